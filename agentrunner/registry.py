@@ -1,0 +1,41 @@
+"""Short names to classes, imported only when asked for.
+
+An adapter that is not used costs nothing, and an unknown name is answered with the known ones.
+"""
+
+from __future__ import annotations
+
+import difflib
+from importlib import import_module
+from typing import Any
+
+from agentrunner.errors import UsageError
+
+SANDBOXES = {
+    "bwrap": "agentrunner.sandboxes.bwrap:BwrapSandbox",
+    "none": "agentrunner.sandboxes.local:LocalSandbox",
+}
+WORKERS = {
+    "codex-cli": "agentrunner.workers.codex:CodexWorker",
+    "command": "agentrunner.workers.command:CommandWorker",
+    "mock": "agentrunner.workers.mock:MockWorker",
+}
+METAS = {
+    "openai-chat": "agentrunner.meta.openai_chat:OpenAIChatMeta",
+    "mock": "agentrunner.meta.mock:MockMeta",
+    "script": "agentrunner.meta.script:ScriptMeta",
+    "checklist": "agentrunner.meta.checklist:ChecklistMeta",
+}
+
+
+def load(table: dict[str, str], name: str, what: str) -> Any:
+    """The class registered under `name`; raises UsageError with the known names."""
+    if name not in table:
+        near = difflib.get_close_matches(name, table, n=1)
+        raise UsageError(
+            f'{what} "{name}" is not known. Known: {", ".join(table)}.',
+            code="unknown-kind",
+            remedy=f"did you mean {near[0]}?" if near else "",
+        )
+    module, _, attribute = table[name].partition(":")
+    return getattr(import_module(module), attribute)

@@ -1,0 +1,171 @@
+"""What every sandbox is asked and what it answers.
+
+A sandbox is one box for one task. It is opened once, runs many commands, and is closed at the
+end. Checks and tests are run by us (`run`); a worker is started by the supervisor, which
+outlives us, from what `launch` says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Literal, Protocol
+
+from agentrunner.errors import AgentRunnerError
+
+Network = Literal["none", "full"]
+
+
+class ErrorKind(StrEnum):
+    """Who is at fault when a request has no result."""
+
+    UNKNOWN = "unknown"
+    TIMEOUT = "timeout"
+    INFRA = "infra"
+    INVALID_REQUEST = "invalid_request"
+
+
+class SandboxError(AgentRunnerError):
+    """A request came to no exit code: it timed out, the box died, or it made no sense."""
+
+    exit_code = 5
+
+    def __init__(self, kind: ErrorKind, op: str, cause: str) -> None:
+        super().__init__(f"{kind} in {op}: {cause}", code=f"sandbox-{kind}")
+        self.kind = kind
+        self.op = op
+        self.cause = cause
+
+
+@dataclass(frozen=True)
+class Mount:
+    """A host path made visible in the box."""
+
+    source: Path
+    target: Path
+    read_only: bool = True
+
+
+@dataclass(frozen=True)
+class ResourceLimit:
+    """Empty means unlimited. `memory` as in "512m" or "4g"."""
+
+    cpus: float | None = None
+    memory: str | None = None
+    pids: int | None = None
+
+
+@dataclass(frozen=True)
+class BoxSpec:
+    """What a box is made of; fixed for the whole task."""
+
+    repo: Path
+    """Writable, at its own absolute path."""
+    home: Path
+    """A folder of the run (`runs/<id>/box`), writable at its own path: worker config and sessions."""
+    network: Network = "none"
+    """The most that a request may ask for."""
+    programs: tuple[str, ...] = ()
+    """Words whose toolchains must be visible: the worker's binary, first words of test and checks."""
+    read_paths: tuple[Path, ...] = ()
+    image: str = ""
+    limits: ResourceLimit = field(default_factory=ResourceLimit)
+
+
+@dataclass(frozen=True)
+class Request:
+    """One command in the box."""
+
+    command: tuple[str, ...]
+    workdir: Path
+    env: Mapping[str, str] = field(default_factory=dict)
+    """Added to the box's own minimal environment; nothing is inherited from ours."""
+    stdin: bytes = b""
+    network: Network = "none"
+    timeout_sec: float = 600
+    keep_bytes: int = 1 << 20
+    """Of each stream the first 64 KiB and the last of this many bytes are kept."""
+    stop_bytes: int = 1 << 30
+    """A command that prints more is ended."""
+    repo_copy: Path | None = None
+    """A copy of the repository that stands in its place for this command (the tamper guard's)."""
+
+
+class Ending(StrEnum):
+    """Why a command ended, from our own record and never from its text."""
+
+    EXITED = "exited"
+    OUTPUT_LIMIT = "output_limit"
+
+
+@dataclass(frozen=True)
+class Result:
+    """A command that started and ended. A non-zero exit code is a result like any other."""
+
+    exit_code: int
+    stdout: bytes
+    stderr: bytes
+    started_at: datetime
+    """UTC."""
+    ended_at: datetime
+    duration_sec: float
+    """By the monotonic clock."""
+    ending: Ending = Ending.EXITED
+    stdout_bytes: int = 0
+    """How many were printed, kept or not."""
+    stderr_bytes: int = 0
+
+
+@dataclass(frozen=True)
+class Launch:
+    """How a process on this host starts a request in the box: for the supervisor.
+
+    In `argv` the text `{status_fd}` stands for the number of a pipe on which the sandbox helper
+    reports its child (bwrap's --json-status-fd); absent where there is none.
+    """
+
+    argv: tuple[str, ...]
+    env: Mapping[str, str]
+    """The whole environment, built from nothing: the helper's and so the command's. Never in argv."""
+    cwd: Path
+    contains_children: bool = True
+    """Whether the end of the helper is the end of everything it started."""
+
+
+OnOutput = Callable[[Literal["stdout", "stderr"], bytes], None]
+
+
+class Sandbox(Protocol):
+    """One box for one task."""
+
+    kind: str
+
+    def describe(self) -> str:
+        """What it isolates, in one line for the header: "bwrap 0.8.0; no route out, …"."""
+
+    def mounts(self) -> list[Mount]:
+        """What is visible from the host, for --dry-run and doctor."""
+
+    async def open(self) -> None:
+        """Make the box; raises SandboxUnavailable with the reason and a cure."""
+
+    def launch(self, request: Request) -> Launch:
+        """How the supervisor starts this request; raises SandboxError(INVALID_REQUEST)."""
+
+    async def run(self, request: Request, on_output: OnOutput | None = None) -> Result:
+        """Run to the end; raises SandboxError. On return nothing of it is left running."""
+
+    async def pause(self) -> None:
+        """Freeze what runs in the box, where the box can."""
+
+    async def unpause(self) -> None:
+        """Go on."""
+
+    async def kill_all(self) -> None:
+        """End everything that runs in the box; the box stays usable."""
+
+    async def close(self) -> None:
+        """End everything and remove the box. Safe to call twice."""

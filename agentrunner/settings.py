@@ -1,0 +1,31 @@
+"""Environment and defaults, read when asked and never at import."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+DEFAULT_META_TIMEOUT_SEC = 60.0
+
+
+def state_dir(option: str | None = None, environ: Mapping[str, str] | None = None) -> Path:
+    """Where runs are kept: option, AGENTRUNNER_STATE_DIR, else the XDG state home."""
+    env = os.environ if environ is None else environ
+    named = option or env.get("AGENTRUNNER_STATE_DIR")
+    if named:
+        return Path(named).expanduser().absolute()
+    base = env.get("XDG_STATE_HOME") or "~/.local/state"
+    return Path(base).expanduser() / "agentrunner"
+
+
+def quiet_libraries() -> None:
+    """Settings that LangGraph reads at import: strict deserialisation, no tracing.
+
+    Called before the first import of langgraph. Without strict msgpack a checkpoint can make
+    the loader import and call anything; with tracing a shell variable ships PRDs elsewhere.
+    """
+    os.environ["LANGGRAPH_STRICT_MSGPACK"] = "true"
+    if os.environ.get("AGENTRUNNER_TRACE") != "1":
+        os.environ["LANGSMITH_TRACING"] = "false"
+        os.environ.pop("LANGCHAIN_TRACING_V2", None)

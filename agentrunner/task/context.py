@@ -1,0 +1,313 @@
+"""TaskContext: the typed state that the graph carries from node to node.
+
+It is small and bounded: outputs are files in the run's folder, history is the run log beside
+them; here are counters, the latest evidence and the last five runs as references. Every value
+is JSON-native or one of the frozen models below (docs/decisions/0003-state.md).
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypedDict
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from agentrunner.task.lifecycle import TaskState
+from agentrunner.task.spec import Check
+
+SCHEMA_VERSION = 1
+RECENT = 5
+TAIL_BYTES = 4096
+
+
+class StateModel(BaseModel):
+    """A frozen value of the state, validated again wherever a node hands it on."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", revalidate_instances="always")
+
+
+class FileRef(StateModel):
+    """A file of the run's folder, by relative path."""
+
+    path: str
+    size: int = 0
+    sha256: str = ""
+
+
+class RunInfo(StateModel):
+    """What does not change while an attempt runs."""
+
+    schema_version: int = SCHEMA_VERSION
+    run_id: str
+    task_id: str
+    title: str
+    repo: str
+    attempt: int = 1
+    max_loops: int = 5
+    salt: str = ""
+    """Keys the prompt markers; drawn once per run."""
+    started_at: str = ""
+    """UTC, ISO 8601."""
+
+
+class Counters(StateModel):
+    """Everything that is counted. Budgets count over all attempts, `loops` over one."""
+
+    loops: int = 0
+    worker_runs: int = 0
+    meta_calls: int = 0
+    """Attempts on the wire; also the cursor of a scripted meta-agent."""
+    meta_input_tokens: int = 0
+    meta_output_tokens: int = 0
+    worker_input_tokens: int = 0
+    worker_output_tokens: int = 0
+    decisions: int = 0
+    questions: int = 0
+    losses: int = 0
+    """Worker attempts lost in a row."""
+    wall_sec: float = 0
+    """Spent, pauses not counted."""
+
+
+Origin = Literal["task", "human", "model"]
+Status = Literal["passed", "failed", "unknown"]
+EvidenceKind = Literal["checked", "tested", "accepted", "judged", "none"]
+
+
+class Criterion(StateModel):
+    """An acceptance criterion and where it stands. Status and evidence are set by code."""
+
+    id: str
+    description: str
+    critical: bool = True
+    type: str = ""
+    rationale: str = ""
+    detail: str = ""
+    line: int | None = None
+    origin: Origin = "task"
+    """Who wrote the criterion."""
+    check: Check | None = None
+    check_origin: Origin = "task"
+    status: Status = "unknown"
+    evidence: EvidenceKind = "none"
+    proof: str = ""
+    """One line: what was run or read, and what came out."""
+    comment: str = ""
+    """The meta-agent's word about it."""
+
+
+class TestOutcome(StateModel):
+    """One run of the test command. Counts are None where the output does not tell."""
+
+    __test__ = False
+
+    command: str
+    exit_code: int
+    passed: int | None = None
+    failed: int | None = None
+    skipped: int | None = None
+    failing: list[str] = []
+    """Names of failing tests, at most 50."""
+    finding: str = ""
+    """Why exit 0 is not believed: failures in the output, no tests ran, fewer than before."""
+    output: FileRef | None = None
+    tail: str = ""
+    duration_sec: float = 0
+
+    @property
+    def green(self) -> bool:
+        """Exit 0, and nothing in the output that says otherwise."""
+        return self.exit_code == 0 and not self.finding
+
+
+class CheckOutcome(StateModel):
+    """One execution of a criterion's check."""
+
+    criterion_id: str
+    what: str
+    """The command, or "README.md contains …"."""
+    outcome: Literal["passed", "failed", "not_run"]
+    exit_code: int | None = None
+    before: Literal["green", "red", "unknown"] = "unknown"
+    """What the same check said on the tree before the run."""
+    detail: str = ""
+    output: FileRef | None = None
+
+
+class Finding(StateModel):
+    """Something the code noticed that bears on completion."""
+
+    code: str
+    """`tests_changed`, `protected_path`, `tree_changed_by_checks`, `dependencies_changed`, …"""
+    message: str
+    paths: list[str] = []
+    blocks: bool = True
+
+
+class Baseline(StateModel):
+    """The tree before the run: its hash, its tests, and the checks the task brings."""
+
+    tree: str
+    test: TestOutcome | None = None
+    checks: dict[str, Literal["green", "red", "unknown"]] = {}
+    """By criterion id."""
+
+
+class Evidence(StateModel):
+    """What was found out about one tree."""
+
+    tree: str
+    test: TestOutcome | None = None
+    restored_test: TestOutcome | None = None
+    """The test command on a copy with the old tests and steering files (the tamper guard)."""
+    checks: list[CheckOutcome] = []
+    findings: list[Finding] = []
+    proof: list[str] = []
+    """Fail-to-pass facts: what was red before and is green now."""
+    changed_files: list[str] = []
+    """By the run's workers, against the tree before the run."""
+    tests_added: int = 0
+
+    @property
+    def red(self) -> bool:
+        """Whether anything executable is red."""
+        return (
+            (self.test is not None and not self.test.green)
+            or (self.restored_test is not None and not self.restored_test.green)
+            or any(check.outcome == "failed" for check in self.checks)
+        )
+
+
+class Assessment(StateModel):
+    """The meta-agent's judgement of one tree, kept as a claim."""
+
+    tree: str
+    satisfied: bool
+    summary: str
+    failed: list[str] = []
+    """Ids of criteria it calls failed."""
+    passed: list[str] = []
+    risks: list[str] = []
+
+
+class WorkerOrder(StateModel):
+    """A decision to run a worker, fixed before it is started."""
+
+    worker_run_id: str
+    worker: str
+    mode: Literal["exec", "resume"] = "exec"
+    prompt: FileRef
+    """The prompt as it will be given, in the run's folder."""
+    model: str | None = None
+    flags: list[str] = []
+    env: dict[str, str] = {}
+    reason: str = ""
+    loop: int = 0
+
+
+Outcome = Literal[
+    "completed", "failed", "timeout", "idle_timeout", "output_limit", "interrupted", "lost", "infra"
+]
+
+
+class WorkerRun(StateModel):
+    """One ended worker run, as a reference into the run's folder."""
+
+    worker_run_id: str
+    worker: str
+    loop: int
+    outcome: Outcome
+    exit_code: int | None = None
+    started_at: str = ""
+    ended_at: str = ""
+    duration_sec: float = 0
+    summary: str = Field("", max_length=600)
+    error: str = Field("", max_length=600)
+    changed_files: int = 0
+    tree_before: str = ""
+    tree_after: str = ""
+    session_id: str | None = None
+    output: FileRef | None = None
+
+
+QuestionKind = Literal["ask_human", "plan", "worker", "complete", "tests_changed", "protected_path"]
+
+
+class Question(StateModel):
+    """What a person is asked. `id` is the first 12 hex digits of the subject's sha256."""
+
+    id: str
+    kind: QuestionKind
+    text: str
+    options: list[str] = []
+    subject: str
+    """Canonical JSON of exactly what is approved or asked; what runs is the subject."""
+    state: TaskState
+    """The state kept while waiting."""
+
+
+class Answer(StateModel):
+    """What a person said."""
+
+    id: str
+    kind: QuestionKind
+    decision: Literal["answer", "approve", "reject"] = "answer"
+    text: str = ""
+    edit: str = ""
+    """An edited subject, from `approve --edit`."""
+
+
+class Verdict(StateModel):
+    """How the run ends, decided by code."""
+
+    state: Literal["COMPLETE", "FAILED", "NEEDS_REVIEW"]
+    reason: str
+    """A short code: complete, unproven, loop_limit, aborted, cancelled, budget: wall_sec, …"""
+    text: str = ""
+    """One sentence for people."""
+    missing: list[str] = []
+    """What stands between this run and COMPLETE, one sentence each."""
+
+
+class Acceptance(StateModel):
+    """A person's yes after looking, from `agentrunner accept`."""
+
+    criteria: list[str]
+    """Empty: the run as a whole."""
+    reason: str
+    by: str
+    at: str
+    tree: str
+
+
+class TaskContext(TypedDict, total=False):
+    """The channels of the graph."""
+
+    task_file: str
+    """LangGraph Studio only: a task file's path, from which the run is made."""
+    run: RunInfo
+    state: TaskState
+    counters: Counters
+    criteria: list[Criterion]
+    baseline: Baseline | None
+    evidence: Evidence | None
+    assessment: Assessment | None
+    order: WorkerOrder | None
+    """The worker to be started, or being run."""
+    wants_completion: bool
+    """mark_complete was asked for and is not yet judged."""
+    completion_reason: str
+    question: Question | None
+    answer: Answer | None
+    approved: list[str]
+    """Ids of approved subjects, the last five."""
+    told: list[str]
+    """Fingerprints of findings that the meta-agent was told once."""
+    remarks: list[str]
+    """Words of people and of Core for the next decision, the last five."""
+    recent: list[WorkerRun]
+    tail: str
+    """End of the latest worker's output, at most 4 KiB."""
+    tree: str
+    """Latest snapshot."""
+    acceptances: list[Acceptance]
+    verdict: Verdict | None
