@@ -92,6 +92,8 @@ class Request:
     """A command that prints more is ended."""
     repo_copy: Path | None = None
     """A copy of the repository that stands in its place for this command (the tamper guard's)."""
+    mounts: tuple[Mount, ...] = ()
+    """Further host paths for this command, laid over the rest (the copy's ignored folders)."""
 
 
 class Ending(StrEnum):

@@ -169,11 +169,9 @@ class Evidence(StateModel):
 
     @property
     def red(self) -> bool:
-        """Whether anything executable is red."""
-        return (
-            (self.test is not None and not self.test.green)
-            or (self.restored_test is not None and not self.restored_test.green)
-            or any(check.outcome == "failed" for check in self.checks)
+        """Whether the test command or a check is red. The guard's findings are apart from this."""
+        return (self.test is not None and not self.test.green) or any(
+            check.outcome == "failed" for check in self.checks
         )
 
 
