@@ -1,0 +1,1 @@
+"""Workers: adapters that turn an order into a command line and its output into facts."""

@@ -40,7 +40,9 @@ class WorkerCommand:
     argv: tuple[str, ...]
     stdin: bytes = b""
     env: Mapping[str, str] = field(default_factory=dict)
-    """Not secret: homes, switches. Credentials are added by the caller, by `key_names`."""
+    """Not secret: homes, switches. The caller adds the task's `worker.env`."""
+    key_env: str = ""
+    """Where the caller puts the first credential it finds under `key_names`; "" wants none."""
     folders: tuple[Path, ...] = ()
     """Made before the start."""
     stop_signal: Literal["INT", "TERM"] = "TERM"
@@ -74,6 +76,11 @@ class Ended:
     ]
     stdout: Path
     stderr: Path
+    session_tokens: tuple[int, int] = (0, 0)
+    """Input and output tokens already booked for this session's earlier runs.
+
+    Some CLIs report a resumed session's total; the adapter subtracts these from it.
+    """
 
 
 @dataclass(frozen=True)
@@ -81,8 +88,9 @@ class WorkerReading:
     """What the output tells once the worker has ended."""
 
     completed: bool
-    """Exit 0 *and* the CLI's own terminal event, clean. Only read when `Ended.outcome` is exited."""
+    """Exit 0 *and* the CLI's own terminal event, clean; never true unless it ended by itself."""
     summary: str = ""
+    """At most 600 characters, like `error`: they go into the state."""
     commands: tuple[CommandRun, ...] = ()
     session_id: str | None = None
     input_tokens: int = 0
@@ -118,17 +126,27 @@ class Worker(Protocol):
     flag_rules: Mapping[str, str]
     """Flags that a meta-agent may set, each with a regex for its value ("" takes none)."""
 
-    def __init__(self, spec: WorkerSpec) -> None:
-        """Keep the settings; raises UsageError for a setting that cannot work."""
+    def __init__(self, spec: WorkerSpec, repo: Path | None = None) -> None:
+        """Keep the settings; raises UsageError for a setting that cannot work.
+
+        No program is taken from inside `repo`: a repository must not choose what runs as a
+        worker's CLI.
+        """
 
     def probe(self) -> Probe:
         """Find the binary and its version; never raises."""
 
     def program(self) -> str:
-        """First word of the command, whose toolchain must be visible in the box."""
+        """First word of the command, whose toolchain must be visible in the box.
+
+        Raises Surroundings where the CLI is not installed.
+        """
 
     def command(self, call: WorkerCall) -> WorkerCommand:
-        """The command line for this call; pure."""
+        """The command line for this call; pure but for finding the binary once.
+
+        Raises Surroundings where the CLI is not installed.
+        """
 
     def events(self) -> EventReader:
         """A fresh reader for one run's stdout."""

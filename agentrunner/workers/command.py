@@ -1,0 +1,115 @@
+"""Any command line as a worker: `runner.worker.command`.
+
+Nothing is assumed of it but that exit code 0 means done. It may call a model or not; one that
+needs the network is given `runner.sandbox.network: full`.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+
+from agentrunner.errors import UsageError
+from agentrunner.task.spec import WorkerSpec
+from agentrunner.workers.base import (
+    Ended,
+    EventReader,
+    Probe,
+    WorkerCall,
+    WorkerCommand,
+    WorkerReading,
+)
+from agentrunner.workers.binary import find_program
+from agentrunner.workers.plain import read_plain
+from agentrunner.workers.streams import TextEvents
+
+_PLACEHOLDER = re.compile(r"\{(prompt_file|prompt|repo|home)\}")
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
+_MAX_ARGUMENT_BYTES = 128 * 1024 - 1
+"""Linux refuses a longer single argument (MAX_ARG_STRLEN, with its closing NUL)."""
+
+
+class CommandWorker:
+    """Runs a command of the task file, with the prompt by stdin, by file or as an argument."""
+
+    kind = "command"
+    needs_model = False
+    key_names: tuple[str, ...] = ()
+    flag_rules: Mapping[str, str] = {}
+
+    def __init__(self, spec: WorkerSpec, repo: Path | None = None) -> None:
+        command = spec.command
+        self._shell = isinstance(command, str)
+        self._template = ("sh", "-c", command) if isinstance(command, str) else tuple(command or ())
+        self._repo = repo
+        if not command or not "".join(command).strip():
+            raise _unusable("The worker kind `command` needs a command.", 'command: ["./agent.sh"]')
+        if self._shell and "{prompt}" in command:
+            raise _unusable(
+                "A shell string can't hold {prompt}: the shell would run what stands in it.",
+                "read the prompt from stdin or {prompt_file}, or write the command as a list",
+            )
+        if spec.flags:
+            raise _unusable(
+                "The worker kind `command` has no flags.", "write them into runner.worker.command"
+            )
+
+    def probe(self) -> Probe:
+        """Where the first word is on this host; it may still exist in the box only."""
+        word = self.program()
+        path = find_program(word, avoid=self._repo)
+        problem = "" if path else f"{word} is not found on this machine; the box may have it"
+        return Probe(path=path, problem=problem)
+
+    def program(self) -> str:
+        """First word of the command; `sh` where it is a placeholder."""
+        words = _words(self._template[2]) if self._shell else list(self._template)
+        named = [word for word in words if not _ASSIGNMENT.match(word)]
+        return "sh" if not named or _PLACEHOLDER.search(named[0]) else named[0]
+
+    def command(self, call: WorkerCall) -> WorkerCommand:
+        """The template filled in, each placeholder once; paths are quoted in a shell string.
+
+        Raises UsageError where the prompt is too long for an argument.
+        """
+        values = {
+            "prompt": call.prompt,
+            "prompt_file": str(call.prompt_file),
+            "repo": str(call.workdir),
+            "home": str(call.home),
+        }
+        quote = shlex.quote if self._shell else str
+        argv = tuple(
+            _PLACEHOLDER.sub(lambda match: quote(values[match[1]]), word) for word in self._template
+        )
+        if any(len(word.encode()) > _MAX_ARGUMENT_BYTES for word in argv):
+            raise _unusable(
+                "The prompt is too long for an argument (128 KiB).", "use {prompt_file} or stdin"
+            )
+        takes_prompt = any(
+            match[1] in ("prompt", "prompt_file")
+            for word in self._template
+            for match in _PLACEHOLDER.finditer(word)
+        )
+        return WorkerCommand(argv=argv, stdin=b"" if takes_prompt else call.prompt.encode())
+
+    def events(self) -> EventReader:
+        """Each line as text."""
+        return TextEvents()
+
+    def read(self, ended: Ended) -> WorkerReading:
+        """Completed with exit code 0."""
+        return read_plain(ended)
+
+
+def _words(command: str) -> list[str]:
+    try:
+        return shlex.split(command)
+    except ValueError:
+        return []
+
+
+def _unusable(message: str, remedy: str) -> UsageError:
+    return UsageError(message, code="worker-command", path="runner.worker.command", remedy=remedy)

@@ -1,0 +1,50 @@
+"""From a kind's name to its adapter."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import cast
+
+from agentrunner.registry import WORKERS, load
+from agentrunner.task.spec import TaskSpec, WorkerSpec
+from agentrunner.workers.base import Probe, Worker
+
+_ALIASES = {
+    "codex": "codex-cli",
+    "claude": "claude-code",
+    "claude-code-cli": "claude-code",
+    "cursor": "cursor-cli",
+    "cursor-agent": "cursor-cli",
+}
+
+
+def canonical_kind(name: str) -> str:
+    """The one spelling of a worker kind: lower case, `-` for `_`, aliases resolved (C-07).
+
+    Unknown names are returned in that spelling.
+    """
+    name = name.strip().lower().replace("_", "-")
+    return _ALIASES.get(name, name)
+
+
+def make_worker(spec: TaskSpec | WorkerSpec) -> Worker:
+    """The adapter for this task's worker.
+
+    Raises UsageError for an unknown kind or a setting that cannot work.
+    """
+    if isinstance(spec, TaskSpec):
+        return _make(spec.runner.worker, Path(spec.repo))
+    return _make(spec, None)
+
+
+def probe(kind: str) -> Probe:
+    """What is installed for a kind with default settings; raises UsageError for an unknown kind.
+
+    Kind `command` has no defaults: it is probed through `make_worker(spec).probe()`.
+    """
+    return make_worker(WorkerSpec(kind=kind)).probe()
+
+
+def _make(spec: WorkerSpec, repo: Path | None) -> Worker:
+    adapter = load(WORKERS, canonical_kind(spec.kind), "Worker kind")
+    return cast("Worker", adapter(spec, repo))

@@ -1,0 +1,169 @@
+"""Reading what a worker printed: lines of any length, tails, and the JSON summary at the end.
+
+Everything here takes hostile input: endless lines, broken UTF-8, lone surrogates, deep nesting.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from agentrunner.workers.base import CommandRun, WorkerEvent
+
+MAX_LINE_BYTES = 4 << 20
+"""A longer line is dropped; Codex puts a command's whole output into one."""
+MAX_TEXT_CHARS = 600
+"""What the state keeps of a summary or an error."""
+MAX_COMMAND_CHARS = 2_000
+MAX_COMMANDS = 500
+MAX_COUNT = 1 << 53
+_TAIL_BYTES = 16 << 10
+_SUMMARY_LINES = 5
+_READ_BYTES = 64 << 10
+
+
+class LineSplitter:
+    """Cuts a byte stream into decoded lines, dropping those over `MAX_LINE_BYTES`."""
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+        self._size = 0
+
+    def feed(self, chunk: bytes) -> list[str]:
+        """The lines that this chunk completes, without their line ends."""
+        *ended, rest = chunk.split(b"\n")
+        lines = [line for part in ended if (line := self._end(part)) is not None]
+        self._keep(rest)
+        return lines
+
+    def rest(self) -> list[str]:
+        """The last line, where the stream ended without a line end."""
+        return [line] if (line := self._end(b"")) else []
+
+    def _keep(self, part: bytes) -> None:
+        self._size += len(part)
+        if self._size > MAX_LINE_BYTES:
+            self._parts.clear()
+        elif part:
+            self._parts.append(part)
+
+    def _end(self, part: bytes) -> str | None:
+        self._keep(part)
+        too_long = self._size > MAX_LINE_BYTES
+        line = b"".join(self._parts)
+        self._parts.clear()
+        self._size = 0
+        return None if too_long else line.decode("utf-8", "replace").rstrip("\r")
+
+
+class TextEvents:
+    """Events of a worker that prints plain text: each line that is not blank."""
+
+    def __init__(self) -> None:
+        self._splitter = LineSplitter()
+
+    def feed(self, chunk: bytes) -> list[WorkerEvent]:
+        """Events that this chunk completes."""
+        return [
+            WorkerEvent("text", {"text": clip(line)})
+            for line in self._splitter.feed(chunk)
+            if line.strip()
+        ]
+
+
+def lines_of(path: Path) -> Iterator[str]:
+    """The lines of a captured stream; none where there is no such file."""
+    if not path.exists():
+        return
+    splitter = LineSplitter()
+    with path.open("rb") as file:
+        while chunk := file.read(_READ_BYTES):
+            yield from splitter.feed(chunk)
+    yield from splitter.rest()
+
+
+def tail_of(path: Path) -> str:
+    """The last 16 KiB of a captured stream as text; "" where there is no such file."""
+    if not path.exists():
+        return ""
+    with path.open("rb") as file:
+        file.seek(0, 2)
+        file.seek(max(0, file.tell() - _TAIL_BYTES))
+        return file.read().decode("utf-8", "replace")
+
+
+def last_lines(text: str, count: int = _SUMMARY_LINES) -> str:
+    """The last lines that are not blank."""
+    return "\n".join([line.rstrip() for line in text.splitlines() if line.strip()][-count:])
+
+
+def clip(text: str, limit: int = MAX_TEXT_CHARS) -> str:
+    """Text that is safe in the state: no lone surrogates, at most `limit` characters."""
+    text = text.strip().encode("utf-8", "replace").decode("utf-8")
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def parse_object(line: str) -> dict[str, Any] | None:
+    """The JSON object on this line; None for anything else."""
+    if not line.lstrip().startswith("{"):
+        return None
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def count_of(value: object) -> int:
+    """A counter as printed by a CLI: 0 for anything that is none."""
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < MAX_COUNT:
+        return value
+    return 0
+
+
+def split_summary(text: str) -> tuple[str, tuple[CommandRun, ...]]:
+    """What a worker says at its end: its prose, and the commands of its JSON summary.
+
+    The summary is the last valid object with a list `commands`, fenced or bare:
+    `{"commands": [{"cmd": "npm test", "status": "passed"}]}`. A text that is nothing else is
+    summed up by the object's own `summary`, if it has one.
+    """
+    tail = text[-_TAIL_BYTES:]
+    found = _last_object_with_commands(tail)
+    if found is None:
+        return text.strip(), ()
+    start, value = found
+    before = text[: len(text) - len(tail) + start].rstrip().removesuffix("```json")
+    prose = before.removesuffix("```").strip() or _text(value.get("summary")) or text.strip()
+    return prose, _claims(value["commands"])
+
+
+def _last_object_with_commands(text: str) -> tuple[int, dict[str, Any]] | None:
+    decoder = json.JSONDecoder()
+    start = text.rfind("{", 0, text.rfind('"commands"') + 1)
+    while start >= 0:
+        try:
+            value, _ = decoder.raw_decode(text, start)
+        except (ValueError, RecursionError):
+            value = None
+        if isinstance(value, dict) and isinstance(value.get("commands"), list):
+            return start, value
+        start = text.rfind("{", 0, start)
+    return None
+
+
+def _claims(items: list[Any]) -> tuple[CommandRun, ...]:
+    runs = []
+    for item in items[:MAX_COMMANDS]:
+        claim: Mapping[str, Any] = item if isinstance(item, dict) else {"cmd": item}
+        command = _text(claim.get("cmd")) or _text(claim.get("command"))
+        if command:
+            status = clip(_text(claim.get("status")), 40)
+            runs.append(CommandRun(clip(command, MAX_COMMAND_CHARS), status=status))
+    return tuple(runs)
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
