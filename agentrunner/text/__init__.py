@@ -1,0 +1,1 @@
+"""Text that comes from outside made harmless: secrets, terminal controls, broken Unicode."""
