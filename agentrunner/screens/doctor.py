@@ -1,0 +1,72 @@
+"""`doctor` and `init`: what was found on this machine, one fact a line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from agentrunner.screens.layout import PLAIN, WIDTH, Paint, cell, flat, wrap
+
+Mark = Literal["ok", "--", "WARN", "FAIL"]
+"""`--` is absent and not needed."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One fact, and how to mend it where it needs mending."""
+
+    mark: Mark
+    name: str
+    text: str
+    cure: str = ""
+
+
+@dataclass
+class Report:
+    """All of `doctor`."""
+
+    head: str
+    sections: list[tuple[str, list[Finding]]] = field(default_factory=list)
+    verdict: str = ""
+    ready: bool = True
+
+
+def doctor_screen(report: Report, width: int = WIDTH, paint: Paint = PLAIN) -> str:
+    """The report, sections one below the other, the verdict last."""
+    lines = [flat(report.head), ""]
+    for title, findings in report.sections:
+        lines.append(paint.bold(flat(title)))
+        lines += [line for finding in findings for line in _finding(finding, width, paint)]
+    return "\n".join([*lines, "", *wrap(report.verdict, width)])
+
+
+def _finding(finding: Finding, width: int, paint: Paint) -> list[str]:
+    colour = {"ok": paint.good, "WARN": paint.warn, "FAIL": paint.bad}.get(finding.mark, str)
+    lead = f"  {colour(f'{finding.mark:<4}')}  {cell(finding.name, 12)}  "
+    first, *rest = wrap(finding.text, width - 22)
+    lines = [lead + first, *(" " * 22 + more for more in rest)]
+    if finding.cure:
+        # Not wrapped: it is to be copied.
+        lines.append(" " * 22 + f"cure: {flat(finding.cure)}")
+    return lines
+
+
+def init_screen(
+    facts: Sequence[tuple[str, str, str]], name: str, checks_with: str, width: int = WIDTH
+) -> str:
+    """What `init` found (label, value, where) and the two commands to go on with."""
+    value_width = min(max((len(value) for _, value, _ in facts), default=0) + 2, 34)
+    lines = []
+    for label, value, where in facts:
+        lead = f"  {cell(label, 10)}  {cell(value, value_width)}  "
+        lines.append((lead + cell(where, max(width - len(lead), 8))).rstrip())
+    steps = [
+        (f"agentrunner validate {checks_with}", "shows what will be checked"),
+        (f"agentrunner run {name}", ""),
+    ]
+    column = max(len(command) for command, _ in steps)
+    lines += ["", f"Wrote {name}. Write what you want and how to check it, then:"]
+    return "\n".join(
+        [*lines, *(f"  {command:<{column}}  {meaning}".rstrip() for command, meaning in steps)]
+    )

@@ -1,0 +1,172 @@
+"""The story in a terminal: a header, lines that stay, and one status line that is rewritten.
+
+The status line needs no escape sequence: it is overwritten after a carriage return. So nothing
+has to be put right when the process is killed, and a terminal that gets any escape sequence
+but a colour from us gets it by mistake.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, tzinfo
+from typing import Any
+
+from agentrunner.screens.layout import (
+    MAX_WIDTH,
+    PLAIN,
+    Paint,
+    cell,
+    duration,
+    flat,
+    labelled,
+    spread,
+    tilde,
+    wrap,
+)
+from agentrunner.screens.story import Event, Line, Story
+from agentrunner.text.terminal import cell_width, shorten
+
+QUIET_SEC = 60
+"""After this long without an event the status line says how long it has been quiet."""
+_TEXT_AT = 20
+"""Column where the text of a line begins: behind the time and the word."""
+
+
+class LiveView:
+    """Feeds on events, gives lines that stay. Times are seconds of one monotonic clock."""
+
+    def __init__(
+        self,
+        *,
+        width: int = MAX_WIDTH,
+        paint: Paint = PLAIN,
+        home: str = "",
+        timezone: tzinfo | None = None,
+    ) -> None:
+        self.story = Story()
+        self._width = min(width, MAX_WIDTH)
+        self._paint = paint
+        self._home = home
+        self._timezone = timezone
+        self._started: float | None = None
+        self._last_event = 0.0
+        self._last_stamp = ""
+
+    def feed(self, event: Event, now: float) -> list[str]:
+        """The lines that `event` completes."""
+        self._started = now if self._started is None else self._started
+        self._last_event = now
+        lines = [text for line in self.story.feed(event) for text in self._format(line)]
+        if event.get("event") == "run_started":
+            lines += header_lines(self.story, self._width, self._paint, self._home)
+        return lines
+
+    def flush(self) -> list[str]:
+        """What was held back."""
+        return [text for line in self.story.flush() for text in self._format(line)]
+
+    def status(self, now: float) -> str:
+        """The line at the bottom; empty before the first event."""
+        if self._started is None:
+            return ""
+        parts = [self._where(), self._clock(now - self._started), self._life(now)]
+        rule = "-- " + " -- ".join(part for part in parts if part) + " --"
+        if self.story.doing:
+            rule += f" {flat(self.story.worker)}: {flat(self.story.doing)}"
+        # One cell stays free: some terminals wrap as soon as the last one is written.
+        return shorten(rule, self._width - 1)
+
+    def _where(self) -> str:
+        if not self.story.round:
+            return (self.story.state or "starting").lower()
+        most = self.story.rounds_at_most
+        return f"round {self.story.round}" + (f" of at most {most}" if most else "")
+
+    def _clock(self, elapsed: float) -> str:
+        limit = (self.story.header.get("limits") or {}).get("wall_sec")
+        return _whole(elapsed) + (f" of {_minutes(limit)}" if limit else "")
+
+    def _life(self, now: float) -> str:
+        silent = now - self._last_event
+        if silent < QUIET_SEC:
+            return f"last sign of life {_whole(silent)} ago"
+        limit = (self.story.header.get("limits") or {}).get("idle_timeout_sec")
+        stop = f", stopped at {_minutes(limit)}" if limit else ""
+        return f"no sign of life for {_whole(silent)}{stop}"
+
+    def _format(self, line: Line) -> list[str]:
+        if line.quiet:
+            return []
+        stamp = _time_of_day(line.ts, self._timezone)
+        lead = f"{stamp if line.word else '':<8}  {cell(line.word, 8)}  "
+        room = self._width - _TEXT_AT - (cell_width(line.aside) + 2 if line.aside else 0)
+        first, *rest = wrap(line.text, room)
+        top = spread(lead + first, line.aside, self._width) if line.aside else lead + first
+        below = [text for more in line.more for text in wrap(more, self._width - _TEXT_AT)]
+        shown = [top.rstrip(), *(" " * _TEXT_AT + text for text in [*rest, *below])]
+        return [self._coloured(text, line.word) for text in shown]
+
+    def _coloured(self, text: str, word: str) -> str:
+        text = text.replace(" FAIL", f" {self._paint.bad('FAIL')}")
+        text = text.replace(" pass", f" {self._paint.good('pass')}") if word == "check" else text
+        return text.replace("warning ", f"{self._paint.warn('warning')} ", 1)
+
+
+def header_lines(story: Story, width: int, paint: Paint, home: str) -> list[str]:
+    """What will be done, where, by whom and within which limits: before anything is spent."""
+    title = " · ".join(flat(part) for part in (story.task_id, story.title) if part)
+    top = spread(title, f"run {story.run_id}", width)
+    lines = ["", paint.bold(top)]
+    for label, text in header_rows(story.header, home):
+        lines += labelled(label, text, width)
+    foot = (
+        "Edits appear in this checkout. Nothing is committed. Take back: agentrunner undo\n"
+        "Ctrl-C stops the worker and keeps the run; agentrunner logs -f in another terminal"
+    )
+    return [*lines, *wrap(foot, width, "  "), ""]
+
+
+def header_rows(header: Mapping[str, Any], home: str) -> list[tuple[str, str]]:
+    """The header as label and text; also the top of --dry-run."""
+    branch = header.get("branch")
+    repo = tilde(str(header.get("repo") or "?"), home) + (f", branch {branch}" if branch else "")
+    network = header.get("network")
+    tests, where = header.get("tests") or "none", header.get("tests_where")
+    rows = [
+        ("repo", repo),
+        ("planner", str(header.get("planner") or "?")),
+        ("worker", str(header.get("worker") or "?")),
+        ("box", str(header.get("box") or "?") + (f"; network {network}" if network else "")),
+        ("tests", f"{tests}  ({where})" if where else str(tests)),
+        ("limits", _limits(header.get("limits") or {})),
+    ]
+    if header.get("completion"):
+        rows.append(("mode", str(header["completion"])))
+    return rows + [("note", str(notice)) for notice in header.get("notices") or []]
+
+
+def _limits(limits: Mapping[str, Any]) -> str:
+    parts = []
+    if limits.get("max_loops") is not None:
+        parts.append(f"at most {int(limits['max_loops']) + 1} rounds")
+    if limits.get("run_time_sec"):
+        parts.append(f"{_minutes(limits['run_time_sec'])} each")
+    if limits.get("wall_sec") is not None:
+        parts.append(f"{_minutes(limits['wall_sec'])} in all")
+    return ", ".join(parts) or "none"
+
+
+def _minutes(seconds: float) -> str:
+    """Limits are set in minutes mostly; `90 s` where one is not."""
+    return f"{seconds / 60:g} min" if seconds >= 60 and seconds % 30 == 0 else f"{seconds:g} s"
+
+
+def _whole(seconds: float) -> str:
+    return f"{round(seconds)} s" if seconds < 59.5 else duration(seconds)
+
+
+def _time_of_day(ts: str, timezone: tzinfo | None) -> str:
+    try:
+        return datetime.fromisoformat(ts).astimezone(timezone).strftime("%H:%M:%S")
+    except ValueError:
+        return ""

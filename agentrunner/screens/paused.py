@@ -1,0 +1,154 @@
+"""A run that waits for a person: the paused screen, and the question asked inline."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from agentrunner.screens.layout import (
+    PLAIN,
+    WIDTH,
+    Paint,
+    count,
+    duration,
+    flat,
+    spread,
+    wrap,
+)
+from agentrunner.screens.summary import Result, next_lines
+from agentrunner.text.terminal import escape
+
+APPROVALS = ("plan", "worker", "complete", "tests_changed", "protected_path")
+"""Kinds that are answered by yes or no; the other one is a question in words."""
+_NAMES = {
+    "plan": "plan approval",
+    "worker": "worker approval",
+    "complete": "approval of completion",
+    "tests_changed": "existing tests were changed",
+    "protected_path": "a protected path was changed",
+}
+APPROVAL_PROMPT = "[y] approve  [e] edit  [n] reject with a reason  [q] leave it waiting > "
+QUESTION_PROMPT = "your answer (empty leaves it waiting) > "
+
+
+def paused_screen(
+    result: Result,
+    *,
+    where: str,
+    width: int = WIDTH,
+    paint: Paint = PLAIN,
+    target: str = "",
+) -> str:
+    """What is asked, what waiting costs (nothing), and the command that answers.
+
+    `where` names the machine that holds the state: "hana@devbox".
+    """
+    waiting: Mapping[str, Any] = result.get("waiting") or {}
+    approval = waiting.get("kind") in APPROVALS
+    lines = [_head(result, str(waiting.get("kind")), width, paint), ""]
+    lines += _approval_text(waiting, width) if approval else _question_text(waiting, width)
+    lines += [
+        "",
+        *wrap(
+            "Nothing is running and nothing is being spent. It waits as long as you like.",
+            width,
+            "  ",
+        ),
+        f"  State is on this machine only: {flat(where)}.",
+        "",
+    ]
+    return "\n".join([*lines, *_next(waiting, approval, target)])
+
+
+def _head(result: Result, kind: str, width: int, paint: Paint) -> str:
+    subject = _NAMES.get(kind) or str(result.get("title") or "")
+    names = " · ".join(flat(text) for text in (str(result.get("run_id")), subject) if text)
+    right = count(int(result.get("worker_runs") or 0), "round")
+    if result.get("duration_sec"):
+        right += f", {duration(float(result['duration_sec']))}"
+    line = spread(f"WAITING FOR YOU  {names}", right, width)
+    return line.replace("WAITING FOR YOU", paint.warn("WAITING FOR YOU"), 1)
+
+
+def _question_text(waiting: Mapping[str, Any], width: int) -> list[str]:
+    lines = ["  Question, from the planner:", *wrap(str(waiting.get("text")), width, "    ")]
+    for number, option in enumerate(waiting.get("options") or [], start=1):
+        lines += wrap(f"{number}  {option}", width, "      ")
+    return lines
+
+
+def _approval_text(waiting: Mapping[str, Any], width: int) -> list[str]:
+    return [*_verbatim(str(waiting.get("text")), width, "  "), "", f"  id {waiting.get('id')}"]
+
+
+def _next(waiting: Mapping[str, Any], approval: bool, target: str) -> list[str]:
+    name = f" {target}" if target else ""
+    if approval:
+        steps = [
+            (f"agentrunner approve{name} --id {flat(str(waiting.get('id')))}", "exactly this"),
+            (
+                f'agentrunner reject{name} --id {flat(str(waiting.get("id")))} --reason "..."',
+                "say what is wrong",
+            ),
+        ]
+    elif waiting.get("options"):
+        steps = [(f"agentrunner answer{name} 1", 'or in your own words: answer "..."')]
+    else:
+        steps = [(f'agentrunner answer{name} "..."', "in your own words")]
+    return next_lines(
+        [
+            *steps,
+            (f"agentrunner show{name}", "the plan and the work so far"),
+            (f"agentrunner cancel{name}", "end here; the files stay as they are"),
+        ]
+    )
+
+
+def subject_screen(kind: str, identifier: str, text: str, subject: str, width: int = WIDTH) -> str:
+    """What an inline approval is about: the subject itself, every control character visible.
+
+    What is shown is read from the canonical JSON that will be executed, not from a description.
+    """
+    head = [f"  {_NAMES.get(kind, kind)}, id {identifier}", ""]
+    said = [*wrap(text, width, "  "), ""] if text else []
+    return "\n".join([*head, *said, *_subject_lines(subject, width)])
+
+
+def _subject_lines(subject: str, width: int) -> list[str]:
+    try:
+        value = json.loads(subject)
+    except ValueError:
+        value = subject
+    return _value_lines(value, width, "  ")
+
+
+def _value_lines(value: Any, width: int, indent: str) -> list[str]:
+    """JSON as indented `key: value` lines, nothing left out."""
+    if isinstance(value, Mapping):
+        return [line for key, item in value.items() for line in _entry(key, item, width, indent)]
+    if isinstance(value, list):
+        lines = []
+        for item in value:
+            inner = _value_lines(item, width, indent + "  ")
+            lines += [f"{indent}- {inner[0].lstrip()}", *inner[1:]] if inner else [f"{indent}-"]
+        return lines
+    return _verbatim(value if isinstance(value, str) else json.dumps(value), width, indent)
+
+
+def _entry(key: str, item: Any, width: int, indent: str) -> list[str]:
+    inner = _value_lines(item, width, indent + "  ")
+    label = f"{indent}{escape(key)}:"
+    if len(inner) == 1 and not isinstance(item, Mapping | list):
+        return [f"{label} {inner[0].strip()}"]
+    return [label, *inner]
+
+
+def _verbatim(text: str, width: int, indent: str) -> list[str]:
+    """Every line of `text`, control characters shown, none dropped."""
+    return [line for part in text.split("\n") for line in wrap(escape(part), width, indent)]
+
+
+def asked_screen(text: str, options: list[str], width: int = WIDTH) -> str:
+    """A question in words, asked inline."""
+    return "\n".join(_question_text({"text": text, "options": options}, width))

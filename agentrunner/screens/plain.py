@@ -1,0 +1,77 @@
+"""The story as a log: one line per event with its time, for CI and for pipes."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import datetime, tzinfo
+
+from agentrunner.screens.layout import duration, flat
+from agentrunner.screens.story import Event, Line, Story
+
+HEARTBEAT_SEC = 60
+_BARE = re.compile(r"[^\s\"'=]+")
+
+
+class PlainView:
+    """Feeds on events, gives lines of text. Times are seconds of one monotonic clock."""
+
+    def __init__(self, timezone: tzinfo | None = None) -> None:
+        self.story = Story()
+        self._timezone = timezone
+        self._started: float | None = None
+        self._last_event = 0.0
+        self._last_line = 0.0
+
+    def feed(self, event: Event, now: float) -> list[str]:
+        """The lines that `event` completes."""
+        self._started = now if self._started is None else self._started
+        self._last_event = now
+        return self._written(self.story.feed(event), now)
+
+    def tick(self, now: float, wall: datetime) -> list[str]:
+        """A sign of life once a minute while nothing else is printed."""
+        if self._started is None or now - self._last_line < HEARTBEAT_SEC:
+            return []
+        fields = {
+            "round": self.story.round,
+            "elapsed": duration(now - self._started).replace(" ", ""),
+            "last": duration(now - self._last_event).replace(" ", ""),
+            "cmd": self.story.doing,
+        }
+        return self._written([Line(wall.isoformat(), "alive", "", fields=fields)], now)
+
+    def flush(self, now: float) -> list[str]:
+        """What was held back."""
+        return self._written(self.story.flush(), now)
+
+    def _written(self, lines: list[Line], now: float) -> list[str]:
+        if lines:
+            self._last_line = now
+        return [text for line in lines for text in self._format(line)]
+
+    def _format(self, line: Line) -> list[str]:
+        word = line.word.split(" ")[0] or "worker"
+        facts = " ".join(
+            f"{flat(key)}={_value(value)}"
+            for key, value in line.fields.items()
+            if value not in (None, "")
+        )
+        stamp = _local(line.ts, self._timezone)
+        first = f"{stamp} {word:<8} {facts}".rstrip()
+        return [first, *(f"{stamp} {'':<8} {flat(more)}" for more in line.more)]
+
+
+def _value(value: object) -> str:
+    """Bare where it is one plain word, else quoted, so that a line splits with shlex."""
+    text = flat(str(value).lower() if isinstance(value, bool) else str(value))
+    return text if _BARE.fullmatch(text) else json.dumps(text, ensure_ascii=False)
+
+
+def _local(ts: str, timezone: tzinfo | None) -> str:
+    """`2026-11-21T14:10:05+09:00`; an unreadable time stays as it is."""
+    try:
+        moment = datetime.fromisoformat(ts)
+    except ValueError:
+        return flat(ts)
+    return moment.astimezone(timezone).isoformat(timespec="seconds")

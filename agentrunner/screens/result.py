@@ -1,0 +1,53 @@
+"""The `result` object where the engine came to none: every key, null for unknown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from agentrunner.errors import AgentRunnerError
+
+RESULT_KEYS = (
+    "run_id",
+    "task_id",
+    "title",
+    "state",
+    "exit_code",
+    "reason",
+    "error",
+    "note",
+    "repo",
+    "loops",
+    "worker_runs",
+    "meta_calls",
+    "acceptance_criteria",
+    "test",
+    "proof",
+    "changed_files",
+    "usage",
+    "duration_sec",
+    "waiting",
+)
+"""Of interfaces: all of them are in every result, in this order."""
+
+
+def error_result(
+    error: AgentRunnerError, *, run_id: str | None = None, state: str | None = None
+) -> dict[str, Any]:
+    """The result of a command that failed with `error`, before or in the middle of a run."""
+    result: dict[str, Any] = dict.fromkeys(RESULT_KEYS)
+    result |= {
+        "run_id": run_id,
+        "state": state,
+        "exit_code": error.exit_code,
+        "reason": error.code,
+        "error": error.as_dict(),
+        "acceptance_criteria": [],
+        "proof": [],
+        "changed_files": [],
+        "usage": {
+            "meta": {"input_tokens": None, "output_tokens": None},
+            "worker": {"input_tokens": None, "output_tokens": None},
+            "usd": None,
+        },
+    }
+    return result

@@ -1,0 +1,238 @@
+"""Events become the lines of a story: when, one word, what happened, how long it took.
+
+The terminal and the log of a CI job tell the same story in different handwriting (live.py,
+plain.py). Checks and baselines of one round share a line, so a line may come one event late.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from agentrunner.screens.layout import count, duration, thousands
+
+Event = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of the story. `fields` are the same facts as key and value, for a log."""
+
+    ts: str
+    """UTC, ISO 8601, of the event."""
+    word: str
+    text: str
+    aside: str = ""
+    more: tuple[str, ...] = ()
+    """Further lines, below `text`."""
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    quiet: bool = False
+    """Only a log tells it."""
+
+
+@dataclass
+class Story:
+    """What has happened so far, as far as a person following it needs to know."""
+
+    header: Mapping[str, Any] = field(default_factory=dict)
+    run_id: str = ""
+    title: str = ""
+    task_id: str = ""
+    state: str | None = None
+    round: int = 0
+    """Rounds are counted from 1; 0 before the first worker."""
+    worker: str = ""
+    doing: str = ""
+    """The command or sentence the worker was last heard of with."""
+    commands: int = 0
+    """Of this round's worker."""
+    meta_tokens: int = 0
+    worker_tokens: int = 0
+    warnings: list[str] = field(default_factory=list)
+    statuses: dict[str, str] = field(default_factory=dict)
+    """Latest outcome by check target."""
+    _reason: str = ""
+    _held: list[Event] = field(default_factory=list)
+
+    @property
+    def rounds_at_most(self) -> int | None:
+        """`max_loops + 1`, once the header is known."""
+        limit = (self.header.get("limits") or {}).get("max_loops")
+        return None if limit is None else limit + 1
+
+    def feed(self, event: Event) -> list[Line]:
+        """The lines this event completes."""
+        name = str(event.get("event", ""))
+        if self._held and (name, self.round) != (self._held[0]["event"], self.round):
+            lines = self.flush()
+        else:
+            lines = []
+        if name in ("check", "baseline"):
+            self._held.append(event)
+            self.statuses[str(event.get("target"))] = str(event.get("outcome"))
+            return lines
+        handler: Callable[[Event], list[Line]] | None = getattr(self, f"_on_{name}", None)
+        return lines + (handler(event) if handler else [])
+
+    def flush(self) -> list[Line]:
+        """The line of the checks held back, if any."""
+        held, self._held = self._held, []
+        return [_checks_line(held, self.round)] if held else []
+
+    def _on_run_started(self, event: Event) -> list[Line]:
+        self.header = event.get("header") or {}
+        self.run_id = str(event.get("run_id") or "")
+        self.title = str(event.get("title") or "")
+        self.task_id = str(event.get("task_id") or self.run_id)
+        fields = {"run": self.run_id, "repo": self.header.get("repo")}
+        return [_line(event, "started", self.run_id, fields=fields, quiet=True)]
+
+    def _on_run_resumed(self, event: Event) -> list[Line]:
+        self.run_id = str(event.get("run_id") or "")
+        self.header = event.get("header") or self.header
+        attempt = event.get("attempt")
+        return [_line(event, "resumed", f"attempt {attempt}", fields={"attempt": attempt})]
+
+    def _on_state_changed(self, event: Event) -> list[Line]:
+        self.state = str(event.get("to"))
+        fields = {"from": event.get("from"), "to": event.get("to")}
+        return [_line(event, "state", self.state, fields=fields, quiet=True)]
+
+    def _on_meta_call(self, event: Event) -> list[Line]:
+        usage = event.get("usage") or {}
+        self.meta_tokens += _tokens(usage)
+        took, error = float(event.get("duration_ms") or 0) / 1000, event.get("error")
+        fields = {"type": event.get("type"), "took": duration(took)}
+        if error:
+            said = error.get("message") if isinstance(error, Mapping) else error
+            text = f"{event.get('type')}, try {event.get('attempt')}: {said}"
+            return [_line(event, "planner", text, duration(took), {**fields, "error": said})]
+        return [_line(event, "planner", str(event.get("type")), fields=fields, quiet=True)]
+
+    def _on_plan(self, event: Event) -> list[Line]:
+        criteria = event.get("acceptance_criteria") or []
+        runnable = sum(1 for criterion in criteria if criterion.get("check"))
+        noun = count(len(criteria), "criterion", "criteria")
+        fields = {"criteria": len(criteria), "checks": runnable}
+        return [_line(event, "plan", f"{noun}; {runnable} can be executed", fields=fields)]
+
+    def _on_decision(self, event: Event) -> list[Line]:
+        action, self._reason = str(event.get("action")), str(event.get("reason") or "")
+        fields = {"action": action, "reason": self._reason}
+        said = {"mark_complete": "calls it done: ", "abort": "gives up: "}.get(action, "")
+        quiet = action in ("run_worker", "ask_human")
+        return [_line(event, "planner", said + self._reason, fields=fields, quiet=quiet)]
+
+    def _on_worker_started(self, event: Event) -> list[Line]:
+        self.round, self.commands, self.doing = int(event.get("loop") or 0) + 1, 0, ""
+        self.worker = str(event.get("worker") or "worker")
+        fields = {"round": self.round, "worker": self.worker, "model": event.get("model")}
+        return [_line(event, f"round {self.round}", self._reason or self.worker, fields=fields)]
+
+    def _on_worker_event(self, event: Event) -> list[Line]:
+        kind = event.get("kind")
+        if kind == "command_started":
+            self.doing, self.commands = str(event.get("command")), self.commands + 1
+        elif kind == "text":
+            self.doing = str(event.get("text"))
+        elif kind == "file_changed":
+            self.doing = f"{event.get('change') or 'changed'} {event.get('path')}"
+        elif kind == "usage":
+            self.worker_tokens += _tokens(event)
+        elif kind == "error":
+            said = str(event.get("message"))
+            return [_line(event, "worker", said, fields={"round": self.round, "error": said})]
+        return []
+
+    def _on_worker_finished(self, event: Event) -> list[Line]:
+        outcome, took = str(event.get("outcome")), duration(float(event.get("duration_sec") or 0))
+        files = event.get("changed_files") or 0
+        number = len(files) if isinstance(files, list) else int(files)
+        text = f"{count(self.commands, 'command')}, {count(number, 'file')} changed"
+        self.doing = ""
+        if outcome != "completed":
+            text = f"worker {outcome.replace('_', ' ')}, exit {event.get('exit_code')}; {text}"
+        fields = {"round": self.round, "outcome": outcome, "files": number, "took": took}
+        return [_line(event, "", text, took, fields)]
+
+    def _on_assessment(self, event: Event) -> list[Line]:
+        satisfied = bool(event.get("satisfied"))
+        text = ("satisfied" if satisfied else "not satisfied") + f": {event.get('summary')}"
+        return [_line(event, "judged", text, fields={"satisfied": satisfied})]
+
+    def _on_question(self, event: Event) -> list[Line]:
+        fields = {"id": event.get("id"), "kind": event.get("kind"), "text": event.get("text")}
+        return [_line(event, "question", str(event.get("text")), fields=fields)]
+
+    def _on_answer(self, event: Event) -> list[Line]:
+        return [_line(event, "answer", "recorded", fields={"id": event.get("id")})]
+
+    def _on_note_written(self, event: Event) -> list[Line]:
+        path = event.get("path")
+        return [_line(event, "note", str(path), fields={"path": path}, quiet=True)]
+
+    def _on_warning(self, event: Event) -> list[Line]:
+        message = str(event.get("message"))
+        self.warnings.append(message)
+        return [_line(event, "warning", message, fields={"code": event.get("code"), "is": message})]
+
+
+def _line(
+    event: Event,
+    word: str,
+    text: str,
+    aside: str = "",
+    fields: Mapping[str, Any] | None = None,
+    *,
+    quiet: bool = False,
+) -> Line:
+    return Line(str(event.get("ts") or ""), word, text, aside, (), fields or {}, quiet)
+
+
+def _tokens(usage: Mapping[str, Any]) -> int:
+    return int(usage.get("input_tokens") or 0) + int(usage.get("output_tokens") or 0)
+
+
+def _checks_line(held: list[Event], round_number: int) -> Line:
+    parts, more, fields = [], [], dict[str, Any]()
+    if round_number:
+        fields["round"] = round_number
+    for event in held:
+        target = str(event.get("target"))
+        good = event.get("outcome") in ("passed", "green")
+        if target == "test":
+            parts.append(f"tests: {_tests(event)}")
+            fields["tests"] = _tests(event)
+        else:
+            word = "pass" if good else "FAIL" if event.get("outcome") in _RED else "?"
+            parts.append(f"{target} {word}")
+            fields[target] = word
+        if not good and event.get("detail"):
+            more.append(f"{target}: {event['detail']}")
+    took = sum(float(event.get("duration_sec") or 0) for event in held)
+    return Line(
+        str(held[0].get("ts") or ""),
+        str(held[0]["event"]),
+        "   ".join(parts),
+        duration(took) if took else "",
+        tuple(more),
+        fields,
+    )
+
+
+_RED = ("failed", "red")
+
+
+def _tests(event: Event) -> str:
+    """Counts where the output told them, else the exit code."""
+    passed, failed = event.get("passed"), event.get("failed")
+    if passed is None and failed is None:
+        return f"exit {event.get('exit_code')}"
+    return f"{passed or 0} passed, {failed or 0} failed"
+
+
+def tokens_text(story: Story) -> str:
+    """`planner 18k, worker 214k tokens`, as reported."""
+    meta, worker = thousands(story.meta_tokens), thousands(story.worker_tokens)
+    return f"planner {meta}, worker {worker} tokens"

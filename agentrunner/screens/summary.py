@@ -1,0 +1,268 @@
+"""The last screen: what is proven, what is not, and what to do next, in at most 24 lines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from agentrunner.screens.layout import (
+    PLAIN,
+    WIDTH,
+    Paint,
+    cell,
+    count,
+    duration,
+    flat,
+    labelled,
+    spread,
+    thousands,
+    tilde,
+)
+from agentrunner.text.terminal import cell_width
+
+Result = Mapping[str, Any]
+Criterion = Mapping[str, Any]
+
+_ROWS = 9
+"""Criteria shown before the rest is summed up, so that the screen stays within 24 lines."""
+_LOOK = 2
+_HEADS = {"COMPLETE": "COMPLETE", "NEEDS_REVIEW": "NEEDS REVIEW", "FAILED": "FAILED"}
+
+
+def summary_screen(
+    result: Result,
+    *,
+    warnings: Sequence[str] = (),
+    width: int = WIDTH,
+    paint: Paint = PLAIN,
+    home: str = "",
+    target: str = "",
+    all_rows: bool = False,
+) -> str:
+    """The end of a run, or where it stands.
+
+    `warnings` are those met on the way, `target` is the run's name for the commands at the end
+    where it is not the newest one, `all_rows` lifts the limit of 24 lines (`show`).
+    """
+    lines = [_head(result, width, paint), ""]
+    missing = missing_sentences(result)
+    if result.get("state") != "COMPLETE" and missing:
+        shown = missing if all_rows else missing[:3]
+        for index, sentence in enumerate(shown):
+            lines += _limited(labelled("" if index else "Missing:", sentence, width), all_rows)
+        lines.append("")
+    criteria = list(result.get("acceptance_criteria") or [])
+    if criteria:
+        room = len(criteria) if all_rows else _ROWS - (len(lines) - 2)
+        lines += [*criteria_rows(criteria, width, paint, max(room, 3)), ""]
+    lines += _facts(result, warnings, width, home, all_rows)
+    return "\n".join([*lines, "", *_next(result, target)])
+
+
+def _limited(lines: list[str], all_rows: bool) -> list[str]:
+    return lines if all_rows else lines[:2]
+
+
+def headline(result: Result) -> str:
+    """One word for the end; a word of its own for what code could not prove."""
+    state = result.get("state")
+    if result.get("reason") == "interrupted":
+        return "INTERRUPTED"
+    if state == "COMPLETE" and result.get("reason") == "unproven":
+        return "COMPLETE (UNPROVEN)"
+    return _HEADS.get(str(state), "STOPPED")
+
+
+def _head(result: Result, width: int, paint: Paint) -> str:
+    word = headline(result)
+    names = " · ".join(flat(str(result[k])) for k in ("task_id", "title") if result.get(k))
+    right = [duration(float(result["duration_sec"]))] if result.get("duration_sec") else []
+    if result.get("worker_runs") is not None:
+        right.append(count(int(result["worker_runs"]), "round"))
+    line = spread(f"{word}  {names}", ", ".join(right), width)
+    colour = {"COMPLETE": paint.good, "FAILED": paint.bad}.get(word, paint.warn)
+    return line.replace(word, colour(word), 1)
+
+
+def missing_sentences(result: Result) -> list[str]:
+    """What stands between this run and COMPLETE, from the facts of the result."""
+    error, test = result.get("error"), result.get("test")
+    sentences = [str(error["message"])] if error else []
+    sentences += [text] if (text := _reason_text(result)) and not error else []
+    if test and (test.get("exit_code") != 0 or test.get("failed")):
+        before = test.get("baseline_exit_code")
+        since = " (red since before the run)" if before else ""
+        sentences.append(f"`{test.get('command')}` exits {test.get('exit_code')}{since}")
+    for criterion in result.get("acceptance_criteria") or []:
+        if criterion.get("critical") and criterion.get("status") != "passed":
+            word = "fails" if criterion.get("status") == "failed" else "is not shown"
+            detail = f": {criterion['detail']}" if criterion.get("detail") else ""
+            sentences.append(f"{criterion.get('id')} {word}{detail}")
+    return sentences
+
+
+_REASONS = {
+    "loop_limit": "the limit of rounds is reached.",
+    "aborted": "the planner gave up.",
+    "cancelled": "it was cancelled.",
+    "interrupted": "it was interrupted; the run is kept.",
+    "unproven": "nothing was executed that shows this run's work.",
+}
+
+
+def _reason_text(result: Result) -> str:
+    reason = str(result.get("reason") or "")
+    if reason.startswith("budget: "):
+        return f"the budget {reason.removeprefix('budget: ')} is spent."
+    return _REASONS.get(reason, reason.replace("_", " "))
+
+
+def criteria_rows(
+    criteria: Sequence[Criterion], width: int, paint: Paint = PLAIN, room: int = _ROWS
+) -> list[str]:
+    """A row per criterion; where there are too many, those that are settled are summed up."""
+    shown = list(criteria)
+    if len(shown) > room:
+        open_first = sorted(shown, key=_settled)[: room - 1]
+        shown = [criterion for criterion in criteria if criterion in open_first]
+    id_width = min(max((cell_width(str(c.get("id"))) for c in shown), default=4), 16)
+    rows = [_criterion_row(criterion, id_width, width, paint) for criterion in shown]
+    rest = len(criteria) - len(shown)
+    if rest:
+        rows.append(f"  and {count(rest, 'more', 'more')}: agentrunner show")
+    return rows
+
+
+def _settled(criterion: Criterion) -> int:
+    """Sort key: what needs a look comes first."""
+    if criterion.get("status") == "passed":
+        return 2 if criterion.get("evidence") in ("checked", "tested", "accepted") else 1
+    return 0 if criterion.get("critical") else 1
+
+
+def _criterion_row(criterion: Criterion, id_width: int, width: int, paint: Paint) -> str:
+    status = {"unknown": "open"}.get(str(criterion.get("status")), str(criterion.get("status")))
+    evidence = {"none": "-"}.get(str(criterion.get("evidence")), str(criterion.get("evidence")))
+    description = ("" if criterion.get("critical", True) else "(optional) ") + str(
+        criterion.get("description") or ""
+    )
+    detail = str(criterion.get("detail") or _words(criterion))
+    lead = f"  {cell(str(criterion.get('id')), id_width)}  "
+    rest = width - id_width - 4 - 8 - 10
+    detail_width = min(cell_width(flat(detail)), rest * 2 // 5)
+    colour = {"passed": paint.good, "failed": paint.bad}.get(status, paint.warn)
+    if evidence == "judged":
+        colour = paint.warn
+    body = f"{cell(evidence, 8)}  {cell(description, rest - detail_width - 2)}  "
+    return f"{lead}{colour(cell(status, 6))}  {body}{cell(detail, detail_width)}".rstrip()
+
+
+def _words(criterion: Criterion) -> str:
+    if criterion.get("evidence") == "judged":
+        return "the model's word only"
+    return "" if criterion.get("status") == "passed" else "not shown"
+
+
+def _facts(
+    result: Result, warnings: Sequence[str], width: int, home: str, all_rows: bool
+) -> list[str]:
+    lines: list[str] = []
+    if test := result.get("test"):
+        lines += labelled("tests", _tests(test), width)[:1]
+    if proof := result.get("proof"):
+        lines.append(spread(f"  proof    {flat('; '.join(map(str, proof)))}", "", width))
+    changed = list(result.get("changed_files") or [])
+    names = " ".join(flat(str(name)) for name in changed)
+    lines.append(spread(f"  files    {len(changed)} changed   {names}", "", width))
+    look = [*_judged(result), *warnings]
+    shown = look if all_rows else look[:_LOOK]
+    for index, text in enumerate(shown):
+        lines += labelled("" if index else "look", text, width)[:1]
+    lines += labelled("cost", _cost(result), width)[:1]
+    if result.get("note"):
+        note = tilde(str(result["note"]), home)
+        repo = str(result.get("repo") or "")
+        if repo and str(result["note"]).startswith(repo + "/"):
+            note = str(result["note"])[len(repo) + 1 :]
+        lines.append(f"  note     {flat(note)}")
+    return lines
+
+
+def _tests(test: Mapping[str, Any]) -> str:
+    if test.get("passed") is None and test.get("failed") is None:
+        now = f"`{test.get('command')}` exits {test.get('exit_code')}"
+    else:
+        now = f"{test.get('passed') or 0} passed"
+        now += f", {test['failed']} failed" if test.get("failed") else ""
+    before = test.get("baseline_exit_code")
+    return now + ("" if before is None else f" (before the run: exit {before})")
+
+
+def _judged(result: Result) -> list[str]:
+    ids = [
+        str(criterion.get("id"))
+        for criterion in result.get("acceptance_criteria") or []
+        if criterion.get("evidence") == "judged" and criterion.get("critical", True)
+    ]
+    verb = "rests" if len(ids) == 1 else "rest"
+    return [f"{', '.join(ids)} {verb} on the model's word"] if ids else []
+
+
+def _cost(result: Result) -> str:
+    usage = result.get("usage") or {}
+    parts = [f"{who} {_tokens(usage.get(key))}" for who, key in _WHO]
+    text = ", ".join(parts) + " tokens (reported)"
+    return text if usage.get("usd") is None else f"{text}, {usage['usd']:.2f} USD"
+
+
+_WHO = (("planner", "meta"), ("worker", "worker"))
+
+
+def _tokens(usage: Mapping[str, Any] | None) -> str:
+    counts = [(usage or {}).get(key) for key in ("input_tokens", "output_tokens")]
+    known = [int(number) for number in counts if number is not None]
+    return thousands(sum(known)) if known else "unknown"
+
+
+def _next(result: Result, target: str) -> list[str]:
+    name = f" {target}" if target else ""
+    undo = (f"agentrunner undo{name}", "put the files back as they were before the run")
+    hint = f'agentrunner resume{name} -m "..."'
+    state = result.get("state")
+    if result.get("reason") == "interrupted" or state not in _HEADS:
+        steps = [(f"agentrunner resume{name}", "go on where it was"), undo]
+    elif state == "COMPLETE":
+        steps = [
+            (f"agentrunner diff{name}", "what this run changed"),
+            (f"agentrunner undo{name}", "put it back"),
+            ("git add -p && git commit", "nothing was committed for you"),
+        ]
+    elif state == "NEEDS_REVIEW":
+        ids = " ".join(_review_ids(result))
+        accept = f'agentrunner accept{name}{" " if ids else ""}{ids} --reason "..."'
+        steps = [
+            (accept, "your yes is recorded; ends COMPLETE"),
+            (hint, "send it back with a remark"),
+            undo,
+        ]
+    else:
+        steps = [(f"agentrunner logs{name}", "what the worker did"), (hint, "try again"), undo]
+    return next_lines(steps)
+
+
+def _review_ids(result: Result) -> list[str]:
+    return [
+        flat(str(criterion.get("id")))
+        for criterion in result.get("acceptance_criteria") or []
+        if criterion.get("critical", True)
+        and (criterion.get("status") != "passed" or criterion.get("evidence") == "judged")
+    ]
+
+
+def next_lines(steps: Sequence[tuple[str, str]]) -> list[str]:
+    """`Next:  COMMAND   what it does`, the commands in one column."""
+    column = max(cell_width(command) for command, _ in steps)
+    return [
+        f"{'Next:' if index == 0 else '     '}  {cell(command, column)}  {meaning}"
+        for index, (command, meaning) in enumerate(steps)
+    ]

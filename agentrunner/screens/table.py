@@ -1,0 +1,149 @@
+"""Tables: the runs of a repository, and what `validate` found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from agentrunner.screens.layout import (
+    PLAIN,
+    WIDTH,
+    Paint,
+    cell,
+    clock,
+    count,
+    fit,
+    flat,
+    labelled,
+    wrap,
+)
+from agentrunner.text.terminal import cell_width
+
+Row = Mapping[str, Any]
+
+_STATES = {"NEEDS_REVIEW": "needs review", "COMPLETE": "complete", "FAILED": "failed"}
+
+
+def runs_table(
+    rows: Sequence[Row],
+    now: datetime,
+    *,
+    width: int = WIDTH,
+    paint: Paint = PLAIN,
+    all_repositories: bool = False,
+) -> str:
+    """The runs, newest first as they come. `now` is in the time zone to show."""
+    if not rows:
+        return "No runs yet" + ("." if all_repositories else " in this repository.")
+    id_width = max(3, *(cell_width(flat(str(row["run_id"]))) for row in rows))
+    id_width = min(id_width, width - 52)
+    head = f"  {fit('RUN', id_width)}  {'STATE':<15}  {'LAST':<11}  {'TIME':>7}  TASK"
+    lines = [paint.bold(head), *(_run_row(row, now, id_width, width, paint) for row in rows)]
+    waiting = [row for row in rows if row.get("waiting")]
+    foot = []
+    if waiting:
+        one = len(waiting) == 1
+        name = flat(str(waiting[0]["run_id"]))
+        foot.append(
+            f"{count(len(waiting), 'run')} {'waits' if one else 'wait'} for you: "
+            f"agentrunner show {name}"
+        )
+    if not all_repositories:
+        foot.append("other repositories: agentrunner list --all")
+    return "\n".join([*lines, "", *foot] if foot else lines)
+
+
+def _run_row(row: Row, now: datetime, id_width: int, width: int, paint: Paint) -> str:
+    state = state_word(row)
+    colour = {"complete": paint.good, "failed": paint.bad, "running": str}.get(state, paint.warn)
+    started, finished = _moment(row.get("started_at")), _moment(row.get("finished_at"))
+    took = clock(((finished or now) - started).total_seconds()) if started else ""
+    last = ago(finished, now) if finished else "now" if state == "running" else ago(started, now)
+    title = cell(str(row.get("title") or ""), max(width - id_width - 43, 8)).rstrip()
+    return (
+        f"  {cell(str(row['run_id']), id_width)}  {colour(fit(state, 15))}  {fit(last, 11)}  "
+        f"{took:>7}  {title}"
+    ).rstrip()
+
+
+def state_word(row: Row) -> str:
+    """The state as people say it: what matters first is whether it waits for them."""
+    if row.get("waiting"):
+        return "waiting for you"
+    state = str(row.get("state"))
+    if state in _STATES:
+        return _STATES[state]
+    return "running" if row.get("running", True) else "stopped"
+
+
+def ago(moment: datetime | None, now: datetime) -> str:
+    """`4 min ago`, `yesterday`, `Thu 18:20`, `2026-11-02`; empty for no time."""
+    if moment is None:
+        return ""
+    local, passed = moment.astimezone(now.tzinfo), now - moment
+    if passed < timedelta(minutes=1):
+        return "now"
+    if passed < timedelta(hours=1):
+        return f"{int(passed.total_seconds() // 60)} min ago"
+    days = (now.date() - local.date()).days
+    if days == 0:
+        return local.strftime("%H:%M")
+    if days == 1:
+        return "yesterday"
+    return f"{_DAYS[local.weekday()]} {local:%H:%M}" if days < 7 else local.strftime("%Y-%m-%d")
+
+
+_DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+"""English whatever the locale, like everything else on the screen."""
+
+
+def _moment(text: Any) -> datetime | None:
+    return datetime.fromisoformat(str(text)) if text else None
+
+
+def criteria_table(
+    name: str, rows: Sequence[Row], *, strict: bool, has_test: bool, width: int = WIDTH
+) -> str:
+    """What `validate` says: each criterion with its line and what will be executed for it.
+
+    A row has `id`, `critical`, `line` (or None) and `runs` ("" where nothing can be executed).
+    """
+    runnable = sum(1 for row in rows if row["runs"])
+    noun = count(len(rows), "criterion", "criteria")
+    lines = [f"{flat(name)} is valid. {noun}, {runnable} can be executed" + (":" if rows else ".")]
+    id_width = max((cell_width(flat(str(row["id"]))) for row in rows), default=0)
+    digits = max((len(str(row["line"] or "")) for row in rows), default=0)
+    for row in rows:
+        line = f"  line {row['line']:>{digits}}" if row["line"] else ""
+        rank = "critical" if row["critical"] else "optional"
+        lead = f"  {cell(str(row['id']), id_width)}  {rank}{line}  "
+        text = flat(str(row["runs"])) or _nothing(row, strict, has_test)
+        first, *rest = wrap(text, max(width - cell_width(lead), 20))
+        lines += [lead + first, *(" " * cell_width(lead) + more for more in rest)]
+    return "\n".join(lines)
+
+
+def _nothing(row: Row, strict: bool, has_test: bool) -> str:
+    if not row["critical"]:
+        return "nothing to execute"
+    if strict:
+        return "nothing to execute: a person must accept it"
+    alone = "the model's word" + (", besides the tests" if has_test else " only")
+    return f"nothing to execute: {alone} (--strict: a person must accept)"
+
+
+def dry_run_screen(
+    header: Sequence[tuple[str, str]],
+    criteria: str,
+    worker_command: Sequence[str],
+    mounts: Sequence[str],
+    network: str,
+    width: int = WIDTH,
+) -> str:
+    """What `run --dry-run` says: everything that is known before a model is asked."""
+    lines = [row for label, text in header for row in labelled(label, text, width)]
+    lines += ["", criteria, "", "The worker's command:"]
+    lines += [f"  {flat(word)}" for word in worker_command]
+    lines += ["", "Visible in the box:", *(f"  {flat(mount)}" for mount in mounts)]
+    return "\n".join([*lines, "", f"Network: {flat(network)}", "", "Nothing was started."])
