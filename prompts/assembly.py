@@ -1,0 +1,183 @@
+"""From the facts of a run to the messages that a model reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Self
+
+import yaml
+
+from agentrunner.prompts.marking import marked
+from agentrunner.prompts.patterns import Pattern
+from agentrunner.prompts.templates import Language, render, render_part
+from agentrunner.task.spec import TaskSpec
+
+PromptType = Literal["plan_task", "next_action", "completion_assessment"]
+
+PREVIOUS_ANSWER_CHARS = 6000
+"""How much of a refused answer is shown again; more costs tokens and tells nothing new."""
+
+
+@dataclass(frozen=True)
+class PromptMessage:
+    """One message of the conversation."""
+
+    role: Literal["system", "user"]
+    content: str
+
+
+@dataclass(frozen=True)
+class Repair:
+    """Why the previous answer was refused."""
+
+    error: str
+    answer: str
+    cut: bool = False
+    """It ended at the output limit."""
+
+
+@dataclass(frozen=True)
+class PromptInput:
+    """Everything a prompt is made of; the same input gives the same bytes."""
+
+    type: PromptType
+    facts: Mapping[str, Any]
+    """The summary of the run, JSON-native."""
+    task: Mapping[str, Any]
+    """What the task file says, without anything of the host."""
+    prd_text: str
+    salt: str
+    """Keys the markers; drawn once per run."""
+    call_number: int
+    """Number of this attempt on the wire."""
+    language: Language = "en"
+    format: Literal["json", "yaml"] = "json"
+    """What the reply is asked for in; both are read."""
+    system_prompt: str | Mapping[str, str] | None = None
+    """The user's own words for the role and policy: for all messages, or by message type."""
+    system_prompt_mode: Literal["extend", "replace"] = "extend"
+    patterns: Mapping[str, Pattern] = field(default_factory=dict)
+    repair: Repair | None = None
+
+    @classmethod
+    def of(
+        cls,
+        spec: TaskSpec,
+        type: PromptType,  # noqa: A002  (the protocol's word)
+        *,
+        facts: Mapping[str, Any],
+        salt: str,
+        call_number: int,
+        format: Literal["json", "yaml"],  # noqa: A002
+        patterns: Mapping[str, Pattern],
+    ) -> Self:
+        """The input for a message about this task."""
+        meta = spec.runner.meta
+        return cls(
+            type=type,
+            facts=facts,
+            task=task_view(spec),
+            prd_text=spec.prd_text,
+            salt=salt,
+            call_number=call_number,
+            language=spec.language,
+            format=format,
+            system_prompt=meta.system_prompt,
+            system_prompt_mode=meta.system_prompt_mode,
+            patterns=patterns,
+        )
+
+
+def task_view(spec: TaskSpec) -> dict[str, Any]:
+    """What a planner may know of the task file: no host paths, no environment, no settings."""
+    task = spec.task
+    criteria = [
+        criterion.model_dump(exclude_defaults=True, exclude={"line"}) for criterion in spec.criteria
+    ]
+    view = {
+        "id": spec.task_id,
+        "title": spec.title,
+        "test": task.test.model_dump(include={"command", "cwd"}) if task.test else None,
+        "acceptance_criteria": criteria,
+        "protect": task.protect,
+        "allow_changes": task.allow_changes,
+    }
+    return {key: value for key, value in view.items() if value not in (None, [])}
+
+
+def assemble(prompt: PromptInput) -> tuple[PromptMessage, ...]:
+    """The system message and the user message for one attempt."""
+    role, own = _role(prompt)
+    contract = render_part(prompt.type, "contract", prompt.language, format=prompt.format)
+    request = _request(prompt)
+    if own and prompt.system_prompt_mode == "replace":
+        # The system message is the user's to the last word. What our parser and the markers
+        # need is told all the same, in the user message.
+        return (PromptMessage("system", role), PromptMessage("user", f"{contract}\n\n{request}"))
+    return (PromptMessage("system", f"{role}\n\n{contract}"), PromptMessage("user", request))
+
+
+def _role(prompt: PromptInput) -> tuple[str, bool]:
+    """The role and policy, and whether they are the user's own."""
+    own = prompt.system_prompt
+    if isinstance(own, Mapping):
+        own = own.get(prompt.type)
+    if own:
+        return own.strip(), True
+    return render_part(prompt.type, "role", prompt.language), False
+
+
+def _request(prompt: PromptInput) -> str:
+    def block(name: str, text: str) -> str:
+        return marked(prompt.salt, prompt.call_number, prompt.type, name, text)
+
+    summaries = {name: pattern.summary for name, pattern in prompt.patterns.items()}
+    request = render_part(
+        prompt.type,
+        "request",
+        prompt.language,
+        task=block("task", to_yaml(prompt.task)),
+        prd=block("prd", prompt.prd_text),
+        context=block("context", to_yaml(prompt.facts)),
+        patterns=block("patterns", to_yaml(summaries)) if summaries else "",
+        format=prompt.format,
+    )
+    if prompt.repair is None:
+        return request
+    answer = prompt.repair.answer
+    shown = answer[:PREVIOUS_ANSWER_CHARS]
+    again = render(
+        "repair",
+        prompt.language,
+        type=prompt.type,
+        format=prompt.format,
+        cut=prompt.repair.cut,
+        shortened=len(answer) > len(shown),
+        error=block("error", prompt.repair.error),
+        answer=block("previous_answer", shown) if shown.strip() else "",
+    )
+    return f"{request}\n\n{again}"
+
+
+class _Dumper(yaml.SafeDumper):
+    """YAML for reading: several lines stay several lines, repeated values are written out."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def _text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
+    style = "|" if "\n" in value else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
+
+
+_Dumper.add_representer(str, _text)
+
+
+def to_yaml(value: Mapping[str, Any]) -> str:
+    """Plain data as YAML, in the order given."""
+    dumped = yaml.dump(
+        dict(value), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=10**6
+    )
+    return str(dumped)

@@ -1,0 +1,92 @@
+"""The command pattern library: forms of work that the planner combines by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+
+from agentrunner.errors import UsageError
+from agentrunner.prompts.templates import Language, render
+from agentrunner.task.context import Criterion
+from agentrunner.task.yaml_text import read_yaml
+
+Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$")]
+
+
+class Pattern(BaseModel):
+    """One form of work."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    summary: Text
+    """One line, by which the planner chooses."""
+    instructions: Text
+    """What the worker is told."""
+
+
+class Catalog(BaseModel):
+    """A pattern file."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    version: Annotated[int, Field(ge=1, le=1)]
+    patterns: dict[Name, Pattern]
+
+
+def load_patterns(text: str | None, language: Language) -> dict[str, Pattern]:
+    """The shipped patterns, with those of the file's `text` added or put in their place.
+
+    Raises UsageError for a file that is no catalog: `patterns-invalid`, or what `read_yaml` says.
+    """
+    shipped = Path(__file__).parent / language / "patterns.yaml"
+    catalog = dict(_parse(shipped.read_text(encoding="utf-8")).patterns)
+    if text is not None:
+        catalog.update(_parse(text).patterns)
+    return catalog
+
+
+def _parse(text: str) -> Catalog:
+    tree = read_yaml(text, "patterns file")
+    try:
+        return Catalog.model_validate(tree.value)
+    except ValidationError as problem:
+        error = problem.errors()[0]
+        place = tree.place(error["loc"])
+        raise UsageError(
+            f"{'.'.join(map(str, error['loc'])) or 'The patterns file'}: {error['msg']}.",
+            code="patterns-invalid",
+            path=place.where,
+            source_line=place.source_line,
+            remedy="its form: {version: 1, patterns: {NAME: {summary: TEXT, instructions: TEXT}}}",
+        ) from problem
+
+
+def choose(
+    library: Mapping[str, Pattern], names: Sequence[str]
+) -> tuple[dict[str, Pattern], list[str]]:
+    """The named patterns in the order named, each once, and the names that nobody knows."""
+    chosen = {name: library[name] for name in names if name in library}
+    return chosen, sorted({name for name in names if name not in library})
+
+
+def worker_prompt(
+    body: str,
+    criteria: Sequence[Criterion],
+    patterns: Mapping[str, Pattern],
+    language: Language,
+) -> str:
+    """The planner's words for one worker run, framed: role, patterns, task, criteria.
+
+    Only what `patterns` holds is added. In particular `summarize_work_as_json` is not forced on
+    every run: what a worker reports is a witness, and evidence never rests on it.
+    """
+    return (
+        render(
+            "worker", language, body=body.strip(), criteria=list(criteria), patterns=dict(patterns)
+        )
+        + "\n"
+    )
