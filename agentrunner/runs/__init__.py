@@ -1,0 +1,1 @@
+"""What is kept of a run: its folder, log, events, locks, ledger, snapshots and the index."""

@@ -1,0 +1,1 @@
+"""Worker processes that outlive us: the supervisor beside each, and our side of it."""

@@ -1,0 +1,74 @@
+"""Named places where a test can make the process die, fail or be signalled.
+
+Asleep unless AGENTRUNNER_TEST=1 and AGENTRUNNER_FAILPOINT=NAME:ACTION are both set. The names are
+listed, so that a crash matrix can walk over all of them.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+
+IN_RUNNER = (
+    "before_claim",
+    "after_claim",
+    "after_spawn_before_spec",
+    "mid_spec",
+    "after_start",
+    "mid_work",
+    "after_finish",
+    "during_validation",
+    "during_note",
+)
+"""Reached in the driving process."""
+
+IN_SUPERVISOR = (
+    "supervisor_before_started",
+    "supervisor_before_release",
+    "supervisor_after_start",
+    "supervisor_after_worker",
+    "supervisor_before_result",
+)
+"""Reached in the supervisor, which is handed its fail-point with its order."""
+
+REGISTERED = IN_RUNNER + IN_SUPERVISOR
+
+SIGNALS = {
+    "kill": signal.SIGKILL,
+    "term": signal.SIGTERM,
+    "int": signal.SIGINT,
+    "stop": signal.SIGSTOP,
+}
+ACTIONS = (*SIGNALS, "raise", "enospc")
+
+
+class FailPointReached(Exception):
+    """Raised by the action `raise`."""
+
+
+def wanted() -> tuple[str, str] | None:
+    """The fail-point that the environment asks for, as (name, action)."""
+    if os.environ.get("AGENTRUNNER_TEST") != "1":
+        return None
+    name, _, action = os.environ.get("AGENTRUNNER_FAILPOINT", "").partition(":")
+    return (name, action) if name in REGISTERED and action in ACTIONS else None
+
+
+def reach(name: str) -> None:
+    """Do here what the environment asks for at `name`; nothing outside of tests.
+
+    Raises ValueError for a name that is not registered, FailPointReached for `raise` and
+    OSError(ENOSPC) for `enospc`.
+    """
+    if name not in REGISTERED:
+        raise ValueError(f"fail-point {name!r} is not registered")
+    point = wanted()
+    if point is None or point[0] != name:
+        return
+    action = point[1]
+    if action == "raise":
+        raise FailPointReached(name)
+    if action == "enospc":
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), name)
+    os.kill(os.getpid(), SIGNALS[action])

@@ -1,0 +1,175 @@
+"""The run log: what happened, one record a line, kept beside the state.
+
+A node that is run again after a crash writes its records again; (attempt, kind, key) tells, and
+the last one wins. The kinds and their data are listed in docs/reference/run-log.md.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Record:
+    """One thing that happened."""
+
+    kind: str
+    key: str
+    attempt: int
+    loop: int
+    at: str
+    """UTC, ISO 8601."""
+    data: Mapping[str, Any] = field(default_factory=dict)
+
+
+def redact_strings(value: Any, redact: Callable[[str], str]) -> Any:
+    """`value` with every string in it, keys too, passed through `redact`."""
+    if isinstance(value, str):
+        return redact(value)
+    if isinstance(value, Mapping):
+        return {redact(str(key)): redact_strings(item, redact) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [redact_strings(item, redact) for item in value]
+    return value
+
+
+def append_line(path: Path, value: Mapping[str, Any], *, sync: bool) -> None:
+    """Append one JSON object as a line in one write, after mending a torn last line."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    # A lone surrogate becomes its JSON escape, so that no text at all can stop the log.
+    line = text.encode("utf-8", "backslashreplace") + b"\n"
+    fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    try:
+        size = os.fstat(fd).st_size
+        torn = size > 0 and os.pread(fd, 1, size - 1) != b"\n"
+        rest = memoryview(b"\n" + line if torn else line)
+        while rest:
+            rest = rest[os.write(fd, rest) :]
+        if sync:
+            os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def read_lines(path: Path) -> Iterator[dict[str, Any]]:
+    """The JSON objects of a file, one a line; torn lines are left out, no file is no lines."""
+    try:
+        raw = path.read_bytes()
+    except FileNotFoundError:
+        return
+    for line in raw.split(b"\n"):
+        try:
+            value = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(value, dict):
+            yield value
+
+
+@dataclass(frozen=True)
+class History:
+    """The records of a run by kind, each in the order of first appearance."""
+
+    records: tuple[Record, ...] = ()
+
+    def of(self, kind: str) -> list[Record]:
+        """The records of one kind."""
+        return [record for record in self.records if record.kind == kind]
+
+    @property
+    def meta_calls(self) -> list[Record]:
+        """Calls of the meta-agent, by attempt on the wire."""
+        return self.of("meta_call")
+
+    @property
+    def plans(self) -> list[Record]:
+        """The plan, one per attempt of the run at most."""
+        return self.of("plan")
+
+    @property
+    def decisions(self) -> list[Record]:
+        """What the meta-agent decided."""
+        return self.of("decision")
+
+    @property
+    def worker_runs(self) -> list[Record]:
+        """Ended worker runs."""
+        return self.of("worker_run")
+
+    @property
+    def evidence(self) -> list[Record]:
+        """What was found out about each tree."""
+        return self.of("evidence")
+
+    @property
+    def assessments(self) -> list[Record]:
+        """The meta-agent's judgements."""
+        return self.of("assessment")
+
+    @property
+    def questions(self) -> list[Record]:
+        """What people were asked."""
+        return self.of("question")
+
+    @property
+    def answers(self) -> list[Record]:
+        """What they said."""
+        return self.of("answer")
+
+    @property
+    def human_edits(self) -> list[Record]:
+        """Changes of the tree that people made while the run was paused."""
+        return self.of("human_edit")
+
+    @property
+    def states(self) -> list[Record]:
+        """Moves from state to state."""
+        return self.of("state")
+
+    @property
+    def acceptances(self) -> list[Record]:
+        """Yeses of people after looking."""
+        return self.of("acceptance")
+
+    @property
+    def warnings(self) -> list[Record]:
+        """What people should know."""
+        return self.of("warning")
+
+
+class RunLog:
+    """Appends to and reads one run's log. `redact` is applied to every string written."""
+
+    def __init__(self, path: Path, redact: Callable[[str], str] | None = None) -> None:
+        self.path = path
+        self.redact = redact
+
+    def append(
+        self, kind: str, key: str, data: Mapping[str, Any], *, attempt: int, loop: int, at: str
+    ) -> None:
+        """Add a record and see it onto the disk; raises OSError if it does not get there."""
+        value = asdict(Record(kind, key, attempt, loop, at, dict(data)))
+        if self.redact is not None:
+            value = redact_strings(value, self.redact)
+        append_line(self.path, value, sync=True)
+
+    def records(self, kind: str | None = None) -> list[Record]:
+        """All records, or those of one kind; repeated ones once, as last written."""
+        found: dict[tuple[int, str, str], Record] = {}
+        for value in read_lines(self.path):
+            try:
+                record = Record(**value)
+            except TypeError:
+                continue
+            if kind is None or record.kind == kind:
+                found[record.attempt, record.kind, record.key] = record
+        return list(found.values())
+
+    def history(self, attempt: int | None = None) -> History:
+        """The records by kind, of one attempt or of all."""
+        return History(tuple(r for r in self.records() if attempt is None or r.attempt == attempt))
