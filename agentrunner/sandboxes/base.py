@@ -33,11 +33,15 @@ class SandboxError(AgentRunnerError):
 
     exit_code = 5
 
-    def __init__(self, kind: ErrorKind, op: str, cause: str) -> None:
+    def __init__(
+        self, kind: ErrorKind, op: str, cause: str, *, result: Result | None = None
+    ) -> None:
         super().__init__(f"{kind} in {op}: {cause}", code=f"sandbox-{kind}")
         self.kind = kind
         self.op = op
         self.cause = cause
+        self.result = result
+        """What was printed until then, where the command had started."""
 
 
 @dataclass(frozen=True)

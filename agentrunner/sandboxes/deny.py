@@ -1,0 +1,116 @@
+"""What is never mounted: credentials, homes, sockets, the state folder, the system's own files."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Sequence
+from pathlib import Path
+
+from agentrunner.errors import UsageError
+
+CREDENTIALS = (
+    ".aws", ".azure", ".bash_history", ".cargo/credentials", ".cargo/credentials.toml", ".claude",
+    ".claude.json", ".codex", ".config", ".docker", ".gemini", ".git-credentials", ".gnupg",
+    ".gradle/gradle.properties", ".kube", ".local/share/keyrings", ".m2/settings.xml", ".mozilla",
+    ".netrc", ".npmrc", ".password-store", ".pgpass", ".pki", ".pypirc", ".ssh", ".terraform.d",
+    ".vault-token", ".zsh_history",
+)  # fmt: skip
+"""Below a home: what holds keys, tokens or history."""
+
+SYSTEM = tuple(map(Path, ("/boot", "/dev", "/etc", "/proc", "/root", "/run", "/sys", "/var/run")))
+"""Neither these nor anything above them is mounted because a task asks for it."""
+
+CLOSED = tuple(path for path in SYSTEM if path != Path("/root"))
+"""Of these, nothing below them either; a file of root's home may be asked for by name."""
+
+OCCUPIED = tuple(map(Path, ("/bin", "/lib", "/tmp", "/usr", "/var/lib")))
+"""Where the box has its own files: a repository may be below, not at or above."""
+
+
+def credential_paths(host_home: Path) -> tuple[Path, ...]:
+    """The credential places below the user's home and below root's."""
+    homes = dict.fromkeys((host_home, _real(host_home), Path("/root")))
+    return tuple(home / name for home in homes for name in CREDENTIALS)
+
+
+def holds(outer: Path, inner: Path) -> bool:
+    """Whether `outer` is `inner` or above it."""
+    return inner.is_relative_to(outer)
+
+
+def exposes(path: Path, host_home: Path) -> bool:
+    """Whether mounting `path` would show a home as a whole, or anything with credentials."""
+    private = (host_home, _real(host_home), *credential_paths(host_home))
+    return any(holds(path, place) for place in private)
+
+
+def check_read_paths(paths: Sequence[Path], *, host_home: Path, state_root: Path) -> None:
+    """Refuse paths that no task may make visible; raises UsageError (code `read-path`).
+
+    Judged is the real path, so neither `..` nor a symbolic link leads around the list.
+    """
+    for path in paths:
+        reason = _refusal(path, host_home=host_home, state_root=state_root)
+        if reason:
+            raise UsageError(
+                f'"{path}" cannot be made visible in the sandbox: {reason}.',
+                code="read-path",
+                path="runner.sandbox.read_paths",
+                remedy="name the folder that is needed, and only that",
+            )
+
+
+def _refusal(path: Path, *, host_home: Path, state_root: Path) -> str:
+    if not path.is_absolute():
+        return "it is not absolute"
+    try:
+        real = path.resolve(strict=True)
+        mode = real.stat().st_mode
+    except (OSError, RuntimeError):
+        return "it does not exist or cannot be read"
+    if not (stat.S_ISDIR(mode) or stat.S_ISREG(mode)):
+        return "it is neither a folder nor a file"
+    if exposes(real, host_home):
+        return "it is a home, or holds credentials"
+    if any(holds(place, real) for place in credential_paths(host_home)):
+        return "it holds credentials"
+    state = _real(state_root)
+    if holds(real, state) or holds(state, real):
+        return "AgentRunner keeps its state there"
+    if any(holds(real, _real(place)) for place in SYSTEM):
+        return "it is the system's"
+    if any(holds(_real(place), real) for place in CLOSED):
+        return "it is the system's"
+    return ""
+
+
+def check_repo(repo: Path, *, host_home: Path, state_root: Path) -> None:
+    """Refuse a repository that cannot stand in a box at its own path.
+
+    Raises UsageError (code `repo-path`): not a folder, not its real path, a home, a folder of
+    the system, or one that holds the state folder.
+    """
+    reason = ""
+    if not repo.is_absolute() or not repo.is_dir():
+        reason = "it is not a folder with an absolute path"
+    elif _real(repo) != repo:
+        reason = f"its real path is {_real(repo)}; give that one"
+    elif holds(repo, _real(host_home)):
+        reason = "it is a home, or above one"
+    elif holds(repo, _real(state_root)):
+        reason = "it holds AgentRunner's state folder"
+    elif any(holds(repo, place) for place in (*SYSTEM, *OCCUPIED)):
+        reason = "it is a folder of the system"
+    elif any(holds(place, repo) for place in map(Path, ("/dev", "/proc", "/sys"))):
+        reason = "it is in a file system of the kernel"
+    if reason:
+        raise UsageError(
+            f'The repository "{repo}" cannot be worked on: {reason}.',
+            code="repo-path",
+            path="task.repo",
+            remedy="put the project in a folder of its own",
+        )
+
+
+def _real(path: Path) -> Path:
+    return path.resolve()

@@ -1,0 +1,334 @@
+"""Runs a `Launch` to its end: bounded output, a deadline that holds, nothing left behind."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import time
+from collections import deque
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+from agentrunner.sandboxes.base import (
+    Ending,
+    ErrorKind,
+    Launch,
+    OnOutput,
+    Request,
+    Result,
+    SandboxError,
+)
+from agentrunner.sandboxes.tree import children, kill_family, signal_family
+
+HEAD_BYTES = 64 * 1024
+GRACE_SEC = 5.0
+"""From SIGTERM to SIGKILL."""
+DRAIN_SEC = 1.0
+"""How long output is still read, and the last process waited for, after the command's end."""
+STATUS_FD = "{status_fd}"
+
+
+class Spool:
+    """The first 64 KiB and the last `keep` bytes of a stream, however long it is."""
+
+    def __init__(self, keep: int) -> None:
+        self.total = 0
+        self._keep = keep
+        self._head = bytearray()
+        self._tail: deque[bytes] = deque()
+        self._tail_bytes = 0
+
+    def feed(self, data: bytes) -> None:
+        """Take the next piece of the stream."""
+        self.total += len(data)
+        room = HEAD_BYTES - len(self._head)
+        if room > 0:
+            self._head += data[:room]
+            data = data[room:]
+        if not data:
+            return
+        self._tail.append(data)
+        self._tail_bytes += len(data)
+        while self._tail_bytes - len(self._tail[0]) >= self._keep:
+            self._tail_bytes -= len(self._tail.popleft())
+
+    def value(self) -> bytes:
+        """What was kept; a line in between says how much was not."""
+        tail = b"".join(self._tail)[-self._keep :] if self._keep else b""
+        lost = self.total - len(self._head) - len(tail)
+        gap = f"\n[... {lost} bytes left out ...]\n".encode() if lost else b""
+        return bytes(self._head) + gap + tail
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a launch ended. `reported` is the exit code that the sandbox's helper told, if any."""
+
+    result: Result
+    reported: int | None
+
+
+class _Pipes(asyncio.SubprocessProtocol):
+    """Hands the process's events to its `Running`.
+
+    Not asyncio.subprocess.Process: its wait() can be held up by a grandchild that keeps a pipe.
+    """
+
+    def __init__(self, running: Running) -> None:
+        self._running = running
+
+    def pipe_data_received(self, fd: int, data: bytes | str) -> None:
+        self._running.take(fd, data if isinstance(data, bytes) else data.encode())
+
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
+        self._running.pipe_closed(fd)
+
+    def process_exited(self) -> None:
+        self._running.exited.set()
+
+
+class Running:
+    """One started request, from its first byte to the end of its last process."""
+
+    def __init__(self, request: Request, launch: Launch, on_output: OnOutput | None) -> None:
+        self.exited = asyncio.Event()
+        self.drained = asyncio.Event()
+        self.stopped = False
+        """Ended by kill_all, not by itself."""
+        self.over_limit = False
+        self._request = request
+        self._launch = launch
+        self._on_output = on_output
+        self._spools = {1: Spool(request.keep_bytes), 2: Spool(request.keep_bytes)}
+        self._open_pipes = {1, 2}
+        self._transport: asyncio.SubprocessTransport | None = None
+        self._status_read = -1
+        self._status_text = b""
+        self._box_pid: int | None = None
+        self._box_pidfd = -1
+        self._reported: int | None = None
+
+    async def start(self) -> None:
+        """Start the process; raises OSError as the kernel does."""
+        loop = asyncio.get_running_loop()
+        argv = list(self._launch.argv)
+        status_write = -1
+        if STATUS_FD in argv:
+            self._status_read, status_write = os.pipe()
+            os.set_blocking(self._status_read, False)
+            argv[argv.index(STATUS_FD)] = str(status_write)
+        try:
+            transport, _ = await loop.subprocess_exec(
+                lambda: _Pipes(self),
+                *argv,
+                stdin=asyncio.subprocess.PIPE if self._request.stdin else asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                cwd=self._launch.cwd,
+                env=dict(self._launch.env),
+                start_new_session=True,
+                pass_fds=(status_write,) if status_write >= 0 else (),
+            )
+        except BaseException:
+            self._close_status()
+            raise
+        finally:
+            if status_write >= 0:
+                os.close(status_write)
+        self._transport = transport
+        if self._status_read >= 0:
+            loop.add_reader(self._status_read, self._read_status)
+        stdin: Any = transport.get_pipe_transport(0)
+        if stdin is not None:
+            stdin.write(self._request.stdin)
+            stdin.close()
+
+    def take(self, fd: int, data: bytes) -> None:
+        """Output has come."""
+        self._spools[fd].feed(data)
+        if self._on_output is not None:
+            name: Literal["stdout", "stderr"] = "stdout" if fd == 1 else "stderr"
+            self._on_output(name, data)
+        total = self._spools[1].total + self._spools[2].total
+        if total > self._request.stop_bytes and not self.over_limit:
+            self.over_limit = True
+            self.kill()
+
+    def pipe_closed(self, fd: int) -> None:
+        """No more output will come on this stream."""
+        self._open_pipes.discard(fd)
+        if not self._open_pipes:
+            self.drained.set()
+
+    def signal_all(self, signum: signal.Signals) -> None:
+        """To everything that descends from the process."""
+        signal_family(self._pid(), signum)
+
+    def kill(self) -> None:
+        """SIGKILL everything that can be found. Does not wait."""
+        if self._box_pid is not None and not self._box_is_gone():
+            # The first process of a PID namespace takes all others with it.
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._box_pidfd, signal.SIGKILL)
+        if not (self._launch.contains_children and self.exited.is_set()):
+            kill_family(self._pid())
+
+    async def stop(self, grace_sec: float) -> None:
+        """SIGTERM to the command, `grace_sec` later SIGKILL to everything."""
+        self._read_status()
+        target = self._pid()
+        if self._box_pid is not None:
+            # The first process in the namespace ignores SIGTERM and the helper would drop the
+            # whole box: the command is the first one's child.
+            target = next(iter(children(self._box_pid)), target)
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(os.getpgid(target), signal.SIGTERM)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self.exited.wait(), grace_sec)
+        self.kill()
+
+    async def finish(self) -> None:
+        """Wait until everything is gone and the output is read, but not longer than that takes."""
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self.exited.wait(), DRAIN_SEC)
+        self._read_status()
+        self.kill()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(DRAIN_SEC):
+                await self._box_gone()
+                await self.drained.wait()
+        self.close()
+
+    def close(self) -> None:
+        """Release pipes and descriptors."""
+        if self._transport is not None:
+            self._transport.close()
+        self._close_status()
+
+    def ended(self, started_at: datetime, duration_sec: float) -> Ended:
+        """The result as it stands."""
+        code = self._transport.get_returncode() if self._transport is not None else None
+        exit_code = self._reported if self._reported is not None else code
+        if exit_code is None or exit_code < 0:
+            exit_code = 128 + abs(exit_code if exit_code is not None else signal.SIGKILL)
+        if self.over_limit:
+            exit_code = 128 + signal.SIGKILL
+        out, err = self._spools[1], self._spools[2]
+        result = Result(
+            exit_code=exit_code,
+            stdout=out.value(),
+            stderr=err.value(),
+            started_at=started_at,
+            ended_at=datetime.now(UTC),
+            duration_sec=duration_sec,
+            ending=Ending.OUTPUT_LIMIT if self.over_limit else Ending.EXITED,
+            stdout_bytes=out.total,
+            stderr_bytes=err.total,
+        )
+        return Ended(result, self._reported)
+
+    def _pid(self) -> int:
+        assert self._transport is not None
+        pid = self._transport.get_pid()
+        assert pid is not None
+        return pid
+
+    def _read_status(self) -> None:
+        if self._status_read < 0:
+            return
+        with contextlib.suppress(BlockingIOError):
+            while piece := os.read(self._status_read, 65536):
+                self._status_text += piece
+            asyncio.get_running_loop().remove_reader(self._status_read)
+        *lines, self._status_text = self._status_text.split(b"\n")
+        for line in lines:
+            fact = json.loads(line)
+            if "child-pid" in fact:
+                self._box_pid = int(fact["child-pid"])
+                with contextlib.suppress(ProcessLookupError):
+                    self._box_pidfd = os.pidfd_open(self._box_pid)
+            if "exit-code" in fact:
+                self._reported = int(fact["exit-code"])
+
+    def _box_is_gone(self) -> bool:
+        return self._box_pidfd < 0
+
+    async def _box_gone(self) -> None:
+        """Wait for the end of the PID namespace, which comes after that of its last process."""
+        if self._box_pidfd < 0:
+            return
+        loop = asyncio.get_running_loop()
+        gone = asyncio.Event()
+        loop.add_reader(self._box_pidfd, gone.set)
+        try:
+            await gone.wait()
+        finally:
+            loop.remove_reader(self._box_pidfd)
+
+    def _close_status(self) -> None:
+        if self._status_read >= 0:
+            with contextlib.suppress(RuntimeError):
+                asyncio.get_running_loop().remove_reader(self._status_read)
+            os.close(self._status_read)
+            self._status_read = -1
+        if self._box_pidfd >= 0:
+            os.close(self._box_pidfd)
+            self._box_pidfd = -1
+
+
+async def run_launch(
+    launch: Launch,
+    request: Request,
+    *,
+    live: set[Running],
+    on_output: OnOutput | None = None,
+    grace_sec: float = GRACE_SEC,
+) -> Ended:
+    """Run to the end. While it runs it is in `live`, for whoever must end or freeze it.
+
+    `on_output` is called from the event loop, must be quick and must not raise. Raises
+    SandboxError(TIMEOUT) after the deadline, SandboxError(UNKNOWN) when ended from `live`, and
+    OSError when the program cannot be started. When this is cancelled, everything is killed.
+    """
+    running = Running(request, launch, on_output)
+    started_at, start = datetime.now(UTC), time.monotonic()
+    await running.start()
+    live.add(running)
+    late = False
+    try:
+        try:
+            async with asyncio.timeout(request.timeout_sec):
+                await running.exited.wait()
+        except TimeoutError:
+            late = True
+            await running.stop(grace_sec)
+        ended_after = time.monotonic() - start
+    finally:
+        running.kill()
+        live.discard(running)
+        await running.finish()
+    ended = running.ended(started_at, ended_after)
+    if late and not running.over_limit:
+        raise SandboxError(
+            ErrorKind.TIMEOUT, "run", f"no end after {request.timeout_sec:g} s", result=ended.result
+        )
+    if running.stopped:
+        raise SandboxError(
+            ErrorKind.UNKNOWN, "run", "the sandbox was told to end it", result=ended.result
+        )
+    return ended
+
+
+async def kill_live(live: set[Running]) -> None:
+    """End everything that runs, and wait for it."""
+    ending = list(live)
+    for running in ending:
+        running.stopped = True
+        running.kill()
+    for running in ending:
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(running.exited.wait(), DRAIN_SEC)

@@ -1,0 +1,56 @@
+"""Which requests make sense, before anything is started."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from agentrunner.sandboxes.base import BoxSpec, ErrorKind, Request, SandboxError
+
+LOADER_VARIABLES = ("GCONV_PATH", "GLIBC_TUNABLES", "LOCPATH")
+"""Beside LD_*: they make the sandbox's own helper, which is not in the box, load code."""
+
+
+def check_request(request: Request, spec: BoxSpec) -> None:
+    """Raises SandboxError(INVALID_REQUEST) with the reason."""
+    if not request.command or not request.command[0]:
+        raise invalid("the command is empty")
+    if any("\0" in word for word in request.command):
+        raise invalid("a word of the command holds a NUL character")
+    for name, value in request.env.items():
+        if not name or "=" in name or "\0" in name + value:
+            raise invalid(f"{name!r} cannot be an environment variable")
+        if name.startswith("LD_") or name in LOADER_VARIABLES:
+            raise invalid(
+                f"{name} would reach the sandbox's helper outside the box;"
+                f" start the command with `env {name}=…` instead"
+            )
+    if request.network == "full" and spec.network != "full":
+        raise invalid("the task does not permit a network")
+    if request.timeout_sec <= 0:
+        raise invalid("timeout_sec is not above 0")
+    _check_workdir(request, spec)
+
+
+def host_workdir(request: Request, spec: BoxSpec) -> Path:
+    """Where the request's working folder is on this host: in the copy, where there is one."""
+    if request.repo_copy is not None and request.workdir.is_relative_to(spec.repo):
+        return request.repo_copy / request.workdir.relative_to(spec.repo)
+    return request.workdir
+
+
+def _check_workdir(request: Request, spec: BoxSpec) -> None:
+    if request.repo_copy is not None and not (
+        request.repo_copy.is_absolute() and request.repo_copy.is_dir()
+    ):
+        raise invalid(f"the copy {request.repo_copy} is not a folder with an absolute path")
+    place = host_workdir(request, spec).resolve()
+    tree = request.repo_copy or spec.repo
+    if not any(place.is_relative_to(root.resolve()) for root in (tree, spec.home)):
+        raise invalid(f"the working folder {request.workdir} is outside the repository")
+    if not place.is_dir():
+        raise invalid(f"the working folder {request.workdir} does not exist")
+
+
+def invalid(cause: str) -> SandboxError:
+    """A request that makes no sense."""
+    return SandboxError(ErrorKind.INVALID_REQUEST, "run", cause)

@@ -1,0 +1,71 @@
+"""Processes on this host: who descends from whom, and how to end them all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class _Entry:
+    pid: int
+    state: str
+    parent: int
+    session: int
+
+
+def children(pid: int) -> list[int]:
+    """Direct children, the oldest first; empty where the kernel does not tell."""
+    try:
+        words = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    except OSError:
+        return []
+    return [int(word) for word in words]
+
+
+def family(root: int) -> list[int]:
+    """What descends from `root` or is still in its session; zombies left out.
+
+    A process that left the session and whose parent has died is not found: only a PID namespace
+    can hold it.
+    """
+    entries = _entries()
+    members = {root}
+    grown = True
+    while grown:
+        more = {e.pid for e in entries if e.parent in members or e.session == root}
+        grown = not more <= members
+        members |= more
+    return [e.pid for e in entries if e.pid in members and e.state != "Z"]
+
+
+def signal_family(root: int, signum: signal.Signals) -> None:
+    """Send one signal to every member."""
+    for pid in family(root):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, signum)
+
+
+def kill_family(root: int) -> None:
+    """SIGKILL every member, and again those that were forked meanwhile."""
+    for _ in range(10):
+        if not family(root):
+            return
+        signal_family(root, signal.SIGKILL)
+
+
+def _entries() -> list[_Entry]:
+    found = []
+    for folder in os.listdir("/proc"):  # noqa: PTH208 - 200 names, after every command
+        if not folder.isdecimal():
+            continue
+        try:
+            stat = Path(f"/proc/{folder}/stat").read_text(errors="replace")
+        except OSError:
+            continue
+        state, parent, _group, session, *_ = stat.rpartition(")")[2].split()
+        found.append(_Entry(int(folder), state, int(parent), int(session)))
+    return found
