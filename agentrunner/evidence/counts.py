@@ -125,8 +125,8 @@ def _cargo(text: str) -> Counts | None:
     if not lines:
         return None
     names = re.findall(r"^test (\S+) \.\.\. FAILED$", text, re.MULTILINE)
-    columns = [sum(int(line[column]) for line in lines) for column in range(3)]
-    return Counts(*columns, names[:MAX_NAMES])
+    passed, failed, ignored = (sum(int(line[column]) for line in lines) for column in range(3))
+    return Counts(passed, failed, ignored, names[:MAX_NAMES])
 
 
 def _go(text: str) -> Counts | None:

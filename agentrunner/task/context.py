@@ -147,15 +147,21 @@ class Baseline(StateModel):
     """The tree before the run: its hash, its tests, and the checks the task brings."""
 
     tree: str
+    origin: str = ""
+    """The tree before set-up and tests ran, to which `undo` returns."""
     test: TestOutcome | None = None
     checks: dict[str, Literal["green", "red", "unknown"]] = {}
     """By criterion id."""
+    test_writes: list[str] = []
+    """Paths that tests and checks write into the repository by themselves."""
 
 
 class Evidence(StateModel):
     """What was found out about one tree."""
 
     tree: str
+    tree_after: str = ""
+    """The tree with what the checks themselves wrote; the same as `tree` where they wrote nothing."""
     test: TestOutcome | None = None
     restored_test: TestOutcome | None = None
     """The test command on a copy with the old tests and steering files (the tamper guard)."""

@@ -1,0 +1,157 @@
+"""Commands that decide about completion, run in the sandbox and never on the host."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from agentrunner.errors import EnvironmentNotReady, UsageError
+from agentrunner.evidence.counts import Counts, read_counts
+from agentrunner.runs.folder import RunFolder
+from agentrunner.sandboxes.base import ErrorKind, Mount, Network, Request, Sandbox, SandboxError
+from agentrunner.task.context import TAIL_BYTES, FileRef
+
+TIMED_OUT = 124
+"""Exit code recorded for a command that ran into its time limit, as timeout(1) has it."""
+
+NOT_STARTED = (
+    re.compile(r"(?m)^.*No module named '?(?P<module>[\w.]+)'?\s*$"),
+    re.compile(r"(?m)^npm (?:ERR!|error) Missing script: .*$"),
+    re.compile(r"(?m)^make: \*\*\* No rule to make target .*$"),
+    re.compile(r"(?m)^error: .*(?:justfile does not contain recipe|no such command).*$"),
+)
+
+
+@dataclass(frozen=True)
+class Ran:
+    """One command that ran in the box."""
+
+    exit_code: int
+    output: FileRef
+    tail: str
+    counts: Counts | None
+    duration_sec: float
+    timed_out: bool = False
+
+
+@dataclass(frozen=True)
+class CopyOfRepo:
+    """A tree that stands in the repository's place for one command."""
+
+    path: Path
+    mounts: tuple[Mount, ...]
+
+
+class DecisionBox:
+    """Runs shell commands in the sandbox, without network, and keeps their output."""
+
+    def __init__(
+        self, sandbox: Sandbox, repo: Path, folder: RunFolder, redact: Callable[[str], str]
+    ) -> None:
+        self._sandbox = sandbox
+        self._repo = repo
+        self._folder = folder
+        self._redact = redact
+        self._count = len(list(folder.checks_dir.iterdir())) if folder.checks_dir.is_dir() else 0
+
+    async def run(
+        self,
+        shell: str,
+        *,
+        cwd: str = ".",
+        timeout_sec: float = 600,
+        network: Network = "none",
+        copy: CopyOfRepo | None = None,
+        name: str = "check",
+    ) -> Ran:
+        """Run `shell` to its end; a time-out is a result, a dead sandbox raises SandboxError."""
+        request = Request(
+            command=("sh", "-c", shell),
+            workdir=inside(self._repo, cwd),
+            network=network,
+            timeout_sec=timeout_sec,
+            repo_copy=copy.path if copy else None,
+            mounts=copy.mounts if copy else (),
+        )
+        try:
+            result = await self._sandbox.run(request)
+        except SandboxError as error:
+            if error.kind is not ErrorKind.TIMEOUT:
+                raise
+            note = f"timed out after {timeout_sec:g} s"
+            return Ran(TIMED_OUT, self._keep(name, note), note, None, timeout_sec, timed_out=True)
+        text = result.stdout.decode("utf-8", "replace")
+        if result.stderr:
+            text += ("\n" if text and not text.endswith("\n") else "") + result.stderr.decode(
+                "utf-8", "replace"
+            )
+        text = self._redact(text)
+        return Ran(
+            exit_code=result.exit_code,
+            output=self._keep(name, text),
+            tail=text[-TAIL_BYTES:],
+            counts=read_counts(text[-200_000:]),
+            duration_sec=round(result.duration_sec, 3),
+        )
+
+    def _keep(self, name: str, text: str) -> FileRef:
+        self._count += 1
+        safe = re.sub(r"[^A-Za-z0-9._-]", "_", name)[:40]
+        return self._folder.write(f"checks/{self._count:04d}-{safe}.txt", text)
+
+
+def inside(repo: Path, cwd: str) -> Path:
+    """`cwd` within the repository, symlinks resolved; UsageError where it leads out."""
+    place = (repo / cwd).resolve()
+    if place != repo and repo not in place.parents:
+        raise UsageError(
+            f"{cwd} leads out of the repository.",
+            code="outside-repository",
+            path="cwd",
+            remedy="name a folder inside the repository",
+        )
+    return place
+
+
+def why_not_started(shell: str, ran: Ran, repo: Path, *, is_test: bool) -> str:
+    """Why the command never came to decide anything; "" where it did.
+
+    A program of the repository that is not written yet is red, not a missing environment.
+    """
+    if ran.exit_code in (126, 127) and not _names_own_program(shell, repo, ran.tail):
+        return ran.tail.strip().splitlines()[-1] if ran.tail.strip() else "command not found"
+    if not is_test or ran.exit_code == 0:
+        return ""
+    for pattern in NOT_STARTED:
+        hit = pattern.search(ran.tail)
+        if hit and ("module" not in hit.groupdict() or _is_runner(shell, hit["module"])):
+            return hit[0].strip()
+    if ran.counts is not None and ran.counts.ran == 0 and ran.counts.skipped == 0:
+        return "no tests ran"
+    return ""
+
+
+def _is_runner(shell: str, module: str) -> bool:
+    return bool(re.search(rf"-m\s+{re.escape(module)}\b", shell))
+
+
+def _names_own_program(shell: str, repo: Path, output: str) -> bool:
+    """Whether what was not found is a path of the repository (`./run.sh`, `bin/tool`)."""
+    missing = re.findall(
+        r"(?:sh: \d+: |line \d+: |: )?(\S*/\S+): (?:not found|No such file)", output
+    )
+    return any(
+        not Path(path).is_absolute() or repo in Path(path).parents for path in missing
+    ) and bool(shell)
+
+
+def not_ready(shell: str, ran: Ran, why: str, box: str, *, what: str) -> EnvironmentNotReady:
+    """The error for a command that cannot start, with what was run and what to try."""
+    return EnvironmentNotReady(
+        f"{what} cannot start in the box.",
+        details=(("ran", f"{shell}      exit {ran.exit_code}, {why}"), ("box", box)),
+        remedy="task.setup.command   |   sandbox.read_paths   |   agentrunner doctor",
+        nothing_spent=True,
+    )

@@ -1,0 +1,50 @@
+"""A person's yes or no to a plan, a worker run, a completion or a change."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from langgraph.types import Command, interrupt
+from pydantic import BaseModel, ConfigDict, Field
+
+from agentrunner.nodes.deps import Deps
+from agentrunner.task.context import Answer, TaskContext
+
+AFTER = {
+    ("plan", "approve"): "decide",
+    ("plan", "reject"): "plan",
+    ("worker", "approve"): "run_worker",
+    ("worker", "reject"): "decide",
+    ("complete", "approve"): "validate",
+    ("complete", "reject"): "validate",
+    ("tests_changed", "approve"): "validate",
+    ("tests_changed", "reject"): "validate",
+    ("protected_path", "approve"): "validate",
+    ("protected_path", "reject"): "validate",
+}
+"""Where each answer leads; the node there uses it up."""
+
+
+class Approval(BaseModel):
+    """What the interrupt takes."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    id: str = ""
+    decision: Literal["approve", "reject"]
+    text: str = Field("", max_length=16_384)
+    edit: str = Field("", max_length=262_144)
+    """The subject as edited, JSON."""
+
+
+async def approve(state: TaskContext, deps: Deps) -> Command[str]:
+    """Wait for a decision. Nothing else: a node with an interrupt runs again from its top."""
+    asked = state["question"]
+    assert asked is not None
+    said = interrupt(asked.model_dump(mode="json"), response_schema=Approval)
+    if said.id not in ("", asked.id):
+        return Command(goto="approve")  # an answer to another question: this one stays
+    answer = Answer(
+        id=asked.id, kind=asked.kind, decision=said.decision, text=said.text, edit=said.edit
+    )
+    return Command(update={"answer": answer}, goto=AFTER[asked.kind, said.decision])

@@ -1,0 +1,29 @@
+"""A question of the meta-agent to a person."""
+
+from __future__ import annotations
+
+from langgraph.types import Command, interrupt
+from pydantic import BaseModel, ConfigDict, Field
+
+from agentrunner.nodes.deps import Deps
+from agentrunner.task.context import Answer, TaskContext
+
+
+class AnswerText(BaseModel):
+    """What the interrupt takes: free text, and the id of the question it answers."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    id: str = ""
+    text: str = Field(min_length=1, max_length=16_384)
+
+
+async def ask_human(state: TaskContext, deps: Deps) -> Command[str]:
+    """Wait for an answer. Nothing else: a node with an interrupt runs again from its top."""
+    asked = state["question"]
+    assert asked is not None
+    said = interrupt(asked.model_dump(mode="json"), response_schema=AnswerText)
+    if said.id not in ("", asked.id):
+        return Command(goto="ask_human")  # an answer to another question: this one stays
+    answer = Answer(id=asked.id, kind=asked.kind, decision="answer", text=said.text)
+    return Command(update={"answer": answer}, goto="decide")

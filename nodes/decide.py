@@ -1,0 +1,203 @@
+"""RUNNING | VALIDATING | FIXING: ask the meta-agent what to do next, and obey the limits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from langgraph.types import Command
+
+from agentrunner.errors import ProtocolError
+from agentrunner.evidence.verdict import end_at_limit, judge, settle
+from agentrunner.nodes.ask import ask, check_budget
+from agentrunner.nodes.deps import Deps
+from agentrunner.nodes.guarded import Update
+from agentrunner.nodes.plan import edited_criteria
+from agentrunner.nodes.questions import answered, question, remark
+from agentrunner.prompts import choose, worker_prompt
+from agentrunner.protocol import Message, NextAction
+from agentrunner.task.context import Counters, TaskContext, Verdict, WorkerOrder
+from agentrunner.task.lifecycle import LOOPS, TaskState
+from agentrunner.workers.policy import check_call
+
+
+async def decide(state: TaskContext, deps: Deps) -> Command[str]:
+    """One decision: run a worker, ask for completion, ask a person, or give up."""
+    heard = _heard(state)
+    state = {**state, **heard}  # type: ignore[typeddict-item]
+    check_budget(deps, state["counters"])
+    message, counters = await ask(
+        state, deps, "next_action", state["counters"], check=_allowed(deps, state)
+    )
+    chosen = message.payload
+    assert isinstance(chosen, NextAction)
+    counters = counters.model_copy(update={"decisions": counters.decisions + 1})
+    action, reason = chosen.decision.action, chosen.decision.reason
+    deps.emit("decision", action=action, reason=reason)
+    update: Update = {**heard, "counters": counters}
+    match action:
+        case "run_worker":
+            command = _run_worker(state, deps, chosen, counters, update)
+        case "mark_complete":
+            command = _ask_for_completion(state, reason, update)
+        case "ask_human":
+            command = _ask_human(state, chosen, counters, update)
+        case "abort":
+            verdict = Verdict(
+                state="FAILED", reason="aborted", text=f"The planner gave up: {reason}"
+            )
+            command = Command(update={**update, "verdict": verdict}, goto="note")
+    _record(state, deps, chosen, command)
+    return command
+
+
+def _heard(state: TaskContext) -> Update:
+    """What a person answered meanwhile, as the next decision will read it."""
+    if answer := answered(state, "ask_human"):
+        asked = state.get("question")
+        said = f"Question to a person: {asked.text if asked else ''}\nAnswer: {answer.text}"
+        return {"answer": None, "remarks": remark(state, said)}
+    if answer := answered(state, "worker"):
+        said = f"A person rejected that worker run: {answer.text or 'no reason given'}"
+        return {"answer": None, "order": None, "remarks": remark(state, said)}
+    if answer := answered(state, "plan"):
+        heard: Update = {"answer": None}
+        if answer.edit:
+            heard["criteria"] = edited_criteria(answer.edit)
+        if state["state"] == TaskState.PLANNING:
+            heard["state"] = TaskState.RUNNING
+        return heard
+    return {}
+
+
+def _allowed(deps: Deps, state: TaskContext) -> Callable[[Message], None]:
+    """Refuses a worker_call that the task does not allow; the meta-agent is asked again."""
+
+    def check(message: Message) -> None:
+        chosen = message.payload
+        assert isinstance(chosen, NextAction)
+        if chosen.worker_call is not None:
+            check_call(chosen.worker_call, deps.spec.runner.worker, deps.worker)
+        if (
+            chosen.decision.action == "ask_human"
+            and not (chosen.question or chosen.decision.reason).strip()
+        ):
+            raise ProtocolError("missing", "question", "ask_human needs a question")
+
+    return check
+
+
+def _run_worker(
+    state: TaskContext, deps: Deps, chosen: NextAction, counters: Counters, update: Update
+) -> Command[str]:
+    """Fix the worker run in the state; it is started by the next node and never by this one."""
+    target = _state_for_worker(state)
+    if (state["state"], target) in LOOPS:
+        if counters.loops >= state["run"].max_loops:
+            return Command(update={**update, "verdict": at_limit(state, deps)}, goto="note")
+        counters = counters.model_copy(update={"loops": counters.loops + 1})
+    order = _order(state, deps, chosen, counters)
+    update |= {
+        "counters": counters,
+        "order": order,
+        "state": target,
+        "wants_completion": False,
+        "remarks": [],
+    }
+    if deps.spec.runner.approve.worker == "always":
+        asked = {**state, "state": target}
+        update["question"] = question(
+            "worker",
+            f"Start {order.worker}: {order.reason}",
+            {"order": order.model_dump(mode="json")},
+            asked,  # type: ignore[arg-type]
+        )
+        return Command(update=update, goto="approve")
+    return Command(update=update, goto="run_worker")
+
+
+def _state_for_worker(state: TaskContext) -> TaskState:
+    """FIXING if any evidence is red or the last worker did not end `completed`, else RUNNING."""
+    if state["state"] != TaskState.VALIDATING:
+        return state["state"]
+    evidence, recent = state.get("evidence"), state.get("recent", [])
+    broken = bool(recent) and recent[-1].outcome != "completed"
+    return TaskState.FIXING if broken or (evidence and evidence.red) else TaskState.RUNNING
+
+
+def _order(state: TaskContext, deps: Deps, chosen: NextAction, counters: Counters) -> WorkerOrder:
+    call = chosen.worker_call
+    assert call is not None
+    patterns, unknown = choose(deps.patterns, chosen.used_patterns)
+    if unknown:
+        deps.warn(state, "unknown-pattern", f"No such pattern: {', '.join(unknown)}")
+    run_id = f"{state['run'].attempt}-{counters.decisions:03d}"
+    text = worker_prompt(call.prompt, state["criteria"], patterns, deps.spec.language)
+    return WorkerOrder(
+        worker_run_id=run_id,
+        worker=deps.worker.kind,
+        mode="resume" if call.mode == "resume" else "exec",
+        prompt=deps.folder.write(f"prompts/{run_id}.md", text),
+        model=call.model or deps.spec.runner.worker.model,
+        flags=list(call.flags),
+        env=dict(call.env),
+        reason=chosen.decision.reason[:600],
+        loop=counters.loops,
+    )
+
+
+def _ask_for_completion(state: TaskContext, reason: str, update: Update) -> Command[str]:
+    """mark_complete is a request; `validate` answers it."""
+    update |= {
+        "state": TaskState.VALIDATING,
+        "wants_completion": True,
+        "completion_reason": reason[:2000],
+    }
+    return Command(update=update, goto="validate")
+
+
+def _ask_human(
+    state: TaskContext, chosen: NextAction, counters: Counters, update: Update
+) -> Command[str]:
+    counters = counters.model_copy(update={"questions": counters.questions + 1})
+    text = chosen.question or chosen.decision.reason
+    subject = {"number": counters.questions, "question": text, "options": chosen.options}
+    asked = question("ask_human", text, subject, state, options=list(chosen.options))
+    return Command(update={**update, "counters": counters, "question": asked}, goto="ask_human")
+
+
+def at_limit(state: TaskContext, deps: Deps) -> Verdict:
+    """How the run ends when another loop would be needed and none is left."""
+    spec, evidence = deps.spec, state.get("evidence")
+    acceptances = state.get("acceptances", [])
+    criteria = settle(
+        state["criteria"], evidence, state.get("assessment"), spec.task.test, acceptances
+    )
+    if evidence is None:
+        return Verdict(state="FAILED", reason="loop_limit", text="No worker run ended in time.")
+    judgement = judge(
+        criteria,
+        evidence,
+        spec.completion,
+        approved=state.get("approved", []),
+        acceptances=acceptances,
+    )
+    return end_at_limit(criteria, evidence, judgement, "loop_limit")
+
+
+def _record(state: TaskContext, deps: Deps, chosen: NextAction, command: Command[str]) -> None:
+    update = command.update if isinstance(command.update, dict) else {}
+    counters: Counters = update.get("counters", state["counters"])
+    order: WorkerOrder | None = update.get("order")
+    deps.record(
+        {**state, "counters": counters},
+        "decision",
+        str(counters.decisions),
+        {
+            "number": counters.decisions,
+            "action": chosen.decision.action,
+            "reason": chosen.decision.reason,
+            "loop": counters.loops,
+            "worker_run_id": order.worker_run_id if order else None,
+            "used_patterns": list(chosen.used_patterns),
+        },
+    )

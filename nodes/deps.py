@@ -1,0 +1,94 @@
+"""What nodes stand on: everything that is no state and so is never checkpointed."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from agentrunner.evidence.gather import Gatherer
+from agentrunner.meta.asking import Asker
+from agentrunner.prompts import Pattern
+from agentrunner.runs.events import EventLog
+from agentrunner.runs.folder import RunFolder
+from agentrunner.runs.ledger import Ledger
+from agentrunner.runs.locks import FileLock
+from agentrunner.runs.log import RunLog
+from agentrunner.runs.snapshots import Snapshots
+from agentrunner.sandboxes.base import Sandbox
+from agentrunner.task.context import StateModel, TaskContext
+from agentrunner.task.spec import TaskSpec
+from agentrunner.text.redaction import Redactor
+from agentrunner.workers.base import Worker
+
+
+class Clock:
+    """Wall time for what people read, monotonic time for what is measured."""
+
+    def now(self) -> datetime:
+        """UTC."""
+        return datetime.now(UTC)
+
+    def stamp(self) -> str:
+        """UTC as ISO 8601 with milliseconds."""
+        return self.now().isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+    def monotonic(self) -> float:
+        """Seconds."""
+        return time.monotonic()
+
+
+@dataclass
+class Deps:
+    """The rooms that the nodes work with, opened for one run."""
+
+    spec: TaskSpec
+    folder: RunFolder
+    log: RunLog
+    events: EventLog
+    snapshots: Snapshots
+    ledger: Ledger
+    gatherer: Gatherer
+    asker: Asker
+    worker: Worker
+    sandbox: Sandbox
+    redactor: Redactor
+    patterns: Mapping[str, Pattern]
+    environ: Mapping[str, str]
+    repository: FileLock
+    """Held by driver and supervisor together."""
+    clock: Clock = field(default_factory=Clock)
+    stop: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set by the first signal."""
+
+    def emit(self, event: str, **fields: Any) -> None:
+        """Tell whoever watches; models become plain data."""
+        self.events.emit(event, **{name: _plain(value) for name, value in fields.items()})
+
+    def record(self, state: TaskContext, kind: str, key: str, data: Any) -> None:
+        """Append to the run log under this attempt and loop."""
+        self.log.append(
+            kind,
+            key,
+            _plain(data),
+            attempt=state["run"].attempt,
+            loop=state["counters"].loops,
+            at=self.clock.stamp(),
+        )
+
+    def warn(self, state: TaskContext, code: str, message: str) -> None:
+        """An event and a line in the note."""
+        self.emit("warning", code=code, message=message)
+        key = f"{code}-{state['counters'].decisions}-{state['counters'].worker_runs}"
+        self.record(state, "warning", key, {"code": code, "message": message})
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, StateModel):
+        return value.model_dump(mode="json")
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    return value

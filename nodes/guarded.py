@@ -1,0 +1,183 @@
+"""The wrapper around every node: what LangGraph accepts silently, it refuses.
+
+LangGraph drops unknown keys and unknown targets without a word, keeps values of a wrong type and
+follows a static edge beside a Command. Here every update is validated against its channel
+(`revalidate_instances="always"` on the models), the validated values are handed on, and every
+change of the task's state is a move of the table.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from functools import cache
+from typing import Any, cast, get_type_hints
+
+from langgraph.errors import GraphBubbleUp
+from langgraph.runtime import Runtime
+from langgraph.types import Command
+from pydantic import TypeAdapter
+
+from agentrunner.errors import AgentRunnerError, Surroundings, TaskFailed
+from agentrunner.nodes.deps import Deps
+from agentrunner.sandboxes.base import SandboxError
+from agentrunner.task.context import Counters, TaskContext, Verdict
+from agentrunner.task.lifecycle import TERMINAL, move
+
+Update = dict[str, Any]
+Node = Callable[[TaskContext, Deps], Awaitable[Command[str]]]
+Wrapped = Callable[[TaskContext, Runtime[Deps]], Awaitable[Command[str]]]
+OpenDeps = Callable[[TaskContext], Awaitable[tuple[Deps, Update]]]
+
+MAX_INT = 2**63 - 1
+
+
+class Stopped(Exception):
+    """A signal came while a node worked that starts nothing lasting; it runs again on resume."""
+
+
+class BadUpdate(AgentRunnerError):
+    """A node returned something that is no valid update of the state."""
+
+
+def guarded(
+    node: Node, targets: tuple[str, ...], *, asks: bool = False, open_deps: OpenDeps | None = None
+) -> Wrapped:
+    """`node` with its update checked, its time counted and its failures turned into an end.
+
+    `asks` marks the nodes that interrupt: they get no error handling at all, because whatever
+    catches a malformed answer there loses the question.
+    """
+
+    async def run(state: TaskContext, runtime: Runtime[Deps]) -> Command[str]:
+        deps, opened = runtime.context, {}
+        if deps is None:
+            if open_deps is None:
+                raise BadUpdate(f"{node.__name__} was started without its dependencies")
+            deps, opened = await open_deps(state)
+            state = cast("TaskContext", {**state, **opened})
+        if asks:
+            return checked(await node(state, deps), targets, state, deps, opened)
+        started = deps.clock.monotonic()
+        try:
+            command = await _unless_stopped(node, state, deps)
+        except (Surroundings, SandboxError, GraphBubbleUp, Stopped):
+            raise
+        except Exception as error:
+            if node.__name__ == "note":
+                raise
+            command = _ended(error, state, deps)
+        spent = deps.clock.monotonic() - started
+        return checked(command, targets, state, deps, opened, spent=spent)
+
+    run.__name__ = node.__name__
+    run.__doc__ = node.__doc__
+    return run
+
+
+async def _unless_stopped(node: Node, state: TaskContext, deps: Deps) -> Command[str]:
+    """Run the node; a stop ends it at once, but for those that must end a worker in order."""
+    if node.__name__ in ("run_worker", "note"):
+        return await node(state, deps)
+    work = asyncio.ensure_future(node(state, deps))
+    stop = asyncio.ensure_future(deps.stop.wait())
+    try:
+        await asyncio.wait({work, stop}, return_when=asyncio.FIRST_COMPLETED)
+        if not work.done():
+            raise Stopped
+        return work.result()
+    finally:
+        for task in (work, stop):
+            task.cancel()
+        await asyncio.gather(work, stop, return_exceptions=True)
+
+
+def _ended(error: Exception, state: TaskContext, deps: Deps) -> Command[str]:
+    """The run ends FAILED, and the note says why."""
+    known = isinstance(error, TaskFailed)
+    text = deps.redactor.redact(str(error)) or type(error).__name__
+    if not known:
+        text = f"Unexpected {type(error).__name__}: {text}"
+        deps.warn(state, "unexpected-error", text[:500])
+    verdict = Verdict(
+        state="FAILED",
+        reason=error.code if isinstance(error, AgentRunnerError) else "internal",
+        text=_storable(text)[:2000],
+    )
+    counters = getattr(error, "counters", None)
+    update: Update = {"verdict": verdict}
+    if isinstance(counters, Counters):
+        update["counters"] = counters
+    return Command(update=update, goto="note")
+
+
+def checked(
+    command: object,
+    targets: tuple[str, ...],
+    state: TaskContext,
+    deps: Deps,
+    opened: Mapping[str, Any],
+    *,
+    spent: float = 0.0,
+) -> Command[str]:
+    """The command with validated values; raises BadUpdate for anything LangGraph would drop."""
+    if not isinstance(command, Command) or command.graph is not None:
+        raise BadUpdate(f"a node returns a Command of this graph, not {type(command).__name__}")
+    if not isinstance(command.goto, str) or command.goto not in targets:
+        raise BadUpdate(f"{command.goto!r} is none of {', '.join(targets)}")
+    if command.update is not None and not isinstance(command.update, dict):
+        raise BadUpdate("an update is a mapping of channels")
+    update = {**opened, **(command.update or {})}
+    if spent:
+        counters: Counters = update.get("counters") or state["counters"]
+        update["counters"] = counters.model_copy(
+            update={"wall_sec": round(counters.wall_sec + spent, 3)}
+        )
+    valid = {channel: validated(channel, value) for channel, value in update.items()}
+    if (target := valid.get("state")) is not None and target != state["state"]:
+        move(state["state"], target)
+        deps.record(
+            cast("TaskContext", {**state, **valid}),
+            "state",
+            f"{state['counters'].decisions}-{state['counters'].loops}-{state['state']}-{target}",
+            {"from": state["state"], "to": target},
+        )
+        if target not in TERMINAL:  # a terminal state is told once it is saved
+            deps.emit("state_changed", **{"from": state["state"], "to": target})
+    return Command(update=valid, goto=command.goto)
+
+
+@cache
+def _adapters() -> dict[str, TypeAdapter[Any]]:
+    return {name: TypeAdapter(hint) for name, hint in get_type_hints(TaskContext).items()}
+
+
+def validated(channel: str, value: Any) -> Any:
+    """The value as its channel's type, validated again inside; raises BadUpdate."""
+    adapter = _adapters().get(channel)
+    if adapter is None:
+        raise BadUpdate(f"the state has no channel {channel!r}")
+    valid = adapter.validate_python(value)
+    _refuse_unstorable(adapter.dump_python(valid, mode="python"), channel)
+    return valid
+
+
+def _refuse_unstorable(value: Any, channel: str) -> None:
+    """Lone surrogates come back from a checkpoint as `?`, integers over 64 bits not at all."""
+    if isinstance(value, str):
+        if not value.isascii() and any("\ud800" <= char <= "\udfff" for char in value):
+            raise BadUpdate(f"{channel} holds a lone surrogate")
+    elif isinstance(value, int):
+        if abs(value) > MAX_INT:
+            raise BadUpdate(f"{channel} holds an integer over 64 bits")
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            _refuse_unstorable(key, channel)
+            _refuse_unstorable(item, channel)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            _refuse_unstorable(item, channel)
+
+
+def _storable(text: str) -> str:
+    return text.encode("utf-8", "replace").decode("utf-8")

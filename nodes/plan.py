@@ -1,0 +1,162 @@
+"""PENDING → PLANNING → RUNNING: the environment, the baseline, the acceptance criteria."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from langgraph.types import Command
+
+from agentrunner.nodes.ask import ask, check_budget
+from agentrunner.nodes.deps import Deps
+from agentrunner.nodes.guarded import Update
+from agentrunner.nodes.questions import answered, question, remark
+from agentrunner.protocol import PlanTask
+from agentrunner.task.context import Baseline, Criterion, TaskContext
+from agentrunner.task.lifecycle import TaskState
+from agentrunner.task.spec import Check, CriterionSpec
+
+MAX_CRITERIA = 50
+
+
+async def plan(state: TaskContext, deps: Deps) -> Command[str]:
+    """Find out what is true before the run, then what has to be true after it."""
+    if state["state"] == TaskState.PENDING:
+        return Command(update={"state": TaskState.PLANNING}, goto="plan")
+    if answered(state, "plan"):
+        return _plan_again(state)
+    own = criteria_of(deps.spec.criteria)
+    baseline = state.get("baseline") or await _baseline(state, deps, own)
+    check_budget(deps, state["counters"])
+    asking: TaskContext = {**state, "criteria": own, "baseline": baseline}
+    message, counters = await ask(asking, deps, "plan_task", state["counters"])
+    assert isinstance(message.payload, PlanTask)
+    criteria = merged(own, message.payload)
+    by_model = [c for c in criteria if c.check is not None and c.check_origin == "model"]
+    colours = await deps.gatherer.colours(by_model, baseline.tree)
+    baseline = baseline.model_copy(update={"checks": {**baseline.checks, **colours}})
+    deps.emit("plan", acceptance_criteria=criteria)
+    deps.record(state, "plan", "plan", {"criteria": [c.model_dump(mode="json") for c in criteria]})
+    update: Update = {
+        "counters": counters,
+        "criteria": criteria,
+        "baseline": baseline,
+        "tree": state.get("tree") or baseline.tree,
+        "answer": None,
+    }
+    if deps.spec.runner.approve.plan == "always":
+        update["question"] = _approval(state, criteria)
+        return Command(update=update, goto="approve")
+    return Command(update={**update, "state": TaskState.RUNNING}, goto="decide")
+
+
+def _plan_again(state: TaskContext) -> Command[str]:
+    answer = state["answer"]
+    assert answer is not None
+    said = f"A person rejected the plan: {answer.text or 'no reason given'}"
+    return Command(update={"answer": None, "remarks": remark(state, said)}, goto="plan")
+
+
+async def _baseline(state: TaskContext, deps: Deps, criteria: list[Criterion]) -> Baseline:
+    """Set-up, test command and the task's own checks on the untouched tree. Nothing is spent."""
+    origin = (await asyncio.to_thread(deps.snapshots.take)).tree
+    await deps.gatherer.setup()
+    return await deps.gatherer.baseline(criteria, origin)
+
+
+def criteria_of(specs: Sequence[CriterionSpec]) -> list[Criterion]:
+    """The criteria that people wrote, as state."""
+    return [
+        Criterion(
+            id=spec.id,
+            description=spec.description,
+            critical=spec.critical,
+            type=spec.type,
+            rationale=spec.rationale,
+            detail=spec.detail,
+            line=spec.line,
+            check=spec.check,
+        )
+        for spec in specs
+    ]
+
+
+def merged(own: Sequence[Criterion], planned: PlanTask) -> list[Criterion]:
+    """People's criteria as they are, then the model's additions under ids of their own.
+
+    To a person's criterion without a check the model may add one; it counts as the model's.
+    """
+    criteria = {criterion.id: criterion for criterion in own}
+    known = {_normal(criterion.description): criterion.id for criterion in own}
+    for draft in planned.acceptance_criteria:
+        check = _check(draft.check)
+        same = known.get(_normal(draft.description))
+        same = same or (draft.id if draft.id in criteria and own else None)
+        if same is not None:
+            mine = criteria[same]
+            if mine.check is None and check is not None:
+                criteria[same] = mine.model_copy(update={"check": check, "check_origin": "model"})
+            continue
+        if len(criteria) >= MAX_CRITERIA:
+            break
+        new_id = draft.id if draft.id and draft.id not in criteria else _free_id(criteria)
+        known[_normal(draft.description)] = new_id
+        criteria[new_id] = Criterion(
+            id=new_id,
+            description=draft.description,
+            critical=draft.critical,
+            type=draft.type,
+            rationale=draft.rationale,
+            origin="model",
+            check=check,
+            check_origin="model",
+        )
+    return list(criteria.values())
+
+
+def _check(draft: dict[str, Any] | None) -> Check | None:
+    """The model's check as far as it is one; what cannot be read counts as none."""
+    if not draft:
+        return None
+    known = {name: value for name, value in draft.items() if name in Check.model_fields}
+    try:
+        return Check.model_validate({name: v for name, v in known.items() if v is not None})
+    except ValueError:
+        return None
+
+
+def _free_id(taken: dict[str, Criterion]) -> str:
+    number = len(taken) + 1
+    while f"AC-{number}" in taken:
+        number += 1
+    return f"AC-{number}"
+
+
+def _normal(text: str) -> str:
+    return " ".join(text.lower().split()).rstrip(".。")
+
+
+def _approval(state: TaskContext, criteria: list[Criterion]) -> Any:
+    subject = {
+        "criteria": [
+            c.model_dump(mode="json", exclude={"status", "evidence", "proof", "comment"})
+            for c in criteria
+        ]
+    }
+    return question("plan", f"Approve the plan: {len(criteria)} criteria.", subject, state)
+
+
+def edited_criteria(text: str) -> list[Criterion]:
+    """Criteria from an approval with edits; raises ValueError where they cannot be read."""
+    subject = json.loads(text)
+    items = subject.get("criteria") if isinstance(subject, dict) else subject
+    if not isinstance(items, list) or not items:
+        raise ValueError("the edited plan has no list `criteria`")
+    return [
+        Criterion.model_validate(item).model_copy(
+            update={"origin": "human", "check_origin": "human"}
+        )
+        for item in items
+    ]

@@ -1,0 +1,259 @@
+"""VALIDATING: gather evidence, and answer a request for completion with it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, cast
+
+from langgraph.types import Command
+
+from agentrunner.evidence.gather import WorkerChange
+from agentrunner.evidence.verdict import (
+    Judgement,
+    complete,
+    end_at_limit,
+    fingerprint,
+    judge,
+    settle,
+)
+from agentrunner.nodes.ask import ask
+from agentrunner.nodes.deps import Deps
+from agentrunner.nodes.edits import note_foreign_edits
+from agentrunner.nodes.guarded import Update
+from agentrunner.nodes.questions import answered, question, remark, subject_of
+from agentrunner.protocol import CompletionAssessment, Message
+from agentrunner.runs.failpoints import reach
+from agentrunner.task.context import (
+    Assessment,
+    Baseline,
+    Criterion,
+    Evidence,
+    Finding,
+    TaskContext,
+    Verdict,
+)
+from agentrunner.task.lifecycle import TaskState
+
+ASKED_ABOUT = {"tests_changed": "tests_changed", "dependencies_changed": "tests_changed",
+               "tree_changed_by_checks": "tests_changed", "protected_path": "protected_path"}  # fmt: skip
+"""Which kind of question each finding becomes."""
+
+
+async def validate(state: TaskContext, deps: Deps) -> Command[str]:
+    """What is true about the tree now; and, when completion is asked for, whether that is enough."""
+    evidence = await _evidence(state, deps)
+    update: Update = {"evidence": evidence, "tree": evidence.tree_after or evidence.tree}
+    if state["state"] not in (TaskState.VALIDATING,):
+        update["state"] = TaskState.VALIDATING
+    now = cast("TaskContext", {**state, **update})
+    reach("during_validation")
+    if not state.get("wants_completion"):
+        update["criteria"] = _settled(now, deps)
+        return Command(update=update, goto="decide")
+    return await _answer_request(now, deps, update)
+
+
+async def _answer_request(state: TaskContext, deps: Deps, update: Update) -> Command[str]:
+    """Completion was asked for: refuse it, ask a person, or grant it."""
+    evidence = state["evidence"]
+    assert evidence is not None
+    update |= _heard(state)
+    if rejection := update.pop("rejected", None):
+        return _refused(state, deps, update, [rejection])
+    state = cast("TaskContext", {**state, **update})
+    judgement = _judged(state, deps)
+    if judgement.red:
+        return _refused(state, deps, update, judgement.red)
+    if judgement.open:
+        return _open_finding(state, deps, update, judgement.open[0])
+    if not _assessed(state, evidence):
+        update |= await _assess(state, deps)
+        state = cast("TaskContext", {**state, **update})
+    judgement = _judged(state, deps)
+    update["criteria"] = _settled(state, deps)
+    if not judgement.complete:
+        return _refused(state, deps, update, judgement.missing)
+    return _granted(state, deps, update)
+
+
+def _heard(state: TaskContext) -> Update:
+    """What a person said about an open finding or the completion; `rejected` carries a no."""
+    answer = answered(state, "tests_changed", "protected_path", "complete")
+    if answer is None:
+        return {}
+    if answer.decision == "reject":
+        said = f"A person said no: {answer.text or 'no reason given'}"
+        return {"answer": None, "rejected": said}
+    subject = subject_of(state)
+    name = str(subject.get("finding") or answer.id)
+    return {"answer": None, "approved": [*state.get("approved", []), name][-5:]}
+
+
+# -- evidence -----------------------------------------------------------------------------------
+
+
+async def _evidence(state: TaskContext, deps: Deps) -> Evidence:
+    """The evidence for the present tree, gathered anew where there is none."""
+    tree = (await asyncio.to_thread(deps.snapshots.take)).tree
+    known = state.get("evidence")
+    if known is not None and tree in (known.tree, known.tree_after):
+        return known
+    await note_foreign_edits(state, deps, tree)
+    baseline = state.get("baseline") or Baseline(tree=tree)
+    evidence = await deps.gatherer.gather(
+        state["criteria"],
+        baseline,
+        worker_changes(deps),
+        suspicions=_suspicions(deps),
+    )
+    number = state["counters"].worker_runs
+    deps.record(
+        state, "evidence", f"{number}-{evidence.tree[:12]}",
+        {**evidence.model_dump(mode="json"), "round": number},
+    )  # fmt: skip
+    for finding in evidence.findings:
+        deps.warn(state, finding.code, finding.message)
+    return evidence
+
+
+def worker_changes(deps: Deps) -> list[WorkerChange]:
+    """The trees around every worker run of this run, over all attempts."""
+    return [
+        WorkerChange(str(run.data["tree_before"]), str(run.data["tree_after"]))
+        for run in deps.log.history().worker_runs
+        if run.data.get("tree_before") and run.data.get("tree_after")
+    ]
+
+
+def _suspicions(deps: Deps) -> list[Finding]:
+    """Findings that were made while the workers ran."""
+    return [
+        Finding.model_validate(finding)
+        for run in deps.log.history().worker_runs
+        for finding in run.data.get("findings", [])
+    ]
+
+
+def _settled(state: TaskContext, deps: Deps) -> list[Criterion]:
+    return settle(
+        state["criteria"],
+        state.get("evidence"),
+        state.get("assessment"),
+        deps.spec.task.test,
+        state.get("acceptances", []),
+    )
+
+
+def _judged(state: TaskContext, deps: Deps) -> Judgement:
+    evidence = state["evidence"]
+    assert evidence is not None
+    return judge(
+        _settled(state, deps),
+        evidence,
+        deps.spec.completion,
+        approved=state.get("approved", []),
+        acceptances=state.get("acceptances", []),
+    )
+
+
+# -- the meta-agent's word ----------------------------------------------------------------------
+
+
+def _assessed(state: TaskContext, evidence: Evidence) -> bool:
+    """Once per request; an acceptance by a person needs none."""
+    assessment = state.get("assessment")
+    return assessment is not None and assessment.tree == evidence.tree
+
+
+async def _assess(state: TaskContext, deps: Deps) -> Update:
+    evidence = state["evidence"]
+    assert evidence is not None
+    asking = cast("TaskContext", {**state, "criteria": _settled(state, deps)})
+    message, counters = await ask(asking, deps, "completion_assessment", state["counters"])
+    assessment = assessment_of(message, state["criteria"], evidence.tree)
+    by_criterion: dict[str, Any] = dict.fromkeys(assessment.passed, "passed")
+    by_criterion |= dict.fromkeys(assessment.failed, "failed")
+    deps.emit(
+        "assessment", satisfied=assessment.satisfied, summary=assessment.summary,
+        by_criterion=by_criterion,
+    )  # fmt: skip
+    deps.record(state, "assessment", f"{counters.meta_calls}-{evidence.tree[:12]}", assessment)
+    return {"assessment": assessment, "counters": counters}
+
+
+def assessment_of(message: Message, criteria: list[Criterion], tree: str) -> Assessment:
+    """The claim in our own terms: the more negative word wins (R-166)."""
+    claim = message.payload
+    assert isinstance(claim, CompletionAssessment)
+    critical = [criterion.id for criterion in criteria if criterion.critical]
+    known = {criterion.id for criterion in criteria}
+    failed = set(claim.failed_ids()) & known
+    passed = (set(claim.passed_ids()) & known) - failed
+    if claim.all_criteria_satisfied and not failed and not passed:
+        passed = known
+    return Assessment(
+        tree=tree,
+        satisfied=claim.satisfied(critical),
+        summary=claim.summary[:4000],
+        failed=sorted(failed),
+        passed=sorted(passed),
+        risks=[risk[:500] for risk in claim.remaining_risks[:20]],
+    )
+
+
+# -- the three answers --------------------------------------------------------------------------
+
+
+def _refused(state: TaskContext, deps: Deps, update: Update, reasons: list[str]) -> Command[str]:
+    """Not complete: back to the meta-agent with the reasons, or the end where no loop is left."""
+    counters = update.get("counters", state["counters"])
+    update = {**update, "wants_completion": False, "criteria": _settled(state, deps)}
+    deps.emit("warning", code="completion-refused", message="; ".join(reasons)[:1000])
+    if counters.loops >= state["run"].max_loops:
+        verdict = end_at_limit(
+            update["criteria"], state.get("evidence"), _judged(state, deps), "loop_limit"
+        )
+        return Command(update={**update, "verdict": verdict}, goto="note")
+    said = "Completion was refused, because: " + "; ".join(reasons)
+    update |= {
+        "counters": counters.model_copy(update={"loops": counters.loops + 1}),
+        "state": TaskState.FIXING,
+        "remarks": remark(state, said),
+    }
+    return Command(update=update, goto="decide")
+
+
+def _open_finding(state: TaskContext, deps: Deps, update: Update, finding: Finding) -> Command[str]:
+    """Told to the meta-agent once; when it asks again with the same finding, to a person."""
+    name = fingerprint(finding)
+    told = state.get("told", [])
+    if name not in told:
+        update["told"] = [*told, name][-20:]
+        return _refused(state, deps, update, [finding.message])
+    kind = ASKED_ABOUT.get(finding.code, "tests_changed")
+    subject = {
+        "finding": name,
+        "code": finding.code,
+        "paths": finding.paths,
+        "tree": state["tree"],
+    }
+    asked = question(
+        cast("Any", kind), f"{finding.message}. Is this change wanted?", subject, state
+    )
+    update["criteria"] = _settled(state, deps)
+    return Command(update={**update, "question": asked}, goto="approve")
+
+
+def _granted(state: TaskContext, deps: Deps, update: Update) -> Command[str]:
+    """Nothing stands between: COMPLETE, after a person's yes where the task asks for one."""
+    evidence = state["evidence"]
+    assert evidence is not None
+    criteria: list[Criterion] = update["criteria"]
+    verdict: Verdict = complete(criteria, evidence, deps.spec.completion)
+    if deps.spec.runner.approve.complete == "always":
+        subject = {"tree": evidence.tree, "verdict": verdict.text}
+        asked = question("complete", f"Complete? {verdict.text}", subject, state)
+        if asked.id not in state.get("approved", []):
+            return Command(update={**update, "question": asked}, goto="approve")
+    update |= {"verdict": verdict, "wants_completion": False}
+    return Command(update=update, goto="note")
