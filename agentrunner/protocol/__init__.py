@@ -1,0 +1,57 @@
+"""The protocol between AgentRunner and its meta-agent: five messages, read from any reply."""
+
+from agentrunner.protocol.message import MESSAGE_TYPES, Message, MessageType
+from agentrunner.protocol.messages import (
+    CHECK_KINDS,
+    AssessmentDetails,
+    CompletionAssessment,
+    CriterionDraft,
+    CriterionUpdate,
+    CriterionVerdict,
+    Decision,
+    NextAction,
+    PlanTask,
+    WorkerCall,
+    canonical_worker_type,
+)
+from agentrunner.protocol.parsing import parse_reply
+from agentrunner.protocol.planning import (
+    Conflict,
+    Decompose,
+    DecomposedTask,
+    Phase,
+    PlanOperation,
+    PlanPatch,
+    Position,
+    SuggestedImpl,
+)
+from agentrunner.protocol.schema import message_schema
+from agentrunner.protocol.wire import ReplyWarning
+
+__all__ = [
+    "CHECK_KINDS",
+    "MESSAGE_TYPES",
+    "AssessmentDetails",
+    "CompletionAssessment",
+    "Conflict",
+    "CriterionDraft",
+    "CriterionUpdate",
+    "CriterionVerdict",
+    "Decision",
+    "Decompose",
+    "DecomposedTask",
+    "Message",
+    "MessageType",
+    "NextAction",
+    "Phase",
+    "PlanOperation",
+    "PlanPatch",
+    "PlanTask",
+    "Position",
+    "ReplyWarning",
+    "SuggestedImpl",
+    "WorkerCall",
+    "canonical_worker_type",
+    "message_schema",
+    "parse_reply",
+]

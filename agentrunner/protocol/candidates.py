@@ -1,0 +1,97 @@
+"""Where in a reply the message may stand: whole, in a code fence, after a header, at the end.
+
+Everything here is one pass over lines; a reply of nothing but backticks costs no more than prose.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from agentrunner.errors import ProtocolError
+
+MAX_FENCES = 8
+_FENCE = re.compile(r"`{3,}|~{3,}")
+_BLANK_LINES = re.compile(r"(?:[ \t]*\n)+")
+_TAGS = ("", "yaml", "yml", "json")
+_DOCUMENT_STARTS = re.compile(r"^(?:type:(?=\s)|\{)", re.MULTILINE)
+_THOUGHT_OPENS = re.compile(r"^<think>", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Region:
+    """The part of a reply in which an answer may stand."""
+
+    text: str
+    last_wins: bool = False
+    """After a CLI's header: an earlier example in it is not the answer."""
+
+
+def without_thought(text: str) -> str:
+    """The reply after one leading `<think>…</think>`; raises ProtocolError if it never closes."""
+    if not text.startswith("<think>"):
+        return text
+    _, closed, rest = text.partition("</think>")
+    if not closed:
+        raise _endless_thought()
+    return trim(rest)
+
+
+def region(text: str) -> Region:
+    """What is left when thoughts and the echo of a CLI are taken away; none of them answers."""
+    text = trim(text.rpartition("</think>")[2])
+    if _THOUGHT_OPENS.search(text):
+        raise _endless_thought()
+    _, codex, after = ("\n" + text + "\n").rpartition("\ncodex\n")
+    return Region(trim(after), last_wins=True) if codex else Region(text)
+
+
+def _endless_thought() -> ProtocolError:
+    return ProtocolError("incomplete", "", "the reply ends inside <think>")
+
+
+def trim(text: str) -> str:
+    """Without blank lines before and white space after; indentation stays, YAML needs it."""
+    blank = _BLANK_LINES.match(text)
+    return text[blank.end() if blank else 0 :].rstrip()
+
+
+def fenced(text: str) -> tuple[list[str], bool]:
+    """The bodies of closed YAML, JSON and untagged fences, and whether there is any fence.
+
+    Raises ProtocolError: incomplete for a fence that never closes, ambiguous for too many.
+    """
+    bodies: list[str] = []
+    opening = tag = ""
+    start = position = 0
+    any_fence = False
+    for line in text.split("\n"):
+        begin, position = position, position + len(line) + 1
+        mark, info = _fence(line)
+        if not opening:
+            opening, tag, start = mark, info, position
+            any_fence = any_fence or bool(mark)
+        elif mark.startswith(opening) and not info:
+            if tag.lower() in _TAGS:
+                bodies.append(trim(text[start:begin]))
+            opening = ""
+    if opening:
+        raise ProtocolError("incomplete", "", "a code fence is never closed")
+    if len(bodies) > MAX_FENCES:
+        raise ProtocolError("ambiguous", "", f"more than {MAX_FENCES} code fences")
+    return bodies, any_fence
+
+
+def _fence(line: str) -> tuple[str, str]:
+    """The fence that a line starts with and the first word behind it, or two empty texts."""
+    found = _FENCE.match(line)
+    rest = line[found.end() :] if found else ""
+    if not found or (line[0] == "`" and "`" in rest):
+        return "", ""
+    return found.group(), (rest.split(maxsplit=1) or [""])[0]
+
+
+def tail(text: str) -> str | None:
+    """From the first line that starts a message to the end."""
+    start = _DOCUMENT_STARTS.search(text)
+    return text[start.start() :] if start else None

@@ -1,0 +1,45 @@
+"""A reply that was read: which message it is, its payload, and what was odd about it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, TypeAlias, get_args
+
+from agentrunner.protocol.messages import CompletionAssessment, NextAction, PlanTask
+from agentrunner.protocol.planning import Decompose, PlanPatch
+from agentrunner.protocol.wire import ReplyWarning
+
+MessageType = Literal[
+    "plan_task", "next_action", "completion_assessment", "decompose", "plan_patch"
+]
+MESSAGE_TYPES: tuple[MessageType, ...] = get_args(MessageType)
+VERSION = 1
+
+Payload: TypeAlias = PlanTask | NextAction | CompletionAssessment | Decompose | PlanPatch
+
+PAYLOADS: dict[MessageType, type[Payload]] = {
+    "plan_task": PlanTask,
+    "next_action": NextAction,
+    "completion_assessment": CompletionAssessment,
+    "decompose": Decompose,
+    "plan_patch": PlanPatch,
+}
+
+
+@dataclass(frozen=True)
+class Message:
+    """A reply of the meta-agent, read and valid in form. Whether it is true is not known here."""
+
+    type: MessageType
+    payload: Payload
+    warnings: tuple[ReplyWarning, ...] = ()
+    version: int = VERSION
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON-native, all defaults filled in: what `agentrunner parse` prints."""
+        return {
+            "type": self.type,
+            "version": self.version,
+            "payload": self.payload.model_dump(mode="json"),
+            "warnings": [asdict(warning) for warning in self.warnings],
+        }

@@ -1,0 +1,180 @@
+"""`parse_reply`: the text of a meta-agent's reply to a valid message, or one ProtocolError."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from agentrunner.errors import ProtocolError
+from agentrunner.protocol.candidates import fenced, region, tail, trim, without_thought
+from agentrunner.protocol.loading import load_document
+from agentrunner.protocol.message import PAYLOADS, VERSION, Message, MessageType
+from agentrunner.protocol.wire import Warnings, shown, tidy
+
+MAX_REPLY_BYTES = 4 * 1024 * 1024
+"""Of the whole reply: room for a CLI's echo of a long prompt. A message has its own limit."""
+
+_UNSTORABLE = re.compile("[\ud800-\udfff\0]")
+_REFUSALS = re.compile(
+    r"(?:I['’]?m (?:very |really )?sorry|sorry|I (?:can['’]?t|cannot|am unable|won['’]?t)\b"
+    r"|as an AI|申し訳|恐れ入りますが)",
+    re.IGNORECASE,
+)
+# What is reported when no candidate is a message: what came nearest to one.
+_TELLING = (
+    "placeholder", "invalid", "missing", "unsupported_version", "duplicate_key",
+    "forbidden_yaml", "too_large", "wrong_type", "incomplete", "syntax", "not_found",
+)  # fmt: skip
+
+
+def parse_reply(
+    text: str | bytes, expected: MessageType, *, finish_reason: str = "stop"
+) -> Message:
+    """Read a reply of a meta-agent as the message that was asked for.
+
+    JSON or YAML, flat or wrapped, bare, fenced, after a thought or a CLI's header. Nothing is
+    repaired and nothing guessed: what cannot be read for certain raises ProtocolError, and no
+    other exception. `finish_reason` is the model API's word on how the reply ended.
+    """
+    _check_complete(finish_reason)
+    if len(text) > MAX_REPLY_BYTES:
+        raise ProtocolError("too_large", "", f"a reply has at most {MAX_REPLY_BYTES} bytes")
+    body = without_thought(_cleaned(text))
+    if not body:
+        raise ProtocolError("empty", "", "the reply holds nothing")
+    errors: list[ProtocolError] = []
+    # The whole first: a fence or a tag inside one of its texts must not win.
+    if not body.endswith("</think>") and (whole := _try(body, expected, errors)):
+        return whole
+    where = region(body)
+    if where.text != body and (whole := _try(where.text, expected, errors)):
+        return whole
+    bodies, any_fence = fenced(where.text)
+    rest = tail(where.text)
+    candidates = bodies if any_fence or rest in (None, where.text) else [rest]
+    found = [m for candidate in candidates if (m := _try(candidate, expected, errors))]
+    if not found:
+        raise _most_telling(errors, body, any_fence or rest is not None)
+    if not where.last_wins and any(message.payload != found[0].payload for message in found):
+        raise ProtocolError("ambiguous", "", f"{len(found)} different answers; give exactly one")
+    return found[-1]
+
+
+def _check_complete(finish_reason: str) -> None:
+    if finish_reason in ("refusal", "content_filter"):
+        raise ProtocolError("refusal", "", f"the model did not answer ({finish_reason})")
+    if finish_reason != "stop":
+        raise ProtocolError("incomplete", "", f"the reply was cut ({shown(finish_reason)})")
+
+
+def _cleaned(text: str | bytes) -> str:
+    """Without BOM and CRLF, and with U+FFFD for what no file or process can take."""
+    if isinstance(text, bytes):
+        text = text.decode("utf-8", "replace")
+    text = text.removeprefix("\ufeff").replace("\r\n", "\n")
+    return trim(_UNSTORABLE.sub("\ufffd", text))
+
+
+def _try(text: str, expected: MessageType, errors: list[ProtocolError]) -> Message | None:
+    try:
+        return _read(text, expected)
+    except ProtocolError as error:
+        errors.append(error)
+        return None
+
+
+def _most_telling(errors: list[ProtocolError], text: str, has_start: bool) -> ProtocolError:
+    best = min(errors, key=lambda error: _TELLING.index(error.code), default=None)
+    if best and (has_start or best.code not in ("syntax", "incomplete", "not_found")):
+        return best
+    if _REFUSALS.match(text):
+        return ProtocolError("refusal", "", f"the model declined: {shown(text, 200)}")
+    return ProtocolError("not_found", "", f"no message in the reply: {shown(text, 200)}")
+
+
+def _read(text: str, expected: MessageType) -> Message:
+    """One candidate as a message."""
+    document = load_document(text)
+    if not isinstance(document, dict):
+        kind = "a list" if isinstance(document, list) else "plain text"
+        raise ProtocolError("not_found", "", f"{kind} where a mapping with a type is expected")
+    _check_envelope(document, expected)
+    warnings = Warnings()
+    document, replaced = _storable(document)
+    if replaced or "\ufffd" in text:
+        warnings.add("replaced_characters", "", "some characters could not be read")
+    model = PAYLOADS[expected]
+    inner, prefix = _unwrapped(document, set(model.model_fields), warnings)
+    fields = tidy(model, inner, prefix, warnings)
+    try:
+        payload = model.model_validate(fields)
+    except ValidationError as error:
+        raise _protocol_error(error, prefix) from error
+    return Message(expected, payload, tuple(warnings.items))
+
+
+def _check_envelope(document: dict[str, Any], expected: MessageType) -> None:
+    kind = document.get("type")
+    if kind is None:
+        raise ProtocolError("missing", "type", f"type is missing; {expected} is expected")
+    if kind != expected:
+        raise ProtocolError("wrong_type", "type", f"{expected} is expected, not {shown(kind)}")
+    version = document.get("version")
+    if version is not None and (isinstance(version, bool) or str(version) != str(VERSION)):
+        raise ProtocolError("unsupported_version", "version", f"{shown(version)} is not 1")
+
+
+def _storable(value: Any) -> tuple[Any, bool]:
+    """The value with U+FFFD for what JSON escapes can smuggle in, and whether there was any."""
+    if isinstance(value, str):
+        clean = _UNSTORABLE.sub("\ufffd", value)
+        return clean, clean != value
+    if isinstance(value, list):
+        items = [_storable(item) for item in value]
+        return [item for item, _ in items], any(changed for _, changed in items)
+    if isinstance(value, dict):
+        pairs = [(_storable(key), _storable(item)) for key, item in value.items()]
+        changed = any(key[1] or item[1] for key, item in pairs)
+        return {key[0]: item[0] for key, item in pairs}, changed
+    return value, False
+
+
+def _unwrapped(
+    document: dict[str, Any], known: set[str], warnings: Warnings
+) -> tuple[dict[str, Any], str]:
+    """The payload and its path. Fields beside it count only where it lacks them."""
+    extras = {key: value for key, value in document.items() if key not in ("type", "version")}
+    payload = extras.pop("payload", None)
+    if not isinstance(payload, dict):
+        return extras if payload is None else {**extras, "payload": payload}, ""
+    merged = dict(payload)
+    for key, value in extras.items():
+        if key not in known:
+            warnings.add("unknown_field", key, f"{shown(key)} is not a field here; ignored")
+        elif key in payload:
+            warnings.add("outside_payload", key, f"{key} beside the payload is ignored")
+        else:
+            warnings.add("outside_payload", key, f"{key} belongs into the payload; taken")
+            merged[key] = value
+    return merged, "payload."
+
+
+def _protocol_error(error: ValidationError, prefix: str) -> ProtocolError:
+    """The first thing wrong as the error, a few more in its message."""
+    found = [_described(one, prefix) for one in error.errors(include_url=False)[:4]]
+    code, path, message = found[0]
+    more = "".join(f"; {other_path}: {text}" for _, other_path, text in found[1:])
+    return ProtocolError(code, path, message + more)
+
+
+def _described(one: ErrorDetails, prefix: str) -> tuple[str, str, str]:
+    at = one.get("ctx", {}).get("at", "")
+    path = prefix + ".".join(str(part) for part in (*one["loc"], at) if part != "")
+    code = one["type"] if one["type"] in ("missing", "placeholder") else "invalid"
+    given = one["input"]
+    if "at" in one.get("ctx", {}) or code == "missing" or isinstance(given, dict | list):
+        return code, path.rstrip("."), one["msg"]
+    return code, path.rstrip("."), f"{one['msg']}, not {shown(given)}"

@@ -1,0 +1,156 @@
+"""JSON Schemas of the wrapped messages, as strict structured output takes them.
+
+Every object is closed, every property required, what may be left out is nullable. They ask for
+the common core only: what a meta-agent has no reason to set (a worker's flags or environment) is
+read where it comes, but not asked for. Lengths are bounded, since constrained decoding can
+otherwise repeat itself until the token limit.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from agentrunner.protocol.message import VERSION, MessageType
+from agentrunner.protocol.messages import CHECK_KINDS, MAX_CRITERIA, MAX_OPTIONS
+from agentrunner.protocol.planning import MAX_PHASES
+from agentrunner.protocol.wire import MAX_ID, MAX_ITEMS, MAX_LINE, MAX_PROMPT, MAX_TEXT
+
+Schema = dict[str, Any]
+
+
+def _text(limit: int = MAX_TEXT) -> Schema:
+    return {"type": "string", "maxLength": limit}
+
+
+def _one_of(*values: str) -> Schema:
+    return {"type": "string", "enum": list(values)}
+
+
+def _list(items: Schema, limit: int = MAX_ITEMS, least: int = 0) -> Schema:
+    schema: Schema = {"type": "array", "items": items, "maxItems": limit}
+    return {**schema, "minItems": least} if least else schema
+
+
+def _object(**properties: Schema) -> Schema:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def _nullable(schema: Schema) -> Schema:
+    return {"anyOf": [schema, {"type": "null"}]}
+
+
+_ID = _text(MAX_ID)
+_LINE = _text(MAX_LINE)
+_MAYBE_ID = _nullable(_ID)
+_MAYBE_LINE = _nullable(_LINE)
+_BOOL: Schema = {"type": "boolean"}
+_LEVEL: Schema = {"type": "integer", "enum": [1, 2, 3]}
+_EFFORT = _one_of("small", "medium", "large")
+
+_CHECK = _object(
+    kind=_one_of(*(kind for kind in CHECK_KINDS if kind != "diff")),
+    run=_MAYBE_LINE,
+    cwd=_MAYBE_LINE,
+    timeout_sec=_nullable({"type": "integer"}),
+    expect_exit=_nullable({"type": "integer"}),
+    path=_MAYBE_LINE,
+    exists=_nullable(_BOOL),
+    contains=_MAYBE_LINE,
+    matches=_MAYBE_LINE,
+    file=_MAYBE_LINE,
+    test_name=_MAYBE_LINE,
+    name=_MAYBE_LINE,
+)
+
+_CRITERION = _object(
+    id=_ID,
+    description=_text(),
+    type=_ID,
+    critical=_BOOL,
+    check=_nullable(_CHECK),
+    rationale=_text(),
+)
+
+_SUGGESTED_IMPL = _object(language=_MAYBE_ID, file_paths=_list(_LINE), constraints=_list(_LINE))
+
+_CONFLICT = _object(file=_LINE, tasks=_list(_ID), warning=_text())
+
+_DECOMPOSED_TASK = _object(
+    id=_ID,
+    title=_LINE,
+    description=_text(),
+    acceptance_criteria=_list(_text()),
+    dependencies=_list(_ID),
+    wbs_level=_LEVEL,
+    estimated_effort=_EFFORT,
+    suggested_impl=_nullable(_SUGGESTED_IMPL),
+)
+
+_OPERATION = _object(
+    op=_one_of("create", "update", "delete", "move"),
+    temp_id=_MAYBE_ID,
+    task_id=_MAYBE_ID,
+    title=_MAYBE_LINE,
+    description=_nullable(_text()),
+    acceptance_criteria=_nullable(_list(_text())),
+    dependencies=_nullable(_list(_ID)),
+    phase_name=_MAYBE_LINE,
+    milestone=_MAYBE_LINE,
+    wbs_level=_nullable(_LEVEL),
+    suggested_impl=_nullable(_SUGGESTED_IMPL),
+    parent_id=_MAYBE_ID,
+    position=_nullable(
+        _object(index=_nullable({"type": "integer"}), before=_MAYBE_ID, after=_MAYBE_ID)
+    ),
+    cascade=_nullable(_BOOL),
+)
+
+_PAYLOADS: dict[MessageType, Schema] = {
+    "plan_task": _object(acceptance_criteria=_list(_CRITERION, MAX_CRITERIA, least=1)),
+    "next_action": _object(
+        decision=_object(
+            action=_one_of("run_worker", "mark_complete", "ask_human", "abort"), reason=_text()
+        ),
+        worker_call=_nullable(
+            _object(worker_type=_ID, mode=_one_of("exec", "resume"), prompt=_text(MAX_PROMPT))
+        ),
+        used_patterns=_list(_ID),
+        question=_nullable(_text()),
+        options=_list(_LINE, MAX_OPTIONS),
+    ),
+    "completion_assessment": _object(
+        summary=_text(),
+        all_criteria_satisfied=_BOOL,
+        by_criterion=_list(_object(id=_ID, status=_one_of("passed", "failed"), comment=_text())),
+        details=_object(passed_criteria=_list(_ID), remaining_risks=_list(_text())),
+    ),
+    "decompose": _object(
+        understanding=_text(),
+        phases=_list(
+            _object(name=_LINE, milestone=_LINE, tasks=_list(_DECOMPOSED_TASK)), limit=MAX_PHASES
+        ),
+        potential_conflicts=_list(_CONFLICT),
+    ),
+    "plan_patch": _object(
+        understanding=_text(),
+        operations=_list(_OPERATION),
+        potential_conflicts=_list(_CONFLICT),
+    ),
+}
+
+
+def message_schema(type: MessageType) -> Schema:  # noqa: A002 - the protocol's own word
+    """The JSON Schema of the wrapped message, for strict structured output; a fresh copy."""
+    return copy.deepcopy(
+        _object(
+            type=_one_of(type),
+            version={"type": "integer", "enum": [VERSION]},
+            payload=_PAYLOADS[type],
+        )
+    )

@@ -1,0 +1,147 @@
+"""What every message has in common: its text types, its few coercions, its warnings.
+
+Models answer loosely, so fields that nobody knows are dropped with a warning; types are never
+guessed. The only coercions are int to text where text is expected and "true"/"false" to bool.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any, ClassVar, get_args
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic_core import PydanticCustomError
+
+MAX_ID = 128
+MAX_LINE = 1_000
+MAX_TEXT = 20_000
+MAX_PROMPT = 100_000
+MAX_ITEMS = 200
+MAX_WARNINGS = 50
+
+_DOTS_ONLY = re.compile(r"(?:[A-Za-z]{1,16}-)?[.…\s]+")
+_SLOT_JA = re.compile(r"ここに.{0,80}(?:…|\.\.\.|。。。)")
+
+
+@dataclass(frozen=True)
+class ReplyWarning:
+    """Something in a reply that was read in spite of being odd; `path` as in ProtocolError."""
+
+    code: str
+    """`unknown_field`, `outside_payload`, `id_assigned`, `default_used`, `ignored_field`,
+    `replaced_characters`."""
+    path: str
+    message: str
+
+
+@dataclass
+class Warnings:
+    """Collects warnings while a reply is read, at most MAX_WARNINGS."""
+
+    items: list[ReplyWarning] = field(default_factory=list)
+
+    def add(self, code: str, path: str, message: str) -> None:
+        """Note one; further ones than the limit are dropped."""
+        if len(self.items) < MAX_WARNINGS:
+            self.items.append(ReplyWarning(code, path, message))
+
+
+def fault(code: str, at: str, message: str) -> PydanticCustomError:
+    """An error for a validator to raise: a ProtocolError code, a path below the model."""
+    # braces in a message would be taken for the template's own
+    return PydanticCustomError(code, "{text}", {"text": message, "at": at})
+
+
+class Wire(BaseModel):
+    """A part of a message. Values come in through `tidy`, so unknown keys are already gone."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    keeps_null: ClassVar[bool] = False
+    """Whether a null given differs from a key left out (`model_fields_set` tells them apart)."""
+
+    @classmethod
+    def reshape(cls, data: dict[str, Any], path: str, warnings: Warnings) -> dict[str, Any]:
+        """Bring other shapes the sources allow into this one; `path` ends with a dot or is ''."""
+        return data
+
+
+def tidy(
+    model: type[Wire], data: Mapping[str, Any], path: str, warnings: Warnings
+) -> dict[str, Any]:
+    """The fields of `model` in `data`, at all depths: null is absent, the unknown is warned of."""
+    kept: dict[str, Any] = {}
+    for key, value in model.reshape(dict(data), path, warnings).items():
+        known = model.model_fields.get(key)
+        if known is None:
+            warnings.add("unknown_field", path + key, f"{shown(key)} is not a field here; ignored")
+        elif value is not None or model.keeps_null:
+            kept[key] = _tidy_value(_wire_in(known.annotation), value, path + key, warnings)
+    return kept
+
+
+def _tidy_value(model: type[Wire] | None, value: Any, path: str, warnings: Warnings) -> Any:
+    if model is None:
+        return value
+    if isinstance(value, dict):
+        return tidy(model, value, path + ".", warnings)
+    if isinstance(value, list):
+        return [
+            _tidy_value(model, item, f"{path}.{number}", warnings)
+            for number, item in enumerate(value)
+        ]
+    return value
+
+
+def _wire_in(annotation: Any) -> type[Wire] | None:
+    """The message part that a field of this type holds: `X`, `X | None`, `list[X]`."""
+    if isinstance(annotation, type) and issubclass(annotation, Wire):
+        return annotation
+    return next((found for arg in get_args(annotation) if (found := _wire_in(arg))), None)
+
+
+def shown(value: object, limit: int = 60) -> str:
+    """A value as an error message quotes it: one line, no control characters, cut."""
+    text = repr(value)
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def is_placeholder(text: str) -> bool:
+    """Whether a text says nothing: blank, dots only, or a slot copied from a prompt's example."""
+    stripped = text.strip()
+    return bool(not stripped or _DOTS_ONLY.fullmatch(stripped) or _SLOT_JA.fullmatch(stripped))
+
+
+def is_blank(value: object) -> bool:
+    """Whether a value is a text of nothing but white space."""
+    return isinstance(value, str) and not value.strip()
+
+
+def _int_to_text(value: Any) -> Any:
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def _text_to_bool(value: Any) -> Any:
+    return {"true": True, "false": False}.get(value, value) if isinstance(value, str) else value
+
+
+def _says_something(value: str) -> str:
+    if is_placeholder(value):
+        raise fault("placeholder", "", f"{shown(value)} says nothing; write the real content")
+    return value
+
+
+Remark = Annotated[str, BeforeValidator(_int_to_text), Field(max_length=MAX_TEXT)]
+"""Text nothing depends on."""
+Text = Annotated[
+    str,
+    BeforeValidator(_int_to_text),
+    AfterValidator(_says_something),
+    Field(max_length=MAX_TEXT),
+]
+"""Text that must say something."""
+Line = Annotated[Text, Field(max_length=MAX_LINE)]
+Id = Annotated[Text, Field(max_length=MAX_ID)]
+Flag = Annotated[bool, BeforeValidator(_text_to_bool)]
