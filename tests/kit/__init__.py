@@ -1,0 +1,1 @@
+"""What tests of several rooms share: a scripted model server and ways to find real binaries."""

@@ -1,0 +1,257 @@
+"""A model server on loopback that plays a script, for real clients and CLIs to talk to.
+
+    with ModelServer(Scenario([Turn("hello")]), chat_script=['{"type": …}', Fault(429)]) as server:
+        … base_url=server.base_url …
+        assert [request.path for request in server.requests] == […]
+
+POST /v1/responses plays the scenario. POST /v1/chat/completions answers with the items of
+`chat_script` in order, whatever it is asked, or plays the scenario where there is none.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Any, Self
+
+from tests.kit.scenario import Scenario, Turn, tool_call
+from tests.kit.wire import Answer, Ask, Chat, Responses, Usage, Wire, error_body
+
+
+@dataclass(frozen=True)
+class Say:
+    """A scripted answer on /v1/chat/completions; a plain text is short for `Say(text)`."""
+
+    text: str
+    finish_reason: str = "stop"
+    input_tokens: int = 1200
+    output_tokens: int = 34
+    delay_sec: float = 0
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A scripted failure on /v1/chat/completions: an HTTP error, or a dropped connection."""
+
+    status: int = 0
+    """0 closes the connection without an answer."""
+    message: str = "scripted error"
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """For instance `{"Retry-After": "2"}`."""
+    delay_sec: float = 0
+
+
+ScriptItem = str | Say | Fault
+
+
+@dataclass(frozen=True)
+class LoggedRequest:
+    """A request as it came in."""
+
+    method: str
+    path: str
+    bearer: str
+    """The API key that was sent."""
+    body: Mapping[str, Any]
+
+
+class ModelServer:
+    """Starts on an ephemeral loopback port when entered, and stops when left."""
+
+    def __init__(
+        self, scenario: Scenario | None = None, *, chat_script: Sequence[ScriptItem] = ()
+    ) -> None:
+        self.requests: list[LoggedRequest] = []
+        self._scenario = scenario or Scenario([Turn("ok")])
+        self._script = tuple(chat_script)
+        self._answered = 0
+        self._lock = threading.Lock()
+        self._stopping = threading.Event()
+        self._http = _HttpServer(self)
+        self._thread = threading.Thread(target=self._http.serve_forever, args=(0.02,))
+
+    @property
+    def base_url(self) -> str:
+        """What clients are given, with /v1."""
+        return f"http://127.0.0.1:{self._http.server_port}/v1"
+
+    @property
+    def script_left(self) -> int:
+        """How many items of `chat_script` nobody has asked for."""
+        return len(self._script) - self._answered
+
+    def start(self) -> Self:
+        """Serve, until `stop`."""
+        self._thread.start()
+        return self
+
+    def stop(self) -> None:
+        """End every answer that waits, and the server."""
+        self._stopping.set()
+        self._http.shutdown()
+        self._thread.join()
+        self._http.server_close()
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def record(self, request: LoggedRequest) -> None:
+        """Add to the log of requests."""
+        with self._lock:
+            self.requests.append(request)
+
+    def wait(self, seconds: float) -> None:
+        """Wait, or until the server stops."""
+        self._stopping.wait(seconds)
+
+    def next_turn(self, path: str, ask: Ask) -> tuple[Turn, Usage]:
+        """What to answer."""
+        if path.endswith("/chat/completions") and self._script:
+            return self._scripted()
+        if not ask.tools:
+            return Turn(self._scenario.side_reply), Usage()
+        return self._scenario.pick(self._scenario.done(ask.turns)), Usage()
+
+    def _scripted(self) -> tuple[Turn, Usage]:
+        with self._lock:
+            if self._answered == len(self._script):
+                return Turn("the chat script is used up", status=400), Usage()
+            item = self._script[self._answered]
+            self._answered += 1
+        if isinstance(item, str):
+            item = Say(item)
+        if isinstance(item, Say):
+            turn = Turn(item.text, finish_reason=item.finish_reason, delay_sec=item.delay_sec)
+            return turn, Usage(item.input_tokens, item.output_tokens)
+        fault = Turn(
+            item.message,
+            status=item.status or 500,
+            headers=item.headers,
+            delay_sec=item.delay_sec,
+            cut=not item.status,
+        )
+        return fault, Usage()
+
+
+class _HttpServer(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self, owner: ModelServer) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.owner = owner
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that went away is part of the script; anything else is shown."""
+        if not isinstance(sys.exception(), OSError):
+            super().handle_error(request, client_address)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: _HttpServer
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class's name
+        """Be quiet: tests read `requests`."""
+
+    def do_GET(self) -> None:
+        self._record({})
+        if self.path.endswith("/models"):
+            self._reply(200, {"object": "list", "data": [{"id": "fake", "object": "model"}]})
+        else:
+            self._reply(404, error_body(404, f"not found: {self.path}"))
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers.get("Content-Length") or 0)))
+        self._record(body)
+        wire: Wire
+        if self.path.endswith("/responses"):
+            wire = Responses()
+        elif self.path.endswith("/chat/completions"):
+            wire = Chat()
+        else:
+            self._reply(404, error_body(404, f"not found: {self.path}"))
+            return
+        ask = wire.ask(body)
+        turn, usage = self.server.owner.next_turn(self.path, ask)
+        self.server.owner.wait(turn.delay_sec)
+        if turn.status and turn.cut:
+            self._hang_up()
+        elif turn.status:
+            self._reply(turn.status, error_body(turn.status, turn.text), turn.headers)
+        elif turn.raw is not None:
+            self._send(200, turn.raw.encode(), "text/event-stream")
+        elif turn.hang:
+            self._start_stream()
+            self.server.owner.wait(3600)
+            self._hang_up()
+        else:
+            self._answer(wire, ask, turn, usage)
+
+    def _answer(self, wire: Wire, ask: Ask, turn: Turn, usage: Usage) -> None:
+        try:
+            calls = [tool_call(action, ask.tools) for action in turn.actions]
+        except LookupError as error:
+            self._reply(400, error_body(400, str(error)))
+            return
+        answer = Answer(turn.text, calls, turn.finish_reason, usage)
+        if not ask.stream:
+            self._reply(200, wire.whole(ask, answer))
+            return
+        self._start_stream()
+        events = list(wire.events(ask, answer))
+        if turn.cut:
+            events = events[: max(2, len(events) // 2)]
+        for name, data in events:
+            head = f"event: {name}\n" if name else ""
+            self._send_chunk(f"{head}data: {json.dumps(data)}\n\n".encode())
+        if turn.cut:
+            self._hang_up()
+            return
+        if isinstance(wire, Chat):
+            self._send_chunk(b"data: [DONE]\n\n")
+        self._send_chunk(b"")
+
+    def _record(self, body: Mapping[str, Any]) -> None:
+        bearer = (self.headers.get("Authorization") or "").removeprefix("Bearer ")
+        self.server.owner.record(LoggedRequest(self.command, self.path, bearer, body))
+
+    def _reply(self, status: int, body: Any, headers: Mapping[str, str] | None = None) -> None:
+        self._send(status, json.dumps(body).encode(), "application/json", headers)
+
+    def _send(
+        self, status: int, data: bytes, kind: str, headers: Mapping[str, str] | None = None
+    ) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(data)))
+        for name, value in (headers or {}).items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(data)
+
+    def _start_stream(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+
+    def _send_chunk(self, data: bytes) -> None:
+        self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
+
+    def _hang_up(self) -> None:
+        self.close_connection = True
+        self.connection.shutdown(socket.SHUT_RDWR)

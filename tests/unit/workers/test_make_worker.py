@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from agentrunner.errors import Surroundings, UsageError
+from agentrunner.task.spec import PrdSpec, RunnerSection, TaskSection, TaskSpec, WorkerSpec
+from agentrunner.workers.make import canonical_kind, make_worker, probe
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("codex", "codex-cli"),
+        ("CODEX_CLI", "codex-cli"),
+        ("claude_code", "claude-code"),
+        ("claude-code-cli", "claude-code"),
+        ("Claude", "claude-code"),
+        ("cursor", "cursor-cli"),
+        ("cursor_agent", "cursor-cli"),
+        (" mock ", "mock"),
+        ("Else_What", "else-what"),
+    ],
+)
+def test_kinds_have_one_spelling(name: str, kind: str) -> None:
+    assert canonical_kind(name) == kind
+
+
+@pytest.mark.parametrize("name", ["codex", "command", "mock"])
+def test_a_kind_becomes_its_adapter(name: str) -> None:
+    command = ["/bin/cat"] if name != "mock" else None
+    assert make_worker(WorkerSpec(kind=name, command=command)).kind == canonical_kind(name)
+
+
+def test_an_unknown_kind_names_the_known_ones() -> None:
+    with pytest.raises(UsageError, match="codex-cli, command, mock") as refusal:
+        make_worker(WorkerSpec(kind="codex-clj"))
+    assert "codex-cli" in refusal.value.remedy
+
+
+def test_a_probe_needs_no_task() -> None:
+    assert probe("mock").problem == ""
+
+
+def test_a_task_takes_no_program_from_its_repository(tmp_path: Path) -> None:
+    program = tmp_path / "codex"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    worker = WorkerSpec(command=str(program))
+    prd = PrdSpec(text="x")
+    task = TaskSpec(
+        task_id="t",
+        title="t",
+        repo=str(tmp_path),
+        prd_text="x",
+        task=TaskSection(prd=prd),
+        runner=RunnerSection(worker=worker),
+        base_dir=str(tmp_path),
+    )
+    assert make_worker(worker).program() == str(program)
+    with pytest.raises(Surroundings, match="outside the repository"):
+        make_worker(task).program()

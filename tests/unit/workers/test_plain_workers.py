@@ -1,0 +1,171 @@
+from __future__ import annotations
+
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from agentrunner.errors import UsageError
+from agentrunner.task.spec import WorkerSpec
+from agentrunner.workers.base import CommandRun, Ended, WorkerCall, WorkerCommand, WorkerReading
+from agentrunner.workers.command import CommandWorker
+from agentrunner.workers.mock import MockWorker
+from agentrunner.workers.plain import read_plain
+
+CALL = WorkerCall(
+    worker_run_id="w1",
+    prompt="say {home} $(touch x)",
+    workdir=Path("/src/my repo"),
+    home=Path("/state/box"),
+    prompt_file=Path("/state/box/prompt.md"),
+)
+
+
+def worker(command: object, **spec: object) -> CommandWorker:
+    settings = {"kind": "command", "command": command, **spec}
+    return CommandWorker(WorkerSpec.model_validate(settings))
+
+
+def made(command: object, call: WorkerCall = CALL) -> WorkerCommand:
+    return worker(command).command(call)
+
+
+def read(tmp_path: Path, output: str, exit_code: int = 0, stderr: str = "") -> WorkerReading:
+    (tmp_path / "out").write_text(output)
+    (tmp_path / "err").write_text(stderr)
+    return read_plain(Ended(exit_code, "exited", tmp_path / "out", tmp_path / "err"))
+
+
+def test_the_prompt_comes_by_stdin_unless_the_command_asks_for_it() -> None:
+    plain = made(["agent", "--yes"])
+    assert (plain.argv, plain.stdin) == (("agent", "--yes"), CALL.prompt.encode())
+    by_file = made(["agent", "-f", "{prompt_file}"])
+    assert (by_file.argv, by_file.stdin) == (("agent", "-f", "/state/box/prompt.md"), b"")
+    by_argument = made(["agent", "--", "{prompt}"])
+    assert (by_argument.argv, by_argument.stdin) == (("agent", "--", CALL.prompt), b"")
+
+
+def test_each_placeholder_is_filled_once() -> None:
+    assert made(["agent", "{repo}:{home}", "{other}", "{prompt}"]).argv == (
+        *("agent", "/src/my repo:/state/box", "{other}"),
+        "say {home} $(touch x)",
+    )
+
+
+def test_a_text_is_a_shell_command_with_quoted_paths() -> None:
+    assert made("cd {repo} && agent < {prompt_file}").argv == (
+        *("sh", "-c", "cd '/src/my repo' && agent < /state/box/prompt.md"),
+    )
+
+
+@pytest.mark.parametrize("command", [None, [], "", "  ", [" "]])
+def test_without_a_command_there_is_no_worker(command: object) -> None:
+    with pytest.raises(UsageError) as refusal:
+        worker(command)
+    assert refusal.value.path == "runner.worker.command"
+
+
+def test_a_prompt_is_never_part_of_a_shell_command() -> None:
+    with pytest.raises(UsageError, match="shell"):
+        worker("agent '{prompt}'")
+
+
+def test_flags_belong_into_the_command() -> None:
+    with pytest.raises(UsageError, match="flags"):
+        worker(["agent"], flags=["-v"])
+
+
+def test_a_prompt_too_long_for_an_argument_is_refused() -> None:
+    fits = replace(CALL, prompt="x" * (128 * 1024 - 1))
+    argv = made(["true", "{prompt}"], fits).argv
+    assert subprocess.run(argv, check=False).returncode == 0
+    with pytest.raises(UsageError, match="too long"):
+        made(["true", "{prompt}"], replace(CALL, prompt="x" * 128 * 1024))
+
+
+@pytest.mark.parametrize(
+    ("command", "program"),
+    [
+        (["python", "agent.py"], "python"),
+        ("python agent.py | tee log", "python"),
+        ("LOG=1 python agent.py", "python"),
+        (["{repo}/agent"], "sh"),
+        ("echo 'unbalanced", "sh"),
+    ],
+)
+def test_the_program_is_the_first_word(command: object, program: str) -> None:
+    assert worker(command).program() == program
+
+
+def test_a_program_of_this_machine_is_found() -> None:
+    assert worker(["sh"]).probe().path is not None
+    assert "box may have it" in worker(["no-such-agent"]).probe().problem
+
+
+def test_exit_code_0_is_completed_and_the_last_lines_are_the_summary(tmp_path: Path) -> None:
+    reading = read(tmp_path, "\n".join(map(str, range(9))) + "\n\n")
+    assert reading == WorkerReading(completed=True, summary="4\n5\n6\n7\n8")
+
+
+def test_another_exit_code_is_told_with_the_end_of_stderr(tmp_path: Path) -> None:
+    reading = read(tmp_path, "half", 3, "Traceback\nboom\n")
+    assert not reading.completed
+    assert reading.error == "exit code 3: Traceback\nboom"
+
+
+def test_a_stopped_worker_is_not_completed_whatever_its_exit_code(tmp_path: Path) -> None:
+    ended = Ended(0, "timeout", tmp_path / "none", tmp_path / "none")
+    assert read_plain(ended) == WorkerReading(completed=False, error="ended by timeout")
+
+
+@pytest.mark.parametrize("fence", [("", ""), ("```json\n", "\n```\n"), ("```\n", "\n```")])
+def test_the_last_json_summary_feeds_the_commands(tmp_path: Path, fence: tuple[str, str]) -> None:
+    old, new = '{"commands": ["old"]}', '{"commands": [{"cmd": "npm test", "status": "passed"}]}'
+    reading = read(tmp_path, f"{old}\nAll done.\n{fence[0]}{new}{fence[1]}")
+    assert reading.commands == (CommandRun("npm test", status="passed"),)
+    assert reading.summary.endswith("All done.")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"commands": [',
+        '{"commands": {}}',
+        '"commands": []',
+        '{"commands":' * 900,
+        '{"a":' * 3_000 + '"commands"',
+        '{"commands": [' + "[" * 5_000,
+    ],
+)
+def test_what_is_no_summary_is_text(tmp_path: Path, text: str) -> None:
+    assert read(tmp_path, text).commands == ()
+
+
+def test_a_summary_alone_is_told_by_its_own_words(tmp_path: Path) -> None:
+    reading = read(tmp_path, '{"summary": "Fixed it.", "commands": [{"command": "make"}, 7, {}]}')
+    assert (reading.summary, reading.commands) == ("Fixed it.", (CommandRun("make"),))
+
+
+def test_broken_bytes_and_long_words_are_made_safe(tmp_path: Path) -> None:
+    (tmp_path / "out").write_bytes(b"\xff" * 5_000)
+    reading = read_plain(Ended(0, "exited", tmp_path / "out", tmp_path / "none"))
+    assert len(reading.summary) == 600
+    reading.summary.encode()
+
+
+def test_lines_are_live_text() -> None:
+    reader = worker(["agent"]).events()
+    texts = [event.fields["text"] for event in reader.feed(b"one\r\n\ntw") + reader.feed(b"o\n")]
+    assert texts == ["one", "two"]
+
+
+def test_the_mock_prints_its_prompt_and_is_done(tmp_path: Path) -> None:
+    mock = MockWorker(WorkerSpec(kind="mock"))
+    command = mock.command(CALL)
+    with (tmp_path / "out").open("wb") as out:
+        ran = subprocess.run(command.argv, input=command.stdin, stdout=out, check=False)
+    reading = mock.read(Ended(ran.returncode, "exited", tmp_path / "out", tmp_path / "err"))
+    assert reading == WorkerReading(completed=True, summary=CALL.prompt)
+    assert mock.probe().problem == ""
+    assert not mock.needs_model and mock.key_names == ()
