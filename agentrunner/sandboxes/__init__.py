@@ -1,0 +1,1 @@
+"""Where commands run; knows nothing of tasks."""

@@ -69,11 +69,11 @@ class BoxSpec:
     repo: Path
     """Writable, at its own absolute path."""
     home: Path
-    """A folder of the run (`runs/<id>/box`), writable at its own path: worker config and sessions."""
+    """The run's `runs/<id>/box`, writable at its own path: worker config and sessions."""
     network: Network = "none"
     """The most that a request may ask for."""
     programs: tuple[str, ...] = ()
-    """Words whose toolchains must be visible: the worker's binary, first words of test and checks."""
+    """Words whose toolchains must be visible: the worker's binary, first words of commands."""
     read_paths: tuple[Path, ...] = ()
     image: str = ""
     limits: ResourceLimit = field(default_factory=ResourceLimit)
@@ -135,7 +135,7 @@ class Launch:
 
     argv: tuple[str, ...]
     env: Mapping[str, str]
-    """The whole environment, built from nothing: the helper's and so the command's. Never in argv."""
+    """All of it, built from nothing: the helper's and so the command's. Never in argv."""
     cwd: Path
     contains_children: bool = True
     """Whether the end of the helper is the end of everything it started."""

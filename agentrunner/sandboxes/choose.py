@@ -68,8 +68,8 @@ async def open_sandbox(
             return Chosen(sandbox, "named by the task")
         passed_over = "".join(f"; {other}: {error.message}" for other, error in failures)
         return Chosen(sandbox, f"the first that starts here{passed_over}")
+    reasons = "; ".join(f"{name}: {error.message}" for name, error in failures)
+    first = failures[0][1]
     raise SandboxUnavailable(
-        "no sandbox starts here" if kind == "auto" else failures[0][1].message,
-        remedy=failures[0][1].remedy,
-        details=tuple((name, error.message) for name, error in failures),
+        f"no sandbox starts here: {reasons}", remedy=first.remedy, details=first.details
     )

@@ -13,7 +13,7 @@ _UNITS = {"": 1, "b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 
 def memory_bytes(text: str) -> int:
-    """"512m" as bytes; raises UsageError."""
+    """ "512m" as bytes; raises UsageError."""
     match = re.fullmatch(r"(\d+)([bkmg]?)", text.strip().lower())
     if match is None or int(match[1]) == 0:
         raise UsageError(

