@@ -1,0 +1,67 @@
+"""Untrusted text as Markdown that says what it says and forges nothing.
+
+Everything that comes from a model, a worker, a repository or a PRD passes one of these: outside
+a fence, no heading, list, checkbox, link, image, HTML or table cell can come of it. All but
+`fence` return one line. The results are `Markup`, which templates print as it is.
+"""
+
+from __future__ import annotations
+
+import re
+
+from markupsafe import Markup
+
+_SPECIAL = re.compile(
+    r"""[\\`*\[\]<|~]
+      | (?<![^\W_])_ | _(?![^\W_])              # inside a word it is literal
+      | &(?=\#|\w)                              # an entity
+      | :(?=//) | (?<=www)\. | @(?=\w)          # what renderers make links of by themselves
+      | (?:^|(?<=\s))\#                         # a heading, or the closing marks of one
+      | ^[-+=>]""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_NUMBERED = re.compile(r"^(\d{1,9})([.)])")
+
+
+def flat(text: str, limit: int = 0) -> str:
+    """`text` on one line, not yet escaped, cut to `limit` characters (0: whole)."""
+    line = " ".join(text.split())
+    return line[: limit - 1].rstrip() + "…" if 0 < limit < len(line) else line
+
+
+def inline(text: object, limit: int = 0) -> Markup:
+    """`text` as plain words, for paragraphs, list items, headings and table cells."""
+    line = _SPECIAL.sub(r"\\\g<0>", flat(str(text), limit))
+    return Markup(_NUMBERED.sub(r"\1\\\2", line))
+
+
+def code(text: object, limit: int = 0) -> Markup:
+    """`text` as a code span; nothing for nothing."""
+    line = flat(str(text), limit)
+    if not line:
+        return Markup("")
+    ticks = "`" * (_longest_run(line) + 1)
+    pad = " " if line.startswith("`") or line.endswith("`") else ""
+    return Markup(f"{ticks}{pad}{line}{pad}{ticks}")
+
+
+def cell_code(text: object, limit: int = 0) -> Markup:
+    r"""`text` as a code span inside a table, where a bar ends the cell even in code.
+
+    Renderers disagree about ``\|`` after a backslash, so such text is shown as plain words.
+    """
+    line = flat(str(text), limit)
+    if "\\|" in line or line.endswith("\\"):
+        return inline(line)
+    return Markup(code(line).replace("|", "\\|"))
+
+
+def fence(text: object, info: str = "text") -> Markup:
+    """`text` as a fenced block, whose fence is longer than any run of backticks within."""
+    body = re.sub(r"\r\n?", "\n", str(text)).strip("\n")
+    ticks = "`" * max(3, _longest_run(body) + 1)
+    return Markup(f"{ticks}{info}\n{body}\n{ticks}")
+
+
+def _longest_run(text: str) -> int:
+    return max(map(len, re.findall("`+", text)), default=0)

@@ -1,0 +1,205 @@
+"""What a task note says, before it is worded: plain facts, in no language and not yet escaped."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from agentrunner.task.context import EvidenceKind
+
+Label = Literal["COMPLETE", "UNPROVEN", "NEEDS_REVIEW", "FAILED", "WAITING", "INTERRUPTED"]
+Shown = Literal["passed", "failed", "open"]
+
+
+@dataclass(frozen=True)
+class Line:
+    """A sentence: its key in the phrase tables, and what is filled in."""
+
+    key: str
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+
+def line(key: str, **values: Any) -> Line:
+    """Short for `Line(key, values)`."""
+    return Line(key, values)
+
+
+@dataclass(frozen=True)
+class Attachment:
+    """A file of the run's folder; `text` only where the note is to be full."""
+
+    path: str
+    size: int
+    """Bytes."""
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class CriterionRow:
+    """One acceptance criterion."""
+
+    id: str
+    description: str
+    critical: bool
+    status: Shown
+    """`open` also where only the model calls it met and the task admits no such word."""
+    evidence: EvidenceKind
+    proof: Line
+
+    @property
+    def needs_eyes(self) -> bool:
+        """Whether a person should look: it did not pass, or rests on the model's word."""
+        return self.status != "passed" or self.evidence in ("judged", "none")
+
+
+@dataclass(frozen=True)
+class TestFacts:
+    """The test command, now and before the run. None: the output does not tell."""
+
+    __test__ = False
+
+    command: str
+    exit_code: int | None
+    passed: int | None
+    failed: int | None
+    finding: str = ""
+    failing: tuple[str, ...] = ()
+    before_exit: int | None = None
+    before_passed: int | None = None
+    before_failed: int | None = None
+    restored_exit: int | None = None
+    """Of the same command with the old tests, where the tamper guard ran it."""
+    added: int = 0
+    seconds: float = 0
+    output: Attachment | None = None
+    tail: str = ""
+
+    @property
+    def green(self) -> bool:
+        """Exit 0 and nothing that says otherwise."""
+        return self.exit_code == 0 and not self.finding and not self.restored_exit
+
+
+@dataclass(frozen=True)
+class MetaCallRow:
+    """One attempt to ask the meta-agent."""
+
+    type: str
+    at: str
+    seconds: float
+    tokens: int
+    model: str = ""
+    error: str = ""
+    request: Attachment | None = None
+    response: Attachment | None = None
+
+
+@dataclass(frozen=True)
+class CommandRow:
+    """A command that a worker says it ran."""
+
+    command: str
+    status: str
+
+
+@dataclass(frozen=True)
+class RunRow:
+    """One worker run with the decision that ordered it."""
+
+    number: int
+    id: str
+    worker: str
+    outcome: str
+    exit_code: int | None
+    started_at: str
+    ended_at: str
+    seconds: float
+    decision: str = ""
+    patterns: tuple[str, ...] = ()
+    summary: str = ""
+    error: str = ""
+    commands: tuple[CommandRow, ...] = ()
+    commands_omitted: int = 0
+    changes: tuple[str, ...] = ()
+    changes_omitted: int = 0
+    output: Attachment | None = None
+
+
+@dataclass(frozen=True)
+class Log:
+    """What happened, newest kept where there is too much."""
+
+    meta_calls: tuple[MetaCallRow, ...] = ()
+    meta_calls_omitted: int = 0
+    runs: tuple[RunRow, ...] = ()
+    runs_omitted: int = 0
+    decisions: tuple[Line, ...] = ()
+    """Those that ordered no worker."""
+    notes: tuple[Line, ...] = ()
+    """Questions, answers, edits, acceptances, warnings, what is open."""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """The figures of the run."""
+
+    loops: int
+    worker_runs: int
+    meta_calls: int
+    tokens: int
+    seconds: float
+    """Without pauses."""
+    worker: str
+    meta: str
+    box: str
+    network: str
+    completion: str
+    changed: tuple[str, ...] = ()
+    added_lines: int = 0
+    removed_lines: int = 0
+    protected_touched: bool = False
+
+
+@dataclass(frozen=True)
+class NoteView:
+    """All that a template can show. Texts are one-to-one what came in, secrets removed."""
+
+    run_id: str
+    task_id: str
+    title: str
+    repo: str
+    host: str
+    """`user@machine` where the commands are to be given."""
+    state: str
+    label: Label
+    started_at: str
+    finished_at: str
+    """Empty while the run waits."""
+    period: str
+    """Start to end or now, as short as can be."""
+    tree: str
+    verdict: tuple[Line, ...]
+    basis: tuple[Line, ...]
+    """What the verdict rests on, or why it is none."""
+    decide: tuple[Line, ...]
+    criteria: tuple[CriterionRow, ...]
+    criteria_omitted: int
+    test: TestFacts | None
+    proof: tuple[str, ...]
+    facts: Facts
+    risks: tuple[str, ...]
+    """The model's words."""
+    commands: tuple[Line, ...]
+    summary: str
+    """The model's words."""
+    prd_summary: str
+    prd_text: str
+    log: Log
+    full: bool
+    """`note.detail: full`."""
+
+    def first(self, limit: int) -> tuple[CriterionRow, ...]:
+        """At most `limit` criteria in their order, those that need eyes before the others."""
+        ranked = sorted(self.criteria, key=lambda row: not row.needs_eyes)[: max(0, limit)]
+        return tuple(row for row in self.criteria if row in ranked)

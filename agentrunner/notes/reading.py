@@ -1,0 +1,83 @@
+"""What `build_view` reads from, and small helpers for times and files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from pydantic import ValidationError
+
+from agentrunner.notes.model import Attachment
+from agentrunner.runs.log import History
+from agentrunner.task.context import FileRef, Question, TaskContext
+from agentrunner.task.spec import TaskSpec
+
+TAIL_CHARS = 6 * 1024
+"""Of one file in a full note."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The sources of a note."""
+
+    result: Mapping[str, Any]
+    context: TaskContext
+    spec: TaskSpec
+    history: History
+    now: datetime
+    tail: Callable[[FileRef], str]
+
+    @property
+    def worker_runs(self) -> list[Mapping[str, Any]]:
+        """The data of all ended worker runs."""
+        return [record.data for record in self.history.worker_runs]
+
+    @property
+    def waiting(self) -> Mapping[str, Any] | None:
+        """The question that is open: `{id, kind, text, options}`."""
+        waiting: Mapping[str, Any] | Question | None = self.result.get("waiting")
+        return waiting.model_dump() if isinstance(waiting, Question) else waiting
+
+
+def attachment(
+    ref: FileRef | Mapping[str, Any] | None, reading: Reading, *, recent: bool = True
+) -> Attachment | None:
+    """The file a record names, with the end of its text if it is recent and the note full."""
+    if ref is None:
+        return None
+    if not isinstance(ref, FileRef):
+        try:
+            ref = FileRef.model_validate(ref)
+        except ValidationError:
+            return None
+    full = recent and reading.spec.runner.note.detail == "full"
+    return Attachment(ref.path, ref.size, reading.tail(ref)[-TAIL_CHARS:] if full else "")
+
+
+def local_time(moment: str, now: datetime) -> str:
+    """An ISO 8601 time in the zone of `now`: "2026-11-21 14:02:10 +09:00"; as it is if none."""
+    parsed = _parse(moment, now)
+    return f"{parsed:%Y-%m-%d %H:%M:%S} {_offset(parsed)}" if parsed else moment
+
+
+def period(start: str, now: datetime) -> str:
+    """From `start` until `now`: "2026-11-21 14:02–14:21 +09:00"."""
+    begun = _parse(start, now)
+    if begun is None:
+        return f"{now:%Y-%m-%d %H:%M} {_offset(now)}"
+    end = f"{now:%H:%M}" if begun.date() == now.date() else f"{now:%Y-%m-%d %H:%M}"
+    return f"{begun:%Y-%m-%d %H:%M}–{end} {_offset(now)}"
+
+
+def _parse(moment: str, now: datetime) -> datetime | None:
+    try:
+        return datetime.fromisoformat(moment).astimezone(now.tzinfo)
+    except ValueError:
+        return None
+
+
+def _offset(moment: datetime) -> str:
+    offset = f"{moment:%z}"
+    return f"{offset[:3]}:{offset[3:5]}" if offset else ""

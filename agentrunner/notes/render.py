@@ -1,0 +1,246 @@
+"""From facts to Markdown: templates, phrase tables in two languages, and a limit of size.
+
+Every value that a template prints is escaped unless it already is Markup (`finalize`), so that
+a template, also a person's own, cannot forget it.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import string
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib import resources
+from typing import Any, Literal
+
+import yaml
+from jinja2 import DictLoader, StrictUndefined, Template, TemplateError
+from jinja2.sandbox import SandboxedEnvironment
+from markupsafe import Markup
+
+from agentrunner.errors import UsageError
+from agentrunner.notes import markdown
+from agentrunner.notes.model import Line, NoteView, TestFacts
+
+Language = Literal["en", "ja"]
+MAX_BYTES = 1024 * 1024 - 1
+TOP_LINES = 40
+"""Lines from the title to the rule under the summary, at most."""
+_TOP_FIXED = 24
+"""Of them, lines that are always there."""
+_UNESCAPED = ("safe", "forceescape", "tojson", "urlize", "xmlattr")
+"""Filters of jinja whose results would pass as escaped."""
+MARKER = "<!-- agentrunner-note "
+"""Begins the first line of a note; a JSON object and ` -->` follow."""
+
+
+def render_note(
+    view: NoteView, template: str, language: Language, template_text: str | None = None
+) -> str:
+    """The note as Markdown, under 1 MiB.
+
+    `template` is `core` or `architecture`; `template_text`, a person's own template, wins over
+    it. Raises UsageError where that template cannot be rendered.
+    """
+    words = Words(language)
+    environment = _environment(words)
+    try:
+        chosen = (
+            environment.from_string(template_text)
+            if template_text is not None
+            else environment.get_template(f"{template}.md.j2")
+        )
+        text = _rendered(chosen, view)
+    except TemplateError as error:
+        raise UsageError(
+            f"the note's template cannot be rendered: {error}",
+            code="note-template",
+            path="runner.note.template",
+        ) from error
+    return _fit(f"{_marker(view)}\n{text}", words, view)
+
+
+class Words:
+    """The phrases of one language."""
+
+    def __init__(self, language: Language) -> None:
+        self._phrases = _phrases(language)
+        self._formatter = _Formatter(self)
+        self.language = language
+
+    def __call__(self, key: str, **values: Any) -> Markup:
+        """A phrase with its values, which are escaped as the phrase says."""
+        phrase = self._phrases[key]
+        if not isinstance(phrase, str):
+            phrase = phrase["one" if values.get("n") == 1 else "other"]
+        text = self._formatter.vformat(phrase, (), values)
+        if more := values.get("more"):
+            text += f" {self('and_more', n=more)}"
+        return Markup(text.strip() if values else text)
+
+    def say(self, sentence: Line) -> Markup:
+        """A sentence of the view."""
+        return self(sentence.key, **sentence.values)
+
+    def sentences(self, several: Iterable[Line]) -> Markup:
+        """Sentences, one after another."""
+        return self("sentence_gap").join(map(self.say, several))
+
+    def counts(self, test: TestFacts) -> Markup:
+        """What the test command says now."""
+        return self._counts(test.exit_code, test.passed, test.failed)
+
+    def counts_before(self, test: TestFacts) -> Markup:
+        """What it said before the run."""
+        if test.before_exit is None:
+            return self("tests_no_before")
+        before = self._counts(test.before_exit, test.before_passed, test.before_failed)
+        return self("tests_before", counts=before)
+
+    def _counts(self, exit_code: int | None, passed: int | None, failed: int | None) -> Markup:
+        if passed is None:
+            return self("tests_exit", exit=exit_code)
+        return self("tests_counts", passed=passed, failed=failed or 0)
+
+    def duration(self, seconds: float) -> str:
+        """A duration as people say it."""
+        hour, minute, second = ("時間", "分", "秒") if self.language == "ja" else ("h", "m", "s")
+        if seconds < 60:
+            return f"{seconds:.1f} {second}"
+        minutes, rest = divmod(round(seconds), 60)
+        if minutes < 60:
+            return f"{minutes} {minute} {rest} {second}"
+        return f"{minutes // 60} {hour} {minutes % 60} {minute}"
+
+    def amount(self, number: int) -> str:
+        """A large number, rounded: 433k, or 43.3 万."""
+        if self.language == "ja":
+            return f"{number / 10_000:.1f} 万" if number >= 10_000 else str(number)
+        if number >= 1_000_000:
+            return f"{number / 1_000_000:.1f}M"
+        return f"{number / 1000:.0f}k" if number >= 1000 else str(number)
+
+
+class _Formatter(string.Formatter):
+    """Escapes every value: `{x}` as words, `{x:code}` as code, `{x:cell}` as code in a table."""
+
+    def __init__(self, words: Words) -> None:
+        self._words = words
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        escape = _ESCAPES[format_spec]
+        if isinstance(value, list | tuple):
+            gap = " " if format_spec else self._words("list_gap")
+            return gap.join(map(escape, value))
+        return escape(value)
+
+
+def _plain(value: object) -> Markup:
+    return value if isinstance(value, Markup) else markdown.inline(value)
+
+
+_ESCAPES: Mapping[str, Callable[[Any], Markup]] = {
+    "": _plain,
+    "code": markdown.code,
+    "cell": markdown.cell_code,
+}
+
+
+@functools.cache
+def _phrases(language: Language) -> Mapping[str, str | Mapping[str, str]]:
+    phrases: dict[str, str | Mapping[str, str]] = yaml.safe_load(_resource(f"{language}.yaml"))
+    return phrases
+
+
+def _resource(name: str) -> str:
+    return resources.files(__package__).joinpath("templates", name).read_text("utf-8")
+
+
+def _environment(words: Words) -> SandboxedEnvironment:
+    names = ("core", "architecture", "top", "run", "open")
+    environment = SandboxedEnvironment(
+        loader=DictLoader({f"{name}.md.j2": _resource(f"{name}.md.j2") for name in names}),
+        undefined=StrictUndefined,
+        autoescape=True,  # so that blocks and macros give Markup, which is not escaped again
+        finalize=_plain,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    for name in _UNESCAPED:
+        del environment.filters[name]
+    environment.filters |= {
+        "e": markdown.inline,
+        "escape": markdown.inline,
+        "inline": markdown.inline,
+        "code": markdown.code,
+        "codes": _codes,
+        "fence": markdown.fence,
+        "say": words.say,
+        "sentences": words.sentences,
+        "counts": words.counts,
+        "counts_before": words.counts_before,
+        "duration": words.duration,
+        "amount": words.amount,
+        "size": size,
+    }
+    environment.globals = {"t": words, "range": range}
+    return environment
+
+
+def _codes(texts: Sequence[str]) -> Markup:
+    return Markup(" ").join(markdown.code(text) for text in texts)
+
+
+def size(count: int) -> str:
+    """A number of bytes as people say it."""
+    if count < 1024:
+        return f"{count} B"
+    return f"{count / 1024:.1f} KiB" if count < 1024 * 1024 else f"{count / 1024 / 1024:.1f} MiB"
+
+
+def _rendered(template: Template, view: NoteView) -> str:
+    spent = _TOP_FIXED + len(view.decide) + len(view.commands) + len(view.risks)
+    room = TOP_LINES - spent
+    rows = view.first(room if len(view.criteria) <= room else room - 1)
+    heading = {
+        "FAILED": "heading_missing",
+        "WAITING": "heading_answer",
+        "INTERRUPTED": "heading_go_on",
+    }.get(view.label, "heading_decide")
+    left = len(view.criteria) + view.criteria_omitted - len(rows)
+    text = template.render(note=view, top_rows=rows, top_rows_left=left, decide_heading=heading)
+    return text.strip() + "\n"
+
+
+def _marker(view: NoteView) -> str:
+    facts = {"version": 1, "run_id": view.run_id, "task_id": view.task_id, "state": view.state}
+    # No sequence that ends an HTML comment can stand in it.
+    text = json.dumps(facts).replace("--", "-\\u002d").replace(">", "\\u003e")
+    return f"{MARKER}{text} -->"
+
+
+def _fit(text: str, words: Words, view: NoteView) -> str:
+    """`text` cut to the limit at a line's end, with what was open closed and a word about it."""
+    raw = text.encode("utf-8", "replace")
+    if len(raw) <= MAX_BYTES:
+        return text
+    kept = raw[: MAX_BYTES - 4096].decode("utf-8", "ignore")
+    kept = kept[: kept.rfind("\n") + 1]
+    notice = words("cut", command=f"agentrunner logs {view.run_id}")
+    return f"{kept}{_closing(kept)}\n{notice}\n"
+
+
+def _closing(text: str) -> str:
+    """What closes a fence and a `<details>` that are open at the end of our own Markdown."""
+    ticks, details = "", False
+    for line in text.splitlines():
+        run = line[: len(line) - len(line.lstrip("`"))]
+        if ticks:
+            ticks = "" if line == run and len(run) >= len(ticks) else ticks
+        elif len(run) >= 3:
+            ticks = run
+        elif line.startswith("<details>"):
+            details = True
+        elif line == "</details>":
+            details = False
+    return (f"{ticks}\n" if ticks else "") + ("\n</details>\n" if details else "")

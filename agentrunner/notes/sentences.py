@@ -1,0 +1,259 @@
+"""What the note says in sentences: verdict, what to decide, what to do, what else is known.
+
+Sentences are keys of the phrase tables with values, so that both languages say the same.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from agentrunner.notes.model import CriterionRow, Label, Line, TestFacts, line
+from agentrunner.notes.reading import Reading, local_time
+from agentrunner.task.context import Criterion, Finding
+from agentrunner.task.lifecycle import TERMINAL
+
+MAX_DECIDE = 5
+MAX_NOTES = 60
+KNOWN_FINDINGS = frozenset(
+    {
+        "tests_changed",
+        "protected_path",
+        "dependencies_changed",
+        "tree_changed_by_checks",
+        "checks_wrote_files",
+    }
+)
+KNOWN_REASONS = frozenset(
+    {"loop_limit", "aborted", "cancelled", "environment_not_ready", "wall_sec", "meta_calls"}
+    | {"tokens", "usd"}
+)
+
+
+def label_of(reading: Reading) -> Label:
+    """The one word at the top."""
+    result, verdict = reading.result, reading.context.get("verdict")
+    if reading.waiting:
+        return "WAITING"
+    if result["state"] not in TERMINAL:
+        return "INTERRUPTED"
+    if result["state"] == "COMPLETE":
+        unproven = verdict is not None and verdict.reason == "unproven"
+        return "UNPROVEN" if unproven or result["reason"] == "unproven" else "COMPLETE"
+    return "FAILED" if result["state"] == "FAILED" else "NEEDS_REVIEW"
+
+
+def verdict(
+    reading: Reading, criteria: Sequence[CriterionRow], test: TestFacts | None
+) -> tuple[Line, ...]:
+    """What was executed and how it came out; nothing of the model's."""
+    executed = [row for row in criteria if row.evidence in ("checked", "tested")]
+    green = sum(row.status == "passed" for row in executed)
+    said: list[Line] = []
+    if executed and green == len(executed):
+        said.append(line("checks_all", n=green))
+    elif executed:
+        said.append(line("checks_some", green=green, n=len(executed)))
+    elif criteria:
+        said.append(line("checks_none"))
+    if test is not None:
+        said.append(_tests_in_short(test))
+    evidence = reading.context.get("evidence")
+    if evidence is not None:
+        said.append(line("on_tree", tree=evidence.tree[:7]))
+    return tuple(said)
+
+
+def _tests_in_short(test: TestFacts) -> Line:
+    if not test.green:
+        return line("tests_red", command=test.command)
+    if test.passed is None:
+        return line("tests_green", command=test.command)
+    return line("tests_all", n=test.passed)
+
+
+def basis(reading: Reading, criteria: Sequence[CriterionRow], label: Label) -> tuple[Line, ...]:
+    """Where the verdict rests on words, and why the run ended or stands still."""
+    said: list[Line] = []
+    judged = sum(row.critical and row.evidence == "judged" for row in criteria)
+    if judged:
+        said.append(line("judged_criteria", n=judged))
+    if label == "UNPROVEN":
+        said.append(line("unproven"))
+    if label == "WAITING":
+        said.append(line("waiting_nothing_runs"))
+    if label == "INTERRUPTED":
+        said.append(line("interrupted"))
+    if label in ("FAILED", "NEEDS_REVIEW"):
+        said += _why_it_ended(reading)
+    if error := reading.result.get("error"):
+        said.append(line("words", text=error["message"]))
+    return tuple(said)
+
+
+def _why_it_ended(reading: Reading) -> list[Line]:
+    ended = reading.context.get("verdict")
+    reason = str((ended.reason if ended else "") or reading.result["reason"] or "")
+    text = ended.text if ended else ""
+    # "budget: wall_sec" names the budget that is spent.
+    known = reason.removeprefix("budget: ")
+    if known not in KNOWN_REASONS:
+        return [line("words", text=text or reason)] if text or reason else []
+    said = [line(f"reason_{known}")]
+    if known in ("aborted", "cancelled") and text:
+        said.append(line("words", text=text))
+    return said
+
+
+def decide(
+    reading: Reading, criteria: Sequence[CriterionRow], test: TestFacts | None, label: Label
+) -> tuple[Line, ...]:
+    """What a person has to look at, the gravest first; for FAILED, what is missing."""
+    if reading.waiting:
+        said = _question(reading.waiting)
+    elif label == "INTERRUPTED":
+        said = [line("decide_interrupted")]
+    else:
+        said = [
+            *_red(criteria, test),
+            *(_finding(finding) for finding in _findings(reading)),
+            *(line("decide_judged", id=row.id, text=row.description)
+              for row in criteria if row.critical and row.evidence == "judged"
+              and row.status != "failed"),
+            *(line("decide_open", id=row.id, text=row.description)
+              for row in criteria if row.critical and row.evidence == "none"),
+        ]  # fmt: skip
+        if label in ("FAILED", "NEEDS_REVIEW"):
+            said += _proof_or_words(reading, nothing_said=not said)
+    if len(said) > MAX_DECIDE:
+        said = [*said[: MAX_DECIDE - 1], line("decide_more", n=len(said) - MAX_DECIDE + 1)]
+    return tuple(said) or (line("decide_nothing"),)
+
+
+def _question(waiting: Mapping[str, Any]) -> list[Line]:
+    said = [line(f"question_{waiting['kind']}", text=waiting["text"])]
+    if waiting.get("options"):
+        numbered = [f"{n} {option}" for n, option in enumerate(waiting["options"], start=1)]
+        said.append(line("question_options", options=numbered))
+    return said
+
+
+def _red(criteria: Sequence[CriterionRow], test: TestFacts | None) -> list[Line]:
+    said = []
+    if test is not None and test.exit_code == 0 and test.finding:
+        said.append(line("missing_finding", command=test.command, text=test.finding))
+    elif test is not None and test.exit_code != 0:
+        key = "missing_test_named" if test.failing else "missing_test"
+        said.append(line(key, command=test.command, exit=test.exit_code, names=test.failing[:3]))
+    if test is not None and test.restored_exit:
+        said.append(line("missing_restored", command=test.command, exit=test.restored_exit))
+    said += [
+        line("missing_criterion", id=row.id, text=row.description)
+        for row in criteria
+        if row.critical and row.status == "failed"
+    ]
+    return said
+
+
+def _findings(reading: Reading) -> list[Finding]:
+    evidence = reading.context.get("evidence")
+    return evidence.findings if evidence else []
+
+
+def _finding(finding: Finding) -> Line:
+    if finding.code in KNOWN_FINDINGS and finding.paths:
+        more = max(0, len(finding.paths) - 3)
+        return line(f"finding_{finding.code}", paths=finding.paths[:3], more=more)
+    return line("words", text=finding.message)
+
+
+def _proof_or_words(reading: Reading, *, nothing_said: bool) -> list[Line]:
+    if not reading.result["proof"] and reading.spec.completion != "judged":
+        return [line("missing_proof")]
+    ended = reading.context.get("verdict")
+    words = (ended.missing or [ended.text]) if ended and nothing_said else []
+    return [line("words", text=text) for text in words if text]
+
+
+def proof(reading: Reading, item: Mapping[str, Any], criterion: Criterion | None) -> Line:
+    """What was run or read for a criterion, and what came out."""
+    evidence, kind = reading.context.get("evidence"), item["evidence"]
+    outcomes = {check.criterion_id: check for check in (evidence.checks if evidence else ())}
+    outcome = outcomes.get(item["id"])
+    if kind in ("checked", "tested") and outcome is not None:
+        key = "proof_ran_red_before" if outcome.before == "red" else "proof_ran"
+        came = outcome.detail if outcome.exit_code is None else str(outcome.exit_code)
+        return line(key, what=outcome.what, came=came or outcome.outcome)
+    if kind == "tested" and evidence is not None and evidence.test is not None:
+        return line("proof_ran", what=evidence.test.command, came=str(evidence.test.exit_code))
+    if kind == "judged":
+        return line("proof_called_failed" if item["status"] == "failed" else "proof_judged")
+    if kind == "none" and outcome is not None and outcome.outcome == "passed":
+        return line("proof_green_before", what=outcome.what)
+    text = (criterion.proof if criterion else "") or item.get("detail") or ""
+    return line("words", text=text) if text else line("proof_none")
+
+
+def commands(reading: Reading, criteria: Sequence[CriterionRow], label: Label) -> tuple[Line, ...]:
+    """Commands to paste, at most four."""
+    run = shlex.quote(reading.result["run_id"] or "")
+    waiting = reading.waiting
+    if waiting:
+        one = f"{run} --id {shlex.quote(waiting['id'])}"
+        answers = (
+            [line("do_answer", command=f'agentrunner answer {one} "…"')]
+            if waiting["kind"] == "ask_human"
+            else [
+                line("do_approve", command=f"agentrunner approve {one}"),
+                line("do_reject", command=f'agentrunner reject {one} --reason "…"'),
+            ]
+        )
+        return (*answers, line("do_show", show=f"agentrunner show {run}",
+                               cancel=f"agentrunner cancel {run}"))  # fmt: skip
+    look = line("do_look", diff=f"agentrunner diff {run}", undo=f"agentrunner undo {run}")
+    if label == "INTERRUPTED":
+        return (line("do_resume", command=f"agentrunner resume {run}"), look)
+    if label == "FAILED":
+        return (
+            line("do_logs", command=f"agentrunner logs {run}"),
+            line("do_hint", command=f'agentrunner resume {run} -m "…" --max-loops 3'),
+            look,
+        )
+    if label == "NEEDS_REVIEW":
+        open_ids = [row.id for row in criteria if row.critical and row.needs_eyes][:10]
+        ids = "".join(f" {shlex.quote(one)}" for one in open_ids)
+        return (
+            line("do_accept", command=f'agentrunner accept {run}{ids} --reason "…"'),
+            line("do_send_back", command=f'agentrunner resume {run} -m "…"'),
+            look,
+        )
+    return (look, line("do_commit", command="git add -p && git commit"))
+
+
+def notes(reading: Reading) -> tuple[Line, ...]:
+    """What else the next reader should know, in the order of the log."""
+    history, now = reading.history, reading.now
+    answers = {record.key: record.data for record in history.answers}
+    said = []
+    for record in history.questions:
+        said.append(line("note_question", text=record.data.get("text")))
+        if answer := answers.get(record.key):
+            decision = answer.get("decision") or "answer"
+            said.append(line(f"note_{decision}", text=answer.get("text") or ""))
+    for record in history.human_edits:
+        paths = list(map(str, record.data.get("paths") or ()))
+        said.append(line("note_human_edit", paths=paths[:5], more=max(0, len(paths) - 5)))
+    for record in history.acceptances:
+        data = record.data
+        key = "note_accepted" if data.get("criteria") else "note_accepted_whole"
+        said.append(line(key, ids=data.get("criteria") or [], by=data.get("by"),
+                         at=local_time(str(data.get("at") or record.at), now),
+                         reason=data.get("reason")))  # fmt: skip
+    said += [line("note_warning", text=record.data.get("message")) for record in history.warnings]
+    said += [
+        line("note_comment", id=criterion.id, text=criterion.comment)
+        for criterion in reading.context.get("criteria") or ()
+        if criterion.comment
+    ]
+    return tuple(said[-MAX_NOTES:])

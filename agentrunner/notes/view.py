@@ -1,0 +1,213 @@
+"""From a run to what its note says: `build_view` joins the result, the state and the run log."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any
+
+from agentrunner.notes import sentences
+from agentrunner.notes.log import build_log, summary_of
+from agentrunner.notes.model import CriterionRow, Facts, Line, NoteView, Shown, TestFacts
+from agentrunner.notes.reading import Reading, attachment, local_time, period
+from agentrunner.runs.log import History
+from agentrunner.task.context import Evidence, FileRef, TaskContext
+from agentrunner.task.spec import TaskSpec
+from agentrunner.text.terminal import sanitize
+
+MAX_CRITERIA = 200
+MAX_FAILING = 10
+MAX_RISKS = 3
+PRD_BYTES = 128 * 1024
+SUMMARY_CHARS = 2000
+
+
+def build_view(
+    result: Mapping[str, Any],
+    context: TaskContext,
+    spec: TaskSpec,
+    history: History,
+    *,
+    host: str,
+    now: datetime,
+    tail: Callable[[FileRef], str],
+    redact: Callable[[str], str] = str,
+) -> NoteView:
+    """What the note of a run says at this moment, at its end or while it waits.
+
+    `result` is the object that commands print (docs/reference/json.md), `host` the
+    `user@machine` on which commands are to be given, `now` an aware time, whose zone all times
+    are shown in. `tail` reads the end of a file of the run's folder; it is asked only for what is
+    shown. Every text is stripped of terminal controls and passed through `redact`.
+    """
+    reading = Reading(result, context, spec, history, now, tail)
+    label = sentences.label_of(reading)
+    log = build_log(reading)
+    criteria = _criteria(reading)
+    test = _test(reading)
+    run = context.get("run")
+    started = run.started_at if run else ""
+    ended = label not in ("WAITING", "INTERRUPTED")
+    view = NoteView(
+        run_id=result["run_id"] or "",
+        task_id=spec.task_id,
+        title=spec.title,
+        repo=spec.repo,
+        host=host,
+        state=str(result["state"] or ""),
+        label=label,
+        started_at=local_time(started, now),
+        finished_at=local_time(now.isoformat(), now) if ended else "",
+        period=period(started, now),
+        tree=_tree(context),
+        verdict=sentences.verdict(reading, criteria, test),
+        basis=sentences.basis(reading, criteria, label),
+        decide=sentences.decide(reading, criteria, test, label),
+        criteria=tuple(criteria[:MAX_CRITERIA]),
+        criteria_omitted=max(0, len(criteria) - MAX_CRITERIA),
+        test=test,
+        proof=tuple(result["proof"] or ()),
+        facts=_facts(reading),
+        risks=_risks(reading)[:MAX_RISKS],
+        commands=sentences.commands(reading, criteria, label),
+        summary=summary_of(reading)[:SUMMARY_CHARS],
+        prd_summary=prd_summary(spec.prd_text),
+        prd_text=cut_bytes(spec.prd_text, PRD_BYTES),
+        log=dataclasses.replace(log, notes=sentences.notes(reading)),
+        full=spec.runner.note.detail == "full",
+    )
+    safe: NoteView = map_texts(view, lambda text: redact(sanitize(text)))
+    return safe
+
+
+def map_texts(value: Any, change: Callable[[str], str]) -> Any:
+    """A copy of a dataclass, mapping or sequence with every text in it changed."""
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, Line):
+        # The key is ours and names a phrase.
+        return Line(value.key, {key: map_texts(item, change) for key, item in value.values.items()})
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = {
+            field.name: map_texts(getattr(value, field.name), change)
+            for field in dataclasses.fields(value)
+        }
+        return dataclasses.replace(value, **fields)
+    if isinstance(value, list | tuple):
+        return tuple(map_texts(item, change) for item in value)
+    return value
+
+
+def prd_summary(text: str, limit: int = 400) -> str:
+    """The first paragraph of prose of a PRD, or its first heading where it has none."""
+    headings: list[str] = []
+    paragraph: list[str] = []
+    for line in text.splitlines():
+        stripped = line.strip()
+        if stripped.startswith("#"):
+            headings.append(stripped.lstrip("#").strip())
+        elif stripped:
+            paragraph.append(stripped)
+            continue
+        if paragraph:
+            break
+    summary = " ".join(paragraph) or (headings[0] if headings else "")
+    return summary if len(summary) <= limit else summary[: limit - 1] + "…"
+
+
+def cut_bytes(text: str, limit: int) -> str:
+    """`text` cut to `limit` bytes of UTF-8, with an ellipsis line where something is left out."""
+    raw = text.encode("utf-8", "replace")
+    return text if len(raw) <= limit else raw[:limit].decode("utf-8", "ignore") + "\n…"
+
+
+def _tree(context: TaskContext) -> str:
+    evidence = context.get("evidence")
+    return (evidence.tree if evidence else context.get("tree") or "")[:7]
+
+
+def _criteria(reading: Reading) -> list[CriterionRow]:
+    known = {criterion.id: criterion for criterion in reading.context.get("criteria") or []}
+    rows = []
+    for item in reading.result["acceptance_criteria"] or ():
+        criterion = known.get(item["id"])
+        strict = reading.spec.completion == "strict"
+        refused = strict and item["critical"] and item["evidence"] == "judged"
+        status: Shown = "open" if item["status"] == "unknown" else item["status"]
+        rows.append(
+            CriterionRow(
+                id=item["id"],
+                description=item["description"],
+                critical=item["critical"],
+                status="open" if status == "passed" and refused else status,
+                evidence=item["evidence"],
+                proof=sentences.proof(reading, item, criterion),
+            )
+        )
+    return rows
+
+
+def _test(reading: Reading) -> TestFacts | None:
+    evidence, baseline = reading.context.get("evidence"), reading.context.get("baseline")
+    outcome = evidence.test if evidence else None
+    if outcome is None:
+        return None
+    before = baseline.test if baseline else None
+    return TestFacts(
+        command=outcome.command,
+        exit_code=outcome.exit_code,
+        passed=outcome.passed,
+        failed=outcome.failed,
+        finding=outcome.finding,
+        failing=tuple(outcome.failing[:MAX_FAILING]),
+        before_exit=before.exit_code if before else None,
+        before_passed=before.passed if before else None,
+        before_failed=before.failed if before else None,
+        restored_exit=_restored_exit(evidence),
+        added=evidence.tests_added if evidence else 0,
+        seconds=outcome.duration_sec,
+        output=attachment(outcome.output, reading),
+        tail=outcome.tail,
+    )
+
+
+def _restored_exit(evidence: Evidence | None) -> int | None:
+    restored = evidence.restored_test if evidence else None
+    if restored is None:
+        return None
+    return restored.exit_code or int(not restored.green)
+
+
+def _facts(reading: Reading) -> Facts:
+    result, spec = reading.result, reading.spec
+    evidence = reading.context.get("evidence")
+    usage = result["usage"] or {}
+    changes = [change for run in reading.worker_runs for change in run.get("changes") or ()]
+    return Facts(
+        loops=result["loops"] or 0,
+        worker_runs=result["worker_runs"] or 0,
+        meta_calls=result["meta_calls"] or 0,
+        tokens=sum(
+            (usage.get(who) or {}).get(f"{way}_tokens") or 0
+            for who in ("meta", "worker")
+            for way in ("input", "output")
+        ),
+        seconds=result["duration_sec"] or 0,
+        worker=" ".join(filter(None, (spec.runner.worker.kind, spec.runner.worker.model))),
+        meta=" ".join(filter(None, (spec.runner.meta.kind, spec.runner.meta.model))),
+        box=spec.runner.sandbox.kind,
+        network=spec.runner.sandbox.network or "none",
+        completion=spec.completion,
+        changed=tuple(result["changed_files"] or ()),
+        added_lines=sum(change.get("added") or 0 for change in changes),
+        removed_lines=sum(change.get("removed") or 0 for change in changes),
+        protected_touched=any(
+            finding.code == "protected_path" for finding in (evidence.findings if evidence else ())
+        ),
+    )
+
+
+def _risks(reading: Reading) -> tuple[str, ...]:
+    assessment = reading.context.get("assessment")
+    return tuple(assessment.risks) if assessment else ()

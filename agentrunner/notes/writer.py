@@ -1,0 +1,184 @@
+"""The note's file, written without following anything that a worker may have planted.
+
+The repository was open to an agent: the note's folder may be a link, the note a pipe, a hard
+link to something precious, or all of them in turn. Nothing is opened but by its name in a folder
+that is already open, never through a link, and the old note is replaced, never written into.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import re
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from agentrunner.errors import Surroundings, UsageError
+from agentrunner.notes.render import MARKER
+from agentrunner.task.spec import TASK_ID
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_HEAD_BYTES = 1024
+_MAX_OLD_NOTES = 10_000
+
+
+@dataclass(frozen=True)
+class Written:
+    """Where the note is, and what people should know about that ("" if nothing)."""
+
+    path: Path
+    warning: str = ""
+
+
+def write_note(
+    repo: Path, note_dir: str, task_id: str, run_id: str, text: str, *, fallback: Path
+) -> Written:
+    """Write the note to `repo/note_dir/task-<task_id>.md`, or else into `fallback`.
+
+    A note of another run is kept as `task-<task_id>.<n>.md`; the same run's note is replaced
+    where it is. Raises UsageError for a task id that is no file name, Surroundings where neither
+    place can be written.
+    """
+    if not TASK_ID.fullmatch(task_id) or ".." in task_id:
+        raise UsageError(f"{task_id!r} is no task id", code="task-id")
+    try:
+        parts = note_parts(note_dir)
+        return Written(repo.joinpath(*parts, _write(repo, parts, task_id, run_id, text)))
+    except (OSError, UsageError) as error:
+        why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    try:
+        fallback.mkdir(parents=True, exist_ok=True)
+        path = fallback / _write(fallback, (), task_id, run_id, text)
+    except OSError as error:
+        raise Surroundings(
+            f"the task note can be written neither to {repo / note_dir} ({why}) "
+            f"nor to {fallback} ({error.strerror})",
+            code="note-not-written",
+        ) from error
+    return Written(
+        path, f"the note could not be written to {repo / note_dir} ({why}); it is {path}"
+    )
+
+
+def note_parts(note_dir: str) -> tuple[str, ...]:
+    """The folders from the repository to the notes; raises UsageError if they leave it."""
+    folder = PurePosixPath(note_dir)
+    inside = not folder.is_absolute() and ".." not in folder.parts and "\0" not in note_dir
+    if not inside or any(part.lower() == ".git" for part in folder.parts):
+        raise UsageError(
+            f"{note_dir!r} is no folder inside the repository",
+            code="note-dir",
+            path="runner.note.dir",
+        )
+    return folder.parts
+
+
+def _write(root: Path, parts: tuple[str, ...], task_id: str, run_id: str, text: str) -> str:
+    """Write below `root`, see that it is there, and give the file's name."""
+    with _opened(root, parts, make=True) as folder:
+        name = _own_name(folder, task_id, run_id)
+        if name is None:
+            name = f"task-{task_id}.md"
+            _keep_old(folder, name, task_id)
+        written = _replace(folder, name, text)
+    # The folder may have been swapped while we held it: only what a fresh walk finds counts.
+    with _opened(root, parts, make=False) as folder:
+        found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        if not os.path.samestat(found, written):
+            raise OSError(errno.ESTALE, "the folder was exchanged while the note was written")
+    return name
+
+
+@contextlib.contextmanager
+def _opened(root: Path, parts: tuple[str, ...], *, make: bool) -> Iterator[int]:
+    """A descriptor of the folder `parts` below `root`, walked without following links."""
+    folder = os.open(root, _FOLDER)
+    try:
+        for part in parts:
+            if make:
+                with contextlib.suppress(FileExistsError):
+                    os.mkdir(part, 0o755, dir_fd=folder)
+            below = os.open(part, _FOLDER, dir_fd=folder)
+            os.close(folder)
+            folder = below
+        yield folder
+    finally:
+        os.close(folder)
+
+
+def _own_name(folder: int, task_id: str, run_id: str) -> str | None:
+    """The name of this run's own note, if there is one."""
+    own = re.compile(rf"task-{re.escape(task_id)}(\.\d+)?\.md")
+    names = [name for name in os.listdir(folder) if own.fullmatch(name)]
+    for name in sorted(names, key=len)[:_MAX_OLD_NOTES]:
+        if _run_of(folder, name) == run_id:
+            return name
+    return None
+
+
+def _run_of(folder: int, name: str) -> str | None:
+    """The run id in the first line of a note; None for anything that is no note."""
+    try:
+        # NONBLOCK: opening a pipe nobody writes to would wait for ever.
+        file = os.open(
+            name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder
+        )
+    except OSError:
+        return None
+    try:
+        if not stat.S_ISREG(os.fstat(file).st_mode):
+            return None
+        first = os.read(file, _HEAD_BYTES).split(b"\n")[0].decode("utf-8", "replace")
+    finally:
+        os.close(file)
+    if not (first.startswith(MARKER) and first.endswith(" -->")):
+        return None
+    try:
+        facts = json.loads(first.removeprefix(MARKER).removesuffix(" -->"))
+    except ValueError:
+        return None
+    run_id = facts.get("run_id") if isinstance(facts, dict) else None
+    return run_id if isinstance(run_id, str) else None
+
+
+def _keep_old(folder: int, name: str, task_id: str) -> None:
+    """Give a file at the note's place a numbered name; links, pipes and devices are not kept."""
+    try:
+        found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return
+    if not stat.S_ISREG(found.st_mode):
+        return
+    taken = set(os.listdir(folder))
+    for number in range(1, _MAX_OLD_NOTES):
+        kept = f"task-{task_id}.{number}.md"
+        if kept not in taken:
+            os.rename(name, kept, src_dir_fd=folder, dst_dir_fd=folder)
+            return
+    raise OSError(errno.EEXIST, "too many old notes")
+
+
+def _replace(folder: int, name: str, text: str) -> os.stat_result:
+    """Put a new file of this text in the place of `name`, whatever that is now."""
+    temporary = f".{name}.tmp"
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(temporary, dir_fd=folder)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        with os.fdopen(os.open(temporary, flags, 0o600, dir_fd=folder), "wb") as file:
+            file.write(text.encode("utf-8", "replace"))
+            file.flush()
+            os.fchmod(file.fileno(), 0o644)
+            os.fsync(file.fileno())
+            written = os.fstat(file.fileno())
+        os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary, dir_fd=folder)
+        raise
+    os.fsync(folder)
+    return written
