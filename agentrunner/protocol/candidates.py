@@ -1,6 +1,6 @@
 """Where in a reply the message may stand: whole, in a code fence, after a header, at the end.
 
-Everything here is one pass over lines; a reply of nothing but backticks costs no more than prose.
+Every pattern here matches in one pass: a reply of nothing but backticks costs no more than prose.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from agentrunner.errors import ProtocolError
 
 MAX_FENCES = 8
-_FENCE = re.compile(r"`{3,}|~{3,}")
+_FENCE = re.compile(r"^(`{3,}|~{3,})([^\n]*)\n?", re.MULTILINE)
 _BLANK_LINES = re.compile(r"(?:[ \t]*\n)+")
 _TAGS = ("", "yaml", "yml", "json")
 _DOCUMENT_STARTS = re.compile(r"^(?:type:(?=\s)|\{)", re.MULTILINE)
@@ -62,33 +62,22 @@ def fenced(text: str) -> tuple[list[str], bool]:
     Raises ProtocolError: incomplete for a fence that never closes, ambiguous for too many.
     """
     bodies: list[str] = []
-    opening = tag = ""
-    start = position = 0
+    opening: re.Match[str] | None = None
     any_fence = False
-    for line in text.split("\n"):
-        begin, position = position, position + len(line) + 1
-        mark, info = _fence(line)
-        if not opening:
-            opening, tag, start = mark, info, position
-            any_fence = any_fence or bool(mark)
-        elif mark.startswith(opening) and not info:
-            if tag.lower() in _TAGS:
-                bodies.append(trim(text[start:begin]))
-            opening = ""
-    if opening:
+    for line in _FENCE.finditer(text):
+        if line[1][0] == "`" and "`" in line[2]:
+            continue  # inline code that happens to start a line
+        if opening is None:
+            any_fence, opening = True, line
+        elif line[1].startswith(opening[1]) and not line[2].strip():
+            if opening[2].strip().lower() in _TAGS:
+                bodies.append(trim(text[opening.end() : line.start()]))
+            opening = None
+        if len(bodies) > MAX_FENCES:
+            raise ProtocolError("ambiguous", "", f"more than {MAX_FENCES} code fences")
+    if opening is not None:
         raise ProtocolError("incomplete", "", "a code fence is never closed")
-    if len(bodies) > MAX_FENCES:
-        raise ProtocolError("ambiguous", "", f"more than {MAX_FENCES} code fences")
     return bodies, any_fence
-
-
-def _fence(line: str) -> tuple[str, str]:
-    """The fence that a line starts with and the first word behind it, or two empty texts."""
-    found = _FENCE.match(line)
-    rest = line[found.end() :] if found else ""
-    if not found or (line[0] == "`" and "`" in rest):
-        return "", ""
-    return found.group(), (rest.split(maxsplit=1) or [""])[0]
 
 
 def tail(text: str) -> str | None:

@@ -17,10 +17,10 @@ from pydantic import (
 
 from agentrunner.protocol.wire import (
     MAX_ITEMS,
-    MAX_PROMPT,
     Flag,
     Id,
     Line,
+    Prompt,
     Remark,
     Text,
     Warnings,
@@ -201,7 +201,7 @@ class WorkerCall(Wire):
 
     worker_type: Annotated[Id, AfterValidator(canonical_worker_type)]
     mode: Literal["exec", "resume"]
-    prompt: Annotated[Text, Field(max_length=MAX_PROMPT)]
+    prompt: Prompt
     model: Id | None = None
     flags: list[Line] = Field([], max_length=MAX_ITEMS)
     env: dict[str, Remark] = Field({}, max_length=MAX_ITEMS)

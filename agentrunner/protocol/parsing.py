@@ -12,9 +12,9 @@ from agentrunner.errors import ProtocolError
 from agentrunner.protocol.candidates import fenced, region, tail, trim, without_thought
 from agentrunner.protocol.loading import load_document
 from agentrunner.protocol.message import PAYLOADS, VERSION, Message, MessageType
-from agentrunner.protocol.wire import Warnings, shown, tidy
+from agentrunner.protocol.wire import MAX_PATH, Warnings, shown, tidy
 
-MAX_REPLY_BYTES = 4 * 1024 * 1024
+MAX_REPLY_BYTES = 2 * 1024 * 1024
 """Of the whole reply: room for a CLI's echo of a long prompt. A message has its own limit."""
 
 _UNSTORABLE = re.compile("[\ud800-\udfff\0]")
@@ -23,6 +23,7 @@ _REFUSALS = re.compile(
     r"|as an AI|申し訳|恐れ入りますが)",
     re.IGNORECASE,
 )
+_NO_DOCUMENT = ("syntax", "incomplete", "not_found")
 # What is reported when no candidate is a message: what came nearest to one.
 _TELLING = (
     "placeholder", "invalid", "missing", "unsupported_version", "duplicate_key",
@@ -52,9 +53,11 @@ def parse_reply(
     where = region(body)
     if where.text != body and (whole := _try(where.text, expected, errors)):
         return whole
-    bodies, any_fence = fenced(where.text)
+    candidates, any_fence = fenced(where.text)
     rest = tail(where.text)
-    candidates = bodies if any_fence or rest in (None, where.text) else [rest]
+    # What was a document and refused as one isn't read again from its middle.
+    if rest not in (None, where.text) and not any_fence and errors[-1].code in _NO_DOCUMENT:
+        candidates = [rest]
     found = [m for candidate in candidates if (m := _try(candidate, expected, errors))]
     if not found:
         raise _most_telling(errors, body, any_fence or rest is not None)
@@ -88,7 +91,7 @@ def _try(text: str, expected: MessageType, errors: list[ProtocolError]) -> Messa
 
 def _most_telling(errors: list[ProtocolError], text: str, has_start: bool) -> ProtocolError:
     best = min(errors, key=lambda error: _TELLING.index(error.code), default=None)
-    if best and (has_start or best.code not in ("syntax", "incomplete", "not_found")):
+    if best and (has_start or best.code not in _NO_DOCUMENT):
         return best
     if _REFUSALS.match(text):
         return ProtocolError("refusal", "", f"the model declined: {shown(text, 200)}")
@@ -173,8 +176,9 @@ def _protocol_error(error: ValidationError, prefix: str) -> ProtocolError:
 def _described(one: ErrorDetails, prefix: str) -> tuple[str, str, str]:
     at = one.get("ctx", {}).get("at", "")
     path = prefix + ".".join(str(part) for part in (*one["loc"], at) if part != "")
+    path = path.rstrip(".")[:MAX_PATH]
     code = one["type"] if one["type"] in ("missing", "placeholder") else "invalid"
     given = one["input"]
     if "at" in one.get("ctx", {}) or code == "missing" or isinstance(given, dict | list):
-        return code, path.rstrip("."), one["msg"]
-    return code, path.rstrip("."), f"{one['msg']}, not {shown(given)}"
+        return code, path, one["msg"]
+    return code, path, f"{one['msg']}, not {shown(given)}"

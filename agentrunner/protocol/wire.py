@@ -20,6 +20,7 @@ MAX_TEXT = 20_000
 MAX_PROMPT = 100_000
 MAX_ITEMS = 200
 MAX_WARNINGS = 50
+MAX_PATH = 200
 
 _DOTS_ONLY = re.compile(r"(?:[A-Za-z]{1,16}-)?[.…\s]+")
 _SLOT_JA = re.compile(r"ここに.{0,80}(?:…|\.\.\.|。。。)")
@@ -45,7 +46,7 @@ class Warnings:
     def add(self, code: str, path: str, message: str) -> None:
         """Note one; further ones than the limit are dropped."""
         if len(self.items) < MAX_WARNINGS:
-            self.items.append(ReplyWarning(code, path, message))
+            self.items.append(ReplyWarning(code, path[:MAX_PATH], message))
 
 
 def fault(code: str, at: str, message: str) -> PydanticCustomError:
@@ -133,15 +134,13 @@ def _says_something(value: str) -> str:
     return value
 
 
-Remark = Annotated[str, BeforeValidator(_int_to_text), Field(max_length=MAX_TEXT)]
-"""Text nothing depends on."""
-Text = Annotated[
-    str,
-    BeforeValidator(_int_to_text),
-    AfterValidator(_says_something),
-    Field(max_length=MAX_TEXT),
-]
-"""Text that must say something."""
-Line = Annotated[Text, Field(max_length=MAX_LINE)]
-Id = Annotated[Text, Field(max_length=MAX_ID)]
+_COERCED = BeforeValidator(_int_to_text)
+_SAYING = AfterValidator(_says_something)
+
+Remark = Annotated[str, Field(max_length=MAX_TEXT), _COERCED]
+"""Text nothing depends on; the others must say something."""
+Text = Annotated[str, Field(max_length=MAX_TEXT), _COERCED, _SAYING]
+Prompt = Annotated[str, Field(max_length=MAX_PROMPT), _COERCED, _SAYING]
+Line = Annotated[str, Field(max_length=MAX_LINE), _COERCED, _SAYING]
+Id = Annotated[str, Field(max_length=MAX_ID), _COERCED, _SAYING]
 Flag = Annotated[bool, BeforeValidator(_text_to_bool)]
