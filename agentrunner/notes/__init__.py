@@ -3,3 +3,9 @@
 `view` gathers the facts, `render` words them in English or Japanese, `writer` puts the file in
 the repository without following anything that a worker may have planted there.
 """
+
+from agentrunner.notes.render import render_note
+from agentrunner.notes.view import build_view
+from agentrunner.notes.writer import Written, note_parts, write_note
+
+__all__ = ["Written", "build_view", "note_parts", "render_note", "write_note"]
