@@ -1,0 +1,143 @@
+"""What is in ignored folders: installed packages, and things that steer tests unseen.
+
+Snapshots leave these folders out, as they are large and not the worker's work. But a test tool
+patched in a virtual environment can make red tests green, so changes in them are noticed, by
+stats rather than by content.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+PACKAGE_FOLDERS = frozenset(
+    {
+        ".bundle",
+        ".nox",
+        ".tox",
+        ".venv",
+        "__pypackages__",
+        "bower_components",
+        "env",
+        "node_modules",
+        "site-packages",
+        "vendor",
+        "venv",
+    }
+)
+"""Names of folders that package managers fill."""
+
+CODE = frozenset(
+    {
+        ".cjs",
+        ".cts",
+        ".js",
+        ".json",
+        ".jsx",
+        ".mjs",
+        ".mts",
+        ".php",
+        ".pth",
+        ".py",
+        ".rb",
+        ".so",
+        ".ts",
+    }
+)
+"""Suffixes of what a test tool loads; executables count whatever their name."""
+
+STEERING = frozenset(
+    {
+        ".mocharc.json",
+        "conftest.py",
+        "jest.config.js",
+        "package.json",
+        "pyproject.toml",
+        "pytest.ini",
+        "setup.cfg",
+        "sitecustomize.py",
+        "tox.ini",
+        "usercustomize.py",
+        "vitest.config.js",
+        "vitest.config.ts",
+    }
+)
+"""Names of files that configure a test tool or are loaded by it unasked."""
+
+MOST_FILES = 200_000
+"""Files of one folder that are looked at; the rest is taken as unchanged."""
+
+MOST_HASHED = 1 << 20
+"""Larger files in the manifest are told apart by their stats."""
+
+
+def holds_packages(folder: Path) -> bool:
+    """Whether a folder is one that a package manager fills."""
+    return folder.name in PACKAGE_FOLDERS or (folder / "pyvenv.cfg").is_file()
+
+
+def fingerprint(folder: Path) -> str:
+    """A digest over paths and stats of the code files and executables in a folder.
+
+    Names and sizes, mtime, inode, and ctime where the file has one name only: package managers
+    share files by hard links, and another project's install then changes the ctime of ours.
+    """
+    digest = hashlib.sha256()
+    for path, facts in _files(folder):
+        if _is_code(path, facts):
+            ctime = facts.st_ctime_ns if facts.st_nlink == 1 else 0
+            key = (facts.st_size, facts.st_mtime_ns, facts.st_ino, facts.st_mode, ctime)
+            digest.update(os.fsencode(os.path.relpath(path, folder)) + b"\0%r\n" % (key,))
+    return digest.hexdigest()
+
+
+def steering_files(root: Path, folder: Path) -> dict[str, str]:
+    """Executables and test configuration in a folder: path below `root` → digest."""
+    found = {}
+    for path, facts in _files(folder):
+        if path.name in STEERING or path.suffix == ".pth" or facts.st_mode & stat.S_IXUSR:
+            found[str(path.relative_to(root))] = _digest(path, facts)
+    return found
+
+
+def _is_code(path: Path, facts: os.stat_result) -> bool:
+    executable = stat.S_ISREG(facts.st_mode) and facts.st_mode & stat.S_IXUSR
+    return path.suffix in CODE or bool(executable) or stat.S_ISLNK(facts.st_mode)
+
+
+def _files(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
+    """Files and links below a folder in a fixed order, caches left out."""
+    seen = 0
+    for place, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not _is_cache(place, name))
+        for name in sorted(names):
+            path = Path(place, name)
+            try:
+                facts = path.lstat()
+            except OSError:
+                continue
+            if stat.S_ISREG(facts.st_mode) or stat.S_ISLNK(facts.st_mode):
+                seen += 1
+                if seen > MOST_FILES:
+                    return
+                yield path, facts
+
+
+def _is_cache(place: str, name: str) -> bool:
+    """Byte code (checks keep theirs elsewhere) and the caches that tools put in node_modules."""
+    if name == "__pycache__":
+        return True
+    in_modules = Path(place).name == "node_modules"
+    return in_modules and name.startswith(".") and name not in (".bin", ".pnpm")
+
+
+def _digest(path: Path, facts: os.stat_result) -> str:
+    if stat.S_ISREG(facts.st_mode) and facts.st_size <= MOST_HASHED:
+        try:
+            return hashlib.sha256(path.read_bytes()).hexdigest()
+        except OSError:
+            pass
+    return f"{facts.st_size} {facts.st_mtime_ns} {facts.st_ctime_ns} {facts.st_ino}"

@@ -1,0 +1,124 @@
+"""Git on a private object store: the one place of this package where git is run.
+
+Standard library only, like all that `take` needs.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO
+
+from agentrunner.errors import Surroundings
+
+CONFIG = """\
+[core]
+\tbare = true
+\trepositoryformatversion = 0
+\thooksPath = /dev/null
+\tfsmonitor = false
+\tattributesFile = /dev/null
+\texcludesFile = /dev/null
+[gc]
+\tauto = 0
+[maintenance]
+\tauto = false
+"""
+
+
+class GitFailed(Surroundings):
+    """Git could not read or write the private object store."""
+
+    default_code = "snapshot-failed"
+
+
+def to_text(path: bytes) -> str:
+    """A path as text that can be turned back."""
+    return path.decode("utf-8", "surrogateescape")
+
+
+def to_bytes(path: str) -> bytes:
+    """The path behind its text."""
+    return path.encode("utf-8", "surrogateescape")
+
+
+class Git:
+    """Git on one private store: nothing of the user's, the system's or the folder's is read."""
+
+    def __init__(self, git_dir: Path, binary: str) -> None:
+        self.git_dir = git_dir
+        self.binary = binary
+
+    def init(self) -> None:
+        """Make the store if there is none."""
+        if (self.git_dir / "agentrunner").is_dir():
+            return
+        self.git_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.run("init", "-q", "--bare", "--template=", "--object-format=sha1")
+        (self.git_dir / "config").write_text(CONFIG)
+        (self.git_dir / "info").mkdir(exist_ok=True)
+        (self.git_dir / "info" / "attributes").write_text("* -text -filter -ident -eol\n")
+        (self.git_dir / "agentrunner").mkdir()
+
+    def run(
+        self,
+        *command: str,
+        stdin: bytes | IO[bytes] = b"",
+        accept: tuple[int, ...] = (0,),
+        env: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+    ) -> bytes:
+        """Run a command on the store; raises GitFailed for an exit code not in `accept`."""
+        guard = ("-c", "safe.bareRepository=explicit", f"--git-dir={self.git_dir}")
+        given, file = (stdin, None) if isinstance(stdin, bytes) else (None, stdin)
+        try:
+            done = subprocess.run(
+                [self.binary, *guard, *command],
+                cwd=cwd or self.git_dir,
+                env=self._environment(env or {}),
+                stdin=file,
+                input=given,
+                capture_output=True,
+                check=False,
+            )
+        except OSError as error:
+            raise GitFailed(f"git can't be run: {error}") from error
+        if done.returncode not in accept:
+            said = done.stderr.decode("utf-8", "replace").strip()
+            raise GitFailed(f"git {command[0]} ended with {done.returncode}: {said}")
+        return done.stdout
+
+    def _environment(self, extra: Mapping[str, str]) -> dict[str, str]:
+        """The whole environment of git, built from nothing."""
+        return {
+            "PATH": "/usr/bin:/bin",
+            "HOME": str(self.git_dir),
+            "XDG_CONFIG_HOME": str(self.git_dir),
+            "LC_ALL": "C",
+            "GIT_ATTR_NOSYSTEM": "1",
+            "GIT_CONFIG_GLOBAL": "/dev/null",
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_OPTIONAL_LOCKS": "0",
+            "GIT_TERMINAL_PROMPT": "0",
+            **extra,
+        }
+
+
+def read_small(path: bytes, limit: int = 1 << 20) -> bytes | None:
+    """The start of a regular file, None for anything else."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return None
+    with os.fdopen(fd, "rb") as file:
+        return file.read(limit) if stat.S_ISREG(os.fstat(fd).st_mode) else None
+
+
+def replace(path: Path, data: bytes) -> None:
+    """Write a file of ours in one step."""
+    temporary = path.with_name(path.name + ".new")
+    temporary.write_bytes(data)
+    temporary.replace(path)

@@ -1,0 +1,168 @@
+"""Writing files into a folder that somebody may have laid traps in.
+
+Every path is walked from the folder's own descriptor without following links, so nothing is
+ever read, written or removed outside of it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import secrets
+import stat
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from agentrunner.runs.git import to_bytes
+from agentrunner.runs.take import LARGE_MARK, blob_name, content, file_mode
+
+Entry = tuple[str, str]
+"""Mode and blob."""
+
+FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
+
+
+@dataclass(frozen=True)
+class Restored:
+    """What became of an `undo`: files changed, and files left alone that should have been."""
+
+    files: list[str]
+    refused: list[str]
+
+
+class SafeFolder:
+    """A folder to write in. All methods raise OSError where the disk or a trap is in the way."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._fd = -1
+
+    def __enter__(self) -> Self:
+        self._fd = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        os.close(self._fd)
+
+    @contextlib.contextmanager
+    def _parent(self, path: str, *, make: bool = False) -> Iterator[tuple[int, bytes]]:
+        """Descriptor of the folder that `path` is in, and its last name."""
+        *folders, name = to_bytes(path).split(b"/")
+        fd = os.dup(self._fd)
+        try:
+            for folder in folders:
+                if make:
+                    with contextlib.suppress(FileExistsError):
+                        os.mkdir(folder, dir_fd=fd)
+                below = os.open(folder, FOLDER, dir_fd=fd)
+                os.close(fd)
+                fd = below
+            yield fd, name
+        finally:
+            os.close(fd)
+
+    def look(self, path: str) -> tuple[Entry | None, bool]:
+        """What a snapshot would say of `path` now, and whether it is too large to be kept."""
+        try:
+            with self._parent(path) as (fd, name):
+                facts = os.stat(name, dir_fd=fd, follow_symlinks=False)
+                if not (stat.S_ISREG(facts.st_mode) or stat.S_ISLNK(facts.st_mode)):
+                    return ("other", ""), False
+                data = content(name, facts, dir_fd=fd)
+        except (FileNotFoundError, NotADirectoryError):
+            return None, False
+        except OSError:
+            # A link where a folder was (ELOOP): nothing of ours is below it.
+            return None, False
+        if data is None:
+            return ("other", ""), False
+        return (file_mode(facts), blob_name(data)), data.startswith(LARGE_MARK)
+
+    def write(self, path: str, mode: str, data: bytes) -> None:
+        """Put a file ("100644", "100755") or link ("120000") at `path` in one step."""
+        with self._parent(path, make=True) as (fd, name):
+            temporary = f".agentrunner.{secrets.token_hex(6)}".encode()
+            try:
+                if mode == "120000":
+                    os.symlink(data, temporary, dir_fd=fd)
+                else:
+                    bits = 0o755 if mode == "100755" else 0o644
+                    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+                    with os.fdopen(os.open(temporary, flags, bits, dir_fd=fd), "wb") as file:
+                        file.write(data)
+                os.rename(temporary, name, src_dir_fd=fd, dst_dir_fd=fd)
+            except BaseException:
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(temporary, dir_fd=fd)
+                raise
+
+    def remove(self, path: str) -> None:
+        """Remove a file or link, and the folders that are empty without it."""
+        with self._parent(path) as (fd, name):
+            os.unlink(name, dir_fd=fd)
+        while "/" in path:
+            path = path.rpartition("/")[0]
+            try:
+                with self._parent(path) as (fd, name):
+                    os.rmdir(name, dir_fd=fd)
+            except OSError:
+                return
+
+
+def restore(
+    folder: SafeFolder,
+    paths: Iterable[str],
+    left: Mapping[str, Entry],
+    wanted: Mapping[str, Entry],
+    contents: Callable[[Mapping[str, Entry]], Iterable[tuple[str, str, bytes]]],
+    *,
+    force: bool,
+) -> Restored:
+    """Bring `paths` from what a run `left` to what is `wanted` (absent: no such file).
+
+    Does nothing at all, unless `force`, if any of them is neither. `contents` reads entries.
+    """
+    gone: list[str] = []
+    stale: dict[str, Entry] = {}
+    edited: list[str] = []
+    large: list[str] = []
+    for path in paths:
+        present, is_large = folder.look(path)
+        if present == wanted.get(path):
+            continue
+        if is_large:
+            large.append(path)
+        elif present != left.get(path):
+            edited.append(path)
+        if path in wanted:
+            stale[path] = wanted[path]
+        elif present is not None:
+            gone.append(path)
+    unkept = [path for path, _, data in contents(stale) if data.startswith(LARGE_MARK)]
+    never = {*large, *unkept}
+    if (edited or never) and not force:
+        return Restored([], sorted({*edited, *never}))
+    done: list[str] = []
+    refused = list(never)
+    # Removals first: a folder may have to make room for a file of its name.
+    for path in sorted(gone, reverse=True):
+        if path not in never:
+            (done if _succeeds(folder.remove, path) else refused).append(path)
+    for path, mode, data in contents(stale):
+        if path not in never:
+            (done if _succeeds(folder.write, path, mode, data) else refused).append(path)
+    return Restored(sorted(done), sorted(refused))
+
+
+def _succeeds(action: Callable[..., None], *arguments: object) -> bool:
+    """Whether it worked; one file that can't be changed must not keep the others from it."""
+    try:
+        action(*arguments)
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
+            raise
+        return False
+    return True

@@ -1,0 +1,226 @@
+"""Snapshots of a work tree: what was there before and after every worker run.
+
+They are kept in a git object store of the run's own (see `take`); the user's `.git` is only
+ever read as data. Everything here blocks: call it with `asyncio.to_thread`.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from agentrunner.errors import Surroundings
+from agentrunner.runs import dependencies
+from agentrunner.runs.git import Git, to_bytes, to_text
+from agentrunner.runs.ignore import ignored_folders
+from agentrunner.runs.restore import Entry, Restored, SafeFolder, restore
+from agentrunner.runs.take import LARGE_MARK, Snapshot, command, take
+
+ChangeKind = Literal["added", "modified", "deleted", "type"]
+KINDS: Mapping[str, ChangeKind] = {"A": "added", "M": "modified", "D": "deleted", "T": "type"}
+
+NO_SURPRISES = ("--no-renames", "--no-color", "--no-ext-diff", "--no-textconv", "--full-index")
+
+
+@dataclass(frozen=True)
+class Change:
+    """A path that differs between two trees; `type` is a file that became a link or back."""
+
+    path: str
+    kind: ChangeKind
+    added: int | None
+    """Lines; None for binary content."""
+    removed: int | None
+
+
+def find_git(work_tree: Path, search: str | None = None) -> str:
+    """The git binary, absolute and outside the work tree; raises Surroundings if there is none.
+
+    `search` is a PATH, ours when left out; its relative and empty entries are not looked at.
+    """
+    inside = work_tree.resolve()
+    for entry in (os.environ.get("PATH", "") if search is None else search).split(os.pathsep):
+        found = shutil.which("git", path=entry) if entry.startswith("/") else None
+        if found and not Path(found).resolve().is_relative_to(inside):
+            return found
+    raise Surroundings(
+        "git is not installed, or only inside the repository",
+        code="git-missing",
+        remedy="install git",
+        nothing_spent=True,
+    )
+
+
+# `Snapshots.list` hides the builtin inside the class, so its types are spelt out here.
+Changes = list[Change]
+Folders = list[str]
+Mounts = list[tuple[Path, str]]
+
+
+class Snapshots:
+    """The snapshots of one work tree.
+
+    The work tree may or may not be a git repository. Which folders are ignored is decided by
+    the rules at the first `take`. Every method may raise GitFailed (exit 5) and OSError.
+    """
+
+    def __init__(self, git_dir: Path, work_tree: Path, note_dir: str = ".agent-runner") -> None:
+        self.git_dir = git_dir
+        self.work_tree = work_tree
+        self.note_dir = note_dir
+        self.git = Git(git_dir, find_git(work_tree))
+
+    def take(self) -> Snapshot:
+        """The work tree as it is now. The note's folder is no part of it."""
+        return take(self.git, self.work_tree, self.note_dir)
+
+    def take_command(self) -> tuple[str, ...]:
+        """`take` as a command line for the supervisor: prints the snapshot as one JSON line."""
+        python = getattr(sys, "_base_executable", None) or sys.executable
+        return tuple(command(python, self.git, self.work_tree, self.note_dir))
+
+    def changes(self, before: str, after: str) -> Changes:
+        """What differs between two trees, by path."""
+        raw = self.git.run(
+            "diff-tree", "-r", "-z", "--raw", "--numstat", *NO_SURPRISES, before, after
+        )
+        kinds: dict[bytes, ChangeKind] = {}
+        counts: dict[bytes, tuple[int | None, int | None]] = {}
+        fields = iter(raw.split(b"\0"))
+        for field in fields:
+            if field.startswith(b":"):
+                kinds[next(fields)] = KINDS[field[-1:].decode()]
+            elif field:
+                added, removed, path = field.split(b"\t", 2)
+                counts[path] = (_count(added), _count(removed))
+        return [
+            Change(to_text(path), kind, *counts.get(path, (None, None)))
+            for path, kind in sorted(kinds.items())
+        ]
+
+    def patch(self, before: str, after: str, paths: Iterable[str] | None = None) -> str:
+        """The difference as a unified diff, of all paths or of these files."""
+        command = ("diff-tree", "-r", "-p", *NO_SURPRISES, before, after, "--")
+        names = () if paths is None else tuple(os.fsdecode(to_bytes(path)) for path in paths)
+        if paths is not None and not names:
+            return ""
+        raw = self.git.run(*command, *names, env={"GIT_LITERAL_PATHSPECS": "1"})
+        return raw.decode("utf-8", "replace")
+
+    def stat_line(self, before: str, after: str) -> str:
+        """The difference in one line: "2 files changed, +12 -3"."""
+        changes = self.changes(before, after)
+        added = sum(change.added or 0 for change in changes)
+        removed = sum(change.removed or 0 for change in changes)
+        files = "1 file" if len(changes) == 1 else f"{len(changes)} files"
+        return f"{files} changed, +{added} -{removed}"
+
+    def list(self, tree: str) -> dict[str, Entry]:
+        """Every path of a tree with its mode ("100644", "100755", "120000") and blob."""
+        found = {}
+        for line in self.git.run("ls-tree", "-r", "-z", "--full-tree", tree).split(b"\0"):
+            if line:
+                facts, _, path = line.partition(b"\t")
+                mode, _, blob = facts.decode().split(" ")
+                found[to_text(path)] = (mode, blob)
+        return found
+
+    def read(self, tree: str, path: str) -> bytes | None:
+        """A file of a tree (of a link its target); None if there is no such file."""
+        entry = self.list(tree).get(path)
+        return None if entry is None else self.git.run("cat-file", "blob", entry[1])
+
+    def export(self, tree: str, target: Path) -> None:
+        """Write a tree into an empty or new folder: same bytes, links and executable bits.
+
+        Files too large for a snapshot are missing.
+        """
+        self._export(tree, target)
+
+    def copy_worktree(self, target: Path, tree: str) -> Mounts:
+        """A copy of the repository with the content of `tree`, for the tamper guard.
+
+        Ignored folders (installed packages) are not copied: they are returned as (host path,
+        relative path), with an empty folder in the copy to mount each on. Large files come from
+        the work tree as it is.
+        """
+        for path in self._export(tree, target):
+            source, place = self.work_tree / path, target / path
+            if source.is_file() and not source.is_symlink():
+                place.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(source, place)
+        mounts = []
+        for name in self.ignored_folders():
+            (target / name).mkdir(parents=True, exist_ok=True)
+            mounts.append((self.work_tree / name, name))
+        return mounts
+
+    def _export(self, tree: str, target: Path) -> Folders:
+        """Export, and return the paths of large files, which are missing."""
+        target.mkdir(mode=0o700, parents=True, exist_ok=True)
+        large = []
+        with SafeFolder(target) as folder:
+            for path, mode, data in self._contents(self.list(tree)):
+                if data.startswith(LARGE_MARK):
+                    large.append(os.fsdecode(to_bytes(path)))
+                else:
+                    folder.write(path, mode, data)
+        return large
+
+    def restore(self, from_tree: str, to_tree: str, *, force: bool = False) -> Restored:
+        """Bring the files of the work tree from `from_tree` back to `to_tree`.
+
+        A file whose present content is neither's has been edited since: without `force` nothing
+        at all is changed and such files are named. Files too large to be kept are always refused.
+        """
+        paths = [change.path for change in self.changes(to_tree, from_tree)]
+        before, after = self.list(to_tree), self.list(from_tree)
+        wanted = {path: before[path] for path in paths if path in before}
+        left = {path: after[path] for path in paths if path in after}
+        with SafeFolder(self.work_tree) as folder:
+            return restore(folder, paths, left, wanted, self._contents, force=force)
+
+    def ignored_folders(self) -> Folders:
+        """The ignored folders that exist now, relative to the work tree."""
+        names = (os.fsdecode(path) for path in ignored_folders(self.git))
+        places = {name: self.work_tree / name for name in names}
+        return [name for name, at in places.items() if at.is_dir() and not at.is_symlink()]
+
+    def dependency_fingerprint(self) -> dict[str, str]:
+        """By ignored folder of installed packages: a digest of its code files' paths and stats."""
+        return {
+            name: dependencies.fingerprint(self.work_tree / name)
+            for name in self.ignored_folders()
+            if dependencies.holds_packages(self.work_tree / name)
+        }
+
+    def manifest(self) -> dict[str, str]:
+        """Files in other ignored folders that are executable or steer a test tool, with digests."""
+        found: dict[str, str] = {}
+        for name in self.ignored_folders():
+            if not dependencies.holds_packages(self.work_tree / name):
+                found |= dependencies.steering_files(self.work_tree, self.work_tree / name)
+        return found
+
+    def _contents(self, entries: Mapping[str, Entry]) -> Iterator[tuple[str, str, bytes]]:
+        """Path, mode and content of each entry, from one git process per 500 files."""
+        waiting = list(entries.items())
+        for start in range(0, len(waiting), 500):
+            some = waiting[start : start + 500]
+            names = "".join(f"{blob}\n" for _, (_, blob) in some).encode()
+            raw = self.git.run("cat-file", "--batch", stdin=names)
+            at = 0
+            for path, (mode, _) in some:
+                line = raw.index(b"\n", at)
+                size = int(raw[at:line].rpartition(b" ")[2])
+                yield path, mode, raw[line + 1 : line + 1 + size]
+                at = line + 2 + size
+
+
+def _count(number: bytes) -> int | None:
+    return None if number == b"-" else int(number)
