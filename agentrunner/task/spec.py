@@ -10,18 +10,41 @@ import re
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
+from pydantic.json_schema import SkipJsonSchema
 
-TASK_ID = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$")
-"""Ids become file names: no separators, no leading dot or dash, nothing a shell or disk trips on."""
+TASK_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}", re.ASCII)
+"""Ids become file names: no separator, no leading dot or dash, nothing a shell trips on."""
+
+DEVICE_NAMES = re.compile(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\..*)?")
+"""Names that are devices on Windows, where a checkout with the task's note may go."""
+
+CRITERION_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
+ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+
+
+def is_safe_id(text: str) -> bool:
+    """Whether `text` can be a task id, and so part of a file name."""
+    return (
+        TASK_ID.fullmatch(text) is not None
+        and ".." not in text
+        and DEVICE_NAMES.fullmatch(text) is None
+    )
+
 
 DEFAULT_META_MODEL = "gpt-5.5"
 """Used where neither task file nor environment names one; shown by `agentrunner doctor`."""
 
 
 class Written(BaseModel):
-    """Something a person writes: unknown keys are mistakes, numbers keep their text in text fields."""
+    """Something a person writes: unknown keys are mistakes, numbers are text in text fields."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, coerce_numbers_to_str=True)
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        coerce_numbers_to_str=True,
+        allow_inf_nan=False,
+        use_attribute_docstrings=True,
+    )
 
 
 class Check(Written):
@@ -31,24 +54,33 @@ class Check(Written):
     """
 
     kind: str
+    """`command`, `test`, `file`, `pytest`, `playwright`, `go-test`, `npm-script` or `diff`."""
     run: str = ""
-    """`command`: the shell command."""
+    """`command`: the shell command, run in the sandbox."""
     cwd: str = "."
-    timeout_sec: float = 600
+    """The folder to run it in, relative to the repository."""
+    timeout_sec: float = Field(600, gt=0)
+    """Seconds until it is ended and counts as failed."""
     expect_exit: int = 0
+    """The exit code that means yes."""
     path: str = ""
     """`file`: the file, relative to the repository."""
     exists: bool | None = None
+    """`file`: whether it must be there."""
     contains: str = ""
+    """`file`: text that must stand in it."""
     matches: str = ""
+    """`file`: a regular expression that must match somewhere in it."""
     file: str = ""
     """`pytest`, `playwright`, `go-test`, `npm-script`: the test file, package or script."""
     test_name: str = ""
+    """The test within `file`."""
     name: str = ""
     """`test`: one test of the test command's suite."""
     must_change: list[str] = []
     """`diff`: globs of which at least one path each must have changed."""
     must_not_change: list[str] = []
+    """`diff`: globs of which no path may have changed."""
 
 
 def _check_from_text(value: Any) -> Any:
@@ -59,22 +91,42 @@ class CriterionSpec(Written):
     """One acceptance criterion as written in the task file or the PRD."""
 
     id: str = ""
-    description: str
+    """As in `AC-1`; left out, the next free one is given."""
+    description: str = Field(min_length=1)
+    """What must be true when the task is done."""
     critical: bool = True
-    check: Annotated[Check | None, BeforeValidator(_check_from_text)] = None
+    """Whether the task can be complete without it."""
+    check: Annotated[
+        Check | None, BeforeValidator(_check_from_text, json_schema_input_type=Check | str | None)
+    ] = None
+    """How it is decided; a text is a shell command. Without one it rests on a judgement."""
     detail: str = ""
-    """Continuation lines and sub-items."""
-    line: int | None = None
-    """Line of the PRD it stands in, for messages; nobody writes it."""
+    """Further lines that explain it."""
+    line: SkipJsonSchema[int | None] = None
+    """The line it was written in, for messages; nobody writes it."""
     type: str = ""
+    """A word such as `unit` or `e2e`, for readers."""
     rationale: str = ""
+    """Why it is asked for."""
+
+    @field_validator("id")
+    @classmethod
+    def _plain_id(cls, value: str) -> str:
+        if value and not CRITERION_ID.fullmatch(value):
+            raise ValueError(
+                "a criterion's id has 1 to 64 letters, digits, '.', '_' or '-' and starts with a "
+                "letter or digit"
+            )
+        return value
 
 
 class PrdSpec(Written):
     """The requirements: exactly one of a path or the text itself."""
 
     path: str | None = None
+    """A UTF-8 Markdown file of at most 1 MiB, relative to the task file."""
     text: str | None = None
+    """The requirements themselves."""
 
     @model_validator(mode="after")
     def _exactly_one(self) -> PrdSpec:
@@ -86,8 +138,10 @@ class PrdSpec(Written):
 class SetupSpec(Written):
     """A command run once per box, before the baseline."""
 
-    command: str
-    timeout_sec: float = 600
+    command: str = Field(min_length=1)
+    """The shell command, for instance `uv sync --frozen`."""
+    timeout_sec: float = Field(600, gt=0)
+    """Seconds until it is ended."""
 
 
 class TestSpec(Written):
@@ -95,10 +149,14 @@ class TestSpec(Written):
 
     __test__ = False
 
-    command: str
+    command: str = Field(min_length=1)
+    """The shell command; `auto` looks for one in the repository."""
     cwd: str = "."
-    timeout_sec: float = 600
+    """The folder to run it in, relative to the repository."""
+    timeout_sec: float = Field(600, gt=0)
+    """Seconds until it is ended and counts as failed."""
     baseline: bool = True
+    """Whether it is run once before the work, to know what was red."""
     may_change: list[str] = []
     """Globs of existing test files whose change is wanted; they are not restored by the guard."""
 
@@ -107,33 +165,47 @@ def _test_from_text(value: Any) -> Any:
     return {"command": value} if isinstance(value, str) else value
 
 
+def _criterion_from_text(value: Any) -> Any:
+    return {"description": value} if isinstance(value, str) else value
+
+
 class TaskSection(Written):
     """What is to be done, and where."""
 
     id: str = ""
+    """Letters, digits, `.`, `_`, `-`, at most 128; left out, a slug of the file name or title."""
     title: str = ""
+    """One line for people; left out, the id or the PRD's heading."""
     repo: str | None = None
+    """The repository, relative to the task file; left out, the git root around the task file."""
     prd: PrdSpec
+    """What is wanted."""
     setup: SetupSpec | None = None
-    test: Annotated[TestSpec | None, BeforeValidator(_test_from_text)] = None
-    acceptance_criteria: list[CriterionSpec] = []
+    """What makes the repository ready in a fresh box."""
+    test: Annotated[
+        TestSpec | None,
+        BeforeValidator(_test_from_text, json_schema_input_type=TestSpec | str | None),
+    ] = None
+    """The test command, as a text or with settings. Without one no tests are run."""
+    acceptance_criteria: list[
+        Annotated[
+            CriterionSpec,
+            BeforeValidator(_criterion_from_text, json_schema_input_type=CriterionSpec | str),
+        ]
+    ] = []
+    """Criteria beside those of the PRD; a text is read like a list item of the PRD."""
     protect: list[str] = []
+    """Globs of paths that no worker may change."""
     allow_changes: list[str] = []
-
-    @field_validator("acceptance_criteria", mode="before")
-    @classmethod
-    def _criteria_from_text(cls, value: Any) -> Any:
-        if not isinstance(value, list):
-            return value
-        return [{"description": item} if isinstance(item, str) else item for item in value]
+    """Globs of otherwise protected configuration that may be changed, as `.github/workflows/**`."""
 
     @field_validator("id")
     @classmethod
     def _safe_id(cls, value: str) -> str:
-        if value and (not TASK_ID.match(value) or ".." in value):
+        if value and not is_safe_id(value):
             raise ValueError(
                 "a task id has 1 to 128 letters, digits, '.', '_' or '-', starts with a letter "
-                "or digit and has no '..'"
+                "or digit, has no '..' and is no device name"
             )
         return value
 
@@ -145,31 +217,47 @@ class ApproveSpec(Written):
     """Where a person is asked before going on."""
 
     plan: Moment = "never"
+    """Before the first worker starts."""
     worker: Moment = "never"
+    """Before every worker run."""
     complete: Moment = "never"
+    """Before the run ends COMPLETE."""
 
 
 class BudgetSpec(Written):
     """Limits over all attempts of a run. None is unlimited, 0 is none at all."""
 
     wall_sec: float | None = Field(3600, ge=0)
+    """Seconds of work; pauses cost nothing."""
     meta_calls: int | None = Field(None, ge=0)
+    """Calls of the meta-agent's model, repeated ones included."""
     tokens: int | None = Field(None, ge=0)
+    """Tokens of meta-agent and workers together, as reported."""
     usd: float | None = Field(None, ge=0)
+    """Cost in US dollars, where it is known."""
 
 
 class MetaSpec(Written):
     """The meta-agent, which plans, decides and assesses."""
 
     kind: str = "openai-chat"
+    """`openai-chat`, `checklist` (no model), `script` (replies from a file) or `mock`."""
     model: str | None = None
+    """Left out: AGENTRUNNER_META_MODEL, OPENAI_MODEL, else the built-in default."""
     base_url: str | None = None
+    """An OpenAI-compatible endpoint. Left out: OPENAI_BASE_URL of the process."""
     max_loops: int = Field(5, ge=0, le=1000)
+    """How often work may be ordered again; at most one more worker run than this."""
     system_prompt: str | dict[str, str] | None = None
+    """Own words for the meta-agent's role, for all messages or by message."""
     system_prompt_mode: Literal["extend", "replace"] = "extend"
+    """`replace` leaves out the built-in prompt, reply format included."""
     format: Literal["auto", "yaml", "json"] = "auto"
+    """The format replies are asked for in."""
     timeout_sec: float | None = Field(None, gt=0)
+    """Seconds for one call. Left out: META_TIMEOUT_SEC, else 60."""
     language: Literal["auto", "en", "ja"] = "auto"
+    """Of the prompts; `auto` goes by the PRD."""
     script: str | None = None
     """Kind `script`: the file with the replies, relative to the task file."""
 
@@ -178,16 +266,31 @@ class WorkerSpec(Written):
     """The coding agent that does the work in the sandbox."""
 
     kind: str = "codex-cli"
+    """`codex-cli`, `command` (any command line) or `mock`."""
     model: str | None = None
+    """The model it is told to use; left out, the CLI's own default."""
     base_url: str | None = None
+    """The endpoint it is told to use; left out, the CLI's own."""
     command: list[str] | str | None = None
     """Kind `command`: argv, with `{prompt_file}` or `{prompt}`; else the prompt comes by stdin."""
     docker_image: str | None = None
+    """The image of a Docker box; other boxes have none."""
     max_run_time_sec: float = Field(1800, gt=0)
+    """Seconds until one worker run is ended."""
     idle_timeout_sec: float = Field(600, gt=0)
+    """Seconds without any output until it is ended."""
     env: dict[str, str] = {}
     """`env:NAME` takes the host's variable, `literal:TEXT` a text that begins with `env:`."""
     flags: list[str] = []
+    """Further flags of its command line."""
+
+    @field_validator("env")
+    @classmethod
+    def _variable_names(cls, value: dict[str, str]) -> dict[str, str]:
+        for name in value:
+            if not ENV_NAME.fullmatch(name):
+                raise ValueError(f"{name!r} cannot be the name of an environment variable")
+        return value
 
 
 Network = Literal["none", "full"]
@@ -197,12 +300,17 @@ class SandboxSpec(Written):
     """Where workers, tests and checks run."""
 
     kind: str = "auto"
-    network: str | None = None
-    """`none` or `full`; None is `none`."""
+    """`auto`, `bwrap`, or `none` (a plain process, without isolation)."""
+    network: Network | None = None
+    """`none`, or `full`: the host's network. Left out, `none`."""
     cpus: float | None = Field(None, gt=0)
-    memory: str | None = None
+    """At most this many processors."""
+    memory: str | None = Field(None, pattern=r"^\d+(\.\d+)?[kKmMgG]?$")
+    """At most this much, as in `512m` or `4g`."""
     pids: int | None = Field(None, gt=0)
+    """At most this many processes."""
     read_paths: list[str] = []
+    """Folders of this machine that the box may read."""
 
 
 class NoteSpec(Written):
@@ -211,40 +319,60 @@ class NoteSpec(Written):
     template: str = "core"
     """`core`, `architecture`, or a path relative to the task file."""
     language: Literal["auto", "en", "ja"] = "auto"
+    """`auto` goes by the PRD."""
     dir: str = ".agent-runner"
+    """The folder it is written to, relative to the repository."""
     detail: Literal["summary", "full"] = "summary"
+    """`full` includes requests and replies."""
 
 
 class RunnerSection(Written):
     """How it is done."""
 
     completion: Literal["evidence", "strict", "judged"] | None = None
-    """None is `evidence`, or `judged` with the mock meta-agent."""
+    """What COMPLETE asks for. None is `evidence`, or `judged` with the mock meta-agent."""
     approve: ApproveSpec = ApproveSpec()
+    """Where a person is asked first."""
     budget: BudgetSpec = BudgetSpec()
+    """Limits of the whole run."""
     meta: MetaSpec = MetaSpec()
+    """Who plans and decides."""
     worker: WorkerSpec = WorkerSpec()
+    """Who works."""
     sandbox: SandboxSpec = SandboxSpec()
+    """Where work, tests and checks run."""
     patterns: str | None = None
+    """A file with further command patterns, relative to the task file."""
     note: NoteSpec = NoteSpec()
+    """What is left behind."""
     retention_days: float = Field(14, ge=0)
+    """Days until `gc` removes the run's folder; 0 removes it at the end."""
+
+
+def _number_from_text(value: Any) -> Any:
+    return 1 if value == "1" else value
 
 
 class TaskFile(Written):
-    """The whole task file, version 1."""
+    """A task file of AgentRunner, version 1."""
 
-    version: Literal[1]
+    version: Annotated[Literal[1], BeforeValidator(_number_from_text)]
+    """The version of this format."""
     task: TaskSection
+    """What is to be done."""
     runner: RunnerSection = RunnerSection()
+    """How it is done."""
 
 
 class Source(BaseModel):
-    """A file the run was made from, so that a later change is noticed."""
+    """A text the run was made from, so that a later change is noticed."""
 
     model_config = ConfigDict(frozen=True)
 
     path: str | None
+    """Absolute; None for stdin."""
     sha256: str
+    """Of `text` in UTF-8."""
     text: str
 
 

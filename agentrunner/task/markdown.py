@@ -1,0 +1,128 @@
+"""The little Markdown that criteria need: which lines are headings, and where code stands."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+Kind = Literal["heading", "code", "comment", "blank", "text"]
+
+_FENCE = re.compile(r"\s*(?:(?P<ticks>`{3,})[^`]*|(?P<tildes>~{3,}).*)$")
+_HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t\u3000]+(.*))?$")
+_UNDERLINE = re.compile(r" {0,3}(=+|-{2,})\s*$")
+_NUMBERING = re.compile(r"[\s\d.()、．:\-]+")
+_TICKS = re.compile(r"`+|｀")
+_NARROW = str.maketrans("（）：０１２３４５６７８９", "():0123456789")
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of the file; `level` and `title` are those of a heading."""
+
+    number: int
+    text: str
+    kind: Kind
+    level: int = 0
+    title: str = ""
+
+    @property
+    def indent(self) -> int:
+        """Columns before the text; a tab is four, a full-width space two."""
+        wide = self.text.replace("\t", "    ").replace("\u3000", "  ")
+        return len(wide) - len(wide.lstrip())
+
+
+def lines_of(text: str, first_line: int = 1) -> Iterator[Line]:
+    """Every line with its kind. What stands in a code fence or a comment is no heading."""
+    raw = text.split("\n")
+    fence, comment, skip = "", False, False
+    for index, line in enumerate(raw):
+        number = first_line + index
+        if skip:
+            skip = False
+            continue
+        if fence:
+            yield Line(number, line, "code")
+            if _closes(line, fence):
+                fence = ""
+            continue
+        if comment or line.lstrip().startswith("<!--"):
+            comment = "-->" not in line
+            yield Line(number, line, "comment")
+        elif match := _FENCE.match(line):
+            fence = match["ticks"] or match["tildes"]
+            yield Line(number, line, "code")
+        elif match := _HEADING.match(line):
+            title = (match[2] or "").strip().rstrip("#").strip()
+            yield Line(number, line, "heading", len(match[1]), title)
+        elif not line.strip():
+            yield Line(number, line, "blank")
+        elif level := _underlined(line, raw[index + 1] if index + 1 < len(raw) else ""):
+            skip = True
+            yield Line(number, line, "heading", level, line.strip())
+        else:
+            yield Line(number, line, "text")
+
+
+def _closes(line: str, fence: str) -> bool:
+    stripped = line.strip()
+    return len(stripped) >= len(fence) and set(stripped) == {fence[0]}
+
+
+def _underlined(line: str, following: str) -> int:
+    match = _UNDERLINE.match(following)
+    if match is None or re.match(r"\s*(?:[-*+>|]|\d+[.)])\s*", line) or line.startswith("    "):
+        return 0
+    return 1 if match[1][0] == "=" else 2
+
+
+def section_title(title: str) -> str:
+    """A heading's words for comparing: no numbering, emphasis, closing colon or translation."""
+    words = unicodedata.normalize("NFKC", title).strip().strip("*_`").strip().casefold()
+    numbering = _NUMBERING.match(words)
+    words = words[numbering.end() :] if numbering else words
+    return re.sub(r"\s*\([^()]*\)$", "", words).rstrip(": ").strip("*_ ")
+
+
+def first_heading(text: str) -> str:
+    """The title of the first heading, "" where there is none."""
+    return next((line.title for line in lines_of(text) if line.kind == "heading"), "")
+
+
+def mask(text: str) -> str:
+    """`text` for matching, character by character as long: full-width punctuation narrowed, the
+    inside of backticks hidden as NUL. A match's positions hold for the original.
+    """
+    runs = [(m.start(), m.end(), m[0]) for m in _TICKS.finditer(text)]
+    out: list[str] = []
+    at = index = 0
+    while index < len(runs):
+        start, end, ticks = runs[index]
+        close = next((n for n in range(index + 1, len(runs)) if _pairs(ticks, runs[n][2])), None)
+        out.append(text[at:start].translate(_NARROW).replace("\0", " "))
+        out.append("`" * (end - start))
+        if close is None:
+            at, index = end, index + 1
+            continue
+        inner, after, _ = runs[close]
+        out.append("\0" * (inner - end) + "`" * (after - inner))
+        at, index = after, close + 1
+    out.append(text[at:].translate(_NARROW).replace("\0", " "))
+    return "".join(out)
+
+
+def _pairs(opening: str, closing: str) -> bool:
+    """Runs of equal length pair; a full-width opening may be closed by a narrow backtick."""
+    return closing == opening or (opening == "｀" and closing == "`")
+
+
+def detect_language(text: str) -> Literal["en", "ja"]:
+    """`ja` where kana are found and kana and kanji are a tenth of the letters outside code."""
+    prose = "\n".join(line.text for line in lines_of(text) if line.kind not in ("code", "comment"))
+    kana = len(re.findall(r"[぀-ゟ゠-ヿ]", prose))
+    kanji = len(re.findall(r"[一-鿿㐀-䶿]", prose))
+    letters = sum(1 for char in prose if char.isalpha())
+    return "ja" if kana and (kana + kanji) * 10 >= letters else "en"
