@@ -139,7 +139,7 @@ def _request(prompt: PromptInput) -> str:
         prompt.language,
         task=block("task", to_yaml(prompt.task)),
         prd=block("prd", prompt.prd_text),
-        context=block("context", to_yaml(prompt.facts)),
+        context=block("context", to_yaml(_context(prompt.facts))),
         patterns=block("patterns", to_yaml(summaries)) if summaries else "",
         format=prompt.format,
     )
@@ -158,6 +158,14 @@ def _request(prompt: PromptInput) -> str:
         answer=block("previous_answer", shown) if shown.strip() else "",
     )
     return f"{request}\n\n{again}"
+
+
+def _context(facts: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The facts without the short PRD: the whole one has a block of its own."""
+    task = facts.get("task")
+    if not isinstance(task, Mapping):
+        return facts
+    return {**facts, "task": {key: task[key] for key in task if key != "prd_summary"}}
 
 
 class _Dumper(yaml.SafeDumper):

@@ -1,0 +1,183 @@
+"""A meta-agent without a model: the criteria are the task's, and only what is run decides.
+
+The worker gets the requirements and what is red or missing, until nothing is. Where nothing can
+be executed it never claims completion: the run goes to its loop limit, and then to a person.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from agentrunner.errors import UsageError
+from agentrunner.meta.base import MetaRequest, Reply
+from agentrunner.prompts import render
+from agentrunner.task.spec import TaskSpec
+
+_NOTHING = ("", "nothing to execute")
+_TEST = "the test command"
+"""How the summary names a check that is the whole test command."""
+_HARD = ("checked", "tested", "accepted")
+
+Facts = Mapping[str, Any]
+
+
+class ChecklistMeta:
+    """Steers by the list of criteria and their checks."""
+
+    kind = "checklist"
+
+    def __init__(self, spec: TaskSpec, environ: Mapping[str, str]) -> None:
+        self._spec = spec
+
+    def describe(self) -> str:
+        """For the header."""
+        return "checklist (no model)"
+
+    async def complete(self, request: MetaRequest) -> Reply:
+        """The answer that follows from the facts."""
+        if request.type == "plan_task":
+            payload = self._plan()
+        elif request.type == "next_action":
+            payload = self._next_action(request.facts)
+        elif request.type == "completion_assessment":
+            payload = _assessment(request.facts)
+        else:
+            raise UsageError(f'the meta-agent checklist has no answer to "{request.type}"')
+        reply = {"type": request.type, "version": 1, "payload": payload}
+        return Reply(text=json.dumps(reply, ensure_ascii=False), model="checklist")
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+    def _plan(self) -> dict[str, Any]:
+        """The task's own criteria again; without any, the test command; else the task's title."""
+        if self._spec.criteria:
+            own = [{"id": c.id, "description": c.description} for c in self._spec.criteria]
+            return {"acceptance_criteria": own}
+        test = self._spec.task.test
+        criterion: dict[str, Any] = {
+            "id": "AC-1",
+            "description": self._text("criterion", test_command=test.command if test else ""),
+        }
+        if test is not None:
+            criterion["check"] = {"kind": "test"}
+        return {"acceptance_criteria": [criterion]}
+
+    def _next_action(self, facts: Facts) -> dict[str, Any]:
+        wanting = _wanting(facts)
+        refused = facts.get("state") == "FIXING"  # all green, and yet not complete
+        if _can_execute(facts) and not wanting and not refused:
+            return self._decision("mark_complete", "all_green")
+        reason = "wanting" if wanting else "refused" if _can_execute(facts) else "nothing"
+        decision = self._decision("run_worker", reason, ids=", ".join(wanting))
+        decision["worker_call"] = {
+            "worker_type": self._spec.runner.worker.kind,
+            "mode": "resume" if _session(facts) else "exec",
+            "prompt": self._worker_prompt(facts),
+        }
+        decision["used_patterns"] = ["implement_feature", "run_all_checks"]
+        return decision
+
+    def _decision(self, action: str, reason: str, **values: Any) -> dict[str, Any]:
+        return {"decision": {"action": action, "reason": self._text(reason, **values)}}
+
+    def _text(self, which: str, **values: Any) -> str:
+        known = {"test_command": "", "ids": "", "title": self._spec.title, **values}
+        return render("checklist_texts", self._spec.language, which=which, **known)
+
+    def _worker_prompt(self, facts: Facts) -> str:
+        return render(
+            "checklist_prompt",
+            self._spec.language,
+            title=self._spec.title,
+            prd=self._spec.prd_text.strip(),
+            runs=facts.get("worker_runs_count", 0),
+            last_error=_map(facts, "last_worker_result").get("error", ""),
+            tests=_red_tests(facts),
+            checks=[c for c in _checks(facts) if c.get("outcome") != "passed"],
+            findings=[f for f in _map(facts, "evidence").get("findings", []) if f.get("blocks")],
+            notes=facts.get("notes", []),
+            can_execute=_can_execute(facts),
+        )
+
+
+def _map(facts: Facts, key: str) -> Facts:
+    value = facts.get(key)
+    return value if isinstance(value, Mapping) else {}
+
+
+def _checks(facts: Facts) -> list[Facts]:
+    return list(_map(facts, "evidence").get("checks", []))
+
+
+def _session(facts: Facts) -> bool:
+    return any(worker.get("session_available") for worker in facts.get("workers", []))
+
+
+def _executable(criterion: Facts) -> bool:
+    return criterion.get("check") not in (None, *_NOTHING)
+
+
+def _can_execute(facts: Facts) -> bool:
+    """Whether there is anything at all that code can decide by running or reading it."""
+    return bool(_map(facts, "task").get("test_command")) or any(
+        _executable(criterion) for criterion in facts.get("acceptance_criteria", [])
+    )
+
+
+def _red_tests(facts: Facts) -> list[Facts]:
+    """Runs of the test command that were red: as the worker left it, with the old tests."""
+    runs = (
+        _map(facts, "test_result"),
+        _map(_map(facts, "evidence"), "test_with_the_old_tests_restored"),
+    )
+    return [run for run in runs if run.get("executed") and not run.get("green")]
+
+
+def _green(criterion: Facts, facts: Facts) -> bool:
+    """Whether the criterion's own check ran green on the present tree."""
+    outcomes = [c["outcome"] for c in _checks(facts) if c["criterion_id"] == criterion["id"]]
+    if outcomes:
+        return all(outcome == "passed" for outcome in outcomes)
+    if criterion.get("check") == _TEST:
+        return bool(_map(facts, "test_result").get("green"))
+    return criterion.get("status") == "passed" and criterion.get("evidence") in _HARD
+
+
+def _wanting(facts: Facts) -> list[str]:
+    """What is executable and red or was not run yet: ids, and `test` for the test command."""
+    wanting = [
+        str(criterion["id"])
+        for criterion in facts.get("acceptance_criteria", [])
+        if _executable(criterion) and criterion.get("critical") and not _green(criterion, facts)
+    ]
+    has_test = bool(_map(facts, "task").get("test_command"))
+    if has_test and (_red_tests(facts) or not _map(facts, "test_result").get("executed")):
+        wanting.append("test")
+    if not wanting and _map(facts, "evidence").get("red"):
+        wanting.append("evidence")
+    return wanting
+
+
+def _assessment(facts: Facts) -> dict[str, Any]:
+    """Green is passed, red is failed; of what nothing executed it has no opinion."""
+    criteria = facts.get("acceptance_criteria", [])
+    executable = [criterion for criterion in criteria if _executable(criterion)]
+    green = [criterion["id"] for criterion in executable if _green(criterion, facts)]
+    verdicts = [
+        {
+            "id": criterion["id"],
+            "status": "passed" if criterion["id"] in green else "failed",
+            "comment": str(criterion.get("proof") or criterion["check"]),
+        }
+        for criterion in executable
+    ]
+    critical = [criterion["id"] for criterion in criteria if criterion.get("critical")]
+    return {
+        "summary": f"{len(green)} of {len(criteria)} criteria have a green check.",
+        "all_criteria_satisfied": bool(green) and set(critical) <= set(green),
+        "by_criterion": verdicts,
+        "details": {"passed_criteria": green, "remaining_risks": []},
+    }

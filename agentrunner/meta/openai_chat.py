@@ -1,0 +1,242 @@
+"""The meta-agent behind an OpenAI-compatible API.
+
+The library retries, parses and follows redirects on its own; all three are switched off here.
+Retries are counted and recorded by `asking.py`, replies are read by our parser, which accepts
+what the library's would throw away, and a redirect must not carry the key to another host.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+import warnings
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from agentrunner.errors import Surroundings
+from agentrunner.meta.base import MetaRequest, MetaUnavailable, Reply
+from agentrunner.meta.endpoint import endpoint
+from agentrunner.meta.make import reply_format
+from agentrunner.meta.retry import capped, http_failure, parse_retry_after
+from agentrunner.settings import quiet_libraries
+from agentrunner.task.spec import TaskSpec
+
+if TYPE_CHECKING:
+    from langchain_core.messages import AIMessage
+    from langchain_openai import ChatOpenAI
+
+KEY_NAME = "OPENAI_API_KEY"
+MAX_BODY_BYTES = 8 * 1024 * 1024
+"""Room for any reply; a server that sends more is not waited for."""
+_FORMAT_REFUSALS = ("response_format", "text.format", "schema", "grammar", "structured output")
+"""What a 400 about constrained output speaks of, as far as seen."""
+
+
+class OpenAIChatMeta:
+    """Completes messages with a chat model."""
+
+    kind = "openai-chat"
+
+    def __init__(self, spec: TaskSpec, environ: Mapping[str, str]) -> None:
+        """Read the settings; opens no connection.
+
+        Raises Surroundings (`no-planner-key`, …) or UsageError for settings that cannot work.
+        """
+        self._endpoint = endpoint(spec.runner.meta, environ)
+        self._key = environ.get(KEY_NAME, "").strip()
+        if not self._key:
+            raise Surroundings(
+                f"The planner needs an API key: {KEY_NAME} is not set.",
+                code="no-planner-key",
+                remedy=f"export {KEY_NAME}=… (any text for a local server), or use "
+                "--meta checklist, which needs no model",
+                nothing_spent=True,
+            )
+        self._constrain = reply_format(spec) == "json"
+        self._chat: ChatOpenAI | None = None
+
+    def describe(self) -> str:
+        """For the header."""
+        return f"{self.kind} {self._endpoint.model} at {self._endpoint.host}"
+
+    async def complete(self, request: MetaRequest) -> Reply:
+        """One attempt; raises MetaUnavailable."""
+        _silence_serializer()
+        chat = self._client()
+        options: dict[str, Any] = {}
+        if self._constrain:
+            options["response_format"] = _response_format(request)
+        if request.max_output_tokens is not None:
+            options["max_tokens"] = request.max_output_tokens
+        messages = [(message.role, message.content) for message in request.messages]
+        try:
+            async with asyncio.timeout(self._endpoint.timeout_sec):
+                answer = await chat.bind(**options).ainvoke(messages)
+        except MetaUnavailable:
+            raise
+        except TimeoutError:
+            raise self._too_slow() from None
+        except Exception as problem:  # noqa: BLE001  (a server's answer breaks the library anywhere)
+            return self._ended(problem, constrained="response_format" in options)
+        return _reply(answer)
+
+    async def close(self) -> None:
+        """Release connections."""
+        chat, self._chat = self._chat, None
+        if chat is not None:
+            await chat.root_async_client.close()
+
+    def _client(self) -> ChatOpenAI:
+        if self._chat is None:
+            quiet_libraries()
+            # 1 s and 60 MiB, so only when there is something to ask
+            from langchain_openai import ChatOpenAI
+            from openai import DefaultAsyncHttpxClient
+            from pydantic import SecretStr
+
+            where = self._endpoint
+            self._chat = ChatOpenAI(
+                model=where.model,
+                base_url=where.base_url,
+                api_key=SecretStr(self._key),
+                max_retries=0,
+                timeout=where.timeout_sec,
+                openai_proxy=None,
+                http_async_client=DefaultAsyncHttpxClient(
+                    timeout=where.timeout_sec,
+                    follow_redirects=False,
+                    # a proxy for the outside world must not see what goes to this machine
+                    trust_env=not where.loopback,
+                    event_hooks={"response": [_take_body]},
+                ),
+            )
+        return self._chat
+
+    def _too_slow(self) -> MetaUnavailable:
+        return MetaUnavailable(
+            f"The planner at {self._endpoint.host} gave no answer within "
+            f"{self._endpoint.timeout_sec:g} s.",
+            retryable=True,
+        )
+
+    def _ended(self, problem: Exception, *, constrained: bool) -> Reply:
+        """What an exception of the library means: a reply after all, or MetaUnavailable."""
+        import openai
+
+        if isinstance(problem, openai.LengthFinishReasonError):
+            return _cut_reply(problem)
+        if isinstance(problem, openai.ContentFilterFinishReasonError):
+            return Reply(text="", finish_reason="content_filter", model=self._endpoint.model)
+        if isinstance(problem, openai.APIStatusError):
+            self._status_failure(problem, constrained=constrained)
+        if isinstance(problem, openai.APITimeoutError):
+            raise self._too_slow() from None
+        if isinstance(problem, openai.APIConnectionError):
+            raise MetaUnavailable(
+                f"The planner at {self._endpoint.host} cannot be reached: "
+                f"{problem.__cause__ or problem}",
+                retryable=True,
+            ) from None
+        raise MetaUnavailable(
+            f"OpenAI API error: 200 {type(problem).__name__}: {capped(str(problem))}",
+            retryable=False,
+        ) from None
+
+    def _status_failure(self, problem: Any, *, constrained: bool) -> NoReturn:
+        response = problem.response
+        body = response.text
+        if constrained and response.status_code in (400, 422) and _refuses_format(body):
+            # Servers without constrained output say so only when asked. The prompt states the
+            # form anyway; from here on this run does without.
+            self._constrain = False
+            raise MetaUnavailable(
+                f"OpenAI API error: {response.status_code} {capped(body)}",
+                retryable=True,
+                retry_after=0,
+            ) from None
+        wish = parse_retry_after(response.headers.get("retry-after"), time.time())
+        raise http_failure(response.status_code, body, wish) from None
+
+
+async def _take_body(response: Any) -> None:
+    """Read the body in the library's place: no more than fits, and only what is a completion."""
+    size = 0
+    chunks: list[bytes] = []
+    async for chunk in response.aiter_bytes():
+        size += len(chunk)
+        if size > MAX_BODY_BYTES:
+            raise MetaUnavailable(
+                f"The planner's server sent more than {MAX_BODY_BYTES >> 20} MiB.", retryable=False
+            )
+        chunks.append(chunk)
+    # What aread() would set: there is no public way to hand over a body that a hook has read.
+    response._content = b"".join(chunks)
+    if response.status_code == 200:
+        _check_completion(response.text)
+
+
+def _check_completion(body: str) -> None:
+    """Raise MetaUnavailable for a 200 that the library would only stumble over."""
+    try:
+        data = json.loads(body)
+    except (ValueError, RecursionError):
+        data = None
+    if not isinstance(data, dict) or data.get("error"):
+        raise http_failure(200, body)
+    if not data.get("choices") and "output" not in data:  # `output`: the Responses API
+        raise MetaUnavailable("no choices returned from LLM", retryable=False)
+
+
+def _response_format(request: MetaRequest) -> dict[str, Any]:
+    return {
+        "type": "json_schema",
+        "json_schema": {"name": request.type, "schema": dict(request.schema), "strict": True},
+    }
+
+
+def _refuses_format(body: str) -> bool:
+    return any(word in body.lower() for word in _FORMAT_REFUSALS)
+
+
+def _silence_serializer() -> None:
+    # Every constrained reply makes the library serialise its own model wrongly and say so.
+    warnings.filterwarnings("ignore", "Pydantic serializer warnings", UserWarning)
+    # langchain-openai comments on refused formats; `_status_failure` deals with them.
+    warnings.filterwarnings("ignore", "Invalid schema for OpenAI's structured", UserWarning)
+    warnings.filterwarnings("ignore", "This model does not support OpenAI's struct", UserWarning)
+
+
+def _reply(answer: AIMessage) -> Reply:
+    usage = answer.usage_metadata
+    meta = answer.response_metadata
+    refusal = answer.additional_kwargs.get("refusal")
+    return Reply(
+        # Blocks of the Responses API are joined by .text; thinking is no part of it.
+        text=str(refusal or answer.text),
+        finish_reason="refusal" if refusal else _finish_reason(meta),
+        input_tokens=usage["input_tokens"] if usage else 0,
+        output_tokens=usage["output_tokens"] if usage else 0,
+        model=str(meta.get("model_name") or ""),
+    )
+
+
+def _finish_reason(meta: Mapping[str, Any]) -> str:
+    """Ours for the server's word; servers have many words for an ordinary end."""
+    incomplete = meta.get("incomplete_details") or {}
+    word = incomplete.get("reason") or meta.get("finish_reason") or "stop"
+    if word in ("length", "max_tokens", "max_output_tokens", "model_length"):
+        return "length"
+    return "content_filter" if word == "content_filter" else "stop"
+
+
+def _cut_reply(problem: Any) -> Reply:
+    completion = problem.completion
+    usage = completion.usage
+    return Reply(
+        text=completion.choices[0].message.content or "",
+        finish_reason="length",
+        input_tokens=usage.prompt_tokens if usage else 0,
+        output_tokens=usage.completion_tokens if usage else 0,
+        model=completion.model or "",
+    )

@@ -1,0 +1,156 @@
+"""A meta-agent that reads its replies from a file: for tests, demonstrations and replay."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
+
+from agentrunner.errors import TaskFailed, UsageError
+from agentrunner.meta.base import MetaRequest, MetaUnavailable, Reply
+from agentrunner.meta.retry import http_failure
+from agentrunner.protocol.loading import load_yaml
+from agentrunner.protocol.message import MessageType
+from agentrunner.task.spec import TaskSpec
+from agentrunner.task.yaml_text import read_yaml
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Usage(_Strict):
+    """Tokens an item claims to have cost."""
+
+    input_tokens: Annotated[int, Field(ge=0)] = 0
+    output_tokens: Annotated[int, Field(ge=0)] = 0
+
+
+class HttpFault(_Strict):
+    """The server answers with this status."""
+
+    status: Annotated[int, Field(ge=300, le=599)]
+    retry_after: Annotated[float, Field(ge=0)] | None = None
+
+
+class WireFault(_Strict):
+    """The server does not answer."""
+
+    kind: Literal["timeout", "connection"]
+
+
+class Item(_Strict):
+    """What happens on one attempt: a reply or an error."""
+
+    expect: MessageType | None = None
+    """The message that has to be asked for here."""
+    reply: str | dict[str, Any] | None = None
+    error: HttpFault | WireFault | None = None
+    usage: Usage = Usage()
+    finish_reason: Literal["stop", "length"] = "stop"
+    delay_sec: Annotated[float, Field(ge=0)] = 0
+
+    @model_validator(mode="after")
+    def _one_of_two(self) -> Item:
+        if (self.reply is None) == (self.error is None):
+            raise ValueError("an item has exactly one of reply and error")
+        return self
+
+
+_ITEMS = TypeAdapter(list[Item])
+
+
+class ScriptMeta:
+    """Item n answers attempt n of the run, so a resumed run takes the next unused one."""
+
+    kind = "script"
+
+    def __init__(
+        self,
+        spec: TaskSpec,
+        environ: Mapping[str, str],
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        """Read `spec.script_text`; raises UsageError (`script-missing`, `script-invalid`)."""
+        if spec.script_text is None:
+            raise UsageError(
+                "the meta-agent `script` needs a file with its replies",
+                code="script-missing",
+                path="runner.meta.script",
+                remedy="set runner.meta.script to a file, relative to the task file",
+            )
+        self._items = read_script(spec.script_text)
+        self._sleep = sleep
+
+    def describe(self) -> str:
+        """For the header."""
+        return f"script with {len(self._items)} replies (no model)"
+
+    async def complete(self, request: MetaRequest) -> Reply:
+        """The item at the position of this attempt.
+
+        Raises TaskFailed (`script-ended`, `script-mismatch`), or the item's own error.
+        """
+        item = self._item(request)
+        if item.delay_sec:
+            await self._sleep(item.delay_sec)
+        if isinstance(item.error, HttpFault):
+            raise http_failure(item.error.status, "from the script", item.error.retry_after)
+        if item.error is not None:
+            what = "no answer in time" if item.error.kind == "timeout" else "connection failed"
+            raise MetaUnavailable(f"The planner: {what} (from the script).", retryable=True)
+        text = item.reply if isinstance(item.reply, str) else _json(item.reply)
+        return Reply(
+            text=text,
+            finish_reason=item.finish_reason,
+            input_tokens=item.usage.input_tokens,
+            output_tokens=item.usage.output_tokens,
+            model="script",
+        )
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+    def _item(self, request: MetaRequest) -> Item:
+        number = request.call_number + 1
+        if number > len(self._items):
+            raise TaskFailed(
+                f"The script has no item {number}: it ends after item {len(self._items)}, but the "
+                f"run asked for {request.type}.",
+                code="script-ended",
+                path="runner.meta.script",
+            )
+        item = self._items[request.call_number]
+        if item.expect not in (None, request.type):
+            raise TaskFailed(
+                f"Item {number} of the script expects {item.expect}, but the run asked for "
+                f"{request.type}.",
+                code="script-mismatch",
+                path="runner.meta.script",
+            )
+        return item
+
+
+def read_script(text: str) -> list[Item]:
+    """The items of a script; raises UsageError with the number of the first bad one."""
+    tree = read_yaml(text, "script")  # knows the lines; all scalars are text
+    try:
+        return _ITEMS.validate_python(load_yaml(text))  # true, 1 and null are not, as in a reply
+    except ValidationError as problem:
+        error = problem.errors()[0]
+        place = tree.place(error["loc"])
+        names = [f"item {int(error['loc'][0]) + 1}"] if error["loc"] else ["the script"]
+        names += [str(part) for part in error["loc"][1:]]
+        raise UsageError(
+            f"{', '.join(names)}: {error['msg']}",
+            code="script-invalid",
+            path=place.where,
+            source_line=place.source_line,
+        ) from problem
+
+
+def _json(reply: dict[str, Any] | None) -> str:
+    return json.dumps(reply, ensure_ascii=False)
