@@ -5,26 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import cast
 
+from agentrunner.protocol import canonical_worker_type
 from agentrunner.registry import WORKERS, load
 from agentrunner.task.spec import TaskSpec, WorkerSpec
 from agentrunner.workers.base import Probe, Worker
 
-_ALIASES = {
-    "codex": "codex-cli",
-    "claude": "claude-code",
-    "claude-code-cli": "claude-code",
-    "cursor": "cursor-cli",
-    "cursor-agent": "cursor-cli",
-}
-
-
-def canonical_kind(name: str) -> str:
-    """The one spelling of a worker kind: lower case, `-` for `_`, aliases resolved (C-07).
-
-    Unknown names are returned in that spelling.
-    """
-    name = name.strip().lower().replace("_", "-")
-    return _ALIASES.get(name, name)
+canonical_kind = canonical_worker_type
+"""The one spelling of a worker kind; task files take the aliases that replies take (C-07)."""
 
 
 def make_worker(spec: TaskSpec | WorkerSpec) -> Worker:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
 
 from agentrunner.errors import ProtocolError
+from agentrunner.protocol import WorkerCall
 from agentrunner.task.spec import WorkerSpec
 from agentrunner.workers.base import Worker
 from agentrunner.workers.make import canonical_kind
@@ -26,39 +26,7 @@ _ENV_NAMES = re.compile(
 """An allow-list: what steers loaders, interpreters, git, proxies and homes has no end of names."""
 
 
-class AskedCall(Protocol):
-    """A `worker_call` as the meta-agent wrote it."""
-
-    @property
-    def worker_type(self) -> str:
-        """The kind, or an alias of it."""
-
-    @property
-    def mode(self) -> str:
-        """`exec` or `resume`."""
-
-    @property
-    def prompt(self) -> str:
-        """The whole instruction."""
-
-    @property
-    def model(self) -> str | None:
-        """Only the task's own, or none."""
-
-    @property
-    def flags(self) -> Sequence[str]:
-        """Only those of the adapter's `flag_rules`."""
-
-    @property
-    def env(self) -> Mapping[str, str]:
-        """Only names that steer no program."""
-
-    @property
-    def tool_specific(self) -> Mapping[str, Any]:
-        """Nothing."""
-
-
-def check_call(call: AskedCall, spec: WorkerSpec, worker: Worker) -> None:
+def check_call(call: WorkerCall, spec: WorkerSpec, worker: Worker) -> None:
     """Refuse what the task does not allow; raises ProtocolError("invalid", path, reason).
 
     `worker` is the adapter made from `spec`. The task's own `worker.flags` and `worker.env` are a

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from agentrunner.text.unicode import clean
 from agentrunner.workers.base import CommandRun, WorkerEvent
 
 MAX_LINE_BYTES = 4 << 20
@@ -100,8 +101,8 @@ def last_lines(text: str, count: int = _SUMMARY_LINES) -> str:
 
 
 def clip(text: str, limit: int = MAX_TEXT_CHARS) -> str:
-    """Text that is safe in the state: no lone surrogates, at most `limit` characters."""
-    text = text.strip().encode("utf-8", "replace").decode("utf-8")
+    """Text that is safe in the state: no lone surrogates or NUL, at most `limit` characters."""
+    text = clean(text.strip())
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 

@@ -1,63 +1,57 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
 
 import pytest
 
 from agentrunner.errors import ProtocolError
+from agentrunner.protocol import WorkerCall
 from agentrunner.task.spec import WorkerSpec
 from agentrunner.workers.make import make_worker
 from agentrunner.workers.policy import MAX_PROMPT_BYTES, check_call
 
 
-@dataclass(frozen=True)
-class Asked:
-    worker_type: str = "codex-cli"
-    mode: str = "exec"
-    prompt: str = "Do it."
-    model: str | None = None
-    flags: Sequence[str] = ()
-    env: Mapping[str, str] = field(default_factory=dict)
-    tool_specific: Mapping[str, Any] = field(default_factory=dict)
+def asked(**changes: object) -> WorkerCall:
+    """A call that is not validated, so that each rule has to hold by itself."""
+    usual = {"worker_type": "codex-cli", "mode": "exec", "prompt": "Do it."}
+    return WorkerCall.model_construct(**usual | changes)  # type: ignore[arg-type]
 
 
-def check(asked: Asked, **spec: object) -> None:
+def check(call: WorkerCall, **spec: object) -> None:
     settings = WorkerSpec.model_validate(spec)
-    check_call(asked, settings, make_worker(settings))
+    check_call(call, settings, make_worker(settings))
 
 
-def refusal(asked: Asked, **spec: object) -> str:
+def refusal(call: WorkerCall, **spec: object) -> str:
     """Where the call is refused."""
     with pytest.raises(ProtocolError) as refused:
-        check(asked, **spec)
+        check(call, **spec)
     assert refused.value.code == "invalid"
     assert refused.value.message.startswith("refused by the task: ")
     return refused.value.path
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "call",
     [
-        Asked(),
-        Asked(worker_type="codex"),
-        Asked(worker_type="Codex_CLI"),
-        Asked(mode="resume"),
-        Asked(model=""),
-        Asked(model="gpt-5.5"),
-        Asked(flags=["-c", "model_reasoning_effort=high"]),
-        Asked(flags=["--config", 'model_reasoning_effort="low"']),
-        Asked(flags=["--config=model_reasoning_effort=medium"]),
-        Asked(env={"CI": "1", "LC_ALL": "C.UTF-8", "NODE_ENV": "test"}),
-        Asked(prompt="--help"),
-        Asked(prompt="-c x=y\n$(touch x)"),
-        Asked(prompt="x" * MAX_PROMPT_BYTES),
+        asked(),
+        asked(worker_type="codex"),
+        asked(worker_type="Codex_CLI"),
+        asked(mode="resume"),
+        asked(model=""),
+        asked(model="gpt-5.5"),
+        asked(flags=["-c", "model_reasoning_effort=high"]),
+        asked(flags=["--config", 'model_reasoning_effort="low"']),
+        asked(flags=["--config=model_reasoning_effort=medium"]),
+        asked(env={"CI": "1", "LC_ALL": "C.UTF-8", "NODE_ENV": "test"}),
+        asked(prompt="--help"),
+        asked(prompt="-c x=y\n$(touch x)"),
+        asked(prompt="x" * MAX_PROMPT_BYTES),
     ],
     ids=range(13),
 )
-def test_what_the_task_allows(asked: Asked) -> None:
-    check(asked, model="gpt-5.5")
+def test_what_the_task_allows(call: WorkerCall) -> None:
+    check(call, model="gpt-5.5")
 
 
 HOSTILE_FLAGS: list[Sequence[str]] = [
@@ -123,45 +117,45 @@ HOSTILE_ENV: list[Mapping[str, str]] = [
     {"CI": "x" * 1_001},
 ]
 HOSTILE = [
-    Asked(worker_type="claude-code"),
-    Asked(worker_type="mock"),
-    Asked(worker_type=""),
-    Asked(worker_type="codex-cli; rm -rf /"),
-    Asked(mode="fork"),
-    Asked(mode=""),
-    Asked(model="gpt-6"),
-    Asked(model="gpt-5.5 --oss"),
-    Asked(tool_specific={"x": 1}),
-    Asked(prompt=" \n"),
-    Asked(prompt="a\0b"),
-    Asked(prompt="\ud800"),
-    Asked(prompt="あ" * (MAX_PROMPT_BYTES // 3 + 1)),
-    *(Asked(flags=flags) for flags in HOSTILE_FLAGS),
-    *(Asked(env=env) for env in HOSTILE_ENV),
+    asked(worker_type="claude-code"),
+    asked(worker_type="mock"),
+    asked(worker_type=""),
+    asked(worker_type="codex-cli; rm -rf /"),
+    asked(mode="fork"),
+    asked(mode=""),
+    asked(model="gpt-6"),
+    asked(model="gpt-5.5 --oss"),
+    asked(tool_specific={"x": 1}),
+    asked(prompt=" \n"),
+    asked(prompt="a\0b"),
+    asked(prompt="\ud800"),
+    asked(prompt="あ" * (MAX_PROMPT_BYTES // 3 + 1)),
+    *(asked(flags=flags) for flags in HOSTILE_FLAGS),
+    *(asked(env=env) for env in HOSTILE_ENV),
 ]
 
 
-@pytest.mark.parametrize("asked", HOSTILE, ids=range(len(HOSTILE)))
-def test_what_the_task_does_not_allow(asked: Asked) -> None:
-    place = refusal(asked, model="gpt-5.5")
-    changed = [name for name in vars(asked) if getattr(asked, name) != getattr(Asked(), name)]
+@pytest.mark.parametrize("call", HOSTILE, ids=range(len(HOSTILE)))
+def test_what_the_task_does_not_allow(call: WorkerCall) -> None:
+    place = refusal(call, model="gpt-5.5")
+    changed = [name for name in vars(call) if getattr(call, name) != getattr(asked(), name)]
     assert place.split(".")[:2] == ["worker_call", *changed]
 
 
 def test_the_place_names_the_flag() -> None:
     flags = ["-c", "model_reasoning_effort=low", "--oss"]
-    assert refusal(Asked(flags=flags)) == "worker_call.flags.2"
+    assert refusal(asked(flags=flags)) == "worker_call.flags.2"
 
 
 def test_a_model_is_refused_where_the_task_names_none() -> None:
-    assert refusal(Asked(model="gpt-5.5")) == "worker_call.model"
+    assert refusal(asked(model="gpt-5.5")) == "worker_call.model"
 
 
 def test_the_mock_answers_to_every_type() -> None:
     for kind in ("codex-cli", "claude-code", "anything"):
-        check(Asked(worker_type=kind), kind="mock")
+        check(asked(worker_type=kind), kind="mock")
 
 
 def test_a_command_worker_takes_no_flags() -> None:
-    asked = Asked(worker_type="command", flags=["-c", "model_reasoning_effort=low"])
-    assert refusal(asked, kind="command", command=["sh"]) == "worker_call.flags.0"
+    call = asked(worker_type="command", flags=["-c", "model_reasoning_effort=low"])
+    assert refusal(call, kind="command", command=["sh"]) == "worker_call.flags.0"
