@@ -1,0 +1,18 @@
+"""Which node follows which, and driving a run along it.
+
+`agentrunner.graph:graph` is what langgraph.json names: the same graph without a checkpointer,
+making its own dependencies from a task file.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def __getattr__(name: str) -> Any:
+    """`graph` is compiled when asked for, so that importing this package costs nothing."""
+    if name == "graph":
+        from agentrunner.graph.studio import graph
+
+        return graph
+    raise AttributeError(name)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 from collections.abc import Callable
 
 from agentrunner.errors import TaskFailed
-from agentrunner.meta.base import MessageType
+from agentrunner.meta.asking import Asker
+from agentrunner.meta.base import MetaCall
 from agentrunner.nodes.deps import Deps
+from agentrunner.prompts import PromptInput, PromptType
 from agentrunner.protocol import Message
 from agentrunner.task.context import Counters, TaskContext
 from agentrunner.task.summary import summarize
@@ -44,7 +48,7 @@ def check_budget(deps: Deps, counters: Counters) -> None:
 async def ask(
     state: TaskContext,
     deps: Deps,
-    type: MessageType,  # noqa: A002  (the protocol's word)
+    type: PromptType,  # noqa: A002  (the protocol's word)
     counters: Counters,
     check: Callable[[Message], None] | None = None,
 ) -> tuple[Message, Counters]:
@@ -52,22 +56,44 @@ async def ask(
 
     Raises TaskFailed where it can't be had; the counters so far are on the error.
     """
-    facts = summarize(state, deps.spec, patterns=deps.patterns)
     tally = Tally(counters)
+
+    def record(call: MetaCall) -> None:
+        tally.add(call)
+        _record(state, deps, call)
+
+    asker = Asker(
+        deps.meta,
+        record=record,
+        before_attempt=lambda: check_budget(deps, tally.counters),
+        sleep=asyncio.sleep,
+        redact=deps.redactor.redact,
+    )
+    format_ = deps.spec.runner.meta.format
+    prompt = PromptInput.of(
+        deps.spec,
+        type,
+        facts=summarize(state, deps.spec, patterns=deps.patterns),
+        salt=state["run"].salt,
+        call_number=counters.meta_calls,
+        format="json" if format_ == "auto" else format_,
+        patterns=deps.patterns,
+    )
     try:
-        asked = await deps.asker.ask(
-            type,
-            facts=facts,
-            salt=state["run"].salt,
-            call_number=counters.meta_calls,
-            before_attempt=lambda: check_budget(deps, tally.counters),
-            on_call=lambda call: tally.add(call.input_tokens, call.output_tokens),
-            check=check,
-        )
+        asked = await asker.ask(prompt, check)
     except TaskFailed as error:
-        error.counters = tally.counters  # type: ignore[attr-defined]
-        raise
-    return asked, tally.counters
+        raise AskFailed(error, tally.counters) from error
+    for warning in asked.message.warnings:
+        deps.warn(state, f"reply-{warning.code}", f"{type} {warning.path}: {warning.message}")
+    return asked.message, tally.counters
+
+
+class AskFailed(TaskFailed):
+    """The meta-agent could not be asked; `counters` hold what it cost."""
+
+    def __init__(self, cause: TaskFailed, counters: Counters) -> None:
+        super().__init__(cause.message, code=cause.code, remedy=cause.remedy)
+        self.counters = counters
 
 
 class Tally:
@@ -76,13 +102,46 @@ class Tally:
     def __init__(self, counters: Counters) -> None:
         self.counters = counters
 
-    def add(self, input_tokens: int, output_tokens: int) -> None:
+    def add(self, call: MetaCall) -> None:
         """One more attempt."""
         before = self.counters
         self.counters = before.model_copy(
             update={
                 "meta_calls": before.meta_calls + 1,
-                "meta_input_tokens": before.meta_input_tokens + input_tokens,
-                "meta_output_tokens": before.meta_output_tokens + output_tokens,
+                "meta_input_tokens": before.meta_input_tokens + call.input_tokens,
+                "meta_output_tokens": before.meta_output_tokens + call.output_tokens,
             }
         )
+
+
+def _record(state: TaskContext, deps: Deps, call: MetaCall) -> None:
+    """Keep the whole exchange in files, and a line about it in log and events."""
+    name = f"meta/{call.number:04d}-{call.type}"
+    messages = [{"role": m.role, "content": m.content} for m in call.messages]
+    usage = {"input_tokens": call.input_tokens, "output_tokens": call.output_tokens}
+    request = deps.folder.write(f"{name}.request.json", json.dumps(messages, ensure_ascii=False))
+    response = deps.folder.write(f"{name}.response.txt", call.response)
+    deps.record(
+        state,
+        "meta_call",
+        str(call.number),
+        {
+            "number": call.number,
+            "type": call.type,
+            "at": deps.clock.stamp(),
+            "duration_sec": round(call.duration_sec, 3),
+            "usage": usage,
+            "error": call.error,
+            "model": call.model,
+            "request": request.model_dump(),
+            "response": response.model_dump(),
+        },
+    )
+    deps.emit(
+        "meta_call",
+        type=call.type,
+        attempt=call.number + 1,
+        duration_ms=round(call.duration_sec * 1000),
+        usage=usage,
+        error=call.error or None,
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import cast
 
 from langgraph.types import Command
 
@@ -22,8 +23,9 @@ from agentrunner.workers.policy import check_call
 
 async def decide(state: TaskContext, deps: Deps) -> Command[str]:
     """One decision: run a worker, ask for completion, ask a person, or give up."""
-    heard = _heard(state)
-    state = {**state, **heard}  # type: ignore[typeddict-item]
+    heard = _messages(state, deps)
+    heard |= _heard(cast("TaskContext", {**state, **heard}))
+    state = cast("TaskContext", {**state, **heard})
     check_budget(deps, state["counters"])
     message, counters = await ask(
         state, deps, "next_action", state["counters"], check=_allowed(deps, state)
@@ -48,6 +50,17 @@ async def decide(state: TaskContext, deps: Deps) -> Command[str]:
             command = Command(update={**update, "verdict": verdict}, goto="note")
     _record(state, deps, chosen, command)
     return command
+
+
+def _messages(state: TaskContext, deps: Deps) -> Update:
+    """What people said with `resume --message` since the last decision."""
+    heard = state["counters"].messages
+    records = deps.log.records("message")[heard:]
+    if not records:
+        return {}
+    remarks = [f"A person says: {record.data['text']}" for record in records]
+    counters = state["counters"].model_copy(update={"messages": heard + len(records)})
+    return {"remarks": [*state.get("remarks", []), *remarks][-5:], "counters": counters}
 
 
 def _heard(state: TaskContext) -> Update:
@@ -104,12 +117,12 @@ def _run_worker(
         "remarks": [],
     }
     if deps.spec.runner.approve.worker == "always":
-        asked = {**state, "state": target}
+        asked = cast("TaskContext", {**state, "state": target})
         update["question"] = question(
             "worker",
             f"Start {order.worker}: {order.reason}",
             {"order": order.model_dump(mode="json")},
-            asked,  # type: ignore[arg-type]
+            asked,
         )
         return Command(update=update, goto="approve")
     return Command(update=update, goto="run_worker")

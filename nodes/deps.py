@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from agentrunner.evidence.gather import Gatherer
-from agentrunner.meta.asking import Asker
+from agentrunner.meta.base import MetaClient
 from agentrunner.prompts import Pattern
 from agentrunner.runs.events import EventLog
 from agentrunner.runs.folder import RunFolder
@@ -52,7 +52,7 @@ class Deps:
     snapshots: Snapshots
     ledger: Ledger
     gatherer: Gatherer
-    asker: Asker
+    meta: MetaClient
     worker: Worker
     sandbox: Sandbox
     redactor: Redactor

@@ -24,27 +24,25 @@ from agentrunner.nodes.questions import answered, question, remark, subject_of
 from agentrunner.protocol import CompletionAssessment, Message
 from agentrunner.runs.failpoints import reach
 from agentrunner.task.context import (
+    Acceptance,
     Assessment,
     Baseline,
     Criterion,
     Evidence,
     Finding,
+    QuestionKind,
     TaskContext,
     Verdict,
 )
 from agentrunner.task.lifecycle import TaskState
 
-ASKED_ABOUT = {"tests_changed": "tests_changed", "dependencies_changed": "tests_changed",
-               "tree_changed_by_checks": "tests_changed", "protected_path": "protected_path"}  # fmt: skip
-"""Which kind of question each finding becomes."""
-
 
 async def validate(state: TaskContext, deps: Deps) -> Command[str]:
-    """What is true about the tree now; and, when completion is asked for, whether that is enough."""
+    """What is true about the tree; and, when completion is asked for, whether it is enough."""
     evidence = await _evidence(state, deps)
     update: Update = {"evidence": evidence, "tree": evidence.tree_after or evidence.tree}
-    if state["state"] not in (TaskState.VALIDATING,):
-        update["state"] = TaskState.VALIDATING
+    if acceptances := _looked_at(state, deps, evidence):
+        update["acceptances"] = acceptances
     now = cast("TaskContext", {**state, **update})
     reach("during_validation")
     if not state.get("wants_completion"):
@@ -87,6 +85,16 @@ def _heard(state: TaskContext) -> Update:
     subject = subject_of(state)
     name = str(subject.get("finding") or answer.id)
     return {"answer": None, "approved": [*state.get("approved", []), name][-5:]}
+
+
+def _looked_at(state: TaskContext, deps: Deps, evidence: Evidence) -> list[Acceptance]:
+    """A fresh acceptance is of the tree that the person sees now: this one."""
+    said = state.get("acceptances", [])
+    if not any(not yes.tree for yes in said):
+        return []
+    dated = [yes if yes.tree else yes.model_copy(update={"tree": evidence.tree}) for yes in said]
+    deps.record(state, "acceptance", dated[-1].at, dated[-1])
+    return dated
 
 
 # -- evidence -----------------------------------------------------------------------------------
@@ -160,9 +168,11 @@ def _judged(state: TaskContext, deps: Deps) -> Judgement:
 
 
 def _assessed(state: TaskContext, evidence: Evidence) -> bool:
-    """Once per request; an acceptance by a person needs none."""
+    """Once per tree; where a person looked and said yes, the model's word is not needed."""
     assessment = state.get("assessment")
-    return assessment is not None and assessment.tree == evidence.tree
+    if assessment is not None and assessment.tree == evidence.tree:
+        return True
+    return any(yes.tree == evidence.tree for yes in state.get("acceptances", []))
 
 
 async def _assess(state: TaskContext, deps: Deps) -> Update:
@@ -230,16 +240,14 @@ def _open_finding(state: TaskContext, deps: Deps, update: Update, finding: Findi
     if name not in told:
         update["told"] = [*told, name][-20:]
         return _refused(state, deps, update, [finding.message])
-    kind = ASKED_ABOUT.get(finding.code, "tests_changed")
+    kind: QuestionKind = "protected_path" if finding.code == "protected_path" else "tests_changed"
     subject = {
         "finding": name,
         "code": finding.code,
         "paths": finding.paths,
         "tree": state["tree"],
     }
-    asked = question(
-        cast("Any", kind), f"{finding.message}. Is this change wanted?", subject, state
-    )
+    asked = question(kind, f"{finding.message}. Is this change wanted?", subject, state)
     update["criteria"] = _settled(state, deps)
     return Command(update={**update, "question": asked}, goto="approve")
 

@@ -62,6 +62,8 @@ class Counters(StateModel):
     worker_output_tokens: int = 0
     decisions: int = 0
     questions: int = 0
+    messages: int = 0
+    """Words of `resume --message` that were heard."""
     losses: int = 0
     """Worker attempts lost in a row."""
     wall_sec: float = 0

@@ -1,0 +1,201 @@
+"""The attempts of a run: reading the latest, making the next, stopping whoever drives one.
+
+Each attempt has a thread of its own (`run#n`), because fresh input on a thread that exists would
+restart it over its old state.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any, cast
+
+from agentrunner.errors import Busy
+from agentrunner.graph.builder import build_graph
+from agentrunner.graph.checkpoints import (
+    check_file,
+    damaged,
+    open_saver,
+    read_errors,
+    thread_config,
+)
+from agentrunner.nodes.plan import criteria_of
+from agentrunner.nodes.result import build_result
+from agentrunner.runs.folder import RunFolder
+from agentrunner.runs.locks import Holder, process_start_time, repository_lock, run_lock
+from agentrunner.runs.log import RunLog
+from agentrunner.supervisor.client import request_stop
+from agentrunner.task.context import Acceptance, Question, TaskContext
+from agentrunner.task.lifecycle import TaskState
+from agentrunner.task.load import TaskSource, load_task
+from agentrunner.task.spec import TaskSpec
+
+STOP_PATIENCE_SEC = 20.0
+
+
+def newest_attempt(folder: RunFolder) -> int:
+    """The number of the latest attempt; raises CheckpointCorrupt where none is saved."""
+    check_file(folder.checkpoints)
+    with closing(sqlite3.connect(f"file:{folder.checkpoints}?mode=ro", uri=True)) as database:
+        rows = database.execute("select distinct thread_id from checkpoints").fetchall()
+    numbers = [int(thread.rpartition("#")[2]) for (thread,) in rows if "#" in thread]
+    if not numbers:
+        raise damaged(folder.checkpoints, "it holds no state")
+    return max(numbers)
+
+
+async def read(folder: RunFolder) -> tuple[TaskContext, Question | None]:
+    """The saved state of the latest attempt and the question it waits with, if it waits."""
+    attempt = newest_attempt(folder)
+    async with open_saver(folder.checkpoints, new=False) as saver:
+        graph = build_graph().compile(checkpointer=saver)
+        try:
+            snapshot = await graph.aget_state(
+                cast("Any", thread_config(folder.run_id, attempt, 50))
+            )
+        except read_errors() as error:
+            raise damaged(folder.checkpoints, str(error)) from error
+    state = cast("TaskContext", snapshot.values)
+    if not state:
+        raise damaged(folder.checkpoints, "it holds no state")
+    return state, state.get("question") if snapshot.interrupts else None
+
+
+async def latest(folder: RunFolder) -> TaskContext:
+    """The saved state of the latest attempt; raises CheckpointCorrupt."""
+    return (await read(folder))[0]
+
+
+async def waiting(folder: RunFolder) -> Question | None:
+    """The question that the run waits with."""
+    return (await read(folder))[1]
+
+
+def result_of(
+    folder: RunFolder, spec: TaskSpec, state: TaskContext, question: Question | None = None
+) -> dict[str, Any]:
+    """The result object of a saved state."""
+    path = folder.root / "note-path"
+    note = path.read_text(encoding="utf-8") if path.exists() else None
+    return build_result(state, spec, waiting=question, note=note)
+
+
+# -- the next attempt ---------------------------------------------------------------------------
+
+
+def next_attempt(
+    state: TaskContext, spec: TaskSpec, *, max_loops: int | None, replan: bool
+) -> TaskContext:
+    """Attempt n+1: criteria, history, snapshots and usage carried over, loops from 0."""
+    run = state["run"]
+    fresh: TaskContext = {
+        **state,
+        "run": run.model_copy(
+            update={
+                "attempt": run.attempt + 1,
+                "max_loops": spec.runner.meta.max_loops if max_loops is None else max_loops,
+            }
+        ),
+        "counters": state["counters"].model_copy(update={"loops": 0, "losses": 0}),
+        "state": TaskState.VALIDATING,
+        "wants_completion": False,
+        "order": None,
+        "question": None,
+        "answer": None,
+        "verdict": None,
+    }
+    if replan or not state.get("criteria") or state.get("baseline") is None:
+        fresh["criteria"] = criteria_of(spec.criteria)
+        fresh["state"] = TaskState.PENDING
+        fresh["evidence"] = None
+        fresh["assessment"] = None
+    return fresh
+
+
+def with_acceptance(state: TaskContext, spec: TaskSpec, yes: Acceptance) -> TaskContext:
+    """An attempt that only looks again: completion is asked for, and no loop is left."""
+    fresh = next_attempt(state, spec, max_loops=0, replan=False)
+    fresh["wants_completion"] = True
+    fresh["acceptances"] = [*state.get("acceptances", []), yes]
+    return fresh
+
+
+def reload(spec: TaskSpec, environ: dict[str, str] | Any) -> TaskSpec:
+    """The task as its files say now; what was given by options at the start stays."""
+    source = spec.task_file or spec.prd_file
+    if source is None or source.path is None:
+        return spec
+    kind = "file" if spec.task_file else "prd"
+    now = load_task(
+        TaskSource(cast("Any", kind), source.path), environ=environ, cwd=Path(spec.base_dir)
+    )
+    task = now.task.model_copy(update={"test": now.task.test or spec.task.test})
+    return spec.model_copy(
+        update={
+            "task": task,
+            "prd_text": now.prd_text,
+            "criteria": now.criteria,
+            "task_file": now.task_file,
+            "prd_file": now.prd_file,
+            "language": now.language,
+            "note_language": now.note_language,
+        }
+    )
+
+
+def leave_message(folder: RunFolder, state: TaskContext, message: str, at: str) -> None:
+    """A person's words for the next decision."""
+    log = RunLog(folder.log_file)
+    number = len(log.records("message")) + 1
+    log.append(
+        "message",
+        str(number),
+        {"text": message},
+        attempt=state["run"].attempt,
+        loop=state["counters"].loops,
+        at=at,
+    )
+
+
+# -- stopping -----------------------------------------------------------------------------------
+
+
+async def stop_driver(folder: RunFolder, state_dir: Path, repo: Path) -> None:
+    """End whoever drives the run, and its worker, in order; raises Busy if that takes too long."""
+    holder = run_lock(folder).probe()
+    if holder is not None:
+        _signal(holder)
+    deadline = asyncio.get_running_loop().time() + STOP_PATIENCE_SEC
+    repository = repository_lock(state_dir, repo)
+    asked = False
+    while True:
+        driver = run_lock(folder).probe()
+        supervisor = repository.probe()
+        ours = supervisor is not None and supervisor.run_id == folder.run_id
+        if driver is None and not ours:
+            return
+        if driver is None and ours and not asked:
+            _stop_workers(folder)
+            asked = True
+        if asyncio.get_running_loop().time() > deadline:
+            raise Busy(
+                f"{folder.run_id} does not stop.",
+                details=(("process", str(driver.pid if driver else "its supervisor")),),
+                remedy=f"kill {driver.pid}" if driver else "",
+            )
+        await asyncio.sleep(0.1)
+
+
+def _signal(holder: Holder) -> None:
+    """SIGTERM to the driver, if the process of that number is still the same one."""
+    if process_start_time(holder.pid) == holder.start_time:
+        os.kill(holder.pid, signal.SIGTERM)
+
+
+def _stop_workers(folder: RunFolder) -> None:
+    for worker in sorted(folder.workers_dir.iterdir()):
+        request_stop(worker)

@@ -1,0 +1,76 @@
+"""The graph, readable as the state diagram.
+
+    START ─► plan ─► decide ─► run_worker ─► validate ─► decide … ─► note ─► END
+               │       │  ▲          ▲           │
+               └─► approve ◄─────────┼───────────┤     a person's yes or no
+                       └─► ask_human ┘ (answer ─► decide)
+
+Every node but `note` says itself where to go (a Command); no other edge leaves it, because
+LangGraph would follow both. What a node may say is its row in ROUTES.
+"""
+
+from __future__ import annotations
+
+from agentrunner.settings import quiet_libraries
+
+quiet_libraries()  # LangGraph reads its settings at import
+
+from langgraph.graph import END, START, StateGraph  # noqa: E402
+
+from agentrunner.nodes.approve import approve  # noqa: E402
+from agentrunner.nodes.ask_human import ask_human  # noqa: E402
+from agentrunner.nodes.decide import decide  # noqa: E402
+from agentrunner.nodes.deps import Deps  # noqa: E402
+from agentrunner.nodes.guarded import Node, OpenDeps, guarded  # noqa: E402
+from agentrunner.nodes.note import note  # noqa: E402
+from agentrunner.nodes.plan import plan  # noqa: E402
+from agentrunner.nodes.run_worker import run_worker  # noqa: E402
+from agentrunner.nodes.validate import validate  # noqa: E402
+from agentrunner.task.context import TaskContext  # noqa: E402
+from agentrunner.task.lifecycle import TaskState  # noqa: E402
+
+NODES: dict[str, Node] = {
+    "plan": plan,
+    "decide": decide,
+    "ask_human": ask_human,
+    "approve": approve,
+    "run_worker": run_worker,
+    "validate": validate,
+    "note": note,
+}
+ROUTES: dict[str, tuple[str, ...]] = {
+    "plan": ("plan", "approve", "decide", "note"),
+    "decide": ("ask_human", "approve", "run_worker", "validate", "note"),
+    "ask_human": ("ask_human", "decide"),
+    "approve": ("approve", "plan", "decide", "run_worker", "validate"),
+    "run_worker": ("run_worker", "validate", "note"),
+    "validate": ("decide", "approve", "note"),
+    "note": (END,),
+}
+ASKS = frozenset({"ask_human", "approve"})
+"""Nodes that wait for a person; nothing may catch what they raise."""
+
+Builder = StateGraph[TaskContext, Deps, TaskContext, TaskContext]
+
+
+def entry(state: TaskContext) -> str:
+    """Where an attempt starts: with the plan, or with what is there when criteria exist."""
+    return "validate" if state.get("state") == TaskState.VALIDATING else "plan"
+
+
+def build_graph(open_deps: OpenDeps | None = None) -> Builder:
+    """The graph, not yet compiled. `open_deps` makes dependencies where the caller gives none."""
+    builder: Builder = StateGraph(TaskContext, context_schema=Deps)
+    for name, node in NODES.items():
+        builder.add_node(
+            name,
+            guarded(node, ROUTES[name], asks=name in ASKS, open_deps=open_deps),
+            destinations=ROUTES[name],
+        )
+    builder.add_conditional_edges(START, entry, ["plan", "validate"])
+    return builder
+
+
+def mermaid() -> str:
+    """The graph as Mermaid text."""
+    return str(build_graph().compile(name="AgentRunner").get_graph().draw_mermaid())

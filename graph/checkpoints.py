@@ -1,0 +1,119 @@
+"""The saved state of a run: one SQLite file per run, checked before it is believed.
+
+A damaged, empty, foreign or newer file is reported and left as it is; it is never taken for a
+fresh start, because that would run every worker again.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager, closing
+from pathlib import Path
+from typing import Any
+
+import aiosqlite
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+
+from agentrunner.errors import CheckpointCorrupt
+from agentrunner.task import context
+from agentrunner.task.context import SCHEMA_VERSION, StateModel
+from agentrunner.task.lifecycle import TaskState
+from agentrunner.task.spec import Check
+
+APPLICATION_ID = 0x41475255  # "AGRU"
+BUSY_MS = 10_000
+
+PRUNE = """
+delete from writes where thread_id = :thread and checkpoint_id not in
+  (select max(checkpoint_id) from checkpoints where thread_id = :thread group by checkpoint_ns);
+delete from checkpoints where thread_id = :thread and (checkpoint_ns, checkpoint_id) not in
+  (select checkpoint_ns, max(checkpoint_id) from checkpoints where thread_id = :thread
+   group by checkpoint_ns);
+"""
+
+
+def state_types() -> list[tuple[str, str]]:
+    """The classes a checkpoint may make objects of, and no others."""
+    models = [
+        value
+        for value in vars(context).values()
+        if isinstance(value, type) and issubclass(value, StateModel)
+    ]
+    return [(cls.__module__, cls.__name__) for cls in (*models, Check, TaskState)]
+
+
+def serializer() -> JsonPlusSerializer:
+    """Strict: no pickle, no JSON constructors, and of msgpack only our own models."""
+    return JsonPlusSerializer(
+        pickle_fallback=False, allowed_json_modules=None, allowed_msgpack_modules=state_types()
+    )
+
+
+@asynccontextmanager
+async def open_saver(path: Path, *, new: bool) -> AsyncIterator[AsyncSqliteSaver]:
+    """The checkpointer of one run; raises CheckpointCorrupt for a file that cannot be believed."""
+    if not new:
+        check_file(path)
+    async with aiosqlite.connect(path, timeout=BUSY_MS / 1000) as connection:
+        path.chmod(0o600)
+        if new:
+            await connection.execute(f"pragma application_id = {APPLICATION_ID}")
+            await connection.execute(f"pragma user_version = {SCHEMA_VERSION}")
+            await connection.commit()
+        saver = AsyncSqliteSaver(connection, serde=serializer())
+        await saver.setup()
+        yield saver
+
+
+def check_file(path: Path) -> None:
+    """Raise CheckpointCorrupt unless this is a whole checkpoint file of this version."""
+    if not path.is_file() or path.stat().st_size == 0:
+        raise damaged(path, "it is missing or empty; the run cannot be continued from it")
+    try:
+        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as database:
+            application = database.execute("pragma application_id").fetchone()[0]
+            version = database.execute("pragma user_version").fetchone()[0]
+            health = database.execute("pragma quick_check").fetchone()[0]
+    except (sqlite3.DatabaseError, UnicodeDecodeError, ValueError) as error:
+        raise damaged(path, str(error)) from error
+    if application != APPLICATION_ID:
+        raise damaged(path, "it was not written by AgentRunner")
+    if version > SCHEMA_VERSION:
+        raise damaged(path, f"it was written by a newer AgentRunner (state version {version})")
+    if health != "ok":
+        raise damaged(path, str(health))
+
+
+def damaged(path: Path, why: str) -> CheckpointCorrupt:
+    """The error for a state file that cannot be used; the file stays as it is."""
+    return CheckpointCorrupt(
+        f"The saved state of this run cannot be used: {why}. Nothing was changed.",
+        path=str(path),
+        remedy="agentrunner show reads what the run log still tells; start the task again with run",
+    )
+
+
+async def prune(saver: AsyncSqliteSaver, threads: Iterable[str]) -> None:
+    """Keep only the last checkpoint of each thread; for ended runs."""
+    for thread in threads:
+        for statement in PRUNE.split(";"):
+            if statement.strip():
+                await saver.conn.execute(statement, {"thread": thread})
+    await saver.conn.commit()
+    await saver.conn.execute("vacuum")
+    await saver.conn.execute("pragma wal_checkpoint(truncate)")
+
+
+def read_errors() -> tuple[type[Exception], ...]:
+    """What loading a damaged checkpoint has been seen to raise."""
+    return (sqlite3.DatabaseError, UnicodeDecodeError, ValueError, KeyError, TypeError)
+
+
+def thread_config(run_id: str, attempt: int, max_loops: int) -> dict[str, Any]:
+    """The LangGraph config of one attempt; the recursion limit is a seat belt only."""
+    return {
+        "configurable": {"thread_id": f"{run_id}#{attempt}"},
+        "recursion_limit": 6 * max_loops + 60,
+    }

@@ -1,0 +1,34 @@
+"""What is printed before anything starts: who, where, with what, how long at most."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from agentrunner.graph.workshop import Crew
+from agentrunner.survey import branch_and_changes
+from agentrunner.task.spec import TaskSpec
+
+
+def header_of(spec: TaskSpec, crew: Crew, *, box: str) -> dict[str, Any]:
+    """The `header` of the first event, and of --dry-run."""
+    worker = spec.runner.worker
+    version = f" {crew.probe.version}" if crew.probe.version else ""
+    model = f", {worker.model}" if worker.model else ""
+    test = spec.task.test
+    return {
+        "repo": spec.repo,
+        "branch": branch_and_changes(spec.repo),
+        "planner": crew.meta.describe(),
+        "worker": f"{worker.kind}{version}{model}",
+        "box": box,
+        "network": spec.runner.sandbox.network or "none",
+        "tests": test.command if test else None,
+        "tests_where": spec.task_file.path if spec.task_file else None,
+        "limits": {
+            "max_loops": spec.runner.meta.max_loops,
+            "run_time_sec": worker.max_run_time_sec,
+            "wall_sec": spec.runner.budget.wall_sec,
+        },
+        "completion": spec.completion,
+        "notices": crew.notices,
+    }

@@ -1,0 +1,132 @@
+"""Looking at runs and taking their work back, without driving them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from agentrunner.errors import UsageError
+from agentrunner.graph import attempts
+from agentrunner.runs.folder import RunFolder, load_spec
+from agentrunner.runs.index import RunIndex
+from agentrunner.runs.locks import me, repository_lock, run_lock
+from agentrunner.runs.log import Record, RunLog
+from agentrunner.runs.snapshots import Snapshots
+from agentrunner.task.context import TaskContext
+
+
+def show(state_dir: Path, run_id: str) -> dict[str, Any]:
+    """The result object of a run as it stands; raises CheckpointCorrupt, UsageError."""
+    folder = RunFolder.open(state_dir, run_id)
+    state, question = asyncio.run(attempts.read(folder))
+    return attempts.result_of(folder, load_spec(folder), state, question)
+
+
+def diff(
+    state_dir: Path,
+    run_id: str,
+    round: int | None = None,  # noqa: A002  (what people call it)
+    stat: bool = False,
+) -> str:
+    """What the run changed so far, or what its n-th worker run did, as a unified diff."""
+    folder = RunFolder.open(state_dir, run_id)
+    snapshots = _snapshots(folder)
+    if round is not None:
+        run = _worker_run(folder, round)
+        before, after = run.data["tree_before"], run.data["tree_after"]
+    else:
+        before, after = _ends(folder)
+    if not stat:
+        return snapshots.patch(before, after)
+    lines = [
+        f"{change.kind:<9} +{change.added or 0} -{change.removed or 0}  {change.path}"
+        for change in snapshots.changes(before, after)
+    ]
+    return "\n".join([*lines, snapshots.stat_line(before, after)]) + "\n"
+
+
+def undo(state_dir: Path, run_id: str, force: bool = False) -> dict[str, Any]:
+    """Put the files back as they were before the run; once more takes that back.
+
+    Files that were edited since are refused by name, unless `force`. Raises Busy while the
+    repository is worked in.
+    """
+    folder = RunFolder.open(state_dir, run_id)
+    spec = load_spec(folder)
+    now = datetime.now().astimezone().isoformat(timespec="seconds")
+    lock = repository_lock(state_dir, Path(spec.repo))
+    lock.acquire(me(run_id, now))
+    with contextlib.closing(lock):
+        snapshots = _snapshots(folder)
+        log = RunLog(folder.log_file)
+        undone = [record for record in log.records("undo") if not record.data.get("redone")]
+        before, after = _ends(folder)
+        if undone and snapshots.take().tree == undone[-1].data["tree_after"]:
+            source, target = str(undone[-1].data["tree_after"]), str(undone[-1].data["tree_before"])
+        else:
+            source, target = after, before
+        present = snapshots.take().tree
+        restored = snapshots.restore(source, target, force=force)
+        if not restored.refused:
+            log.append(
+                "undo",
+                str(len(log.records("undo")) + 1),
+                {"tree_before": present, "tree_after": snapshots.take().tree},
+                attempt=0,
+                loop=0,
+                at=now,
+            )
+        return {"files": list(restored.files), "refused": list(restored.refused)}
+
+
+def collect_garbage(
+    state_dir: Path, now: datetime, older_than_days: float | None = None
+) -> dict[str, Any]:
+    """Remove ended runs that are past their retention; runs that wait or go on are kept."""
+    removed, kept = [], []
+    for row in RunIndex(state_dir).runs():
+        try:
+            folder = RunFolder.open(state_dir, row.run_id)
+        except UsageError:
+            continue
+        days = older_than_days
+        if days is None:
+            days = load_spec(folder).runner.retention_days
+        ended = row.finished_at and datetime.fromisoformat(row.finished_at)
+        if not ended or now - ended < timedelta(days=days) or run_lock(folder).probe():
+            kept.append(row.run_id)
+            continue
+        folder.remove()
+        removed.append(row.run_id)
+    return {"removed": removed, "kept": kept}
+
+
+def _snapshots(folder: RunFolder) -> Snapshots:
+    spec = load_spec(folder)
+    return Snapshots(folder.snapshots_dir, Path(spec.repo), spec.runner.note.dir)
+
+
+def _worker_run(folder: RunFolder, number: int) -> Record:
+    runs = [r for r in RunLog(folder.log_file).history().worker_runs if r.data.get("tree_after")]
+    if not 1 <= number <= len(runs):
+        raise UsageError(
+            f"{folder.run_id} has {len(runs)} worker runs; there is no round {number}.",
+            code="unknown-round",
+            path="--round",
+        )
+    return runs[number - 1]
+
+
+def _ends(folder: RunFolder) -> tuple[str, str]:
+    """The tree before the run and the latest one it knows."""
+    state: TaskContext = asyncio.run(attempts.latest(folder))
+    baseline = state.get("baseline")
+    if baseline is None:
+        raise UsageError(
+            f"{folder.run_id} has not looked at the repository yet; nothing was changed.",
+            code="nothing-to-show",
+        )
+    return baseline.origin or baseline.tree, state.get("tree") or baseline.tree

@@ -1,0 +1,188 @@
+"""Opening what a run works with: box, worker, planner, snapshots, logs; and closing it again."""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, cast
+
+from agentrunner.errors import Surroundings
+from agentrunner.evidence.box import DecisionBox
+from agentrunner.evidence.checks import command_of
+from agentrunner.evidence.gather import Gatherer
+from agentrunner.evidence.guard import Guard
+from agentrunner.meta.base import MetaClient
+from agentrunner.meta.make import make_meta
+from agentrunner.nodes.credentials import credential, secrets_of
+from agentrunner.nodes.deps import Clock, Deps
+from agentrunner.prompts import load_patterns
+from agentrunner.runs.events import EventLog
+from agentrunner.runs.folder import RunFolder
+from agentrunner.runs.ledger import Ledger
+from agentrunner.runs.locks import FileLock
+from agentrunner.runs.log import RunLog
+from agentrunner.runs.snapshots import Snapshots
+from agentrunner.sandboxes.base import BoxSpec, ResourceLimit
+from agentrunner.sandboxes.choose import open_sandbox
+from agentrunner.task.spec import TaskSpec
+from agentrunner.text.redaction import Redactor
+from agentrunner.workers.base import Probe, Worker
+from agentrunner.workers.make import make_worker
+
+
+@dataclass
+class Crew:
+    """Who plans and who works, found and ready before anything is spent."""
+
+    meta: MetaClient
+    worker: Worker
+    probe: Probe
+    notices: list[str] = field(default_factory=list)
+    """What a person should know before it starts."""
+
+
+def assemble(spec: TaskSpec, environ: Mapping[str, str]) -> Crew:
+    """Planner and worker of this task; raises Surroundings where one is missing."""
+    worker = make_worker(spec)
+    probe = worker.probe()
+    if probe.path is None:
+        raise Surroundings(
+            f"The worker {spec.runner.worker.kind} is not here: {probe.problem or 'not found'}",
+            code="worker-missing",
+            remedy=probe.problem,
+            nothing_spent=True,
+        )
+    notices = _network_notices(spec, worker, environ)
+    return Crew(make_meta(spec, environ), worker, probe, notices)
+
+
+def _network_notices(spec: TaskSpec, worker: Worker, environ: Mapping[str, str]) -> list[str]:
+    """Refuse a worker that could not reach its model; say what an open network means."""
+    box = spec.runner.sandbox
+    if worker.needs_model and box.network != "full":
+        raise Surroundings(
+            f"{worker.kind} calls a model over the network, and the box has none.",
+            code="worker-needs-network",
+            path="runner.sandbox.network",
+            remedy="runner.sandbox.network: full",
+            nothing_spent=True,
+        )
+    notices = []
+    if box.network == "full":
+        notices.append("The box shares this machine's network (runner.sandbox.network: full).")
+    if name := credential(spec, worker, environ)[0]:
+        notices.append(f"{name} is handed to the worker inside the box.")
+    if box.kind == "none":
+        notices.append("No sandbox: the worker runs as you, with all that you can reach.")
+    return notices
+
+
+def programs(spec: TaskSpec, worker: Worker) -> tuple[str, ...]:
+    """First words of every command that will run in the box."""
+    test, setup = spec.task.test, spec.task.setup
+    shells = [test.command] if test else []
+    shells += [setup.command] if setup else []
+    for criterion in spec.criteria:
+        command = command_of(criterion.check, test) if criterion.check else None
+        shells += [command.shell] if command else []
+    words = [worker.program(), "sh"]
+    for shell in shells:
+        words += first_words(shell)
+    return tuple(dict.fromkeys(words))
+
+
+def first_words(shell: str) -> list[str]:
+    """The programs a shell line names: the first word after each `&&`, `||`, `;` and `|`."""
+    lexer = shlex.shlex(shell, posix=True, punctuation_chars=True)
+    lexer.whitespace_split = True
+    words, fresh = [], True
+    try:
+        for word in lexer:
+            if word in ("&&", "||", ";", "|", "&", "(", ")"):
+                fresh = True
+            elif fresh and "=" not in word:
+                words.append(word)
+                fresh = False
+    except ValueError:  # an unclosed quote; the shell will say so itself
+        return words
+    return words
+
+
+def box_spec(spec: TaskSpec, worker: Worker, folder: RunFolder) -> BoxSpec:
+    """The box of this task."""
+    box = spec.runner.sandbox
+    return BoxSpec(
+        repo=Path(spec.repo),
+        home=folder.box_dir,
+        network=cast("Literal['none', 'full']", box.network or "none"),
+        programs=programs(spec, worker),
+        read_paths=tuple((Path(spec.base_dir) / path).absolute() for path in box.read_paths),
+        image=spec.runner.worker.docker_image or "",
+        limits=ResourceLimit(cpus=box.cpus, memory=box.memory, pids=box.pids),
+    )
+
+
+@asynccontextmanager
+async def open_workshop(
+    spec: TaskSpec,
+    folder: RunFolder,
+    state_dir: Path,
+    environ: Mapping[str, str],
+    listeners: list[Callable[[dict[str, Any]], None]],
+    repository: FileLock,
+    crew: Crew,
+    clock: Clock | None = None,
+) -> AsyncIterator[Deps]:
+    """Everything the nodes stand on, with the box open; closed again whatever happens."""
+    clock = clock or Clock()
+    redactor = Redactor(secrets_of(spec, crew.worker, environ))
+    events = EventLog(folder.events_file, folder.run_id, clock.now, redactor.redact)
+    events.listeners.extend(listeners)
+    repo = Path(spec.repo)
+    snapshots = await asyncio.to_thread(Snapshots, folder.snapshots_dir, repo)
+    home = Path(environ.get("HOME") or Path.home())
+    chosen = await open_sandbox(
+        spec.runner.sandbox.kind,
+        box_spec(spec, crew.worker, folder),
+        environ,
+        home,
+        state_root=state_dir,
+    )
+    sandbox = chosen.sandbox
+    gatherer = Gatherer(
+        spec=spec,
+        box=DecisionBox(sandbox, repo, folder, redactor.redact),
+        snapshots=snapshots,
+        guard=Guard(
+            snapshots,
+            folder.root / "copies",
+            spec.task.test.may_change if spec.task.test else (),
+        ),
+        emit=events.emit,
+        box_name=f"{sandbox.describe()} ({chosen.reason})",
+    )
+    try:
+        yield Deps(
+            spec=spec,
+            folder=folder,
+            log=RunLog(folder.log_file, redactor.redact),
+            events=events,
+            snapshots=snapshots,
+            ledger=Ledger(folder),
+            gatherer=gatherer,
+            meta=crew.meta,
+            worker=crew.worker,
+            sandbox=sandbox,
+            redactor=redactor,
+            patterns=load_patterns(spec.patterns_text, spec.language),
+            environ=environ,
+            repository=repository,
+            clock=clock,
+        )
+    finally:
+        await sandbox.close()
+        await crew.meta.close()

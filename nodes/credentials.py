@@ -1,0 +1,39 @@
+"""Which secrets a worker needs, and where they come from. They are looked up when it starts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from agentrunner.task.load import resolve_env
+from agentrunner.task.spec import TaskSpec
+from agentrunner.workers.base import Worker
+
+SECRET_WORDS = ("KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL")
+
+
+def credential(
+    spec: TaskSpec, worker: Worker, environ: Mapping[str, str]
+) -> tuple[str | None, str]:
+    """Name and value of the worker's key: the task's own entry of that name, else the host's."""
+    own = resolve_env(spec.runner.worker.env, environ)
+    for name in worker.key_names:
+        if value := own.get(name) or environ.get(name):
+            return name, value
+    return None, ""
+
+
+def worker_env(spec: TaskSpec, worker: Worker, environ: Mapping[str, str]) -> dict[str, str]:
+    """What the task hands to the worker; its key goes by another way."""
+    own = resolve_env(spec.runner.worker.env, environ)
+    return {name: value for name, value in own.items() if name not in worker.key_names}
+
+
+def secrets_of(spec: TaskSpec, worker: Worker, environ: Mapping[str, str]) -> dict[str, str]:
+    """Every value that must never be written: keys of planner and worker, `env:` references."""
+    names = {"OPENAI_API_KEY", *worker.key_names}
+    found = {name: environ[name] for name in names if environ.get(name)}
+    resolved = resolve_env(spec.runner.worker.env, environ)
+    for name, written in spec.runner.worker.env.items():
+        if written.startswith("env:") or any(word in name.upper() for word in SECRET_WORDS):
+            found[name] = resolved[name]
+    return found

@@ -1,0 +1,73 @@
+"""The end of an attempt: the terminal state and the task note, whatever the end was."""
+
+from __future__ import annotations
+
+import asyncio
+import platform
+from pathlib import Path
+from typing import Any, cast
+
+from langgraph.graph import END
+from langgraph.types import Command
+
+from agentrunner.nodes.deps import Deps
+from agentrunner.nodes.result import build_result
+from agentrunner.notes import build_view, render_note, write_note
+from agentrunner.runs.failpoints import reach
+from agentrunner.task.context import Question, TaskContext, Verdict
+from agentrunner.task.lifecycle import TaskState
+
+
+async def note(state: TaskContext, deps: Deps) -> Command[str]:
+    """Move to the verdict's state and leave the note."""
+    verdict = state.get("verdict") or Verdict(state="FAILED", reason="internal", text="No verdict.")
+    update = {"state": TaskState(verdict.state), "verdict": verdict}
+    ended = cast("TaskContext", {**state, **update})
+    reach("during_note")
+    await asyncio.to_thread(leave_note, ended, deps)
+    return Command(update=update, goto=END)
+
+
+def leave_note(
+    state: TaskContext, deps: Deps, *, waiting: Question | None = None, reason: str | None = None
+) -> str:
+    """Write the note of this state into the repository and return its path. Blocking.
+
+    Where the repository cannot take it, it goes to the run's folder, with a warning; the state
+    of the run does not depend on it.
+    """
+    spec = deps.spec
+    result = build_result(state, spec, waiting=waiting, reason=reason)
+    view = build_view(
+        result,
+        state,
+        spec,
+        deps.log.history(),
+        host=platform.node(),
+        now=deps.clock.now(),
+        tail=lambda ref: _tail(deps, ref),
+    )
+    text = deps.redactor.redact(
+        render_note(
+            view, spec.runner.note.template, spec.note_language, template_text=spec.template_text
+        )
+    )
+    deps.folder.write("note.md", text)
+    written = write_note(
+        Path(spec.repo),
+        spec.runner.note.dir,
+        spec.task_id,
+        state["run"].run_id,
+        text,
+        fallback=deps.folder.note_file,
+    )
+    if written.warning:
+        deps.warn(state, "note-elsewhere", written.warning)
+    deps.folder.write("note-path", str(written.path))
+    deps.emit("note_written", path=str(written.path))
+    return str(written.path)
+
+
+def _tail(deps: Deps, ref: Any) -> str:
+    data = deps.folder.read(ref)
+    return data[-65_536:].decode("utf-8", "replace")

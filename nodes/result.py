@@ -1,0 +1,114 @@
+"""The `result` object: what a run came to, the same for --json, `show` and the note. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from agentrunner.task.context import Question, TaskContext
+from agentrunner.task.lifecycle import TERMINAL, TaskState
+from agentrunner.task.spec import TaskSpec
+
+EXIT_CODES = {TaskState.COMPLETE: 0, TaskState.FAILED: 1, TaskState.NEEDS_REVIEW: 3}
+WAITING = 4
+SURROUNDINGS = 5
+
+
+def build_result(
+    state: TaskContext,
+    spec: TaskSpec,
+    *,
+    waiting: Question | None = None,
+    error: Mapping[str, Any] | None = None,
+    exit_code: int | None = None,
+    reason: str | None = None,
+    note: str | None = None,
+) -> dict[str, Any]:
+    """Every key is always there, None where something is not known."""
+    run, counters = state["run"], state["counters"]
+    verdict, evidence = state.get("verdict"), state.get("evidence")
+    ended = state["state"] in TERMINAL
+    if exit_code is None:
+        exit_code = WAITING if waiting else EXIT_CODES.get(state["state"], SURROUNDINGS)
+    return {
+        "run_id": run.run_id,
+        "task_id": run.task_id,
+        "title": run.title,
+        "state": str(state["state"]),
+        "exit_code": exit_code,
+        "reason": reason or (verdict.reason if verdict else None),
+        "text": verdict.text if verdict and ended else None,
+        "missing": verdict.missing if verdict and ended else [],
+        "error": dict(error) if error else None,
+        "note": note,
+        "repo": run.repo,
+        "attempt": run.attempt,
+        "loops": counters.loops,
+        "max_loops": run.max_loops,
+        "worker_runs": counters.worker_runs,
+        "meta_calls": counters.meta_calls,
+        "completion": spec.completion,
+        "acceptance_criteria": [_criterion(c.model_dump()) for c in state.get("criteria", [])],
+        "test": _test(state),
+        "proof": evidence.proof if evidence else [],
+        "findings": [f.model_dump() for f in evidence.findings] if evidence else [],
+        "changed_files": evidence.changed_files if evidence else [],
+        "tree": evidence.tree if evidence else None,
+        "usage": {
+            "meta": {
+                "input_tokens": counters.meta_input_tokens,
+                "output_tokens": counters.meta_output_tokens,
+            },
+            "worker": {
+                "input_tokens": counters.worker_input_tokens,
+                "output_tokens": counters.worker_output_tokens,
+            },
+            "usd": None,
+        },
+        "duration_sec": counters.wall_sec,
+        "waiting": _waiting(waiting),
+    }
+
+
+def _criterion(criterion: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "id": criterion["id"],
+        "description": criterion["description"],
+        "critical": criterion["critical"],
+        "status": criterion["status"],
+        "evidence": criterion["evidence"],
+        "origin": criterion["origin"],
+        "detail": criterion["proof"] or criterion["comment"],
+    }
+
+
+def _test(state: TaskContext) -> dict[str, Any] | None:
+    evidence, baseline = state.get("evidence"), state.get("baseline")
+    before = baseline.test if baseline else None
+    now = evidence.test if evidence and evidence.test else before
+    if now is None:
+        return None
+    return {
+        "command": now.command,
+        "exit_code": now.exit_code,
+        "passed": now.passed,
+        "failed": now.failed,
+        "finding": now.finding,
+        "failing": now.failing,
+        "baseline_exit_code": before.exit_code if before else None,
+        "baseline_passed": before.passed if before else None,
+        "baseline_failed": before.failed if before else None,
+        "added": evidence.tests_added if evidence else 0,
+    }
+
+
+def _waiting(question: Question | None) -> dict[str, Any] | None:
+    if question is None:
+        return None
+    return {
+        "id": question.id,
+        "kind": question.kind,
+        "text": question.text,
+        "options": question.options,
+        "subject": question.subject,
+    }

@@ -1,0 +1,380 @@
+"""RUNNING | FIXING → VALIDATING: the worker of a decision, started once and never twice.
+
+The ledger tells what became of a worker run (agentrunner/runs/ledger.py). Only one that was never
+started is started here; a live one is attached to, a finished one adopted, a lost one recorded.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal, cast
+
+from langgraph.types import Command
+
+from agentrunner.errors import Surroundings
+from agentrunner.nodes.credentials import credential, worker_env
+from agentrunner.nodes.deps import Deps
+from agentrunner.nodes.edits import note_foreign_edits
+from agentrunner.runs.failpoints import reach
+from agentrunner.runs.ledger import Absent, Finished, Lost, NeverStarted, Running
+from agentrunner.runs.locks import me
+from agentrunner.sandboxes.base import Request
+from agentrunner.supervisor.client import Order, Supervised, start, wait
+from agentrunner.task.context import (
+    RECENT,
+    TAIL_BYTES,
+    Finding,
+    Outcome,
+    TaskContext,
+    WorkerOrder,
+    WorkerRun,
+)
+from agentrunner.task.lifecycle import TaskState
+from agentrunner.workers.base import Ended, WorkerCall, WorkerCommand, WorkerReading
+
+MAX_LOSSES = 2
+"""Attempts lost in a row after which the surroundings are at fault."""
+
+
+async def run_worker(state: TaskContext, deps: Deps) -> Command[str]:
+    """Run the ordered worker to its end, or take over what an earlier process began."""
+    order = state["order"]
+    assert order is not None
+    match deps.ledger.look(order.worker_run_id):
+        case Absent() | NeverStarted():
+            await _start(state, deps, order)
+        case Lost():
+            return await _lost(state, deps, order)
+        case Running() | Finished():
+            pass
+    supervised = await _wait(state, deps, order)
+    if supervised is None:
+        return await _lost(state, deps, order)
+    reach("after_finish")
+    if not deps.repository.held:
+        deps.repository.acquire(me(state["run"].run_id, deps.clock.stamp()))
+    return await _ended(state, deps, order, supervised)
+
+
+# -- starting -----------------------------------------------------------------------------------
+
+
+async def _start(state: TaskContext, deps: Deps, order: WorkerOrder) -> None:
+    """Claim the run, then hand it to a supervisor that outlives us."""
+    before = (await asyncio.to_thread(deps.snapshots.take)).tree
+    await note_foreign_edits(state, deps, before)
+    fingerprint = await asyncio.to_thread(deps.snapshots.dependency_fingerprint)
+    call = _call(state, deps, order)
+    command = deps.worker.command(call)
+    for folder in command.folders:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    reach("before_claim")
+    claim = deps.ledger.claim(order.worker_run_id)
+    with contextlib.closing(claim):
+        deps.folder.write(f"workers/{order.worker_run_id}/before", before)
+        deps.folder.write(
+            f"workers/{order.worker_run_id}/dependencies",
+            "\n".join(f"{name} {digest}" for name, digest in sorted(fingerprint.items())),
+        )
+        reach("after_claim")
+        supervisor_order = _supervisor_order(state, deps, call, command)
+        await asyncio.to_thread(start, supervisor_order, claim, deps.repository)
+    reach("after_start")
+    deps.emit(
+        "worker_started", worker_run_id=order.worker_run_id, worker=order.worker,
+        model=order.model, loop=order.loop,
+    )  # fmt: skip
+
+
+def _call(state: TaskContext, deps: Deps, order: WorkerOrder) -> WorkerCall:
+    """The order as the adapter reads it; `resume` without a session becomes `exec`."""
+    prompt = deps.folder.read(order.prompt).decode("utf-8")
+    prompt_file = deps.folder.box_dir / "prompts" / f"{order.worker_run_id}.md"
+    deps.folder.write(f"box/prompts/{order.worker_run_id}.md", prompt)
+    session = _session(state) if order.mode == "resume" else None
+    if order.mode == "resume" and session is None:
+        deps.warn(state, "no-session", "There is no session to resume; the worker starts afresh.")
+    return WorkerCall(
+        worker_run_id=order.worker_run_id,
+        prompt=prompt,
+        workdir=Path(deps.spec.repo),
+        home=deps.folder.box_dir,
+        prompt_file=prompt_file,
+        mode="resume" if session else "exec",
+        session_id=session,
+        model=order.model,
+        flags=(*deps.spec.runner.worker.flags, *order.flags),
+        sandboxed=deps.sandbox.kind != "none",
+    )
+
+
+def _session(state: TaskContext) -> str | None:
+    return next(
+        (run.session_id for run in reversed(state.get("recent", [])) if run.session_id), None
+    )
+
+
+def _supervisor_order(
+    state: TaskContext, deps: Deps, call: WorkerCall, command: WorkerCommand
+) -> Order:
+    spec = deps.spec.runner
+    env = {**command.env, **worker_env(deps.spec, deps.worker, deps.environ)}
+    order = state["order"]
+    assert order is not None
+    env |= order.env
+    if command.key_env:
+        env[command.key_env] = credential(deps.spec, deps.worker, deps.environ)[1]
+    wall = spec.worker.max_run_time_sec
+    if spec.budget.wall_sec is not None:
+        wall = max(1.0, min(wall, spec.budget.wall_sec - state["counters"].wall_sec))
+    request = Request(
+        command=command.argv,
+        workdir=call.workdir,
+        env=env,
+        stdin=command.stdin,
+        network=cast("Literal['none', 'full']", spec.sandbox.network or "none"),
+        timeout_sec=wall,
+    )
+    return Order(
+        launch=deps.sandbox.launch(request),
+        stdin=command.stdin,
+        wall_sec=wall,
+        idle_sec=spec.worker.idle_timeout_sec,
+        stop_signal=command.stop_signal,
+        after=deps.snapshots.take_command(),
+    )
+
+
+# -- waiting ------------------------------------------------------------------------------------
+
+
+async def _wait(state: TaskContext, deps: Deps, order: WorkerOrder) -> Supervised | None:
+    """Follow the run to its end and tell its events; None when it was lost."""
+    reader = deps.worker.events()
+    first = True
+
+    def on_output(stream: str, chunk: bytes) -> None:
+        nonlocal first
+        if first:
+            first = False
+            reach("mid_work")
+        if stream != "stdout":
+            return
+        for event in reader.feed(chunk):
+            deps.emit(
+                "worker_event",
+                worker_run_id=order.worker_run_id,
+                **{"kind": event.kind, **event.fields},
+            )
+
+    return await wait(deps.ledger, order.worker_run_id, on_output=on_output, stop=deps.stop)
+
+
+async def _lost(state: TaskContext, deps: Deps, order: WorkerOrder) -> Command[str]:
+    """Record the loss and what it changed; then a new attempt of the order, under a new id.
+
+    Never three blind ones. And none without a sandbox, where the end of a worker's children is
+    not certain: there the meta-agent decides anew.
+    """
+    after = (await asyncio.to_thread(deps.snapshots.take)).tree
+    losses = state["counters"].losses + 1
+    run = WorkerRun(
+        worker_run_id=order.worker_run_id,
+        worker=order.worker,
+        loop=order.loop,
+        outcome="lost",
+        ended_at=deps.clock.stamp(),
+        error="Its supervisor died; what it did is in the tree, how it ended is not known.",
+        tree_before=_before(deps, order) or state["tree"],
+        tree_after=after,
+    )
+    counters = state["counters"].model_copy(
+        update={"losses": losses, "worker_runs": state["counters"].worker_runs + 1}
+    )
+    changes = _log(state, deps, run, WorkerReading(completed=False), [])
+    deps.emit(
+        "worker_finished", worker_run_id=run.worker_run_id, outcome="lost", exit_code=None,
+        duration_sec=None, changed_files=len(changes),
+    )  # fmt: skip
+    if losses >= MAX_LOSSES:
+        raise Surroundings(
+            f"The worker was lost {losses} times in a row.",
+            code="worker-lost",
+            remedy="see the supervisor's log in the run's folder, then agentrunner resume",
+        )
+    update = {
+        "counters": counters,
+        "recent": [*state.get("recent", []), run][-RECENT:],
+        "tree": after,
+    }
+    if deps.sandbox.kind == "none":
+        update |= {"state": TaskState.VALIDATING, "order": None}
+        return Command(update=update, goto="validate")
+    base = order.worker_run_id.partition("x")[0]
+    again = order.model_copy(update={"worker_run_id": f"{base}x{losses}"})
+    return Command(update={**update, "order": again}, goto="run_worker")
+
+
+# -- the end ------------------------------------------------------------------------------------
+
+
+async def _ended(
+    state: TaskContext, deps: Deps, order: WorkerOrder, supervised: Supervised
+) -> Command[str]:
+    """What the run came to: outcome by rule, changes by snapshot, words by the stream."""
+    after = supervised.tree_after or (await asyncio.to_thread(deps.snapshots.take)).tree
+    reading = deps.worker.read(
+        Ended(
+            exit_code=supervised.exit_code,
+            outcome=supervised.outcome,
+            stdout=supervised.stdout,
+            stderr=supervised.stderr,
+            session_tokens=_booked(deps, order),
+        )
+    )
+    redact = deps.redactor.redact
+    run = WorkerRun(
+        worker_run_id=order.worker_run_id,
+        worker=order.worker,
+        loop=order.loop,
+        outcome=_outcome(supervised, reading),
+        exit_code=supervised.exit_code,
+        started_at=supervised.started_at,
+        ended_at=supervised.ended_at,
+        duration_sec=supervised.duration_sec,
+        summary=redact(reading.summary)[:600],
+        error=redact(reading.error)[:600],
+        tree_before=_before(deps, order) or state["tree"],
+        tree_after=after,
+        session_id=reading.session_id,
+        output=deps.folder.ref(supervised.stdout) if supervised.stdout.exists() else None,
+    )
+    changes = await asyncio.to_thread(
+        _log, state, deps, run, reading, await _suspicions(deps, order, reading)
+    )
+    run = run.model_copy(update={"changed_files": len(changes)})
+    deps.emit(
+        "worker_finished", worker_run_id=run.worker_run_id, outcome=run.outcome,
+        exit_code=run.exit_code, duration_sec=run.duration_sec, changed_files=len(changes),
+    )  # fmt: skip
+    counters = state["counters"]
+    counters = counters.model_copy(
+        update={
+            "worker_runs": counters.worker_runs + 1,
+            "worker_input_tokens": counters.worker_input_tokens + reading.input_tokens,
+            "worker_output_tokens": counters.worker_output_tokens + reading.output_tokens,
+            "losses": 0,
+        }
+    )
+    update = {
+        "state": TaskState.VALIDATING,
+        "counters": counters,
+        "order": None,
+        "answer": None,
+        "recent": [*state.get("recent", []), run][-RECENT:],
+        "tail": _tail(deps, supervised),
+        "tree": after,
+    }
+    if run.outcome == "infra":
+        raise Surroundings(
+            f"The worker could not be run: {run.error or 'the sandbox failed'}",
+            code="sandbox-infra",
+            remedy="agentrunner doctor, then agentrunner resume",
+        )
+    return Command(update=update, goto="validate")
+
+
+def _outcome(supervised: Supervised, reading: WorkerReading) -> Outcome:
+    if supervised.outcome != "exited":
+        return supervised.outcome
+    return "completed" if reading.completed else "failed"
+
+
+def _log(
+    state: TaskContext,
+    deps: Deps,
+    run: WorkerRun,
+    reading: WorkerReading,
+    findings: list[Finding],
+) -> list[Any]:
+    """The worker run in the run log, with every changed file. Blocking."""
+    changes = deps.snapshots.changes(run.tree_before, run.tree_after)
+    redact = deps.redactor.redact
+    data: dict[str, Any] = {
+        **run.model_dump(mode="json"),
+        "changed_files": len(changes),
+        "commands": [
+            {"command": redact(c.command)[:500], "exit_code": c.exit_code, "status": c.status}
+            for c in reading.commands[:100]
+        ],
+        "changes": [
+            {"path": c.path, "kind": c.kind, "added": c.added, "removed": c.removed}
+            for c in changes[:500]
+        ],
+        "findings": [finding.model_dump(mode="json") for finding in findings],
+        "tokens": {"input": reading.input_tokens, "output": reading.output_tokens},
+    }
+    deps.record(state, "worker_run", run.worker_run_id, data)
+    return changes
+
+
+async def _suspicions(deps: Deps, order: WorkerOrder, reading: WorkerReading) -> list[Finding]:
+    """Ignored dependency folders that changed while no install command was seen.
+
+    A `command` worker reports its commands itself, so its word for an install does not count.
+    """
+    written = deps.ledger.dir(order.worker_run_id) / "dependencies"
+    if not written.exists():
+        return []
+    lines = (line.rpartition(" ") for line in written.read_text("utf-8").splitlines())
+    before: Mapping[str, str] = {name: digest for name, _, digest in lines}
+    after = await asyncio.to_thread(deps.snapshots.dependency_fingerprint)
+    changed = sorted(name for name in before if after.get(name) != before[name])
+    if not changed:
+        return []
+    installs = ("pip", "uv", "npm", "pnpm", "yarn", "poetry", "bundle", "cargo", "go")
+    seen = order.worker != "command" and any(
+        word in command.command.split() and ("install" in command.command or "add" in command.command
+                                             or "sync" in command.command)
+        for command in reading.commands
+        for word in installs
+    )  # fmt: skip
+    message = f"Installed dependencies were changed: {', '.join(changed[:5])}"
+    return [
+        Finding(code="dependencies_changed", message=message, paths=changed[:50], blocks=not seen)
+    ]
+
+
+def _before(deps: Deps, order: WorkerOrder) -> str:
+    path = deps.ledger.dir(order.worker_run_id) / "before"
+    return path.read_text("utf-8").strip() if path.exists() else ""
+
+
+def _booked(deps: Deps, order: WorkerOrder) -> tuple[int, int]:
+    """Tokens that earlier runs of the same session have already been counted for."""
+    if order.mode != "resume":
+        return 0, 0
+    session = None
+    total = [0, 0]
+    for record in reversed(deps.log.history().worker_runs):
+        if record.key == order.worker_run_id or not record.data.get("session_id"):
+            continue
+        session = session or record.data["session_id"]
+        if record.data["session_id"] == session:
+            tokens = record.data.get("tokens", {})
+            total = [total[0] + tokens.get("input", 0), total[1] + tokens.get("output", 0)]
+    return total[0], total[1]
+
+
+def _tail(deps: Deps, supervised: Supervised) -> str:
+    """The end of what the worker printed, as text that can be stored."""
+    tails = []
+    for path in (supervised.stdout, supervised.stderr):
+        if path.exists():
+            with path.open("rb") as file:
+                file.seek(max(0, path.stat().st_size - TAIL_BYTES))
+                tails.append(file.read().decode("utf-8", "replace"))
+    return deps.redactor.redact("\n".join(filter(None, tails)))[-TAIL_BYTES // 2 :]
