@@ -78,9 +78,9 @@ class _Reader:
     def _document(self) -> None:
         next(self._events)  # start of the stream
         event = next(self._events)
+        self._tree.places[()] = Place(self._name)
         if isinstance(event, yaml.StreamEndEvent):
             return
-        self._tree.places[()] = Place(self._name)
         self._tree.value = self._value(next(self._events), (), 0)
         next(self._events)  # end of the document
         event = next(self._events)

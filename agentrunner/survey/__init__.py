@@ -1,0 +1,21 @@
+"""What a repository and this machine offer: for `init`, `doctor` and `test: auto`.
+
+Repositories are read as data: small regular files inside them, nothing executed, git not asked.
+"""
+
+from agentrunner.survey.git import read_branch
+from agentrunner.survey.machine import Offer, available_metas, available_workers
+from agentrunner.survey.repository import Found, detect_setup, detect_test, detect_tests
+from agentrunner.survey.starter import render_task_file
+
+__all__ = [
+    "Found",
+    "Offer",
+    "available_metas",
+    "available_workers",
+    "detect_setup",
+    "detect_test",
+    "detect_tests",
+    "read_branch",
+    "render_task_file",
+]
