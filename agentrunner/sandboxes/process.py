@@ -22,7 +22,13 @@ from agentrunner.sandboxes.base import (
     Result,
     SandboxError,
 )
-from agentrunner.sandboxes.tree import children, kill_family, signal_family
+from agentrunner.sandboxes.tree import (
+    children,
+    hold_family,
+    kill_family,
+    kill_held,
+    signal_family,
+)
 
 HEAD_BYTES = 64 * 1024
 GRACE_SEC = 5.0
@@ -187,11 +193,16 @@ class Running:
             # The first process in the namespace ignores SIGTERM and the helper would drop the
             # whole box: the command is the first one's child.
             target = next(iter(children(self._box_pid)), target)
+        # Where no namespace holds them, children are lost to us once their parent obeys.
+        known = [] if self._launch.contains_children else hold_family(self._pid())
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(os.getpgid(target), signal.SIGTERM)
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self.exited.wait(), grace_sec)
-        self.kill()
+        try:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self.exited.wait(), grace_sec)
+        finally:
+            kill_held(known)
+            self.kill()
 
     async def finish(self) -> None:
         """Wait until everything is gone and the output is read, but not longer than that takes."""

@@ -57,6 +57,23 @@ def kill_family(root: int) -> None:
         signal_family(root, signal.SIGKILL)
 
 
+def hold_family(root: int) -> list[int]:
+    """Descriptors of the members as of now, which no reuse of a pid can confuse."""
+    held = []
+    for pid in family(root):
+        with contextlib.suppress(ProcessLookupError):
+            held.append(os.pidfd_open(pid))
+    return held
+
+
+def kill_held(held: list[int]) -> None:
+    """SIGKILL what is still there, and close the descriptors."""
+    for descriptor in held:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            signal.pidfd_send_signal(descriptor, signal.SIGKILL)
+        os.close(descriptor)
+
+
 def _entries() -> list[_Entry]:
     found = []
     for folder in os.listdir("/proc"):  # noqa: PTH208 - 200 names, after every command
