@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -134,6 +135,20 @@ class Snapshots:
         """A file of a tree (of a link its target); None if there is no such file."""
         entry = self.list(tree).get(path)
         return None if entry is None else self.git.run("cat-file", "blob", entry[1])
+
+    def combine(self, tree: str, overrides: Mapping[str, Entry | None]) -> str:
+        """A tree like `tree` with other entries at some paths; None removes the path."""
+        lines = b"".join(
+            (f"0 {'0' * 40}\t" if entry is None else f"{entry[0]} {entry[1]}\t").encode()
+            + to_bytes(path)
+            + b"\0"
+            for path, entry in overrides.items()
+        )
+        with tempfile.TemporaryDirectory(dir=self.git_dir) as scratch:
+            index = {"GIT_INDEX_FILE": str(Path(scratch, "index"))}
+            self.git.run("read-tree", tree, env=index)
+            self.git.run("update-index", "-z", "--index-info", stdin=lines, env=index)
+            return self.git.run("write-tree", env=index).decode().strip()
 
     def export(self, tree: str, target: Path) -> None:
         """Write a tree into an empty or new folder: same bytes, links and executable bits.
