@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from agentrunner.graph.workshop import Crew
-from agentrunner.survey import branch_and_changes
+from agentrunner.survey import read_branch
 from agentrunner.task.spec import TaskSpec
 
 
@@ -17,7 +18,7 @@ def header_of(spec: TaskSpec, crew: Crew, *, box: str) -> dict[str, Any]:
     test = spec.task.test
     return {
         "repo": spec.repo,
-        "branch": branch_and_changes(spec.repo),
+        "branch": read_branch(Path(spec.repo)),
         "planner": crew.meta.describe(),
         "worker": f"{worker.kind}{version}{model}",
         "box": box,

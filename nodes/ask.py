@@ -9,6 +9,7 @@ from collections.abc import Callable
 from agentrunner.errors import TaskFailed
 from agentrunner.meta.asking import Asker
 from agentrunner.meta.base import MetaCall
+from agentrunner.meta.make import reply_format
 from agentrunner.nodes.deps import Deps
 from agentrunner.prompts import PromptInput, PromptType
 from agentrunner.protocol import Message
@@ -69,14 +70,13 @@ async def ask(
         sleep=asyncio.sleep,
         redact=deps.redactor.redact,
     )
-    format_ = deps.spec.runner.meta.format
     prompt = PromptInput.of(
         deps.spec,
         type,
         facts=summarize(state, deps.spec, patterns=deps.patterns),
         salt=state["run"].salt,
         call_number=counters.meta_calls,
-        format="json" if format_ == "auto" else format_,
+        format=reply_format(deps.spec),
         patterns=deps.patterns,
     )
     try:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -35,6 +36,9 @@ from agentrunner.task.context import (
 from agentrunner.task.lifecycle import TaskState
 from agentrunner.workers.base import Ended, WorkerCall, WorkerCommand, WorkerReading
 
+INSTALLS = re.compile(
+    r"\b(pip3?|uv|npm|pnpm|yarn|poetry|pdm|bundle|cargo|go)\b.*\b(install|add|sync|update|get|ci)\b"
+)
 MAX_LOSSES = 2
 """Attempts lost in a row after which the surroundings are at fault."""
 
@@ -106,7 +110,7 @@ def _call(state: TaskContext, deps: Deps, order: WorkerOrder) -> WorkerCall:
         mode="resume" if session else "exec",
         session_id=session,
         model=order.model,
-        flags=(*deps.spec.runner.worker.flags, *order.flags),
+        flags=tuple(order.flags),
         sandboxed=deps.sandbox.kind != "none",
     )
 
@@ -335,13 +339,8 @@ async def _suspicions(deps: Deps, order: WorkerOrder, reading: WorkerReading) ->
     changed = sorted(name for name in before if after.get(name) != before[name])
     if not changed:
         return []
-    installs = ("pip", "uv", "npm", "pnpm", "yarn", "poetry", "bundle", "cargo", "go")
-    seen = order.worker != "command" and any(
-        word in command.command.split() and ("install" in command.command or "add" in command.command
-                                             or "sync" in command.command)
-        for command in reading.commands
-        for word in installs
-    )  # fmt: skip
+    trusted = order.worker != "command"
+    seen = trusted and any(INSTALLS.search(command.command) for command in reading.commands)
     message = f"Installed dependencies were changed: {', '.join(changed[:5])}"
     return [
         Finding(code="dependencies_changed", message=message, paths=changed[:50], blocks=not seen)
