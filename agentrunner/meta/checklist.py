@@ -147,17 +147,15 @@ def _green(criterion: Facts, facts: Facts) -> bool:
 
 
 def _wanting(facts: Facts) -> list[str]:
-    """What is executable and red or was not run yet: ids, and `test` for the test command."""
+    """What is executable and red or not run yet: critical ids, `test` for the test command."""
     wanting = [
         str(criterion["id"])
         for criterion in facts.get("acceptance_criteria", [])
         if _executable(criterion) and criterion.get("critical") and not _green(criterion, facts)
     ]
-    has_test = bool(_map(facts, "task").get("test_command"))
-    if has_test and (_red_tests(facts) or not _map(facts, "test_result").get("executed")):
+    # With the old tests put back, red is a finding: told once, then a question for a person.
+    if _map(facts, "task").get("test_command") and not _map(facts, "test_result").get("green"):
         wanting.append("test")
-    if not wanting and _map(facts, "evidence").get("red"):
-        wanting.append("evidence")
     return wanting
 
 
