@@ -1,9 +1,173 @@
-"""The command line (under construction)."""
+"""The command line: an index of the commands, and the one place where errors become exit codes.
+
+Every command is a function in agentrunner/commands: options in, one call, one screen out, the
+exit code returned. Nothing heavy is imported before a command needs it.
+"""
+
+from __future__ import annotations
+
+import sys
+from difflib import get_close_matches
+from importlib import import_module
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+from typer.main import get_command
+
+from agentrunner import __version__
+from agentrunner.errors import UsageError
+
+COMMANDS = {
+    "run": ("start:run", "Work on a task until it is proven done, fails, or needs you."),
+    "resume": ("respond:resume", "Go on where a run was, or start its next attempt."),
+    "answer": ("respond:answer", "Answer a question of the planner."),
+    "approve": ("respond:approve", "Say yes to exactly what is asked."),
+    "reject": ("respond:reject", "Say no to what is asked, and why."),
+    "accept": ("respond:accept", "Say yes, after looking, to what nothing can prove."),
+    "cancel": ("respond:cancel", "End a run; the files stay as they are."),
+    "list": ("look:list_runs", "The runs of this repository."),
+    "show": ("look:show_run", "How a run stands: what is proven and what is not."),
+    "logs": ("look:logs", "What happened in a run, and what its workers did."),
+    "diff": ("look:diff", "What a run changed."),
+    "undo": ("look:undo", "Put the files back as they were before a run."),
+    "gc": ("look:gc", "Delete what is kept of old runs."),
+    "validate": ("start:validate", "Check a task file or PRD; show what will be executed."),
+    "schema": ("texts:schema", "A JSON Schema of a task file, result, event or message."),
+    "parse": ("texts:parse", "Read a reply of a model as a run would."),
+    "graph": ("texts:graph", "The graph as a Mermaid diagram."),
+    "doctor": ("setup:doctor", "What works on this machine, found out by trying."),
+    "init": ("setup:init", "Write a first task for this repository."),
+    "explain": ("texts:explain", "What an error code means and what to do about it."),
+}
+"""Name to function in agentrunner/commands, and what the list of commands says about it."""
+
+DRIVERS = ("run", "resume", "answer", "approve", "reject", "accept")
+"""With --json each of them prints exactly one result, whatever happens."""
+
+
+class Index(TyperGroup):
+    """The commands by name; a command's module is imported when it is called."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """In the order of the index."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command behind a name."""
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, function = COMMANDS[cmd_name][0].partition(":")
+        command = getattr(import_module(f"agentrunner.commands.{module}"), function)
+        alone = typer.Typer(add_completion=False, rich_markup_mode=None)
+        alone.command(cmd_name)(command)
+        return get_command(alone)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """As typer does, with its "did you mean" over the whole index."""
+        if args[0] in COMMANDS or args[0].startswith("-"):
+            return super().resolve_command(ctx, args)
+        near = get_close_matches(args[0], COMMANDS, n=1)
+        raise UsageError(
+            f'there is no command "{args[0]}".',
+            remedy=f"did you mean {near[0]}?" if near else "agentrunner --help",
+        )
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """The list under `--help`, without importing the commands."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, told) for name, (_, told) in COMMANDS.items()])
+
+
+app = typer.Typer(
+    name="agentrunner",
+    cls=Index,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # rich would cost `--help` more than everything else together
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"agentrunner {__version__}")
+        raise typer.Exit
+
+
+Version = Annotated[
+    bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print it.")
+]
+
+
+@app.callback(invoke_without_command=True)
+def overview(context: typer.Context, version: Version = False) -> int:
+    """Hand over a PRD and a repository, walk away, and believe it when it says COMPLETE."""
+    if context.invoked_subcommand is not None:
+        return 0
+    if not sys.stdout.isatty():
+        typer.echo(context.get_help())
+        return 0
+    from agentrunner.commands import look
+
+    look.list_runs()
+    typer.echo(
+        "\n  agentrunner init             write a task for this repository"
+        "\n  agentrunner run FILE.md      work on it"
+        "\n  agentrunner doctor           what is ready on this machine"
+    )
+    return 0
 
 
 def main() -> None:
     """Entry point of `agentrunner`."""
+    sys.exit(call(app, sys.argv[1:], "agentrunner"))
+
+
+def call(application: typer.Typer, arguments: list[str], name: str) -> int:
+    """Run a command line; its exit code. Whatever is raised is told in the one form."""
+    try:
+        code = application(arguments, prog_name=name, standalone_mode=False)
+    except typer.Abort:
+        return 130
+    except Exception as error:  # noqa: BLE001 - the last handler: told in one line, and kept
+        from agentrunner.commands.fail import tell
+
+        raised = _usage(error) if isinstance(error, typer.TyperException) else error
+        return tell(raised, as_json=arguments[0] in DRIVERS and "--json" in arguments)
+    return int(code or 0)
+
+
+def _usage(error: typer.TyperException) -> UsageError:
+    """What typer says about a command line, in our form."""
+    message = error.format_message()
+    remedy = ""
+    if near := getattr(error, "possibilities", None):
+        message, remedy = message.partition(" (Possible")[0], f"did you mean {sorted(near)[0]}?"
+    elif " Did you mean " in message:
+        message, _, near = message.partition(" Did you mean ")
+        remedy = f"did you mean {near.strip('?').split(',')[0]}?".replace("'", "")
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context else "agentrunner"
+    return UsageError(message, code="usage", remedy=remedy or f"{path} --help")
+
+
+stdin_app = typer.Typer(
+    name="agent-runner", add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None
+)
+
+
+@stdin_app.command()
+def _from_stdin(version: Version = False) -> int:
+    """Work on the task file on standard input: agent-runner < task.yaml."""
+    if sys.stdin.isatty():
+        raise UsageError(
+            "the task file comes on standard input.", remedy="agent-runner < task.yaml"
+        )
+    from agentrunner.commands import start
+
+    return start.run_stdin()
 
 
 def stdin_main() -> None:
-    """Entry point of `agent-runner`."""
+    """Entry point of `agent-runner`: 0 for COMPLETE, 1 for everything else."""
+    sys.exit(1 if call(stdin_app, sys.argv[1:], "agent-runner") else 0)

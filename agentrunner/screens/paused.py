@@ -28,26 +28,33 @@ _NAMES = {
     "tests_changed": "existing tests were changed",
     "protected_path": "a protected path was changed",
 }
-APPROVAL_PROMPT = "[y] approve  [e] edit  [n] reject with a reason  [q] leave it waiting > "
 QUESTION_PROMPT = "your answer (empty leaves it waiting) > "
+
+
+def approval_prompt(kind: str) -> str:
+    """What the four letters mean; only a plan can be edited."""
+    edit = "[e] edit  " if kind == "plan" else ""
+    return f"[y] approve  {edit}[n] reject with a reason  [q] leave it waiting > "
 
 
 def paused_screen(
     result: Result,
     *,
     where: str,
+    prompt: str = "",
     width: int = WIDTH,
     paint: Paint = PLAIN,
     target: str = "",
 ) -> str:
     """What is asked, what waiting costs (nothing), and the command that answers.
 
-    `where` names the machine that holds the state: "hana@devbox".
+    `where` names the machine that holds the state: "hana@devbox"; `prompt` is the worker's, where
+    that is what is to be approved.
     """
     waiting: Mapping[str, Any] = result.get("waiting") or {}
     approval = waiting.get("kind") in APPROVALS
     lines = [_head(result, str(waiting.get("kind")), width, paint), ""]
-    lines += _approval_text(waiting, width) if approval else _question_text(waiting, width)
+    lines += _approval_text(waiting, prompt, width) if approval else _question_text(waiting, width)
     lines += [
         "",
         *wrap(
@@ -78,8 +85,13 @@ def _question_text(waiting: Mapping[str, Any], width: int) -> list[str]:
     return lines
 
 
-def _approval_text(waiting: Mapping[str, Any], width: int) -> list[str]:
-    return [*_verbatim(str(waiting.get("text")), width, "  "), "", f"  id {waiting.get('id')}"]
+def _approval_text(waiting: Mapping[str, Any], prompt: str, width: int) -> list[str]:
+    lines = wrap(str(waiting.get("text")), width, "  ")
+    if waiting.get("subject"):
+        lines += ["", *_subject_lines(str(waiting["subject"]), width)]
+    if prompt:
+        lines += ["", "  The prompt:", *_verbatim(prompt, width, "    ")]
+    return [*lines, "", f"  id {flat(str(waiting.get('id')))}"]
 
 
 def _next(waiting: Mapping[str, Any], approval: bool, target: str) -> list[str]:
@@ -105,14 +117,15 @@ def _next(waiting: Mapping[str, Any], approval: bool, target: str) -> list[str]:
     )
 
 
-def subject_screen(kind: str, identifier: str, text: str, subject: str, width: int = WIDTH) -> str:
+def approval_screen(
+    kind: str, waiting: Mapping[str, Any], prompt: str = "", width: int = WIDTH
+) -> str:
     """What an inline approval is about: the subject itself, every control character visible.
 
     What is shown is read from the canonical JSON that will be executed, not from a description.
     """
-    head = [f"  {_NAMES.get(kind, kind)}, id {identifier}", ""]
-    said = [*wrap(text, width, "  "), ""] if text else []
-    return "\n".join([*head, *said, *_subject_lines(subject, width)])
+    head = [f"  {_NAMES.get(kind, kind)}", ""]
+    return "\n".join([*head, *_approval_text(waiting, prompt, width), ""])
 
 
 def _subject_lines(subject: str, width: int) -> list[str]:

@@ -5,29 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from agentrunner.errors import AgentRunnerError
-
-RESULT_KEYS = (
-    "run_id",
-    "task_id",
-    "title",
-    "state",
-    "exit_code",
-    "reason",
-    "error",
-    "note",
-    "repo",
-    "loops",
-    "worker_runs",
-    "meta_calls",
-    "acceptance_criteria",
-    "test",
-    "proof",
-    "changed_files",
-    "usage",
-    "duration_sec",
-    "waiting",
-)
-"""Of interfaces: all of them are in every result, in this order."""
+from agentrunner.screens.schema import RESULT_KEYS
 
 
 def error_result(

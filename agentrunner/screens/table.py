@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -56,7 +56,9 @@ def runs_table(
 
 def _run_row(row: Row, now: datetime, id_width: int, width: int, paint: Paint) -> str:
     state = state_word(row)
-    colour = {"complete": paint.good, "failed": paint.bad, "running": str}.get(state, paint.warn)
+    colours: dict[str, Callable[[str], str]]
+    colours = {"complete": paint.good, "failed": paint.bad, "running": str}
+    colour = colours.get(state, paint.warn)
     started, finished = _moment(row.get("started_at")), _moment(row.get("finished_at"))
     took = clock(((finished or now) - started).total_seconds()) if started else ""
     last = ago(finished, now) if finished else "now" if state == "running" else ago(started, now)

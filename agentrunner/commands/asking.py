@@ -1,0 +1,121 @@
+"""A question of the run, asked in the terminal that drives it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING
+
+from agentrunner.commands.console import Console, show, width_of
+from agentrunner.screens.paused import (
+    APPROVALS,
+    QUESTION_PROMPT,
+    approval_prompt,
+    approval_screen,
+    asked_screen,
+)
+
+if TYPE_CHECKING:
+    from agentrunner.task.context import Answer, Question
+
+
+def ask_inline(question: Question, console: Console, folder: Path) -> Answer | None:
+    """The person's answer, or None: the run pauses and can be answered later.
+
+    `folder` is the run's, where a prompt to be approved stands.
+    """
+    with console.silence(), _interruptible(), contextlib.suppress(EOFError, KeyboardInterrupt):
+        if question.kind in APPROVALS:
+            return _approve(question, prompt_of(question.subject, folder))
+        return _answer(question)
+    return None
+
+
+def _answer(question: Question) -> Answer | None:
+    from agentrunner.task.context import Answer
+
+    show(asked_screen(question.text, question.options, width_of(sys.stderr)), sys.stderr)
+    text = _read(QUESTION_PROMPT).strip()
+    return Answer(id=question.id, kind=question.kind, text=text) if text else None
+
+
+def _approve(question: Question, prompt: str) -> Answer | None:
+    """Asks until one of the letters is typed. What is shown is the subject itself."""
+    from agentrunner.task.context import Answer
+
+    waiting = question.model_dump(mode="json")
+    show(approval_screen(question.kind, waiting, prompt, width_of(sys.stderr)), sys.stderr)
+    while True:
+        letter = _read(approval_prompt(question.kind)).strip().lower()
+        if letter == "y":
+            return Answer(id=question.id, kind=question.kind, decision="approve")
+        if letter == "e" and question.kind == "plan":
+            changed = edited(question.subject)
+            return Answer(id=question.id, kind=question.kind, decision="approve", edit=changed)
+        if letter == "n" and (reason := _read("reason > ").strip()):
+            return Answer(id=question.id, kind=question.kind, decision="reject", text=reason)
+        if letter == "q":
+            return None
+
+
+def prompt_of(subject: str, folder: Path) -> str:
+    """The prompt that an approval of a worker names, byte for byte what will be given."""
+    from agentrunner.runs.folder import RunFolder
+    from agentrunner.task.context import FileRef
+
+    prompt = json.loads(subject).get("order", {}).get("prompt")
+    if not prompt:
+        return ""
+    return RunFolder(folder).read(FileRef.model_validate(prompt)).decode("utf-8", "replace")
+
+
+def edited(subject: str) -> str:
+    """The subject after the person's editor; raises EOFError where it was left as it was."""
+    command = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
+    text = json.dumps(json.loads(subject), indent=2, ensure_ascii=False)
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "subject.json"
+        file.write_text(text, encoding="utf-8")
+        subprocess.run([*shlex.split(command), str(file)], check=False)
+        changed = file.read_text(encoding="utf-8")
+    if changed.strip() == text:
+        raise EOFError
+    return changed
+
+
+def _read(prompt: str) -> str:
+    """The line that was typed; raises EOFError or KeyboardInterrupt."""
+    sys.stderr.write(prompt)
+    sys.stderr.flush()
+    line = sys.stdin.readline()
+    if not line:
+        raise EOFError
+    return line
+
+
+@contextlib.contextmanager
+def _interruptible() -> Iterator[None]:
+    """Ctrl-C and SIGTERM end the question.
+
+    Under asyncio the signal handlers in place do nothing but wake the loop, which is not running
+    while we read; it sees the signal as soon as we return.
+    """
+
+    def leave(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, leave) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

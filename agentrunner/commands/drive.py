@@ -1,0 +1,139 @@
+"""Driving a run in the foreground: one call of the engine, progress, one result, one exit code."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import getpass
+import os
+import socket
+import sys
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from agentrunner import settings
+from agentrunner.commands import engine
+from agentrunner.commands.asking import ask_inline, prompt_of
+from agentrunner.commands.console import (
+    Console,
+    Output,
+    interactive,
+    logging_to,
+    paint_for,
+    show,
+    width_of,
+)
+from agentrunner.commands.fail import named
+from agentrunner.errors import AgentRunnerError
+from agentrunner.screens.errors import error_screen
+from agentrunner.screens.paused import paused_screen
+from agentrunner.screens.result import error_result
+from agentrunner.screens.summary import summary_screen
+
+if TYPE_CHECKING:
+    from agentrunner.commands.engine import Engine
+    from agentrunner.graph.runner import Options
+    from agentrunner.task.context import Answer, Question
+
+Work = Callable[["Engine", "Options"], Awaitable[dict[str, Any]]]
+TICK_SEC = 1.0
+
+
+def drive(work: Work, output: Output) -> int:
+    """Do `work`, show how it goes and how it ends; its exit code.
+
+    `work` may raise before it returns its awaitable (a task file that is refused); however it
+    ends, exactly one result is printed with --json.
+    """
+    console = Console(output)
+    try:
+        with logging_to(console):
+            result = asyncio.run(_ticking(work, console))
+    except Exception as raised:  # noqa: BLE001 - the last handler: told in one line, and kept
+        error = named(raised, output.state_dir)
+        result = error_result(error, run_id=console.run_id, state=console.state)
+        console.finish(result)
+        show(error_screen(error, width_of(sys.stderr), paint_for(sys.stderr)), sys.stderr)
+        return error.exit_code
+    console.finish(result)
+    if not output.json:
+        _show_end(result, console)
+    return int(result["exit_code"])
+
+
+async def _ticking(work: Work, console: Console) -> dict[str, Any]:
+    options = _options(console)
+    awaitable = work(engine.load(), options)
+    ticker = asyncio.create_task(_tick(console))
+    try:
+        return await awaitable
+    finally:
+        ticker.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await ticker
+
+
+async def _tick(console: Console) -> None:
+    while True:
+        await asyncio.sleep(TICK_SEC)
+        console.tick()
+
+
+def _options(console: Console) -> Options:
+    from agentrunner.graph.runner import Options
+
+    state_dir = settings.state_dir(console.output.state_dir)
+
+    def ask(question: Question) -> Answer | None:
+        return ask_inline(question, console, state_dir / "runs" / str(console.run_id))
+
+    return Options(
+        state_dir=state_dir,
+        on_event=console.on_event,
+        ask=ask if interactive(console.output) else None,
+        environ=os.environ,
+    )
+
+
+def _show_end(result: dict[str, Any], console: Console) -> None:
+    if result.get("waiting"):
+        show_waiting(result, settings.state_dir(console.output.state_dir))
+        return
+    error = result.get("error")
+    if error and not result.get("state"):
+        show(error_screen(as_error(error), width_of(sys.stderr), paint_for(sys.stderr)), sys.stderr)
+        return
+    home = os.environ.get("HOME", "")
+    width, paint = width_of(sys.stdout), paint_for(sys.stdout)
+    show(summary_screen(result, warnings=console.warnings, width=width, paint=paint, home=home))
+
+
+def show_waiting(result: Mapping[str, Any], state_dir: Path, target: str = "") -> None:
+    """The screen of a paused run, with the worker's prompt where that is to be approved."""
+    subject = result["waiting"].get("subject") or "{}"
+    screen = paused_screen(
+        result,
+        where=this_machine(),
+        prompt=prompt_of(subject, state_dir / "runs" / str(result["run_id"])),
+        width=width_of(sys.stdout),
+        paint=paint_for(sys.stdout),
+        target=target,
+    )
+    show(screen)
+
+
+def as_error(error: dict[str, str]) -> AgentRunnerError:
+    """The `error` object of a result as an exception, to be shown in the one form."""
+    return AgentRunnerError(
+        error["message"], code=error["code"], path=error["path"], remedy=error["remedy"]
+    )
+
+
+def this_machine() -> str:
+    """`hana@devbox`: where the state of a waiting run is."""
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):
+        user = str(os.getuid())  # a uid without a name, as in many containers
+    return f"{user}@{socket.gethostname()}"

@@ -1,0 +1,66 @@
+"""Surprises: an exception without a name becomes one line and a file for whoever mends it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import sys
+import traceback
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+from agentrunner import settings
+from agentrunner.commands.console import Console, Output, paint_for, show, width_of
+from agentrunner.errors import AgentRunnerError, Surroundings
+from agentrunner.screens.errors import error_screen
+from agentrunner.screens.result import error_result
+from agentrunner.text.redaction import Redactor
+
+_SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH", re.IGNORECASE)
+
+
+def named(
+    error: Exception, state_dir: str | None = None, environ: Mapping[str, str] = os.environ
+) -> AgentRunnerError:
+    """`error` itself where it has a name, else `internal` with the traceback in a private file."""
+    if isinstance(error, AgentRunnerError):
+        return error
+    if isinstance(error, OSError) and error.errno in _DISK_FULL:
+        return Surroundings(str(error), code="disk-full", remedy="df -h, then agentrunner resume")
+    summary = f"{type(error).__name__} in AgentRunner itself; this is a bug"
+    try:
+        file = _write_traceback(error, settings.state_dir(state_dir, environ), environ)
+    except OSError:
+        return AgentRunnerError(summary, code="internal")
+    return AgentRunnerError(summary, code="internal", details=(("traceback", str(file)),))
+
+
+_DISK_FULL = (28, 122)
+"""ENOSPC and EDQUOT."""
+
+
+def _write_traceback(error: Exception, folder: Path, environ: Mapping[str, str]) -> Path:
+    """Frames and messages, never the values of local variables; secrets are masked."""
+    secrets = {name: value for name, value in environ.items() if _SECRET_NAME.search(name)}
+    text = Redactor(secrets).redact("".join(traceback.format_exception(error)))
+    crashes = folder / "crashes"
+    crashes.mkdir(mode=0o700, parents=True, exist_ok=True)
+    file = crashes / f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{os.getpid()}.txt"
+    with contextlib.suppress(FileExistsError):
+        file.touch(mode=0o600, exist_ok=False)
+    file.write_text(text, encoding="utf-8", errors="backslashreplace")
+    return file
+
+
+def tell(error: Exception, *, as_json: bool, state_dir: str | None = None) -> int:
+    """Say what went wrong where no run was driven; the exit code.
+
+    With `as_json` also as the one result that --json promises.
+    """
+    known = named(error, state_dir)
+    if as_json:
+        Console(Output(json=True, quiet=True)).finish(error_result(known))
+    show(error_screen(known, width_of(sys.stderr), paint_for(sys.stderr)), sys.stderr)
+    return known.exit_code

@@ -1,0 +1,186 @@
+"""Looking at runs, and taking them back: list, show, logs, diff, undo, gc."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from agentrunner import settings
+from agentrunner.commands import options as opt
+from agentrunner.commands.console import paint_for, show, width_of
+from agentrunner.commands.drive import show_waiting
+from agentrunner.commands.runs import here, resolve
+
+FOLLOW_SEC = 0.25
+
+
+def list_runs(
+    everywhere: Annotated[bool, typer.Option("--all", help="Of all repositories.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
+    state_dir: opt.StateDir = None,
+) -> int:
+    """The runs of this repository, the newest first."""
+    from agentrunner.runs.index import RunIndex
+    from agentrunner.screens.table import runs_table
+
+    index = RunIndex(settings.state_dir(state_dir))
+    rows = [asdict(row) for row in index.runs(None if everywhere else here())]
+    if as_json:
+        for row in rows:
+            show(json.dumps(row))
+        return 0
+    width, paint = width_of(sys.stdout), paint_for(sys.stdout)
+    now = datetime.now().astimezone()
+    show(runs_table(rows, now, width=width, paint=paint, all_repositories=everywhere))
+    return 0
+
+
+def show_run(
+    run: opt.Run = None,
+    as_json: Annotated[bool, typer.Option("--json", help="The result object.")] = False,
+    state_dir: opt.StateDir = None,
+) -> int:
+    """How a run stands: what is proven, what is not, what it waits for."""
+    from agentrunner.graph import queries
+    from agentrunner.screens.summary import summary_screen
+
+    folder, run_id = resolve(run, state_dir)
+    result = queries.show(folder, run_id)
+    if as_json:
+        show(json.dumps(result))
+        return 0
+    target = run_id if run else ""
+    if result.get("waiting"):
+        show_waiting(result, folder, target)
+        return 0
+    screen = summary_screen(
+        result,
+        width=width_of(sys.stdout),
+        paint=paint_for(sys.stdout),
+        home=os.environ.get("HOME", ""),
+        target=target,
+        all_rows=True,
+    )
+    show(screen)
+    return 0
+
+
+def logs(
+    run: opt.Run = None,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until it ends.")] = False,
+    number: Annotated[
+        int | None, typer.Option("--round", min=1, metavar="N", help="Of this round only.")
+    ] = None,
+    state_dir: opt.StateDir = None,
+) -> int:
+    """What happened in a run, and what its workers said and did."""
+    from agentrunner.runs.folder import RunFolder
+    from agentrunner.runs.locks import run_lock
+    from agentrunner.screens.log import LogView
+
+    state, run_id = resolve(run, state_dir)
+    folder = RunFolder.open(state, run_id)
+    view = LogView(width=width_of(sys.stdout), paint=paint_for(sys.stdout), only_round=number)
+
+    def driven() -> bool:
+        return follow and run_lock(folder).probe() is not None
+
+    for event in events_of(folder.events_file, driven):
+        for line in view.feed(event):
+            show(line)
+    for line in view.flush():
+        show(line)
+    return 0
+
+
+def events_of(path: Path, more: Callable[[], bool]) -> Iterator[dict[str, Any]]:
+    """The events of a file, and those still to come while there are `more`."""
+    with path.open(encoding="utf-8", errors="replace") as file:
+        torn = ""
+        while True:
+            # Asked before reading: what is written until the answer is no is still read.
+            expected = more()
+            while line := file.readline():
+                torn += line
+                if torn.endswith("\n") and (event := _parsed(torn)):
+                    yield event
+                torn = "" if torn.endswith("\n") else torn
+            if not expected:
+                return
+            time.sleep(FOLLOW_SEC)
+
+
+def _parsed(line: str) -> dict[str, Any] | None:
+    try:
+        event = json.loads(line)
+    except ValueError:
+        return None
+    return event if isinstance(event, dict) else None
+
+
+def diff(
+    run: opt.Run = None,
+    number: Annotated[
+        int | None, typer.Option("--round", min=1, metavar="N", help="Of this round only.")
+    ] = None,
+    stat: Annotated[bool, typer.Option("--stat", help="Only file names and counts.")] = False,
+    state_dir: opt.StateDir = None,
+) -> int:
+    """What a run changed."""
+    from agentrunner.graph import queries
+    from agentrunner.text.terminal import sanitize
+
+    folder, run_id = resolve(run, state_dir)
+    text = queries.diff(folder, run_id, number, stat)
+    # To a pipe it goes as it is, so that `git apply` gets what was changed.
+    show((sanitize(text) if sys.stdout.isatty() else text).rstrip("\n"))
+    return 0
+
+
+def undo(
+    run: opt.Run = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Also files that were edited after the run.")
+    ] = False,
+    state_dir: opt.StateDir = None,
+) -> int:
+    """Put the files back as they were before the run. A second undo takes that back."""
+    from agentrunner.graph import queries
+    from agentrunner.screens.layout import count, flat
+
+    folder, run_id = resolve(run, state_dir)
+    done = queries.undo(folder, run_id, force)
+    show(f"{count(len(done['files']), 'file')} put back as before {run_id}.")
+    for name in done["refused"]:
+        show(f"  left alone, edited since: {flat(str(name))}")
+    if done["refused"]:
+        show(f"Next:  agentrunner undo {run_id} --force   also the files above")
+        return 2
+    return 0
+
+
+def gc(
+    older_than: Annotated[
+        float | None,
+        typer.Option("--older-than", metavar="DAYS", min=0, help="In place of each run's own."),
+    ] = None,
+    state_dir: opt.StateDir = None,
+) -> int:
+    """Delete what is kept of ended runs past their retention (14 days, or the task file's)."""
+    from agentrunner.graph import queries
+    from agentrunner.screens.layout import count
+
+    done = queries.collect_garbage(
+        settings.state_dir(state_dir), datetime.now(UTC), older_than_days=older_than
+    )
+    show(f"{count(len(done.get('removed') or []), 'run')} deleted.")
+    return 0

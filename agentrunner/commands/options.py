@@ -1,0 +1,93 @@
+"""Options that several commands share, spelled once."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from agentrunner.commands.console import Output
+
+
+class LogFormat(StrEnum):
+    """How log lines look."""
+
+    text = "text"
+    json = "json"
+
+
+class LogLevel(StrEnum):
+    """From which level on they are shown."""
+
+    debug = "debug"
+    info = "info"
+    warning = "warning"
+    error = "error"
+
+
+class OnChange(StrEnum):
+    """What a changed task file or PRD means for a run that is resumed."""
+
+    replan = "replan"
+    keep = "continue"
+
+
+Run = Annotated[
+    str | None,
+    typer.Argument(metavar="[RUN]", help="Run id, its beginning, or a task id. Default: newest."),
+]
+WaitingRun = Annotated[
+    str | None,
+    typer.Argument(metavar="[RUN]", help="Default: the only run here that waits for you."),
+]
+QuestionId = Annotated[str, typer.Option("--id", help="The question's id: yes to exactly this.")]
+StateDir = Annotated[
+    str | None, typer.Option("--state-dir", metavar="DIR", help="Where runs are kept.")
+]
+
+
+def _output(
+    as_json: Annotated[bool, typer.Option("--json", help="Events as JSON on stdout.")] = False,
+    events: Annotated[
+        Path | None, typer.Option("--events", metavar="FILE", help="Append the events to FILE.")
+    ] = None,
+    no_input: Annotated[
+        bool, typer.Option("--no-input", help="Never ask; pause instead (exit 4).")
+    ] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Only the end, no progress.")
+    ] = False,
+    log_format: Annotated[
+        LogFormat, typer.Option("--log-format", help="Form of log lines.")
+    ] = LogFormat.text,
+    log_level: Annotated[
+        LogLevel, typer.Option("--log-level", help="Least level to log.")
+    ] = LogLevel.warning,
+    state_dir: StateDir = None,
+) -> Output:
+    return Output(as_json, events, no_input, quiet, log_format, log_level, state_dir)
+
+
+def with_output(command: Callable[..., int]) -> Callable[..., int]:
+    """Give a command the options of everything that drives a run, in place of its `output`.
+
+    Typer reads options off the signature; written out in every command they would drown it.
+    """
+    own = inspect.signature(command, eval_str=True).parameters
+    shared = inspect.signature(_output, eval_str=True).parameters
+    both = [p for name, p in own.items() if name != "output"] + list(shared.values())
+
+    @functools.wraps(command)
+    def expanded(**values: Any) -> int:
+        talk = {name: values.pop(name) for name in shared}
+        return command(**values, output=_output(**talk))
+
+    expanded.__signature__ = inspect.Signature(both)  # type: ignore[attr-defined]
+    expanded.__annotations__ = {parameter.name: parameter.annotation for parameter in both}
+    del expanded.__wrapped__  # the hints are those above
+    return expanded

@@ -1,0 +1,172 @@
+"""What a person says to a run: resume, answer, approve, reject, accept, cancel."""
+
+from __future__ import annotations
+
+import getpass
+from collections.abc import Awaitable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from agentrunner.commands import options as opt
+from agentrunner.commands.console import Output
+from agentrunner.commands.drive import drive
+from agentrunner.commands.runs import (
+    resolve,
+    resolve_review,
+    resolve_waiting,
+)
+from agentrunner.errors import UsageError
+
+if TYPE_CHECKING:
+    from agentrunner.commands.engine import Engine
+    from agentrunner.graph.runner import Options
+    from agentrunner.task.context import Answer
+
+
+@opt.with_output
+def resume(
+    run: opt.Run = None,
+    max_loops: Annotated[
+        int | None, typer.Option("--max-loops", min=0, max=1000, help="Limit of a new attempt.")
+    ] = None,
+    message: Annotated[
+        str | None, typer.Option("--message", "-m", help="A remark for the planner.")
+    ] = None,
+    on_change: Annotated[
+        opt.OnChange | None, typer.Option("--on-change", help="If task file or PRD changed.")
+    ] = None,
+    *,
+    output: Output,
+) -> int:
+    """Go on where a run was, or start the next attempt of one that ended."""
+
+    def work(engine: Engine, options: Options) -> Awaitable[dict[str, Any]]:
+        _, run_id = resolve(run, output.state_dir)
+        change = on_change.value if on_change else None
+        return engine.resume(
+            run_id, options, max_loops=max_loops, message=message, on_change=change
+        )
+
+    return drive(work, output)
+
+
+@opt.with_output
+def answer(
+    words: Annotated[list[str], typer.Argument(metavar="[RUN] TEXT")],
+    identifier: Annotated[str | None, typer.Option("--id", help="The question's id.")] = None,
+    *,
+    output: Output,
+) -> int:
+    """Answer a question of the planner, by the number of an option or in your own words."""
+
+    def work(engine: Engine, options: Options) -> Awaitable[dict[str, Any]]:
+        *names, text = words
+        if len(names) > 1:
+            raise UsageError(
+                "the answer is one argument.",
+                code="usage",
+                remedy=f'agentrunner answer "{" ".join(words)}"',
+            )
+        _, run_id = resolve_waiting(names[0] if names else None, output.state_dir)
+        return engine.respond(run_id, _said("answer", identifier, text=text), options)
+
+    return drive(work, output)
+
+
+@opt.with_output
+def approve(
+    identifier: opt.QuestionId,
+    run: opt.WaitingRun = None,
+    edit: Annotated[
+        Path | None, typer.Option("--edit", metavar="FILE", help="Approve this instead (JSON).")
+    ] = None,
+    *,
+    output: Output,
+) -> int:
+    """Say yes to exactly what is asked under this id, and go on."""
+
+    def work(engine: Engine, options: Options) -> Awaitable[dict[str, Any]]:
+        from agentrunner.task.files import read_text
+
+        _, run_id = resolve_waiting(run, output.state_dir)
+        text = read_text(edit, name=str(edit)) if edit else ""
+        return engine.respond(run_id, _said("approve", identifier, edit=text), options)
+
+    return drive(work, output)
+
+
+@opt.with_output
+def reject(
+    identifier: opt.QuestionId,
+    reason: Annotated[str, typer.Option("--reason", help="What is wrong; the planner reads it.")],
+    run: opt.WaitingRun = None,
+    *,
+    output: Output,
+) -> int:
+    """Say no to what is asked, and why."""
+
+    def work(engine: Engine, options: Options) -> Awaitable[dict[str, Any]]:
+        _, run_id = resolve_waiting(run, output.state_dir)
+        return engine.respond(run_id, _said("reject", identifier, text=reason), options)
+
+    return drive(work, output)
+
+
+def _said(
+    decision: Literal["answer", "approve", "reject"],
+    identifier: str | None,
+    *,
+    text: str = "",
+    edit: str = "",
+) -> Answer:
+    """The answer as it was typed; the engine holds it against the question under its lock."""
+    from agentrunner.task.context import Answer
+
+    return Answer(id=identifier or "", kind="ask_human", decision=decision, text=text, edit=edit)
+
+
+@opt.with_output
+def accept(
+    reason: Annotated[str, typer.Option("--reason", help="Why you say yes; it is recorded.")],
+    words: Annotated[list[str] | None, typer.Argument(metavar="[RUN] [AC-ID]...")] = None,
+    by: Annotated[str | None, typer.Option("--by", metavar="NAME", help="Who says so.")] = None,
+    *,
+    output: Output,
+) -> int:
+    """Say yes, after looking, to what no command can prove. Never stands in for a red test."""
+
+    def work(engine: Engine, options: Options) -> Awaitable[dict[str, Any]]:
+        run_id, criteria = _accepted(list(words or []), output.state_dir)
+        return engine.accept(run_id, criteria, reason, by or getpass.getuser(), options)
+
+    return drive(work, output)
+
+
+def _accepted(words: list[str], state_dir: str | None) -> tuple[str, list[str]]:
+    """Run and criteria: the first word is a run unless it is a criterion of the one to review."""
+    from agentrunner.graph import queries
+
+    if not words:
+        return resolve_review(state_dir)[1], []
+    try:
+        return resolve(words[0], state_dir)[1], words[1:]
+    except UsageError:
+        folder, run_id = resolve_review(state_dir)
+        known = {str(c["id"]) for c in queries.show(folder, run_id)["acceptance_criteria"]}
+        if words[0] not in known:
+            raise
+        return run_id, words
+
+
+@opt.with_output
+def cancel(run: opt.Run = None, *, output: Output) -> int:
+    """End a run; the files stay as they are."""
+
+    async def work(engine: Engine, options: Options) -> dict[str, Any]:
+        result = await engine.cancel(resolve(run, output.state_dir)[1], options)
+        # The run ends FAILED, but that is what was asked for.
+        return {**result, "exit_code": 0} if result["state"] == "FAILED" else result
+
+    return drive(work, output)

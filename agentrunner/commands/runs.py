@@ -1,0 +1,53 @@
+"""Which run is meant."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from agentrunner import settings
+from agentrunner.errors import UsageError
+
+
+def here() -> Path:
+    """The repository around the current folder, else the folder itself."""
+    from agentrunner.task.repo import git_root
+
+    folder = Path.cwd()
+    return git_root(folder) or folder
+
+
+def resolve(name: str | None, state_dir: str | None) -> tuple[Path, str]:
+    """State folder and id of the run called `name`, or of the newest one of this repository."""
+    from agentrunner.runs.index import RunIndex
+
+    folder = settings.state_dir(state_dir)
+    index = RunIndex(folder)
+    return folder, index.find(name, here()) if name else index.newest(here())
+
+
+def resolve_waiting(name: str | None, state_dir: str | None) -> tuple[Path, str]:
+    """As `resolve`; without a name the only run of this repository that waits for a person."""
+    from agentrunner.runs.index import RunIndex
+
+    folder = settings.state_dir(state_dir)
+    index = RunIndex(folder)
+    return folder, index.find(name, here()) if name else index.waiting(here())
+
+
+def resolve_review(state_dir: str | None) -> tuple[Path, str]:
+    """State folder and id of the only run of this repository that needs a review, else the newest.
+
+    Raises UsageError (`ambiguous-run`) where there are several.
+    """
+    from agentrunner.runs.index import RunIndex
+
+    folder = settings.state_dir(state_dir)
+    rows = [row for row in RunIndex(folder).runs(here()) if row.state == "NEEDS_REVIEW"]
+    if len(rows) > 1:
+        raise UsageError(
+            "several runs need a review",
+            code="ambiguous-run",
+            details=tuple((row.run_id, row.title) for row in rows[:8]),
+            remedy=f"name one, e.g. {rows[0].run_id}",
+        )
+    return (folder, rows[0].run_id) if rows else resolve(None, state_dir)

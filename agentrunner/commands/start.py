@@ -1,0 +1,236 @@
+"""Starting from a task: run, validate, and `agent-runner` with a task file on stdin."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Awaitable, Mapping, Sequence
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from agentrunner.commands import options as opt
+from agentrunner.commands.console import Output, show, width_of
+from agentrunner.commands.drive import drive
+from agentrunner.errors import UsageError
+
+if TYPE_CHECKING:
+    from agentrunner.commands.engine import Engine
+    from agentrunner.graph.runner import Options
+    from agentrunner.task.load import TaskSource
+    from agentrunner.task.spec import TaskSpec
+
+
+@opt.with_output
+def run(
+    file: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[FILE.yaml | FILE.md | -]", help="A task file, a PRD, or - for stdin."
+        ),
+    ] = None,
+    goal: Annotated[
+        str | None, typer.Option("--goal", "-g", metavar="TEXT", help="The requirements, in words.")
+    ] = None,
+    prd: Annotated[str | None, typer.Option("--prd", metavar="FILE", help="A PRD.")] = None,
+    test: Annotated[
+        str | None, typer.Option("--test", metavar="CMD", help="The test command, or `auto`.")
+    ] = None,
+    repo: Annotated[
+        str | None, typer.Option("--repo", metavar="DIR", help="The repository to work in.")
+    ] = None,
+    meta: Annotated[
+        str | None, typer.Option("--meta", metavar="KIND", help="Who plans, e.g. checklist.")
+    ] = None,
+    worker: Annotated[
+        str | None, typer.Option("--worker", metavar="KIND", help="Who works, e.g. codex-cli.")
+    ] = None,
+    sandbox: Annotated[
+        str | None, typer.Option("--sandbox", metavar="KIND", help="Where, e.g. bwrap.")
+    ] = None,
+    max_loops: Annotated[
+        int | None, typer.Option("--max-loops", metavar="N", help="Rounds after the first.")
+    ] = None,
+    approve: Annotated[
+        str | None,
+        typer.Option("--approve", metavar="WHAT", help="Ask me first: plan,worker,complete."),
+    ] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="The model's word never completes a criterion.")
+    ] = False,
+    overrides: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY.PATH=VALUE", help="Any setting of the task file."),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what would be done; no model is asked.")
+    ] = False,
+    *,
+    output: Output,
+) -> int:
+    """Work on a task until it is proven done, fails, or needs you."""
+    named = {
+        "test": test,
+        "repo": repo,
+        "meta": meta,
+        "worker": worker,
+        "sandbox": sandbox,
+        "max_loops": max_loops,
+        "approve": approve,
+        "strict": strict,
+    }
+
+    def spec() -> TaskSpec:
+        return load(source_of(file, goal, prd), overrides or [], named)
+
+    if dry_run:
+        return _dry_run(spec(), output)
+
+    def work(engine: Engine, options: Options) -> Awaitable[dict[str, Any]]:
+        return engine.start(spec(), options)
+
+    return drive(work, output)
+
+
+def source_of(file: str | None, goal: str | None, prd: str | None) -> TaskSource:
+    """The one source that was named, or standard input where nothing was and it is no terminal."""
+    from agentrunner.task.load import TaskSource, read_stdin
+
+    given = {
+        kind: value
+        for kind, value in (("file", file), ("goal", goal), ("prd", prd))
+        if value is not None
+    }
+    if len(given) > 1:
+        raise UsageError(
+            "give one of FILE, --goal and --prd, not several.",
+            code="usage",
+            remedy="put the rest into a task file: agentrunner init",
+        )
+    if file == "-" or (not given and not sys.stdin.isatty()):
+        return read_stdin(sys.stdin.buffer)
+    if not given:
+        raise UsageError(
+            "there is nothing to run: no FILE, no --goal, no --prd.",
+            code="usage",
+            remedy='agentrunner run FILE.md   or   agentrunner run --goal "..." --test CMD',
+        )
+    if file is not None:
+        return TaskSource("file", file)
+    return TaskSource("goal", goal) if goal is not None else TaskSource("prd", str(prd))
+
+
+def load(source: TaskSource, overrides: Sequence[str], named: Mapping[str, Any]) -> TaskSpec:
+    """The task, with options laid over it; raises UsageError."""
+    from agentrunner.survey import detect_test
+    from agentrunner.task.load import load_task
+
+    return load_task(
+        source,
+        overrides=overrides,
+        options=named,
+        environ=os.environ,
+        cwd=Path.cwd(),
+        detect_test=detect_test,
+        today=date.today(),
+    )
+
+
+def _dry_run(spec: TaskSpec, output: Output) -> int:
+    """Header, criteria, checks, the worker's command, mounts and network; nothing is spent."""
+    import asyncio
+    import json
+
+    from agentrunner import settings
+    from agentrunner.commands import engine
+    from agentrunner.screens.live import header_rows
+    from agentrunner.screens.table import dry_run_screen
+
+    loaded = engine.load()
+    from agentrunner.graph.runner import Options
+
+    options = Options(state_dir=settings.state_dir(output.state_dir), on_event=lambda event: None)
+    plan = asyncio.run(loaded.dry_run(spec, options))
+    if output.json:
+        show(json.dumps(plan))
+        return 0
+    screen = dry_run_screen(
+        header_rows(plan["header"], os.environ.get("HOME", "")),
+        criteria_of(spec.title, spec, width_of(sys.stdout)),
+        plan["worker_command"],
+        [_mount(mount) for mount in plan["mounts"]],
+        plan["network"],
+        width_of(sys.stdout),
+    )
+    show(screen)
+    return 0
+
+
+def _mount(mount: Mapping[str, Any]) -> str:
+    source, target = str(mount["source"]), str(mount["target"])
+    mode = "read-only" if mount["read_only"] else "writable"
+    return f"{source} ({mode})" if source == target else f"{source} at {target} ({mode})"
+
+
+def validate(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A task file or a PRD; - is stdin.")],
+    strict: Annotated[bool, typer.Option("--strict", help="As with run --strict.")] = False,
+) -> int:
+    """Check a task file or PRD, and show what will be executed for each criterion."""
+    spec = load(source_of(file, None, None), [], {"strict": strict})
+    name = "standard input" if file == "-" else file
+    show(criteria_of(name, spec, width_of(sys.stdout)))
+    return 0
+
+
+def criteria_of(name: str, spec: TaskSpec, width: int) -> str:
+    """The table of `validate`."""
+    from agentrunner.evidence.checks import is_executable
+    from agentrunner.screens.table import criteria_table
+    from agentrunner.task.prd import describe_check
+
+    test = spec.task.test
+
+    rows = [
+        {
+            "id": criterion.id,
+            "critical": criterion.critical,
+            "line": criterion.line,
+            "runs": describe_check(criterion.check) if is_executable(criterion.check, test) else "",
+        }
+        for criterion in spec.criteria
+    ]
+    strict = spec.completion == "strict"
+    return criteria_table(name, rows, strict=strict, has_test=test is not None, width=width)
+
+
+def run_stdin() -> int:
+    """`agent-runner < task.yaml` (R-030): 0 for COMPLETE, 1 for everything else."""
+    from agentrunner.task.load import read_stdin
+
+    waiting = ""
+
+    async def work(engine: Engine, options: Options) -> dict[str, Any]:
+        nonlocal waiting
+        spec = load(read_stdin(sys.stdin.buffer), [], {})
+        result = await engine.start(spec, options)
+        if result.get("waiting"):
+            waiting = answer_command(result)
+        return result
+
+    code = drive(work, Output(no_input=True, log_on_stdout=True))
+    if waiting:
+        show(waiting, sys.stderr)
+    return 0 if code == 0 else 1
+
+
+def answer_command(result: Mapping[str, Any]) -> str:
+    """The command that lets a waiting run go on."""
+    from agentrunner.screens.paused import APPROVALS
+
+    waiting = result["waiting"]
+    if waiting["kind"] in APPROVALS:
+        return f"agentrunner approve {result['run_id']} --id {waiting['id']}"
+    return f"agentrunner answer {result['run_id']} --id {waiting['id']} TEXT"

@@ -1,0 +1,135 @@
+"""Commands about texts, which start nothing: schema, parse, graph, explain."""
+
+from __future__ import annotations
+
+import json
+import sys
+from enum import StrEnum
+from importlib import resources
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from agentrunner.commands.console import show
+from agentrunner.errors import ProtocolError, UsageError
+
+
+class Message(StrEnum):
+    """What a reply of the meta-agent can be."""
+
+    plan_task = "plan_task"
+    next_action = "next_action"
+    completion_assessment = "completion_assessment"
+    decompose = "decompose"
+    plan_patch = "plan_patch"
+
+
+SCHEMAS = ("task", "result", "event", *(str(message) for message in Message))
+
+
+def parse(
+    message: Annotated[Message, typer.Argument(metavar="TYPE", help="plan_task, next_action, …")],
+    file: Annotated[str, typer.Argument(metavar="[FILE|-]", help="Default: stdin.")] = "-",
+    truncated: Annotated[
+        bool, typer.Option("--truncated", help="The reply was cut at its length limit.")
+    ] = False,
+) -> int:
+    """Read a reply as AgentRunner would, as one JSON object: the message, or what is wrong."""
+    from agentrunner.protocol import parse_reply
+
+    try:
+        reason = "length" if truncated else "stop"
+        reply = parse_reply(_bytes_of(file), message.value, finish_reason=reason)
+    except ProtocolError as error:
+        refused = {"code": error.code, "path": error.path, "message": error.message}
+        show(json.dumps({"error": refused}, ensure_ascii=False))
+        return error.exit_code
+    show(json.dumps(reply.as_dict(), ensure_ascii=False))
+    return 0
+
+
+def _bytes_of(file: str) -> bytes:
+    """The reply as it is, up to one byte more than is read; what a model sends is data."""
+    from agentrunner.protocol.parsing import MAX_REPLY_BYTES
+
+    if file == "-":
+        return sys.stdin.buffer.read(MAX_REPLY_BYTES + 1)
+    try:
+        with Path(file).open("rb") as stream:
+            return stream.read(MAX_REPLY_BYTES + 1)
+    except OSError as error:
+        raise UsageError(
+            f"{file} can't be read: {error.strerror}.", code="unreadable", path=file
+        ) from error
+
+
+def schema(
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="Default: the names there are.")
+    ] = None,
+) -> int:
+    """A JSON Schema: of the task file, the result, the events, or a message."""
+    if name is None:
+        show("\n".join(SCHEMAS))
+        return 0
+    show(json.dumps(_schema(name), indent=2, ensure_ascii=False))
+    return 0
+
+
+def _schema(name: str) -> dict[str, Any]:
+    if name == "task":
+        from agentrunner.task.spec import TaskFile
+
+        return TaskFile.model_json_schema()
+    if name in ("result", "event"):
+        from agentrunner.screens import schema as shapes
+
+        return shapes.RESULT if name == "result" else shapes.EVENT
+    if name in SCHEMAS:
+        from agentrunner.protocol import message_schema
+
+        return dict(message_schema(Message(name).value))
+    raise UsageError(
+        f'there is no schema "{name}".', code="unknown-schema", remedy="agentrunner schema"
+    )
+
+
+def graph() -> int:
+    """The graph as a Mermaid diagram, drawn from the graph that runs."""
+    from agentrunner import settings
+
+    settings.quiet_libraries()
+    from agentrunner.graph.builder import mermaid
+
+    show(mermaid().rstrip("\n"))
+    return 0
+
+
+def explain(
+    code: Annotated[str, typer.Argument(help="As in error[CODE].")],
+) -> int:
+    """What an error code means and what to do about it."""
+    pages = error_pages()
+    if code not in pages:
+        from difflib import get_close_matches
+
+        near = get_close_matches(code, pages, n=1)
+        raise UsageError(
+            f'there is no error code "{code}".',
+            code="unknown-code",
+            remedy=f"did you mean {near[0]}?" if near else f"one of {', '.join(sorted(pages))}",
+        )
+    show(pages[code].rstrip("\n"))
+    return 0
+
+
+def error_pages() -> dict[str, str]:
+    """Code to page. They are in the wheel; in a checkout they stand in docs/errors."""
+    installed = resources.files("agentrunner") / "docs" / "errors"
+    folder = installed if installed.is_dir() else Path(__file__).parents[2] / "docs" / "errors"
+    return {
+        page.name.removesuffix(".md"): page.read_text(encoding="utf-8")
+        for page in folder.iterdir()
+        if page.name.endswith(".md")
+    }

@@ -1,0 +1,57 @@
+"""`logs`: the story with what the workers said and did in between."""
+
+from __future__ import annotations
+
+from datetime import tzinfo
+
+from agentrunner.screens.layout import PLAIN, WIDTH, Paint, wrap
+from agentrunner.screens.live import LiveView
+from agentrunner.screens.story import Event
+
+_INDENT = " " * 20
+_TIMELESS = 0.0
+"""A log is read afterwards; nothing in it depends on the clock of the reader."""
+
+
+class LogView:
+    """Feeds on events, gives lines."""
+
+    def __init__(
+        self,
+        *,
+        width: int = WIDTH,
+        paint: Paint = PLAIN,
+        timezone: tzinfo | None = None,
+        only_round: int | None = None,
+    ) -> None:
+        self._view = LiveView(width=width, paint=paint, timezone=timezone)
+        self._width = width
+        self._paint = paint
+        self._only = only_round
+
+    def feed(self, event: Event) -> list[str]:
+        """The lines that `event` completes; none where it belongs to another round."""
+        if event.get("event") == "worker_event":
+            said = [*self._view.feed(event, _TIMELESS), *self._worker_lines(event)]
+        else:
+            said = self._view.feed(event, _TIMELESS)
+        return said if self._only in (None, self._view.story.round) else []
+
+    def flush(self) -> list[str]:
+        """What was held back."""
+        said = self._view.flush()
+        return said if self._only in (None, self._view.story.round) else []
+
+    def _worker_lines(self, event: Event) -> list[str]:
+        kind = event.get("kind")
+        if kind == "command_started":
+            lines = wrap(f"$ {event.get('command')}", self._width, _INDENT)
+        elif kind == "command_finished" and event.get("exit_code"):
+            lines = [f"{_INDENT}-> exit {event['exit_code']}"]
+        elif kind == "file_changed":
+            lines = wrap(f"{event.get('change')} {event.get('path')}", self._width, _INDENT)
+        elif kind == "text":
+            lines = wrap(str(event.get("text")), self._width, _INDENT)
+        else:
+            lines = []
+        return [self._paint.dim(line) for line in lines]

@@ -1,0 +1,171 @@
+"""JSON Schemas of what --json prints: the events, and the result that ends them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+Schema = dict[str, Any]
+
+_DRAFT = "https://json-schema.org/draft/2020-12/schema"
+_TEXT: Schema = {"type": "string"}
+_TEXTS: Schema = {"type": "array", "items": _TEXT}
+_COUNT: Schema = {"type": "integer", "minimum": 0}
+_ANY_TEXT: Schema = {"type": ["string", "null"]}
+_ANY_COUNT: Schema = {"type": ["integer", "null"]}
+_STATE: Schema = {
+    "enum": [
+        "PENDING",
+        "PLANNING",
+        "RUNNING",
+        "VALIDATING",
+        "FIXING",
+        "COMPLETE",
+        "FAILED",
+        "NEEDS_REVIEW",
+    ]
+}
+
+
+def _object(properties: Schema, *, closed: bool = True) -> Schema:
+    """All properties are required: unknown is null, none is an empty list."""
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": not closed,
+    }
+
+
+def _or_null(schema: Schema) -> Schema:
+    return {"anyOf": [schema, {"type": "null"}]}
+
+
+_TOKENS = _object({"input_tokens": _ANY_COUNT, "output_tokens": _ANY_COUNT})
+_CRITERION = _object(
+    {
+        "id": _TEXT,
+        "description": _TEXT,
+        "critical": {"type": "boolean"},
+        "status": {"enum": ["passed", "failed", "unknown"]},
+        "evidence": {"enum": ["checked", "tested", "accepted", "judged", "none"]},
+        "origin": {"enum": ["task", "human", "model"]},
+        "detail": _TEXT,
+    }
+)
+_QUESTION_KINDS: Schema = {
+    "enum": ["ask_human", "plan", "worker", "complete", "tests_changed", "protected_path"]
+}
+_RESULT: Schema = {
+    "run_id": _ANY_TEXT,
+    "task_id": _ANY_TEXT,
+    "title": _ANY_TEXT,
+    "state": _or_null(_STATE),
+    "exit_code": _COUNT,
+    "reason": _ANY_TEXT,
+    "error": _or_null(_object({"code": _TEXT, "path": _TEXT, "message": _TEXT, "remedy": _TEXT})),
+    "note": _ANY_TEXT,
+    "repo": _ANY_TEXT,
+    "loops": _ANY_COUNT,
+    "worker_runs": _ANY_COUNT,
+    "meta_calls": _ANY_COUNT,
+    "acceptance_criteria": {"type": "array", "items": _CRITERION},
+    "test": _or_null(
+        _object(
+            {
+                "command": _TEXT,
+                "exit_code": _ANY_COUNT,
+                "passed": _ANY_COUNT,
+                "failed": _ANY_COUNT,
+                "baseline_exit_code": _ANY_COUNT,
+            }
+        )
+    ),
+    "proof": _TEXTS,
+    "changed_files": _TEXTS,
+    "usage": _object({"meta": _TOKENS, "worker": _TOKENS, "usd": {"type": ["number", "null"]}}),
+    "duration_sec": {"type": ["number", "null"]},
+    "waiting": _or_null(
+        _object({"id": _TEXT, "kind": _QUESTION_KINDS, "text": _TEXT, "options": _TEXTS})
+    ),
+}
+RESULT_KEYS = tuple(_RESULT)
+"""All of them are in every result, in this order."""
+
+RESULT: Schema = {"$schema": _DRAFT, "title": "AgentRunner result", **_object(_RESULT)}
+
+_EVENTS: dict[str, Schema] = {
+    "run_started": {},
+    "run_resumed": {"attempt": _COUNT},
+    "state_changed": {"from": _STATE, "to": _STATE},
+    "baseline": {"target": _TEXT, "command": _TEXT, "exit_code": _ANY_COUNT, "outcome": _TEXT},
+    "meta_call": {
+        "type": _TEXT,
+        "attempt": _COUNT,
+        "duration_ms": {"type": "number"},
+        "usage": {"type": ["object", "null"]},
+        "error": {},
+    },
+    "plan": {"acceptance_criteria": {"type": "array"}},
+    "decision": {"action": _TEXT, "reason": _TEXT},
+    "worker_started": {
+        "worker_run_id": _TEXT,
+        "worker": _TEXT,
+        "model": _ANY_TEXT,
+        "loop": _COUNT,
+    },
+    "worker_event": {
+        "kind": {
+            "enum": [
+                "text",
+                "command_started",
+                "command_finished",
+                "file_changed",
+                "usage",
+                "error",
+            ]
+        }
+    },
+    "worker_finished": {
+        "worker_run_id": _TEXT,
+        "outcome": {
+            "enum": [
+                "completed",
+                "failed",
+                "timeout",
+                "idle_timeout",
+                "output_limit",
+                "interrupted",
+                "lost",
+                "infra",
+            ]
+        },
+        "exit_code": _ANY_COUNT,
+        "duration_sec": {"type": "number"},
+        "changed_files": {},
+    },
+    "check": {"target": _TEXT, "command": _TEXT, "exit_code": _ANY_COUNT, "outcome": _TEXT},
+    "assessment": {"satisfied": {"type": "boolean"}, "summary": _TEXT, "by_criterion": {}},
+    "question": {"id": _TEXT, "kind": _QUESTION_KINDS, "text": _TEXT, "options": _TEXTS},
+    "answer": {"id": _TEXT},
+    "note_written": {"path": _TEXT},
+    "warning": {"code": _TEXT, "message": _TEXT},
+    "result": {key: value for key, value in _RESULT.items() if key != "run_id"},
+}
+
+
+def _event(name: str, fields: Schema) -> Schema:
+    head = {
+        "ts": {"type": "string", "format": "date-time"},
+        "seq": {"type": "integer", "minimum": 1},
+        "run_id": _ANY_TEXT if name == "result" else _TEXT,
+        "event": {"const": name},
+    }
+    # Open: an event may say more than is promised here.
+    return _object({**head, **fields}, closed=False)
+
+
+EVENT: Schema = {
+    "$schema": _DRAFT,
+    "title": "AgentRunner event",
+    "oneOf": [_event(name, fields) for name, fields in _EVENTS.items()],
+}
