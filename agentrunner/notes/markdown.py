@@ -15,12 +15,13 @@ _SPECIAL = re.compile(
     r"""[\\`*\[\]<|~]
       | (?<![^\W_])_ | _(?![^\W_])              # inside a word it is literal
       | &(?=\#|\w)                              # an entity
-      | :(?=//) | (?<=www)\. | @(?=\w)          # what renderers make links of by themselves
+      | :(?=//) | (?<=www)\. | @(?=[\w-]+\.)   # what renderers make links of by themselves
       | (?:^|(?<=\s))\#                         # a heading, or the closing marks of one
       | ^[-+=>]""",
     re.VERBOSE | re.IGNORECASE,
 )
-_NUMBERED = re.compile(r"^(\d{1,9})([.)])")
+_NUMBERED = re.compile(r"^(\d{1,9})([.)])(?=\s|$)")
+_CODE = re.compile(r"`([^`|\\]+)`")
 
 
 def flat(text: str, limit: int = 0) -> str:
@@ -30,9 +31,20 @@ def flat(text: str, limit: int = 0) -> str:
 
 
 def inline(text: object, limit: int = 0) -> Markup:
-    """`text` as plain words, for paragraphs, list items, headings and table cells."""
-    line = _SPECIAL.sub(r"\\\g<0>", flat(str(text), limit))
-    return Markup(_NUMBERED.sub(r"\1\\\2", line))
+    """`text` as plain words, for paragraphs, list items, headings and table cells.
+
+    Words between single backticks are shown as code.
+    """
+    parts = _CODE.split(flat(str(text), limit))
+    # Every other part stood between backticks.
+    return Markup("").join(
+        code(part) if index % 2 and part.strip() else _words(f"`{part}`" if index % 2 else part)
+        for index, part in enumerate(parts)
+    )
+
+
+def _words(text: str) -> Markup:
+    return Markup(_NUMBERED.sub(r"\1\\\2", _SPECIAL.sub(r"\\\g<0>", text)))
 
 
 def code(text: object, limit: int = 0) -> Markup:

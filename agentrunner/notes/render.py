@@ -76,7 +76,7 @@ class Words:
         text = self._formatter.vformat(phrase, (), values)
         if more := values.get("more"):
             text += f" {self('and_more', n=more)}"
-        return Markup(text.strip() if values else text)
+        return Markup(text.rstrip() if values else text)
 
     def say(self, sentence: Line) -> Markup:
         """A sentence of the view."""
@@ -112,13 +112,15 @@ class Words:
             return f"{minutes} {minute} {rest} {second}"
         return f"{minutes // 60} {hour} {minutes % 60} {minute}"
 
-    def amount(self, number: int) -> str:
-        """A large number, rounded: 433k, or 43.3 万."""
+    def tokens(self, number: int) -> Markup:
+        """A number of tokens, rounded: "433k tokens", or "43.3 万トークン"."""
         if self.language == "ja":
-            return f"{number / 10_000:.1f} 万" if number >= 10_000 else str(number)
-        if number >= 1_000_000:
-            return f"{number / 1_000_000:.1f}M"
-        return f"{number / 1000:.0f}k" if number >= 1000 else str(number)
+            amount = f"{number / 10_000:.1f} 万" if number >= 10_000 else f"{number} "
+        elif number >= 1_000_000:
+            amount = f"{number / 1_000_000:.1f}M"
+        else:
+            amount = f"{number / 1000:.0f}k" if number >= 1000 else str(number)
+        return self("tokens", amount=Markup(amount))
 
 
 class _Formatter(string.Formatter):
@@ -180,7 +182,7 @@ def _environment(words: Words) -> SandboxedEnvironment:
         "counts": words.counts,
         "counts_before": words.counts_before,
         "duration": words.duration,
-        "amount": words.amount,
+        "tokens": words.tokens,
         "size": size,
     }
     environment.globals = {"t": words, "range": range}

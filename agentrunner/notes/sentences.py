@@ -116,20 +116,28 @@ def decide(
     elif label == "INTERRUPTED":
         said = [line("decide_interrupted")]
     else:
-        said = [
-            *_red(criteria, test),
-            *(_finding(finding) for finding in _findings(reading)),
-            *(line("decide_judged", id=row.id, text=row.description)
-              for row in criteria if row.critical and row.evidence == "judged"
-              and row.status != "failed"),
-            *(line("decide_open", id=row.id, text=row.description)
-              for row in criteria if row.critical and row.evidence == "none"),
-        ]  # fmt: skip
+        failed = label == "FAILED"
+        said = [*_red(criteria, test)]
+        said += [_finding(one) for one in _findings(reading) if one.blocks or not failed]
+        said += [] if failed else [_look(row) for row in criteria if _on_word(row)]
+        said += [
+            line("decide_open", id=row.id, text=row.description)
+            for row in criteria
+            if row.critical and row.evidence == "none"
+        ]
         if label in ("FAILED", "NEEDS_REVIEW"):
             said += _proof_or_words(reading, nothing_said=not said)
     if len(said) > MAX_DECIDE:
         said = [*said[: MAX_DECIDE - 1], line("decide_more", n=len(said) - MAX_DECIDE + 1)]
     return tuple(said) or (line("decide_nothing"),)
+
+
+def _on_word(row: CriterionRow) -> bool:
+    return row.critical and row.evidence == "judged" and row.status != "failed"
+
+
+def _look(row: CriterionRow) -> Line:
+    return line("decide_judged", id=row.id, text=row.description)
 
 
 def _question(waiting: Mapping[str, Any]) -> list[Line]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -14,7 +14,7 @@ from agentrunner.notes.reading import Reading, attachment, local_time, period
 from agentrunner.runs.log import History
 from agentrunner.task.context import Evidence, FileRef, TaskContext
 from agentrunner.task.spec import TaskSpec
-from agentrunner.text.terminal import sanitize
+from agentrunner.text.terminal import cell_width, sanitize
 
 MAX_CRITERIA = 200
 MAX_FAILING = 10
@@ -112,8 +112,17 @@ def prd_summary(text: str, limit: int = 400) -> str:
             continue
         if paragraph:
             break
-    summary = " ".join(paragraph) or (headings[0] if headings else "")
+    summary = _joined(paragraph) or (headings[0] if headings else "")
     return summary if len(summary) <= limit else summary[: limit - 1] + "…"
+
+
+def _joined(lines: Sequence[str]) -> str:
+    """Lines as one; between wide characters, as in Japanese, without a space."""
+    text = ""
+    for line in lines:
+        wide = text and cell_width(text[-1]) == cell_width(line[0]) == 2
+        text += line if wide or not text else f" {line}"
+    return text
 
 
 def cut_bytes(text: str, limit: int) -> str:

@@ -37,7 +37,7 @@ class Written:
 def write_note(
     repo: Path, note_dir: str, task_id: str, run_id: str, text: str, *, fallback: Path
 ) -> Written:
-    """Write the note to `repo/note_dir/task-<task_id>.md`, or else into `fallback`.
+    """Write the note to `repo/note_dir/task-<task_id>.md`, or else to the file `fallback`.
 
     A note of another run is kept as `task-<task_id>.<n>.md`; the same run's note is replaced
     where it is. Raises UsageError for a task id that is no file name, Surroundings where neither
@@ -51,17 +51,16 @@ def write_note(
     except (OSError, UsageError) as error:
         why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     try:
-        fallback.mkdir(parents=True, exist_ok=True)
-        path = fallback / _write(fallback, (), task_id, run_id, text)
+        with _opened(fallback.parent, (), make=False) as folder:
+            _replace(folder, fallback.name, text)
     except OSError as error:
         raise Surroundings(
             f"the task note can be written neither to {repo / note_dir} ({why}) "
             f"nor to {fallback} ({error.strerror})",
             code="note-not-written",
         ) from error
-    return Written(
-        path, f"the note could not be written to {repo / note_dir} ({why}); it is {path}"
-    )
+    warning = f"the note could not be written to {repo / note_dir} ({why}); it is {fallback}"
+    return Written(fallback, warning)
 
 
 def note_parts(note_dir: str) -> tuple[str, ...]:
