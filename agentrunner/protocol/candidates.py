@@ -12,7 +12,6 @@ from agentrunner.errors import ProtocolError
 
 MAX_FENCES = 8
 _FENCE = re.compile(r"^(`{3,}|~{3,})([^\n]*)\n?", re.MULTILINE)
-_BLANK_LINES = re.compile(r"(?:[ \t]*\n)+")
 _TAGS = ("", "yaml", "yml", "json")
 _DOCUMENT_STARTS = re.compile(r"^(?:type:(?=\s)|\{)", re.MULTILINE)
 _THOUGHT_OPENS = re.compile(r"^<think>", re.MULTILINE)
@@ -52,8 +51,8 @@ def _endless_thought() -> ProtocolError:
 
 def trim(text: str) -> str:
     """Without blank lines before and white space after; indentation stays, YAML needs it."""
-    blank = _BLANK_LINES.match(text)
-    return text[blank.end() if blank else 0 :].rstrip()
+    blank = len(text) - len(text.lstrip())
+    return text[text.rfind("\n", 0, blank) + 1 :].rstrip()
 
 
 def fenced(text: str) -> tuple[list[str], bool]:

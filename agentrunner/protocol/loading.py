@@ -104,15 +104,14 @@ def _no_constant(name: str) -> NoReturn:
 
 
 def _check_size(value: Any) -> None:
-    level, nodes = [value], 0
-    for _ in range(MAX_DEPTH + 1):
+    level, nodes = [value], 1
+    for _ in range(MAX_DEPTH):
+        level = [child for item in level for child in _children(item)]
         nodes += len(level)
         if nodes > MAX_NODES:
             raise ProtocolError("too_large", "", f"more than {MAX_NODES} values")
-        level = [child for item in level for child in _children(item)]
-        if not level:
-            return
-    raise _too_deep()
+    if any(isinstance(item, dict | list) for item in level):
+        raise _too_deep()
 
 
 def _children(value: Any) -> list[Any]:

@@ -14,7 +14,7 @@ from agentrunner.protocol.loading import load_document
 from agentrunner.protocol.message import PAYLOADS, VERSION, Message, MessageType
 from agentrunner.protocol.wire import MAX_PATH, Warnings, shown, tidy
 
-MAX_REPLY_BYTES = 2 * 1024 * 1024
+MAX_REPLY_CHARS = 2 * 1024 * 1024
 """Of the whole reply: room for a CLI's echo of a long prompt. A message has its own limit."""
 
 _UNSTORABLE = re.compile("[\ud800-\udfff\0]")
@@ -41,8 +41,8 @@ def parse_reply(
     other exception. `finish_reason` is the model API's word on how the reply ended.
     """
     _check_complete(finish_reason)
-    if len(text) > MAX_REPLY_BYTES:
-        raise ProtocolError("too_large", "", f"a reply has at most {MAX_REPLY_BYTES} bytes")
+    if len(text) > MAX_REPLY_CHARS:
+        raise ProtocolError("too_large", "", f"a reply has at most {MAX_REPLY_CHARS} characters")
     body = without_thought(_cleaned(text))
     if not body:
         raise ProtocolError("empty", "", "the reply holds nothing")
@@ -60,7 +60,8 @@ def parse_reply(
         candidates = [rest]
     found = [m for candidate in candidates if (m := _try(candidate, expected, errors))]
     if not found:
-        raise _most_telling(errors, body, any_fence or rest is not None)
+        looked_like_one = bool(candidates) if any_fence else rest is not None
+        raise _most_telling(errors, body, looked_like_one)
     if not where.last_wins and any(message.payload != found[0].payload for message in found):
         raise ProtocolError("ambiguous", "", f"{len(found)} different answers; give exactly one")
     return found[-1]
@@ -89,9 +90,9 @@ def _try(text: str, expected: MessageType, errors: list[ProtocolError]) -> Messa
         return None
 
 
-def _most_telling(errors: list[ProtocolError], text: str, has_start: bool) -> ProtocolError:
+def _most_telling(errors: list[ProtocolError], text: str, looked_like_one: bool) -> ProtocolError:
     best = min(errors, key=lambda error: _TELLING.index(error.code), default=None)
-    if best and (has_start or best.code not in _NO_DOCUMENT):
+    if best and (looked_like_one or best.code not in _NO_DOCUMENT):
         return best
     if _REFUSALS.match(text):
         return ProtocolError("refusal", "", f"the model declined: {shown(text, 200)}")

@@ -11,8 +11,6 @@ import yaml
 
 from agentrunner.protocol import MessageType
 
-Write = Callable[[MessageType, dict[str, Any]], str]
-
 PAYLOADS: dict[MessageType, dict[str, Any]] = {
     "plan_task": {
         "task_id": "TASK-123",
@@ -153,6 +151,6 @@ def dress(request: pytest.FixtureRequest) -> Callable[..., str]:
     return chosen
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def payloads() -> dict[MessageType, dict[str, Any]]:
     return PAYLOADS
