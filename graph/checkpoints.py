@@ -36,12 +36,12 @@ delete from checkpoints where thread_id = :thread and (checkpoint_ns, checkpoint
 
 def state_types() -> list[tuple[str, str]]:
     """The classes a checkpoint may make objects of, and no others."""
-    models = [
+    classes: list[type] = [
         value
         for value in vars(context).values()
         if isinstance(value, type) and issubclass(value, StateModel)
     ]
-    return [(cls.__module__, cls.__name__) for cls in (*models, Check, TaskState)]
+    return [(cls.__module__, cls.__name__) for cls in [*classes, Check, TaskState]]
 
 
 def serializer() -> JsonPlusSerializer:

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any
 
 from agentrunner.errors import Surroundings
 from agentrunner.evidence.box import DecisionBox
@@ -118,7 +118,7 @@ def box_spec(spec: TaskSpec, worker: Worker, folder: RunFolder) -> BoxSpec:
     return BoxSpec(
         repo=Path(spec.repo),
         home=folder.box_dir,
-        network=cast("Literal['none', 'full']", box.network or "none"),
+        network=box.network or "none",
         programs=programs(spec, worker),
         read_paths=tuple((Path(spec.base_dir) / path).absolute() for path in box.read_paths),
         image=spec.runner.worker.docker_image or "",

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from functools import cache
-from typing import Any, cast, get_type_hints
+from typing import Any, Protocol, cast, get_type_hints
 
 from langgraph.errors import GraphBubbleUp
 from langgraph.runtime import Runtime
@@ -26,10 +26,16 @@ from agentrunner.task.lifecycle import TERMINAL, move
 
 Update = dict[str, Any]
 Node = Callable[[TaskContext, Deps], Awaitable[Command[str]]]
-Wrapped = Callable[[TaskContext, Runtime[Deps]], Awaitable[Command[str]]]
 OpenDeps = Callable[[TaskContext], Awaitable[tuple[Deps, Update]]]
 
 MAX_INT = 2**63 - 1
+
+
+class Wrapped(Protocol):
+    """A node as LangGraph calls it."""
+
+    async def __call__(self, state: TaskContext, *, runtime: Runtime[Deps]) -> Command[str]:
+        """One step."""
 
 
 class Stopped(Exception):
@@ -49,8 +55,9 @@ def guarded(
     catches a malformed answer there loses the question.
     """
 
-    async def run(state: TaskContext, runtime: Runtime[Deps]) -> Command[str]:
-        deps, opened = runtime.context, {}
+    async def run(state: TaskContext, *, runtime: Runtime[Deps]) -> Command[str]:
+        deps: Deps | None = runtime.context
+        opened: Update = {}
         if deps is None:
             if open_deps is None:
                 raise BadUpdate(f"{node.__name__} was started without its dependencies")

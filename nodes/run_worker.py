@@ -9,9 +9,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import re
+import subprocess
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any
 
 from langgraph.types import Command
 
@@ -19,11 +20,12 @@ from agentrunner.errors import Surroundings
 from agentrunner.nodes.credentials import credential, worker_env
 from agentrunner.nodes.deps import Deps
 from agentrunner.nodes.edits import note_foreign_edits
+from agentrunner.nodes.guarded import Update
 from agentrunner.runs.failpoints import reach
-from agentrunner.runs.ledger import Absent, Finished, Lost, NeverStarted, Running
+from agentrunner.runs.ledger import Absent, NeverStarted
 from agentrunner.runs.locks import me
 from agentrunner.sandboxes.base import Request
-from agentrunner.supervisor.client import Order, Supervised, start, wait
+from agentrunner.supervisor.client import SupervisedResult, SupervisorOrder, start, wait
 from agentrunner.task.context import (
     RECENT,
     TAIL_BYTES,
@@ -40,33 +42,31 @@ INSTALLS = re.compile(
     r"\b(pip3?|uv|npm|pnpm|yarn|poetry|pdm|bundle|cargo|go)\b.*\b(install|add|sync|update|get|ci)\b"
 )
 MAX_LOSSES = 2
-"""Attempts lost in a row after which the surroundings are at fault."""
+"""Attempts that came to nothing in a row; after so many nobody starts another one blindly."""
+HOST_GRACE_SEC = 120.0
+"""How much longer than the supervisor's own limits we wait before it counts as hung."""
 
 
 async def run_worker(state: TaskContext, deps: Deps) -> Command[str]:
     """Run the ordered worker to its end, or take over what an earlier process began."""
     order = state["order"]
     assert order is not None
-    match deps.ledger.look(order.worker_run_id):
-        case Absent() | NeverStarted():
-            await _start(state, deps, order)
-        case Lost():
-            return await _lost(state, deps, order)
-        case Running() | Finished():
-            pass
-    supervised = await _wait(state, deps, order)
-    if supervised is None:
-        return await _lost(state, deps, order)
+    process = None
+    if isinstance(deps.ledger.look(order.worker_run_id), Absent | NeverStarted):
+        process = await _start(state, deps, order)
+    supervised = await _wait(state, deps, order, process)
     reach("after_finish")
     if not deps.repository.held:
         deps.repository.acquire(me(state["run"].run_id, deps.clock.stamp()))
+    if supervised.outcome in ("lost", "infra"):
+        return await _came_to_nothing(state, deps, order, supervised, here=process is not None)
     return await _ended(state, deps, order, supervised)
 
 
 # -- starting -----------------------------------------------------------------------------------
 
 
-async def _start(state: TaskContext, deps: Deps, order: WorkerOrder) -> None:
+async def _start(state: TaskContext, deps: Deps, order: WorkerOrder) -> subprocess.Popen[bytes]:
     """Claim the run, then hand it to a supervisor that outlives us."""
     before = (await asyncio.to_thread(deps.snapshots.take)).tree
     await note_foreign_edits(state, deps, before)
@@ -85,12 +85,13 @@ async def _start(state: TaskContext, deps: Deps, order: WorkerOrder) -> None:
         )
         reach("after_claim")
         supervisor_order = _supervisor_order(state, deps, call, command)
-        await asyncio.to_thread(start, supervisor_order, claim, deps.repository)
+        process = await asyncio.to_thread(start, supervisor_order, claim, deps.repository)
     reach("after_start")
     deps.emit(
         "worker_started", worker_run_id=order.worker_run_id, worker=order.worker,
         model=order.model, loop=order.loop,
     )  # fmt: skip
+    return process
 
 
 def _call(state: TaskContext, deps: Deps, order: WorkerOrder) -> WorkerCall:
@@ -123,7 +124,7 @@ def _session(state: TaskContext) -> str | None:
 
 def _supervisor_order(
     state: TaskContext, deps: Deps, call: WorkerCall, command: WorkerCommand
-) -> Order:
+) -> SupervisorOrder:
     spec = deps.spec.runner
     env = {**command.env, **worker_env(deps.spec, deps.worker, deps.environ)}
     order = state["order"]
@@ -139,24 +140,30 @@ def _supervisor_order(
         workdir=call.workdir,
         env=env,
         stdin=command.stdin,
-        network=cast("Literal['none', 'full']", spec.sandbox.network or "none"),
+        network=spec.sandbox.network or "none",
         timeout_sec=wall,
     )
-    return Order(
+    return SupervisorOrder(
         launch=deps.sandbox.launch(request),
         stdin=command.stdin,
         wall_sec=wall,
         idle_sec=spec.worker.idle_timeout_sec,
         stop_signal=command.stop_signal,
         after=deps.snapshots.take_command(),
+        mask=deps.redactor.spellings,
     )
 
 
 # -- waiting ------------------------------------------------------------------------------------
 
 
-async def _wait(state: TaskContext, deps: Deps, order: WorkerOrder) -> Supervised | None:
-    """Follow the run to its end and tell its events; None when it was lost."""
+async def _wait(
+    state: TaskContext,
+    deps: Deps,
+    order: WorkerOrder,
+    process: subprocess.Popen[bytes] | None,
+) -> SupervisedResult:
+    """Follow the run to its end and tell its events."""
     reader = deps.worker.events()
     first = True
 
@@ -174,49 +181,52 @@ async def _wait(state: TaskContext, deps: Deps, order: WorkerOrder) -> Supervise
                 **{"kind": event.kind, **event.fields},
             )
 
-    return await wait(deps.ledger, order.worker_run_id, on_output=on_output, stop=deps.stop)
-
-
-async def _lost(state: TaskContext, deps: Deps, order: WorkerOrder) -> Command[str]:
-    """Record the loss and what it changed; then a new attempt of the order, under a new id.
-
-    Never three blind ones. And none without a sandbox, where the end of a worker's children is
-    not certain: there the meta-agent decides anew.
-    """
-    after = (await asyncio.to_thread(deps.snapshots.take)).tree
-    losses = state["counters"].losses + 1
-    run = WorkerRun(
-        worker_run_id=order.worker_run_id,
-        worker=order.worker,
-        loop=order.loop,
-        outcome="lost",
-        ended_at=deps.clock.stamp(),
-        error="Its supervisor died; what it did is in the tree, how it ended is not known.",
-        tree_before=_before(deps, order) or state["tree"],
-        tree_after=after,
+    return await wait(
+        deps.ledger,
+        order.worker_run_id,
+        deadline=deps.spec.runner.worker.max_run_time_sec + HOST_GRACE_SEC,
+        on_output=on_output,
+        stop=deps.stop,
+        process=process,
     )
+
+
+async def _came_to_nothing(
+    state: TaskContext,
+    deps: Deps,
+    order: WorkerOrder,
+    supervised: SupervisedResult,
+    *,
+    here: bool,
+) -> Command[str]:
+    """The worker was lost or never ran: record it and what it changed, then try once more.
+
+    The new try has a new id. Never three blind ones: after two the meta-agent decides anew, or,
+    where this very process failed twice, the run stops and can be resumed. And none without a
+    sandbox, where the end of a lost worker's children is not certain.
+    """
+    losses = state["counters"].losses + 1
+    if here and losses >= MAX_LOSSES:
+        raise Surroundings(
+            f"The worker came to nothing {losses} times in a row: {supervised.error}",
+            code="worker-lost",
+            remedy="agentrunner doctor, then agentrunner resume",
+        )
+    after = (await asyncio.to_thread(deps.snapshots.take)).tree
+    run = _worker_run(deps, order, supervised, after, state["tree"])
+    await _log(state, deps, run, WorkerReading(completed=False))
     counters = state["counters"].model_copy(
         update={"losses": losses, "worker_runs": state["counters"].worker_runs + 1}
     )
-    changes = _log(state, deps, run, WorkerReading(completed=False), [])
-    deps.emit(
-        "worker_finished", worker_run_id=run.worker_run_id, outcome="lost", exit_code=None,
-        duration_sec=None, changed_files=len(changes),
-    )  # fmt: skip
-    if losses >= MAX_LOSSES:
-        raise Surroundings(
-            f"The worker was lost {losses} times in a row.",
-            code="worker-lost",
-            remedy="see the supervisor's log in the run's folder, then agentrunner resume",
-        )
-    update = {
+    update: Update = {
         "counters": counters,
         "recent": [*state.get("recent", []), run][-RECENT:],
         "tree": after,
     }
-    if deps.sandbox.kind == "none":
-        update |= {"state": TaskState.VALIDATING, "order": None}
-        return Command(update=update, goto="validate")
+    if deps.sandbox.kind == "none" or losses >= MAX_LOSSES:
+        return Command(
+            update={**update, "state": TaskState.VALIDATING, "order": None}, goto="validate"
+        )
     base = order.worker_run_id.partition("x")[0]
     again = order.model_copy(update={"worker_run_id": f"{base}x{losses}"})
     return Command(update={**update, "order": again}, goto="run_worker")
@@ -226,10 +236,9 @@ async def _lost(state: TaskContext, deps: Deps, order: WorkerOrder) -> Command[s
 
 
 async def _ended(
-    state: TaskContext, deps: Deps, order: WorkerOrder, supervised: Supervised
+    state: TaskContext, deps: Deps, order: WorkerOrder, supervised: SupervisedResult
 ) -> Command[str]:
     """What the run came to: outcome by rule, changes by snapshot, words by the stream."""
-    after = supervised.tree_after or (await asyncio.to_thread(deps.snapshots.take)).tree
     reading = deps.worker.read(
         Ended(
             exit_code=supervised.exit_code,
@@ -239,31 +248,10 @@ async def _ended(
             session_tokens=_booked(deps, order),
         )
     )
-    redact = deps.redactor.redact
-    run = WorkerRun(
-        worker_run_id=order.worker_run_id,
-        worker=order.worker,
-        loop=order.loop,
-        outcome=_outcome(supervised, reading),
-        exit_code=supervised.exit_code,
-        started_at=supervised.started_at,
-        ended_at=supervised.ended_at,
-        duration_sec=supervised.duration_sec,
-        summary=redact(reading.summary)[:600],
-        error=redact(reading.error)[:600],
-        tree_before=_before(deps, order) or state["tree"],
-        tree_after=after,
-        session_id=reading.session_id,
-        output=deps.folder.ref(supervised.stdout) if supervised.stdout.exists() else None,
-    )
-    changes = await asyncio.to_thread(
-        _log, state, deps, run, reading, await _suspicions(deps, order, reading)
-    )
-    run = run.model_copy(update={"changed_files": len(changes)})
-    deps.emit(
-        "worker_finished", worker_run_id=run.worker_run_id, outcome=run.outcome,
-        exit_code=run.exit_code, duration_sec=run.duration_sec, changed_files=len(changes),
-    )  # fmt: skip
+    after = supervised.tree_after or (await asyncio.to_thread(deps.snapshots.take)).tree
+    run = _worker_run(deps, order, supervised, after, state["tree"], reading)
+    changed = await _log(state, deps, run, reading)
+    run = run.model_copy(update={"changed_files": changed})
     counters = state["counters"]
     counters = counters.model_copy(
         update={
@@ -273,7 +261,7 @@ async def _ended(
             "losses": 0,
         }
     )
-    update = {
+    update: Update = {
         "state": TaskState.VALIDATING,
         "counters": counters,
         "order": None,
@@ -282,30 +270,45 @@ async def _ended(
         "tail": _tail(deps, supervised),
         "tree": after,
     }
-    if run.outcome == "infra":
-        raise Surroundings(
-            f"The worker could not be run: {run.error or 'the sandbox failed'}",
-            code="sandbox-infra",
-            remedy="agentrunner doctor, then agentrunner resume",
-        )
     return Command(update=update, goto="validate")
 
 
-def _outcome(supervised: Supervised, reading: WorkerReading) -> Outcome:
-    if supervised.outcome != "exited":
-        return supervised.outcome
-    return "completed" if reading.completed else "failed"
-
-
-def _log(
-    state: TaskContext,
+def _worker_run(
     deps: Deps,
-    run: WorkerRun,
-    reading: WorkerReading,
-    findings: list[Finding],
-) -> list[Any]:
-    """The worker run in the run log, with every changed file. Blocking."""
-    changes = deps.snapshots.changes(run.tree_before, run.tree_after)
+    order: WorkerOrder,
+    supervised: SupervisedResult,
+    after: str,
+    latest: str,
+    reading: WorkerReading | None = None,
+) -> WorkerRun:
+    outcome: Outcome
+    if supervised.outcome != "exited":
+        outcome = supervised.outcome
+    else:
+        outcome = "completed" if reading is not None and reading.completed else "failed"
+    redact = deps.redactor.redact
+    return WorkerRun(
+        worker_run_id=order.worker_run_id,
+        worker=order.worker,
+        loop=order.loop,
+        outcome=outcome,
+        exit_code=supervised.exit_code,
+        started_at=supervised.started_at,
+        ended_at=supervised.ended_at,
+        duration_sec=supervised.duration_sec,
+        summary=redact(reading.summary)[:600] if reading else "",
+        error=redact((reading.error if reading else "") or supervised.error)[:600],
+        tree_before=_before(deps, order) or latest,
+        tree_after=after,
+        session_id=reading.session_id if reading else None,
+        output=deps.folder.ref(supervised.stdout) if supervised.stdout.exists() else None,
+    )
+
+
+async def _log(state: TaskContext, deps: Deps, run: WorkerRun, reading: WorkerReading) -> int:
+    """The worker run in run log and events, with every changed file; how many there were."""
+    changes = await asyncio.to_thread(deps.snapshots.changes, run.tree_before, run.tree_after)
+    findings = await _suspicions(deps, run, reading)
     redact = deps.redactor.redact
     data: dict[str, Any] = {
         **run.model_dump(mode="json"),
@@ -322,15 +325,19 @@ def _log(
         "tokens": {"input": reading.input_tokens, "output": reading.output_tokens},
     }
     deps.record(state, "worker_run", run.worker_run_id, data)
-    return changes
+    deps.emit(
+        "worker_finished", worker_run_id=run.worker_run_id, outcome=run.outcome,
+        exit_code=run.exit_code, duration_sec=run.duration_sec, changed_files=len(changes),
+    )  # fmt: skip
+    return len(changes)
 
 
-async def _suspicions(deps: Deps, order: WorkerOrder, reading: WorkerReading) -> list[Finding]:
+async def _suspicions(deps: Deps, run: WorkerRun, reading: WorkerReading) -> list[Finding]:
     """Ignored dependency folders that changed while no install command was seen.
 
     A `command` worker reports its commands itself, so its word for an install does not count.
     """
-    written = deps.ledger.dir(order.worker_run_id) / "dependencies"
+    written = deps.ledger.dir(run.worker_run_id) / "dependencies"
     if not written.exists():
         return []
     lines = (line.rpartition(" ") for line in written.read_text("utf-8").splitlines())
@@ -339,7 +346,7 @@ async def _suspicions(deps: Deps, order: WorkerOrder, reading: WorkerReading) ->
     changed = sorted(name for name in before if after.get(name) != before[name])
     if not changed:
         return []
-    trusted = order.worker != "command"
+    trusted = run.worker != "command"
     seen = trusted and any(INSTALLS.search(command.command) for command in reading.commands)
     message = f"Installed dependencies were changed: {', '.join(changed[:5])}"
     return [
@@ -368,7 +375,7 @@ def _booked(deps: Deps, order: WorkerOrder) -> tuple[int, int]:
     return total[0], total[1]
 
 
-def _tail(deps: Deps, supervised: Supervised) -> str:
+def _tail(deps: Deps, supervised: SupervisedResult) -> str:
     """The end of what the worker printed, as text that can be stored."""
     tails = []
     for path in (supervised.stdout, supervised.stderr):

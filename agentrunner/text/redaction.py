@@ -44,6 +44,14 @@ class Redactor:
         names = ", ".join(sorted(set(self._names.values())))
         return f"Redactor({names or 'nothing'})"
 
+    @property
+    def spellings(self) -> dict[bytes, str]:
+        """Each way a secret may be printed, with its mark: for who masks bytes by itself."""
+        return {
+            spelling.encode("utf-8", "surrogateescape"): f"[{name} redacted]"
+            for spelling, name in self._names.items()
+        }
+
     def redact(self, text: str) -> str:
         """`text` without secrets."""
         if self._pattern is None or not self._pattern.search(text):
