@@ -7,7 +7,6 @@ view of the system. Each command has its own box, so nothing outlives it.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 import re
 from collections.abc import Mapping
@@ -30,7 +29,7 @@ from agentrunner.sandboxes.base import (
 )
 from agentrunner.sandboxes.deny import holds
 from agentrunner.sandboxes.environment import base_environment
-from agentrunner.sandboxes.gitdirs import GitData, git_data
+from agentrunner.sandboxes.gitdirs import GitData, git_data, remove_mask
 from agentrunner.sandboxes.limits import describe_limits, limit_prefix, memory_bytes
 from agentrunner.sandboxes.process import GRACE_SEC, STATUS_FD, Running, kill_live, run_launch
 from agentrunner.sandboxes.requests import check_request
@@ -131,7 +130,7 @@ class BwrapSandbox:
         except OSError as error:
             raise SandboxError(ErrorKind.INFRA, "run", f"{launch.argv[0]}: {error}") from error
         finally:
-            self._tidy()
+            remove_mask(self._spec.repo)
         if ended.reported is not None or ended.result.ending is Ending.OUTPUT_LIMIT:
             return ended.result
         return _not_started(ended.result)
@@ -153,7 +152,7 @@ class BwrapSandbox:
     async def close(self) -> None:
         """End everything, and remove the empty `.git` that bwrap made as a place to mount on."""
         await self.kill_all()
-        self._tidy()
+        remove_mask(self._spec.repo)
 
     @cached_property
     def _helper(self) -> Path:
@@ -214,15 +213,8 @@ class BwrapSandbox:
             words += ["--ro-bind", str(Path("/etc/resolv.conf").resolve()), "/etc/resolv.conf"]
         if git.absent:
             mask = str(self._spec.repo / ".git")
-            words += ["--tmpfs", mask, "--remount-ro", mask]
+            words += ["--tmpfs", mask, "--remount-ro", mask, "--lock-file", str(self._spec.repo)]
         return words
-
-    def _tidy(self) -> None:
-        """Remove an empty `.git`, unless a box still has its mount on it: it would lose that."""
-        place = self._spec.repo / ".git"
-        if not self._live and place.is_dir() and not place.is_symlink():
-            with contextlib.suppress(OSError):
-                place.rmdir()  # refuses a folder that is not empty
 
 
 def find_bwrap(environ: Mapping[str, str], repo: Path) -> Path:

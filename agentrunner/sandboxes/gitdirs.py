@@ -6,6 +6,10 @@ with core.fsmonitor, a hook, a `commondir` that points to a config of its own.
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
+import os
+import struct
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,6 +45,32 @@ def git_data(repo: Path) -> GitData:
     folder = _pointed_to(git)
     common = _common_dir(folder)
     return GitData(paths=(git, *dict.fromkeys((common, folder))))
+
+
+def remove_mask(repo: Path) -> None:
+    """Remove the empty `.git` that a box made to mount on, once no box of anyone needs it.
+
+    Removing a folder takes the mounts on it away from every namespace, and would let a worker
+    that is still alive make a `.git` of its own. So each such box holds a lock on the
+    repository's folder (bwrap's --lock-file), and while there is one nothing is removed.
+    """
+    place = repo / ".git"
+    if place.is_symlink() or not place.is_dir() or _locked(repo):
+        return
+    with contextlib.suppress(OSError):
+        place.rmdir()  # refuses a folder that is not empty
+
+
+def _locked(folder: Path) -> bool:
+    """Whether any process holds a POSIX lock on this folder."""
+    layout = "hhqqi4x"  # struct flock
+    asked = struct.pack(layout, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        answer = fcntl.fcntl(descriptor, fcntl.F_GETLK, asked)
+    finally:
+        os.close(descriptor)
+    return bool(struct.unpack(layout, answer)[0] != fcntl.F_UNLCK)
 
 
 def _pointed_to(file: Path) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 import subprocess
 from collections.abc import Awaitable, Callable
@@ -98,6 +99,12 @@ class Bench:
             if self.marker.encode() in words:
                 found.append(int(file.parent.name))
         return found
+
+
+async def wait_for(file: Path) -> None:
+    """Wait until a process in the box has made this file."""
+    while not file.exists():  # noqa: ASYNC110 - another process makes it
+        await asyncio.sleep(0.01)
 
 
 def git(repo: Path, *words: str) -> None:

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from agentrunner.sandboxes.base import Ending, ErrorKind, Request, Result, SandboxError
-from agentrunner.sandboxes.conformance.bench import Bench, Check, expect
+from agentrunner.sandboxes.conformance.bench import Bench, Check, expect, wait_for
 from agentrunner.sandboxes.tree import children, family
 
 
@@ -24,11 +24,6 @@ async def _refused(bench: Bench, request: Request) -> None:
 async def _long(bench: Bench) -> Result:
     """Runs until it is ended; makes the file `on` once it does."""
     return await bench.sh(f"sh -c 'sleep 1000; :' {bench.marker} & touch on; wait")
-
-
-async def _wait_for(file: Path) -> None:
-    while not file.exists():  # noqa: ASYNC110 - it is another process that makes it
-        await asyncio.sleep(0.01)
 
 
 async def exit_code(bench: Bench) -> None:
@@ -176,7 +171,7 @@ async def end_is_the_end(bench: Bench) -> None:
 async def cancelling_ends_it(bench: Bench) -> None:
     """Whoever cancels the call ends the command."""
     task = asyncio.create_task(_long(bench))
-    await _wait_for(bench.repo / "on")
+    await wait_for(bench.repo / "on")
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
     expect(task.cancelled(), "the call was not cancelled")
@@ -185,7 +180,7 @@ async def cancelling_ends_it(bench: Bench) -> None:
 async def kill_all_ends_it(bench: Bench) -> None:
     """kill_all ends what runs, and the box is usable afterwards."""
     task = asyncio.create_task(_long(bench))
-    await _wait_for(bench.repo / "on")
+    await wait_for(bench.repo / "on")
     await bench.sandbox.kill_all()
     async with asyncio.timeout(5):
         outcome = (await asyncio.gather(task, return_exceptions=True))[0]
@@ -196,7 +191,7 @@ async def kill_all_ends_it(bench: Bench) -> None:
 async def pause_and_go_on(bench: Bench) -> None:
     """A paused command does nothing, and goes on when told to."""
     task = asyncio.create_task(bench.sh("touch on; while [ ! -e go ]; do sleep 0.02; done"))
-    await _wait_for(bench.repo / "on")
+    await wait_for(bench.repo / "on")
     await bench.sandbox.pause()
     (bench.repo / "go").touch()
     done, _ = await asyncio.wait({task}, timeout=0.3)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import os
 import shutil
 import socket
 from dataclasses import replace
 from pathlib import Path
 
-from agentrunner.sandboxes.base import BoxSpec
-from agentrunner.sandboxes.conformance.bench import Bench, Check, expect
+from agentrunner.sandboxes.base import BoxSpec, Sandbox
+from agentrunner.sandboxes.conformance.bench import Bench, Check, expect, wait_for
 from agentrunner.sandboxes.deny import CREDENTIALS
 
 
@@ -33,7 +35,8 @@ async def outside_is_read_only(bench: Bench) -> None:
     for place in places:
         result = await bench.sh(f"echo x > '{place}/agentrunner-probe'")
         expect(result.exit_code != 0 or place == str(bench.root), f"{place} can be written to")
-        expect(not Path(place, "agentrunner-probe").exists(), f"{place} was written to")
+        with contextlib.suppress(PermissionError):
+            expect(not Path(place, "agentrunner-probe").exists(), f"{place} was written to")
     await bench.sh("echo x > link; echo x > ../outside.txt")
     expect((bench.root / "outside.txt").read_text() == "untouched\n", "a file outside was changed")
 
@@ -74,9 +77,24 @@ async def absent_git_stays_absent(bench: Bench) -> None:
         )
         result = await sandbox.run(request)
         expect(result.exit_code != 0, "a .git could be made")
+        await _git_stays_masked(bench, sandbox, plain)
     finally:
         await sandbox.close()
     expect(not list(plain.iterdir()), f"left behind: {list(plain.iterdir())}")
+
+
+async def _git_stays_masked(bench: Bench, sandbox: Sandbox, plain: Path) -> None:
+    """The end of one box must not take the mask from another that still runs."""
+    script = "touch on; while [ ! -e go ]; do sleep 0.02; done; mkdir -p .git/hooks"
+    task = asyncio.create_task(sandbox.run(replace(bench.request(script), workdir=plain)))
+    await wait_for(plain / "on")
+    other = bench.make(BoxSpec(repo=plain, home=bench.home))
+    await other.open()
+    await other.close()
+    (plain / "go").touch()
+    expect((await task).exit_code != 0, "the mask was lost with the end of another box")
+    (plain / "on").unlink()
+    (plain / "go").unlink()
 
 
 async def no_network(bench: Bench) -> None:
