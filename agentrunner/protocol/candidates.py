@@ -69,7 +69,7 @@ def fenced(text: str) -> tuple[list[str], bool]:
         if opening is None:
             any_fence, opening = True, line
         elif line[1].startswith(opening[1]) and not line[2].strip():
-            if opening[2].strip().lower() in _TAGS:
+            if (opening[2].lower().split() or [""])[0] in _TAGS:
                 bodies.append(trim(text[opening.end() : line.start()]))
             opening = None
         if len(bodies) > MAX_FENCES:

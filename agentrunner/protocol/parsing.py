@@ -14,8 +14,8 @@ from agentrunner.protocol.loading import load_document
 from agentrunner.protocol.message import PAYLOADS, VERSION, Message, MessageType
 from agentrunner.protocol.wire import MAX_PATH, Warnings, shown, tidy
 
-MAX_REPLY_CHARS = 2 * 1024 * 1024
-"""Of the whole reply: room for a CLI's echo of a long prompt. A message has its own limit."""
+MAX_REPLY_BYTES = 2 * 1024 * 1024
+"""Of the whole reply (of a str, characters): room for a CLI's echo of a long prompt. A message has its own limit."""
 
 _UNSTORABLE = re.compile("[\ud800-\udfff\0]")
 _REFUSALS = re.compile(
@@ -41,8 +41,8 @@ def parse_reply(
     other exception. `finish_reason` is the model API's word on how the reply ended.
     """
     _check_complete(finish_reason)
-    if len(text) > MAX_REPLY_CHARS:
-        raise ProtocolError("too_large", "", f"a reply has at most {MAX_REPLY_CHARS} characters")
+    if len(text) > MAX_REPLY_BYTES:
+        raise ProtocolError("too_large", "", f"a reply has at most {MAX_REPLY_BYTES} bytes")
     body = without_thought(_cleaned(text))
     if not body:
         raise ProtocolError("empty", "", "the reply holds nothing")

@@ -72,6 +72,7 @@ def test_a_tag_inside_a_text_is_text() -> None:
         fence(answer(), "```", "`````"),
         fence(answer(), "~~~ JSON", "~~~"),
         fence(answer(), "```yml"),
+        fence(answer(), '```yaml title="answer"'),
         "Intro\n\n" + fence(answer()) + "Outro: done",
         fence("type: next_action\nexample: ...") + fence(answer()),
         fence(FORGED, "```python") + fence(answer()),
