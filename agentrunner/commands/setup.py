@@ -2,24 +2,227 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import asyncio
+import os
+import platform
+import shutil
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from agentrunner import __version__, settings
+from agentrunner.commands import options as opt
+from agentrunner.commands.console import paint_for, show, width_of
+from agentrunner.commands.runs import here
+from agentrunner.commands.trying import Trial, try_in_box
+from agentrunner.errors import Surroundings, UsageError
+from agentrunner.screens.doctor import Finding, Report, doctor_screen, init_screen
+from agentrunner.screens.layout import tilde
+
+if TYPE_CHECKING:
+    from agentrunner.sandboxes.base import BoxSpec, Sandbox
+    from agentrunner.survey import Found
 
 
 def doctor(
     sandbox: Annotated[
         str | None,
-        typer.Option("--sandbox", metavar="KIND", help="Try everything a sandbox must do."),
+        typer.Option("--sandbox", metavar="KIND", help="Try all that a sandbox promises."),
     ] = None,
+    state_dir: opt.StateDir = None,
 ) -> int:
-    """What works on this machine, found out by trying."""
-    raise typer.Exit(0)
+    """What works on this machine, found out by trying. Exit 0, or 5 when nothing is ready."""
+    if sandbox:
+        report = asyncio.run(_conformance(sandbox, os.environ))
+    else:
+        report = examine(here(), os.environ, settings.state_dir(state_dir))
+    show(doctor_screen(report, width_of(sys.stdout), paint_for(sys.stdout)))
+    return 0 if report.ready else Surroundings.exit_code
+
+
+def examine(repo: Path, environ: Mapping[str, str], state_dir: Path) -> Report:
+    """Everything `doctor` looks at."""
+    from agentrunner.survey import available_metas, available_workers, detect_tests
+
+    tests = detect_tests(repo)
+    trial = asyncio.run(try_in_box(repo, tests.command if tests else "", environ, state_dir))
+    home = environ.get("HOME", "")
+    workers, planners = available_workers(), available_metas(environ)
+    people = [
+        Finding("ok" if not offer.needs else "--", offer.kind, offer.needs or "can plan")
+        for offer in planners
+    ]
+    people += [
+        Finding("ok", kind, f"{probe.version}; tested with {probe.tested}")
+        if probe.path and not probe.problem
+        else Finding("--" if probe.path is None else "WARN", kind, probe.problem)
+        for kind, probe in workers.items()
+    ]
+    report = Report(
+        f"agentrunner {__version__}, Python {platform.python_version()}, {_system()}",
+        [
+            (f"This repository: {tilde(str(repo), home)}", _repository(repo, tests, trial, home)),
+            ("Boxes", [_box(trial)]),
+            ("Planners and workers", people),
+            ("Keys and names", [_model(environ), *_names()]),
+        ],
+    )
+    ready = [kind for kind, probe in workers.items() if probe.path and not probe.problem]
+    report.ready = trial.problem is None
+    if report.ready:
+        who = " or ".join(offer.kind for offer in planners if not offer.needs)
+        works = " or ".join([*ready, "command"])
+        box = trial.box.split(" ")[0].rstrip(";")
+        report.verdict = (
+            f"Ready: planner {who}; worker {works}; box {box}.   agentrunner run FILE.md"
+        )
+    else:
+        report.verdict = "Not ready: no box works. Nothing was started, nothing was spent."
+    return report
+
+
+def _repository(repo: Path, tests: Found | None, trial: Trial, home: str) -> list[Finding]:
+    from agentrunner.survey import detect_setup, read_branch
+
+    branch = read_branch(repo)
+    findings = [
+        Finding("ok", "git", f"branch {branch}")
+        if branch
+        else Finding("--", "git", "no git repository; it works without")
+    ]
+    if tests is None:
+        findings.append(Finding("WARN", "tests", "no test command found; give one with --test"))
+    elif trial.problem is not None:
+        findings.append(Finding("--", "tests", f"{tests.command}: not tried, there is no box"))
+    elif trial.started:
+        findings.append(Finding("ok", "tests", f"{tests.command}: starts in the box, {trial.said}"))
+    else:
+        setup = detect_setup(repo)
+        cure = f"in the task file: setup: {{command: {setup.command}}}" if setup else ""
+        told = f"{tests.command}: does not start in the box: {trial.said}"
+        findings.append(Finding("FAIL", "tests", told, cure))
+    if trial.tools:
+        shown = ", ".join(tilde(path, home) for path in trial.tools)
+        findings.append(Finding("ok", "toolchain", f"{shown} (read-only in the box)"))
+    return findings
+
+
+def _box(trial: Trial) -> Finding:
+    if trial.problem is None:
+        name, _, text = trial.box.partition(" ")
+        return Finding("ok", name.rstrip(";"), text)
+    return Finding("FAIL", "bwrap", trial.problem.message, trial.problem.remedy)
+
+
+def _model(environ: Mapping[str, str]) -> Finding:
+    from agentrunner.task.spec import DEFAULT_META_MODEL
+
+    for name in ("AGENTRUNNER_META_MODEL", "OPENAI_MODEL"):
+        if environ.get(name):
+            return Finding("ok", "model", f"{environ[name]} ({name})")
+    return Finding("ok", "model", f"{DEFAULT_META_MODEL} (the default)")
+
+
+def _names() -> list[Finding]:
+    """A program of another project may answer to our second name."""
+    found = shutil.which("agent-runner")
+    if found is None:
+        return []
+    try:
+        ours = b"agentrunner.cli" in Path(found).read_bytes()[:4096]
+    except OSError:
+        ours = False
+    if ours:
+        return []
+    return [Finding("WARN", "agent-runner", f"{found} on your PATH does not belong to us")]
+
+
+def _system() -> str:
+    try:
+        name = platform.freedesktop_os_release().get("PRETTY_NAME", platform.system())
+    except OSError:
+        name = platform.system()
+    return f"{name}, {platform.machine()}"
+
+
+async def _conformance(kind: str, environ: Mapping[str, str]) -> Report:
+    """Every promise of a sandbox, tried from inside."""
+    from agentrunner.sandboxes.choose import make_sandbox
+    from agentrunner.sandboxes.conformance import run_conformance
+
+    home = Path(environ.get("HOME") or Path.home())
+    with tempfile.TemporaryDirectory(prefix="agentrunner-") as root:
+
+        def make(spec: BoxSpec) -> Sandbox:
+            state = spec.home.parents[2]
+            return make_sandbox(kind, spec, environ, home, state_root=state)
+
+        results = await run_conformance(make, Path(root))
+    marks = {"passed": "ok", "failed": "FAIL", "not_applicable": "--"}
+    rows = [Finding(marks[r.status], r.name, r.detail) for r in results]  # type: ignore[arg-type]
+    failed = sum(result.status == "failed" for result in results)
+    verdict = f"{len(results) - failed} of {len(results)} promises kept by {kind}."
+    return Report(f"Sandbox {kind}, {_system()}", [("Promises", rows)], verdict, failed == 0)
 
 
 def init(
-    name: Annotated[str, typer.Argument(metavar="[NAME]", help="Of the task.")] = "task",
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Of the task.")] = "task",
     as_yaml: Annotated[bool, typer.Option("--yaml", help="A task file in place of a PRD.")] = False,
+    state_dir: opt.StateDir = None,
 ) -> int:
     """Write a first task for this repository, with what is found in it. Never overwrites."""
-    raise typer.Exit(0)
+    from agentrunner.survey import detect_setup, detect_tests, render_task_file
+    from agentrunner.task.spec import is_safe_id
+
+    if not is_safe_id(name):
+        raise UsageError(
+            f'"{name}" cannot name a task: letters, digits, ".", "_" and "-" only.', code="bad-name"
+        )
+    repo = here()
+    tests, setup = detect_tests(repo), detect_setup(repo)
+    file = Path(f"{name}.yaml" if as_yaml else f"{name}.md")
+    text = render_task_file(name, tests=tests, setup=setup, yaml=as_yaml)
+    try:
+        with file.open("x", encoding="utf-8") as stream:
+            stream.write(text)
+    except FileExistsError as error:
+        raise UsageError(
+            f"{file} is there already; nothing was written.",
+            code="exists",
+            remedy=f"agentrunner init {name}-2",
+        ) from error
+    trial = asyncio.run(
+        try_in_box(repo, tests.command if tests else "", os.environ, settings.state_dir(state_dir))
+    )
+    facts = _facts(repo, tests, setup, trial)
+    show(init_screen(facts, str(file), width_of(sys.stdout)))
+    return 0
+
+
+def _facts(
+    repo: Path, tests: Found | None, setup: Found | None, trial: Trial
+) -> list[tuple[str, str, str]]:
+    from agentrunner.survey import available_metas, read_branch
+
+    planner = available_metas(os.environ)[0]
+    other = [offer.needs for offer in available_metas(os.environ) if offer.needs]
+    where = "git root" if read_branch(repo) else "no git repository"
+    facts = [
+        ("repository", tilde(str(repo), os.environ.get("HOME", "")), where),
+        ("tests", *((tests.command, tests.where) if tests else ("not found", "write them in"))),
+    ]
+    if setup:
+        facts.append(("setup", setup.command, setup.where))
+    facts.append(("planner", planner.kind, "; ".join(other)))
+    if trial.problem is not None:
+        return [*facts, ("box", "none works", trial.problem.message)]
+    box, _, told = trial.box.partition(";")
+    facts.append(("box", box, told.strip()))
+    if tests:
+        started = "the tests start in the box" if trial.started else "the tests do not start"
+        facts.append(("tried", started, trial.said))
+    return facts

@@ -52,9 +52,7 @@ def _finding(finding: Finding, width: int, paint: Paint) -> list[str]:
     return lines
 
 
-def init_screen(
-    facts: Sequence[tuple[str, str, str]], name: str, checks_with: str, width: int = WIDTH
-) -> str:
+def init_screen(facts: Sequence[tuple[str, str, str]], name: str, width: int = WIDTH) -> str:
     """What `init` found (label, value, where) and the two commands to go on with."""
     value_width = min(max((len(value) for _, value, _ in facts), default=0) + 2, 34)
     lines = []
@@ -62,7 +60,7 @@ def init_screen(
         lead = f"  {cell(label, 10)}  {cell(value, value_width)}  "
         lines.append((lead + cell(where, max(width - len(lead), 8))).rstrip())
     steps = [
-        (f"agentrunner validate {checks_with}", "shows what will be checked"),
+        (f"agentrunner validate {name}", "shows what will be checked"),
         (f"agentrunner run {name}", ""),
     ]
     column = max(len(command) for command, _ in steps)

@@ -160,5 +160,6 @@ def count(number: int, one: str, many: str = "") -> str:
 
 def tilde(path: str, home: str) -> str:
     """`~/src/shop` for a path below the home folder."""
-    inside = path == home or path.startswith(home.rstrip("/") + "/")
-    return "~" + path[len(home.rstrip("/")) :] if inside else path
+    root = home.rstrip("/")
+    inside = bool(root) and (path == root or path.startswith(root + "/"))
+    return "~" + path[len(root) :] if inside else path

@@ -120,8 +120,8 @@ def header_lines(story: Story, width: int, paint: Paint, home: str) -> list[str]
     for label, text in header_rows(story.header, home):
         lines += labelled(label, text, width)
     foot = (
-        "Edits appear in this checkout. Nothing is committed. Take back: agentrunner undo\n"
-        "Ctrl-C stops the worker and keeps the run; agentrunner logs -f in another terminal"
+        "Edits appear in this checkout. Nothing is committed. Undo: agentrunner undo\n"
+        "Ctrl-C stops the worker, keeps the run; in another window: agentrunner logs -f"
     )
     return [*lines, *wrap(foot, width, "  "), ""]
 

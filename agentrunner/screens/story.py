@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from agentrunner.screens.layout import count, duration, thousands
+from agentrunner.screens.layout import count, duration
 
 Event = Mapping[str, Any]
 
@@ -47,8 +47,6 @@ class Story:
     """The command or sentence the worker was last heard of with."""
     commands: int = 0
     """Of this round's worker."""
-    meta_tokens: int = 0
-    worker_tokens: int = 0
     warnings: list[str] = field(default_factory=list)
     statuses: dict[str, str] = field(default_factory=dict)
     """Latest outcome by check target."""
@@ -100,8 +98,6 @@ class Story:
         return [_line(event, "state", self.state, fields=fields, quiet=True)]
 
     def _on_meta_call(self, event: Event) -> list[Line]:
-        usage = event.get("usage") or {}
-        self.meta_tokens += _tokens(usage)
         took, error = float(event.get("duration_ms") or 0) / 1000, event.get("error")
         fields = {"type": event.get("type"), "took": duration(took)}
         if error:
@@ -138,8 +134,6 @@ class Story:
             self.doing = str(event.get("text"))
         elif kind == "file_changed":
             self.doing = f"{event.get('change') or 'changed'} {event.get('path')}"
-        elif kind == "usage":
-            self.worker_tokens += _tokens(event)
         elif kind == "error":
             said = str(event.get("message"))
             return [_line(event, "worker", said, fields={"round": self.round, "error": said})]
@@ -190,10 +184,6 @@ def _line(
     return Line(str(event.get("ts") or ""), word, text, aside, (), fields or {}, quiet)
 
 
-def _tokens(usage: Mapping[str, Any]) -> int:
-    return int(usage.get("input_tokens") or 0) + int(usage.get("output_tokens") or 0)
-
-
 def _checks_line(held: list[Event], round_number: int) -> Line:
     parts, more, fields = [], [], dict[str, Any]()
     if round_number:
@@ -208,8 +198,8 @@ def _checks_line(held: list[Event], round_number: int) -> Line:
             word = "pass" if good else "FAIL" if event.get("outcome") in _RED else "?"
             parts.append(f"{target} {word}")
             fields[target] = word
-        if not good and event.get("detail"):
-            more.append(f"{target}: {event['detail']}")
+        if not good and (why := event.get("detail") or event.get("finding")):
+            more.append(f"{target}: {why}")
     took = sum(float(event.get("duration_sec") or 0) for event in held)
     return Line(
         str(held[0].get("ts") or ""),
@@ -230,9 +220,3 @@ def _tests(event: Event) -> str:
     if passed is None and failed is None:
         return f"exit {event.get('exit_code')}"
     return f"{passed or 0} passed, {failed or 0} failed"
-
-
-def tokens_text(story: Story) -> str:
-    """`planner 18k, worker 214k tokens`, as reported."""
-    meta, worker = thousands(story.meta_tokens), thousands(story.worker_tokens)
-    return f"planner {meta}, worker {worker} tokens"

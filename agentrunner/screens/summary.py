@@ -87,6 +87,8 @@ def _head(result: Result, width: int, paint: Paint) -> str:
 def missing_sentences(result: Result) -> list[str]:
     """What stands between this run and COMPLETE, from the facts of the result."""
     error, test = result.get("error"), result.get("test")
+    if told := result.get("missing"):
+        return [str(sentence) for sentence in told]
     sentences = [str(error["message"])] if error else []
     sentences += [text] if (text := _reason_text(result)) and not error else []
     if test and (test.get("exit_code") != 0 or test.get("failed")):
@@ -112,6 +114,8 @@ _REASONS = {
 
 def _reason_text(result: Result) -> str:
     reason = str(result.get("reason") or "")
+    if result.get("text"):
+        return str(result["text"])
     if reason.startswith("budget: "):
         return f"the budget {reason.removeprefix('budget: ')} is spent."
     return _REASONS.get(reason, reason.replace("_", " "))
@@ -174,7 +178,8 @@ def _facts(
     changed = list(result.get("changed_files") or [])
     names = " ".join(flat(str(name)) for name in changed)
     lines.append(spread(f"  files    {len(changed)} changed   {names}", "", width))
-    look = [*_judged(result), *warnings]
+    findings = [str(finding["message"]) for finding in result.get("findings") or []]
+    look = list(dict.fromkeys([*_judged(result), *findings, *warnings]))
     shown = look if all_rows else look[:_LOOK]
     for index, text in enumerate(shown):
         lines += labelled("" if index else "look", text, width)[:1]
@@ -189,13 +194,19 @@ def _facts(
 
 
 def _tests(test: Mapping[str, Any]) -> str:
-    if test.get("passed") is None and test.get("failed") is None:
-        now = f"`{test.get('command')}` exits {test.get('exit_code')}"
-    else:
-        now = f"{test.get('passed') or 0} passed"
-        now += f", {test['failed']} failed" if test.get("failed") else ""
-    before = test.get("baseline_exit_code")
-    return now + ("" if before is None else f" (before the run: exit {before})")
+    now = _counts(test.get("passed"), test.get("failed"))
+    text = now or f"`{test.get('command')}` exits {test.get('exit_code')}"
+    before = _counts(test.get("baseline_passed"), test.get("baseline_failed"))
+    if not before and test.get("baseline_exit_code") is not None:
+        before = f"exit {test['baseline_exit_code']}"
+    text += f" (before: {before})" if before else ""
+    return text + (f"; {count(test['added'], 'test')} added" if test.get("added") else "")
+
+
+def _counts(passed: int | None, failed: int | None) -> str:
+    if passed is None and failed is None:
+        return ""
+    return f"{passed or 0} passed" + (f", {failed} failed" if failed else "")
 
 
 def _judged(result: Result) -> list[str]:
