@@ -15,7 +15,7 @@ from agentrunner.protocol.message import PAYLOADS, VERSION, Message, MessageType
 from agentrunner.protocol.wire import MAX_PATH, Warnings, shown, tidy
 
 MAX_REPLY_BYTES = 2 * 1024 * 1024
-"""Of the whole reply (of a str, characters): room for a CLI's echo of a long prompt. A message has its own limit."""
+"""Of the whole reply, characters of a str: a CLI may echo a long prompt before the message."""
 
 _UNSTORABLE = re.compile("[\ud800-\udfff\0]")
 _REFUSALS = re.compile(
