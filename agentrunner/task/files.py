@@ -119,8 +119,13 @@ def decode(data: bytes, name: str) -> str:
         f"{name} is not UTF-8; it looks like {spoken}.",
         code="encoding",
         path=name,
-        remedy=f"iconv -f {code} -t UTF-8 {shlex.quote(name)} > {shlex.quote(target)}",
+        remedy=f"iconv -f {code} -t UTF-8 {_quoted(name)} > {_quoted(target)}",
     )
+
+
+def _quoted(name: str) -> str:
+    """For a shell; `shlex` would also quote what is merely not ASCII."""
+    return name if re.fullmatch(r"[\w./][\w@%+=:,./-]*", name) else shlex.quote(name)
 
 
 Guess = tuple[str, str] | None

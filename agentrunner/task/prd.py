@@ -31,6 +31,8 @@ HEADINGS = frozenset(
 MAX_LINE = 4000
 """Characters of a criterion's line; longer ones would be slow to read, and nobody's work."""
 
+MAX_CRITERIA = 200
+
 _BULLET = re.compile(r"(\s*)(?:[-*+]|\d{1,3}[.)])(?:\s+|$)")
 _RULE = re.compile(r"\s*([-*_])(?:\s*\1){2,}\s*$")
 _CHECKBOX = re.compile(r"\[[\sxX]\](?:\s+|$)")
@@ -167,6 +169,10 @@ def _section_items(opened: Line | None, section: Sequence[Line], file_name: str)
         elif match and (current is None or line.indent < base + 2):
             current = _Item(line.text[match.end() :], line, file_name)
             items.append(current)
+            if len(items) > MAX_CRITERIA:
+                raise _error(
+                    "too-large", f"more than {MAX_CRITERIA} criteria.", file_name, line, ""
+                )
             base = line.indent
         elif current and line.kind != "comment":
             if line.kind == "blank" or line.indent > base or not blank:

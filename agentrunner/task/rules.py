@@ -78,7 +78,8 @@ def check_rules(file: TaskFile, tree: Tree, repo: Path, environ: Mapping[str, st
 
 def check_sandbox(tree: Tree) -> None:
     """Networks and boxes that a later version brings, said in so many words."""
-    sandbox = (tree.value.get("runner") or {}).get("sandbox")
+    runner = tree.value.get("runner")
+    sandbox = runner.get("sandbox") if isinstance(runner, dict) else None
     if not isinstance(sandbox, dict):
         return
     network = sandbox.get("network")

@@ -361,7 +361,7 @@ class TaskFile(Written):
     task: TaskSection
     """What is to be done."""
     runner: RunnerSection = RunnerSection()
-    """How it is done."""
+    """How, by whom and within which limits it is done."""
 
 
 class Source(BaseModel):

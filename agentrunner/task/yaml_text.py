@@ -99,8 +99,8 @@ class _Reader:
 
     def _scalar(self, event: yaml.ScalarEvent) -> str | None:
         text: str = event.value
-        if any("\ud800" <= char <= "\udfff" for char in text):
-            raise self._error("forbidden-yaml", "holds half a character (a surrogate)", event)
+        if any(char == "\0" or "\ud800" <= char <= "\udfff" for char in text):
+            raise self._error("forbidden-yaml", "holds NUL or half a character", event)
         plain = event.implicit[0]
         return None if plain and text in _NULLS else text
 
@@ -149,11 +149,13 @@ class _Reader:
         )
 
     def _syntax(self, error: yaml.MarkedYAMLError) -> UsageError:
-        index = error.problem_mark.line if error.problem_mark else 0
+        mark = error.problem_mark
+        # The end of the document is reported as a line that is not there.
+        index = min(mark.line if mark else 0, len(self._lines) - 1)
         problem = error.problem or "it cannot be read"
-        source = self._lines[index].strip() if index < len(self._lines) else ""
+        source = self._lines[index]
         remedy = ""
-        if "\t" in problem or "\t" in (self._lines[index] if index < len(self._lines) else ""):
+        if "\t" in problem or "\t" in source:
             remedy = "indent with spaces, not with tabs"
         elif "mapping values are not allowed" in problem or "cannot start any token" in problem:
             remedy = "put the text in double quotes"
@@ -161,6 +163,6 @@ class _Reader:
             f"{self._name} is not valid YAML: {problem}.",
             code="yaml-syntax",
             path=f"{self._name}:{self._first + index}",
-            source_line=source,
+            source_line=source.strip(),
             remedy=remedy,
         )
