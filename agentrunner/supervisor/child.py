@@ -1,0 +1,149 @@
+"""The worker's process, or that of the sandbox helper around it: start, signals, end.
+
+Standard library only, for the supervisor.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import time
+from collections.abc import Mapping, Sequence
+
+from agentrunner.supervisor.processes import (
+    PR_SET_PDEATHSIG,
+    descendants,
+    prctl,
+    process_table,
+    send,
+)
+
+CHILD_PID = re.compile(rb'"child-pid"\s*:\s*(\d+)')
+EXIT_CODE = re.compile(rb'"exit-code"\s*:\s*(\d+)')
+
+KILL_ROUNDS = 100
+KILL_PAUSE_SEC = 0.02
+
+
+class Child:
+    """A process with its pipes, held at a gate until `release`.
+
+    In `argv` the text `{status_fd}` stands for a pipe on which a sandbox helper reports its
+    child, as bwrap does: {"child-pid": N} and, if the command ran, {"exit-code": N}.
+    """
+
+    def __init__(self, argv: Sequence[str], env: Mapping[str, str], cwd: str) -> None:
+        self.argv = argv
+        self.env = env
+        self.cwd = cwd
+        self.has_status = any("{status_fd}" in word for word in argv)
+        self.box_says = b""
+        """What came on the status pipe so far."""
+        self.status: int | None = None
+        """Exit code of the process, 128 + n after signal n; None while it lives."""
+        gate_end, self._gate = os.pipe2(os.O_CLOEXEC)
+        self._failure, failure_end = os.pipe2(os.O_CLOEXEC)
+        stdin_end, self.stdin = os.pipe2(os.O_CLOEXEC)
+        self.stdout, stdout_end = os.pipe2(os.O_CLOEXEC)
+        self.stderr, stderr_end = os.pipe2(os.O_CLOEXEC)
+        self.status_pipe, status_end = os.pipe2(os.O_CLOEXEC)
+        self.pid = os.fork()
+        if self.pid == 0:
+            os.close(self._gate)
+            self._become(gate_end, failure_end, (stdin_end, stdout_end, stderr_end), status_end)
+        for fd in (gate_end, failure_end, stdin_end, stdout_end, stderr_end, status_end):
+            os.close(fd)
+
+    def _become(self, gate: int, failure: int, standard: tuple[int, int, int], status: int) -> None:
+        """In the child: wait to be let go, then execute."""
+        try:
+            os.setsid()
+            signal.set_wakeup_fd(-1)
+            for number in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE, signal.SIGTERM):
+                signal.signal(number, signal.SIG_DFL)
+            prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+            if os.read(gate, 1) != b"\n":
+                os._exit(125)
+            for place, fd in enumerate(standard):
+                os.dup2(fd, place)
+            if self.has_status:
+                os.set_inheritable(status, True)
+            argv = [word.replace("{status_fd}", str(status)) for word in self.argv]
+            os.umask(0o022)
+            os.chdir(self.cwd)
+            os.execvpe(argv[0], argv, dict(self.env))
+        except (OSError, ValueError) as error:
+            os.write(failure, f"{self.argv[0]} can't be started: {error}".encode())
+        finally:
+            os._exit(126)
+
+    def release(self) -> str:
+        """Let it execute; returns why it can't, or ""."""
+        os.write(self._gate, b"\n")
+        os.close(self._gate)
+        failure = os.read(self._failure, 4096).decode("utf-8", "replace")
+        os.close(self._failure)
+        return failure
+
+    def reap(self) -> None:
+        """Collect whatever has ended; orphans come to the supervisor too."""
+        with contextlib.suppress(ChildProcessError):
+            while (ended := os.waitpid(-1, os.WNOHANG))[0]:
+                if ended[0] == self.pid:
+                    code = os.waitstatus_to_exitcode(ended[1])
+                    self.status = code if code >= 0 else 128 - code
+
+    @property
+    def ran(self) -> bool:
+        """Whether the command itself came to an end.
+
+        A helper that can't set up its box or find the command ends with 1 as well; it reports
+        an exit code only if the command ran.
+        """
+        return not self.has_status or EXIT_CODE.search(self.box_says) is not None
+
+    @property
+    def exit_code(self) -> int | None:
+        """As reported by the helper, else the status of the process."""
+        said = EXIT_CODE.search(self.box_says)
+        return int(said[1]) if said else self.status
+
+    def signal(self, number: int) -> None:
+        """Signal the command's process group; for SIGKILL, everything.
+
+        The helper must not get it, as its end would be the end of the box: the command is what
+        the box's first process started.
+        """
+        first = CHILD_PID.search(self.box_says)
+        if number == signal.SIGKILL or (self.has_status and first is None):
+            if first is not None:
+                send(int(first[1]), signal.SIGKILL)
+            send(self.pid, signal.SIGKILL)
+        elif first is None:
+            with contextlib.suppress(OSError):
+                os.killpg(self.pid, number)
+        else:
+            table = process_table()
+            groups = {group for parent, group in table.values() if parent == int(first[1])}
+            for pid in descendants(int(first[1]), table):
+                if table[pid][1] in groups:
+                    send(pid, number)
+
+    def kill_leftovers(self) -> int:
+        """Kill every process below this one; returns how many there were beside the child.
+
+        Those that lost their parent were handed to us (PR_SET_CHILD_SUBREAPER).
+        """
+        killed: set[int] = set()
+        for _ in range(KILL_ROUNDS):
+            self.reap()
+            left = descendants(os.getpid(), process_table())
+            if not left:
+                break
+            for pid in left:
+                send(pid, signal.SIGKILL)
+            killed.update(left)
+            time.sleep(KILL_PAUSE_SEC)
+        return len(killed - {self.pid})

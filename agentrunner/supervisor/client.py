@@ -1,0 +1,255 @@
+"""Our side of the supervisor: start it, follow it, stop it, and read what it says.
+
+A worker run is started once, under a claim of the ledger. Whoever drives the run afterwards,
+this process or a later one, waits for it in the same way.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, cast
+
+from agentrunner.runs.failpoints import reach
+from agentrunner.runs.ledger import Absent, Claim, Finished, Ledger, NeverStarted, Running, Standing
+from agentrunner.runs.locks import FileLock, boot_id, process_start_time
+from agentrunner.sandboxes.base import Launch, OnOutput
+from agentrunner.supervisor.streams import Tail
+
+BOOTSTRAP = """\
+import sys
+sys.path.append(sys.argv[1])
+from agentrunner.supervisor.main import main
+main()
+"""
+
+POLL_SEC = 0.05
+START_SEC = 60.0
+"""A supervisor that has not started its worker by then hangs. It takes 20 ms."""
+
+PASSED_ON = ("LD_LIBRARY_PATH", "AGENTRUNNER_TEST", "AGENTRUNNER_FAILPOINT")
+"""All that the supervisor sees of our environment: what its Python needs to start, and tests."""
+
+_children: dict[Path, subprocess.Popen[bytes]] = {}
+"""Supervisors that this process started and has not yet seen the end of, by their folder."""
+
+Outcome = Literal["exited", "timeout", "idle_timeout", "output_limit", "interrupted", "infra"]
+
+
+@dataclass(frozen=True)
+class Order:
+    """What a supervisor is to do. Secrets may be in `launch.env`, `stdin` and `mask`."""
+
+    launch: Launch
+    wall_sec: float
+    idle_sec: float | None = None
+    """Longest silence on both outputs."""
+    stdin: bytes = b""
+    output_limit: int = 1 << 30
+    """Bytes of both outputs, after which the worker is stopped."""
+    stop_signal: Literal["INT", "TERM"] = "TERM"
+    after: tuple[str, ...] = ()
+    """Command for when the worker has ended, e.g. `Snapshots.take_command()`; prints JSON."""
+    after_timeout_sec: float = 600
+    mask: Mapping[bytes, str] = field(default_factory=dict)
+    """What must not get into the output files: each spelling of a secret, and its mark."""
+
+
+@dataclass(frozen=True)
+class Supervised:
+    """How a worker run ended, by the supervisor's own record."""
+
+    worker_run_id: str
+    outcome: Outcome
+    """Why it ended. `infra`: the worker itself never ran."""
+    stdout: Path
+    stderr: Path
+    exit_code: int | None = None
+    """Of the worker; 128 + n after signal n."""
+    error: str = ""
+    started_at: str = ""
+    """UTC, ISO 8601, as `ended_at`."""
+    ended_at: str = ""
+    duration_sec: float = 0
+    stdout_bytes: int = 0
+    """How many were printed; the files keep the first MiB and the last 63."""
+    stderr_bytes: int = 0
+    output_lost: bool = False
+    """The disk was full, so that not even that much was kept."""
+    leftovers: int = 0
+    """Processes that the worker left behind and that were killed."""
+    after: Mapping[str, Any] = field(default_factory=dict)
+    """What the command after it printed, or its `error`."""
+
+    @property
+    def tree_after(self) -> str:
+        """The snapshot taken right after the worker; "" if that failed or none was ordered."""
+        return str(self.after.get("tree", ""))
+
+
+def order_bytes(order: Order, folder: Path) -> bytes:
+    """The order as the supervisor reads it from its stdin."""
+    launch = order.launch
+    text = json.dumps(
+        {
+            "dir": str(folder),
+            "argv": list(launch.argv),
+            "env": dict(launch.env),
+            "cwd": str(launch.cwd),
+            "wall_sec": order.wall_sec,
+            "idle_sec": order.idle_sec,
+            "output_limit": order.output_limit,
+            "stop_signal": order.stop_signal,
+            "after": list(order.after),
+            "after_timeout_sec": order.after_timeout_sec,
+            "mask": [[spelling.hex(), mark] for spelling, mark in order.mask.items()],
+        }
+    ).encode()
+    return b"%d %d\n" % (len(text), len(order.stdin)) + text + order.stdin
+
+
+def start(order: Order, claim: Claim, repo_lock: FileLock) -> subprocess.Popen[bytes]:
+    """Start the supervisor of a claimed worker run; from here on the claim is its.
+
+    Blocks for about 20 ms; may run in a thread, as the supervisor does not die with its parent
+    (asyncio's own subprocesses do, with the loop). If it dies at once, `wait` says so.
+    """
+    python = getattr(sys, "_base_executable", None) or sys.executable
+    package_home = Path(__file__).resolve().parents[2]
+    try:
+        with (claim.dir / "supervisor.log").open("wb") as log:
+            process = subprocess.Popen(
+                [python, "-I", "-S", "-c", BOOTSTRAP, str(package_home)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=log,
+                env={name: os.environ[name] for name in PASSED_ON if name in os.environ},
+                pass_fds=(claim.fd, repo_lock.fd),
+                start_new_session=True,
+            )
+        _children[claim.dir] = process
+        reach("after_spawn_before_spec")
+        data = order_bytes(order, claim.dir)
+        # It may be dead already: then its lock is free, and `wait` finds that out.
+        with contextlib.suppress(BrokenPipeError):
+            pipe = process.stdin
+            assert pipe is not None
+            with pipe:
+                pipe.write(data[: len(data) // 2])
+                pipe.flush()
+                reach("mid_spec")
+                pipe.write(data[len(data) // 2 :])
+    finally:
+        # While we have it open the lock would look held after the supervisor's end.
+        claim.close()
+    return process
+
+
+async def wait(
+    ledger: Ledger,
+    worker_run_id: str,
+    *,
+    on_output: OnOutput | None = None,
+    deadline: float | None = None,
+    stop: asyncio.Event | None = None,
+    replay: bool = True,
+) -> Supervised | None:
+    """Follow a worker run to its end, whoever started it; None if it is lost.
+
+    `deadline` (seconds from now; left out, beyond all limits of its order) is for a supervisor
+    that hangs itself: it is killed, and the run lost. `stop` asks for a stop in order. Without
+    `replay` only what is printed from now on is heard. Cancelling leaves the worker running.
+    """
+    folder = ledger.dir(worker_run_id)
+    tails = {
+        "stdout": Tail(folder, "stdout", from_end=not replay),
+        "stderr": Tail(folder, "stderr", from_end=not replay),
+    }
+    began = time.monotonic()
+    asked = False
+    try:
+        while isinstance(standing := ledger.look(worker_run_id), Running):
+            if stop is not None and stop.is_set() and not asked:
+                asked = request_stop(folder)
+            limit = _longest(ledger, worker_run_id) if deadline is None else deadline
+            if time.monotonic() - began >= limit:
+                signal_supervisor(folder, signal.SIGKILL)
+            if not _hear(tails, on_output):
+                await asyncio.sleep(POLL_SEC)
+        while _hear(tails, on_output):  # noqa: ASYNC110 - lets others run in between
+            await asyncio.sleep(0)
+    finally:
+        for tail in tails.values():
+            tail.close()
+    if (process := _children.pop(folder, None)) is not None:
+        await asyncio.to_thread(process.wait)
+    return read_result(ledger, worker_run_id, standing)
+
+
+def _longest(ledger: Ledger, worker_run_id: str) -> float:
+    """Seconds after which a supervisor that keeps its own limits has ended."""
+    return float(ledger.started(worker_run_id).get("longest_sec", START_SEC))
+
+
+def _hear(tails: Mapping[str, Tail], on_output: OnOutput | None) -> bool:
+    """Pass on what was printed; returns whether there was anything."""
+    heard = False
+    for name, tail in tails.items():
+        data = tail.read() if on_output is not None else b""
+        if data and on_output is not None:
+            on_output(cast("Literal['stdout', 'stderr']", name), data)
+            heard = True
+    return heard
+
+
+def read_result(ledger: Ledger, worker_run_id: str, standing: Standing) -> Supervised | None:
+    """What a standing that is not `Running` means for the worker run; None if it is lost."""
+    folder = ledger.dir(worker_run_id)
+    files = (folder / "stdout", folder / "stderr")
+    match standing:
+        case Finished(result):
+            with contextlib.suppress(TypeError):
+                return Supervised(
+                    worker_run_id=worker_run_id, stdout=files[0], stderr=files[1], **result
+                )
+        case NeverStarted():
+            log = folder / "supervisor.log"
+            said = log.read_text("utf-8", "replace")[-2000:].strip() if log.exists() else ""
+            error = f"the supervisor ended before the worker started. {said}".strip()
+            return Supervised(worker_run_id, "infra", *files, error=error)
+        case Absent():
+            raise ValueError(f"worker run {worker_run_id} was never claimed")
+    return None
+
+
+def request_stop(folder: Path) -> bool:
+    """Ask a supervisor to stop its worker in order; False if it has not started one yet."""
+    return signal_supervisor(folder, signal.SIGTERM)
+
+
+def signal_supervisor(folder: Path, number: signal.Signals) -> bool:
+    """Signal the supervisor of a worker run's folder, and nothing that has its pid by now."""
+    if (process := _children.get(folder)) is not None and number == signal.SIGKILL:
+        process.kill()
+        return True
+    with contextlib.suppress(OSError, ValueError, KeyError):
+        facts = json.loads((folder / "started.json").read_bytes())
+        pid = int(facts["supervisor"]["pid"])
+        fd = os.pidfd_open(pid)
+        try:
+            same = process_start_time(pid) == facts["supervisor"]["start_time"]
+            if same and facts["boot_id"] == boot_id():
+                signal.pidfd_send_signal(fd, number)
+                return True
+        finally:
+            os.close(fd)
+    return False

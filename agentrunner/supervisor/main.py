@@ -1,0 +1,353 @@
+"""The supervisor: stands beside one worker, outlives AgentRunner, and says how the worker ended.
+
+Run with the standard library only (`client` starts it; 15 ms, 11 MiB). The order comes through
+stdin and is never written anywhere, as it holds secrets: a line with two lengths, that many bytes
+of JSON, that many bytes for the worker's stdin. It holds the flocks that it inherited until it
+ends; they are the only sign of its life. In its folder it writes
+
+    started.json    before the worker is let go: pids, start times, boot id
+    stdout, stderr  what the worker printed (see `streams`), and counts, how much that is
+    after.json      what the command printed that ran when the worker had ended
+    result.json     in the end, by rename, into room that was reserved before the worker started
+    supervisor.log  its stderr: empty unless it fails itself
+
+SIGTERM stops the worker in order (outcome `interrupted`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import json
+import os
+import select
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from agentrunner.runs.failpoints import reach
+from agentrunner.supervisor.child import Child
+from agentrunner.supervisor.processes import PR_SET_CHILD_SUBREAPER, prctl, start_time
+from agentrunner.supervisor.streams import COUNTS, Mask, Stream
+
+CHUNK = 1 << 16
+RESERVED = 1 << 16
+ENDING_SEC = 60.0
+"""More than stop, leftovers and pipes can take together; for the host's own deadline."""
+AFTER_LIMIT = 1 << 20
+INT_GRACE_SEC = 2.0
+TERM_GRACE_SEC = 5.0
+KILL_GRACE_SEC = 10.0
+DRAIN_SEC = 1.0
+"""How long pipes are read after the worker's end, if something still holds them open."""
+
+
+def utc_now() -> str:
+    """UTC, ISO 8601, milliseconds."""
+    now = time.time()
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now)) + f".{int(now * 1000) % 1000:03d}Z"
+
+
+class Supervisor:
+    """One worker from start to end."""
+
+    def __init__(self, order: dict[str, Any], stdin: bytes) -> None:
+        self.order = order
+        self.dir = Path(order["dir"])
+        self.stdin = memoryview(stdin)
+        pairs = [(bytes.fromhex(spelling), mark.encode()) for spelling, mark in order["mask"]]
+        self.out = Stream(self.dir / "stdout", Mask(pairs))
+        self.err = Stream(self.dir / "stderr", Mask(pairs))
+        self.counts = self.open_new("counts")
+        self.result = self.reserve()
+        self.stop_asked = False
+        self.signals = self.hear_signals()
+        self.poller = select.poll()
+        self.poller.register(self.signals, select.POLLIN)
+        self.pipes: dict[int, Callable[[], None]] = {}
+        """What to do when a pipe of the worker is ready."""
+        self.reason = ""
+        """Why we stop the worker; "" while we don't."""
+        self.steps: list[tuple[int, float]] = []
+        """Signals still to be sent, each with the seconds to wait after it."""
+        self.next_step = 0.0
+        self.error = ""
+
+    def open_new(self, name: str) -> int:
+        """An empty file of our folder, for its owner only."""
+        flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
+        return os.open(self.dir / name, flags, 0o600)
+
+    def publish(self, fd: int, name: str) -> None:
+        """Let NAME.new appear as NAME, whole and on the disk."""
+        os.fsync(fd)
+        os.close(fd)
+        (self.dir / f"{name}.new").rename(self.dir / name)
+        folder = os.open(self.dir, os.O_RDONLY | os.O_DIRECTORY)
+        os.fsync(folder)
+        os.close(folder)
+
+    def reserve(self) -> int:
+        """Room for the result, so that a worker that fills the disk can't make itself lost."""
+        fd = self.open_new("result.json.new")
+        try:
+            os.posix_fallocate(fd, 0, RESERVED)
+        except OSError as error:
+            if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL):
+                raise
+            os.write(fd, bytes(RESERVED))
+        return fd
+
+    def hear_signals(self) -> int:
+        """Turn signals into bytes on a pipe, so that one poll waits for everything."""
+        reading, writing = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+        signal.signal(signal.SIGTERM, self.ask_to_stop)
+        signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        return reading
+
+    def ask_to_stop(self, _number: int, _frame: FrameType | None) -> None:
+        """SIGTERM."""
+        self.stop_asked = True
+
+    def run(self) -> None:
+        """Start the worker, see it to its end, write the result."""
+        reach("supervisor_before_started")
+        self.child = Child(self.order["argv"], self.order["env"], self.order["cwd"])
+        leftovers = 0
+        try:
+            self.start()
+            reach("supervisor_after_start")
+            self.watch()
+        finally:
+            leftovers = self.child.kill_leftovers()
+        self.drain()
+        ended_at, duration = utc_now(), time.monotonic() - self.began
+        reach("supervisor_after_worker")
+        self.out.finish()
+        self.err.finish()
+        after = self.run_after()
+        reach("supervisor_before_result")
+        self.write_result(ended_at, duration, leftovers, after)
+
+    def start(self) -> None:
+        """Note that the worker is started, and only then let it go.
+
+        Until the gate opens the child waits, and if we die it never becomes the worker: so no
+        worker ever runs that started.json does not tell of.
+        """
+        self.started_at = utc_now()
+        facts = {
+            "supervisor": {"pid": os.getpid(), "start_time": start_time(os.getpid())},
+            "worker": {"pid": self.child.pid, "start_time": start_time(self.child.pid)},
+            "boot_id": Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip(),
+            "started_at": self.started_at,
+            "longest_sec": self.order["wall_sec"] + self.order["after_timeout_sec"] + ENDING_SEC,
+        }
+        fd = self.open_new("started.json.new")
+        os.write(fd, json.dumps(facts).encode())
+        self.publish(fd, "started.json")
+        reach("supervisor_before_release")
+        self.began = self.heard = time.monotonic()
+        self.error = self.child.release()
+        child = self.child
+        self.listen(child.stdout, select.POLLIN, lambda: self.read(child.stdout, self.out))
+        self.listen(child.stderr, select.POLLIN, lambda: self.read(child.stderr, self.err))
+        self.listen(child.stdin, select.POLLOUT, self.write_stdin)
+        self.listen(child.status_pipe, select.POLLIN, self.read_status)
+
+    # Pipes
+
+    def listen(self, fd: int, events: int, action: Callable[[], None]) -> None:
+        """Do `action` whenever a pipe is ready."""
+        fcntl.fcntl(fd, fcntl.F_SETFL, fcntl.fcntl(fd, fcntl.F_GETFL) | os.O_NONBLOCK)
+        self.pipes[fd] = action
+        self.poller.register(fd, events)
+
+    def forget(self, fd: int) -> None:
+        """A pipe has come to its end."""
+        self.poller.unregister(fd)
+        del self.pipes[fd]
+        os.close(fd)
+
+    def read(self, fd: int, stream: Stream) -> None:
+        """Take what the worker printed."""
+        data = os.read(fd, CHUNK)
+        if not data:
+            self.forget(fd)
+            return
+        self.heard = time.monotonic()
+        stream.feed(data)
+        os.pwrite(self.counts, COUNTS.pack(self.out.size, self.err.size), 0)
+
+    def write_stdin(self) -> None:
+        """Give the worker some of its stdin; it need not want it."""
+        fd = self.child.stdin
+        try:
+            self.stdin = self.stdin[os.write(fd, self.stdin[:CHUNK]) :]
+        except BrokenPipeError:
+            self.stdin = memoryview(b"")
+        if not self.stdin:
+            self.forget(fd)
+
+    def read_status(self) -> None:
+        """Take what the sandbox helper says of its child."""
+        data = os.read(self.child.status_pipe, CHUNK)
+        self.child.box_says += data
+        if not data:
+            self.forget(self.child.status_pipe)
+
+    def poll(self, deadline: float) -> None:
+        """Wait for anything to happen, but not past `deadline`."""
+        left = max(0.0, deadline - time.monotonic())
+        for fd, _ in self.poller.poll(int(left * 1000) + 1):
+            if fd == self.signals:
+                os.read(self.signals, CHUNK)
+            elif fd in self.pipes:
+                self.pipes[fd]()
+
+    def drain(self) -> None:
+        """Read what is left in the pipes, for a moment: something unseen may hold them open."""
+        deadline = time.monotonic() + DRAIN_SEC
+        while self.pipes and time.monotonic() < deadline:
+            self.poll(deadline)
+
+    # Limits
+
+    def watch(self) -> None:
+        """Until the worker has ended, or has outlived even SIGKILL."""
+        while True:
+            self.child.reap()
+            if self.child.status is not None:
+                return
+            now = time.monotonic()
+            if not self.reason:
+                self.reason = self.reason_to_stop(now)
+                self.steps = [(signal.SIGTERM, TERM_GRACE_SEC), (signal.SIGKILL, KILL_GRACE_SEC)]
+                if self.order["stop_signal"] == "INT":
+                    self.steps.insert(0, (signal.SIGINT, INT_GRACE_SEC))
+                self.next_step = now
+            if self.reason and now >= self.next_step:
+                if not self.steps:
+                    self.error = "the worker did not end after SIGKILL"
+                    return
+                number, grace = self.steps.pop(0)
+                self.child.signal(number)
+                self.next_step = now + grace
+            self.poll(self.next_step if self.reason else self.next_limit())
+
+    def next_limit(self) -> float:
+        """When the next time limit is reached if nothing happens."""
+        wall: float = self.began + self.order["wall_sec"]
+        idle = self.order["idle_sec"]
+        return wall if idle is None else min(wall, self.heard + idle)
+
+    def reason_to_stop(self, now: float) -> str:
+        """The limit that is exceeded, "interrupted" if we are asked to stop, else ""."""
+        if self.stop_asked:
+            return "interrupted"
+        if self.out.printed + self.err.printed > self.order["output_limit"]:
+            return "output_limit"
+        if now >= self.began + self.order["wall_sec"]:
+            return "timeout"
+        return "idle_timeout" if now >= self.next_limit() else ""
+
+    # The end
+
+    def run_after(self) -> dict[str, Any]:
+        """Run the command that looks at what the worker left; it prints one JSON object."""
+        argv = self.order["after"]
+        if not argv:
+            return {}
+        after = Child(argv, {}, "/")
+        output = self.open_new("after.json")
+        error = after.release()
+        os.close(after.stdin)
+        self.listen(after.stdout, select.POLLIN, lambda: self.keep(after.stdout, output))
+        self.listen(after.stderr, select.POLLIN, lambda: self.keep(after.stderr, 2))
+        deadline = time.monotonic() + self.order["after_timeout_sec"]
+        while after.status is None and time.monotonic() < deadline:
+            self.poll(deadline)
+            after.reap()
+        after.kill_leftovers()
+        self.drain()
+        if error or after.status != 0:
+            return {"error": error or f"it ended with {after.status}"}
+        try:
+            value = json.loads(os.pread(output, AFTER_LIMIT, 0))
+        except ValueError:
+            value = None
+        return value if isinstance(value, dict) else {"error": "it printed no JSON object"}
+
+    def keep(self, fd: int, target: int) -> None:
+        """Copy what a pipe holds."""
+        data = os.read(fd, CHUNK)
+        if data:
+            os.write(target, data)
+        else:
+            self.forget(fd)
+
+    def outcome(self) -> str:
+        """Why it ended."""
+        if self.reason:
+            return self.reason
+        if not self.error and not self.child.ran:
+            self.error = "the sandbox ended before the worker did"
+        return "infra" if self.error else "exited"
+
+    def write_result(
+        self, ended_at: str, duration: float, leftovers: int, after: dict[str, Any]
+    ) -> None:
+        """Say how it ended, in one step."""
+        outcome = self.outcome()
+        result = {
+            "outcome": outcome,
+            "exit_code": None if outcome == "infra" else self.child.exit_code,
+            "error": self.error,
+            "started_at": self.started_at,
+            "ended_at": ended_at,
+            "duration_sec": round(duration, 3),
+            "stdout_bytes": self.out.printed,
+            "stderr_bytes": self.err.printed,
+            "output_lost": self.out.lost or self.err.lost,
+            "leftovers": leftovers,
+            "after": after,
+        }
+        data = json.dumps(result).encode()
+        os.pwrite(self.result, data, 0)
+        os.ftruncate(self.result, len(data))
+        self.publish(self.result, "result.json")
+
+
+def read_order() -> tuple[dict[str, Any], bytes]:
+    """The order from stdin; raises ValueError if it was cut off."""
+    with os.fdopen(0, "rb", closefd=False) as file:
+        lengths = [int(number) for number in file.readline().split()]
+        order, stdin = (file.read(length) for length in lengths)
+        if [len(order), len(stdin)] != lengths:
+            raise ValueError("the order is cut off")
+    return json.loads(order), stdin
+
+
+def main() -> None:
+    """Be the supervisor of one worker."""
+    for name in os.listdir("/proc/self/fd"):  # noqa: PTH208
+        # The locks are ours to hold: a worker that had them could hold them for ever.
+        if int(name) > 2:
+            with contextlib.suppress(OSError):
+                os.set_inheritable(int(name), False)
+    os.umask(0o077)
+    os.chdir("/")
+    prctl(PR_SET_CHILD_SUBREAPER, 1)
+    try:
+        order, stdin = read_order()
+        Supervisor(order, stdin).run()
+    except (OSError, ValueError) as error:
+        sys.exit(f"supervisor: {error}")

@@ -1,0 +1,55 @@
+"""Processes as the kernel shows them. Standard library only, for the supervisor."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+from pathlib import Path
+
+PR_SET_PDEATHSIG = 1
+PR_SET_CHILD_SUBREAPER = 36
+
+
+def prctl(option: int, value: int) -> None:
+    """Set an attribute of this process."""
+    ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
+
+
+def start_time(pid: int) -> int:
+    """When a process started, in clock ticks since boot; 0 if there is none."""
+    try:
+        return int(Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[19])
+    except OSError:
+        return 0
+
+
+def process_table() -> dict[int, tuple[int, int]]:
+    """Parent and process group of every living process that we can see."""
+    table = {}
+    for name in os.listdir("/proc"):  # noqa: PTH208
+        if name.isdigit():
+            try:
+                facts = Path(f"/proc/{name}/stat").read_bytes().rpartition(b")")[2]
+            except OSError:
+                continue
+            state, parent, group = facts.split()[:3]
+            if state not in (b"Z", b"X"):
+                table[int(name)] = (int(parent), int(group))
+    return table
+
+
+def descendants(top: int, table: dict[int, tuple[int, int]]) -> list[int]:
+    """All processes below `top`."""
+    found: list[int] = []
+    level = [top]
+    while level:
+        level = [pid for pid, (parent, _) in table.items() if parent in level]
+        found += level
+    return found
+
+
+def send(pid: int, number: int) -> None:
+    """Signal a process that may be gone."""
+    with contextlib.suppress(OSError):
+        os.kill(pid, number)
