@@ -129,11 +129,15 @@ def _can_execute(facts: Facts) -> bool:
 
 def _red_tests(facts: Facts) -> list[Facts]:
     """Runs of the test command that were red: as the worker left it, with the old tests."""
-    runs = (
-        _map(facts, "test_result"),
-        _map(_map(facts, "evidence"), "test_with_the_old_tests_restored"),
-    )
-    return [run for run in runs if run.get("executed") and not run.get("green")]
+    runs = {
+        False: _map(facts, "test_result"),
+        True: _map(_map(facts, "evidence"), "test_with_the_old_tests_restored"),
+    }
+    return [
+        {**run, "old_tests": old}
+        for old, run in runs.items()
+        if run.get("executed") and not run.get("green")
+    ]
 
 
 def _green(criterion: Facts, facts: Facts) -> bool:

@@ -29,17 +29,25 @@ class Usage(_Strict):
     output_tokens: Annotated[int, Field(ge=0)] = 0
 
 
-class HttpFault(_Strict):
-    """The server answers with this status."""
-
-    status: Annotated[int, Field(ge=300, le=599)]
-    retry_after: Annotated[float, Field(ge=0)] | None = None
-
-
 class WireFault(_Strict):
-    """The server does not answer."""
+    """The server answers with an error status, or not at all."""
 
-    kind: Literal["timeout", "connection"]
+    status: Annotated[int, Field(ge=300, le=599)] | None = None
+    retry_after: Annotated[float, Field(ge=0)] | None = None
+    kind: Literal["timeout", "connection"] | None = None
+
+    @model_validator(mode="after")
+    def _one_of_two(self) -> WireFault:
+        if (self.status is None) == (self.kind is None):
+            raise ValueError("an error has exactly one of status and kind")
+        return self
+
+    def failure(self) -> MetaUnavailable:
+        """What the client raises for it."""
+        if self.status is not None:
+            return http_failure(self.status, "(from the script)", self.retry_after)
+        what = "no answer in time" if self.kind == "timeout" else "connection failed"
+        return MetaUnavailable(f"The planner: {what} (from the script).", retryable=True)
 
 
 class Item(_Strict):
@@ -48,7 +56,7 @@ class Item(_Strict):
     expect: MessageType | None = None
     """The message that has to be asked for here."""
     reply: str | dict[str, Any] | None = None
-    error: HttpFault | WireFault | None = None
+    error: WireFault | None = None
     usage: Usage = Usage()
     finish_reason: Literal["stop", "length"] = "stop"
     delay_sec: Annotated[float, Field(ge=0)] = 0
@@ -97,14 +105,11 @@ class ScriptMeta:
         item = self._item(request)
         if item.delay_sec:
             await self._sleep(item.delay_sec)
-        if isinstance(item.error, HttpFault):
-            raise http_failure(item.error.status, "from the script", item.error.retry_after)
         if item.error is not None:
-            what = "no answer in time" if item.error.kind == "timeout" else "connection failed"
-            raise MetaUnavailable(f"The planner: {what} (from the script).", retryable=True)
-        text = item.reply if isinstance(item.reply, str) else _json(item.reply)
+            raise item.error.failure()
+        reply = item.reply
         return Reply(
-            text=text,
+            text=reply if isinstance(reply, str) else json.dumps(reply, ensure_ascii=False),
             finish_reason=item.finish_reason,
             input_tokens=item.usage.input_tokens,
             output_tokens=item.usage.output_tokens,
@@ -150,7 +155,3 @@ def read_script(text: str) -> list[Item]:
             path=place.where,
             source_line=place.source_line,
         ) from problem
-
-
-def _json(reply: dict[str, Any] | None) -> str:
-    return json.dumps(reply, ensure_ascii=False)
