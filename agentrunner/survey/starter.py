@@ -39,7 +39,7 @@ task:
   prd:
     # What should be different afterwards, for whom, and why. The worker reads this text.
     text: ""
-    # path: docs/{name}.md              # instead of text; give one of the two
+    # path: docs/prd.md                 # instead of text; give one of the two
 {setup}
 {test}
   # One item for each thing that must be true. With a check it is proven, without one it rests on

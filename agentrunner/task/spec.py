@@ -95,7 +95,7 @@ class CriterionSpec(Written):
     description: str = Field(min_length=1)
     """What must be true when the task is done."""
     critical: bool = True
-    """Whether the task can be complete without it."""
+    """Whether the task is incomplete without it."""
     check: Annotated[
         Check | None, BeforeValidator(_check_from_text, json_schema_input_type=Check | str | None)
     ] = None
