@@ -39,14 +39,13 @@ START_SEC = 60.0
 PASSED_ON = ("LD_LIBRARY_PATH", "AGENTRUNNER_TEST", "AGENTRUNNER_FAILPOINT")
 """All that the supervisor sees of our environment: what its Python needs to start, and tests."""
 
-_children: dict[Path, subprocess.Popen[bytes]] = {}
-"""Supervisors that this process started and has not yet seen the end of, by their folder."""
-
-Outcome = Literal["exited", "timeout", "idle_timeout", "output_limit", "interrupted", "infra"]
+Outcome = Literal[
+    "exited", "timeout", "idle_timeout", "output_limit", "interrupted", "lost", "infra"
+]
 
 
 @dataclass(frozen=True)
-class Order:
+class SupervisorOrder:
     """What a supervisor is to do. Secrets may be in `launch.env`, `stdin` and `mask`."""
 
     launch: Launch
@@ -65,19 +64,19 @@ class Order:
 
 
 @dataclass(frozen=True)
-class Supervised:
+class SupervisedResult:
     """How a worker run ended, by the supervisor's own record."""
 
     worker_run_id: str
     outcome: Outcome
-    """Why it ended. `infra`: the worker itself never ran."""
+    """Why it ended. `infra`: the worker itself never ran. `lost`: nobody saw its end."""
     stdout: Path
     stderr: Path
     exit_code: int | None = None
     """Of the worker; 128 + n after signal n."""
     error: str = ""
     started_at: str = ""
-    """UTC, ISO 8601, as `ended_at`."""
+    """UTC, ISO 8601, as `ended_at`, which is empty for a lost one."""
     ended_at: str = ""
     duration_sec: float = 0
     stdout_bytes: int = 0
@@ -96,7 +95,7 @@ class Supervised:
         return str(self.after.get("tree", ""))
 
 
-def order_bytes(order: Order, folder: Path) -> bytes:
+def order_bytes(order: SupervisorOrder, folder: Path) -> bytes:
     """The order as the supervisor reads it from its stdin."""
     launch = order.launch
     text = json.dumps(
@@ -117,7 +116,7 @@ def order_bytes(order: Order, folder: Path) -> bytes:
     return b"%d %d\n" % (len(text), len(order.stdin)) + text + order.stdin
 
 
-def start(order: Order, claim: Claim, repo_lock: FileLock) -> subprocess.Popen[bytes]:
+def start(order: SupervisorOrder, claim: Claim, repo_lock: FileLock) -> subprocess.Popen[bytes]:
     """Start the supervisor of a claimed worker run; from here on the claim is its.
 
     Blocks for about 20 ms; may run in a thread, as the supervisor does not die with its parent
@@ -136,7 +135,6 @@ def start(order: Order, claim: Claim, repo_lock: FileLock) -> subprocess.Popen[b
                 pass_fds=(claim.fd, repo_lock.fd),
                 start_new_session=True,
             )
-        _children[claim.dir] = process
         reach("after_spawn_before_spec")
         data = order_bytes(order, claim.dir)
         # It may be dead already: then its lock is free, and `wait` finds that out.
@@ -161,13 +159,15 @@ async def wait(
     on_output: OnOutput | None = None,
     deadline: float | None = None,
     stop: asyncio.Event | None = None,
+    process: subprocess.Popen[bytes] | None = None,
     replay: bool = True,
-) -> Supervised | None:
-    """Follow a worker run to its end, whoever started it; None if it is lost.
+) -> SupervisedResult:
+    """Follow a worker run to its end, whoever started it.
 
     `deadline` (seconds from now; left out, beyond all limits of its order) is for a supervisor
-    that hangs itself: it is killed, and the run lost. `stop` asks for a stop in order. Without
-    `replay` only what is printed from now on is heard. Cancelling leaves the worker running.
+    that hangs itself: it is killed, and the run lost. `stop` asks for a stop in order. `process`
+    is what `start` returned, to be reaped. Without `replay` only what is printed from now on is
+    heard. Cancelling leaves the worker running.
     """
     folder = ledger.dir(worker_run_id)
     tails = {
@@ -182,7 +182,7 @@ async def wait(
                 asked = request_stop(folder)
             limit = _longest(ledger, worker_run_id) if deadline is None else deadline
             if time.monotonic() - began >= limit:
-                signal_supervisor(folder, signal.SIGKILL)
+                signal_supervisor(folder, signal.SIGKILL, process)
             if not _hear(tails, on_output):
                 await asyncio.sleep(POLL_SEC)
         while _hear(tails, on_output):  # noqa: ASYNC110 - lets others run in between
@@ -190,7 +190,7 @@ async def wait(
     finally:
         for tail in tails.values():
             tail.close()
-    if (process := _children.pop(folder, None)) is not None:
+    if process is not None:
         await asyncio.to_thread(process.wait)
     return read_result(ledger, worker_run_id, standing)
 
@@ -211,24 +211,30 @@ def _hear(tails: Mapping[str, Tail], on_output: OnOutput | None) -> bool:
     return heard
 
 
-def read_result(ledger: Ledger, worker_run_id: str, standing: Standing) -> Supervised | None:
-    """What a standing that is not `Running` means for the worker run; None if it is lost."""
+def read_result(ledger: Ledger, worker_run_id: str, standing: Standing) -> SupervisedResult:
+    """What a standing that is not `Running` means for the worker run."""
     folder = ledger.dir(worker_run_id)
     files = (folder / "stdout", folder / "stderr")
     match standing:
         case Finished(result):
             with contextlib.suppress(TypeError):
-                return Supervised(
+                return SupervisedResult(
                     worker_run_id=worker_run_id, stdout=files[0], stderr=files[1], **result
                 )
         case NeverStarted():
             log = folder / "supervisor.log"
             said = log.read_text("utf-8", "replace")[-2000:].strip() if log.exists() else ""
             error = f"the supervisor ended before the worker started. {said}".strip()
-            return Supervised(worker_run_id, "infra", *files, error=error)
+            return SupervisedResult(worker_run_id, "infra", *files, error=error)
         case Absent():
             raise ValueError(f"worker run {worker_run_id} was never claimed")
-    return None
+    return SupervisedResult(
+        worker_run_id,
+        "lost",
+        *files,
+        error="its supervisor ended without a result",
+        started_at=str(ledger.started(worker_run_id).get("started_at", "")),
+    )
 
 
 def request_stop(folder: Path) -> bool:
@@ -236,10 +242,12 @@ def request_stop(folder: Path) -> bool:
     return signal_supervisor(folder, signal.SIGTERM)
 
 
-def signal_supervisor(folder: Path, number: signal.Signals) -> bool:
+def signal_supervisor(
+    folder: Path, number: signal.Signals, process: subprocess.Popen[bytes] | None = None
+) -> bool:
     """Signal the supervisor of a worker run's folder, and nothing that has its pid by now."""
-    if (process := _children.get(folder)) is not None and number == signal.SIGKILL:
-        process.kill()
+    if process is not None:
+        process.send_signal(number)
         return True
     with contextlib.suppress(OSError, ValueError, KeyError):
         facts = json.loads((folder / "started.json").read_bytes())
