@@ -31,7 +31,14 @@ from agentrunner.sandboxes.deny import holds
 from agentrunner.sandboxes.environment import base_environment
 from agentrunner.sandboxes.gitdirs import GitData, git_data, remove_mask
 from agentrunner.sandboxes.limits import describe_limits, limit_prefix, memory_bytes
-from agentrunner.sandboxes.process import GRACE_SEC, STATUS_FD, Running, kill_live, run_launch
+from agentrunner.sandboxes.process import (
+    GRACE_SEC,
+    STATUS_FD,
+    Running,
+    kill_live,
+    run_launch,
+    signal_live,
+)
 from agentrunner.sandboxes.requests import check_request
 from agentrunner.sandboxes.toolchain import SYSTEM_ROOTS, Toolchain, find_toolchain
 
@@ -48,6 +55,7 @@ ETC = (
 NAMESPACES = (
     "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try",
 )  # fmt: skip
+USUAL_FOLDERS = ("/usr/bin", "/usr/local/bin")
 _NOT_STARTED = re.compile(rb"bwrap: execvp (.*): ([^\n]+)\n", re.DOTALL)
 
 
@@ -137,13 +145,11 @@ class BwrapSandbox:
 
     async def pause(self) -> None:
         """Stop every process of what `run` has started. Deadlines go on."""
-        for running in self._live:
-            running.signal_all(SIGSTOP)
+        await signal_live(self._live, SIGSTOP)
 
     async def unpause(self) -> None:
         """Let them go on."""
-        for running in self._live:
-            running.signal_all(SIGCONT)
+        await signal_live(self._live, SIGCONT)
 
     async def kill_all(self) -> None:
         """End what `run` has started; a worker is ended by its supervisor."""
@@ -222,7 +228,7 @@ def find_bwrap(environ: Mapping[str, str], repo: Path) -> Path:
 
     Raises SandboxUnavailable where there is neither.
     """
-    folders = [*environ.get("PATH", "").split(":"), "/usr/bin", "/usr/local/bin"]
+    folders = [*environ.get("PATH", "").split(":"), *USUAL_FOLDERS]
     for folder in map(Path, filter(None, folders)):
         candidate = folder / "bwrap"
         if not folder.is_absolute() or not candidate.is_file():

