@@ -1,0 +1,146 @@
+"""The house itself: links, the built wheel, layers, and what no tracked file may hold."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.kit.missing import missing
+
+ROOT = Path(__file__).parents[1]
+LINKS = {"cli.py": "../cli.py", "graph": "../graph", "nodes": "../nodes", "prompts": "../prompts"}
+STARTERS = re.compile(r"subprocess\.|create_subprocess_|os\.(exec|spawn|posix_spawn|system|popen)")
+MACHINE_PATHS = re.compile(
+    r"(?<![\w./~-])/(?:root/|work/|tmp/w/|home/(?!agent|someone|linuxbrew)\w)"
+)
+
+
+def tracked() -> list[Path]:
+    """Files of the checkout that git knows; an unpacked sdist has none."""
+    if not (ROOT / ".git").exists():
+        missing("not a git checkout")
+    listed = subprocess.run(
+        ["git", "-c", "safe.directory=*", "ls-files", "-z"],
+        cwd=ROOT,
+        capture_output=True,
+        check=True,
+    ).stdout
+    return [ROOT / name for name in listed.decode().split("\0") if name]
+
+
+def python_files() -> Iterator[Path]:
+    """What is installed, each file once."""
+    yield ROOT / "cli.py"
+    for room in ("agentrunner", "graph", "nodes", "prompts"):
+        for path in sorted((ROOT / room).rglob("*.py")):
+            if not any(parent.is_symlink() for parent in (path, *path.parents)):
+                yield path
+
+
+@pytest.mark.parametrize(("name", "target"), LINKS.items())
+def test_the_package_links_to_the_rooms_at_the_root(name: str, target: str) -> None:
+    link = ROOT / "agentrunner" / name
+    assert link.is_symlink()
+    assert str(link.readlink()) == target
+    assert link.exists()
+
+
+def test_every_class_exists_once() -> None:
+    script = (
+        "import sys, agentrunner.cli, agentrunner.graph.runner\n"
+        "print([name for name in ('cli', 'graph', 'nodes', 'prompts') if name in sys.modules])"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert ran.stdout.strip() == "[]"
+
+
+def test_help_is_quick_because_nothing_heavy_is_imported() -> None:
+    heavy = ("langgraph", "langchain_core", "openai", "docker", "httpx", "jinja2")
+    script = f"import sys, agentrunner.cli; print([m for m in {heavy!r} if m in sys.modules])"
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "[]"
+
+
+def test_the_wheel_holds_the_package_and_nothing_else(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    (wheel,) = tmp_path.glob("*.whl")
+    names = set(zipfile.ZipFile(wheel).namelist())
+    tops = {name.split("/")[0] for name in names}
+    assert {top for top in tops if not top.endswith(".dist-info")} == {"agentrunner"}
+    sources = {_installed_name(path) for path in python_files()}
+    assert sources == {name for name in names if name.endswith(".py")}
+    data = [
+        "prompts/en/patterns.yaml",
+        "prompts/ja/worker.jinja",
+        "docs/errors/usage.md",
+        "py.typed",
+    ]
+    assert {f"agentrunner/{name}" for name in data} <= names
+
+
+def _installed_name(path: Path) -> str:
+    inside = path.relative_to(ROOT)
+    return str(inside if inside.parts[0] == "agentrunner" else "agentrunner" / inside)
+
+
+def test_rooms_import_only_downwards() -> None:
+    command = [str(Path(sys.executable).with_name("lint-imports")), "--no-cache"]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stdout
+
+
+def test_git_is_run_in_one_place_only() -> None:
+    """T1: a worker may have prepared the repository so that git runs its code on the host."""
+    runners = set()
+    for path in python_files():
+        source = path.read_text(encoding="utf-8")
+        if STARTERS.search(source) and _names_git(source):
+            runners.add(str(path.relative_to(ROOT)))
+    # The conformance suite makes repositories of its own to try boxes with.
+    assert runners == {"agentrunner/runs/git.py", "agentrunner/sandboxes/conformance/bench.py"}
+
+
+def _names_git(source: str) -> bool:
+    """Whether a program `git` is spelt as a text outside of docstrings."""
+    return any(
+        isinstance(node, ast.Constant) and isinstance(node.value, str) and _is_git(node.value)
+        for node in ast.walk(ast.parse(source))
+    )
+
+
+def _is_git(text: str) -> bool:
+    return text in ("git", "/usr/bin/git") or text.startswith("git ")
+
+
+def test_no_tracked_file_holds_a_path_of_the_machine_it_was_written_on() -> None:
+    found = []
+    for path in tracked():
+        if path.is_symlink() or not path.is_file() or path == Path(__file__):
+            continue
+        for number, line in enumerate(path.read_text("utf-8", "replace").splitlines(), 1):
+            if MACHINE_PATHS.search(line):
+                found.append(f"{path.relative_to(ROOT)}:{number}: {line.strip()[:100]}")
+    assert found == []
+
+
+def test_every_link_of_the_documentation_leads_somewhere() -> None:
+    broken = []
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("*.md")]
+    for page in pages:
+        prose = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+        for target in re.findall(r"\]\(([^)\s]+)\)", prose):
+            path = target.partition("#")[0]
+            if path and "://" not in target and not (page.parent / path).exists():
+                broken.append(f"{page.relative_to(ROOT)} -> {target}")
+    assert broken == []
