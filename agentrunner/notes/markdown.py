@@ -21,7 +21,7 @@ _SPECIAL = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 _NUMBERED = re.compile(r"^(\d{1,9})([.)])(?=\s|$)")
-_CODE = re.compile(r"`([^`|\\]+)`")
+_CODE = re.compile(r"(?<!`)`([^`|\\]+)`(?!`)")
 
 
 def flat(text: str, limit: int = 0) -> str:

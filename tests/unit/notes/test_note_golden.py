@@ -1,0 +1,45 @@
+"""The notes as people read them; refresh with `pytest tests/unit/notes --update-golden`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import get_args
+
+import pytest
+
+from agentrunner.notes.render import TOP_LINES, Language, render_note
+from tests.unit.notes.note_samples import Ending, spec_of, view_of
+
+LANGUAGES: tuple[Language, ...] = get_args(Language)
+ENDINGS: tuple[Ending, ...] = get_args(Ending)
+
+
+@pytest.mark.parametrize("ending", ["COMPLETE", "NEEDS_REVIEW", "FAILED", "WAITING"])
+@pytest.mark.parametrize("template", ["core", "architecture"])
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_notes(
+    golden: Callable[[str, str], None], language: Language, template: str, ending: Ending
+) -> None:
+    text = render_note(view_of(language, ending), template, language)
+    golden(f"notes/{template}-{ending.lower()}.{language}.md", text)
+
+
+@pytest.mark.parametrize("ending", ["UNPROVEN", "INTERRUPTED"])
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_other_endings(
+    golden: Callable[[str, str], None], language: Language, ending: Ending
+) -> None:
+    text = render_note(view_of(language, ending), "core", language)
+    golden(f"notes/top-{ending.lower()}.{language}.md", text.split("\n---\n")[0] + "\n")
+
+
+def test_a_full_note(golden: Callable[[str, str], None]) -> None:
+    spec = spec_of("en", detail="full", completion="strict")
+    golden("notes/core-full.en.md", render_note(view_of("en", "FAILED", spec=spec), "core", "en"))
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_top_fits_a_screen(language: Language, ending: Ending) -> None:
+    text = render_note(view_of(language, ending), "core", language)
+    assert text.splitlines().index("---") <= TOP_LINES
