@@ -41,7 +41,7 @@ def sanitize(text: str) -> str:
     """
     if text.isascii() and text.isprintable():
         return text
-    text = _LINE_END.sub("\n", _SEQUENCE.sub("", text))
+    text = _SEQUENCE.sub("", _LINE_END.sub("\n", text))
     return clean(_HIDDEN.sub(_escaped, text))
 
 
