@@ -43,8 +43,6 @@ INSTALLS = re.compile(
 )
 MAX_LOSSES = 2
 """Attempts that came to nothing in a row; after so many nobody starts another one blindly."""
-HOST_GRACE_SEC = 120.0
-"""How much longer than the supervisor's own limits we wait before it counts as hung."""
 
 
 async def run_worker(state: TaskContext, deps: Deps) -> Command[str]:
@@ -54,7 +52,7 @@ async def run_worker(state: TaskContext, deps: Deps) -> Command[str]:
     process = None
     if isinstance(deps.ledger.look(order.worker_run_id), Absent | NeverStarted):
         process = await _start(state, deps, order)
-    supervised = await _wait(state, deps, order, process)
+    supervised = await _wait(deps, order, process)
     reach("after_finish")
     if not deps.repository.held:
         deps.repository.acquire(me(state["run"].run_id, deps.clock.stamp()))
@@ -158,10 +156,7 @@ def _supervisor_order(
 
 
 async def _wait(
-    state: TaskContext,
-    deps: Deps,
-    order: WorkerOrder,
-    process: subprocess.Popen[bytes] | None,
+    deps: Deps, order: WorkerOrder, process: subprocess.Popen[bytes] | None
 ) -> SupervisedResult:
     """Follow the run to its end and tell its events."""
     reader = deps.worker.events()
@@ -182,12 +177,7 @@ async def _wait(
             )
 
     return await wait(
-        deps.ledger,
-        order.worker_run_id,
-        deadline=deps.spec.runner.worker.max_run_time_sec + HOST_GRACE_SEC,
-        on_output=on_output,
-        stop=deps.stop,
-        process=process,
+        deps.ledger, order.worker_run_id, on_output=on_output, stop=deps.stop, process=process
     )
 
 

@@ -1,0 +1,21 @@
+"""Whole runs: a project, and the meta-agents of the test kit under names of their own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from agentrunner import registry
+from tests.kit.project import Project
+
+
+@pytest.fixture(autouse=True)
+def _metas(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(registry.METAS, "liar", "tests.kit.metas:LiarMeta")
+    monkeypatch.setitem(registry.METAS, "true-check", "tests.kit.metas:TrueCheckMeta")
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return Project.make(tmp_path)

@@ -1,0 +1,67 @@
+"""Meta-agents for tests: one that lies, one that follows a list of actions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from agentrunner.meta.base import MetaRequest, Reply
+from agentrunner.task.spec import TaskSpec
+
+
+def reply(type_: str, payload: Mapping[str, Any]) -> Reply:
+    """A reply as a well-behaved model writes it."""
+    message = {"type": type_, "version": 1, "payload": payload}
+    return Reply(json.dumps(message, ensure_ascii=False), input_tokens=100, output_tokens=10)
+
+
+class LiarMeta:
+    """Runs the worker once, then says for ever that all is done and everything passed."""
+
+    kind = "liar"
+
+    def __init__(self, spec: TaskSpec, environ: Mapping[str, str]) -> None:
+        self.spec = spec
+        self.check: dict[str, Any] | None = None
+
+    def describe(self) -> str:
+        return "liar"
+
+    async def complete(self, request: MetaRequest) -> Reply:
+        ids = [item["id"] for item in request.facts["acceptance_criteria"]]
+        if request.type == "plan_task":
+            criterion = {"id": "AC-1", "description": "It works.", "check": self.check}
+            return reply("plan_task", {"acceptance_criteria": [criterion]})
+        if request.type == "completion_assessment":
+            verdicts = [{"id": name, "status": "passed", "comment": "sure"} for name in ids]
+            payload = {
+                "summary": "All criteria are met and all tests pass.",
+                "all_criteria_satisfied": True,
+                "by_criterion": verdicts,
+                "details": {"passed_criteria": ids, "remaining_risks": []},
+            }
+            return reply("completion_assessment", payload)
+        if request.facts["worker_runs_count"] == 0:
+            return reply("next_action", run_worker(self.spec.runner.worker.kind))
+        decision = {"action": "mark_complete", "reason": "Everything is done."}
+        return reply("next_action", {"decision": decision})
+
+    async def close(self) -> None:
+        pass
+
+
+class TrueCheckMeta(LiarMeta):
+    """A liar that also proposes a check which is always green."""
+
+    kind = "true-check"
+
+    def __init__(self, spec: TaskSpec, environ: Mapping[str, str]) -> None:
+        super().__init__(spec, environ)
+        self.check = {"kind": "command", "run": "true"}
+
+
+def run_worker(worker: str, prompt: str = "Do the task.", **more: Any) -> dict[str, Any]:
+    """The payload of a next_action that runs a worker."""
+    call = {"worker_type": worker, "mode": "exec", "prompt": prompt, **more}
+    return {"decision": {"action": "run_worker", "reason": "There is work."}, "worker_call": call}

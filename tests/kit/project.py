@@ -1,0 +1,120 @@
+"""A repository of the test's own and whole runs in it, with the shipped engine and a real box."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from agentrunner.graph.runner import Options, start
+from agentrunner.task.context import Answer, Question
+from agentrunner.task.load import TaskSource, load_task
+from agentrunner.task.spec import TaskSpec
+from tests.kit.missing import missing
+
+PYTEST = f"{sys.executable} -m pytest -q -p no:cacheprovider"
+BROKEN = {
+    "calc.py": "def add(a, b):\n    return a - b\n",
+    "tests/test_calc.py": (
+        "from calc import add\n\n\n"
+        "def test_add():\n    assert add(2, 3) == 5\n\n\n"
+        "def test_zero():\n    assert add(0, 0) == 0\n"
+    ),
+    "conftest.py": "",
+}
+"""A bug, a test that shows it, a test that does not."""
+FIX = "sed -i 's/a - b/a + b/' calc.py"
+
+
+def require_bwrap() -> None:
+    """Skip or fail where there is no bubblewrap."""
+    if shutil.which("bwrap") is None:
+        missing("bubblewrap is not installed")
+
+
+@dataclass
+class Project:
+    """A repository and a state folder."""
+
+    repo: Path
+    state_dir: Path
+    events: list[dict[str, Any]] = field(default_factory=list)
+
+    @classmethod
+    def make(cls, place: Path, files: Mapping[str, str] = BROKEN) -> Project:
+        """A committed git repository with these files."""
+        project = cls(place / "repo", place / "state")
+        project.repo.mkdir(parents=True)
+        project.write(files)
+        project.git("init", "-q", "-b", "main")
+        project.git("add", "-A")
+        project.git("commit", "-q", "-m", "start")
+        return project
+
+    def write(self, files: Mapping[str, str]) -> None:
+        """Write files, making folders."""
+        for name, text in files.items():
+            path = self.repo / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+
+    def git(self, *arguments: str) -> str:
+        """The user's own git in this repository."""
+        identity = ("-c", "user.name=t", "-c", "user.email=t@example.invalid")
+        command = ["git", *identity, *arguments]
+        done = subprocess.run(command, cwd=self.repo, capture_output=True, text=True, check=True)
+        return done.stdout
+
+    def read(self, name: str) -> str:
+        """A file of the repository."""
+        return (self.repo / name).read_text(encoding="utf-8")
+
+    def spec(self, worker: str = "true", **task: Any) -> TaskSpec:
+        """A task of this repository; `runner` and task keys as in the task file."""
+        runner = {
+            "meta": {"kind": "liar", "max_loops": 2},
+            "worker": {"kind": "command", "command": ["sh", "-c", worker]},
+            "sandbox": {"kind": "bwrap"},
+        }
+        for name, value in task.pop("runner", {}).items():
+            if isinstance(value, dict):
+                runner[name] = {**runner.get(name, {}), **value}
+            else:
+                runner[name] = value
+        section = {"id": "probe", "repo": str(self.repo), "prd": {"text": "Make it work."}, **task}
+        text = yaml.safe_dump({"version": 1, "task": section, "runner": runner})
+        path = self.state_dir.parent / "task.yaml"
+        path.write_text(text, encoding="utf-8")
+        return load_task(TaskSource("file", str(path)), environ=os.environ, cwd=self.repo)
+
+    def options(self, answers: list[Answer] | None = None) -> Options:
+        """Collects events; with `answers`, gives them inline in their order."""
+        waiting = iter(answers or [])
+
+        def ask(question: Question) -> Answer | None:
+            answer = next(waiting, None)
+            if answer is None:
+                return None
+            return answer.model_copy(update={"id": question.id, "kind": question.kind})
+
+        return Options(
+            state_dir=self.state_dir,
+            on_event=self.events.append,
+            ask=ask if answers is not None else None,
+        )
+
+    async def run(self, worker: str = "true", **task: Any) -> dict[str, Any]:
+        """Run a task to its end or a pause."""
+        require_bwrap()
+        return await start(self.spec(worker, **task), self.options())
+
+    def told(self, event: str) -> list[dict[str, Any]]:
+        """All events of one kind."""
+        return [item for item in self.events if item["event"] == event]
