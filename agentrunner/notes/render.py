@@ -30,6 +30,8 @@ _TOP_FIXED = 24
 """Of them, lines that are always there."""
 _UNESCAPED = ("safe", "forceescape", "tojson", "urlize", "xmlattr")
 """Filters of jinja whose results would pass as escaped."""
+_TEMPLATE_FAULTS = (TemplateError, ArithmeticError, LookupError, TypeError, ValueError)
+"""What a person's own template can raise."""
 MARKER = "<!-- agentrunner-note "
 """Begins the first line of a note; a JSON object and ` -->` follow."""
 
@@ -44,19 +46,17 @@ def render_note(
     """
     words = Words(language)
     environment = _environment(words)
-    try:
-        chosen = (
-            environment.from_string(template_text)
-            if template_text is not None
-            else environment.get_template(f"{template}.md.j2")
-        )
-        text = _rendered(chosen, view)
-    except TemplateError as error:
-        raise UsageError(
-            f"the note's template cannot be rendered: {error}",
-            code="note-template",
-            path="runner.note.template",
-        ) from error
+    if template_text is None:
+        text = _rendered(environment.get_template(f"{template}.md.j2"), view)
+    else:
+        try:
+            text = _rendered(environment.from_string(template_text), view)
+        except _TEMPLATE_FAULTS as error:
+            raise UsageError(
+                f"the note's template cannot be rendered: {error}",
+                code="note-template",
+                path="runner.note.template",
+            ) from error
     return _fit(f"{_marker(view)}\n{text}", words, view)
 
 
