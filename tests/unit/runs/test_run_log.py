@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentrunner.runs.log import Record, RunLog
+
+
+def add(log: RunLog, kind: str, key: str, data: dict[str, Any], attempt: int = 1) -> None:
+    log.append(kind, key, data, attempt=attempt, loop=0, at="2026-01-01T00:00:00Z")
+
+
+def test_a_repeated_record_counts_once_where_it_first_stood_with_its_last_words(
+    tmp_path: Path,
+) -> None:
+    log = RunLog(tmp_path / "log")
+    add(log, "decision", "1", {"action": "run_worker"})
+    add(log, "state", "1", {"from": "PENDING"})
+    add(log, "decision", "1", {"action": "ask_human"})
+    add(log, "decision", "1", {"action": "mark_complete"}, attempt=2)
+    assert [(r.kind, r.attempt, r.data) for r in log.records()] == [
+        ("decision", 1, {"action": "ask_human"}),
+        ("state", 1, {"from": "PENDING"}),
+        ("decision", 2, {"action": "mark_complete"}),
+    ]
+    assert [r.attempt for r in log.records("decision")] == [1, 2]
+    assert [r.data["action"] for r in log.history(2).decisions] == ["mark_complete"]
+    assert log.history().states[0].key == "1" and not log.history().warnings
+
+
+def test_a_torn_last_line_is_passed_over_and_mended(tmp_path: Path) -> None:
+    log = RunLog(tmp_path / "log")
+    add(log, "plan", "plan", {})
+    with log.path.open("ab") as file:
+        file.write(b'{"kind": "decision", "ke')
+    assert [r.kind for r in log.records()] == ["plan"]
+    add(log, "answer", "a", {})
+    assert [r.kind for r in log.records()] == ["plan", "answer"]
+
+
+def test_no_log_is_no_records(tmp_path: Path) -> None:
+    assert RunLog(tmp_path / "none").records() == []
+
+
+def test_secrets_are_taken_out_of_every_string(tmp_path: Path) -> None:
+    log = RunLog(tmp_path / "log", lambda text: text.replace("hunter2", "***"))
+    add(log, "warning", "w", {"hunter2": ["a hunter2", {"b": "hunter2"}], "n": 2})
+    assert b"hunter2" not in log.path.read_bytes()
+    assert log.records()[0].data == {"***": ["a ***", {"b": "***"}], "n": 2}
+
+
+@given(st.text(st.characters(codec=None), max_size=40))
+def test_any_text_comes_back(tmp_path_factory: Any, text: str) -> None:
+    log = RunLog(tmp_path_factory.mktemp("log") / "log")
+    add(log, "warning", "w", {"message": text})
+    assert log.records() == [
+        Record("warning", "w", 1, 0, "2026-01-01T00:00:00Z", {"message": text})
+    ]
+    assert log.path.read_bytes().count(b"\n") == 1
