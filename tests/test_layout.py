@@ -17,7 +17,7 @@ from tests.kit.missing import missing
 ROOT = Path(__file__).parents[1]
 LINKS = {"cli.py": "../cli.py", "graph": "../graph", "nodes": "../nodes", "prompts": "../prompts"}
 STARTERS = re.compile(r"subprocess\.|create_subprocess_|os\.(exec|spawn|posix_spawn|system|popen)")
-MACHINE_PATHS = re.compile(r"(?<![\w./~-])/(?:root|work|tmp/w)/")
+MACHINE_PATHS = re.compile(r"/(?:work/(?:main|shared)|tmp/w)\b|/root/\.(?:pyenv|cache|local)\b")
 
 
 def tracked() -> list[Path]:
