@@ -83,6 +83,7 @@ class Gatherer:
         Raises EnvironmentNotReady where one of them cannot start; nothing is spent by then.
         """
         tree = await self._tree()
+        self.box.warm()
         outcome = None
         if self.test is not None and self.test.baseline:
             ran = await self._run_test()
@@ -91,6 +92,7 @@ class Gatherer:
             outcome = self._test_outcome(ran, None)
             self._say_baseline("test", self.test.command, outcome.exit_code)
         checks = await self.colours(criteria, tree, must_start=True)
+        await asyncio.to_thread(lambda: self.box.seal(self.snapshots.ignored_folders()))
         after = await self._tree()
         written = await asyncio.to_thread(changes_between, self.snapshots, tree, after)
         return Baseline(

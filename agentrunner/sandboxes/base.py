@@ -148,6 +148,8 @@ class Sandbox(Protocol):
     """One box for one task."""
 
     kind: str
+    byte_code: Path | None
+    """Where Python keeps byte code in the box, for a mount; None where nothing can be mounted."""
 
     def describe(self) -> str:
         """What it isolates, in one line for the header: "bwrap 0.8.0; no route out, …"."""

@@ -63,6 +63,7 @@ class BwrapSandbox:
     """See the module. `environ` and `host_home` only tell where toolchains are."""
 
     kind = "bwrap"
+    byte_code = Path("/tmp/pycache")
 
     def __init__(
         self,
@@ -180,7 +181,7 @@ class BwrapSandbox:
             self._toolchain.path,
             home=BOX_HOME,
             repo=self._spec.repo,
-            pycache=Path("/tmp/pycache"),
+            pycache=self.byte_code,
         )
 
     def _mounts(self, tree: Path, git: GitData) -> list[Mount]:
@@ -213,6 +214,9 @@ class BwrapSandbox:
                 str(mount.source),
                 str(mount.target),
             ]
+        for mount in request.mounts:
+            bind = "--ro-bind" if mount.read_only else "--bind"
+            words += [bind, str(mount.source), str(mount.target)]
         for place, text in self._toolchain.links:
             words += ["--symlink", text, str(place)]
         if request.network == "full" and Path("/etc/resolv.conf").exists():

@@ -34,6 +34,7 @@ class LocalSandbox:
     """
 
     kind = "none"
+    byte_code = None
 
     def __init__(
         self,

@@ -284,6 +284,9 @@ class Running:
             await gone.wait()
         finally:
             loop.remove_reader(self._box_pidfd)
+        # The helper does not wait for it; as PID 1 of a container, or as a subreaper, we must.
+        with contextlib.suppress(ChildProcessError):
+            os.waitid(os.P_PIDFD, self._box_pidfd, os.WEXITED | os.WNOHANG)  # noqa: ASYNC222
 
     def _close_status(self) -> None:
         if self._status_read >= 0:
