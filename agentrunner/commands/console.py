@@ -107,10 +107,7 @@ class Console:
 
     def finish(self, result: Mapping[str, Any]) -> None:
         """The end: what was held back, then the one `result` of --json."""
-        if isinstance(self._view, LiveView):
-            self.write(self._view.flush(), last=True)
-        elif self._view:
-            self.write(self._view.flush(time.monotonic()), last=True)
+        self.write(self._view.flush(time.monotonic()) if self._view else [], last=True)
         stamp = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         head = {"ts": stamp, "seq": self._seq + 1, "run_id": result.get("run_id")}
         self._record({**head, **(self._result or {}), "event": "result", **result})
@@ -119,17 +116,12 @@ class Console:
 
     def tick(self) -> None:
         """Time has passed: rewrite the status line, or give the log its heartbeat."""
-        now = time.monotonic()
-        if isinstance(self._view, PlainView):
-            self.write(self._view.tick(now, datetime.now().astimezone()))
-        elif self._view:
-            self.write([])
+        if self._view:
+            self.write(self._view.tick(time.monotonic(), datetime.now().astimezone()))
 
     def write(self, lines: list[str], *, last: bool = False) -> None:
         """Lines that stay, above the status line."""
-        status = ""
-        if isinstance(self._view, LiveView) and not last:
-            status = self._view.status(time.monotonic())
+        status = self._view.status(time.monotonic()) if self._view and not last else ""
         if not lines and status == self._status:
             return
         blank = f"\r{' ' * self._cells}\r" if self._status else ""

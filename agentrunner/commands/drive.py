@@ -97,6 +97,8 @@ def _options(console: Console) -> Options:
 
 
 def _show_end(result: dict[str, Any], console: Console) -> None:
+    if sys.stdout.isatty():
+        show("")
     if result.get("waiting"):
         show_waiting(result, settings.state_dir(console.output.state_dir))
         return

@@ -38,10 +38,19 @@ def list_runs(
         for row in rows:
             show(json.dumps(row))
         return 0
+    for row in rows:
+        row["running"] = _is_driven(index.state_dir, str(row["run_id"]))
     width, paint = width_of(sys.stdout), paint_for(sys.stdout)
     now = datetime.now().astimezone()
     show(runs_table(rows, now, width=width, paint=paint, all_repositories=everywhere))
     return 0
+
+
+def _is_driven(state_dir: Path, run_id: str) -> bool:
+    from agentrunner.runs.folder import RunFolder
+    from agentrunner.runs.locks import run_lock
+
+    return run_lock(RunFolder(state_dir / "runs" / run_id)).probe() is not None
 
 
 def show_run(
@@ -84,7 +93,6 @@ def logs(
 ) -> int:
     """What happened in a run, and what its workers said and did."""
     from agentrunner.runs.folder import RunFolder
-    from agentrunner.runs.locks import run_lock
     from agentrunner.screens.log import LogView
 
     state, run_id = resolve(run, state_dir)
@@ -92,7 +100,7 @@ def logs(
     view = LogView(width=width_of(sys.stdout), paint=paint_for(sys.stdout), only_round=number)
 
     def driven() -> bool:
-        return follow and run_lock(folder).probe() is not None
+        return follow and _is_driven(state, run_id)
 
     for event in events_of(folder.events_file, driven):
         for line in view.feed(event):

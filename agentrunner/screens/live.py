@@ -7,6 +7,7 @@ but a colour from us gets it by mistake.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import datetime, tzinfo
 from typing import Any
@@ -61,7 +62,11 @@ class LiveView:
             lines += header_lines(self.story, self._width, self._paint, self._home)
         return lines
 
-    def flush(self) -> list[str]:
+    def tick(self, now: float, wall: datetime) -> list[str]:
+        """Nothing: the status line says that it is alive."""
+        return []
+
+    def flush(self, now: float) -> list[str]:
         """What was held back."""
         return [text for line in self.story.flush() for text in self._format(line)]
 
@@ -69,12 +74,18 @@ class LiveView:
         """The line at the bottom; empty before the first event."""
         if self._started is None:
             return ""
-        parts = [self._where(), self._clock(now - self._started), self._life(now)]
-        rule = "-- " + " -- ".join(part for part in parts if part) + " --"
-        if self.story.doing:
-            rule += f" {flat(self.story.worker)}: {flat(self.story.doing)}"
+        silent = now - self._last_event
+        elapsed = now - self._started
+        parts = [self._where(), self._clock(elapsed)]
+        if silent >= QUIET_SEC:
+            rule = " -- ".join([self._where(), _whole(elapsed), self._quiet(silent)])
+        elif self.story.doing:
+            who = f"{flat(self.story.worker)}, {_whole(silent)} ago"
+            rule = " -- ".join([*parts, f"{who}: {flat(self.story.doing)}"])
+        else:
+            rule = " -- ".join([*parts, f"last sign of life {_whole(silent)} ago"])
         # One cell stays free: some terminals wrap as soon as the last one is written.
-        return shorten(rule, self._width - 1)
+        return shorten(f"-- {rule} --", self._width - 1)
 
     def _where(self) -> str:
         if not self.story.round:
@@ -86,12 +97,9 @@ class LiveView:
         limit = (self.story.header.get("limits") or {}).get("wall_sec")
         return _whole(elapsed) + (f" of {_minutes(limit)}" if limit else "")
 
-    def _life(self, now: float) -> str:
-        silent = now - self._last_event
-        if silent < QUIET_SEC:
-            return f"last sign of life {_whole(silent)} ago"
+    def _quiet(self, silent: float) -> str:
         limit = (self.story.header.get("limits") or {}).get("idle_timeout_sec")
-        stop = f", stopped at {_minutes(limit)}" if limit else ""
+        stop = f", stopped at {_minutes(limit)}" if limit and self.story.round else ""
         return f"no sign of life for {_whole(silent)}{stop}"
 
     def _format(self, line: Line) -> list[str]:
@@ -107,15 +115,18 @@ class LiveView:
         return [self._coloured(text, line.word) for text in shown]
 
     def _coloured(self, text: str, word: str) -> str:
-        text = text.replace(" FAIL", f" {self._paint.bad('FAIL')}")
-        text = text.replace(" pass", f" {self._paint.good('pass')}") if word == "check" else text
-        return text.replace("warning ", f"{self._paint.warn('warning')} ", 1)
+        if word == "warning":
+            return text.replace(word, self._paint.warn(word), 1)
+        if word not in ("check", "baseline"):
+            return text
+        text = re.sub(r"\bFAIL\b", lambda match: self._paint.bad(match[0]), text)
+        return re.sub(r"\bpass\b", lambda match: self._paint.good(match[0]), text)
 
 
 def header_lines(story: Story, width: int, paint: Paint, home: str) -> list[str]:
     """What will be done, where, by whom and within which limits: before anything is spent."""
     title = " · ".join(flat(part) for part in (story.task_id, story.title) if part)
-    top = spread(title, f"run {story.run_id}", width)
+    top = spread(title, f"run {flat(story.run_id)}", width)
     lines = ["", paint.bold(top)]
     for label, text in header_rows(story.header, home):
         lines += labelled(label, text, width)

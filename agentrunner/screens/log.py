@@ -39,7 +39,7 @@ class LogView:
 
     def flush(self) -> list[str]:
         """What was held back."""
-        said = self._view.flush()
+        said = self._view.flush(_TIMELESS)
         return said if self._only in (None, self._view.story.round) else []
 
     def _worker_lines(self, event: Event) -> list[str]:

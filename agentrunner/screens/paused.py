@@ -65,7 +65,7 @@ def paused_screen(
         f"  State is on this machine only: {flat(where)}.",
         "",
     ]
-    return "\n".join([*lines, *_next(waiting, approval, target)])
+    return "\n".join([*lines, *_next(waiting, approval, target, width)])
 
 
 def _head(result: Result, kind: str, width: int, paint: Paint) -> str:
@@ -94,7 +94,7 @@ def _approval_text(waiting: Mapping[str, Any], prompt: str, width: int) -> list[
     return [*lines, "", f"  id {flat(str(waiting.get('id')))}"]
 
 
-def _next(waiting: Mapping[str, Any], approval: bool, target: str) -> list[str]:
+def _next(waiting: Mapping[str, Any], approval: bool, target: str, width: int) -> list[str]:
     name = f" {target}" if target else ""
     if approval:
         steps = [
@@ -112,8 +112,9 @@ def _next(waiting: Mapping[str, Any], approval: bool, target: str) -> list[str]:
         [
             *steps,
             (f"agentrunner show{name}", "the plan and the work so far"),
-            (f"agentrunner cancel{name}", "end here; the files stay as they are"),
-        ]
+            (f"agentrunner cancel{name}", "end here; the files stay"),
+        ],
+        width,
     )
 
 

@@ -41,6 +41,10 @@ class PlainView:
         }
         return self._written([Line(wall.isoformat(), "alive", "", fields=fields)], now)
 
+    def status(self, now: float) -> str:
+        """A log has no line that is rewritten."""
+        return ""
+
     def flush(self, now: float) -> list[str]:
         """What was held back."""
         return self._written(self.story.flush(), now)

@@ -77,7 +77,8 @@ _RESULT: Schema = {
                 "passed": _ANY_COUNT,
                 "failed": _ANY_COUNT,
                 "baseline_exit_code": _ANY_COUNT,
-            }
+            },
+            closed=False,
         )
     ),
     "proof": _TEXTS,
@@ -85,13 +86,19 @@ _RESULT: Schema = {
     "usage": _object({"meta": _TOKENS, "worker": _TOKENS, "usd": {"type": ["number", "null"]}}),
     "duration_sec": {"type": ["number", "null"]},
     "waiting": _or_null(
-        _object({"id": _TEXT, "kind": _QUESTION_KINDS, "text": _TEXT, "options": _TEXTS})
+        _object(
+            {"id": _TEXT, "kind": _QUESTION_KINDS, "text": _TEXT, "options": _TEXTS}, closed=False
+        )
     ),
 }
 RESULT_KEYS = tuple(_RESULT)
-"""All of them are in every result, in this order."""
+"""All of them are in every result, in this order; a run that came to be says more."""
 
-RESULT: Schema = {"$schema": _DRAFT, "title": "AgentRunner result", **_object(_RESULT)}
+RESULT: Schema = {
+    "$schema": _DRAFT,
+    "title": "AgentRunner result",
+    **_object(_RESULT, closed=False),
+}
 
 _EVENTS: dict[str, Schema] = {
     "run_started": {},

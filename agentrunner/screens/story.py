@@ -82,7 +82,7 @@ class Story:
         self.header = event.get("header") or {}
         self.run_id = str(event.get("run_id") or "")
         self.title = str(event.get("title") or "")
-        self.task_id = str(event.get("task_id") or self.run_id)
+        self.task_id = str(event.get("task_id") or "")
         fields = {"run": self.run_id, "repo": self.header.get("repo")}
         return [_line(event, "started", self.run_id, fields=fields, quiet=True)]
 
@@ -143,7 +143,8 @@ class Story:
         outcome, took = str(event.get("outcome")), duration(float(event.get("duration_sec") or 0))
         files = event.get("changed_files") or 0
         number = len(files) if isinstance(files, list) else int(files)
-        text = f"{count(self.commands, 'command')}, {count(number, 'file')} changed"
+        text = f"{count(self.commands, 'command')}, " if self.commands else ""
+        text += f"{count(number, 'file')} changed"
         self.doing = ""
         if outcome != "completed":
             text = f"worker {outcome.replace('_', ' ')}, exit {event.get('exit_code')}; {text}"

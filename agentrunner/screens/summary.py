@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from agentrunner.screens.layout import (
@@ -12,6 +12,7 @@ from agentrunner.screens.layout import (
     cell,
     count,
     duration,
+    fit,
     flat,
     labelled,
     spread,
@@ -26,6 +27,7 @@ Criterion = Mapping[str, Any]
 _ROWS = 9
 """Criteria shown before the rest is summed up, so that the screen stays within 24 lines."""
 _LOOK = 2
+_IDS = 4
 _HEADS = {"COMPLETE": "COMPLETE", "NEEDS_REVIEW": "NEEDS REVIEW", "FAILED": "FAILED"}
 
 
@@ -56,7 +58,7 @@ def summary_screen(
         room = len(criteria) if all_rows else _ROWS - (len(lines) - 2)
         lines += [*criteria_rows(criteria, width, paint, max(room, 3)), ""]
     lines += _facts(result, warnings, width, home, all_rows)
-    return "\n".join([*lines, "", *_next(result, target)])
+    return "\n".join([*lines, "", *_next(result, target, width)])
 
 
 def _limited(lines: list[str], all_rows: bool) -> list[str]:
@@ -127,14 +129,23 @@ def criteria_rows(
     """A row per criterion; where there are too many, those that are settled are summed up."""
     shown = list(criteria)
     if len(shown) > room:
-        open_first = sorted(shown, key=_settled)[: room - 1]
-        shown = [criterion for criterion in criteria if criterion in open_first]
-    id_width = min(max((cell_width(str(c.get("id"))) for c in shown), default=4), 16)
-    rows = [_criterion_row(criterion, id_width, width, paint) for criterion in shown]
-    rest = len(criteria) - len(shown)
-    if rest:
-        rows.append(f"  and {count(rest, 'more', 'more')}: agentrunner show")
-    return rows
+        order = sorted(range(len(criteria)), key=lambda index: _settled(criteria[index]))
+        shown = [criteria[index] for index in sorted(order[: room - 1])]
+    rows = [_cells_of(criterion) for criterion in shown]
+    id_width = min(max((cell_width(row[0]) for row in rows), default=4), 16)
+    rest = width - id_width - 22  # what the other columns and the blanks between leave
+    details = min(max((cell_width(row[4]) for row in rows), default=0), rest * 2 // 5)
+    words = min(max((cell_width(row[3]) for row in rows), default=0), rest - details - 2)
+    details = rest - words - 2
+    lines = []
+    for (name, status, evidence, text, detail), criterion in zip(rows, shown, strict=True):
+        colour = _colour(criterion, paint)
+        lead = f"  {cell(name, id_width)}  {colour(cell(status, 6))}  {cell(evidence, 8)}  "
+        lines.append(f"{lead}{cell(text, words)}  {cell(detail, details)}".rstrip())
+    left_out = len(criteria) - len(shown)
+    if left_out:
+        lines.append(f"  and {left_out} more: agentrunner show")
+    return lines
 
 
 def _settled(criterion: Criterion) -> int:
@@ -144,21 +155,20 @@ def _settled(criterion: Criterion) -> int:
     return 0 if criterion.get("critical") else 1
 
 
-def _criterion_row(criterion: Criterion, id_width: int, width: int, paint: Paint) -> str:
+def _cells_of(criterion: Criterion) -> tuple[str, str, str, str, str]:
     status = {"unknown": "open"}.get(str(criterion.get("status")), str(criterion.get("status")))
     evidence = {"none": "-"}.get(str(criterion.get("evidence")), str(criterion.get("evidence")))
-    description = ("" if criterion.get("critical", True) else "(optional) ") + str(
-        criterion.get("description") or ""
-    )
+    optional = "" if criterion.get("critical", True) else "(optional) "
+    text = optional + str(criterion.get("description") or "")
     detail = str(criterion.get("detail") or _words(criterion))
-    lead = f"  {cell(str(criterion.get('id')), id_width)}  "
-    rest = width - id_width - 4 - 8 - 10
-    detail_width = min(cell_width(flat(detail)), rest * 2 // 5)
-    colour = {"passed": paint.good, "failed": paint.bad}.get(status, paint.warn)
-    if evidence == "judged":
-        colour = paint.warn
-    body = f"{cell(evidence, 8)}  {cell(description, rest - detail_width - 2)}  "
-    return f"{lead}{colour(cell(status, 6))}  {body}{cell(detail, detail_width)}".rstrip()
+    return flat(str(criterion.get("id"))), status, evidence, flat(text), flat(detail)
+
+
+def _colour(criterion: Criterion, paint: Paint) -> Callable[[str], str]:
+    if criterion.get("status") == "failed":
+        return paint.bad
+    proven = criterion.get("status") == "passed" and criterion.get("evidence") != "judged"
+    return paint.good if proven else paint.warn
 
 
 def _words(criterion: Criterion) -> str:
@@ -235,9 +245,9 @@ def _tokens(usage: Mapping[str, Any] | None) -> str:
     return thousands(sum(known)) if known else "unknown"
 
 
-def _next(result: Result, target: str) -> list[str]:
+def _next(result: Result, target: str, width: int) -> list[str]:
     name = f" {target}" if target else ""
-    undo = (f"agentrunner undo{name}", "put the files back as they were before the run")
+    undo = (f"agentrunner undo{name}", "put the files back")
     hint = f'agentrunner resume{name} -m "..."'
     state = result.get("state")
     if result.get("reason") == "interrupted" or state not in _HEADS:
@@ -258,22 +268,25 @@ def _next(result: Result, target: str) -> list[str]:
         ]
     else:
         steps = [(f"agentrunner logs{name}", "what the worker did"), (hint, "try again"), undo]
-    return next_lines(steps)
+    return next_lines(steps, width)
 
 
 def _review_ids(result: Result) -> list[str]:
-    return [
+    """Those a person's yes is asked for; none, which means all, where they fill no line."""
+    ids = [
         flat(str(criterion.get("id")))
         for criterion in result.get("acceptance_criteria") or []
         if criterion.get("critical", True)
         and (criterion.get("status") != "passed" or criterion.get("evidence") == "judged")
     ]
+    return ids if len(ids) <= _IDS else []
 
 
-def next_lines(steps: Sequence[tuple[str, str]]) -> list[str]:
-    """`Next:  COMMAND   what it does`, the commands in one column."""
+def next_lines(steps: Sequence[tuple[str, str]], width: int) -> list[str]:
+    """`Next:  COMMAND   what it does`, the commands in one column and never cut."""
     column = max(cell_width(command) for command, _ in steps)
     return [
-        f"{'Next:' if index == 0 else '     '}  {cell(command, column)}  {meaning}"
+        f"{'Next:' if index == 0 else '     '}  {fit(command, column)}  "
+        f"{cell(meaning, max(width - column - 9, 0))}".rstrip()
         for index, (command, meaning) in enumerate(steps)
     ]

@@ -1,0 +1,141 @@
+"""Hand-made events and results: what a run of the reference says, and hostile ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from agentrunner.errors import AgentRunnerError
+from agentrunner.screens.result import error_result
+
+Event = dict[str, Any]
+
+HEADER = {
+    "repo": "/home/hana/src/shop",
+    "branch": "main",
+    "planner": "openai-chat gpt-5.5 at api.openai.com",
+    "worker": "codex-cli 0.169.0",
+    "box": "bwrap 0.9.0; no route out, system read-only",
+    "network": "full",
+    "tests": "uv run pytest -q",
+    "tests_where": "users-api.md",
+    "limits": {"max_loops": 5, "run_time_sec": 1800, "wall_sec": 3600, "idle_timeout_sec": 600},
+    "completion": "evidence",
+    "notices": ["OPENAI_API_KEY is handed to the worker inside the box."],
+}
+
+
+def story_events(title: str = "Register users over HTTP") -> list[Event]:
+    """One run, two rounds, up to the second worker."""
+    said: list[tuple[str, str, dict[str, Any]]] = [
+        ("05:02:06", "run_started", {"header": HEADER, "task_id": "users-api", "title": title}),
+        ("05:02:06", "state_changed", {"from": "PENDING", "to": "PLANNING"}),
+        ("05:02:10", "baseline", {"target": "test", "command": "uv run pytest -q", "exit_code": 1,
+                                  "outcome": "failed", "passed": 41, "failed": 1}),
+        ("05:02:10", "baseline", {"target": "AC-1", "command": "pytest -q x", "exit_code": 4,
+                                  "outcome": "failed"}),
+        ("05:02:31", "meta_call", {"type": "plan_task", "attempt": 1, "duration_ms": 21_000,
+                                   "usage": {"input_tokens": 9000, "output_tokens": 900},
+                                   "error": None}),
+        ("05:02:31", "plan", {"acceptance_criteria": [{"id": "AC-1", "check": {}},
+                                                      {"id": "AC-2", "check": {"kind": "command"}},
+                                                      {"id": "AC-3", "check": None}]}),
+        ("05:02:39", "decision", {"action": "run_worker",
+                                  "reason": "Add POST /users with validation and a unique index"}),
+        ("05:02:39", "worker_started", {"worker_run_id": "1-001", "worker": "codex-cli",
+                                        "model": None, "loop": 0}),
+        ("05:03:00", "worker_event", {"kind": "command_started", "command": "uv run pytest -q"}),
+        ("05:03:09", "worker_event", {"kind": "command_finished", "command": "uv run pytest -q",
+                                      "exit_code": 1}),
+        ("05:09:52", "worker_finished", {"worker_run_id": "1-001", "outcome": "completed",
+                                         "exit_code": 0, "duration_sec": 433.0,
+                                         "changed_files": 4}),
+        ("05:10:05", "check", {"target": "test", "command": "uv run pytest -q", "exit_code": 1,
+                               "outcome": "failed", "passed": 43, "failed": 1, "finding": ""}),
+        ("05:10:05", "check", {"target": "AC-1", "command": "pytest -q x", "exit_code": 0,
+                               "outcome": "passed", "detail": ""}),
+        ("05:10:06", "check", {"target": "AC-2", "command": "pytest -q -k duplicate",
+                               "exit_code": 1, "outcome": "failed",
+                               "detail": "expected 409, got 500 (IntegrityError)"}),
+        ("05:10:21", "decision", {"action": "run_worker",
+                                  "reason": "重複した email の IntegrityError を 409 に変える。"
+                                  "既存のテストはそのまま残し、新しいテストを 1 件追加すること。"}),
+        ("05:10:21", "worker_started", {"worker_run_id": "1-002", "worker": "codex-cli",
+                                        "model": None, "loop": 1}),
+        ("05:11:40", "warning", {"code": "edited",
+                                 "message": "edited while running, not by the worker: todo.md"}),
+        ("05:11:41", "worker_event", {"kind": "command_started",
+                                      "command": "uv run pytest -q -k duplicate"}),
+    ]  # fmt: skip
+    return [
+        {"ts": f"2026-11-21T{at}.000Z", "seq": number, "run_id": "users-api-7f3a", "event": name,
+         **fields}
+        for number, (at, name, fields) in enumerate(said, start=1)
+    ]  # fmt: skip
+
+
+def criterion(
+    name: str, description: str, status: str = "passed", evidence: str = "checked", **more: Any
+) -> dict[str, Any]:
+    """One criterion of a result."""
+    given = {"critical": True, "origin": "task", "detail": ""}
+    base = {"id": name, "description": description, "status": status, "evidence": evidence}
+    return {**base, **given, **more}
+
+
+CRITERIA = [
+    criterion("AC-1", "A valid POST returns 201 and the id", detail="pytest ::test_create -> 0"),
+    criterion("AC-2", "A taken e-mail returns 409", detail="pytest -q -k duplicate -> 0"),
+    criterion("AC-3", "The README documents the endpoint", detail="README.md:88"),
+    criterion("AC-4", "Error texts are friendly", evidence="judged"),
+    criterion("AC-5", "Rate limit", "unknown", "none", critical=False),
+]
+
+
+def result(**changes: Any) -> dict[str, Any]:
+    """The result of a good end, with changes."""
+    base = error_result(AgentRunnerError("none"))
+    base |= {
+        "run_id": "users-api-7f3a",
+        "task_id": "users-api",
+        "title": "Register users over HTTP",
+        "state": "COMPLETE",
+        "exit_code": 0,
+        "reason": "complete",
+        "error": None,
+        "note": "/home/hana/src/shop/.agent-runner/task-users-api.md",
+        "repo": "/home/hana/src/shop",
+        "loops": 1,
+        "worker_runs": 2,
+        "meta_calls": 5,
+        "acceptance_criteria": CRITERIA,
+        "test": {
+            "command": "uv run pytest -q", "exit_code": 0, "passed": 44, "failed": 0,
+            "baseline_exit_code": 1, "baseline_passed": 41, "baseline_failed": 1, "added": 2,
+        },
+        "proof": ["AC-1: `pytest -q x` failed before and passes now"],
+        "changed_files": ["README.md", "src/app.py", "src/users.py", "tests/test_users.py"],
+        "usage": {
+            "meta": {"input_tokens": 30_000, "output_tokens": 1_400},
+            "worker": {"input_tokens": 400_000, "output_tokens": 2_000},
+            "usd": None,
+        },
+        "duration_sec": 1121.0,
+    }  # fmt: skip
+    return {**base, **changes}
+
+
+JAPANESE = {
+    "task_id": "task-1121",
+    "title": "ユーザー登録 API",
+    "acceptance_criteria": [
+        criterion("AC-1", "正しい入力なら 201 と ID を返す", detail="pytest ::test_create -> 0"),
+        criterion("AC-2", "登録済みのメールアドレスなら 409 を返す", "failed", detail="500 が返る"),
+        criterion("AC-3", "エラーメッセージが利用者に分かりやすい", evidence="judged"),
+        criterion(
+            "AC-4", "1 クライアントにつき毎秒 5 回までに制限する", "unknown", "none", critical=False
+        ),
+    ],
+}
+
+EVIL = "a\x1b]52;c;aGk=\x07b\x1b[2Jc\rd\u202egnp.exe\x9b31mz"
+"""Clipboard, clear screen, overwrite, bidi and C1 in one text."""

@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import pytest
+
+from agentrunner.screens import layout
+from agentrunner.text.terminal import cell_width
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0, "0.0 s"), (3.81, "3.8 s"), (21, "21 s"), (59.4, "59 s"), (433, "7 m 13 s"),
+     (3599, "59 m 59 s"), (3600, "1 h 00 m"), (3725, "1 h 02 m")],
+)  # fmt: skip
+def test_duration(seconds: float, text: str) -> None:
+    assert layout.duration(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("number", "text"), [(812, "812"), (18_400, "18k"), (999_499, "999k"), (1_234_567, "1.2M")]
+)
+def test_thousands(number: int, text: str) -> None:
+    assert layout.thousands(number) == text
+
+
+def test_wrap_measures_cells_and_breaks_words_only_where_it_must() -> None:
+    text = "エラーメッセージが利用者に分かりやすいこと。 and then some plain words"
+    lines = layout.wrap(text, 20, "  ")
+    assert max(map(cell_width, lines)) <= 20
+    assert "".join("".join(lines).split()) == "".join(text.split())
+    assert layout.wrap("one two three", 11) == ["one two", "three"]
+
+
+def test_wrap_keeps_lines_and_their_indentation() -> None:
+    assert layout.wrap("a\n  b\n\nc", 40) == ["a", "  b", "", "c"]
+
+
+def test_cells_are_exact_for_wide_text() -> None:
+    assert cell_width(layout.cell("ユーザー登録", 9)) == 9
+    assert layout.spread("ユーザー登録 API", "9 s", 20).endswith("  9 s")
+
+
+@pytest.mark.parametrize(
+    ("path", "home", "shown"),
+    [("/home/a/x", "/home/a", "~/x"), ("/home/ab", "/home/a", "/home/ab"), ("/x", "", "/x"),
+     ("/home/a", "/home/a/", "~")],
+)  # fmt: skip
+def test_tilde(path: str, home: str, shown: str) -> None:
+    assert layout.tilde(path, home) == shown
+
+
+def test_colours_need_a_terminal_that_wants_them() -> None:
+    assert layout.wants_colour({"TERM": "xterm"}, True)
+    assert not layout.wants_colour({"NO_COLOR": "1"}, True)
+    assert not layout.wants_colour({"TERM": "dumb"}, True)
+    assert not layout.wants_colour({}, False)

@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import jsonschema
+import pytest
+
+from agentrunner.errors import EnvironmentNotReady, UsageError
+from agentrunner.nodes.result import build_result
+from agentrunner.screens import schema
+from agentrunner.screens.result import error_result
+from agentrunner.task.context import Counters, Question, RunInfo, TaskContext
+from agentrunner.task.lifecycle import TaskState
+from agentrunner.task.spec import PrdSpec, RunnerSection, TaskSection, TaskSpec
+from tests.unit.screens.screen_samples import result, story_events
+
+SPEC = TaskSpec(
+    task_id="t", title="T", repo="/r", prd_text="x", task=TaskSection(prd=PrdSpec(text="x")),
+    runner=RunnerSection(), base_dir="/r",
+)  # fmt: skip
+STATE = TaskContext(
+    run=RunInfo(run_id="t-0000", task_id="t", title="T", repo="/r"),
+    state=TaskState.PLANNING,
+    counters=Counters(),
+)
+QUESTION = Question(id="abc", kind="ask_human", text="?", subject="{}", state=TaskState.PLANNING)
+
+
+def test_schemas_are_schemas() -> None:
+    for one in (schema.RESULT, schema.EVENT):
+        jsonschema.Draft202012Validator.check_schema(one)
+
+
+@pytest.mark.parametrize("error", [UsageError("x"), EnvironmentNotReady("y", path="z")])
+def test_a_result_without_a_run_has_every_key(error: UsageError | EnvironmentNotReady) -> None:
+    told = error_result(error)
+    jsonschema.validate(told, schema.RESULT)
+    assert tuple(told) == schema.RESULT_KEYS
+    assert told["run_id"] is None and told["state"] is None
+    assert told["exit_code"] == error.exit_code and told["error"]["code"] == error.code
+
+
+def test_the_engine_keeps_what_the_schema_promises() -> None:
+    for waiting in (None, QUESTION):
+        jsonschema.validate(build_result(STATE, SPEC, waiting=waiting), schema.RESULT)
+
+
+def test_sample_results_and_events_are_valid() -> None:
+    jsonschema.validate(result(), schema.RESULT)
+    for event in story_events():
+        jsonschema.validate(event, schema.EVENT)
+
+
+def test_an_event_of_another_shape_is_refused() -> None:
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({**story_events()[0], "event": "surprise"}, schema.EVENT)

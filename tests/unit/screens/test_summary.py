@@ -1,0 +1,138 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from agentrunner.screens.layout import Paint
+from agentrunner.screens.paused import approval_prompt, approval_screen, paused_screen
+from agentrunner.screens.summary import headline, summary_screen
+from agentrunner.text.terminal import cell_width
+from tests.unit.screens.screen_samples import CRITERIA, EVIL, JAPANESE, criterion, result
+
+Golden = Callable[[str, str], None]
+
+FAILED_TEST = {
+    "command": "pytest -q", "exit_code": 1, "passed": 40, "failed": 2, "baseline_exit_code": 1,
+}  # fmt: skip
+ENDS: dict[str, dict[str, Any]] = {
+    "complete": result(),
+    "unproven": result(reason="unproven", acceptance_criteria=CRITERIA[3:], test=None, proof=[]),
+    "needs-review": result(state="NEEDS_REVIEW", exit_code=3, reason="loop_limit"),
+    "failed": result(
+        state="FAILED", exit_code=1, reason="loop_limit", test=FAILED_TEST, proof=[],
+        acceptance_criteria=[
+            criterion("AC-1", "Totals are rounded", "failed", detail="expected 1.50, got 1.5"),
+            criterion("AC-2", "Nothing else changes", "unknown", "none"),
+        ],
+    ),
+    "interrupted": result(state="RUNNING", exit_code=130, reason="interrupted", note=None),
+    "japanese": result(state="FAILED", exit_code=1, reason="loop_limit", **JAPANESE),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ENDS)
+def test_last_screen(name: str, golden: Golden) -> None:
+    screen = summary_screen(ENDS[name], warnings=["uv.lock changed"], home="/home/hana")
+    golden(f"screens/summary-{name}.txt", screen + "\n")
+
+
+@pytest.mark.parametrize("width", [80, 88])
+@pytest.mark.parametrize("name", ENDS)
+def test_last_screen_fits_24_lines(name: str, width: int) -> None:
+    many = [*ENDS[name]["acceptance_criteria"]] * 12
+    crowded = {**ENDS[name], "acceptance_criteria": many, "changed_files": ["a.py"] * 300}
+    for shown in (ENDS[name], crowded):
+        lines = summary_screen(shown, warnings=["w"] * 9, width=width).split("\n")
+        assert len(lines) <= 24
+        assert max(map(cell_width, lines)) <= width
+
+
+def test_show_lifts_the_limit() -> None:
+    many = [criterion(f"AC-{number}", "x") for number in range(40)]
+    screen = summary_screen(result(acceptance_criteria=many), all_rows=True)
+    assert "AC-39" in screen and "more" not in screen
+
+
+def test_where_rows_are_summed_up_the_open_ones_stay() -> None:
+    many = [criterion(f"AC-{number}", "x") for number in range(30)]
+    many.append(criterion("AC-99", "the one that fails", "failed"))
+    assert "AC-99" in summary_screen(result(acceptance_criteria=many))
+
+
+def test_only_complete_says_complete() -> None:
+    for state in ("FAILED", "NEEDS_REVIEW", "RUNNING", "VALIDATING", None):
+        assert "COMPLETE" not in headline({"state": state, "reason": "complete"})
+
+
+def test_accept_is_offered_with_the_criteria_that_need_it() -> None:
+    screen = summary_screen(ENDS["needs-review"])
+    assert 'agentrunner accept AC-4 --reason "..."' in screen
+
+
+def test_another_run_than_the_newest_is_named_in_the_commands() -> None:
+    assert "agentrunner diff users-api-7f3a" in summary_screen(result(), target="users-api-7f3a")
+
+
+QUESTION = {
+    "id": "3fa91c0aa1b2",
+    "kind": "ask_human",
+    "text": '"unique e-mail": is Foo@x.jp the same address as foo@x.jp?',
+    "options": ["the same (compare in lower case)", "different"],
+}
+PLAN = {
+    "id": "3fa91c0aa1b2",
+    "kind": "plan",
+    "text": "Approve the plan: 2 criteria.",
+    "options": [],
+    "subject": '{"criteria":[{"check":{"kind":"command","run":"pytest -q"},"id":"AC-1"},'
+    '{"check":null,"id":"AC-2"}]}',
+}
+
+
+@pytest.mark.parametrize(("name", "waiting"), [("question", QUESTION), ("plan", PLAN)])
+def test_paused_screen(name: str, waiting: dict[str, Any], golden: Golden) -> None:
+    paused = result(state="PLANNING", exit_code=4, reason=None, worker_runs=1, waiting=waiting)
+    golden(f"screens/paused-{name}.txt", paused_screen(paused, where="hana@devbox") + "\n")
+
+
+def test_approval_shows_the_subject_with_every_control_character_visible() -> None:
+    subject = '{"criteria":[{"check":{"run":"rm -rf x\\u001b[8m hidden\\r\\u202e"}}]}'
+    screen = approval_screen("plan", {**PLAN, "subject": subject})
+    assert "rm -rf x\\x1b[8m hidden\\x0d\\u202e" in screen
+    assert "3fa91c0aa1b2" in screen
+
+
+def test_approval_of_a_worker_shows_the_whole_prompt() -> None:
+    waiting = {**PLAN, "kind": "worker", "subject": '{"order":{"worker":"codex-cli"}}'}
+    screen = approval_screen("worker", waiting, "Do this.\n" * 50 + f"And {EVIL} that.")
+    assert screen.count("Do this.") == 50
+    assert "\\x1b]52;c;aGk=\\x07" in screen and "\x1b" not in screen
+
+
+def test_only_a_plan_can_be_edited() -> None:
+    assert "[e]" in approval_prompt("plan")
+    assert "[e]" not in approval_prompt("worker")
+
+
+def test_hostile_texts_are_harmless_in_every_field() -> None:
+    hostile = result(
+        title=EVIL, reason=EVIL, state="FAILED", note=f"/x/{EVIL}", proof=[EVIL],
+        changed_files=[EVIL], acceptance_criteria=[criterion(EVIL, EVIL, "failed", detail=EVIL)],
+        test={"command": EVIL, "exit_code": 1}, missing=[EVIL],
+    )  # fmt: skip
+    waiting = {"id": EVIL, "kind": "ask_human", "text": EVIL, "options": [EVIL]}
+    screens = [
+        summary_screen(hostile, warnings=[EVIL]),
+        summary_screen({**hostile, "missing": []}),
+        paused_screen({**hostile, "waiting": waiting}, where=EVIL),
+        paused_screen({**hostile, "waiting": {**waiting, "kind": "plan"}}, where=EVIL),
+    ]
+    for screen in screens:
+        assert not any(character in screen for character in "\x1b\x9b\r\x07\u202e")
+
+
+def test_colours_come_only_when_wanted() -> None:
+    assert "\x1b[1;32mCOMPLETE\x1b[0m" in summary_screen(result(), paint=Paint(True))
+    assert "\x1b" not in summary_screen(result())

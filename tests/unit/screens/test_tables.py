@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from agentrunner.screens.doctor import Finding, Report, doctor_screen, init_screen
+from agentrunner.screens.table import ago, criteria_table, dry_run_screen, runs_table
+from agentrunner.text.terminal import cell_width
+from tests.unit.screens.screen_samples import EVIL
+
+Golden = Callable[[str, str], None]
+NOW = datetime(2026, 11, 21, 14, 30, tzinfo=UTC)
+
+
+def row(run_id: str, title: str, state: str, started: float, took: float | None) -> dict[str, Any]:
+    begin = NOW - timedelta(minutes=started)
+    end = None if took is None else (begin + timedelta(minutes=took)).isoformat()
+    return {
+        "run_id": run_id, "task_id": run_id[:-5], "title": title, "repo": "/r", "state": state,
+        "waiting": None, "started_at": begin.isoformat(), "finished_at": end,
+    }  # fmt: skip
+
+
+ROWS = [
+    {**row("users-api-7f3a", "Register users over HTTP", "PLANNING", 9.2, None), "waiting": "plan"},
+    row("fix-totals-c21e", "Rounding of totals", "FIXING", 21.7, None),
+    row("csv-export-09bd", "CSV export", "NEEDS_REVIEW", 60 * 26, 14),
+    row("task-1119-e4d0", "ユーザー登録 API をつくり直して、メールアドレスを一意にする", "COMPLETE",
+        60 * 50, 6.5),
+    row("old-parser-b7a2", "Drop the old parser", "FAILED", 60 * 24 * 12, 48.5),
+]  # fmt: skip
+
+
+def test_runs_table(golden: Golden) -> None:
+    golden("screens/list.txt", runs_table(ROWS, NOW) + "\n")
+
+
+def test_runs_table_fits_and_is_harmless() -> None:
+    hostile = [{**ROWS[0], "run_id": EVIL * 9, "title": EVIL}]
+    table = runs_table([*ROWS, *hostile], NOW, all_repositories=True)
+    assert max(map(cell_width, table.split("\n")[:-1])) <= 80
+    assert not any(character in table for character in "\x1b\x9b\r\u202e")
+
+
+def test_no_runs() -> None:
+    assert runs_table([], NOW) == "No runs yet in this repository."
+
+
+@pytest.mark.parametrize(
+    ("hours", "text"),
+    [(0.0, "now"), (0.1, "6 min ago"), (3, "11:30"), (20, "yesterday"), (72, "Wed 14:30"),
+     (24 * 30, "2026-10-22")],
+)  # fmt: skip
+def test_ago(hours: float, text: str) -> None:
+    assert ago(NOW - timedelta(hours=hours), NOW) == text
+
+
+CRITERIA = [
+    {"id": "AC-1", "critical": True, "line": 9, "runs": "pytest -q tests/test_users.py::test_a"},
+    {"id": "AC-2", "critical": True, "line": 10, "runs": 'README.md contains "## Users"'},
+    {"id": "AC-3", "critical": True, "line": 12, "runs": ""},
+    {"id": "受入-4", "critical": False, "line": None, "runs": ""},
+]
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_validate(strict: bool, golden: Golden) -> None:
+    table = criteria_table("users-api.md", CRITERIA, strict=strict, has_test=False)
+    golden(f"screens/validate{'-strict' * strict}.txt", table + "\n")
+
+
+def test_dry_run(golden: Golden) -> None:
+    criteria = criteria_table("Users API", CRITERIA, strict=False, has_test=True)
+    screen = dry_run_screen(
+        [("repo", "~/src/shop, branch main"), ("planner", "checklist (no model)")],
+        criteria,
+        ["codex", "exec", "--json", f"-c={EVIL}"],
+        ["/home/hana/src/shop (writable)", "/usr (read-only)"],
+        "none",
+    )
+    golden("screens/dry-run.txt", screen + "\n")
+
+
+def test_doctor(golden: Golden) -> None:
+    report = Report(
+        "agentrunner 0.3.0, Python 3.12.3, Ubuntu 24.04, x86_64",
+        [
+            ("This repository: ~/src/shop", [
+                Finding("ok", "git", "branch main"),
+                Finding("ok", "tests", "uv run pytest -q: starts in the box, 42 passed, 3.8 s"),
+            ]),
+            ("Boxes", [
+                Finding("FAIL", "bwrap", "cannot make a user namespace: AppArmor forbids it here, "
+                        "and something long follows", "sudo sysctl kernel.x=0"),
+            ]),
+        ],
+        "Not ready: no box works. Nothing was started, nothing was spent.",
+    )  # fmt: skip
+    golden("screens/doctor.txt", doctor_screen(report) + "\n")
+
+
+def test_init(golden: Golden) -> None:
+    facts = [
+        ("repository", "~/src/shop", "git root"),
+        ("tests", "uv run pytest -q", ".github/workflows/test.yml, line 22"),
+        ("tried", "the tests start in the box", "41 passed, 1 failed, 3.8 s"),
+    ]
+    golden("screens/init.txt", init_screen(facts, "users-api.md") + "\n")

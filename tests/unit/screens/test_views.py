@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import datetime, timedelta, timezone
+
+import pytest
+
+from agentrunner.screens.layout import Paint
+from agentrunner.screens.live import LiveView
+from agentrunner.screens.log import LogView
+from agentrunner.screens.plain import PlainView
+from agentrunner.screens.story import Story
+from agentrunner.text.terminal import cell_width
+from tests.unit.screens.screen_samples import EVIL, story_events
+
+Golden = Callable[[str, str], None]
+JST = timezone(timedelta(hours=9))
+FOREIGN = re.compile(r"\x1b(?!\[[0-9;]*m)|[\x00-\x08\x0b-\x1a\x1c-\x1f\x7f-\x9f\u202a-\u202e]")
+
+
+def told_live(**options: object) -> tuple[LiveView, list[str]]:
+    view = LiveView(home="/home/hana", timezone=JST, **options)  # type: ignore[arg-type]
+    lines = [line for number, event in enumerate(story_events())
+             for line in view.feed(event, float(number))]  # fmt: skip
+    return view, lines + view.flush(100.0)
+
+
+def test_live_view_tells_the_story(golden: Golden) -> None:
+    view, lines = told_live()
+    status = [view.status(20.0), view.status(20.0 + 312)]
+    golden("screens/live.txt", "\n".join([*lines, "", *status]) + "\n")
+
+
+def test_live_lines_fit_narrow_and_wide_terminals() -> None:
+    for width in (60, 80, 88, 200):
+        _, lines = told_live(width=width)
+        assert max(map(cell_width, lines)) <= min(width, 88)
+
+
+def test_status_line_leaves_the_last_cell_free() -> None:
+    view, _ = told_live(width=50)
+    assert cell_width(view.status(20.0)) <= 49
+
+
+def test_status_names_the_round_people_count_from_one() -> None:
+    view, _ = told_live()
+    assert "round 2 of at most 6" in view.status(20.0)
+    assert "codex-cli, 3 s ago: uv run pytest -q" in view.status(20.0)
+
+
+def test_nothing_is_shown_before_the_first_event() -> None:
+    assert LiveView().status(5.0) == ""
+
+
+def test_plain_view_is_one_stamped_line_per_event(golden: Golden) -> None:
+    view = PlainView(timezone=JST)
+    lines = [line for number, event in enumerate(story_events())
+             for line in view.feed(event, float(number))]  # fmt: skip
+    wall = datetime(2026, 11, 21, 14, 12, 41, tzinfo=JST)
+    lines += view.tick(30.0, wall)
+    lines += view.tick(30.0 + 60, wall)
+    golden("screens/plain.txt", "\n".join([*lines, *view.flush(90.0)]) + "\n")
+    assert all(line.startswith("2026-11-21T14:") for line in lines)
+
+
+def test_plain_heartbeat_comes_once_a_minute_and_only_in_silence() -> None:
+    view = PlainView(timezone=JST)
+    wall = datetime(2026, 11, 21, tzinfo=JST)
+    assert view.tick(1000.0, wall) == []
+    view.feed(story_events()[0], 0.0)
+    assert view.tick(59.0, wall) == []
+    assert len(view.tick(60.0, wall)) == 1
+    assert view.tick(61.0, wall) == []
+
+
+def test_log_view_adds_what_workers_did(golden: Golden) -> None:
+    view = LogView(timezone=JST)
+    lines = [line for event in story_events() for line in view.feed(event)]
+    golden("screens/log.txt", "\n".join([*lines, *view.flush()]) + "\n")
+
+
+def test_log_of_one_round_holds_that_round_only() -> None:
+    view = LogView(timezone=JST, only_round=2)
+    lines = [line for event in story_events() for line in view.feed(event)] + view.flush()
+    assert any("todo.md" in line for line in lines)
+    assert not any("plan " in line or "Add POST" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {"event": "decision", "action": "mark_complete", "reason": EVIL},
+        {"event": "warning", "code": EVIL, "message": EVIL},
+        {"event": "worker_event", "kind": "error", "message": EVIL},
+        {"event": "worker_event", "kind": "command_started", "command": EVIL},
+        {"event": "worker_event", "kind": "text", "text": EVIL},
+        {"event": "worker_event", "kind": "file_changed", "path": EVIL, "change": "added"},
+        {"event": "check", "target": EVIL, "outcome": "failed", "detail": EVIL, "exit_code": 1},
+        {"event": "question", "id": EVIL, "kind": "ask_human", "text": EVIL, "options": [EVIL]},
+        {"event": "run_started", "run_id": EVIL, "title": EVIL, "header": {"planner": EVIL}},
+        {"event": "meta_call", "type": EVIL, "attempt": 1, "error": {"message": EVIL}},
+        {"event": "worker_started", "worker": EVIL, "loop": 0},
+        {"event": "assessment", "satisfied": True, "summary": EVIL},
+        {"event": EVIL, "ts": EVIL},
+    ],
+)
+def test_no_view_lets_a_control_character_through(event: dict[str, object]) -> None:
+    live, plain, log = LiveView(paint=Paint(True)), PlainView(), LogView(paint=Paint(True))
+    started = {**story_events()[0]}
+    shown: list[str] = []
+    for one in (started, {"ts": "2026-11-21T05:00:00Z", **event}):
+        shown += live.feed(one, 1.0) + plain.feed(one, 1.0) + log.feed(one)
+    shown += live.flush(2.0) + plain.flush(2.0) + log.flush() + [live.status(2.0)]
+    shown += plain.tick(500.0, datetime(2026, 11, 21, tzinfo=JST))
+    assert [line for line in shown if FOREIGN.search(line)] == []
+
+
+def test_unknown_events_and_missing_fields_are_survived() -> None:
+    story = Story()
+    for name in ("run_started", "plan", "check", "worker_finished", "surprise", "decision"):
+        story.feed({"event": name, "ts": ""})
+    assert story.flush() == []
+
+
+def test_colours_mark_words_and_never_parts_of_words() -> None:
+    view = LiveView(paint=Paint(True), timezone=JST)
+    lines = [line for event in story_events() for line in view.feed(event, 0.0)]
+    (check,) = [line for line in lines if "43 passed" in line]
+    assert "43 passed, 1 failed" in check and "\x1b[1;31mFAIL\x1b[0m" in check
