@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -13,8 +14,8 @@ import pytest
 import agentrunner
 from agentrunner.sandboxes.base import BoxSpec, Launch, Request, Sandbox
 from agentrunner.sandboxes.bwrap import BwrapSandbox
-from agentrunner.sandboxes.choose import make_sandbox
 from agentrunner.sandboxes.conformance import CHECKS, run_conformance
+from agentrunner.sandboxes.local import LocalSandbox
 
 from .conftest import Place, absent
 
@@ -36,18 +37,26 @@ for result in results:
 """
 
 
-def make(kind: str, spec: BoxSpec) -> Sandbox:
-    return make_sandbox(kind, spec, os.environ, Path.home(), state_root=spec.home.parents[2])
+GRACE_SEC = 0.5
+"""In place of 5 s, which three checks would wait for each time."""
+
+
+def bwrap(spec: BoxSpec) -> Sandbox:
+    return BwrapSandbox(spec, environ=os.environ, host_home=Path.home(), grace_sec=GRACE_SEC)
+
+
+def none(spec: BoxSpec) -> Sandbox:
+    return LocalSandbox(spec, environ=os.environ, host_home=Path.home(), grace_sec=GRACE_SEC)
 
 
 async def test_bwrap_keeps_every_promise(place: Place) -> None:
-    results = await run_conformance(lambda spec: make("bwrap", spec), place.root / "scratch")
+    results = await run_conformance(bwrap, place.root / "scratch")
     assert [result for result in results if result.status != "passed"] == []
     assert len(results) == len(CHECKS) > 40
 
 
 async def test_none_runs_commands_and_claims_no_walls(tmp_path: Path) -> None:
-    results = await run_conformance(lambda spec: make("none", spec), tmp_path)
+    results = await run_conformance(none, tmp_path)
     assert [result for result in results if result.status == "failed"] == []
     skipped = [result for result in results if result.status == "not_applicable"]
     assert skipped and all("isolates nothing" in result.detail for result in skipped)
@@ -166,3 +175,23 @@ async def test_an_inherited_environment_is_noticed(place: Place) -> None:
     chosen = [each for each in CHECKS if each.__name__ in names]
     results = await run_conformance(leaking, place.root / "scratch", checks=chosen)
     assert [result.status for result in results] == ["failed", "failed"]
+
+
+AS_SUBREAPER = """
+import asyncio, ctypes, os, sys
+from pathlib import Path
+from agentrunner.sandboxes.bwrap import BwrapSandbox
+from agentrunner.sandboxes.conformance import CHECKS, run_conformance
+
+PR_SET_CHILD_SUBREAPER = 36
+assert ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
+make = lambda spec: BwrapSandbox(spec, environ=os.environ, host_home=Path.home())
+chosen = [check for check in CHECKS if check.__name__ == "nothing_accumulates"]
+print(asyncio.run(run_conformance(make, Path(sys.argv[1]), checks=chosen))[0])
+"""
+
+
+def test_as_the_first_process_of_a_container_it_reaps(place: Place) -> None:
+    command = [sys.executable, "-c", AS_SUBREAPER, str(place.root / "scratch")]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    assert "status='passed'" in ended.stdout, ended.stdout
