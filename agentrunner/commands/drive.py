@@ -55,6 +55,8 @@ def drive(work: Work, output: Output) -> int:
         result = error_result(error, run_id=console.run_id, state=console.state)
         console.finish(result)
         show(error_screen(error, width_of(sys.stderr), paint_for(sys.stderr)), sys.stderr)
+        if console.run_id:
+            show(f"The run is kept:  agentrunner resume {console.run_id}", sys.stderr)
         return error.exit_code
     console.finish(result)
     if not output.json:

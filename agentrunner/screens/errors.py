@@ -9,10 +9,9 @@ from agentrunner.screens.layout import PLAIN, WIDTH, Paint, flat, wrap
 def error_screen(error: AgentRunnerError, width: int = WIDTH, paint: Paint = PLAIN) -> str:
     """`error[CODE]: sentence`, then place, details and remedy, each on its own line."""
     head = f"error[{flat(error.code)}]:"
-    sentence = error.message
-    if error.nothing_spent and "nothing was spent" not in sentence.lower():
-        sentence = f"{sentence.rstrip().rstrip('.')}. Nothing was spent."
-    first, *rest = wrap(f"{head} {sentence}", width - 2)
+    first, *rest = wrap(f"{head} {error.message}", width - 2)
+    if error.nothing_spent and "nothing was spent" not in error.message.lower():
+        rest.append("Nothing was spent.")
     lines = [first.replace(head, paint.bad(head), 1), *(f"  {line}" for line in rest)]
     if error.path:
         lines.append(f"  at {flat(error.path)}" + _source(error.source_line))

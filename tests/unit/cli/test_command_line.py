@@ -1,0 +1,449 @@
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from agentrunner import cli
+from agentrunner.commands import engine as engine_seam
+from agentrunner.errors import EnvironmentNotReady, Surroundings
+from agentrunner.runs.folder import RunFolder
+from agentrunner.runs.index import RunIndex, RunRow
+from agentrunner.screens import schema
+from agentrunner.task.spec import TaskSpec
+from tests.unit.cli.fake_engine import TASK, FakeEngine
+from tests.unit.screens.screen_samples import EVIL, result, story_events
+
+
+def run_python(script: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, check=True, text=True
+    )
+
+
+@dataclass
+class Shell:
+    """A command line with a repository of its own."""
+
+    repo: Path
+    engine: FakeEngine
+    capture: pytest.CaptureFixture[str]
+    out: str = ""
+    err: str = ""
+
+    def __call__(self, *arguments: str) -> int:
+        code = cli.call(cli.app, list(arguments), "agentrunner")
+        self.out, self.err = self.capture.readouterr()
+        return code
+
+    @property
+    def lines(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.out.splitlines()]
+
+    def add_run(self, run_id: str, **fields: Any) -> None:
+        state = self.repo.parent / "state"
+        RunFolder.create(state, run_id)
+        known: Mapping[str, Any] = {
+            "task_id": run_id[:-5], "title": "T", "repo": str(self.repo), "state": "FAILED",
+            "started_at": f"2026-11-21T05:00:0{len(list((state / 'runs').iterdir()))}Z",
+        }  # fmt: skip
+        RunIndex(state).record(RunRow(run_id=run_id, **{**known, **fields}))
+
+
+@pytest.fixture
+def shell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Shell:
+    repo = tmp_path / "shop"
+    (repo / ".git").mkdir(parents=True)
+    (repo / "t.yaml").write_text(TASK)
+    fake = FakeEngine()
+    monkeypatch.chdir(repo)
+    monkeypatch.setenv("AGENTRUNNER_STATE_DIR", str(tmp_path / "state"))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr(engine_seam, "load", lambda: fake)
+    return Shell(repo, fake, capsys)
+
+
+# -- help and mistakes --------------------------------------------------------------------------
+
+
+def test_help_lists_every_command_and_imports_nothing_heavy() -> None:
+    script = (
+        "import sys; from agentrunner import cli; cli.call(cli.app, ['--help'], 'agentrunner');"
+        "print(*sorted({name.partition('.')[0] for name in sys.modules}), file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    loaded = set(done.stderr.split())
+    heavy = {"langgraph", "langchain_core", "langchain_openai", "openai", "docker", "pydantic"}
+    assert loaded & {*heavy, "rich", "yaml", "asyncio", "jinja2"} == set()
+    for name in cli.COMMANDS:
+        assert f"  {name} " in done.stdout
+
+
+@pytest.mark.parametrize("name", cli.COMMANDS)
+def test_every_command_has_help_of_its_own(name: str, shell: Shell) -> None:
+    assert shell(name, "--help") == 0
+    assert f"agentrunner {name}" in shell.out
+
+
+def test_validate_needs_no_engine(shell: Shell) -> None:
+    script = (
+        "import sys; from agentrunner import cli; cli.call(cli.app, ['validate', 't.yaml'], 'x');"
+        "print(*sys.modules, file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert "1 criterion, 1 can be executed" in done.stdout
+    assert not {"langgraph", "openai", "langchain_core"} & set(done.stderr.split())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["rnu"], "did you mean run?"),
+        (["run", "--jsn"], "did you mean --json?"),
+        (["run", "--max-loops", "many"], "try: agentrunner run --help"),
+        (["answer"], "try: agentrunner answer --help"),
+        (["approve", "x-0000"], "error[usage]"),
+        (["run", "t.yaml", "--goal", "x"], "one of FILE, --goal and --prd"),
+        (["run", "nothing.yaml"], "error[unreadable]"),
+        (["explain", "usag"], "did you mean usage?"),
+        (["schema", "nothing"], "error[unknown-schema]"),
+        (["show", "nothing"], "error[unknown-run]"),
+        (["parse", "plan_task", "missing.txt"], "error[unreadable]"),
+        (["init", "../x"], "error[bad-name]"),
+    ],
+)
+def test_mistakes_end_with_2_in_the_one_form(arguments: list[str], told: str, shell: Shell) -> None:
+    assert shell(*arguments) == 2
+    assert shell.err.startswith("error[") and told in shell.err
+    assert shell.out == ""
+
+
+def test_a_surprise_is_one_line_and_a_private_file(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret-value")
+    shell.engine.error = ValueError("broken with sk-very-secret-value")
+    assert shell("run", "t.yaml", "-q") == 1
+    assert shell.err.startswith("error[internal]: ValueError")
+    (file,) = (tmp_path / "state" / "crashes").iterdir()
+    assert file.stat().st_mode & 0o077 == 0
+    text = file.read_text()
+    assert "in _do" in text and "sk-very-secret-value" not in text + shell.err + shell.out
+
+
+# -- one result, last ---------------------------------------------------------------------------
+
+
+def test_json_is_events_and_one_result_last(shell: Shell) -> None:
+    assert shell("run", "t.yaml", "--json") == 0
+    for line in shell.lines:
+        jsonschema.validate(line, schema.EVENT)
+    assert [line["event"] for line in shell.lines].count("result") == 1
+    last = shell.lines[-1]
+    assert last["event"] == "result" and last["state"] == "COMPLETE"
+    assert last["seq"] == shell.lines[-2]["seq"] + 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "error"),
+    [
+        (["run", "--nonsense"], 2, "usage"),
+        (["run", "missing.yaml"], 2, "unreadable"),
+        (["resume", "nothing"], 2, "unknown-run"),
+        (["answer", "yes"], 2, "unknown-run"),
+        (["accept", "--reason", "x"], 2, "unknown-run"),
+    ],
+)
+def test_json_has_a_result_also_where_no_run_came_to_be(
+    arguments: list[str], code: int, error: str, shell: Shell
+) -> None:
+    assert shell(*arguments, "--json") == code
+    (line,) = shell.lines
+    jsonschema.validate(line, schema.EVENT)
+    assert (line["run_id"], line["state"], line["exit_code"]) == (None, None, code)
+    assert line["error"]["code"] == error
+
+
+def test_an_engine_that_stops_keeps_the_run_and_says_so(shell: Shell) -> None:
+    shell.engine.error = EnvironmentNotReady("The test command cannot start.", nothing_spent=True)
+    assert shell("run", "t.yaml", "--json") == 5
+    last = shell.lines[-1]
+    assert last["run_id"] == "users-api-7f3a" and last["state"] == "PLANNING"
+    assert "Nothing was spent" in shell.err
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        ({}, 0),
+        ({"state": "FAILED", "exit_code": 1}, 1),
+        ({"state": "NEEDS_REVIEW", "exit_code": 3}, 3),
+        ({"state": "RUNNING", "exit_code": 130, "reason": "interrupted"}, 130),
+        (
+            {"state": "PLANNING", "exit_code": 4, "waiting": {
+                "id": "abc", "kind": "ask_human", "text": "Which?", "options": [], "subject": "{}",
+            }},
+            4,
+        ),
+    ],
+)  # fmt: skip
+def test_exit_code_is_that_of_the_result(changes: dict[str, Any], code: int, shell: Shell) -> None:
+    shell.engine.answer = result(**changes)
+    assert shell("run", "t.yaml") == code
+    assert "users-api" in shell.out and "Next:" in shell.out
+
+
+def test_events_go_to_a_file_too(shell: Shell) -> None:
+    assert shell("run", "t.yaml", "-q", "--events", "events.jsonl") == 0
+    lines = (shell.repo / "events.jsonl").read_text().splitlines()
+    assert json.loads(lines[-1])["event"] == "result" and len(lines) == len(story_events()) + 1
+
+
+def test_progress_is_on_stderr_and_quiet_has_none(shell: Shell) -> None:
+    shell("run", "t.yaml")
+    assert "check    round=1" in shell.err and "check " not in shell.out
+    shell("run", "t.yaml", "-q")
+    assert shell.err == "" and shell.out.startswith("COMPLETE")
+
+
+def test_hostile_events_reach_no_terminal(shell: Shell) -> None:
+    shell.engine.events.append(
+        {"ts": "", "seq": 99, "run_id": "x", "event": "warning", "code": "x", "message": EVIL}
+    )
+    shell.engine.answer = result(title=EVIL)
+    for arguments in (["run", "t.yaml"], ["run", "t.yaml", "--json"]):
+        shell(*arguments)
+        assert not any(c in shell.out + shell.err for c in "\x1b\x9b\r\x07\u202e")
+
+
+def test_json_logs_are_one_object_a_line(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    import logging
+
+    def load() -> FakeEngine:
+        logging.getLogger("x").warning("bad %s", '\n{"level":"info"}\x1b[2J')
+        return shell.engine
+
+    monkeypatch.setattr(engine_seam, "load", load)
+    shell.engine.events = []
+    shell("run", "t.yaml", "--log-format", "json")
+    (line,) = [json.loads(line) for line in shell.err.splitlines()]
+    assert line["level"] == "warning" and "\x1b" not in shell.err
+    shell("run", "t.yaml")
+    assert shell.err == 'warning: x: bad {"level":"info"}\n'
+
+
+# -- what reaches the engine --------------------------------------------------------------------
+
+
+def test_named_options_win_over_set_and_set_over_the_file(shell: Shell) -> None:
+    shell("run", "t.yaml", "--set", "runner.meta.max_loops=3", "--set", "runner.meta.kind=mock",
+          "--max-loops", "7", "--strict", "--approve", "plan,complete", "--test", "make test",
+          "--worker", "mock", "-q")  # fmt: skip
+    spec: TaskSpec = shell.engine.asked[0][1]["spec"]
+    assert spec.runner.meta.max_loops == 7 and spec.runner.meta.kind == "mock"
+    assert spec.completion == "strict" and spec.runner.worker.kind == "mock"
+    assert spec.runner.approve.plan == spec.runner.approve.complete == "always"
+    assert spec.runner.approve.worker == "never"
+    assert spec.task.test is not None and spec.task.test.command == "make test"
+
+
+def test_goal_and_prd_and_stdin(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    (shell.repo / "p.md").write_text("# Hello\n\nSay it.\n")
+    assert shell("run", "--goal", "Say hello\nto all", "-q") == 0
+    assert shell("run", "--prd", "p.md", "-q") == 0
+    for arguments in (["run", "-"], ["run"]):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(TASK.encode())))
+        assert shell(*arguments, "-q") == 0
+    titles = [given["spec"].title for _, given in shell.engine.asked]
+    assert titles == ["Say hello", "Hello", "Say hello", "Say hello"]
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_terminal_is_never_read_as_a_task(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", Terminal(TASK))
+    assert shell("run") == 2
+    assert "nothing to run" in shell.err and shell.engine.asked == []
+
+
+def test_runs_are_found_by_id_prefix_and_task_and_newest(shell: Shell) -> None:
+    shell.add_run("users-api-7f3a")
+    shell.add_run("users-api-7f3b")
+    shell.add_run("totals-c21e", waiting="ask_human")
+    for name, found in [
+        ("users-api-7f3a", "users-api-7f3a"),
+        ("users-api", "users-api-7f3b"),
+        ("tot", "totals-c21e"),
+        (None, "totals-c21e"),
+    ]:
+        shell("resume", *([name] if name else []), "-q", "-m", "go")
+        assert shell.engine.asked[-1][1]["run_id"] == found
+    assert shell("resume", "users-api-7f", "-q") == 2
+    assert "users-api-7f3a" in shell.err and "users-api-7f3b" in shell.err
+
+
+def test_answers_go_to_the_only_waiting_run(shell: Shell) -> None:
+    shell.add_run("users-api-7f3a", waiting="ask_human", state="PLANNING")
+    shell.add_run("totals-c21e")
+    shell("answer", "the same", "-q")
+    shell("answer", "users-api-7f3a", "1", "--id", "abc", "-q")
+    shell("approve", "--id", "abc", "-q")
+    shell("reject", "--id", "abc", "--reason", "no", "-q")
+    said = [(given["run_id"], given["answer"]) for _, given in shell.engine.asked]
+    assert {run_id for run_id, _ in said} == {"users-api-7f3a"}
+    decisions = [(answer.id, answer.decision, answer.text) for _, answer in said]
+    assert decisions == [
+        ("", "answer", "the same"),
+        ("abc", "answer", "1"),
+        ("abc", "approve", ""),
+        ("abc", "reject", "no"),
+    ]
+
+
+def test_accept_takes_the_run_that_needs_a_review(shell: Shell) -> None:
+    shell.add_run("users-api-7f3a", state="NEEDS_REVIEW")
+    shell.add_run("totals-c21e")
+    shell("accept", "--reason", "read it", "--by", "hana", "-q")
+    shell("accept", "users-api-7f3a", "AC-4", "--reason", "read it", "--by", "hana", "-q")
+    assert [given["run_id"] for _, given in shell.engine.asked] == ["users-api-7f3a"] * 2
+    assert [given["criteria"] for _, given in shell.engine.asked] == [[], ["AC-4"]]
+
+
+def test_cancel_ends_with_0_though_the_run_failed(shell: Shell) -> None:
+    shell.add_run("users-api-7f3a")
+    shell.engine.answer = result(state="FAILED", exit_code=1, reason="cancelled")
+    assert shell("cancel", "--json") == 0
+    assert shell.lines[-1]["exit_code"] == 0
+
+
+# -- the stdin form -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [({}, 0), ({"state": "NEEDS_REVIEW", "exit_code": 3}, 3), ({"exit_code": 5}, 5)],
+)
+def test_agent_runner_ends_with_0_or_1(
+    changes: dict[str, Any], code: int, shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shell.engine.answer = result(**changes)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(TASK.encode())))
+    monkeypatch.setattr(sys, "argv", ["agent-runner"])
+    with pytest.raises(SystemExit) as ended:
+        cli.stdin_main()
+    assert ended.value.code == (1 if code else 0)
+    out = shell.capture.readouterr().out
+    assert "check    round=1" in out and "users-api" in out
+
+
+def test_agent_runner_says_how_to_answer(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    waiting = {"id": "abc", "kind": "plan", "text": "ok?", "options": [], "subject": "{}"}
+    shell.engine.answer = result(state="PLANNING", exit_code=4, waiting=waiting)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(TASK.encode())))
+    monkeypatch.setattr(sys, "argv", ["agent-runner"])
+    with pytest.raises(SystemExit) as ended:
+        cli.stdin_main()
+    assert ended.value.code == 1
+    assert "agentrunner approve users-api-7f3a --id abc" in shell.capture.readouterr().err
+
+
+@pytest.mark.parametrize("arguments", [["task.yaml"], ["--json"]])
+def test_agent_runner_knows_no_options(
+    arguments: list[str], shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["agent-runner", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        cli.stdin_main()
+    assert ended.value.code == 1 and shell.engine.asked == []
+
+
+# -- texts --------------------------------------------------------------------------------------
+
+
+def test_parse_prints_one_object_either_way(shell: Shell) -> None:
+    reply = shell.repo / "reply.txt"
+    reply.write_text('{"type": "next_action", "decision": {"action": "abort", "reason": "x"}}')
+    assert shell("parse", "next_action", str(reply)) == 0
+    assert shell.lines[0]["payload"]["decision"]["action"] == "abort"
+    assert shell("parse", "next_action", str(reply), "--truncated") == 2
+    assert set(shell.lines[0]) == {"error"}
+    assert shell.lines[0]["error"]["code"] == "incomplete"
+    reply.write_bytes(b"\xff\xfe")
+    assert shell("parse", "plan_task", str(reply)) == 2 and "error" in shell.lines[0]
+
+
+@pytest.mark.parametrize(
+    "name", ["task", "result", "event", "plan_task", "next_action", "completion_assessment"]
+)
+def test_schemas_are_json_schemas(name: str, shell: Shell) -> None:
+    assert shell("schema", name) == 0
+    jsonschema.Draft202012Validator.check_schema(json.loads(shell.out))
+
+
+def test_list_json_has_exactly_the_promised_keys(shell: Shell) -> None:
+    assert shell("list") == 0 and "No runs yet" in shell.out
+    shell.add_run("users-api-7f3a")
+    shell("list", "--json")
+    assert list(shell.lines[0]) == [
+        "run_id", "task_id", "title", "repo", "state", "waiting", "started_at", "finished_at",
+    ]  # fmt: skip
+
+
+def test_logs_reads_the_events_of_a_run(shell: Shell) -> None:
+    shell.add_run("users-api-7f3a")
+    folder = RunFolder.open(shell.repo.parent / "state", "users-api-7f3a")
+    lines = [json.dumps(event) for event in story_events()]
+    folder.events_file.write_text("\n".join(lines) + '\n{"torn": ')
+    assert shell("logs", "-f") == 0  # nobody drives it, so there is nothing to wait for
+    assert "$ uv run pytest -q -k duplicate" in shell.out
+
+
+def test_without_a_command_and_a_terminal_there_is_help(shell: Shell) -> None:
+    assert shell() == 0
+    assert "Usage: agentrunner" in shell.out
+
+
+def test_version_is_the_package_s(shell: Shell) -> None:
+    assert shell("--version") == 0
+    assert shell.out.startswith("agentrunner ")
+
+
+def test_console_scripts_do_not_import_from_the_current_folder(tmp_path: Path) -> None:
+    for name in ("yaml", "typing_extensions", "sitecustomize", "typer", "agentrunner"):
+        (tmp_path / f"{name}.py").write_text(f"open({str(tmp_path / 'canary')!r}, 'w')")
+    script = Path(sys.executable).with_name("agentrunner")
+    if not script.exists():
+        pytest.skip("agentrunner is not installed beside this interpreter")
+    done = subprocess.run([script, "schema", "task"], cwd=tmp_path, capture_output=True, check=True)
+    assert json.loads(done.stdout) and not (tmp_path / "canary").exists()
+
+
+def test_both_console_scripts_are_declared() -> None:
+    project = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())["project"]
+    assert project["scripts"] == {
+        "agentrunner": "agentrunner.cli:main",
+        "agent-runner": "agentrunner.cli:stdin_main",
+    }
+
+
+def test_surroundings_are_5(shell: Shell) -> None:
+    shell.engine.error = Surroundings("no key", code="key-missing")
+    assert shell("run", "t.yaml", "-q") == 5

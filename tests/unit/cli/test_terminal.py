@@ -1,0 +1,129 @@
+"""The command line in a real terminal: what is drawn there, and what is asked there."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.unit.cli.fake_engine import TASK
+
+ROOT = Path(__file__).parents[3]
+FOREIGN = re.compile(
+    rb"\x1b(?!\[[0-9;]*m)|[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f]|\xc2[\x80-\x9f]"
+)
+SCRIPT = """
+import json, sys
+from agentrunner import cli
+from agentrunner.commands import engine
+from agentrunner.task.context import Question
+from tests.unit.cli.fake_engine import FakeEngine
+from tests.unit.screens.screen_samples import EVIL, result, story_events
+
+kind, answers = sys.argv[1], sys.argv[2]
+hostile = {"ts": "", "seq": 99, "event": "worker_event", "kind": "text", "text": EVIL}
+fake = FakeEngine(answer=result(title=EVIL), events=[*story_events(EVIL), hostile])
+if kind != "none":
+    subject = json.dumps({"criteria": [{"id": "AC-1", "run": EVIL}]})
+    fake.question = Question(id="abc", kind=kind, text=EVIL, options=["one", "two"],
+                             subject=subject, state="PLANNING")
+engine.load = lambda: fake
+code = cli.call(cli.app, ["run", "t.yaml"], "agentrunner")
+said = [said and said.model_dump(mode="json") for verb, said in fake.asked if verb == "inline"]
+open(answers, "w").write(json.dumps(said))
+sys.exit(code)
+"""
+
+
+def in_terminal(folder: Path, kind: str, keys: str = "", **environ: str) -> tuple[bytes, Any, int]:
+    """Run the command in a pty, typing `keys` at the first prompt."""
+    repo = folder / "shop"
+    (repo / ".git").mkdir(parents=True)
+    (repo / "t.yaml").write_text(TASK)
+    answers = folder / "answers.json"
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.chdir(repo)
+        unset = ("CI", "NO_COLOR")
+        inherited = {name: value for name, value in os.environ.items() if name not in unset}
+        own = {"TERM": "xterm-256color", "PYTHONPATH": str(ROOT), "HOME": str(folder),
+               "AGENTRUNNER_STATE_DIR": str(folder / "state")}  # fmt: skip
+        argv = [sys.executable, "-c", SCRIPT, kind, str(answers)]
+        os.execve(sys.executable, argv, {**inherited, **own, **environ})
+    seen, typed = b"", False
+    while chunk := _read(terminal):
+        seen += chunk
+        if keys and not typed and seen.endswith(b"> "):
+            os.write(terminal, keys.encode())
+            typed = True
+    os.close(terminal)
+    _, status = os.waitpid(pid, 0)
+    code = os.waitstatus_to_exitcode(status)
+    return seen, json.loads(answers.read_text()) if answers.exists() else None, code
+
+
+def _read(terminal: int) -> bytes:
+    try:
+        return os.read(terminal, 65536)
+    except OSError:  # the other end is closed
+        return b""
+
+
+def test_a_terminal_gets_colours_and_no_other_sequence(tmp_path: Path) -> None:
+    seen, _, code = in_terminal(tmp_path, "none")
+    assert code == 0
+    assert b"-- round 2 of at most 6 --" in seen and b"\x1b[1;32mCOMPLETE\x1b[0m" in seen
+    assert FOREIGN.findall(seen) == []
+    assert "\u202e".encode() not in seen
+
+
+def test_no_color_means_no_escape_at_all(tmp_path: Path) -> None:
+    seen, _, _ = in_terminal(tmp_path, "none", NO_COLOR="1")
+    assert b"\x1b" not in seen and b"COMPLETE" in seen
+
+
+@pytest.mark.parametrize(
+    ("kind", "keys", "decision", "text"),
+    [
+        ("plan", "y\n", "approve", ""),
+        ("plan", "x\ny\n", "approve", ""),
+        ("complete", "n\nnot yet\n", "reject", "not yet"),
+        ("ask_human", "in my own words\n", "answer", "in my own words"),
+    ],
+)
+def test_answers_are_typed_inline(
+    kind: str, keys: str, decision: str, text: str, tmp_path: Path
+) -> None:
+    seen, (answer,), _ = in_terminal(tmp_path, kind, keys)
+    assert (answer["id"], answer["decision"], answer["text"]) == ("abc", decision, text)
+    assert FOREIGN.findall(seen) == []
+    if kind != "ask_human":
+        # what is approved is shown with nothing left out
+        assert rb"a\x1b]52;c;aGk=\x07b\x1b[2J" in seen.replace(b"\r\n", b"")
+
+
+@pytest.mark.parametrize("keys", ["q\n", "\x04", "\x03"])
+def test_leaving_a_question_open_is_no_answer(keys: str, tmp_path: Path) -> None:
+    _, said, code = in_terminal(tmp_path, "plan", keys)
+    assert said == [None] and code == 0
+
+
+def test_a_plan_is_edited_in_the_person_s_editor(tmp_path: Path) -> None:
+    editor = tmp_path / "editor"
+    editor.write_text('#!/bin/sh\nsed -i s/AC-1/AC-9/ "$1"\n')
+    editor.chmod(0o755)
+    _, (answer,), _ = in_terminal(tmp_path, "plan", "e\n", VISUAL=str(editor))
+    assert answer["decision"] == "approve"
+    assert json.loads(answer["edit"])["criteria"][0]["id"] == "AC-9"
+
+
+@pytest.mark.parametrize("name", ["CI", "AGENTRUNNER_TEST_NOTHING"])
+def test_ci_is_never_asked(name: str, tmp_path: Path) -> None:
+    _, said, _ = in_terminal(tmp_path, "plan", "q\n", **{name: "true"})
+    assert said == ([] if name == "CI" else [None])
