@@ -8,6 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from agentrunner.settings import quiet_libraries
+
+quiet_libraries()  # before the first import of LangGraph, which reads its settings then
+
 
 def __getattr__(name: str) -> Any:
     """`graph` is compiled when asked for, so that importing this package costs nothing."""

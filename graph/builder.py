@@ -11,23 +11,19 @@ LangGraph would follow both. What a node may say is its row in ROUTES.
 
 from __future__ import annotations
 
-from agentrunner.settings import quiet_libraries
+from langgraph.graph import END, START, StateGraph
 
-quiet_libraries()  # LangGraph reads its settings at import
-
-from langgraph.graph import END, START, StateGraph  # noqa: E402
-
-from agentrunner.nodes.approve import approve  # noqa: E402
-from agentrunner.nodes.ask_human import ask_human  # noqa: E402
-from agentrunner.nodes.decide import decide  # noqa: E402
-from agentrunner.nodes.deps import Deps  # noqa: E402
-from agentrunner.nodes.guarded import Node, OpenDeps, guarded  # noqa: E402
-from agentrunner.nodes.note import note  # noqa: E402
-from agentrunner.nodes.plan import plan  # noqa: E402
-from agentrunner.nodes.run_worker import run_worker  # noqa: E402
-from agentrunner.nodes.validate import validate  # noqa: E402
-from agentrunner.task.context import TaskContext  # noqa: E402
-from agentrunner.task.lifecycle import TaskState  # noqa: E402
+from agentrunner.nodes.approve import approve
+from agentrunner.nodes.ask_human import ask_human
+from agentrunner.nodes.decide import decide
+from agentrunner.nodes.deps import Deps
+from agentrunner.nodes.guarded import Node, OpenDeps, guarded
+from agentrunner.nodes.note import note
+from agentrunner.nodes.plan import plan
+from agentrunner.nodes.run_worker import run_worker
+from agentrunner.nodes.validate import validate
+from agentrunner.task.context import TaskContext
+from agentrunner.task.lifecycle import TaskState
 
 NODES: dict[str, Node] = {
     "plan": plan,

@@ -8,42 +8,31 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
+import json
 import secrets
-import signal
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
-from agentrunner.graph.builder import build_graph  # first: it quiets the libraries
-
-# isort: split
-from langgraph.errors import GraphDrained
-from langgraph.graph.state import CompiledStateGraph
-from langgraph.runtime import RunControl
-from langgraph.types import Command
-
 from agentrunner.errors import UsageError
 from agentrunner.graph import attempts
-from agentrunner.graph.checkpoints import damaged, open_saver, prune, read_errors, thread_config
+from agentrunner.graph.answers import checked_answer
+from agentrunner.graph.builder import build_graph
+from agentrunner.graph.checkpoints import open_saver, prune, thread_config
+from agentrunner.graph.drive import Drive, Options
 from agentrunner.graph.header import header_of
+from agentrunner.graph.indexing import Indexer
 from agentrunner.graph.workshop import Crew, assemble, box_spec, open_workshop
 from agentrunner.nodes.deps import Clock, Deps
-from agentrunner.nodes.guarded import Stopped
-from agentrunner.nodes.note import leave_note
-from agentrunner.nodes.plan import criteria_of, edited_criteria
-from agentrunner.nodes.result import build_result
+from agentrunner.nodes.plan import criteria_of
 from agentrunner.runs.folder import RunFolder, load_spec, new_run_id, refuse_inside, save_spec
-from agentrunner.runs.index import RunIndex, RunRow
 from agentrunner.runs.locks import FileLock, me, repository_lock, run_lock
 from agentrunner.sandboxes.choose import make_sandbox
 from agentrunner.task.context import (
     Acceptance,
     Answer,
     Counters,
-    Question,
     RunInfo,
     TaskContext,
     Verdict,
@@ -54,21 +43,7 @@ from agentrunner.task.prd import describe_check
 from agentrunner.task.spec import TaskSpec
 from agentrunner.workers.base import WorkerCall
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-Graph = CompiledStateGraph[TaskContext, Deps, TaskContext, TaskContext]
-
-
-@dataclass(frozen=True)
-class Options:
-    """How a run is driven."""
-
-    state_dir: Path
-    on_event: Callable[[dict[str, Any]], None]
-    """Every event of --json, redacted."""
-    ask: Callable[[Question], Answer | None] | None = None
-    """Answers inline, in a terminal; None or an answer of None pauses the run."""
-    environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
-    clock: Clock = field(default_factory=Clock)
+__all__ = ["Options", "accept", "cancel", "dry_run", "respond", "resume", "start"]
 
 
 async def start(spec: TaskSpec, options: Options) -> dict[str, Any]:
@@ -165,41 +140,6 @@ async def respond(run_id: str, answer: Answer, options: Options) -> dict[str, An
         crew = assemble(spec, options.environ)
         with _repository(spec, folder, options) as repository:
             return await _run(spec, folder, options, repository, crew, None, answer)
-
-
-def checked_answer(run_id: str, question: Question | None, answer: Answer) -> Answer:
-    """The answer as one to this very question; raises UsageError, and the question stays."""
-    if question is None:
-        raise UsageError(f"{run_id} is not waiting for anyone.", code="not-waiting")
-    if answer.id and answer.id != question.id:
-        raise UsageError(
-            f"{run_id} is not waiting for {answer.id}; its question is {question.id}.",
-            code="stale-answer",
-            remedy=f"agentrunner show {run_id}",
-        )
-    free = question.kind == "ask_human"
-    if free != (answer.decision == "answer"):
-        verb = "answer" if free else "approve or reject"
-        raise UsageError(
-            f"The question of {run_id} is of kind {question.kind}: {verb} it.",
-            code="wrong-answer",
-            remedy=f"agentrunner {verb.split()[0]} {run_id} --id {question.id}",
-        )
-    if len(answer.text) > 16_384 or (free and not answer.text.strip()):
-        raise UsageError("An answer has 1 to 16384 characters.", code="wrong-answer")
-    if answer.edit:
-        if question.kind != "plan":
-            raise UsageError("Only a plan can be edited.", code="wrong-answer", path="--edit")
-        try:
-            edited_criteria(answer.edit)
-        except ValueError as error:
-            raise UsageError(
-                f"The edited plan cannot be read: {error}", code="wrong-answer", path="--edit"
-            ) from error
-    text = answer.text
-    if free and text.strip().isdigit() and 1 <= int(text) <= len(question.options):
-        text = question.options[int(text) - 1]
-    return answer.model_copy(update={"id": question.id, "kind": question.kind, "text": text})
 
 
 async def accept(
@@ -322,7 +262,7 @@ async def _run(
     answer: Answer | None = None,
 ) -> dict[str, Any]:
     """Drive one attempt: `fresh` starts it, None goes on with the latest."""
-    index = _Indexer(spec, folder, options)
+    index = Indexer(spec, folder, options)
     new_file = not folder.checkpoints.exists()
     async with (
         open_workshop(
@@ -336,12 +276,12 @@ async def _run(
         config = thread_config(folder.run_id, attempt, max(loops, 50))
         graph = build_graph().compile(checkpointer=saver, name="AgentRunner")
         _announce(deps, spec, crew, fresh, attempt)
-        drive = _Drive(graph, config, deps, options)
+        drive = Drive(graph, config, deps, options)
         result = await drive.to_the_end(fresh, answer)
         if result["state"] in TERMINAL:
             await prune(saver, [f"{folder.run_id}#{n}" for n in range(1, attempt + 1)])
     index.finish(result)
-    folder.write("result.json", _json(result))
+    folder.write("result.json", json.dumps(result, ensure_ascii=False, indent=1))
     if result["state"] in TERMINAL and spec.runner.retention_days == 0:
         await asyncio.to_thread(folder.remove)
     return result
@@ -354,179 +294,3 @@ def _announce(
         deps.emit("run_started", header=header_of(spec, crew, box=deps.gatherer.box_name))
     else:
         deps.emit("run_resumed", attempt=attempt)
-
-
-class _Drive:
-    """One graph on one thread, driven until it ends, pauses or is stopped."""
-
-    def __init__(self, graph: Graph, config: dict[str, Any], deps: Deps, options: Options) -> None:
-        self._graph = graph
-        self._config = cast("Any", config)
-        self._deps = deps
-        self._options = options
-        self._control = RunControl()
-        self._signal: signal.Signals | None = None
-
-    async def to_the_end(self, fresh: TaskContext | None, answer: Answer | None) -> dict[str, Any]:
-        """The result object of whatever end was reached."""
-        payload: Any = fresh
-        if answer is not None:
-            payload = await self._reply(answer)
-        with self._signals():
-            while True:
-                await self._invoke(payload)
-                state, question = await self._standing()
-                if self._signal is not None:
-                    return await self._interrupted(state)
-                if question is None:
-                    return self._ended(state)
-                said = await self._ask_inline(question)
-                if said is None:
-                    return await self._paused(state, question)
-                payload = await self._reply(said)
-
-    async def _invoke(self, payload: Any) -> None:
-        try:
-            await self._graph.ainvoke(
-                payload,
-                self._config,
-                context=self._deps,
-                durability="sync",
-                control=self._control,
-            )
-        except (GraphDrained, Stopped):
-            pass
-        except BaseException:
-            self._deps.stop.set()
-            raise
-
-    async def _standing(self) -> tuple[TaskContext, Question | None]:
-        try:
-            snapshot = await self._graph.aget_state(self._config)
-        except read_errors() as error:
-            raise damaged(self._deps.folder.checkpoints, str(error)) from error
-        state = cast("TaskContext", snapshot.values)
-        if not state:
-            raise damaged(self._deps.folder.checkpoints, "it holds no state of this attempt")
-        return state, state.get("question") if snapshot.interrupts else None
-
-    async def _reply(self, answer: Answer) -> Command[str]:
-        """The answer, addressed to the one interrupt that is open."""
-        snapshot = await self._graph.aget_state(self._config)
-        value: dict[str, str] = {"id": answer.id, "text": answer.text}
-        if answer.kind != "ask_human":
-            value |= {"decision": answer.decision, "edit": answer.edit}
-        state = cast("TaskContext", snapshot.values)
-        self._deps.emit("answer", id=answer.id)
-        self._deps.record(state, "answer", answer.id, answer)
-        return Command(resume={snapshot.interrupts[0].id: value})
-
-    async def _ask_inline(self, question: Question) -> Answer | None:
-        if self._options.ask is None:
-            return None
-        self._tell(question)
-        answer = await asyncio.to_thread(self._options.ask, question)
-        if answer is None:
-            return None
-        return checked_answer(self._deps.folder.run_id, question, answer)
-
-    def _tell(self, question: Question) -> None:
-        self._deps.emit(
-            "question", id=question.id, kind=question.kind, text=question.text,
-            options=question.options,
-        )  # fmt: skip
-
-    # -- the three ways to stop -----------------------------------------------------------------
-
-    def _ended(self, state: TaskContext) -> dict[str, Any]:
-        self._deps.emit("state_changed", **{"from": None, "to": state["state"]})
-        return self._result(state)
-
-    async def _paused(self, state: TaskContext, question: Question) -> dict[str, Any]:
-        self._deps.record(state, "question", question.id, question)
-        if self._options.ask is None:
-            self._tell(question)
-        await asyncio.to_thread(leave_note, state, self._deps, waiting=question)
-        return self._result(state, waiting=question)
-
-    async def _interrupted(self, state: TaskContext) -> dict[str, Any]:
-        assert self._signal is not None
-        if state["state"] in TERMINAL:
-            return self._ended(state)
-        await asyncio.to_thread(leave_note, state, self._deps, reason="interrupted")
-        return self._result(state, reason="interrupted", exit_code=128 + self._signal)
-
-    def _result(self, state: TaskContext, **how: Any) -> dict[str, Any]:
-        path = self._deps.folder.root / "note-path"
-        note = path.read_text(encoding="utf-8") if path.exists() else None
-        return build_result(state, self._deps.spec, note=note, **how)
-
-    # -- signals --------------------------------------------------------------------------------
-
-    @contextmanager
-    def _signals(self) -> Iterator[None]:
-        """First signal: stop in order. Second: leave at once, the supervisor finishes the stop."""
-        loop = asyncio.get_running_loop()
-        try:
-            for number in SIGNALS:
-                loop.add_signal_handler(number, self._on_signal, number)
-        except (ValueError, RuntimeError, NotImplementedError):  # not in the main thread
-            yield
-            return
-        try:
-            yield
-        finally:
-            for number in SIGNALS:
-                loop.remove_signal_handler(number)
-
-    def _on_signal(self, number: signal.Signals) -> None:
-        if self._signal is not None:
-            os._exit(128 + number)
-        self._signal = number
-        self._deps.stop.set()
-        self._control.request_drain(number.name)
-
-
-class _Indexer:
-    """Keeps the run's row in the index as its state changes."""
-
-    def __init__(self, spec: TaskSpec, folder: RunFolder, options: Options) -> None:
-        self._index = RunIndex(options.state_dir)
-        self._clock = options.clock
-        self._row = RunRow(
-            run_id=folder.run_id,
-            task_id=spec.task_id,
-            title=spec.title,
-            repo=spec.repo,
-            state=str(TaskState.PENDING),
-            started_at=options.clock.stamp(),
-        )
-        for row in self._index.runs():
-            if row.run_id == folder.run_id:
-                self._row = replace(row, waiting=None, finished_at=None)
-
-    def __call__(self, event: dict[str, Any]) -> None:
-        """Listen to the events of the run."""
-        if event["event"] in ("run_started", "run_resumed"):
-            self._index.record(self._row)
-        elif event["event"] == "state_changed":
-            self._row = replace(self._row, state=event["to"])
-            self._index.record(self._row)
-
-    def finish(self, result: Mapping[str, Any]) -> None:
-        """The last word of this driving."""
-        ended = result["state"] in TERMINAL
-        waiting = result["waiting"]["kind"] if result["waiting"] else None
-        self._row = replace(
-            self._row,
-            state=result["state"],
-            waiting=waiting,
-            finished_at=self._clock.stamp() if ended else None,
-        )
-        self._index.record(self._row)
-
-
-def _json(result: Mapping[str, Any]) -> str:
-    import json
-
-    return json.dumps(result, ensure_ascii=False, indent=1)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from agentrunner.errors import UsageError
-from agentrunner.graph.builder import build_graph  # first: it quiets the libraries
+from agentrunner.graph.builder import build_graph
 from agentrunner.graph.runner import first_state
 from agentrunner.graph.workshop import assemble, open_workshop
 from agentrunner.nodes.deps import Clock, Deps

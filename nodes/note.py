@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import getpass
+import os
 import platform
 from pathlib import Path
 from typing import Any, cast
@@ -10,9 +12,11 @@ from typing import Any, cast
 from langgraph.graph import END
 from langgraph.types import Command
 
+from agentrunner.errors import UsageError
 from agentrunner.nodes.deps import Deps
 from agentrunner.nodes.result import build_result
 from agentrunner.notes import build_view, render_note, write_note
+from agentrunner.notes.model import NoteView
 from agentrunner.runs.failpoints import reach
 from agentrunner.task.context import Question, TaskContext, Verdict
 from agentrunner.task.lifecycle import TaskState
@@ -43,15 +47,12 @@ def leave_note(
         state,
         spec,
         deps.log.history(),
-        host=platform.node(),
-        now=deps.clock.now(),
+        host=here(),
+        now=deps.clock.now().astimezone(),
         tail=lambda ref: _tail(deps, ref),
+        redact=deps.redactor.redact,
     )
-    text = deps.redactor.redact(
-        render_note(
-            view, spec.runner.note.template, spec.note_language, template_text=spec.template_text
-        )
-    )
+    text = deps.redactor.redact(_rendered(view, state, deps))
     deps.folder.write("note.md", text)
     written = write_note(
         Path(spec.repo),
@@ -66,6 +67,26 @@ def leave_note(
     deps.folder.write("note-path", str(written.path))
     deps.emit("note_written", path=str(written.path))
     return str(written.path)
+
+
+def _rendered(view: NoteView, state: TaskContext, deps: Deps) -> str:
+    """The note by the task's template; by the built-in one where that fails."""
+    spec = deps.spec
+    wanted = spec.runner.note.template
+    try:
+        return render_note(view, wanted, spec.note_language, template_text=spec.template_text)
+    except UsageError as error:
+        deps.warn(state, error.code, f"{error.message} The built-in template was used.")
+        return render_note(view, "core", spec.note_language)
+
+
+def here() -> str:
+    """`hana@devbox`: where the commands of a note are to be given."""
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):
+        user = str(os.getuid())  # a uid without a name, as in many containers
+    return f"{user}@{platform.node()}"
 
 
 def _tail(deps: Deps, ref: Any) -> str:

@@ -21,7 +21,6 @@ from agentrunner.evidence.counts import Counts, disbelief
 from agentrunner.evidence.guard import Changes, Guard, changes_between
 from agentrunner.evidence.steering import is_executable_config, matches
 from agentrunner.runs.snapshots import Snapshots
-from agentrunner.task.prd import describe_check
 from agentrunner.task.context import (
     Baseline,
     CheckOutcome,
@@ -30,6 +29,7 @@ from agentrunner.task.context import (
     Finding,
     TestOutcome,
 )
+from agentrunner.task.prd import describe_check
 from agentrunner.task.spec import TaskSpec, TestSpec
 
 Colour = Literal["green", "red", "unknown"]

@@ -1,0 +1,44 @@
+"""Which answers a waiting run takes: the right kind, to this very question, and readable."""
+
+from __future__ import annotations
+
+from agentrunner.errors import UsageError
+from agentrunner.nodes.plan import edited_criteria
+from agentrunner.task.context import Answer, Question
+
+MAX_ANSWER = 16_384
+
+
+def checked_answer(run_id: str, question: Question | None, answer: Answer) -> Answer:
+    """The answer as one to this very question; raises UsageError, and the question stays."""
+    if question is None:
+        raise UsageError(f"{run_id} is not waiting for anyone.", code="not-waiting")
+    if answer.id and answer.id != question.id:
+        raise UsageError(
+            f"{run_id} is not waiting for {answer.id}; its question is {question.id}.",
+            code="stale-answer",
+            remedy=f"agentrunner show {run_id}",
+        )
+    free = question.kind == "ask_human"
+    if free != (answer.decision == "answer"):
+        verb = "answer" if free else "approve or reject"
+        raise UsageError(
+            f"The question of {run_id} is of kind {question.kind}: {verb} it.",
+            code="wrong-answer",
+            remedy=f"agentrunner {verb.split()[0]} {run_id} --id {question.id}",
+        )
+    if len(answer.text) > MAX_ANSWER or (free and not answer.text.strip()):
+        raise UsageError("An answer has 1 to 16384 characters.", code="wrong-answer")
+    if answer.edit:
+        if question.kind != "plan":
+            raise UsageError("Only a plan can be edited.", code="wrong-answer", path="--edit")
+        try:
+            edited_criteria(answer.edit)
+        except ValueError as error:
+            raise UsageError(
+                f"The edited plan cannot be read: {error}", code="wrong-answer", path="--edit"
+            ) from error
+    text = answer.text
+    if free and text.strip().isdigit() and 1 <= int(text) <= len(question.options):
+        text = question.options[int(text) - 1]
+    return answer.model_copy(update={"id": question.id, "kind": question.kind, "text": text})

@@ -1,0 +1,173 @@
+"""One attempt, driven until it ends, waits for a person or is stopped by a signal."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+from langgraph.errors import GraphDrained
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.runtime import RunControl
+from langgraph.types import Command
+
+from agentrunner.graph.answers import checked_answer
+from agentrunner.graph.checkpoints import damaged, read_errors
+from agentrunner.nodes.deps import Clock, Deps
+from agentrunner.nodes.guarded import Stopped
+from agentrunner.nodes.note import leave_note
+from agentrunner.nodes.result import build_result
+from agentrunner.task.context import Answer, Question, TaskContext
+from agentrunner.task.lifecycle import TERMINAL
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+Graph = CompiledStateGraph[TaskContext, Deps, TaskContext, TaskContext]
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a run is driven."""
+
+    state_dir: Path
+    on_event: Callable[[dict[str, Any]], None]
+    """Every event of --json, redacted."""
+    ask: Callable[[Question], Answer | None] | None = None
+    """Answers inline, in a terminal; None or an answer of None pauses the run."""
+    environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    clock: Clock = field(default_factory=Clock)
+
+
+class Drive:
+    """One graph on one thread, driven until it ends, pauses or is stopped."""
+
+    def __init__(self, graph: Graph, config: dict[str, Any], deps: Deps, options: Options) -> None:
+        self._graph = graph
+        self._config = cast("Any", config)
+        self._deps = deps
+        self._options = options
+        self._control = RunControl()
+        self._signal: signal.Signals | None = None
+
+    async def to_the_end(self, fresh: TaskContext | None, answer: Answer | None) -> dict[str, Any]:
+        """The result object of whatever end was reached."""
+        payload: Any = fresh
+        if answer is not None:
+            payload = await self._reply(answer)
+        with self._signals():
+            while True:
+                await self._invoke(payload)
+                state, question = await self._standing()
+                if self._signal is not None:
+                    return await self._interrupted(state)
+                if question is None:
+                    return self._ended(state)
+                said = await self._ask_inline(question)
+                if said is None:
+                    return await self._paused(state, question)
+                payload = await self._reply(said)
+
+    async def _invoke(self, payload: Any) -> None:
+        try:
+            await self._graph.ainvoke(
+                payload,
+                self._config,
+                context=self._deps,
+                durability="sync",
+                control=self._control,
+            )
+        except (GraphDrained, Stopped):
+            pass
+        except BaseException:
+            self._deps.stop.set()
+            raise
+
+    async def _standing(self) -> tuple[TaskContext, Question | None]:
+        try:
+            snapshot = await self._graph.aget_state(self._config)
+        except read_errors() as error:
+            raise damaged(self._deps.folder.checkpoints, str(error)) from error
+        state = cast("TaskContext", snapshot.values)
+        if not state:
+            raise damaged(self._deps.folder.checkpoints, "it holds no state of this attempt")
+        return state, state.get("question") if snapshot.interrupts else None
+
+    async def _reply(self, answer: Answer) -> Command[str]:
+        """The answer, addressed to the one interrupt that is open."""
+        snapshot = await self._graph.aget_state(self._config)
+        value: dict[str, str] = {"id": answer.id, "text": answer.text}
+        if answer.kind != "ask_human":
+            value |= {"decision": answer.decision, "edit": answer.edit}
+        state = cast("TaskContext", snapshot.values)
+        self._deps.emit("answer", id=answer.id)
+        self._deps.record(state, "answer", answer.id, answer)
+        return Command(resume={snapshot.interrupts[0].id: value})
+
+    async def _ask_inline(self, question: Question) -> Answer | None:
+        if self._options.ask is None:
+            return None
+        self._tell(question)
+        answer = await asyncio.to_thread(self._options.ask, question)
+        if answer is None:
+            return None
+        return checked_answer(self._deps.folder.run_id, question, answer)
+
+    def _tell(self, question: Question) -> None:
+        self._deps.emit(
+            "question", id=question.id, kind=question.kind, text=question.text,
+            options=question.options,
+        )  # fmt: skip
+
+    # -- the three ways to stop -----------------------------------------------------------------
+
+    def _ended(self, state: TaskContext) -> dict[str, Any]:
+        self._deps.emit("state_changed", **{"from": None, "to": state["state"]})
+        return self._result(state)
+
+    async def _paused(self, state: TaskContext, question: Question) -> dict[str, Any]:
+        self._deps.record(state, "question", question.id, question)
+        if self._options.ask is None:
+            self._tell(question)
+        await asyncio.to_thread(leave_note, state, self._deps, waiting=question)
+        return self._result(state, waiting=question)
+
+    async def _interrupted(self, state: TaskContext) -> dict[str, Any]:
+        assert self._signal is not None
+        if state["state"] in TERMINAL:
+            return self._ended(state)
+        await asyncio.to_thread(leave_note, state, self._deps, reason="interrupted")
+        return self._result(state, reason="interrupted", exit_code=128 + self._signal)
+
+    def _result(self, state: TaskContext, **how: Any) -> dict[str, Any]:
+        path = self._deps.folder.root / "note-path"
+        note = path.read_text(encoding="utf-8") if path.exists() else None
+        return build_result(state, self._deps.spec, note=note, **how)
+
+    # -- signals --------------------------------------------------------------------------------
+
+    @contextmanager
+    def _signals(self) -> Iterator[None]:
+        """First signal: stop in order. Second: leave at once, the supervisor finishes the stop."""
+        loop = asyncio.get_running_loop()
+        try:
+            for number in SIGNALS:
+                loop.add_signal_handler(number, self._on_signal, number)
+        except (ValueError, RuntimeError, NotImplementedError):  # not in the main thread
+            yield
+            return
+        try:
+            yield
+        finally:
+            for number in SIGNALS:
+                loop.remove_signal_handler(number)
+
+    def _on_signal(self, number: signal.Signals) -> None:
+        if self._signal is not None:
+            os._exit(128 + number)
+        self._signal = number
+        self._deps.stop.set()
+        self._control.request_drain(number.name)

@@ -1,0 +1,52 @@
+"""Keeping a run's row in the index while its state changes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from agentrunner.graph.drive import Options
+from agentrunner.runs.folder import RunFolder
+from agentrunner.runs.index import RunIndex, RunRow
+from agentrunner.task.lifecycle import TERMINAL, TaskState
+from agentrunner.task.spec import TaskSpec
+
+
+class Indexer:
+    """Keeps the run's row in the index as its state changes."""
+
+    def __init__(self, spec: TaskSpec, folder: RunFolder, options: Options) -> None:
+        self._index = RunIndex(options.state_dir)
+        self._clock = options.clock
+        self._row = RunRow(
+            run_id=folder.run_id,
+            task_id=spec.task_id,
+            title=spec.title,
+            repo=spec.repo,
+            state=str(TaskState.PENDING),
+            started_at=options.clock.stamp(),
+        )
+        for row in self._index.runs():
+            if row.run_id == folder.run_id:
+                self._row = replace(row, waiting=None, finished_at=None)
+
+    def __call__(self, event: dict[str, Any]) -> None:
+        """Listen to the events of the run."""
+        if event["event"] in ("run_started", "run_resumed"):
+            self._index.record(self._row)
+        elif event["event"] == "state_changed":
+            self._row = replace(self._row, state=event["to"])
+            self._index.record(self._row)
+
+    def finish(self, result: Mapping[str, Any]) -> None:
+        """The last word of this driving."""
+        ended = result["state"] in TERMINAL
+        waiting = result["waiting"]["kind"] if result["waiting"] else None
+        self._row = replace(
+            self._row,
+            state=result["state"],
+            waiting=waiting,
+            finished_at=self._clock.stamp() if ended else None,
+        )
+        self._index.record(self._row)
