@@ -22,6 +22,9 @@ from agentrunner.runs.take import LARGE_MARK, blob_name, content, file_mode
 Entry = tuple[str, str]
 """Mode and blob."""
 
+UNREADABLE: Entry = ("other", "")
+"""Something that no snapshot has."""
+
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 
 
@@ -69,16 +72,16 @@ class SafeFolder:
         try:
             with self._parent(path) as (fd, name):
                 facts = os.stat(name, dir_fd=fd, follow_symlinks=False)
-                if not (stat.S_ISREG(facts.st_mode) or stat.S_ISLNK(facts.st_mode)):
-                    return ("other", ""), False
-                data = content(name, facts, dir_fd=fd)
-        except (FileNotFoundError, NotADirectoryError):
-            return None, False
+                if stat.S_ISDIR(facts.st_mode):
+                    # What is in it has paths of its own.
+                    return None, False
+                is_content = stat.S_ISREG(facts.st_mode) or stat.S_ISLNK(facts.st_mode)
+                data = content(name, facts, dir_fd=fd) if is_content else None
         except OSError:
-            # A link where a folder was (ELOOP): nothing of ours is below it.
+            # Nothing there, or a link where a folder was: nothing of ours is below it.
             return None, False
         if data is None:
-            return ("other", ""), False
+            return UNREADABLE, False
         return (file_mode(facts), blob_name(data)), data.startswith(LARGE_MARK)
 
     def write(self, path: str, mode: str, data: bytes) -> None:
