@@ -291,6 +291,11 @@ def _announce(
     deps: Deps, spec: TaskSpec, crew: Crew, fresh: TaskContext | None, attempt: int
 ) -> None:
     if fresh is not None and attempt == 1:
-        deps.emit("run_started", header=header_of(spec, crew, box=deps.gatherer.box_name))
+        deps.emit(
+            "run_started",
+            task_id=spec.task_id,
+            title=spec.title,
+            header=header_of(spec, crew, box=deps.gatherer.box_name),
+        )
     else:
         deps.emit("run_resumed", attempt=attempt)

@@ -90,7 +90,11 @@ class Gatherer:
             if why := why_not_started(self.test.command, ran, Path(self.spec.repo), is_test=True):
                 raise not_ready(self.test.command, ran, why, self.box_name, what="The test command")
             outcome = self._test_outcome(ran, None)
-            self._say_baseline("test", self.test.command, outcome.exit_code)
+            self.emit(
+                "baseline", target="test", command=self.test.command,
+                exit_code=outcome.exit_code, outcome="passed" if outcome.green else "failed",
+                passed=outcome.passed, failed=outcome.failed,
+            )  # fmt: skip
         checks = await self.colours(criteria, tree, must_start=True)
         await asyncio.to_thread(lambda: self.box.seal(self.snapshots.ignored_folders()))
         after = await self._tree()
@@ -109,7 +113,10 @@ class Gatherer:
             if outcome is None:
                 continue
             colours[criterion.id] = _COLOURS[outcome.outcome]
-            self._say_baseline(criterion.id, outcome.what, outcome.exit_code)
+            self.emit(
+                "baseline", target=criterion.id, command=outcome.what,
+                exit_code=outcome.exit_code, outcome=outcome.outcome,
+            )  # fmt: skip
         return colours
 
     async def gather(
@@ -329,10 +336,6 @@ class Gatherer:
         return [
             Finding(code="checks_wrote_files", message=message, paths=moved.all[:50], blocks=False)
         ]
-
-    def _say_baseline(self, target: str, command: str, exit_code: int | None) -> None:
-        outcome = "passed" if exit_code == 0 else "failed"
-        self.emit("baseline", target=target, command=command, exit_code=exit_code, outcome=outcome)
 
 
 _COLOURS: dict[str, Colour] = {"passed": "green", "failed": "red", "not_run": "unknown"}
