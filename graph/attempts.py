@@ -48,6 +48,11 @@ def newest_attempt(folder: RunFolder) -> int:
     return max(numbers)
 
 
+def untouched(folder: RunFolder) -> bool:
+    """Whether the run was stopped before it did or saved anything at all."""
+    return not folder.checkpoints.exists() and not folder.log_file.exists()
+
+
 async def read(folder: RunFolder) -> tuple[TaskContext, Question | None]:
     """The saved state of the latest attempt and the question it waits with, if it waits."""
     attempt = newest_attempt(folder)

@@ -105,14 +105,17 @@ async def resume(
             raise _inputs_changed(run_id, changes)
         if on_change == "replan":
             spec, replan = attempts.reload(spec, options.environ), True
-    state = await attempts.latest(folder)
+    if attempts.untouched(folder):
+        state = first_state(spec, run_id, options.clock)
+    else:
+        state = await attempts.latest(folder)
     if state["state"] == TaskState.COMPLETE and not replan:
         return attempts.result_of(folder, spec, state)
     crew = assemble(spec, options.environ)
     with _driving(folder, options), _repository(spec, folder, options) as repository:
         if replan:
             save_spec(folder, spec)
-        fresh = None
+        fresh = state if attempts.untouched(folder) else None
         if replan or state["state"] in TERMINAL:
             fresh = attempts.next_attempt(state, spec, max_loops=max_loops, replan=replan)
         if message:

@@ -207,6 +207,7 @@ def assessment_of(message: Message, criteria: list[Criterion], tree: str) -> Ass
         summary=claim.summary[:4000],
         failed=sorted(failed),
         passed=sorted(passed),
+        comments={v.id: v.comment[:500] for v in claim.by_criterion if v.comment and v.id in known},
         risks=[risk[:500] for risk in claim.remaining_risks[:20]],
     )
 

@@ -93,7 +93,10 @@ def _settled(
     yes = _accepted(criterion, evidence, acceptances)
     if yes is not None and kind in ("judged", "none"):
         status, kind, proof = "passed", "accepted", f"{yes.by}: {yes.reason}"
-    return criterion.model_copy(update={"status": status, "evidence": kind, "proof": proof})
+    comment = assessment.comments.get(criterion.id, "") if assessment else criterion.comment
+    return criterion.model_copy(
+        update={"status": status, "evidence": kind, "proof": proof, "comment": comment}
+    )
 
 
 def _executed(

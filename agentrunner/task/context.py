@@ -192,6 +192,8 @@ class Assessment(StateModel):
     failed: list[str] = []
     """Ids of criteria it calls failed."""
     passed: list[str] = []
+    comments: dict[str, str] = {}
+    """What it says about a criterion, by id."""
     risks: list[str] = []
 
 
