@@ -126,9 +126,9 @@ class Child:
                 os.killpg(self.pid, number)
         else:
             table = process_table()
-            groups = {group for parent, group in table.values() if parent == int(first[1])}
+            groups = {facts.group for facts in table.values() if facts.parent == int(first[1])}
             for pid in descendants(int(first[1]), table):
-                if table[pid][1] in groups:
+                if table[pid].group in groups:
                     send(pid, number)
 
     def kill_leftovers(self) -> int:

@@ -20,9 +20,19 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from agentrunner.runs.failpoints import reach
-from agentrunner.runs.ledger import Absent, Claim, Finished, Ledger, NeverStarted, Running, Standing
-from agentrunner.runs.locks import FileLock, boot_id, process_start_time
+from agentrunner.runs.ledger import (
+    Absent,
+    Claim,
+    Finished,
+    Ledger,
+    Lost,
+    NeverStarted,
+    Running,
+    Standing,
+)
+from agentrunner.runs.locks import FileLock, boot_id
 from agentrunner.sandboxes.base import Launch, OnOutput
+from agentrunner.supervisor.processes import process_table, send, start_time
 from agentrunner.supervisor.streams import Tail
 
 BOOTSTRAP = """\
@@ -192,6 +202,8 @@ async def wait(
             tail.close()
     if process is not None:
         await asyncio.to_thread(process.wait)
+    if isinstance(standing, Lost):
+        end_session(folder)
     return read_result(ledger, worker_run_id, standing)
 
 
@@ -254,10 +266,28 @@ def signal_supervisor(
         pid = int(facts["supervisor"]["pid"])
         fd = os.pidfd_open(pid)
         try:
-            same = process_start_time(pid) == facts["supervisor"]["start_time"]
+            same = start_time(pid) == facts["supervisor"]["start_time"]
             if same and facts["boot_id"] == boot_id():
                 signal.pidfd_send_signal(fd, number)
                 return True
         finally:
             os.close(fd)
     return False
+
+
+def end_session(folder: Path) -> None:
+    """Kill what is left of a lost worker in the session that its supervisor made for it.
+
+    The end of a box is the end of all in it. Without a box a process that made a session of its
+    own escapes: that is why a lost worker is not started again there.
+    """
+    with contextlib.suppress(OSError, ValueError, KeyError):
+        facts = json.loads((folder / "started.json").read_bytes())
+        session = int(facts["worker"]["pid"])
+        # Its number is not given to another process while the session has members. If it was
+        # given away, they are gone.
+        reused = start_time(session) not in (0, facts["worker"]["start_time"])
+        if facts["boot_id"] == boot_id() and not reused:
+            for pid, process in process_table().items():
+                if process.session == session:
+                    send(pid, signal.SIGKILL)

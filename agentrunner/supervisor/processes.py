@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import os
 from pathlib import Path
+from typing import NamedTuple
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
@@ -24,27 +25,35 @@ def start_time(pid: int) -> int:
         return 0
 
 
-def process_table() -> dict[int, tuple[int, int]]:
-    """Parent and process group of every living process that we can see."""
+class Facts(NamedTuple):
+    """What is known of a living process."""
+
+    parent: int
+    group: int
+    session: int
+
+
+def process_table() -> dict[int, Facts]:
+    """Every living process that we can see."""
     table = {}
     for name in os.listdir("/proc"):  # noqa: PTH208
         if name.isdigit():
             try:
-                facts = Path(f"/proc/{name}/stat").read_bytes().rpartition(b")")[2]
+                text = Path(f"/proc/{name}/stat").read_bytes().rpartition(b")")[2]
             except OSError:
                 continue
-            state, parent, group = facts.split()[:3]
+            state, *numbers = text.split()[:4]
             if state not in (b"Z", b"X"):
-                table[int(name)] = (int(parent), int(group))
+                table[int(name)] = Facts(*map(int, numbers))
     return table
 
 
-def descendants(top: int, table: dict[int, tuple[int, int]]) -> list[int]:
+def descendants(top: int, table: dict[int, Facts]) -> list[int]:
     """All processes below `top`."""
     found: list[int] = []
     level = [top]
     while level:
-        level = [pid for pid, (parent, _) in table.items() if parent in level]
+        level = [pid for pid, facts in table.items() if facts.parent in level]
         found += level
     return found
 

@@ -224,3 +224,17 @@ def test_an_unknown_tree_is_an_error_with_a_name(snapshots: Snapshots) -> None:
     snapshots.take()
     with pytest.raises(GitFailed, match="ls-tree"):
         snapshots.list("0" * 40)
+
+
+def test_twenty_thousand_files_are_no_trouble(snapshots: Snapshots, tree: Path) -> None:
+    for number in range(20_000):
+        if number % 20 == 0:
+            (tree / f"d{number // 20}").mkdir()
+        (tree / f"d{number // 20}" / f"{number}.py").write_bytes(b"%d\n" % number)
+    first = snapshots.take()
+    assert first.files == 20_002
+    (tree / "d999" / "19999.py").write_text("changed\n")
+    second = snapshots.take()
+    assert [change.path for change in snapshots.changes(first.tree, second.tree)] == [
+        "d999/19999.py"
+    ]
