@@ -111,6 +111,7 @@ def explain(
 ) -> int:
     """What an error code means and what to do about it."""
     pages = error_pages()
+    code = code.partition(":")[0]  # `budget: tokens` is on the page of `budget`
     if code not in pages:
         from difflib import get_close_matches
 

@@ -25,7 +25,7 @@ def _source(line: str) -> str:
 
 
 def _remedy(error: AgentRunnerError, width: int) -> list[str]:
-    remedy = error.remedy or f"agentrunner explain {error.code}"
+    remedy = error.remedy or f"agentrunner explain {error.code.partition(':')[0]}"
     if remedy.lower().startswith("did you mean"):
         return wrap(remedy, width, "  ")
     return _hanging("try", remedy, width)
