@@ -36,7 +36,7 @@ class Running:
 
 @dataclass(frozen=True)
 class Finished:
-    """It ended and its supervisor says how (docs/reference/supervisor.md)."""
+    """It ended, and its supervisor says how."""
 
     result: Mapping[str, Any]
 

@@ -1,7 +1,20 @@
 """The run log: what happened, one record a line, kept beside the state.
 
 A node that is run again after a crash writes its records again; (attempt, kind, key) tells, and
-the last one wins. The kinds and their data are listed in docs/reference/run-log.md.
+the last one wins. Kinds, with their keys and data:
+
+    meta_call    number         number, type, at, duration_sec, usage, error, model, request, response
+    plan         "plan"         criteria
+    decision     number         number, action, reason, loop, worker_run_id, used_patterns
+    worker_run   worker run id  a WorkerRun, and commands and changes
+    evidence     round          an Evidence, and round
+    assessment                  an Assessment
+    question     id             a Question, and at
+    answer       id             an Answer, and at
+    human_edit                  paths, tree_before, tree_after
+    state        number         from, to
+    acceptance                  an Acceptance
+    warning                     code, message
 """
 
 from __future__ import annotations
