@@ -3,7 +3,8 @@
 A node that is run again after a crash writes its records again; (attempt, kind, key) tells, and
 the last one wins. Kinds, with their keys and data:
 
-    meta_call    number         number, type, at, duration_sec, usage, error, model, request, response
+    meta_call    number         number, type, at, duration_sec, usage, error, model, and the files
+                                request and response
     plan         "plan"         criteria
     decision     number         number, action, reason, loop, worker_run_id, used_patterns
     worker_run   worker run id  a WorkerRun, and commands and changes
