@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
@@ -109,6 +110,10 @@ def _interruptible() -> Iterator[None]:
     Under asyncio the signal handlers in place do nothing but wake the loop, which is not running
     while we read; it sees the signal as soon as we return.
     """
+
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread may set handlers, and only it is interrupted
+        return
 
     def leave(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt

@@ -111,8 +111,8 @@ def _next(waiting: Mapping[str, Any], approval: bool, target: str, width: int) -
     return next_lines(
         [
             *steps,
-            (f"agentrunner show{name}", "the plan and the work so far"),
-            (f"agentrunner cancel{name}", "end here; the files stay"),
+            (f"agentrunner show{name}", "the work so far"),
+            (f"agentrunner cancel{name}", "end here"),
         ],
         width,
     )
@@ -138,9 +138,10 @@ def _subject_lines(subject: str, width: int) -> list[str]:
 
 
 def _value_lines(value: Any, width: int, indent: str) -> list[str]:
-    """JSON as indented `key: value` lines, nothing left out."""
+    """JSON as indented `key: value` lines, nothing left out but what is empty."""
     if isinstance(value, Mapping):
-        return [line for key, item in value.items() for line in _entry(key, item, width, indent)]
+        said = [(key, item) for key, item in value.items() if item not in (None, "", [], {})]
+        return [line for key, item in said for line in _entry(key, item, width, indent)]
     if isinstance(value, list):
         lines = []
         for item in value:
