@@ -177,7 +177,12 @@ async def _wait(
             )
 
     return await wait(
-        deps.ledger, order.worker_run_id, on_output=on_output, stop=deps.stop, process=process
+        deps.ledger,
+        order.worker_run_id,
+        on_output=on_output,
+        stop=deps.stop,
+        process=process,
+        replay=process is not None,  # what an earlier process heard, it has told
     )
 
 
