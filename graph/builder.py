@@ -50,7 +50,9 @@ Builder = StateGraph[TaskContext, Deps, TaskContext, TaskContext]
 
 
 def entry(state: TaskContext) -> str:
-    """Where an attempt starts: with the plan, or with what is there when criteria exist."""
+    """Where an attempt starts: with the plan, with what is there, or, cancelled, at its end."""
+    if state.get("verdict"):
+        return "note"
     return "validate" if state.get("state") == TaskState.VALIDATING else "plan"
 
 
@@ -63,7 +65,7 @@ def build_graph(open_deps: OpenDeps | None = None) -> Builder:
             guarded(node, ROUTES[name], asks=name in ASKS, open_deps=open_deps),
             destinations=ROUTES[name],
         )
-    builder.add_conditional_edges(START, entry, ["plan", "validate"])
+    builder.add_conditional_edges(START, entry, ["plan", "validate", "note"])
     return builder
 
 

@@ -63,10 +63,12 @@ class Drive:
                 await self._invoke(payload)
                 state, question = await self._standing()
                 if self._signal is not None:
-                    return await self._interrupted(state)
+                    return await self._interrupted(state, question)
                 if question is None:
                     return self._ended(state)
                 said = await self._ask_inline(question)
+                if self._signal is not None:
+                    return await self._interrupted(state, question)
                 if said is None:
                     return await self._paused(state, question)
                 payload = await self._reply(said)
@@ -111,8 +113,10 @@ class Drive:
         if self._options.ask is None:
             return None
         self._tell(question)
-        answer = await asyncio.to_thread(self._options.ask, question)
-        if answer is None:
+        # On this very thread: only the main thread can be interrupted at a prompt.
+        answer = self._options.ask(question)
+        await asyncio.sleep(0)
+        if answer is None or self._signal is not None:
             return None
         return checked_answer(self._deps.folder.run_id, question, answer)
 
@@ -135,12 +139,13 @@ class Drive:
         await asyncio.to_thread(leave_note, state, self._deps, waiting=question)
         return self._result(state, waiting=question)
 
-    async def _interrupted(self, state: TaskContext) -> dict[str, Any]:
+    async def _interrupted(self, state: TaskContext, question: Question | None) -> dict[str, Any]:
         assert self._signal is not None
         if state["state"] in TERMINAL:
             return self._ended(state)
-        await asyncio.to_thread(leave_note, state, self._deps, reason="interrupted")
-        return self._result(state, reason="interrupted", exit_code=128 + self._signal)
+        how: dict[str, Any] = {"waiting": question, "reason": "interrupted"}
+        await asyncio.to_thread(leave_note, state, self._deps, **how)
+        return self._result(state, **how, exit_code=128 + self._signal)
 
     def _result(self, state: TaskContext, **how: Any) -> dict[str, Any]:
         path = self._deps.folder.root / "note-path"

@@ -281,6 +281,7 @@ async def _run(
         _announce(deps, spec, crew, fresh, attempt)
         drive = Drive(graph, config, deps, options)
         result = await drive.to_the_end(fresh, answer)
+        deps.emit("result", **{name: result[name] for name in result if name != "run_id"})
         if result["state"] in TERMINAL:
             await prune(saver, [f"{folder.run_id}#{n}" for n in range(1, attempt + 1)])
     index.finish(result)
