@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Callable
 
@@ -67,7 +66,7 @@ async def ask(
         deps.meta,
         record=record,
         before_attempt=lambda: check_budget(deps, tally.counters),
-        sleep=asyncio.sleep,
+        sleep=deps.clock.sleep,
         redact=deps.redactor.redact,
     )
     prompt = PromptInput.of(

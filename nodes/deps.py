@@ -26,7 +26,7 @@ from agentrunner.workers.base import Worker
 
 
 class Clock:
-    """Wall time for what people read, monotonic time for what is measured."""
+    """Wall time for what people read, monotonic time for what is measured, and waiting."""
 
     def now(self) -> datetime:
         """UTC."""
@@ -39,6 +39,10 @@ class Clock:
     def monotonic(self) -> float:
         """Seconds."""
         return time.monotonic()
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait before a server is asked again."""
+        await asyncio.sleep(seconds)
 
 
 @dataclass
