@@ -19,6 +19,7 @@ from agentrunner.task.lifecycle import TaskState
 from agentrunner.task.spec import Check, CriterionSpec
 
 MAX_CRITERIA = 50
+SET_BY_CODE = {"status", "evidence", "proof", "comment"}
 
 
 async def plan(state: TaskContext, deps: Deps) -> Command[str]:
@@ -141,8 +142,7 @@ def _normal(text: str) -> str:
 def _approval(state: TaskContext, criteria: list[Criterion]) -> Any:
     subject = {
         "criteria": [
-            c.model_dump(mode="json", exclude={"status", "evidence", "proof", "comment"})
-            for c in criteria
+            c.model_dump(mode="json", exclude_defaults=True, exclude=SET_BY_CODE) for c in criteria
         ]
     }
     return question("plan", f"Approve the plan: {len(criteria)} criteria.", subject, state)

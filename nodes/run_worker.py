@@ -50,15 +50,27 @@ async def run_worker(state: TaskContext, deps: Deps) -> Command[str]:
     order = state["order"]
     assert order is not None
     process = None
-    if isinstance(deps.ledger.look(order.worker_run_id), Absent | NeverStarted):
+    if not _never_ran(deps, order):
+        supervised = await _wait(deps, order, process)
+    _take_repository(state, deps)
+    # Also after waiting: a supervisor whose driver died may have ended without an order.
+    if _never_ran(deps, order):
         process = await _start(state, deps, order)
-    supervised = await _wait(deps, order, process)
+        supervised = await _wait(deps, order, process)
     reach("after_finish")
-    if not deps.repository.held:
-        deps.repository.acquire(me(state["run"].run_id, deps.clock.stamp()))
     if supervised.outcome in ("lost", "infra"):
         return await _came_to_nothing(state, deps, order, supervised, here=process is not None)
     return await _ended(state, deps, order, supervised)
+
+
+def _never_ran(deps: Deps, order: WorkerOrder) -> bool:
+    return isinstance(deps.ledger.look(order.worker_run_id), Absent | NeverStarted)
+
+
+def _take_repository(state: TaskContext, deps: Deps) -> None:
+    """Hold the repository's lock, which was left with this run's own supervisor if that lived."""
+    if not deps.repository.held:
+        deps.repository.acquire(me(state["run"].run_id, deps.clock.stamp()))
 
 
 # -- starting -----------------------------------------------------------------------------------

@@ -162,6 +162,8 @@ class Gatherer:
             findings=findings,
             proof=[] if _blocking(findings, "dependencies_changed") else proof,
             changed_files=run_changes.all[:500],
+            lines_added=run_changes.lines_added,
+            lines_removed=run_changes.lines_removed,
             tests_added=len(changes.tests_added),
         )
 

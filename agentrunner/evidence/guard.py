@@ -29,6 +29,8 @@ class Changes:
     added: frozenset[str] = frozenset()
     modified: frozenset[str] = frozenset()
     deleted: frozenset[str] = frozenset()
+    lines_added: int = 0
+    lines_removed: int = 0
     command: str = field(default="", compare=False)
     """The test command, whose words name further steering paths."""
 
@@ -94,6 +96,8 @@ def changes_between(snapshots: Snapshots, before: str, after: str) -> Changes:
             change.path for change in changes if change.kind in ("modified", "type")
         ),
         deleted=frozenset(change.path for change in changes if change.kind == "deleted"),
+        lines_added=sum(change.added or 0 for change in changes),
+        lines_removed=sum(change.removed or 0 for change in changes),
     )
 
 

@@ -187,7 +187,8 @@ def _facts(
         lines.append(spread(f"  proof    {flat('; '.join(map(str, proof)))}", "", width))
     changed = list(result.get("changed_files") or [])
     names = " ".join(flat(str(name)) for name in changed)
-    lines.append(spread(f"  files    {len(changed)} changed   {names}", "", width))
+    size = f", +{result.get('lines_added', 0)} -{result.get('lines_removed', 0)}" * bool(changed)
+    lines.append(spread(f"  files    {len(changed)} changed{size}   {names}", "", width))
     findings = [str(finding["message"]) for finding in result.get("findings") or []]
     look = list(dict.fromkeys([*_judged(result), *findings, *warnings]))
     shown = look if all_rows else look[:_LOOK]
