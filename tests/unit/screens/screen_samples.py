@@ -114,6 +114,8 @@ def result(**changes: Any) -> dict[str, Any]:
         },
         "proof": ["AC-1: `pytest -q x` failed before and passes now"],
         "changed_files": ["README.md", "src/app.py", "src/users.py", "tests/test_users.py"],
+        "lines_added": 241,
+        "lines_removed": 12,
         "usage": {
             "meta": {"input_tokens": 30_000, "output_tokens": 1_400},
             "worker": {"input_tokens": 400_000, "output_tokens": 2_000},
