@@ -164,6 +164,7 @@ def _ask_for_completion(state: TaskContext, reason: str, update: Update) -> Comm
         "state": TaskState.VALIDATING,
         "wants_completion": True,
         "completion_reason": reason[:2000],
+        "assessment": None,  # every request is assessed anew, also one of the same tree
     }
     return Command(update=update, goto="validate")
 
