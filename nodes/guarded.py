@@ -9,6 +9,7 @@ change of the task's state is a move of the table.
 from __future__ import annotations
 
 import asyncio
+import errno
 from collections.abc import Awaitable, Callable, Mapping
 from functools import cache
 from typing import Any, Protocol, cast, get_type_hints
@@ -68,10 +69,12 @@ def guarded(
         started = deps.clock.monotonic()
         try:
             command = await _unless_stopped(node, state, deps)
+            spent = deps.clock.monotonic() - started
+            return checked(command, targets, state, deps, opened, spent=spent)
         except (Surroundings, SandboxError, GraphBubbleUp, Stopped):
             raise
         except Exception as error:
-            if node.__name__ == "note":
+            if node.__name__ == "note" or _disk_full(error):
                 raise
             command = _ended(error, state, deps)
         spent = deps.clock.monotonic() - started
@@ -80,6 +83,11 @@ def guarded(
     run.__name__ = node.__name__
     run.__doc__ = node.__doc__
     return run
+
+
+def _disk_full(error: Exception) -> bool:
+    """No room is the machine's trouble: the run stays as it is saved, and can be resumed."""
+    return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
 
 
 async def _unless_stopped(node: Node, state: TaskContext, deps: Deps) -> Command[str]:
