@@ -65,3 +65,60 @@ def run_worker(worker: str, prompt: str = "Do the task.", **more: Any) -> dict[s
     """The payload of a next_action that runs a worker."""
     call = {"worker_type": worker, "mode": "exec", "prompt": prompt, **more}
     return {"decision": {"action": "run_worker", "reason": "There is work."}, "worker_call": call}
+
+
+# -- the shipped `script` meta-agent, which a test hands its replies ------------------------------
+
+Item = dict[str, Any]
+"""One item of a script: what is answered to one attempt on the wire."""
+
+
+def plan(*criteria: Mapping[str, Any]) -> Item:
+    """A plan; without criteria one that only the test command can decide."""
+    wanted = list(criteria) or [
+        {"id": "AC-1", "description": "It adds.", "check": {"kind": "test"}}
+    ]
+    return _item("plan_task", {"acceptance_criteria": wanted})
+
+
+def work(prompt: str = "Do the task.", worker: str = "command", **more: Any) -> Item:
+    """A decision to run the worker; `more` goes beside `decision` (used_patterns)."""
+    return _item("next_action", {**run_worker(worker, prompt), **more})
+
+
+def finish(reason: str = "Everything is done.") -> Item:
+    """A request for completion."""
+    return _item("next_action", {"decision": {"action": "mark_complete", "reason": reason}})
+
+
+def consult(question: str, *options: str) -> Item:
+    """A question to a person."""
+    decision = {"action": "ask_human", "reason": "It is not for me to say."}
+    payload = {"decision": decision, "question": question, "options": list(options)}
+    return _item("next_action", payload)
+
+
+def give_up(reason: str = "It cannot be done.") -> Item:
+    """The end."""
+    return _item("next_action", {"decision": {"action": "abort", "reason": reason}})
+
+
+def assess(*, passed: tuple[str, ...] = ("AC-1",), failed: tuple[str, ...] = ()) -> Item:
+    """A word about each criterion."""
+    verdicts = [{"id": name, "status": "passed"} for name in passed]
+    verdicts += [{"id": name, "status": "failed", "comment": "not yet"} for name in failed]
+    payload = {
+        "summary": "Looked at it.",
+        "all_criteria_satisfied": not failed,
+        "by_criterion": verdicts,
+        "details": {"passed_criteria": list(passed), "remaining_risks": []},
+    }
+    return _item("completion_assessment", payload)
+
+
+def _item(type_: str, payload: Mapping[str, Any]) -> Item:
+    return {
+        "expect": type_,
+        "reply": {"type": type_, "version": 1, "payload": payload},
+        "usage": {"input_tokens": 100, "output_tokens": 10},
+    }
