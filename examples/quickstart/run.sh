@@ -19,7 +19,7 @@ unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE
 
 export AGENTRUNNER_STATE_DIR="$scratch/state"
 # Last, so that your own python3 comes first; where there is none, the one of .venv will do.
-case $agentrunner in */*) PATH=$PATH:$(dirname "$agentrunner") ;; esac
+case $agentrunner in */*) bin=$(dirname "$agentrunner") PATH=$PATH:$bin ;; esac
 
 code=0
 "$agentrunner" run "$scratch/prd.md" || code=$?
@@ -27,9 +27,10 @@ code=0
 cat <<END
 
 The demo's folder is $scratch
-  what was asked    prd.md
-  what was done     git -C $scratch/shop diff
-  the task note     $scratch/shop/.agent-runner/task-cart-totals.md
+  what was asked       prd.md
+  what was done        git -C $scratch/shop diff
+  the task note        $scratch/shop/.agent-runner/task-cart-totals.md
+  to try the commands  cd $scratch/shop; export AGENTRUNNER_STATE_DIR=$scratch/state${bin+ PATH="\$PATH:$bin"}
 Delete it when you have seen enough: rm -rf $scratch
 END
 exit "$code"
