@@ -1,0 +1,264 @@
+"""A whole run with the real Codex CLI and a planner over HTTP, both against a scripted server."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agentrunner.graph.runner import dry_run, start
+from agentrunner.runs.folder import RunFolder
+from agentrunner.runs.log import History, RunLog
+from agentrunner.task.spec import TaskSpec
+from tests.kit.codex import require_codex
+from tests.kit.metas import reply, run_worker
+from tests.kit.model_server import ModelServer
+from tests.kit.process import living
+from tests.kit.project import PYTEST, Project, require_bwrap
+from tests.kit.scenario import Scenario, Shell, Turn
+
+KEYS = {
+    "OPENAI_API_KEY": "sk-planner-" + "4f1c" * 12,
+    "CODEX_API_KEY": "sk-worker-" + "9d27" * 12,
+}
+CRITERION = {"id": "AC-1", "description": "add adds two numbers."}
+PLAN = reply("plan_task", {"acceptance_criteria": [CRITERION]}).text
+FIX = reply("next_action", run_worker("codex-cli", "Fix add in calc.py.")).text
+FIX_AGAIN = reply(
+    "next_action", run_worker("codex-cli", "add(2, 3) is 6, not 5.", mode="resume")
+).text
+DONE = reply("next_action", {"decision": {"action": "mark_complete", "reason": "Green."}}).text
+GIVE_UP = reply("next_action", {"decision": {"action": "abort", "reason": "No use."}}).text
+JUDGEMENT = reply(
+    "completion_assessment",
+    {
+        "summary": "add adds.",
+        "all_criteria_satisfied": True,
+        "by_criterion": [{"id": "AC-1", "status": "passed", "comment": "2 + 3 is 5."}],
+    },
+).text
+
+WRONG = "sed -i 's/a - b/a * b/' calc.py"
+RIGHT = "sed -i 's/a [*] b/a + b/' calc.py"
+TWO_ROUNDS = (
+    Turn("I multiply.", [Shell(WRONG)]),
+    Turn("It multiplies."),
+    Turn("I add.", [Shell(RIGHT)]),
+    Turn("It adds."),
+)
+SCRIPT = (PLAN, FIX, FIX_AGAIN, DONE, JUDGEMENT)
+STORY = [
+    "run_started",
+    "state_changed PLANNING",
+    "baseline test 1",
+    "meta_call plan_task",
+    "plan",
+    "state_changed RUNNING",
+    "meta_call next_action",
+    "decision run_worker",
+    "worker_started 1-001",
+    "worker_event text I multiply.",
+    f"worker_event command_started {WRONG}",
+    f"worker_event command_finished {WRONG} 0",
+    "worker_event text It multiplies.",
+    "worker_event usage 2400 68",
+    "worker_finished 1-001 completed 0",
+    "state_changed VALIDATING",
+    "check test 1 failed",
+    "meta_call next_action",
+    "decision run_worker",
+    "state_changed FIXING",
+    "worker_started 1-002",
+    "worker_event text I add.",
+    f"worker_event command_started {RIGHT}",
+    f"worker_event command_finished {RIGHT} 0",
+    "worker_event text It adds.",
+    "worker_event usage 4800 136",
+    "worker_finished 1-002 completed 0",
+    "state_changed VALIDATING",
+    "check test 0 passed",
+    "meta_call next_action",
+    "decision mark_complete",
+    "meta_call completion_assessment",
+    "assessment",
+    "note_written",
+    "state_changed COMPLETE",
+    "result",
+]
+"""Every event of the run, in the words of `story`."""
+TOLD = {
+    "state_changed": ("to",),
+    "baseline": ("target", "exit_code"),
+    "meta_call": ("type", "error"),
+    "decision": ("action",),
+    "worker_started": ("worker_run_id",),
+    "worker_event": ("kind", "text", "command", "exit_code", "input_tokens", "output_tokens"),
+    "worker_finished": ("worker_run_id", "outcome", "exit_code"),
+    "check": ("target", "exit_code", "outcome"),
+}
+"""What `story` tells of an event."""
+
+
+def story(events: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Each event as a line without times, ids and places."""
+    return [
+        " ".join(
+            [
+                event["event"],
+                *(str(event[name]) for name in TOLD.get(event["event"], ()) if event.get(name)
+                  is not None),
+            ]
+        )
+        for event in events
+    ]  # fmt: skip
+
+
+@dataclass
+class Codex:
+    """A project that the real Codex works in."""
+
+    project: Project
+    binary: Path
+
+    @property
+    def place(self) -> Path:
+        return self.project.state_dir.parent
+
+    def spec(self, server: ModelServer, **worker: Any) -> TaskSpec:
+        runner = {
+            "meta": {"kind": "openai-chat", "model": "planner", "base_url": server.base_url},
+            "worker": {
+                "kind": "codex-cli",
+                "command": [str(self.binary)],
+                "model": "gpt-5.5",
+                "base_url": server.base_url,
+                **worker,
+            },
+            "sandbox": {"kind": "bwrap", "network": "full"},
+        }
+        return self.project.spec(test=PYTEST, runner=runner)
+
+    async def run(self, server: ModelServer, **worker: Any) -> dict[str, Any]:
+        options = replace(self.project.options(), environ={**os.environ, **KEYS})
+        return await start(self.spec(server, **worker), options)
+
+    def history(self, result: Mapping[str, Any]) -> History:
+        folder = RunFolder.open(self.project.state_dir, result["run_id"])
+        return RunLog(folder.log_file).history()
+
+    def leaks(self, *, but: str = "nothing") -> list[str]:
+        """Where a key stands: in a file of the run, the repository, the note, or an event."""
+        files = [p for p in self.place.rglob("*") if p.is_file() and but not in p.parts]
+        assert any(path.name == "checkpoints.sqlite" for path in files)
+        told = [(str(path), path.read_bytes()) for path in files]
+        told.append(("events", json.dumps(self.project.events).encode()))
+        return [
+            f"{name} in {where}"
+            for where, content in told
+            for name, key in KEYS.items()
+            if key.encode() in content
+        ]
+
+
+@pytest.fixture
+def codex(tmp_path: Path) -> Codex:
+    require_bwrap()
+    return Codex(Project.make(tmp_path), require_codex())
+
+
+async def test_plan_run_validate_fix_complete(codex: Codex) -> None:
+    with ModelServer(Scenario(TWO_ROUNDS), chat_script=SCRIPT) as server:
+        result = await codex.run(server)
+        requests = server.requests
+    assert story(codex.project.events) == STORY
+    assert (result["state"], result["exit_code"], result["reason"]) == ("COMPLETE", 0, "complete")
+    assert result["proof"] == [f"`{PYTEST}` failed before and passes now"]
+    assert (result["worker_runs"], result["loops"], result["meta_calls"]) == (2, 1, 5)
+    assert result["changed_files"] == ["calc.py"]
+    assert codex.project.read("calc.py") == "def add(a, b):\n    return a + b\n"
+
+    keys = {(request.path, request.bearer) for request in requests if request.method == "POST"}
+    assert keys == {
+        ("/v1/chat/completions", KEYS["OPENAI_API_KEY"]),
+        ("/v1/responses", KEYS["CODEX_API_KEY"]),
+    }
+    runs = [record.data for record in codex.history(result).worker_runs]
+    assert [run["outcome"] for run in runs] == ["completed", "completed"]
+    assert runs[0]["session_id"] and runs[1]["session_id"] == runs[0]["session_id"]
+    asked_again = [r.body for r in requests if r.path == "/v1/responses"][2]
+    assert "Fix add in calc.py." in str(asked_again)
+    assert "add(2, 3) is 6, not 5." in str(asked_again)
+    assert [run["tokens"] for run in runs] == [{"input": 2400, "output": 68}] * 2
+    assert result["usage"] == {
+        "meta": {"input_tokens": 5 * 1200, "output_tokens": 5 * 34},
+        "worker": {"input_tokens": 4 * 1200, "output_tokens": 4 * 34},
+        "usd": None,
+    }
+
+    touched = codex.project.git("status", "--porcelain").splitlines()
+    assert touched == [" M calc.py", "?? .agent-runner/"]
+    assert codex.leaks() == []
+    assert living(codex.place) == {}
+
+
+async def test_the_box_shows_the_installation_of_codex(codex: Codex) -> None:
+    with ModelServer() as server:
+        plan = await dry_run(codex.spec(server), replace(codex.project.options(), environ=KEYS))
+    native = Path(plan["worker_command"][0])
+    shown = [mount for mount in plan["mounts"] if native.is_relative_to(mount["target"])]
+    assert shown and all(mount["read_only"] for mount in shown)
+
+
+def test_the_command_line_does_the_same(codex: Codex) -> None:
+    with ModelServer(Scenario(TWO_ROUNDS), chat_script=SCRIPT) as server:
+        codex.spec(server)
+        ran = subprocess.run(
+            [sys.executable, "-m", "agentrunner", "run", str(codex.place / "task.yaml"), "--json"],
+            cwd=codex.project.repo,
+            env={**os.environ, **KEYS, "AGENTRUNNER_STATE_DIR": str(codex.project.state_dir)},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+        )
+    lines = [json.loads(line) for line in ran.stdout.splitlines()]
+    assert ran.returncode == 0, ran.stderr
+    assert story(lines) == STORY
+    assert lines[-1]["state"] == "COMPLETE"
+    assert not any(key in ran.stdout + ran.stderr for key in KEYS.values())
+    assert codex.leaks() == []
+    assert living(codex.place) == {}
+
+
+async def test_a_refused_key_is_told_and_not_repeated(codex: Codex) -> None:
+    refusal = f"Incorrect API key provided: {KEYS['CODEX_API_KEY']}"
+    model = Scenario([Turn(refusal, status=401)])
+    with ModelServer(model, chat_script=(PLAN, FIX, GIVE_UP)) as server:
+        result = await codex.run(server)
+        tried = sum(request.path == "/v1/responses" for request in server.requests)
+    (run,) = codex.history(result).worker_runs
+    assert run.data["outcome"] == "failed"
+    assert run.data["error"].startswith("auth: ")
+    assert tried < 10
+    assert (result["state"], result["exit_code"], result["reason"]) == ("FAILED", 1, "aborted")
+    # Codex's own record of the session is its business; everything else is ours.
+    assert codex.leaks(but="codex") == []
+    assert living(codex.place) == {}
+
+
+async def test_a_model_that_hangs_is_ended_by_the_idle_limit(codex: Codex) -> None:
+    with ModelServer(
+        Scenario([Turn("Thinking.", hang=True)]), chat_script=(PLAN, FIX, GIVE_UP)
+    ) as server:
+        result = await codex.run(server, idle_timeout_sec=3)
+    (run,) = codex.history(result).worker_runs
+    assert run.data["outcome"] == "idle_timeout"
+    assert run.data["error"] == "ended by idle_timeout"
+    assert (result["state"], result["exit_code"], result["reason"]) == ("FAILED", 1, "aborted")
+    assert living(codex.place) == {}
