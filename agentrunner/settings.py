@@ -8,6 +8,17 @@ from pathlib import Path
 
 DEFAULT_META_TIMEOUT_SEC = 60.0
 
+TRACING = (
+    "LANGSMITH_TRACING_V2",
+    "LANGSMITH_TRACING",
+    "LANGCHAIN_TRACING_V2",
+    "LANGCHAIN_TRACING",
+    "LANGCHAIN_HANDLER",
+)
+"""Variables by which a shell makes LangChain send every prompt to a tracing service."""
+_ignored: list[str] = []
+"""Those that `quiet_libraries` found switched on and took away."""
+
 
 def state_dir(option: str | None = None, environ: Mapping[str, str] | None = None) -> Path:
     """Where runs are kept: option, AGENTRUNNER_STATE_DIR, else the XDG state home."""
@@ -16,7 +27,7 @@ def state_dir(option: str | None = None, environ: Mapping[str, str] | None = Non
     if named:
         return Path(named).expanduser().absolute()
     base = env.get("XDG_STATE_HOME") or "~/.local/state"
-    return Path(base).expanduser() / "agentrunner"
+    return Path(base).expanduser().absolute() / "agentrunner"
 
 
 def quiet_libraries() -> None:
@@ -27,5 +38,12 @@ def quiet_libraries() -> None:
     """
     os.environ["LANGGRAPH_STRICT_MSGPACK"] = "true"
     if os.environ.get("AGENTRUNNER_TRACE") != "1":
+        for name in TRACING:
+            if os.environ.pop(name, "").lower() not in ("", "0", "false") and name not in _ignored:
+                _ignored.append(name)
         os.environ["LANGSMITH_TRACING"] = "false"
-        os.environ.pop("LANGCHAIN_TRACING_V2", None)
+
+
+def ignored_tracing() -> tuple[str, ...]:
+    """Variables that asked for tracing and were not obeyed; a person should know."""
+    return tuple(_ignored)

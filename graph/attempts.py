@@ -21,6 +21,7 @@ from agentrunner.graph.checkpoints import (
     damaged,
     open_saver,
     read_errors,
+    read_only,
     thread_config,
 )
 from agentrunner.nodes.plan import criteria_of
@@ -40,7 +41,7 @@ STOP_PATIENCE_SEC = 20.0
 def newest_attempt(folder: RunFolder) -> int:
     """The number of the latest attempt; raises CheckpointCorrupt where none is saved."""
     check_file(folder.checkpoints)
-    with closing(sqlite3.connect(f"file:{folder.checkpoints}?mode=ro", uri=True)) as database:
+    with closing(sqlite3.connect(read_only(folder.checkpoints), uri=True)) as database:
         rows = database.execute("select distinct thread_id from checkpoints").fetchall()
     numbers = [int(thread.rpartition("#")[2]) for (thread,) in rows if "#" in thread]
     if not numbers:
@@ -118,6 +119,8 @@ def next_attempt(
         fresh["state"] = TaskState.PENDING
         fresh["evidence"] = None
         fresh["assessment"] = None
+        if baseline := state.get("baseline"):  # the tree stays; what was asked of it may not
+            fresh["baseline"] = baseline.model_copy(update={"test": None, "checks": {}})
     return fresh
 
 

@@ -72,7 +72,7 @@ def check_file(path: Path) -> None:
     if not path.is_file() or path.stat().st_size == 0:
         raise damaged(path, "it is missing or empty; the run cannot be continued from it")
     try:
-        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as database:
+        with closing(sqlite3.connect(read_only(path), uri=True)) as database:
             application = database.execute("pragma application_id").fetchone()[0]
             version = database.execute("pragma user_version").fetchone()[0]
             health = database.execute("pragma quick_check").fetchone()[0]
@@ -84,6 +84,11 @@ def check_file(path: Path) -> None:
         raise damaged(path, f"it was written by a newer AgentRunner (state version {version})")
     if health != "ok":
         raise damaged(path, str(health))
+
+
+def read_only(path: Path) -> str:
+    """The URI by which SQLite opens a file for reading; a `?`, `#` or `%` in it is escaped."""
+    return f"{path.absolute().as_uri()}?mode=ro"
 
 
 def damaged(path: Path, why: str) -> CheckpointCorrupt:

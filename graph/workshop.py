@@ -28,6 +28,7 @@ from agentrunner.runs.log import RunLog
 from agentrunner.runs.snapshots import Snapshots
 from agentrunner.sandboxes.base import BoxSpec, ResourceLimit
 from agentrunner.sandboxes.choose import open_sandbox
+from agentrunner.settings import ignored_tracing
 from agentrunner.task.spec import TaskSpec
 from agentrunner.text.redaction import Redactor
 from agentrunner.workers.base import Probe, Worker
@@ -76,6 +77,8 @@ def _network_notices(spec: TaskSpec, worker: Worker, environ: Mapping[str, str])
         notices.append("The box shares this machine's network (runner.sandbox.network: full).")
     if name := credential(spec, worker, environ)[0]:
         notices.append(f"{name} is handed to the worker inside the box.")
+    if tracing := ignored_tracing():
+        notices.append(f"{', '.join(tracing)} is ignored: nothing is sent to a tracing service.")
     if box.kind == "none":
         notices.append("No sandbox: the worker runs as you, with all that you can reach.")
     return notices

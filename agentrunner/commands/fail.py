@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
 import sys
@@ -13,7 +14,7 @@ from pathlib import Path
 
 from agentrunner import settings
 from agentrunner.commands.console import Console, Output, paint_for, show, width_of
-from agentrunner.errors import AgentRunnerError, Surroundings
+from agentrunner.errors import AgentRunnerError, Busy, Surroundings
 from agentrunner.screens.errors import error_screen
 from agentrunner.screens.result import error_result
 from agentrunner.text.redaction import Redactor
@@ -27,26 +28,45 @@ def named(
     """`error` itself where it has a name, else `internal` with the traceback in a private file."""
     if isinstance(error, AgentRunnerError):
         return error
-    if isinstance(error, OSError) and error.errno in _DISK_FULL:
-        return Surroundings(str(error), code="disk-full", remedy="df -h, then agentrunner resume")
+    folder = settings.state_dir(state_dir, environ)
+    if trouble := _of_the_machine(error, folder):
+        return trouble
     summary = f"{type(error).__name__} in AgentRunner itself; this is a bug"
     try:
-        file = _write_traceback(error, settings.state_dir(state_dir, environ), environ)
+        file = _write_traceback(error, folder, environ)
     except OSError:
         return AgentRunnerError(summary, code="internal")
     return AgentRunnerError(summary, code="internal", details=(("traceback", str(file)),))
 
 
-_DISK_FULL = (28, 122)
-"""ENOSPC and EDQUOT."""
+def _of_the_machine(error: Exception, folder: Path) -> Surroundings | None:
+    """A full disk, a state folder that cannot be written or a locked file is no bug."""
+    number = error.errno if isinstance(error, OSError) else None
+    sqlite = str(getattr(error, "sqlite_errorname", ""))
+    if number in (errno.ENOSPC, errno.EDQUOT) or sqlite == "SQLITE_FULL":
+        return Surroundings(str(error), code="disk-full", remedy="df -h, then agentrunner resume")
+    place = Path(os.fsdecode(getattr(error, "filename", None) or "/"))
+    ours = place.is_relative_to(folder) or folder.is_relative_to(place)
+    closed = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR)
+    if sqlite.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN")) or (ours and number in closed):
+        return Surroundings(
+            f"The state folder {folder} cannot be written: {error}",
+            code="state-unwritable",
+            remedy="--state-dir DIR, or AGENTRUNNER_STATE_DIR, with a folder of your own",
+        )
+    if sqlite.startswith("SQLITE_BUSY"):
+        return Busy(f"Another program holds a file below {folder}: {error}")
+    return None
 
 
 def _write_traceback(error: Exception, folder: Path, environ: Mapping[str, str]) -> Path:
     """Frames and messages, never the values of local variables; secrets are masked."""
+    from agentrunner.runs.folder import make_private
+
     secrets = {name: value for name, value in environ.items() if _SECRET_NAME.search(name)}
     text = Redactor(secrets).redact("".join(traceback.format_exception(error)))
     crashes = folder / "crashes"
-    crashes.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private(crashes)
     file = crashes / f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{os.getpid()}.txt"
     with contextlib.suppress(FileExistsError):
         file.touch(mode=0o600, exist_ok=False)

@@ -130,8 +130,8 @@ def _model(environ: Mapping[str, str]) -> Finding:
 def _names() -> list[Finding]:
     """A program of another project may answer to our second name."""
     found = shutil.which("agent-runner")
-    if found is None:
-        return []
+    if found is None or not Path(found).is_absolute() or not Path(found).is_file():
+        return []  # `.` on PATH: that would be a file of the repository, or a pipe
     try:
         ours = b"agentrunner.cli" in Path(found).read_bytes()[:4096]
     except OSError:

@@ -83,6 +83,7 @@ class Git:
                 input=given,
                 capture_output=True,
                 check=False,
+                umask=0o077,
             )
         except OSError as error:
             raise GitFailed(f"git can't be run: {error}") from error
