@@ -344,3 +344,10 @@ def test_several_lines_stay_several_lines_and_yaml_reads_them_back() -> None:
     text = to_yaml(value)
     assert "a: |\n  one\n  two\n" in text and "日本語" in text
     assert yaml.safe_load(text) == value
+
+
+def test_characters_beyond_the_basic_plane_are_not_escaped() -> None:
+    value = {"tail": "🚀 started\ndone 𠀋\n", "path": "C:\\Users"}
+    text = to_yaml(value)
+    assert "tail: |\n  🚀 started\n  done 𠀋\n" in text
+    assert yaml.safe_load(text) == value
