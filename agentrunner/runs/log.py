@@ -76,7 +76,13 @@ def read_lines(path: Path) -> Iterator[dict[str, Any]]:
         raw = path.read_bytes()
     except FileNotFoundError:
         return
+    yield from _objects(raw)
+
+
+def _objects(raw: bytes) -> Iterator[dict[str, Any]]:
     for line in raw.split(b"\n"):
+        if not line:
+            continue
         try:
             value = json.loads(line)
         except ValueError:
@@ -157,11 +163,18 @@ class History:
 
 
 class RunLog:
-    """Appends to and reads one run's log. `redact` is applied to every string written."""
+    """Appends to and reads one run's log. `redact` is applied to every string written.
+
+    What has been read is kept, so that a long run does not read its whole log at every step.
+    """
 
     def __init__(self, path: Path, redact: Callable[[str], str] | None = None) -> None:
         self.path = path
         self.redact = redact
+        self._known: dict[str, dict[tuple[int, str], Record]] = {}
+        self._order: dict[tuple[int, str, str], None] = {}
+        self._read = 0
+        """Bytes of the file that are in `_known`; always up to the end of a line."""
 
     def append(
         self, kind: str, key: str, data: Mapping[str, Any], *, attempt: int, loop: int, at: str
@@ -174,15 +187,28 @@ class RunLog:
 
     def records(self, kind: str | None = None) -> list[Record]:
         """All records, or those of one kind; repeated ones once, as last written."""
-        found: dict[tuple[int, str, str], Record] = {}
-        for value in read_lines(self.path):
+        self._catch_up()
+        if kind is not None:
+            return list(self._known.get(kind, {}).values())
+        return [self._known[kind][attempt, key] for attempt, kind, key in self._order]
+
+    def _catch_up(self) -> None:
+        """Read what has been written since the last time, by whomever."""
+        try:
+            with self.path.open("rb") as file:
+                file.seek(self._read)
+                raw = file.read()
+        except FileNotFoundError:
+            return
+        for value in _objects(raw):
             try:
                 record = Record(**value)
             except TypeError:
                 continue
-            if kind is None or record.kind == kind:
-                found[record.attempt, record.kind, record.key] = record
-        return list(found.values())
+            self._known.setdefault(record.kind, {})[record.attempt, record.key] = record
+            self._order[record.attempt, record.kind, record.key] = None
+        # A last line without its end may be torn; it is read again.
+        self._read += raw.rfind(b"\n") + 1
 
     def history(self, attempt: int | None = None) -> History:
         """The records by kind, of one attempt or of all."""

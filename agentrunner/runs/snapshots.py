@@ -87,6 +87,8 @@ class Snapshots:
 
     def changes(self, before: str, after: str) -> Changes:
         """What differs between two trees, by path."""
+        if before == after:
+            return []
         raw = self.git.run(
             "diff-tree", "-r", "-z", "--raw", "--numstat", *NO_SURPRISES, before, after
         )

@@ -41,6 +41,17 @@ def test_a_torn_last_line_is_passed_over_and_mended(tmp_path: Path) -> None:
     assert [r.kind for r in log.records()] == ["plan", "answer"]
 
 
+def test_what_others_write_is_read_and_what_was_read_is_not_read_again(tmp_path: Path) -> None:
+    log, other = RunLog(tmp_path / "log"), RunLog(tmp_path / "log")
+    add(log, "message", "1", {"text": "a"})
+    assert len(log.records("message")) == 1
+    add(other, "message", "2", {"text": "b"})
+    add(other, "message", "1", {"text": "c"})
+    assert [r.data["text"] for r in log.records("message")] == ["c", "b"]
+    log.path.write_bytes(b"x" * log.path.stat().st_size)
+    assert [r.data["text"] for r in log.records("message")] == ["c", "b"]
+
+
 def test_no_log_is_no_records(tmp_path: Path) -> None:
     assert RunLog(tmp_path / "none").records() == []
 
