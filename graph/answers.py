@@ -29,6 +29,10 @@ def checked_answer(run_id: str, question: Question | None, answer: Answer) -> An
         )
     if len(answer.text) > MAX_ANSWER or (free and not answer.text.strip()):
         raise UsageError("An answer has 1 to 16384 characters.", code="wrong-answer")
+    if any("\ud800" <= char <= "\udfff" for char in answer.text + answer.edit):
+        raise UsageError(
+            "An answer is text; this one has bytes that are none.", code="wrong-answer"
+        )
     if answer.edit:
         if question.kind != "plan":
             raise UsageError("Only a plan can be edited.", code="wrong-answer", path="--edit")

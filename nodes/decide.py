@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import cast
 
@@ -16,7 +17,14 @@ from agentrunner.nodes.plan import edited_criteria
 from agentrunner.nodes.questions import answered, question, remark
 from agentrunner.prompts import choose, worker_prompt
 from agentrunner.protocol import Message, NextAction
-from agentrunner.task.context import Counters, TaskContext, Verdict, WorkerOrder
+from agentrunner.task.context import (
+    Baseline,
+    Counters,
+    Criterion,
+    TaskContext,
+    Verdict,
+    WorkerOrder,
+)
 from agentrunner.task.lifecycle import LOOPS, TaskState
 from agentrunner.workers.policy import check_call
 
@@ -25,6 +33,8 @@ async def decide(state: TaskContext, deps: Deps) -> Command[str]:
     """One decision: run a worker, ask for completion, ask a person, or give up."""
     heard = _messages(state, deps)
     heard |= _heard(cast("TaskContext", {**state, **heard}))
+    if "criteria" in heard:
+        heard["baseline"] = await _as_edited(state, deps, heard["criteria"])
     state = cast("TaskContext", {**state, **heard})
     check_budget(deps, state["counters"])
     message, counters = await ask(
@@ -38,7 +48,7 @@ async def decide(state: TaskContext, deps: Deps) -> Command[str]:
     update: Update = {**heard, "counters": counters}
     match action:
         case "run_worker":
-            command = _run_worker(state, deps, chosen, counters, update)
+            command = await asyncio.to_thread(_run_worker, state, deps, chosen, counters, update)
         case "mark_complete":
             command = _ask_for_completion(state, reason, update)
         case "ask_human":
@@ -80,6 +90,17 @@ def _heard(state: TaskContext) -> Update:
             heard["state"] = TaskState.RUNNING
         return heard
     return {}
+
+
+async def _as_edited(state: TaskContext, deps: Deps, criteria: list[Criterion]) -> Baseline | None:
+    """A plan that a person edited: told again, its checks tried on the tree before the run."""
+    deps.emit("plan", acceptance_criteria=criteria)
+    deps.record(state, "plan", "plan", {"criteria": [c.model_dump(mode="json") for c in criteria]})
+    baseline = state.get("baseline")
+    if baseline is None:
+        return None
+    colours = await deps.gatherer.colours(criteria, baseline.tree)
+    return baseline.model_copy(update={"checks": colours})
 
 
 def _allowed(deps: Deps, state: TaskContext) -> Callable[[Message], None]:

@@ -29,7 +29,7 @@ async def plan(state: TaskContext, deps: Deps) -> Command[str]:
     if answered(state, "plan"):
         return _plan_again(state)
     own = criteria_of(deps.spec.criteria)
-    baseline = state.get("baseline") or await _baseline(state, deps, own)
+    baseline = await _baseline(state, deps, own)
     check_budget(deps, state["counters"])
     asking: TaskContext = {**state, "criteria": own, "baseline": baseline}
     message, counters = await ask(asking, deps, "plan_task", state["counters"])
@@ -62,6 +62,10 @@ def _plan_again(state: TaskContext) -> Command[str]:
 
 async def _baseline(state: TaskContext, deps: Deps, criteria: list[Criterion]) -> Baseline:
     """Set-up, test command and the task's own checks on the untouched tree. Nothing is spent."""
+    known = state.get("baseline")
+    if known is not None:
+        asked = known.test is not None or known.checks
+        return known if asked else await deps.gatherer.look_again(known, criteria)
     origin = (await asyncio.to_thread(deps.snapshots.take)).tree
     await deps.gatherer.setup()
     return await deps.gatherer.baseline(criteria, origin)
@@ -152,11 +156,14 @@ def edited_criteria(text: str) -> list[Criterion]:
     """Criteria from an approval with edits; raises ValueError where they cannot be read."""
     subject = json.loads(text)
     items = subject.get("criteria") if isinstance(subject, dict) else subject
-    if not isinstance(items, list) or not items:
-        raise ValueError("the edited plan has no list `criteria`")
-    return [
+    if not isinstance(items, list) or not 1 <= len(items) <= MAX_CRITERIA:
+        raise ValueError(f"the edited plan needs a list `criteria` of 1 to {MAX_CRITERIA}")
+    criteria = [
         Criterion.model_validate(item).model_copy(
             update={"origin": "human", "check_origin": "human"}
         )
         for item in items
     ]
+    if len({criterion.id for criterion in criteria}) < len(criteria):
+        raise ValueError("two criteria have the same id")
+    return criteria

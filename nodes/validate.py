@@ -10,11 +10,13 @@ from langgraph.types import Command
 from agentrunner.evidence.gather import WorkerChange
 from agentrunner.evidence.verdict import (
     Judgement,
+    approval_of,
     complete,
     end_at_limit,
     fingerprint,
     judge,
     settle,
+    vouched_for,
 )
 from agentrunner.nodes.ask import ask
 from agentrunner.nodes.deps import Deps
@@ -58,6 +60,8 @@ async def _answer_request(state: TaskContext, deps: Deps, update: Update) -> Com
     update |= _heard(state)
     if rejection := update.pop("rejected", None):
         return _refused(state, deps, update, [rejection])
+    evidence = vouched_for(evidence, state.get("baseline"), update.get("approved", []))
+    update["evidence"] = evidence
     state = cast("TaskContext", {**state, **update})
     judgement = _judged(state, deps)
     if judgement.red:
@@ -128,7 +132,7 @@ def worker_changes(deps: Deps) -> list[WorkerChange]:
     """The trees around every worker run of this run, over all attempts."""
     return [
         WorkerChange(str(run.data["tree_before"]), str(run.data["tree_after"]))
-        for run in deps.log.history().worker_runs
+        for run in deps.log.records("worker_run")
         if run.data.get("tree_before") and run.data.get("tree_after")
     ]
 
@@ -137,7 +141,7 @@ def _suspicions(deps: Deps) -> list[Finding]:
     """Findings that were made while the workers ran."""
     return [
         Finding.model_validate(finding)
-        for run in deps.log.history().worker_runs
+        for run in deps.log.records("worker_run")
         for finding in run.data.get("findings", [])
     ]
 
@@ -222,7 +226,7 @@ def _refused(state: TaskContext, deps: Deps, update: Update, reasons: list[str])
     deps.emit("warning", code="completion-refused", message="; ".join(reasons)[:1000])
     if counters.loops >= state["run"].max_loops:
         verdict = end_at_limit(
-            update["criteria"], state.get("evidence"), _judged(state, deps), "loop_limit"
+            update["criteria"], state.get("evidence"), _judged(state, deps), "loop_limit", reasons
         )
         return Command(update={**update, "verdict": verdict}, goto="note")
     said = "Completion was refused, because: " + "; ".join(reasons)
@@ -242,11 +246,13 @@ def _open_finding(state: TaskContext, deps: Deps, update: Update, finding: Findi
         update["told"] = [*told, name][-20:]
         return _refused(state, deps, update, [finding.message])
     kind: QuestionKind = "protected_path" if finding.code == "protected_path" else "tests_changed"
+    evidence = state["evidence"]
+    assert evidence is not None
     subject = {
-        "finding": name,
+        "finding": approval_of(finding, evidence.tree),
         "code": finding.code,
         "paths": finding.paths,
-        "tree": state["tree"],
+        "tree": evidence.tree,
     }
     asked = question(kind, f"{finding.message}. Is this change wanted?", subject, state)
     update["criteria"] = _settled(state, deps)

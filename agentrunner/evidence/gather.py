@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,6 +20,7 @@ from agentrunner.evidence.checks import Command, command_of, read_check
 from agentrunner.evidence.counts import Counts, disbelief
 from agentrunner.evidence.guard import Changes, Guard, changes_between
 from agentrunner.evidence.steering import is_executable_config, matches
+from agentrunner.evidence.verdict import fail_to_pass
 from agentrunner.runs.snapshots import Snapshots
 from agentrunner.task.context import (
     Baseline,
@@ -54,6 +55,10 @@ class Gatherer:
     guard: Guard
     emit: Emit
     box_name: str
+    _summed_up: tuple[list[WorkerChange], Changes] = field(
+        default_factory=lambda: ([], Changes()), init=False
+    )
+    """What the worker runs so far came to, so that each is compared once and not every round."""
 
     @property
     def test(self) -> TestSpec | None:
@@ -83,19 +88,9 @@ class Gatherer:
         Raises EnvironmentNotReady where one of them cannot start; nothing is spent by then.
         """
         tree = await self._tree()
-        self.box.warm()
-        outcome = None
-        if self.test is not None and self.test.baseline:
-            ran = await self._run_test()
-            if why := why_not_started(self.test.command, ran, Path(self.spec.repo), is_test=True):
-                raise not_ready(self.test.command, ran, why, self.box_name, what="The test command")
-            outcome = self._test_outcome(ran, None)
-            self.emit(
-                "baseline", target="test", command=self.test.command,
-                exit_code=outcome.exit_code, outcome="passed" if outcome.green else "failed",
-                passed=outcome.passed, failed=outcome.failed,
-            )  # fmt: skip
-        checks = await self.colours(criteria, tree, must_start=True)
+        await asyncio.to_thread(self.box.warm)
+        outcome = await self._first_test()
+        checks = await self._colours(criteria, tree, None, must_start=True)
         await asyncio.to_thread(lambda: self.box.seal(self.snapshots.ignored_folders()))
         after = await self._tree()
         written = await asyncio.to_thread(changes_between, self.snapshots, tree, after)
@@ -103,13 +98,41 @@ class Gatherer:
             tree=after, origin=origin, test=outcome, checks=checks, test_writes=written.all[:200]
         )
 
+    async def look_again(self, baseline: Baseline, criteria: Sequence[Criterion]) -> Baseline:
+        """The same tree before the run, asked what a changed task asks now.
+
+        On a copy: the present tree holds the work of earlier attempts. Raises EnvironmentNotReady.
+        """
+        test = await self.guard.on_copy(baseline.tree, self._first_test)
+        checks = await self.colours(criteria, baseline.tree, must_start=True)
+        return baseline.model_copy(update={"test": test, "checks": checks})
+
     async def colours(
         self, criteria: Sequence[Criterion], tree: str, *, must_start: bool = False
     ) -> dict[str, Colour]:
-        """What each criterion's own check says on the tree before the run."""
+        """What each criterion's own check says on `tree`, the one before the run.
+
+        On a copy of it where somebody has changed the repository since.
+        """
+
+        def look(copy: CopyOfRepo | None) -> Awaitable[dict[str, Colour]]:
+            return self._colours(criteria, tree, copy, must_start=must_start)
+
+        if not criteria or await self._tree() == tree:
+            return await look(None)
+        return await self.guard.on_copy(tree, look)
+
+    async def _colours(
+        self,
+        criteria: Sequence[Criterion],
+        tree: str,
+        copy: CopyOfRepo | None,
+        *,
+        must_start: bool,
+    ) -> dict[str, Colour]:
         colours: dict[str, Colour] = {}
         for criterion in criteria:
-            outcome = await self._check(criterion, tree, [], must_start=must_start)
+            outcome = await self._check(criterion, tree, [], must_start=must_start, copy=copy)
             if outcome is None:
                 continue
             colours[criterion.id] = _COLOURS[outcome.outcome]
@@ -179,6 +202,21 @@ class Gatherer:
             name="test",
         )
 
+    async def _first_test(self, copy: CopyOfRepo | None = None) -> TestOutcome | None:
+        """The test command before the run; raises EnvironmentNotReady where it cannot start."""
+        if self.test is None or not self.test.baseline:
+            return None
+        ran = await self._run_test(copy)
+        if why := why_not_started(self.test.command, ran, Path(self.spec.repo), is_test=True):
+            raise not_ready(self.test.command, ran, why, self.box_name, what="The test command")
+        outcome = self._test_outcome(ran, None)
+        self.emit(
+            "baseline", target="test", command=self.test.command,
+            exit_code=outcome.exit_code, outcome="passed" if outcome.green else "failed",
+            passed=outcome.passed, failed=outcome.failed,
+        )  # fmt: skip
+        return outcome
+
     async def _run_copy(self, copy: CopyOfRepo, before: TestOutcome | None) -> TestOutcome:
         return self._test_outcome(await self._run_test(copy), before)
 
@@ -225,6 +263,7 @@ class Gatherer:
         before: Mapping[str, Colour] | None = None,
         *,
         must_start: bool = False,
+        copy: CopyOfRepo | None = None,
     ) -> CheckOutcome | None:
         """Run or read one criterion's check; None where it has none of its own."""
         check = criterion.check
@@ -244,7 +283,7 @@ class Gatherer:
                 detail="nothing to execute",
             )  # fmt: skip
         else:
-            outcome = await self._run_check(criterion, command, what, was, must_start)
+            outcome = await self._run_check(criterion, command, what, was, must_start, copy)
         if before is not None:
             self.emit(
                 "check", target=criterion.id, command=what, exit_code=outcome.exit_code,
@@ -253,11 +292,18 @@ class Gatherer:
         return outcome
 
     async def _run_check(
-        self, criterion: Criterion, command: Command, what: str, was: Colour, must_start: bool
+        self,
+        criterion: Criterion,
+        command: Command,
+        what: str,
+        was: Colour,
+        must_start: bool,
+        copy: CopyOfRepo | None,
     ) -> CheckOutcome:
         ran = await self.box.run(
-            command.shell, cwd=command.cwd, timeout_sec=command.timeout_sec, name=criterion.id
-        )
+            command.shell, cwd=command.cwd, timeout_sec=command.timeout_sec, copy=copy,
+            name=criterion.id,
+        )  # fmt: skip
         why = why_not_started(command.shell, ran, Path(self.spec.repo), is_test=False)
         if why and must_start:
             raise not_ready(
@@ -284,9 +330,12 @@ class Gatherer:
 
     def _by_workers(self, worker_changes: Sequence[WorkerChange]) -> Changes:
         """What the run's workers did together, a person's edits in between left out."""
-        total = Changes()
-        for change in worker_changes:
+        done, total = self._summed_up
+        if worker_changes[: len(done)] != done:
+            done, total = [], Changes()
+        for change in worker_changes[len(done) :]:
             total = total.then(changes_between(self.snapshots, change.before, change.after))
+        self._summed_up = list(worker_changes), total
         return total.named_by(self.test.command if self.test else "")
 
     def _protected(self, changes: Changes) -> list[Finding]:
@@ -360,11 +409,8 @@ def _fail_to_pass(
     checks: Sequence[CheckOutcome],
 ) -> list[str]:
     """What was red on the tree before the run and is green now."""
-    proof = []
-    if baseline.test is not None and not baseline.test.green and test is not None and test.green:
-        trusted = restored is None or restored.green
-        if trusted:
-            proof.append(f"`{test.command}` failed before and passes now")
+    trusted = restored is None or restored.green
+    proof = fail_to_pass(baseline, test) if trusted else []
     proof += [
         f"{check.criterion_id}: `{check.what}` failed before and passes now"
         for check in checks

@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TypeVar
 
 from agentrunner.evidence.box import CopyOfRepo
 from agentrunner.evidence.steering import is_steering, is_test, matches
@@ -19,6 +20,7 @@ from agentrunner.runs.snapshots import Snapshots
 from agentrunner.sandboxes.base import Mount
 from agentrunner.task.context import Baseline, Finding, TestOutcome
 
+Answer = TypeVar("Answer")
 RunCopy = Callable[[CopyOfRepo, TestOutcome | None], Awaitable[TestOutcome]]
 
 
@@ -125,7 +127,7 @@ class Guard:
         if not suspects:
             return None, None
         restored = await asyncio.to_thread(self._restored, baseline.tree, tree, changes)
-        outcome = await self._on_copy(restored, lambda copy: run(copy, baseline.test))
+        outcome = await self.on_copy(restored, lambda copy: run(copy, baseline.test))
         if outcome.green:
             return outcome, None
         why = outcome.finding or f"exit {outcome.exit_code}"
@@ -149,7 +151,7 @@ class Guard:
             entries = self.snapshots.list(new)
             return self.snapshots.combine(old, {path: entries.get(path) for path in tests})
 
-        return await self._on_copy(await asyncio.to_thread(mixed), run)
+        return await self.on_copy(await asyncio.to_thread(mixed), run)
 
     def _restored(self, old: str, new: str, changes: Changes) -> str:
         """`new` with every test and steering path exactly as in `old`, later ones removed."""
@@ -163,14 +165,19 @@ class Guard:
                 overrides[path] = before.get(path)
         return self.snapshots.combine(new, overrides)
 
-    async def _on_copy(
-        self, tree: str, run: Callable[[CopyOfRepo], Awaitable[TestOutcome]]
-    ) -> TestOutcome:
-        self.scratch.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with tempfile.TemporaryDirectory(dir=self.scratch, ignore_cleanup_errors=True) as name:
-            target = Path(name) / "copy"
+    async def on_copy(self, tree: str, run: Callable[[CopyOfRepo], Awaitable[Answer]]) -> Answer:
+        """What `run` finds out with this tree in the repository's place."""
+        folder = await asyncio.to_thread(self._scratch_folder)
+        try:
+            target = Path(folder.name) / "copy"
             ignored = await asyncio.to_thread(self.snapshots.copy_worktree, target, tree)
             mounts = tuple(
                 Mount(source, self.snapshots.work_tree / relative) for source, relative in ignored
             )
             return await run(CopyOfRepo(target, mounts))
+        finally:
+            await asyncio.to_thread(folder.cleanup)
+
+    def _scratch_folder(self) -> tempfile.TemporaryDirectory[str]:
+        self.scratch.mkdir(parents=True, exist_ok=True, mode=0o700)
+        return tempfile.TemporaryDirectory(dir=self.scratch, ignore_cleanup_errors=True)

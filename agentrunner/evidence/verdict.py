@@ -16,12 +16,14 @@ from agentrunner.evidence.checks import is_executable
 from agentrunner.task.context import (
     Acceptance,
     Assessment,
+    Baseline,
     CheckOutcome,
     Criterion,
     Evidence,
     EvidenceKind,
     Finding,
     Status,
+    TestOutcome,
     Verdict,
 )
 from agentrunner.task.spec import TestSpec
@@ -56,6 +58,34 @@ def fingerprint(finding: Finding) -> str:
     """Names a finding, so that saying it once and approving it can be remembered."""
     text = "\0".join([finding.code, *sorted(finding.paths)])
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:12]
+
+
+def approval_of(finding: Finding, tree: str) -> str:
+    """Names a finding about one tree: what a person allows is what they were shown, no more."""
+    return f"{fingerprint(finding)}-{tree[:12]}"
+
+
+def vouched_for(
+    evidence: Evidence, baseline: Baseline | None, approved: Collection[str]
+) -> Evidence:
+    """The evidence once a person allowed the changed tests: they count as the task's tests.
+
+    The same evidence where no such change was allowed, or other ones were not.
+    """
+    changed = [finding for finding in evidence.findings if finding.code == "tests_changed"]
+    allowed = [finding for finding in changed if approval_of(finding, evidence.tree) in approved]
+    if not changed or len(allowed) < len(changed):
+        return evidence
+    proof = [*fail_to_pass(baseline, evidence.test), *evidence.proof]
+    return evidence.model_copy(update={"restored_test": None, "proof": list(dict.fromkeys(proof))})
+
+
+def fail_to_pass(baseline: Baseline | None, test: TestOutcome | None) -> list[str]:
+    """The test command red on the tree before the run and green now."""
+    before = baseline.test if baseline is not None else None
+    if before is None or test is None or before.green or not test.green:
+        return []
+    return [f"`{test.command}` failed before and passes now"]
 
 
 def settle(
@@ -163,7 +193,7 @@ def judge(
 ) -> Judgement:
     """What stands between this tree and COMPLETE; `criteria` are settled.
 
-    `approved` are fingerprints of findings that a person allowed. A blanket acceptance of this
+    `approved` names findings that a person allowed (`approval_of`). A blanket acceptance of this
     tree (`agentrunner accept` without criteria) stands in for missing proof and open findings.
     """
     vouched = any(not yes.criteria and yes.tree == evidence.tree for yes in acceptances)
@@ -178,7 +208,9 @@ def judge(
         open=[
             finding
             for finding in evidence.findings
-            if finding.blocks and not vouched and fingerprint(finding) not in approved
+            if finding.blocks
+            and not vouched
+            and approval_of(finding, evidence.tree) not in approved
         ],
         unproven=unproven,
     )
@@ -228,9 +260,16 @@ def complete(criteria: Sequence[Criterion], evidence: Evidence, mode: Mode) -> V
 
 
 def end_at_limit(
-    criteria: Sequence[Criterion], evidence: Evidence | None, judgement: Judgement, reason: str
+    criteria: Sequence[Criterion],
+    evidence: Evidence | None,
+    judgement: Judgement,
+    reason: str,
+    refused: Sequence[str] = (),
 ) -> Verdict:
-    """How a run ends that may not go on: FAILED for red, NEEDS_REVIEW for a person's part."""
+    """How a run ends that may not go on: FAILED for red, NEEDS_REVIEW for a person's part.
+
+    `refused` says why completion was refused last, if it was.
+    """
     if evidence is None:
         return Verdict(state="FAILED", reason=reason, text="No worker run ended.", missing=[])
     if judgement.red:
@@ -242,7 +281,8 @@ def end_at_limit(
         if executed
         else "Nothing could be executed; only a person can decide."
     )
-    return Verdict(state="NEEDS_REVIEW", reason=reason, text=text, missing=judgement.missing)
+    missing = list(dict.fromkeys([*judgement.missing, *refused]))
+    return Verdict(state="NEEDS_REVIEW", reason=reason, text=text, missing=missing)
 
 
 def executable_ids(criteria: Sequence[Criterion], test: TestSpec | None) -> list[str]:

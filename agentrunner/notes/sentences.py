@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agentrunner.evidence.verdict import fingerprint
+from agentrunner.evidence.verdict import approval_of
 from agentrunner.notes.model import CriterionRow, Label, Line, TestFacts, line
 from agentrunner.notes.reading import Reading, local_time
 from agentrunner.task.context import Criterion, Finding
@@ -168,8 +168,9 @@ def _red(criteria: Sequence[CriterionRow], test: TestFacts | None) -> list[Line]
 def _findings(reading: Reading) -> list[Finding]:
     evidence = reading.context.get("evidence")
     approved = reading.context.get("approved") or []
-    findings = evidence.findings if evidence else []
-    return [finding for finding in findings if fingerprint(finding) not in approved]
+    if evidence is None:
+        return []
+    return [f for f in evidence.findings if approval_of(f, evidence.tree) not in approved]
 
 
 def _finding(finding: Finding) -> Line:

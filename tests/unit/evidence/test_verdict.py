@@ -4,15 +4,17 @@ import pytest
 
 from agentrunner.evidence.verdict import (
     Mode,
+    approval_of,
     complete,
     end_at_limit,
-    fingerprint,
     judge,
     settle,
+    vouched_for,
 )
 from agentrunner.task.context import (
     Acceptance,
     Assessment,
+    Baseline,
     CheckOutcome,
     Criterion,
     Evidence,
@@ -163,9 +165,22 @@ def test_judged_admits_it_without_proof_and_says_so() -> None:
 def test_an_approved_finding_is_no_longer_open() -> None:
     finding = Finding(code="tests_changed", message="weak", paths=["t.py"])
     found = evidence(test=GREEN, proof=PROOF, findings=[finding])
-    assert judged(criterion(), found, approved=[fingerprint(finding)]) == []
+    assert judged(criterion(), found, approved=[approval_of(finding, found.tree)]) == []
     other = finding.model_copy(update={"paths": ["u.py"]})
-    assert judged(criterion(), found, approved=[fingerprint(other)]) == ["weak"]
+    assert judged(criterion(), found, approved=[approval_of(other, found.tree)]) == ["weak"]
+    later = approval_of(finding, "e" * 40)
+    assert judged(criterion(), found, approved=[later]) == ["weak"]
+
+
+def test_tests_that_a_person_allowed_to_change_prove_what_they_prove() -> None:
+    finding = Finding(code="tests_changed", message="weak", paths=["t.py"])
+    found = evidence(test=GREEN, restored_test=RED, findings=[finding])
+    before = Baseline(tree="b" * 40, test=RED)
+    assert vouched_for(found, before, []) == found
+    vouched = vouched_for(found, before, [approval_of(finding, found.tree)])
+    assert vouched.restored_test is None
+    assert len(vouched.proof) == 1
+    assert vouched_for(found, None, [approval_of(finding, found.tree)]).proof == []
 
 
 def end(found: Evidence, claim: Assessment | None = YES) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agentrunner.errors import UsageError
-from agentrunner.evidence.verdict import fingerprint
+from agentrunner.evidence.verdict import approval_of
 from agentrunner.notes.model import Line
 from agentrunner.notes.render import MAX_BYTES, TOP_LINES, Words, render_note
 from agentrunner.notes.view import cut_bytes, prd_summary
@@ -67,7 +67,7 @@ def test_what_a_person_approved_is_not_asked_again() -> None:
     finding = Finding(code="tests_changed", message="…", paths=["tests/a.py"])
     context["evidence"] = evidence.model_copy(update={"findings": [finding]})
     asked = view_of(context=context).decide
-    context["approved"] = [fingerprint(finding)]
+    context["approved"] = [approval_of(finding, evidence.tree)]
     assert "finding_tests_changed" in keys(asked)
     assert "finding_tests_changed" not in keys(view_of(context=context).decide)
 
