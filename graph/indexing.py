@@ -37,7 +37,7 @@ class Indexer:
             self._index.record(self._row)
         elif event["event"] == "state_changed":
             self._row = replace(self._row, state=event["to"])
-            self._index.record(self._row)
+            self._index.note(self._row)
 
     def finish(self, result: Mapping[str, Any]) -> None:
         """The last word of this driving."""

@@ -49,20 +49,26 @@ def refuse_inside(state_dir: Path, repo: Path) -> None:
 
 def make_private(folder: Path) -> None:
     """Make a folder, and what is missing above it, for its owner only."""
+    if folder.is_dir():
+        return
     for missing in reversed([folder, *folder.parents]):
         with contextlib.suppress(FileExistsError):
             missing.mkdir(mode=0o700)
 
 
-def write_private(path: Path, data: bytes) -> None:
-    """Replace a file in one step, mode 0600; the old one stays whole if the disk is full."""
+def write_private(path: Path, data: bytes, *, sync: bool = True) -> None:
+    """Replace a file in one step, mode 0600; the old one stays whole if the disk is full.
+
+    Without `sync` the new one may be lost when the machine (not the process) dies soon after.
+    """
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
     fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
     try:
         with os.fdopen(fd, "wb") as file:
             file.write(data)
             file.flush()
-            os.fsync(fd)
+            if sync:
+                os.fsync(fd)
         temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)
@@ -141,12 +147,12 @@ class RunFolder:
             size = file.tell()
         return FileRef(path=path.relative_to(self.root).as_posix(), size=size, sha256=digest)
 
-    def write(self, name: str, data: bytes | str) -> FileRef:
-        """Write a file by its relative name, whole or not at all."""
+    def write(self, name: str, data: bytes | str, *, sync: bool = True) -> FileRef:
+        """Write a file by its relative name, whole or not at all; `sync` as in write_private."""
         raw = data.encode("utf-8", "backslashreplace") if isinstance(data, str) else data
         path = self._inside(name)
         make_private(path.parent)
-        write_private(path, raw)
+        write_private(path, raw, sync=sync)
         return FileRef(path=name, size=len(raw), sha256=hashlib.sha256(raw).hexdigest())
 
     def read(self, ref: FileRef) -> bytes:

@@ -60,7 +60,7 @@ class IgnoreRules:
         self.git = git
         self.work_tree = work_tree
         self.rules = git.git_dir / "agentrunner" / "rules"
-        saved = _load(git)
+        self._saved = saved = _load(git)
         self.baseline = saved is None
         self.prefix = b""
         """Where the folder is below the root of its repository."""
@@ -76,7 +76,9 @@ class IgnoreRules:
         """Keep the decisions for the next snapshot."""
         known = {to_text(path): value for path, value in self.known.items()}
         saved: Saved = {"prefix": to_text(self.prefix), "known": known}
-        replace(_file(self.git), json.dumps(saved).encode())
+        if saved != self._saved:
+            replace(_file(self.git), json.dumps(saved).encode())
+            self._saved = saved
 
     def folder_seen(self, folder: bytes) -> None:
         """At the first snapshot, copy the folder's rules before its subfolders are judged."""

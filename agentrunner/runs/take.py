@@ -268,7 +268,9 @@ def take(git: Git, work_tree: Path, note_dir: str = ".agent-runner") -> Snapshot
             pack, {path: (file_mode(walk.files[path]), blob) for path, blob in entries.items()}
         )
         pack.store(git)
-    _save_cache(cache_file, trees, entries, walk, started)
+    seen = _seen(trees, entries, walk, started)
+    if seen != cache:
+        replace(cache_file, json.dumps(seen).encode())
     rules.save()
     large = (path for path in entries if _is_large(walk.files[path]))
     return Snapshot(
@@ -292,20 +294,17 @@ def _load_cache(path: Path) -> Cache:
     return {"trees": [], "keys": {}, "blobs": {}}
 
 
-def _save_cache(
-    path: Path, trees: list[str], entries: Mapping[bytes, str], walk: Walk, started: int
-) -> None:
+def _seen(trees: list[str], entries: Mapping[bytes, str], walk: Walk, started: int) -> Cache:
     keys = {}
     for name in entries:
         key = _key(walk.files[name])
         if max(key[1], key[2]) < started - RACY_NS:
             keys[to_text(name)] = list(key)
-    cache: Cache = {
+    return {
         "trees": trees,
         "keys": keys,
         "blobs": {to_text(name): blob for name, blob in entries.items()},
     }
-    replace(path, json.dumps(cache).encode())
 
 
 def _entries(walk: Walk, cache: Cache, pack: Pack) -> Iterator[tuple[bytes, str]]:

@@ -42,6 +42,17 @@ def test_an_empty_state_has_no_runs_and_stays_empty(state: Path) -> None:
     assert not state.exists()
 
 
+def test_a_run_that_goes_on_is_as_its_folder_says(state: Path) -> None:
+    row = add(state, "api-aaaa", 1)
+    now = dataclasses.replace(row, state="VALIDATING")
+    RunIndex(state).note(now)
+    assert RunIndex(state).runs() == [now]
+    ended = dataclasses.replace(row, state="FAILED", finished_at="2026-01-01T00:02:00Z")
+    RunIndex(state).record(ended)
+    RunFolder.open(state, "api-aaaa").index_file.unlink()
+    assert RunIndex(state).runs() == [ended]
+
+
 def test_runs_are_found_by_id_task_and_prefix(state: Path) -> None:
     repo = state.parent / "repo"
     add(state, "api-aaaa", 1)
