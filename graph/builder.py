@@ -56,9 +56,17 @@ def entry(state: TaskContext) -> str:
     return "validate" if state.get("state") == TaskState.VALIDATING else "plan"
 
 
-def build_graph(open_deps: OpenDeps | None = None) -> Builder:
-    """The graph, not yet compiled. `open_deps` makes dependencies where the caller gives none."""
-    builder: Builder = StateGraph(TaskContext, context_schema=Deps)
+def build_graph() -> Builder:
+    """The graph, not yet compiled; it is run with its dependencies as the context."""
+    return _wired(StateGraph(TaskContext, context_schema=Deps))
+
+
+def build_served_graph(open_deps: OpenDeps, input_schema: type) -> Builder:
+    """The same graph for a server, which knows no dependencies: every node opens its own."""
+    return _wired(StateGraph(TaskContext, input_schema=input_schema), open_deps)
+
+
+def _wired(builder: Builder, open_deps: OpenDeps | None = None) -> Builder:
     for name, node in NODES.items():
         builder.add_node(
             name,

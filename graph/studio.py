@@ -1,52 +1,91 @@
 """The graph for `langgraph dev` and LangGraph Studio: no checkpointer, dependencies of its own.
 
-The server brings the checkpointer. A run starts with `{"task_file": "path/to/task.yaml"}`; its
-folder is the same as that of a run from the command line. For repositories you trust: the server
-itself loads code from where it is started.
+The server brings the checkpointer, and with it the state; the run's folder is like that of a run
+from the command line. A run starts with `{"task_file": "path/to/task.yaml"}`. Every node opens
+what it stands on and closes it again, because nobody tells when a waiting run is dropped: between
+two nodes nothing is held. For repositories you trust: the server loads code from where it stands.
 """
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import secrets
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, cast
+from typing import TypedDict, cast
 
-from agentrunner.errors import UsageError
-from agentrunner.graph.builder import build_graph
+from langgraph.config import get_stream_writer
+
+from agentrunner.errors import Busy, UsageError
+from agentrunner.graph.builder import build_served_graph
 from agentrunner.graph.runner import first_state
-from agentrunner.graph.workshop import assemble, open_workshop
+from agentrunner.graph.workshop import Crew, assemble, open_workshop
 from agentrunner.nodes.deps import Clock, Deps
 from agentrunner.nodes.guarded import Update
-from agentrunner.runs.folder import RunFolder, load_spec, new_run_id, save_spec
-from agentrunner.runs.locks import me, repository_lock
+from agentrunner.runs.folder import RunFolder, load_spec, new_run_id, refuse_inside, save_spec
+from agentrunner.runs.locks import FileLock, me, repository_lock
 from agentrunner.settings import state_dir
+from agentrunner.supervisor.client import request_stop
 from agentrunner.task.context import TaskContext
 from agentrunner.task.load import TaskSource, load_task
 from agentrunner.task.spec import TaskSpec
 
-_open: dict[str, Deps] = {}
-"""One workshop per run for as long as the server lives."""
-_exits = contextlib.AsyncExitStack()
+
+class Start(TypedDict):
+    """What a run is started with."""
+
+    task_file: str
+    """The task file's path, absolute or relative to where the server was started."""
 
 
-async def open_deps(state: TaskContext) -> tuple[Deps, Update]:
-    """The dependencies of a run that Studio drives, and the state it starts with."""
+@asynccontextmanager
+async def open_deps(state: TaskContext) -> AsyncIterator[tuple[Deps, Update]]:
+    """What one node of a served run stands on; for the first one also the state it starts with.
+
+    Raises UsageError for a task that cannot be read and Surroundings for a machine that cannot
+    run it; the server shows the run as failed, and it can be run on from the same thread.
+    """
+    writer = get_stream_writer()
+    with contextlib.ExitStack() as stack:
+        spec, folder, crew, repository = await asyncio.to_thread(_enter, state, stack)
+        opened: Update = {}
+        if "run" not in state:
+            opened = cast("Update", first_state(spec, folder.run_id, Clock()))
+        async with open_workshop(
+            spec, folder, state_dir(), os.environ, [writer], repository, crew
+        ) as deps:
+            try:
+                yield deps, opened
+            except asyncio.CancelledError:
+                _stop_workers(folder)
+                raise
+
+
+def _enter(
+    state: TaskContext, stack: contextlib.ExitStack
+) -> tuple[TaskSpec, RunFolder, Crew, FileLock]:
+    """Take the run's place in its repository; a new run gets its folder last."""
     run = state.get("run")
-    if run is not None:
-        deps = _open.get(run.run_id)
-        if deps is None:
-            folder = RunFolder.open(state_dir(), run.run_id)
-            deps = await _workshop(load_spec(folder), folder)
-        return deps, {}
-    spec = _task(state)
-    clock = Clock()
-    run_id = new_run_id(spec.task_id, secrets.token_bytes(4))
-    folder = RunFolder.create(state_dir(), run_id, Path(spec.repo))
-    save_spec(folder, spec)
-    deps = await _workshop(spec, folder)
-    return deps, cast("dict[str, Any]", first_state(spec, run_id, clock))
+    folder = RunFolder.open(state_dir(), run.run_id) if run else None
+    spec = load_spec(folder) if folder else _task(state)
+    repo = Path(spec.repo)
+    crew = assemble(spec, os.environ)
+    refuse_inside(state_dir(), repo)
+    run_id = folder.run_id if folder else new_run_id(spec.task_id, secrets.token_bytes(4))
+    repository = stack.enter_context(contextlib.closing(repository_lock(state_dir(), repo)))
+    try:
+        repository.acquire(me(run_id, Clock().stamp()))
+    except Busy:
+        holder = repository.probe()
+        if holder is None or holder.run_id != run_id:
+            raise  # else its own worker is still at work, and holds it for the run
+    if folder is None:
+        folder = RunFolder.create(state_dir(), run_id, repo)
+        save_spec(folder, spec)
+    return spec, folder, crew, repository
 
 
 def _task(state: TaskContext) -> TaskSpec:
@@ -60,15 +99,10 @@ def _task(state: TaskContext) -> TaskSpec:
     return load_task(TaskSource("file", path), environ=os.environ, cwd=Path.cwd())
 
 
-async def _workshop(spec: TaskSpec, folder: RunFolder) -> Deps:
-    repository = repository_lock(state_dir(), Path(spec.repo))
-    repository.acquire(me(folder.run_id, Clock().stamp()))
-    workshop = open_workshop(
-        spec, folder, state_dir(), os.environ, [], repository, assemble(spec, os.environ)
-    )
-    deps = await _exits.enter_async_context(workshop)
-    _open[folder.run_id] = deps
-    return deps
+def _stop_workers(folder: RunFolder) -> None:
+    """A run that is cancelled in Studio leaves no worker behind."""
+    for worker in folder.workers_dir.iterdir():
+        request_stop(worker)
 
 
-graph = build_graph(open_deps).compile(name="AgentRunner")
+graph = build_served_graph(open_deps, Start).compile(name="AgentRunner")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable
 
@@ -58,9 +59,9 @@ async def ask(
     """
     tally = Tally(counters)
 
-    def record(call: MetaCall) -> None:
+    async def record(call: MetaCall) -> None:
         tally.add(call)
-        _record(state, deps, call)
+        await asyncio.to_thread(_record, state, deps, call)
 
     asker = Asker(
         deps.meta,

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import sqlite3
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from functools import cache
 from typing import Any, Protocol, cast, get_type_hints
 
@@ -27,7 +29,8 @@ from agentrunner.task.lifecycle import TERMINAL, move
 
 Update = dict[str, Any]
 Node = Callable[[TaskContext, Deps], Awaitable[Command[str]]]
-OpenDeps = Callable[[TaskContext], Awaitable[tuple[Deps, Update]]]
+OpenDeps = Callable[[TaskContext], AbstractAsyncContextManager[tuple[Deps, Update]]]
+"""Opens what one node stands on, and what the state is to hold besides."""
 
 MAX_INT = 2**63 - 1
 
@@ -53,17 +56,19 @@ def guarded(
     """`node` with its update checked, its time counted and its failures turned into an end.
 
     `asks` marks the nodes that interrupt: they get no error handling at all, because whatever
-    catches a malformed answer there loses the question.
+    catches a malformed answer there loses the question. The dependencies are the caller's
+    context, or, with `open_deps`, opened for each node and closed after it.
     """
 
     async def run(state: TaskContext, *, runtime: Runtime[Deps]) -> Command[str]:
-        deps: Deps | None = runtime.context
-        opened: Update = {}
-        if deps is None:
-            if open_deps is None:
+        if open_deps is None:
+            if runtime.context is None:
                 raise BadUpdate(f"{node.__name__} was started without its dependencies")
-            deps, opened = await open_deps(state)
-            state = cast("TaskContext", {**state, **opened})
+            return await step(state, runtime.context, {})
+        async with open_deps(state) as (deps, opened):
+            return await step(cast("TaskContext", {**state, **opened}), deps, opened)
+
+    async def step(state: TaskContext, deps: Deps, opened: Update) -> Command[str]:
         if asks:
             return checked(await node(state, deps), targets, state, deps, opened)
         started = deps.clock.monotonic()
@@ -74,7 +79,7 @@ def guarded(
         except (Surroundings, SandboxError, GraphBubbleUp, Stopped):
             raise
         except Exception as error:
-            if node.__name__ == "note" or _disk_full(error):
+            if node.__name__ == "note" or _of_the_machine(error):
                 raise
             command = _ended(error, state, deps)
         spent = deps.clock.monotonic() - started
@@ -85,9 +90,10 @@ def guarded(
     return run
 
 
-def _disk_full(error: Exception) -> bool:
-    """No room is the machine's trouble: the run stays as it is saved, and can be resumed."""
-    return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
+def _of_the_machine(error: Exception) -> bool:
+    """No room, or a state file that cannot be written: the run stays as it is saved."""
+    full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
+    return full or isinstance(error, sqlite3.Error)
 
 
 async def _unless_stopped(node: Node, state: TaskContext, deps: Deps) -> Command[str]:
@@ -122,7 +128,9 @@ def _ended(error: Exception, state: TaskContext, deps: Deps) -> Command[str]:
     counters = getattr(error, "counters", None)
     update: Update = {"verdict": verdict}
     if isinstance(counters, Counters):
-        update["counters"] = counters
+        # What a person said is not heard until a node has used it.
+        heard = state["counters"].messages
+        update["counters"] = counters.model_copy(update={"messages": heard})
     return Command(update=update, goto="note")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 from collections.abc import Callable, Iterable
@@ -103,7 +104,7 @@ class DecisionBox:
         """Run `shell` to its end; a time-out is a result, a dead sandbox raises SandboxError."""
         request = Request(
             command=("sh", "-c", shell),
-            workdir=inside(self._repo, cwd),
+            workdir=await asyncio.to_thread(inside, self._repo, cwd),
             network=network,
             timeout_sec=timeout_sec,
             repo_copy=copy.path if copy else None,
@@ -115,7 +116,8 @@ class DecisionBox:
             if error.kind is not ErrorKind.TIMEOUT:
                 raise
             note = f"timed out after {timeout_sec:g} s"
-            return Ran(TIMED_OUT, self._keep(name, note), note, None, timeout_sec, timed_out=True)
+            output = await asyncio.to_thread(self._keep, name, note)
+            return Ran(TIMED_OUT, output, note, None, timeout_sec, timed_out=True)
         text = result.stdout.decode("utf-8", "replace")
         if result.stderr:
             text += ("\n" if text and not text.endswith("\n") else "") + result.stderr.decode(
@@ -124,7 +126,7 @@ class DecisionBox:
         text = self._redact(text)
         return Ran(
             exit_code=result.exit_code,
-            output=self._keep(name, text),
+            output=await asyncio.to_thread(self._keep, name, text),
             tail=text[-TAIL_BYTES:],
             counts=read_counts(text[-200_000:]),
             duration_sec=round(result.duration_sec, 3),

@@ -60,7 +60,7 @@ class Asker:
         self,
         client: MetaClient,
         *,
-        record: Callable[[MetaCall], None],
+        record: Callable[[MetaCall], Awaitable[None]],
         before_attempt: Callable[[], None],
         sleep: Callable[[float], Awaitable[None]],
         redact: Callable[[str], str],
@@ -122,14 +122,14 @@ class Asker:
                 reply = await self._client.complete(request)
             except MetaUnavailable as failure:
                 clean = self._clean(failure)
-                self._note(request, started, error=str(clean))
+                await self._note(request, started, error=str(clean))
                 wait = wait_before_retry(failure, retries)
                 if wait is None:
                     raise clean from None  # the original's text and causes may hold secrets
                 retries += 1
                 await self._sleep(wait)
                 continue
-            return self._read(request, started, reply, progress, check)
+            return await self._read(request, started, reply, progress, check)
 
     def _request(self, prompt: PromptInput, progress: _Progress) -> MetaRequest:
         number = progress.call_number + progress.attempts
@@ -146,7 +146,7 @@ class Asker:
             max_output_tokens=progress.limit,
         )
 
-    def _read(
+    async def _read(
         self,
         request: MetaRequest,
         started: float,
@@ -163,7 +163,7 @@ class Asker:
             if check is not None:
                 check(message)
         except ProtocolError as fault:
-            self._note(request, started, reply=reply, error=str(fault))
+            await self._note(request, started, reply=reply, error=str(fault))
             cut = reply.finish_reason == "length"
             if cut:
                 # Without a limit of ours the server's own cut it: then twice what came is asked.
@@ -171,14 +171,14 @@ class Asker:
                 progress.limit = max(2 * was, LEAST_LIMIT)
             progress.repair = Repair(error=str(fault), answer=reply.text, cut=cut)
             return fault, reply.text
-        self._note(request, started, reply=reply)
+        await self._note(request, started, reply=reply)
         return message
 
-    def _note(
+    async def _note(
         self, request: MetaRequest, started: float, *, reply: Reply | None = None, error: str = ""
     ) -> None:
         reply = reply or Reply(text="")
-        self._record(
+        await self._record(
             MetaCall(
                 number=request.call_number,
                 type=request.type,

@@ -63,7 +63,7 @@ class OpenAIChatMeta:
     async def complete(self, request: MetaRequest) -> Reply:
         """One attempt; raises MetaUnavailable."""
         _silence_serializer()
-        chat = self._client()
+        chat = await asyncio.to_thread(self._client)
         options: dict[str, Any] = {}
         if self._constrain:
             options["response_format"] = _response_format(request)

@@ -62,8 +62,10 @@ def append_line(path: Path, value: Mapping[str, Any], *, sync: bool) -> None:
         size = os.fstat(fd).st_size
         torn = size > 0 and os.pread(fd, 1, size - 1) != b"\n"
         rest = memoryview(b"\n" + line if torn else line)
-        while rest:
-            rest = rest[os.write(fd, rest) :]
+        # Not os.write: LangGraph's development server refuses that in an event loop.
+        with open(fd, "ab", buffering=0, closefd=False) as file:
+            while rest:
+                rest = rest[file.write(rest) :]
         if sync:
             os.fsync(fd)
     finally:

@@ -93,7 +93,7 @@ class BwrapSandbox:
 
     async def open(self) -> None:
         """Try `true` in the box. Raises SandboxUnavailable with bwrap's words and a cure."""
-        self._version = await _version(self._helper)
+        self._version = await _version(await asyncio.to_thread(lambda: self._helper))
         try:
             result = await self.run(
                 Request(command=("true",), workdir=self._spec.repo, timeout_sec=30)
@@ -131,7 +131,7 @@ class BwrapSandbox:
         A program that is missing is a result with exit code 127 (126 where it cannot be
         executed); a box that cannot be made is SandboxError(INFRA) with bwrap's words.
         """
-        launch = self.launch(request)
+        launch = await asyncio.to_thread(self.launch, request)
         try:
             ended = await run_launch(
                 launch, request, live=self._live, on_output=on_output, grace_sec=self._grace_sec
@@ -139,7 +139,7 @@ class BwrapSandbox:
         except OSError as error:
             raise SandboxError(ErrorKind.INFRA, "run", f"{launch.argv[0]}: {error}") from error
         finally:
-            remove_mask(self._spec.repo)
+            await asyncio.to_thread(remove_mask, self._spec.repo)
         if ended.reported is not None or ended.result.ending is Ending.OUTPUT_LIMIT:
             return ended.result
         return _not_started(ended.result)
@@ -159,7 +159,7 @@ class BwrapSandbox:
     async def close(self) -> None:
         """End everything, and remove the empty `.git` that bwrap made as a place to mount on."""
         await self.kill_all()
-        remove_mask(self._spec.repo)
+        await asyncio.to_thread(remove_mask, self._spec.repo)
 
     @cached_property
     def _helper(self) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,7 +59,9 @@ async def open_sandbox(
     candidates = AUTO if kind == "auto" else (kind,)
     failures: list[tuple[str, SandboxUnavailable]] = []
     for name in candidates:
-        sandbox = make_sandbox(name, spec, environ, host_home, state_root=state_root)
+        sandbox = await asyncio.to_thread(
+            make_sandbox, name, spec, environ, host_home, state_root=state_root
+        )
         try:
             await sandbox.open()
         except SandboxUnavailable as error:

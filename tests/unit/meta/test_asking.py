@@ -44,7 +44,7 @@ class Desk:
         self.budget = 100
         self.asker = Asker(
             self.client,
-            record=self.calls.append,
+            record=self.record,
             before_attempt=self._spend,
             sleep=clock.sleep,
             redact=redact,
@@ -59,6 +59,9 @@ class Desk:
             format="json",
             patterns={},
         )
+
+    async def record(self, call: MetaCall) -> None:
+        self.calls.append(call)
 
     def _spend(self) -> None:
         if not self.budget:
@@ -280,7 +283,7 @@ async def test_the_key_in_a_servers_error_stays_with_us(
     desk = Desk(make_spec, clock, [])
     asker = Asker(
         client,
-        record=desk.calls.append,
+        record=desk.record,
         before_attempt=lambda: None,
         sleep=clock.sleep,
         redact=lambda text: text.replace("sk-0123456789", "***"),
@@ -302,7 +305,7 @@ async def test_over_http_four_attempts_and_their_waits(
     desk = Desk(make_spec, clock, [])
     asker = Asker(
         client,
-        record=desk.calls.append,
+        record=desk.record,
         before_attempt=lambda: None,
         sleep=clock.sleep,
         redact=str,
