@@ -27,11 +27,12 @@ from agentrunner.graph.checkpoints import (
 from agentrunner.nodes.plan import criteria_of
 from agentrunner.nodes.result import build_result
 from agentrunner.runs.folder import RunFolder
+from agentrunner.runs.ledger import Absent, Ledger, NeverStarted
 from agentrunner.runs.locks import Holder, process_start_time, repository_lock, run_lock
 from agentrunner.runs.log import RunLog
 from agentrunner.supervisor.client import request_stop
-from agentrunner.task.context import Acceptance, Question, TaskContext
-from agentrunner.task.lifecycle import TaskState
+from agentrunner.task.context import Acceptance, Question, TaskContext, Verdict
+from agentrunner.task.lifecycle import TERMINAL, TaskState
 from agentrunner.task.load import TaskSource, load_task
 from agentrunner.task.spec import TaskSpec
 
@@ -41,17 +42,28 @@ STOP_PATIENCE_SEC = 20.0
 def newest_attempt(folder: RunFolder) -> int:
     """The number of the latest attempt; raises CheckpointCorrupt where none is saved."""
     check_file(folder.checkpoints)
-    with closing(sqlite3.connect(read_only(folder.checkpoints), uri=True)) as database:
-        rows = database.execute("select distinct thread_id from checkpoints").fetchall()
-    numbers = [int(thread.rpartition("#")[2]) for (thread,) in rows if "#" in thread]
+    try:
+        with closing(sqlite3.connect(read_only(folder.checkpoints), uri=True)) as database:
+            rows = database.execute("select distinct thread_id from checkpoints").fetchall()
+        numbers = [int(thread.rpartition("#")[2]) for (thread,) in rows]
+    except read_errors() as error:
+        raise damaged(folder.checkpoints, str(error)) from error
     if not numbers:
         raise damaged(folder.checkpoints, "it holds no state")
     return max(numbers)
 
 
 def untouched(folder: RunFolder) -> bool:
-    """Whether the run was stopped before it did or saved anything at all."""
-    return not folder.checkpoints.exists() and not folder.log_file.exists()
+    """Whether the run was stopped before it did anything; the first thing it does is logged."""
+    return not folder.log_file.exists() and not any(folder.workers_dir.iterdir())
+
+
+def has_worker(folder: RunFolder, state: TaskContext) -> bool:
+    """Whether a worker was started for the order in the state and is not recorded yet."""
+    order = state.get("order")
+    if order is None or state["state"] in TERMINAL:
+        return False
+    return not isinstance(Ledger(folder).look(order.worker_run_id), Absent | NeverStarted)
 
 
 async def read(folder: RunFolder) -> tuple[TaskContext, Question | None]:
@@ -132,6 +144,13 @@ def with_acceptance(state: TaskContext, spec: TaskSpec, yes: Acceptance) -> Task
     return fresh
 
 
+def cancelled(state: TaskContext, spec: TaskSpec) -> TaskContext:
+    """An attempt that ends at once, where the run stands."""
+    verdict = Verdict(state="FAILED", reason="cancelled", text="A person cancelled the run.")
+    fresh = next_attempt(state, spec, max_loops=None, replan=False)
+    return {**fresh, "state": state["state"], "verdict": verdict}
+
+
 def reload(spec: TaskSpec, environ: dict[str, str] | Any) -> TaskSpec:
     """The task as its files say now; what was given by options at the start stays."""
     source = spec.task_file or spec.prd_file
@@ -187,7 +206,7 @@ async def stop_driver(folder: RunFolder, state_dir: Path, repo: Path) -> None:
         if driver is None and not ours:
             return
         if driver is None and ours and not asked:
-            _stop_workers(folder)
+            stop_workers(folder)
             asked = True
         if asyncio.get_running_loop().time() > deadline:
             raise Busy(
@@ -204,6 +223,7 @@ def _signal(holder: Holder) -> None:
         os.kill(holder.pid, signal.SIGTERM)
 
 
-def _stop_workers(folder: RunFolder) -> None:
+def stop_workers(folder: RunFolder) -> None:
+    """Ask every supervisor of the run that lives to end its worker in order."""
     for worker in sorted(folder.workers_dir.iterdir()):
         request_stop(worker)

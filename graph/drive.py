@@ -17,6 +17,7 @@ from langgraph.runtime import RunControl
 from langgraph.types import Command
 
 from agentrunner.graph.answers import checked_answer
+from agentrunner.graph.attempts import stop_workers
 from agentrunner.graph.checkpoints import damaged, read_errors
 from agentrunner.nodes.deps import Clock, Deps
 from agentrunner.nodes.guarded import Stopped
@@ -48,7 +49,7 @@ class Drive:
     def __init__(self, graph: Graph, config: dict[str, Any], deps: Deps, options: Options) -> None:
         self._graph = graph
         self._config = cast("Any", config)
-        self._deps = deps
+        self.deps = deps
         self._options = options
         self._control = RunControl()
         self._signal: signal.Signals | None = None
@@ -73,29 +74,34 @@ class Drive:
                     return await self._paused(state, question)
                 payload = await self._reply(said)
 
+    async def stop_worker(self) -> None:
+        """Only end the worker that an earlier driver left, in order, and record it."""
+        self.deps.stop.set()
+        await self._invoke(None)
+
     async def _invoke(self, payload: Any) -> None:
         try:
             await self._graph.ainvoke(
                 payload,
                 self._config,
-                context=self._deps,
+                context=self.deps,
                 durability="sync",
                 control=self._control,
             )
         except (GraphDrained, Stopped):
             pass
         except BaseException:
-            self._deps.stop.set()
+            self.deps.stop.set()
             raise
 
     async def _standing(self) -> tuple[TaskContext, Question | None]:
         try:
             snapshot = await self._graph.aget_state(self._config)
         except read_errors() as error:
-            raise damaged(self._deps.folder.checkpoints, str(error)) from error
+            raise damaged(self.deps.folder.checkpoints, str(error)) from error
         state = cast("TaskContext", snapshot.values)
         if not state:
-            raise damaged(self._deps.folder.checkpoints, "it holds no state of this attempt")
+            raise damaged(self.deps.folder.checkpoints, "it holds no state of this attempt")
         return state, state.get("question") if snapshot.interrupts else None
 
     async def _reply(self, answer: Answer) -> Command[str]:
@@ -105,8 +111,8 @@ class Drive:
         if answer.kind != "ask_human":
             value |= {"decision": answer.decision, "edit": answer.edit}
         state = cast("TaskContext", snapshot.values)
-        self._deps.emit("answer", id=answer.id)
-        self._deps.record(state, "answer", answer.id, answer)
+        self.deps.emit("answer", id=answer.id)
+        self.deps.record(state, "answer", answer.id, answer)
         return Command(resume={snapshot.interrupts[0].id: value})
 
     async def _ask_inline(self, question: Question) -> Answer | None:
@@ -118,10 +124,10 @@ class Drive:
         await asyncio.sleep(0)
         if answer is None or self._signal is not None:
             return None
-        return checked_answer(self._deps.folder.run_id, question, answer)
+        return checked_answer(self.deps.folder.run_id, question, answer)
 
     def _tell(self, question: Question) -> None:
-        self._deps.emit(
+        self.deps.emit(
             "question", id=question.id, kind=question.kind, text=question.text,
             options=question.options,
         )  # fmt: skip
@@ -129,14 +135,16 @@ class Drive:
     # -- the three ways to stop -----------------------------------------------------------------
 
     def _ended(self, state: TaskContext) -> dict[str, Any]:
-        self._deps.emit("state_changed", **{"from": None, "to": state["state"]})
+        moves = [record.data for record in self.deps.log.records("state")]
+        before = next((m["from"] for m in reversed(moves) if m["to"] == state["state"]), None)
+        self.deps.emit("state_changed", **{"from": before, "to": state["state"]})
         return self._result(state)
 
     async def _paused(self, state: TaskContext, question: Question) -> dict[str, Any]:
-        self._deps.record(state, "question", question.id, question)
+        self.deps.record(state, "question", question.id, question)
         if self._options.ask is None:
             self._tell(question)
-        await asyncio.to_thread(leave_note, state, self._deps, waiting=question)
+        await asyncio.to_thread(leave_note, state, self.deps, waiting=question)
         return self._result(state, waiting=question)
 
     async def _interrupted(self, state: TaskContext, question: Question | None) -> dict[str, Any]:
@@ -144,13 +152,13 @@ class Drive:
         if state["state"] in TERMINAL:
             return self._ended(state)
         how: dict[str, Any] = {"waiting": question, "reason": "interrupted"}
-        await asyncio.to_thread(leave_note, state, self._deps, **how)
+        await asyncio.to_thread(leave_note, state, self.deps, **how)
         return self._result(state, **how, exit_code=128 + self._signal)
 
     def _result(self, state: TaskContext, **how: Any) -> dict[str, Any]:
-        path = self._deps.folder.root / "note-path"
+        path = self.deps.folder.root / "note-path"
         note = path.read_text(encoding="utf-8") if path.exists() else None
-        return build_result(state, self._deps.spec, note=note, **how)
+        return build_result(state, self.deps.spec, note=note, **how)
 
     # -- signals --------------------------------------------------------------------------------
 
@@ -172,7 +180,8 @@ class Drive:
 
     def _on_signal(self, number: signal.Signals) -> None:
         if self._signal is not None:
+            stop_workers(self.deps.folder)  # the first may not have got to it yet
             os._exit(128 + number)
         self._signal = number
-        self._deps.stop.set()
+        self.deps.stop.set()
         self._control.request_drain(number.name)

@@ -10,12 +10,14 @@ import asyncio
 import contextlib
 import json
 import secrets
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-from agentrunner.errors import UsageError
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+
+from agentrunner.errors import Busy, UsageError
 from agentrunner.graph import attempts
 from agentrunner.graph.answers import checked_answer
 from agentrunner.graph.builder import build_graph
@@ -35,7 +37,6 @@ from agentrunner.task.context import (
     Counters,
     RunInfo,
     TaskContext,
-    Verdict,
 )
 from agentrunner.task.lifecycle import TERMINAL, TaskState
 from agentrunner.task.load import changed_sources
@@ -105,22 +106,22 @@ async def resume(
             raise _inputs_changed(run_id, changes)
         if on_change == "replan":
             spec, replan = attempts.reload(spec, options.environ), True
-    if attempts.untouched(folder):
-        state = first_state(spec, run_id, options.clock)
-    else:
-        state = await attempts.latest(folder)
-    if state["state"] == TaskState.COMPLETE and not replan:
-        return attempts.result_of(folder, spec, state)
-    crew = assemble(spec, options.environ)
-    with _driving(folder, options), _repository(spec, folder, options) as repository:
-        if replan:
-            save_spec(folder, spec)
-        fresh = state if attempts.untouched(folder) else None
-        if replan or state["state"] in TERMINAL:
-            fresh = attempts.next_attempt(state, spec, max_loops=max_loops, replan=replan)
-        if message:
-            attempts.leave_message(folder, state, message, options.clock.stamp())
-        return await _run(spec, folder, options, repository, crew, fresh)
+    with _driving(folder, options):
+        # Read under the lock: whoever held it until now may have gone on.
+        state = await _latest(folder, spec, options)
+        if state["state"] == TaskState.COMPLETE and not replan:
+            return attempts.result_of(folder, spec, state)
+        crew = assemble(spec, options.environ)
+        with _repository(spec, folder, options) as repository:
+            fresh = state if attempts.untouched(folder) else None
+            if replan:
+                state = await _settled(state, spec, folder, options, repository, crew)
+                save_spec(folder, spec)
+            if replan or state["state"] in TERMINAL:
+                fresh = attempts.next_attempt(state, spec, max_loops=max_loops, replan=replan)
+            if message:
+                attempts.leave_message(folder, state, message, options.clock.stamp())
+            return await _run(spec, folder, options, repository, crew, fresh)
 
 
 def _inputs_changed(run_id: str, changes: list[tuple[str, str]]) -> UsageError:
@@ -154,7 +155,20 @@ async def accept(
     """
     folder = RunFolder.open(options.state_dir, run_id)
     spec = load_spec(folder)
-    state = await attempts.latest(folder)
+    if not reason.strip():
+        raise UsageError("A reason is needed.", code="usage", path="--reason")
+    with _driving(folder, options):
+        state = await attempts.latest(folder)
+        _check_acceptable(state, criteria)
+        crew = assemble(spec, options.environ)
+        yes = Acceptance(criteria=criteria, reason=reason, by=by, at=options.clock.stamp(), tree="")
+        fresh = attempts.with_acceptance(state, spec, yes)
+        with _repository(spec, folder, options) as repository:
+            return await _run(spec, folder, options, repository, crew, fresh)
+
+
+def _check_acceptable(state: TaskContext, criteria: list[str]) -> None:
+    run_id = state["run"].run_id
     if state["state"] not in (TaskState.NEEDS_REVIEW, TaskState.FAILED):
         raise UsageError(
             f"{run_id} is {state['state']}; only an ended, unfinished run can be accepted.",
@@ -166,13 +180,6 @@ async def accept(
             f"{run_id} has no criterion {', '.join(unknown)}. It has {', '.join(known)}.",
             code="unknown-criterion",
         )
-    if not reason.strip():
-        raise UsageError("A reason is needed.", code="usage", path="--reason")
-    crew = assemble(spec, options.environ)
-    with _driving(folder, options), _repository(spec, folder, options) as repository:
-        yes = Acceptance(criteria=criteria, reason=reason, by=by, at=options.clock.stamp(), tree="")
-        fresh = attempts.with_acceptance(state, spec, yes)
-        return await _run(spec, folder, options, repository, crew, fresh)
 
 
 async def cancel(run_id: str, options: Options) -> dict[str, Any]:
@@ -180,15 +187,15 @@ async def cancel(run_id: str, options: Options) -> dict[str, Any]:
     folder = RunFolder.open(options.state_dir, run_id)
     spec = load_spec(folder)
     await attempts.stop_driver(folder, options.state_dir, Path(spec.repo))
-    state = await attempts.latest(folder)
-    if state["state"] in TERMINAL:
-        return attempts.result_of(folder, spec, state)
-    crew = assemble(spec, options.environ)
-    with _driving(folder, options), _repository(spec, folder, options) as repository:
-        verdict = Verdict(state="FAILED", reason="cancelled", text="A person cancelled the run.")
-        fresh = attempts.next_attempt(state, spec, max_loops=None, replan=False)
-        fresh = cast("TaskContext", {**fresh, "state": state["state"], "verdict": verdict})
-        return await _run(spec, folder, options, repository, crew, fresh)
+    with _driving(folder, options):
+        state = await _latest(folder, spec, options)
+        if state["state"] in TERMINAL:
+            return attempts.result_of(folder, spec, state)
+        crew = assemble(spec, options.environ)
+        with _repository(spec, folder, options) as repository:
+            state = await _settled(state, spec, folder, options, repository, crew)
+            fresh = attempts.cancelled(state, spec)
+            return await _run(spec, folder, options, repository, crew, fresh)
 
 
 async def dry_run(spec: TaskSpec, options: Options) -> dict[str, Any]:
@@ -248,11 +255,68 @@ def _driving(folder: RunFolder, options: Options) -> Iterator[None]:
 def _repository(spec: TaskSpec, folder: RunFolder, options: Options) -> Iterator[FileLock]:
     """Hold the repository's lock, or leave it with this run's own supervisor while that lives."""
     lock = repository_lock(options.state_dir, Path(spec.repo))
-    holder = lock.probe()
-    if holder is None or holder.run_id != folder.run_id:
+    try:
         lock.acquire(me(folder.run_id, options.clock.stamp()))
+    except Busy:
+        holder = lock.probe()
+        if holder is None or holder.run_id != folder.run_id:
+            raise
     with contextlib.closing(lock):
         yield lock
+
+
+async def _latest(folder: RunFolder, spec: TaskSpec, options: Options) -> TaskContext:
+    """The saved state, or that of a run which was stopped before it did anything."""
+    if attempts.untouched(folder):
+        return first_state(spec, folder.run_id, options.clock)
+    return await attempts.latest(folder)
+
+
+async def _settled(
+    state: TaskContext,
+    spec: TaskSpec,
+    folder: RunFolder,
+    options: Options,
+    repository: FileLock,
+    crew: Crew,
+) -> TaskContext:
+    """The state once the worker that an earlier driver left is ended in order and recorded.
+
+    No other attempt may work beside it, and what it changed is a worker's doing.
+    """
+    if not attempts.has_worker(folder, state):
+        return state
+    index = Indexer(spec, folder, options)
+    async with _opened(spec, folder, options, repository, crew, None, index) as (drive, _):
+        await drive.stop_worker()
+    return await attempts.latest(folder)
+
+
+@asynccontextmanager
+async def _opened(
+    spec: TaskSpec,
+    folder: RunFolder,
+    options: Options,
+    repository: FileLock,
+    crew: Crew,
+    fresh: TaskContext | None,
+    index: Indexer,
+) -> AsyncIterator[tuple[Drive, AsyncSqliteSaver]]:
+    """What drives the attempt that `fresh` starts, or the latest one."""
+    new_file = fresh is not None and attempts.untouched(folder)
+    async with (
+        open_workshop(
+            spec, folder, options.state_dir, options.environ, [index, options.on_event],
+            repository, crew, options.clock,
+        ) as deps,
+        open_saver(folder.checkpoints, new=new_file) as saver,
+    ):  # fmt: skip
+        attempt = fresh["run"].attempt if fresh else attempts.newest_attempt(folder)
+        loops = fresh["run"].max_loops if fresh else spec.runner.meta.max_loops
+        config = thread_config(folder.run_id, attempt, max(loops, 50))
+        graph = build_graph().compile(checkpointer=saver, name="AgentRunner")
+        _announce(deps, spec, crew, fresh, attempt)
+        yield Drive(graph, config, deps, options), saver
 
 
 async def _run(
@@ -266,23 +330,11 @@ async def _run(
 ) -> dict[str, Any]:
     """Drive one attempt: `fresh` starts it, None goes on with the latest."""
     index = Indexer(spec, folder, options)
-    new_file = not folder.checkpoints.exists()
-    async with (
-        open_workshop(
-            spec, folder, options.state_dir, options.environ, [index, options.on_event],
-            repository, crew, options.clock,
-        ) as deps,
-        open_saver(folder.checkpoints, new=new_file and fresh is not None) as saver,
-    ):  # fmt: skip
-        attempt = fresh["run"].attempt if fresh else attempts.newest_attempt(folder)
-        loops = fresh["run"].max_loops if fresh else spec.runner.meta.max_loops
-        config = thread_config(folder.run_id, attempt, max(loops, 50))
-        graph = build_graph().compile(checkpointer=saver, name="AgentRunner")
-        _announce(deps, spec, crew, fresh, attempt)
-        drive = Drive(graph, config, deps, options)
+    async with _opened(spec, folder, options, repository, crew, fresh, index) as (drive, saver):
         result = await drive.to_the_end(fresh, answer)
-        deps.emit("result", **{name: result[name] for name in result if name != "run_id"})
+        drive.deps.emit("result", **{name: result[name] for name in result if name != "run_id"})
         if result["state"] in TERMINAL:
+            attempt = int(result["attempt"])
             await prune(saver, [f"{folder.run_id}#{n}" for n in range(1, attempt + 1)])
     index.finish(result)
     folder.write("result.json", json.dumps(result, ensure_ascii=False, indent=1))
