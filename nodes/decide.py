@@ -14,7 +14,7 @@ from agentrunner.nodes.ask import ask, check_budget
 from agentrunner.nodes.deps import Deps
 from agentrunner.nodes.guarded import Update
 from agentrunner.nodes.plan import edited_criteria
-from agentrunner.nodes.questions import answered, question, remark
+from agentrunner.nodes.questions import answered, messages, question, remark
 from agentrunner.prompts import choose, worker_prompt
 from agentrunner.protocol import Message, NextAction
 from agentrunner.task.context import (
@@ -31,7 +31,7 @@ from agentrunner.workers.policy import check_call
 
 async def decide(state: TaskContext, deps: Deps) -> Command[str]:
     """One decision: run a worker, ask for completion, ask a person, or give up."""
-    heard = _messages(state, deps)
+    heard = messages(state, deps)
     heard |= _heard(cast("TaskContext", {**state, **heard}))
     if "criteria" in heard:
         heard["baseline"] = await _as_edited(state, deps, heard["criteria"])
@@ -60,17 +60,6 @@ async def decide(state: TaskContext, deps: Deps) -> Command[str]:
             command = Command(update={**update, "verdict": verdict}, goto="note")
     _record(state, deps, chosen, command)
     return command
-
-
-def _messages(state: TaskContext, deps: Deps) -> Update:
-    """What people said with `resume --message` since the last decision."""
-    heard = state["counters"].messages
-    records = deps.log.records("message")[heard:]
-    if not records:
-        return {}
-    remarks = [f"A person says: {record.data['text']}" for record in records]
-    counters = state["counters"].model_copy(update={"messages": heard + len(records)})
-    return {"remarks": [*state.get("remarks", []), *remarks][-5:], "counters": counters}
 
 
 def _heard(state: TaskContext) -> Update:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from langgraph.types import Command
 
 from agentrunner.nodes.ask import ask, check_budget
 from agentrunner.nodes.deps import Deps
 from agentrunner.nodes.guarded import Update
-from agentrunner.nodes.questions import answered, question, remark
+from agentrunner.nodes.questions import answered, messages, question, remark
 from agentrunner.protocol import PlanTask
 from agentrunner.task.context import Baseline, Criterion, TaskContext
 from agentrunner.task.lifecycle import TaskState
@@ -28,11 +28,12 @@ async def plan(state: TaskContext, deps: Deps) -> Command[str]:
         return Command(update={"state": TaskState.PLANNING}, goto="plan")
     if answered(state, "plan"):
         return _plan_again(state)
+    heard = messages(state, deps)
     own = criteria_of(deps.spec.criteria)
     baseline = await _baseline(state, deps, own)
     check_budget(deps, state["counters"])
-    asking: TaskContext = {**state, "criteria": own, "baseline": baseline}
-    message, counters = await ask(asking, deps, "plan_task", state["counters"])
+    asking = cast("TaskContext", {**state, **heard, "criteria": own, "baseline": baseline})
+    message, counters = await ask(asking, deps, "plan_task", asking["counters"])
     assert isinstance(message.payload, PlanTask)
     criteria = merged(own, message.payload)
     by_model = [c for c in criteria if c.check is not None and c.check_origin == "model"]
@@ -41,6 +42,7 @@ async def plan(state: TaskContext, deps: Deps) -> Command[str]:
     deps.emit("plan", acceptance_criteria=criteria)
     deps.record(state, "plan", "plan", {"criteria": [c.model_dump(mode="json") for c in criteria]})
     update: Update = {
+        **heard,
         "counters": counters,
         "criteria": criteria,
         "baseline": baseline,
@@ -56,7 +58,8 @@ async def plan(state: TaskContext, deps: Deps) -> Command[str]:
 def _plan_again(state: TaskContext) -> Command[str]:
     answer = state["answer"]
     assert answer is not None
-    said = f"A person rejected the plan: {answer.text or 'no reason given'}"
+    plan = "\n".join(f"- {criterion.description}" for criterion in state["criteria"])
+    said = f"A person rejected the plan: {answer.text or 'no reason given'}\nIt was:\n{plan}"
     return Command(update={"answer": None, "remarks": remark(state, said)}, goto="plan")
 
 

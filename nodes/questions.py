@@ -6,6 +6,8 @@ import hashlib
 import json
 from typing import Any
 
+from agentrunner.nodes.deps import Deps
+from agentrunner.nodes.guarded import Update
 from agentrunner.task.context import Answer, Question, QuestionKind, TaskContext
 
 
@@ -48,3 +50,14 @@ def subject_of(state: TaskContext) -> dict[str, Any]:
 def remark(state: TaskContext, text: str) -> list[str]:
     """The words for the next decision with one more, the last five."""
     return [*state.get("remarks", []), text[:4000]][-5:]
+
+
+def messages(state: TaskContext, deps: Deps) -> Update:
+    """What people said with `resume --message` since the last decision."""
+    heard = state["counters"].messages
+    records = deps.log.records("message")[heard:]
+    if not records:
+        return {}
+    remarks = [f"A person says: {record.data['text']}" for record in records]
+    counters = state["counters"].model_copy(update={"messages": heard + len(records)})
+    return {"remarks": [*state.get("remarks", []), *remarks][-5:], "counters": counters}

@@ -139,6 +139,7 @@ def _request(prompt: PromptInput) -> str:
         return marked(prompt.salt, prompt.call_number, prompt.type, name, text)
 
     summaries = {name: pattern.summary for name, pattern in prompt.patterns.items()}
+    notes = {"notes": list(prompt.facts.get("notes", []))}
     request = render_part(
         prompt.type,
         "request",
@@ -147,6 +148,7 @@ def _request(prompt: PromptInput) -> str:
         prd=block("prd", prompt.prd_text),
         context=block("context", to_yaml(_context(prompt.facts))),
         patterns=block("patterns", to_yaml(summaries)) if summaries else "",
+        notes=block("notes", to_yaml(notes)) if notes["notes"] else "",
         format=prompt.format,
     )
     if prompt.repair is None:

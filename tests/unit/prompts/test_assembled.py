@@ -351,3 +351,12 @@ def test_characters_beyond_the_basic_plane_are_not_escaped() -> None:
     text = to_yaml(value)
     assert "tail: |\n  🚀 started\n  done 𠀋\n" in text
     assert yaml.safe_load(text) == value
+
+
+@pytest.mark.parametrize("language", ["en", "ja"])
+def test_words_of_people_reach_the_planning_too(language: Language) -> None:
+    made = prompt("plan_task", language)
+    said = replace(made, facts={**made.facts, "notes": ["A person rejected the plan: too vague"]})
+    assert "A person rejected the plan: too vague" in assemble(said)[1].content
+    silent = replace(made, facts={**made.facts, "notes": []})
+    assert "notes:" not in assemble(silent)[1].content
