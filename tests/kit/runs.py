@@ -15,8 +15,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-import yaml
-
 from agentrunner.graph import runner
 from agentrunner.graph.attempts import latest
 from agentrunner.graph.drive import Options
@@ -60,7 +58,7 @@ class Run:
         require_bwrap()
         if script is not None:
             replies = self.project.state_dir.parent / "replies.yaml"
-            replies.write_text(yaml.safe_dump(list(script), allow_unicode=True), "utf-8")
+            replies.write_text(json.dumps(list(script), ensure_ascii=False), "utf-8")
             meta = {"kind": "script", "script": str(replies), "max_loops": 2}
             runner_ = task.pop("runner", {})
             task["runner"] = {**runner_, "meta": {**meta, **runner_.get("meta", {})}}
@@ -130,7 +128,7 @@ class Run:
         return RunFolder.open(self.project.state_dir, self.id)
 
     @property
-    def ending(self) -> tuple[str, str | None, int]:
+    def ending(self) -> Any:
         """State, reason and exit code."""
         return self.result["state"], self.result["reason"], self.result["exit_code"]
 
