@@ -24,7 +24,9 @@ def header_of(spec: TaskSpec, crew: Crew, *, box: str) -> dict[str, Any]:
         "box": box,
         "network": spec.runner.sandbox.network or "none",
         "tests": test.command if test else None,
-        "tests_where": spec.task_file.path if spec.task_file else None,
+        "tests_where": Path(spec.task_file.path).name
+        if spec.task_file and spec.task_file.path
+        else None,
         "limits": {
             "max_loops": spec.runner.meta.max_loops,
             "run_time_sec": worker.max_run_time_sec,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shlex
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -52,9 +53,9 @@ def assemble(spec: TaskSpec, environ: Mapping[str, str]) -> Crew:
     probe = worker.probe()
     if probe.path is None:
         raise Surroundings(
-            f"The worker {spec.runner.worker.kind} is not here: {probe.problem or 'not found'}",
+            probe.problem or f"The worker {spec.runner.worker.kind} is not found.",
             code="worker-missing",
-            remedy=probe.problem,
+            remedy=probe.cure or "agentrunner doctor",
             nothing_spent=True,
         )
     notices = _network_notices(spec, worker, environ)
@@ -123,7 +124,9 @@ def box_spec(spec: TaskSpec, worker: Worker, folder: RunFolder) -> BoxSpec:
         home=folder.box_dir,
         network=box.network or "none",
         programs=programs(spec, worker),
-        read_paths=tuple((Path(spec.base_dir) / path).absolute() for path in box.read_paths),
+        read_paths=tuple(
+            Path(os.path.normpath(Path(spec.base_dir) / path)) for path in box.read_paths
+        ),
         image=spec.runner.worker.docker_image or "",
         limits=ResourceLimit(cpus=box.cpus, memory=box.memory, pids=box.pids),
     )

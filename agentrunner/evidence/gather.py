@@ -312,6 +312,8 @@ class Gatherer:
         passed = ran.exit_code == command.expect_exit and not ran.timed_out
         doubt = disbelief(ran.exit_code, ran.counts, None) if passed else ""
         detail = why or doubt or (f"timed out after {command.timeout_sec:g} s" * ran.timed_out)
+        if not (passed or detail) and ran.tail.strip():
+            detail = f"exit {ran.exit_code}: {ran.tail.strip().splitlines()[-1][:200]}"
         unsure = bool(why) and criterion.check_origin == "model"
         return CheckOutcome(
             criterion_id=criterion.id,

@@ -50,11 +50,20 @@ def signal_family(root: int, signum: signal.Signals) -> None:
 
 
 def kill_family(root: int) -> None:
-    """SIGKILL every member, and again those that were forked meanwhile."""
-    for _ in range(10):
-        if not family(root):
-            return
-        signal_family(root, signal.SIGKILL)
+    """SIGKILL every member. They are stopped first, until no new one turns up.
+
+    A process forked between a look and a kill would be an orphan by the next look, and be lost.
+    """
+    known: set[int] = set()
+    for _ in range(20):
+        members = set(family(root))
+        if members <= known:
+            break
+        known |= members
+        signal_family(root, signal.SIGSTOP)
+    for pid in known:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, signal.SIGKILL)
 
 
 def hold_family(root: int) -> list[int]:

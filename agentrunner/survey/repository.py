@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from agentrunner.survey.reading import exists, read_inside
+from agentrunner.survey.reading import exists, names_inside, read_inside
 from agentrunner.survey.workflows import ci_test_command
 
 _SETUPS = (
@@ -119,6 +119,21 @@ def _by_python(repo: Path) -> Found | None:
             return Found(prefix + command, name)
     if exists(repo, "tests/conftest.py"):
         return Found(f"{prefix}pytest -q", "tests/conftest.py")
+    return _by_python_tests(repo, prefix)
+
+
+def _by_python_tests(repo: Path, prefix: str) -> Found | None:
+    """Tests that nothing configures: what the first file of them imports tells the runner."""
+    for folder in ("tests", "test", "."):
+        names = [n for n in names_inside(repo, folder, (".py",)) if Path(n).name.startswith("test")]
+        if not names:
+            continue
+        name = names[0].removeprefix("./")
+        if not re.search(r"^\s*(import|from) unittest\b", read_inside(repo, name), re.MULTILINE):
+            return Found(f"{prefix}pytest -q", name)
+        packaged = folder == "." or exists(repo, f"{folder}/__init__.py")
+        command = "python3 -m unittest" + ("" if packaged else f" discover -s {folder}")
+        return Found(prefix + command, name)
     return None
 
 

@@ -106,6 +106,8 @@ class Probe:
     version: str = ""
     tested: str = ""
     problem: str = ""
+    cure: str = ""
+    """One command that helps against the problem."""
 
 
 class EventReader(Protocol):

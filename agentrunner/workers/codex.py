@@ -63,7 +63,8 @@ class CodexWorker:
         """Find the binary and ask it for its version; never raises."""
         path = self._binary
         if path is None:
-            return Probe(path=None, tested=TESTED, problem=self._missing().message)
+            missing = self._missing()
+            return Probe(None, tested=TESTED, problem=missing.message, cure=missing.remedy)
         try:
             said = subprocess.run(
                 [path, "--version"],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -17,7 +16,7 @@ from agentrunner.graph.runner import Options, start
 from agentrunner.task.context import Answer, Question
 from agentrunner.task.load import TaskSource, load_task
 from agentrunner.task.spec import TaskSpec
-from tests.kit.missing import missing
+from tests.kit.bwrap import require_bwrap
 
 PYTEST = f"{sys.executable} -m pytest -q -p no:cacheprovider"
 BROKEN = {
@@ -31,12 +30,6 @@ BROKEN = {
 }
 """A bug, a test that shows it, a test that does not."""
 FIX = "sed -i 's/a - b/a + b/' calc.py"
-
-
-def require_bwrap() -> None:
-    """Skip or fail where there is no bubblewrap."""
-    if shutil.which("bwrap") is None:
-        missing("bubblewrap is not installed")
 
 
 @dataclass

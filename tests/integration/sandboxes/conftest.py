@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ import pytest
 from agentrunner.sandboxes.base import BoxSpec, Sandbox
 from agentrunner.sandboxes.choose import make_sandbox
 from agentrunner.sandboxes.conformance.bench import git
+from tests.kit.bwrap import require_bwrap
 
 
 def absent(reason: str) -> None:
@@ -41,8 +41,7 @@ class Place:
 
 @pytest.fixture
 def place(tmp_path: Path) -> Iterator[Place]:
-    if shutil.which("bwrap") is None:
-        absent("bwrap is not installed")
+    require_bwrap()
     repo, home, user = tmp_path / "repo", tmp_path / "state/runs/1/box", tmp_path / "user"
     for folder in (repo, home, user):
         folder.mkdir(parents=True)

@@ -182,7 +182,7 @@ def test_what_cannot_be_is_refused_by_name(place: Place) -> None:
     with pytest.raises(UsageError, match="Known: bwrap"):
         place.box("bwarp")
     with pytest.raises(UsageError, match="credentials"):
-        place.box(read_paths=(Path.home(),))
+        place.box(read_paths=(place.user,))
 
 
 def test_mounts_show_neither_home_nor_state(place: Place) -> None:

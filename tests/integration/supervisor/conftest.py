@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 import subprocess
 import sys
 import uuid
@@ -21,7 +20,7 @@ from agentrunner.runs.locks import FileLock, me, repository_lock
 from agentrunner.runs.snapshots import Snapshots
 from agentrunner.sandboxes.base import Launch
 from agentrunner.supervisor.client import SupervisedResult, SupervisorOrder, start, wait
-from tests.kit.missing import missing
+from tests.kit.bwrap import require_bwrap
 
 RUN = """\
 import sys
@@ -73,7 +72,7 @@ class Stage:
 
     def boxed(self, script: str, **changes: Any) -> SupervisorOrder:
         """A shell script as the worker, in bubblewrap."""
-        bwrap = shutil.which("bwrap") or missing("bubblewrap is not installed")
+        bwrap = str(require_bwrap())
         argv = (
             *(bwrap, "--ro-bind", "/", "/", "--bind", str(self.repo), str(self.repo)),
             *("--dev", "/dev", "--proc", "/proc", "--unshare-all", "--die-with-parent"),

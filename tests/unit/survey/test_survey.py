@@ -126,6 +126,18 @@ def test_gitlab(tmp_path: Path) -> None:
         ({"tox.ini": "[tox]\n"}, "tox", "tox.ini"),
         ({"noxfile.py": ""}, "nox", "noxfile.py"),
         ({"tests/conftest.py": ""}, "pytest -q", "tests/conftest.py"),
+        ({"tests/test_a.py": "def test_a(): pass"}, "pytest -q", "tests/test_a.py"),
+        (
+            {"tests/test_a.py": "import unittest"},
+            "python3 -m unittest discover -s tests",
+            "tests/test_a.py",
+        ),
+        (
+            {"tests/__init__.py": "", "tests/test_a.py": "from unittest import TestCase"},
+            "python3 -m unittest",
+            "tests/test_a.py",
+        ),
+        ({"test_a.py": "import unittest"}, "python3 -m unittest", "test_a.py"),
         ({"Cargo.toml": ""}, "cargo test", "Cargo.toml"),
         ({"go.mod": ""}, "go test ./...", "go.mod"),
         ({"README.md": "run pytest"}, None, ""),
