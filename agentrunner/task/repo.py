@@ -21,8 +21,9 @@ def git_root(start: Path) -> Path | None:
 def checked_repo(path: Path, place: Place, environ: Mapping[str, str]) -> Path:
     """`path` with links resolved, if a task may work there.
 
-    Raises UsageError (`bad-repo`) for a missing folder, a file, `/` or the home folder, and
-    Surroundings (`repo-owner`) where the folder or its `.git` belongs to another user.
+    Raises UsageError (`bad-repo`) for a missing folder, a file, `/`, the home folder or a path
+    that is no text, and Surroundings (`repo-owner`) where the folder or its `.git` belongs to
+    another user.
     """
     real = Path(os.path.realpath(path))
     problem = _problem(real, environ)
@@ -50,6 +51,8 @@ def checked_repo(path: Path, place: Place, environ: Mapping[str, str]) -> Path:
 def _problem(real: Path, environ: Mapping[str, str]) -> str:
     if "\0" in str(real) or not os.path.lexists(real):
         return "does not exist"
+    if any("\udc80" <= character <= "\udcff" for character in str(real)):
+        return "has a path that is not UTF-8"
     if not real.is_dir():
         return "is not a folder"
     if real == Path("/"):
