@@ -26,6 +26,7 @@ from agentrunner.nodes.deps import Deps
 from agentrunner.sandboxes.base import SandboxError
 from agentrunner.task.context import Counters, TaskContext, Verdict
 from agentrunner.task.lifecycle import TERMINAL, move
+from agentrunner.text.unicode import clean
 
 Update = dict[str, Any]
 Node = Callable[[TaskContext, Deps], Awaitable[Command[str]]]
@@ -181,25 +182,28 @@ def validated(channel: str, value: Any) -> Any:
     if adapter is None:
         raise BadUpdate(f"the state has no channel {channel!r}")
     valid = adapter.validate_python(value)
-    _refuse_unstorable(adapter.dump_python(valid, mode="python"), channel)
-    return valid
+    plain = adapter.dump_python(valid, mode="python")
+    fit = _fit_for_storage(plain, channel)
+    return valid if fit == plain else adapter.validate_python(fit)
 
 
-def _refuse_unstorable(value: Any, channel: str) -> None:
-    """Lone surrogates come back from a checkpoint as `?`, integers over 64 bits not at all."""
+def _fit_for_storage(value: Any, channel: str) -> Any:
+    """The value with U+FFFD for lone surrogates, which a checkpoint does not keep.
+
+    They come from names of files that are no UTF-8. Integers over 64 bits are refused.
+    """
     if isinstance(value, str):
-        if not value.isascii() and any("\ud800" <= char <= "\udfff" for char in value):
-            raise BadUpdate(f"{channel} holds a lone surrogate")
-    elif isinstance(value, int):
-        if abs(value) > MAX_INT:
-            raise BadUpdate(f"{channel} holds an integer over 64 bits")
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            _refuse_unstorable(key, channel)
-            _refuse_unstorable(item, channel)
-    elif isinstance(value, list | tuple):
-        for item in value:
-            _refuse_unstorable(item, channel)
+        return value if value.isascii() else clean(value)
+    if isinstance(value, int) and abs(value) > MAX_INT:
+        raise BadUpdate(f"{channel} holds an integer over 64 bits")
+    if isinstance(value, dict):
+        return {
+            _fit_for_storage(key, channel): _fit_for_storage(item, channel)
+            for key, item in value.items()
+        }
+    if isinstance(value, list | tuple):
+        return [_fit_for_storage(item, channel) for item in value]
+    return value
 
 
 def _storable(text: str) -> str:
