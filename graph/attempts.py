@@ -72,9 +72,7 @@ async def read(folder: RunFolder) -> tuple[TaskContext, Question | None]:
     async with open_saver(folder.checkpoints, new=False) as saver:
         graph = build_graph().compile(checkpointer=saver)
         try:
-            snapshot = await graph.aget_state(
-                cast("Any", thread_config(folder.run_id, attempt, 50))
-            )
+            snapshot = await graph.aget_state(cast("Any", thread_config(folder.run_id, attempt)))
         except read_errors() as error:
             raise damaged(folder.checkpoints, str(error)) from error
     state = cast("TaskContext", snapshot.values)

@@ -24,6 +24,9 @@ from agentrunner.task.spec import Check
 
 APPLICATION_ID = 0x41475255  # "AGRU"
 BUSY_MS = 10_000
+RECURSION_LIMIT = 10_000
+"""A seat belt: more steps than the most loops a task may have can take. The loops are counted in
+the state, where --max-loops of a later attempt is known, too."""
 
 PRUNE = """
 delete from writes where thread_id = :thread and checkpoint_id not in
@@ -116,9 +119,9 @@ def read_errors() -> tuple[type[Exception], ...]:
     return (sqlite3.DatabaseError, UnicodeDecodeError, ValueError, KeyError, TypeError)
 
 
-def thread_config(run_id: str, attempt: int, max_loops: int) -> dict[str, Any]:
-    """The LangGraph config of one attempt; the recursion limit is a seat belt only."""
+def thread_config(run_id: str, attempt: int) -> dict[str, Any]:
+    """The LangGraph config of one attempt."""
     return {
         "configurable": {"thread_id": f"{run_id}#{attempt}"},
-        "recursion_limit": 6 * max_loops + 60,
+        "recursion_limit": RECURSION_LIMIT,
     }

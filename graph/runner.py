@@ -174,6 +174,12 @@ def _check_acceptable(state: TaskContext, criteria: list[str]) -> None:
             f"{run_id} is {state['state']}; only an ended, unfinished run can be accepted.",
             code="not-acceptable",
         )
+    if state.get("baseline") is None:
+        raise UsageError(
+            f"{run_id} has no plan yet, so there is nothing to accept.",
+            code="not-acceptable",
+            remedy=f"agentrunner resume {run_id}",
+        )
     known = [criterion.id for criterion in state["criteria"]]
     if unknown := [name for name in criteria if name not in known]:
         raise UsageError(
@@ -312,8 +318,7 @@ async def _opened(
         open_saver(folder.checkpoints, new=new_file) as saver,
     ):  # fmt: skip
         attempt = fresh["run"].attempt if fresh else attempts.newest_attempt(folder)
-        loops = fresh["run"].max_loops if fresh else spec.runner.meta.max_loops
-        config = thread_config(folder.run_id, attempt, max(loops, 50))
+        config = thread_config(folder.run_id, attempt)
         graph = build_graph().compile(checkpointer=saver, name="AgentRunner")
         _announce(deps, spec, crew, fresh, attempt)
         yield Drive(graph, config, deps, options), saver
