@@ -13,7 +13,6 @@ import typer
 
 from agentrunner.commands import options as opt
 from agentrunner.commands.console import Output, show, width_of
-from agentrunner.commands.drive import drive
 from agentrunner.errors import UsageError
 
 if TYPE_CHECKING:
@@ -88,6 +87,8 @@ def run(
     if dry_run:
         return _dry_run(spec(), output)
 
+    from agentrunner.commands.drive import drive  # asyncio, which `validate` must not pay
+
     def work(engine: Engine, options: Options) -> Awaitable[dict[str, Any]]:
         return engine.start(spec(), options)
 
@@ -124,7 +125,6 @@ def source_of(file: str | None, goal: str | None, prd: str | None) -> TaskSource
 
 def load(source: TaskSource, overrides: Sequence[str], named: Mapping[str, Any]) -> TaskSpec:
     """The task, with options laid over it; raises UsageError."""
-    from agentrunner.survey import detect_test
     from agentrunner.task.load import load_task
 
     return load_task(
@@ -133,9 +133,15 @@ def load(source: TaskSource, overrides: Sequence[str], named: Mapping[str, Any])
         options=named,
         environ=os.environ,
         cwd=Path.cwd(),
-        detect_test=detect_test,
+        detect_test=_detect_test,
         today=date.today(),
     )
+
+
+def _detect_test(repo: Path) -> str | None:
+    from agentrunner.survey import detect_test  # only `test: auto` pays for it
+
+    return detect_test(repo)
 
 
 def _dry_run(spec: TaskSpec, output: Output) -> int:
@@ -208,6 +214,7 @@ def criteria_of(name: str, spec: TaskSpec, width: int) -> str:
 
 def run_stdin() -> int:
     """`agent-runner < task.yaml` (R-030): 0 for COMPLETE, 1 for everything else."""
+    from agentrunner.commands.drive import drive
     from agentrunner.task.load import read_stdin
 
     waiting = ""
