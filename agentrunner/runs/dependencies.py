@@ -7,8 +7,10 @@ stats rather than by content.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
+import shutil
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -52,23 +54,32 @@ CODE = frozenset(
 STEERING = frozenset(
     {
         ".mocharc.json",
+        "_pytest",
         "conftest.py",
+        "entry_points.txt",
         "jest.config.js",
-        "package.json",
-        "pyproject.toml",
+        "pytest",
         "pytest.ini",
-        "setup.cfg",
+        "pytest.py",
         "sitecustomize.py",
         "tox.ini",
+        "unittest",
+        "unittest.py",
         "usercustomize.py",
         "vitest.config.js",
         "vitest.config.ts",
     }
 )
-"""Names of files that configure a test tool or are loaded by it unasked."""
+"""Names of what configures a test tool, is loaded by it unasked, or stands in for it.
+
+What every build writes (package.json, executables) is not among them.
+"""
 
 MOST_FILES = 200_000
 """Files of one folder that are looked at; the rest is taken as unchanged."""
+
+MOST_COPIED, MOST_BYTES = 20_000, 1 << 30
+"""Ignored folders with more files or bytes are not copied."""
 
 MOST_HASHED = 1 << 20
 """Larger files in the manifest are told apart by their stats."""
@@ -94,11 +105,23 @@ def fingerprint(folder: Path) -> str:
     return digest.hexdigest()
 
 
+def copy_up_to(source: Path, target: Path) -> None:
+    """Copy a folder's files, times kept, into an empty one; nothing where there is too much."""
+    files = list(_files(source))
+    if len(files) >= MOST_COPIED or sum(facts.st_size for _, facts in files) > MOST_BYTES:
+        return
+    for path, _ in files:
+        place = target / path.relative_to(source)
+        with contextlib.suppress(OSError):
+            place.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(path, place, follow_symlinks=False)
+
+
 def steering_files(root: Path, folder: Path) -> dict[str, str]:
-    """Executables and test configuration in a folder: path below `root` → digest."""
+    """Test configuration and plugins in a folder: path below `root` → digest."""
     found = {}
     for path, facts in _files(folder):
-        if path.name in STEERING or path.suffix == ".pth" or facts.st_mode & stat.S_IXUSR:
+        if path.suffix == ".pth" or not STEERING.isdisjoint(path.relative_to(folder).parts):
             found[str(path.relative_to(root))] = _digest(path, facts)
     return found
 

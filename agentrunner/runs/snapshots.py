@@ -6,24 +6,29 @@ ever read as data. Everything here blocks: call it with `asyncio.to_thread`.
 
 from __future__ import annotations
 
+import contextlib
 import os
+import posixpath
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Literal
 
 from agentrunner.errors import Surroundings
 from agentrunner.runs import dependencies
-from agentrunner.runs.git import Git, to_bytes, to_text
+from agentrunner.runs.git import Git, read_small, to_bytes, to_text
 from agentrunner.runs.ignore import ignored_folders
 from agentrunner.runs.restore import Entry, Restored, SafeFolder, restore
 from agentrunner.runs.take import LARGE_MARK, Snapshot, command, take
 
 ChangeKind = Literal["added", "modified", "deleted", "type"]
 KINDS: Mapping[str, ChangeKind] = {"A": "added", "M": "modified", "D": "deleted", "T": "type"}
+
+MOST_LINKS = 20
+"""Links that are followed from one path; more go round in circles."""
 
 NO_SURPRISES = ("--no-renames", "--no-color", "--no-ext-diff", "--no-textconv", "--full-index")
 
@@ -138,6 +143,33 @@ class Snapshots:
         entry = self.list(tree).get(path)
         return None if entry is None else self.git.run("cat-file", "blob", entry[1])
 
+    def reader(self, tree: str) -> Callable[[str], bytes | None]:
+        """Reads files of one tree, which is listed once.
+
+        Links are followed within the tree, a folder is empty content, and what is in an ignored
+        folder is read as it is on the disk; None for everything else.
+        """
+        entries = self.list(tree)
+        folders = {str(above) for path in entries for above in PurePosixPath(path).parents}
+        ignored = tuple(f"{name}/" for name in self.ignored_folders())
+
+        def read(path: str) -> bytes | None:
+            place = followed(path, entries, lambda blob: self.git.run("cat-file", "blob", blob))
+            if place in entries:
+                return self.git.run("cat-file", "blob", entries[place][1])
+            if place is not None and place.startswith(ignored):
+                return self._on_disk(place)
+            return b"" if place in folders else None
+
+        return read
+
+    def _on_disk(self, path: str) -> bytes | None:
+        """A file of an ignored folder as it is, links within the repository followed."""
+        place = (self.work_tree / path).resolve()
+        if not place.is_relative_to(self.work_tree.resolve()):
+            return None
+        return b"" if place.is_dir() else read_small(os.fsencode(place))
+
     def combine(self, tree: str, overrides: Mapping[str, Entry | None]) -> str:
         """A tree like `tree` with other entries at some paths; None removes the path."""
         lines = b"".join(
@@ -162,9 +194,10 @@ class Snapshots:
     def copy_worktree(self, target: Path, tree: str) -> Mounts:
         """A copy of the repository with the content of `tree`, for the tamper guard.
 
-        Ignored folders (installed packages) are not copied: they are returned as (host path,
-        relative path), with an empty folder in the copy to mount each on. Large files come from
-        the work tree as it is.
+        Ignored folders of installed packages are not copied: they are returned as (host path,
+        relative path), with an empty folder in the copy to mount each on. Other ignored folders,
+        what builds write, are copied as they are up to a limit and empty above it, because a
+        build in the copy must not reach the repository. Large files come from the work tree.
         """
         for path in self._export(tree, target):
             source, place = self.work_tree / path, target / path
@@ -173,8 +206,13 @@ class Snapshots:
                 shutil.copy2(source, place)
         mounts = []
         for name in self.ignored_folders():
-            (target / name).mkdir(parents=True, exist_ok=True)
-            mounts.append((self.work_tree / name, name))
+            source, place = self.work_tree / name, target / name
+            with contextlib.suppress(OSError):  # a file of the tree may stand in the way
+                place.mkdir(parents=True, exist_ok=True)
+                if dependencies.holds_packages(source):
+                    mounts.append((source, name))
+                else:
+                    dependencies.copy_up_to(source, place)
         return mounts
 
     def _export(self, tree: str, target: Path) -> Folders:
@@ -209,19 +247,18 @@ class Snapshots:
         return [name for name, at in places.items() if at.is_dir() and not at.is_symlink()]
 
     def dependency_fingerprint(self) -> dict[str, str]:
-        """By ignored folder of installed packages: a digest of its code files' paths and stats."""
-        return {
-            name: dependencies.fingerprint(self.work_tree / name)
-            for name in self.ignored_folders()
-            if dependencies.holds_packages(self.work_tree / name)
-        }
+        """What no snapshot shows and yet can steer tests, each with a digest.
 
-    def manifest(self) -> dict[str, str]:
-        """Files in other ignored folders that are executable or steer a test tool, with digests."""
+        By ignored folder of installed packages: its code files' paths and stats. By file of
+        other ignored folders: what configures a test tool or stands in for it.
+        """
         found: dict[str, str] = {}
         for name in self.ignored_folders():
-            if not dependencies.holds_packages(self.work_tree / name):
-                found |= dependencies.steering_files(self.work_tree, self.work_tree / name)
+            folder = self.work_tree / name
+            if dependencies.holds_packages(folder):
+                found[name] = dependencies.fingerprint(folder)
+            else:
+                found |= dependencies.steering_files(self.work_tree, folder)
         return found
 
     def _contents(self, entries: Mapping[str, Entry]) -> Iterator[tuple[str, str, bytes]]:
@@ -237,6 +274,23 @@ class Snapshots:
                 size = int(raw[at:line].rpartition(b" ")[2])
                 yield path, mode, raw[line + 1 : line + 1 + size]
                 at = line + 2 + size
+
+
+def followed(
+    path: str, entries: Mapping[str, Entry], target_of: Callable[[str], bytes]
+) -> str | None:
+    """The path of a tree that `path` leads to over its links; None where one leads out."""
+    place = posixpath.normpath(path)
+    for _ in range(MOST_LINKS):
+        parts = place.split("/")
+        above = ("/".join(parts[:length]) for length in range(1, len(parts) + 1))
+        link = next((name for name in above if entries.get(name, ("", ""))[0] == "120000"), None)
+        if link is None:
+            return None if place.startswith(("/", "..")) else place
+        rest = parts[link.count("/") + 1 :]
+        target = to_text(target_of(entries[link][1]))
+        place = posixpath.normpath(posixpath.join(posixpath.dirname(link), target, *rest))
+    return None
 
 
 def _count(number: bytes) -> int | None:

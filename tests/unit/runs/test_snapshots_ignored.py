@@ -141,8 +141,9 @@ def test_the_copy_for_the_guard_has_places_for_ignored_folders(repo: Path, tmp_p
     tree = snapshots.take().tree
     put(repo, "app.py", text="changed\n")
     mounts = snapshots.copy_worktree(tmp_path / "copy", tree)
-    assert mounts == [(repo / ".venv", ".venv"), (repo / "build", "build")]
+    assert mounts == [(repo / ".venv", ".venv")]
     assert list((tmp_path / "copy" / ".venv").iterdir()) == []
+    assert (tmp_path / "copy" / "build" / "lib" / "x").read_text() == "x\n"
     assert (tmp_path / "copy" / "app.py").read_text() == "x\n"
 
 
@@ -152,13 +153,12 @@ def test_installed_packages_are_watched_by_their_stats(repo: Path, tmp_path: Pat
     snapshots = Snapshots(tmp_path / "store", repo)
     assert snapshots.dependency_fingerprint() == {}
     snapshots.take()
-    before, steering = snapshots.dependency_fingerprint(), snapshots.manifest()
-    assert set(before) == {".venv", "node_modules"}
-    assert set(steering) == {"build/conftest.py"}
+    before = snapshots.dependency_fingerprint()
+    assert set(before) == {".venv", "node_modules", "build/conftest.py"}
 
     put(repo, ".venv/notes.txt", "node_modules/.cache/x.js", "build/data.bin", text="new\n")
     put(repo, ".venv/lib/__pycache__/pytest.pyc")
-    assert (snapshots.dependency_fingerprint(), snapshots.manifest()) == (before, steering)
+    assert snapshots.dependency_fingerprint() == before
 
     patched = repo / ".venv" / "lib" / "pytest.py"
     times = patched.stat()
@@ -167,4 +167,29 @@ def test_installed_packages_are_watched_by_their_stats(repo: Path, tmp_path: Pat
     put(repo, "build/conftest.py", text="evil\n")
     after = snapshots.dependency_fingerprint()
     assert after[".venv"] != before[".venv"] and after["node_modules"] == before["node_modules"]
-    assert snapshots.manifest() != steering
+    assert after["build/conftest.py"] != before["build/conftest.py"]
+
+    put(repo, "build/shop.egg-info/entry_points.txt", "build/lib/pytest/__init__.py")
+    put(repo, "build/package.json", "build/shop/__init__.py")
+    assert snapshots.dependency_fingerprint().keys() - after == {
+        "build/shop.egg-info/entry_points.txt", "build/lib/pytest/__init__.py",
+    }  # fmt: skip
+
+
+def test_a_reader_follows_links_within_the_tree_and_nowhere_else(
+    repo: Path, tmp_path: Path
+) -> None:
+    put(repo, "docs/a.md", "build/out.txt", text="hello\n")
+    (tmp_path / "secret").write_text("secret\n")
+    links = {"ok": "docs/a.md", "folder": "docs", "gone": "## Users", "loop": "loop",
+             "out": "../secret", "root": "/etc/passwd", "build/out": "../../secret"}  # fmt: skip
+    for name, target in links.items():
+        (repo / name).symlink_to(target)
+    snapshots = Snapshots(tmp_path / "store", repo)
+    read = snapshots.reader(snapshots.take().tree)
+    assert [read(path) for path in ("docs/a.md", "ok", "folder/a.md", "build/out.txt")] == [
+        b"hello\n"
+    ] * 4
+    assert [read(path) for path in ("docs", "folder")] == [b"", b""]
+    nothing = ("gone", "loop", "out", "root", "build/out", "../secret", "/etc/passwd", "x")
+    assert [read(path) for path in nothing] == [None] * len(nothing)
