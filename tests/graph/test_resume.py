@@ -1,0 +1,355 @@
+"""Going on: the next attempt, changed inputs, a person's yes after the end, edits of people."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agentrunner.errors import EnvironmentNotReady, Surroundings, UsageError
+from agentrunner.graph.drive import Options
+from agentrunner.graph.queries import show
+from agentrunner.task.context import Answer
+from tests.kit.metas import Item, assess, consult, finish, give_up, plan, work
+from tests.kit.project import Project
+from tests.kit.runs import FIX, NO_FIX, SMALL, TEST, Run
+
+JUDGED = {"id": "AC-1", "description": "It reads well."}
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    return Run(Project.make(tmp_path, SMALL))
+
+
+def strict(**more: Any) -> dict[str, Any]:
+    return {"completion": "strict", "meta": {"max_loops": 0}, **more}
+
+
+# -- the next attempt ---------------------------------------------------------------------------
+
+
+def test_a_failed_run_goes_on_in_its_next_attempt(run: Run) -> None:
+    worker = "test -e once && sed -i 's/a - b/a + b/' calc.py; touch once"
+    script = [plan(), work(), give_up(), work("Try the sign."), finish(), assess()]
+    run.start(script, worker, test=TEST)
+    assert run.ending == ("FAILED", "aborted", 1)
+    first, note = run.id, run.result["note"]
+    run.resume(max_loops=7, message="It is the sign.")
+    assert run.ending == ("COMPLETE", "complete", 0)
+    assert (run.id, run.result["attempt"]) == (first, 2)
+    assert (run.result["max_loops"], run.result["loops"]) == (7, 1)
+    assert "A person says: It is the sign." in run.prompt(3)
+    assert run.calls().count("plan_task") == 1
+    assert (run.result["worker_runs"], run.result["meta_calls"]) == (2, 6)  # over all attempts
+    assert run.result["usage"]["meta"]["input_tokens"] == 600
+    assert run.result["note"] == note
+    assert len(list((run.project.repo / ".agent-runner").iterdir())) == 1
+    assert run.ids() == [first]
+
+
+def test_loops_start_at_zero_in_every_attempt(run: Run) -> None:
+    rounds = [work(f"Try {number}.") for number in range(6)]
+    run.start([plan(), *rounds], NO_FIX, test=TEST, runner={"meta": {"max_loops": 1}})
+    assert run.ending == ("FAILED", "loop_limit", 1)
+    run.resume()
+    assert run.ending == ("FAILED", "loop_limit", 1)
+    assert (run.result["attempt"], run.result["loops"], run.result["worker_runs"]) == (2, 1, 3)
+    run.resume(max_loops=0)
+    assert (run.result["attempt"], run.result["loops"], run.result["worker_runs"]) == (3, 0, 3)
+
+
+def test_a_planning_that_failed_is_planned_again(run: Run) -> None:
+    bad: list[Item] = [{"reply": f"No, {number}."} for number in range(4)]
+    run.start([*bad, plan(), work(), finish(), assess()], FIX, test=TEST)
+    assert run.ending == ("FAILED", "meta-garbage", 1)
+    run.resume(message="Answer in JSON, please.")
+    assert run.ending == ("COMPLETE", "complete", 0)
+    assert "A person says: Answer in JSON, please." in run.prompt(4)
+    assert run.path() == [
+        "PENDING", "PLANNING", "FAILED", "PLANNING", "RUNNING", "VALIDATING", "COMPLETE",
+    ]  # fmt: skip
+
+
+def test_words_that_no_prompt_took_are_not_lost(run: Run) -> None:
+    dead: list[Item] = [{"error": {"status": 401}}]
+    run.start([plan(), give_up(), *dead, give_up()], test=TEST)
+    run.resume(message="Mind the sign.")
+    assert run.result["state"] == "FAILED"
+    run.resume()
+    assert "A person says: Mind the sign." in run.prompt()
+
+
+def test_a_complete_run_stays_complete(run: Run) -> None:
+    run.start([plan(), work(), finish(), assess()], FIX, test=TEST)
+    before, calls = run.result, run.calls()
+    run.resume()
+    assert run.result == before
+    assert run.calls() == calls
+
+
+def test_fixing_by_hand_and_asking_again_is_not_the_workers_work(run: Run) -> None:
+    run.start([plan(), work(), give_up(), finish(), assess()], NO_FIX, test=TEST)
+    run.project.write({"calc.py": "def add(a, b):\n    return a + b\n"})
+    run.resume()
+    assert run.ending == ("COMPLETE", "complete", 0)
+    (edit,) = run.log("human_edit")
+    assert edit.data["paths"] == ["calc.py"]
+    assert ("edited", "edited while running, not by the worker: calc.py") in run.warnings()
+    assert "calc.py" in run.note()
+
+
+# -- accept -------------------------------------------------------------------------------------
+
+
+def judged(run: Run, worker: str = FIX, **more: Any) -> None:
+    """A run in strict mode with one criterion that only a person can decide."""
+    script = [plan(JUDGED), work(), finish(), assess()]
+    run.start(script, worker, test=TEST, runner=strict(**more))
+
+
+def test_strict_leaves_judged_to_a_person_who_accepts_it(run: Run) -> None:
+    judged(run)
+    assert run.ending == ("NEEDS_REVIEW", "loop_limit", 3)
+    assert "AC-1 rests on the model's word alone" in run.result["missing"][0]
+    calls = run.calls()
+    run.accept("AC-1", reason="Read it twice.")
+    assert run.ending == ("COMPLETE", "complete", 0)
+    (criterion,) = run.result["acceptance_criteria"]
+    assert (criterion["evidence"], criterion["detail"]) == ("accepted", "hana: Read it twice.")
+    assert run.result["attempt"] == 2
+    assert run.calls() == calls
+    assert "Read it twice." in run.note()
+    (yes,) = run.log("acceptance")
+    assert yes.data["tree"] == run.result["tree"]
+
+
+def test_a_red_run_is_not_complete_whoever_accepts_it(run: Run) -> None:
+    judged(run, worker=NO_FIX)
+    assert run.ending == ("FAILED", "loop_limit", 1)
+    run.accept(reason="I want it.")
+    assert run.ending == ("FAILED", "loop_limit", 1)
+    assert run.result["attempt"] == 2
+
+
+def test_a_tree_that_changed_is_checked_again_before_it_is_accepted(run: Run) -> None:
+    judged(run)
+    run.project.write({"calc.py": "broken\n"})
+    run.accept("AC-1")
+    assert run.ending == ("FAILED", "loop_limit", 1)
+    assert run.result["test"]["exit_code"] == 1
+    run.project.write({"calc.py": "a + b\n"})
+    run.accept("AC-1")
+    assert run.ending == ("COMPLETE", "complete", 0)
+
+
+def test_an_acceptance_stands_in_for_missing_proof(tmp_path: Path) -> None:
+    run = Run(Project.make(tmp_path, {**SMALL, "calc.py": "a + b\n"}))
+    script = [plan(), work(), finish(), assess()]
+    run.start(script, NO_FIX, test=TEST, runner={"meta": {"max_loops": 0}})
+    assert run.ending == ("NEEDS_REVIEW", "loop_limit", 3)
+    run.accept(reason="A comment was all I wanted.")
+    assert run.ending == ("COMPLETE", "complete", 0)
+
+
+def test_what_cannot_be_accepted_is_refused(run: Run) -> None:
+    judged(run)
+    for criteria, reason, code in [
+        (["AC-7"], "Good.", "unknown-criterion"),
+        (["AC-1"], " ", "usage"),
+    ]:
+        with pytest.raises(UsageError) as raised:
+            run.accept(*criteria, reason=reason)
+        assert raised.value.code == code
+    run.accept("AC-1")
+    with pytest.raises(UsageError) as raised:
+        run.accept("AC-1")
+    assert raised.value.code == "not-acceptable"
+
+
+def test_a_run_without_a_plan_cannot_be_accepted(run: Run) -> None:
+    run.start([{"reply": f"No, {number}."} for number in range(4)], test=TEST)
+    with pytest.raises(UsageError) as raised:
+        run.accept(reason="Fine.")
+    assert raised.value.code == "not-acceptable"
+
+
+# -- changed inputs -----------------------------------------------------------------------------
+
+
+def failed_with_a_prd(run: Run, *more: Item) -> Path:
+    prd = run.project.repo.parent / "prd.md"
+    prd.write_text("# Sums\n\n## Acceptance criteria\n\n- AC-1: It adds. check: test `sum`\n")
+    prd.write_text("Make it add.\n\n## Acceptance criteria\n\n- AC-1: It adds.\n", "utf-8")
+    script = [plan(), work(), give_up(), *more]
+    run.start(script, NO_FIX, test=TEST, prd={"path": str(prd)})
+    return prd
+
+
+def test_a_changed_prd_is_refused_with_the_diff(run: Run) -> None:
+    prd = failed_with_a_prd(run)
+    prd.write_text("Make it multiply.\n\n## Acceptance criteria\n\n- AC-1: It adds.\n", "utf-8")
+    calls = run.calls()
+    with pytest.raises(UsageError) as raised:
+        run.resume()
+    assert (raised.value.code, raised.value.exit_code) == ("inputs-changed", 2)
+    diff = raised.value.details[0][1]
+    assert "-Make it add." in diff
+    assert "+Make it multiply." in diff
+    assert run.calls() == calls
+
+
+def test_continue_keeps_the_inputs_of_the_start(run: Run) -> None:
+    prd = failed_with_a_prd(run, give_up())
+    prd.write_text("Make it multiply.\n", "utf-8")
+    run.resume(on_change="continue")
+    assert run.result["attempt"] == 2
+    assert "Make it add." in run.prompt()
+    assert "Make it multiply." not in run.prompt()
+
+
+def test_replan_takes_the_new_inputs_and_plans_again(run: Run) -> None:
+    two = {"id": "AC-2", "description": "It says how."}
+    prd = failed_with_a_prd(run, plan(two), give_up())
+    prd.write_text("Make it add.\n\n## Acceptance criteria\n\n- AC-9: It sums.\n", "utf-8")
+    run.resume(on_change="replan")
+    assert (run.result["attempt"], run.result["reason"]) == (2, "aborted")
+    assert [c["id"] for c in run.result["acceptance_criteria"]] == ["AC-9", "AC-2"]
+    assert run.calls().count("plan_task") == 2
+
+
+def test_a_run_that_was_planned_anew_is_proven_against_the_tree_before_it_all(run: Run) -> None:
+    """Old outcomes are not those of a new test command; nor is the present tree the old one."""
+    run.start([plan(), work(), give_up(), plan(), finish(), assess()], FIX, test="sh tests/run.sh")
+    run.project.write({"tests/all.sh": "sh tests/run.sh\n"})
+    task = run.project.state_dir.parent / "task.yaml"
+    task.write_text(task.read_text().replace("tests/run.sh", "tests/run.sh && true"), "utf-8")
+    run.resume(on_change="replan")
+    told = [e for e in run.project.told("baseline") if e["target"] == "test"]
+    assert [(e["command"], e["exit_code"]) for e in told] == [
+        ("sh tests/run.sh", 1),
+        ("sh tests/run.sh && true", 1),
+    ]
+    assert run.ending == ("COMPLETE", "complete", 0)
+
+
+def test_a_command_that_is_green_on_the_old_tree_proves_nothing_after_a_replan(run: Run) -> None:
+    run.start([plan(), work(), give_up(), plan(), finish(), assess(), give_up()], NO_FIX, test=TEST)
+    task = run.project.state_dir.parent / "task.yaml"
+    task.write_text(task.read_text().replace(TEST, "true"), "utf-8")
+    run.resume(on_change="replan")
+    assert run.result["proof"] == []
+    assert run.result["state"] == "FAILED"
+
+
+def test_a_check_proposed_after_work_was_done_is_tried_on_the_tree_before_it(run: Run) -> None:
+    check = {"id": "AC-1", "description": "Done.", "check": {"kind": "command", "run": "test -e d"}}
+    script = [plan(), work(), give_up(), plan(check), finish(), assess()]
+    run.start(script, "touch d")
+    task = run.project.state_dir.parent / "task.yaml"
+    task.write_text(task.read_text().replace("Make it work.", "Make it so."), "utf-8")
+    run.resume(on_change="replan")
+    assert run.ending == ("COMPLETE", "complete", 0)
+    assert run.result["proof"] == ["AC-1: `test -e d` failed before and passes now"]
+
+
+# -- edits of people ----------------------------------------------------------------------------
+
+
+def test_edits_while_paused_are_the_persons(run: Run) -> None:
+    run.start([plan(), consult("May I?"), work(), finish(), assess()], FIX, test=TEST)
+    run.project.write({"tests/run.sh": "# mine\n" + SMALL["tests/run.sh"], "README.md": "Mine.\n"})
+    run.answer("Yes.")
+    assert run.ending == ("COMPLETE", "complete", 0)
+    assert run.result["findings"] == []  # a person may change tests
+    (edit,) = run.log("human_edit")
+    assert edit.data["paths"] == ["README.md", "tests/run.sh"]
+    (worker,) = run.log("worker_run")
+    assert [change["path"] for change in worker.data["changes"]] == ["calc.py"]
+
+
+def test_edits_between_worker_and_checks_are_not_the_workers(run: Run) -> None:
+    def edit(event: dict[str, Any]) -> None:
+        run.project.events.append(event)
+        if event["event"] == "worker_finished":
+            run.project.write({"tests/run.sh": "# mine\n" + SMALL["tests/run.sh"]})
+
+    def watched(options: Options) -> Options:
+        return replace(options, on_event=edit)
+
+    run.adjust = watched
+    run.start([plan(), work(), finish(), assess()], FIX, test=TEST)
+    assert run.ending == ("COMPLETE", "complete", 0)
+    assert run.log("human_edit")[0].data["paths"] == ["tests/run.sh"]
+    assert [code for code, _ in run.warnings()] == ["edited"]
+    assert run.result["findings"] == []
+
+
+# -- the environment ----------------------------------------------------------------------------
+
+
+def test_a_test_command_that_cannot_start_costs_nothing_and_can_be_mended(run: Run) -> None:
+    with pytest.raises(EnvironmentNotReady) as raised:
+        run.start([plan(), work(), finish(), assess()], FIX, test="no-such-runner -q")
+    assert (raised.value.exit_code, raised.value.nothing_spent) == (5, True)
+    assert "no-such-runner" in str(raised.value.details)
+    (run_id,) = run.ids()
+    run.result = show(run.project.state_dir, run_id)
+    assert run.calls() == []
+    assert (run.result["state"], run.result["meta_calls"]) == ("PLANNING", 0)
+    task = run.project.state_dir.parent / "task.yaml"
+    task.write_text(task.read_text().replace("no-such-runner -q", TEST), "utf-8")
+    run.resume(on_change="replan")
+    assert run.ending == ("COMPLETE", "complete", 0)
+
+
+def test_a_set_up_that_fails_costs_nothing(run: Run) -> None:
+    with pytest.raises(EnvironmentNotReady) as raised:
+        run.start([plan()], setup={"command": "echo no network >&2; exit 7"}, test=TEST)
+    assert "no network" in str(raised.value.details)
+    assert run.calls() == []
+
+
+def test_a_set_up_runs_before_the_tests(run: Run) -> None:
+    worker = "sed -i 's/a - b/a + b/' calc.py"
+    test = "test -e .tool && sh tests/run.sh"
+    run.start(
+        [plan(), work(), finish(), assess()], worker, setup={"command": "touch .tool"}, test=test
+    )
+    assert run.ending == ("COMPLETE", "complete", 0)
+    assert run.result["changed_files"] == ["calc.py"]
+
+
+def test_a_check_whose_program_is_missing_costs_nothing(run: Run) -> None:
+    criterion = {"id": "AC-1", "description": "x", "check": "no-such-tool --all"}
+    with pytest.raises(EnvironmentNotReady):
+        run.start([plan()], acceptance_criteria=[criterion])
+    assert run.calls() == []
+
+
+def test_a_script_that_is_still_to_be_written_is_red(run: Run) -> None:
+    criterion = {"id": "AC-1", "description": "x", "check": "./done.sh"}
+    worker = "printf '#!/bin/sh\\ntrue\\n' > done.sh; chmod +x done.sh"
+    script = [plan(criterion), work(), finish(), assess()]
+    run.start(script, worker, acceptance_criteria=[criterion])
+    assert run.ending == ("COMPLETE", "complete", 0)
+    assert run.result["proof"] == ["AC-1: `./done.sh` failed before and passes now"]
+
+
+def test_a_missing_worker_is_named_before_anything_is_made(run: Run) -> None:
+    with pytest.raises(Surroundings) as raised:
+        run.start([plan()], runner={"worker": {"command": ["no-such-worker"]}})
+    assert (raised.value.code, raised.value.nothing_spent) == ("worker-missing", True)
+    assert not (run.project.state_dir / "runs").exists()
+
+
+def test_answers_of_old_questions_mean_nothing_in_a_new_attempt(run: Run) -> None:
+    run.start([plan(), consult("May I?"), give_up(), give_up()], test=TEST)
+    old = run.question
+    run.answer("No.")
+    run.resume()
+    with pytest.raises(UsageError) as raised:
+        run.respond(Answer(id=old, kind="ask_human", text="Yes."))
+    assert raised.value.code == "not-waiting"
