@@ -1,0 +1,163 @@
+"""What a run leaves and tells: the note in its place, events in order, a result with every key."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from tests.kit.metas import assess, consult, finish, give_up, plan, work
+from tests.kit.project import Project
+from tests.kit.runs import FIX, SMALL, TEST, Run
+
+HAPPY = [plan(), work(), finish(), assess()]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    return Run(Project.make(tmp_path, SMALL))
+
+
+# -- notes --------------------------------------------------------------------------------------
+
+
+def test_the_note_of_an_earlier_run_is_kept(run: Run) -> None:
+    run.start(HAPPY, FIX, test=TEST)
+    first, text = run.id, run.note()
+    run.start([plan(), give_up()], test=TEST)
+    assert run.id != first
+    folder = run.project.repo / ".agent-runner"
+    assert sorted(path.name for path in folder.iterdir()) == ["task-probe.1.md", "task-probe.md"]
+    assert (folder / "task-probe.1.md").read_text("utf-8") == text
+    assert run.id in (folder / "task-probe.md").read_text("utf-8")
+
+
+def test_pause_and_end_write_the_same_note(run: Run) -> None:
+    run.start([plan(), consult("Which?"), give_up()], test=TEST)
+    note = run.result["note"]
+    assert "Which?" in run.note()
+    run.answer("None.")
+    assert run.result["note"] == note
+    assert "None." in run.note()
+    assert len(list((run.project.repo / ".agent-runner").iterdir())) == 1
+
+
+def test_the_note_is_no_change_of_the_run(run: Run) -> None:
+    run.start([plan(), consult("Which?"), *HAPPY[1:]], FIX, test=TEST)
+    run.answer("Any.")
+    assert run.result["changed_files"] == ["calc.py"]
+    assert run.log("human_edit") == []
+
+
+# -- events -------------------------------------------------------------------------------------
+
+TEXT, NUMBER, WHOLE = {"type": "string"}, {"type": "number"}, {"type": "integer"}
+LIST, OBJECT = {"type": "array"}, {"type": "object"}
+OUTCOME = {"enum": ["completed", "failed", "timeout", "idle_timeout", "output_limit",
+                    "interrupted", "lost", "infra"]}  # fmt: skip
+STATE = {"enum": ["PENDING", "PLANNING", "RUNNING", "VALIDATING", "FIXING", "COMPLETE", "FAILED",
+                  "NEEDS_REVIEW"]}  # fmt: skip
+COLOUR = {"enum": ["passed", "failed", "not_run"]}
+
+
+def maybe(schema: dict[str, Any]) -> dict[str, Any]:
+    return {"anyOf": [schema, {"type": "null"}]}
+
+
+RESULT_KEYS = """task_id title state exit_code reason error note repo loops worker_runs
+    meta_calls acceptance_criteria test proof changed_files usage duration_sec waiting""".split()
+EVENTS: dict[str, dict[str, Any]] = {
+    "run_started": {},
+    "run_resumed": {"attempt": WHOLE},
+    "state_changed": {"from": STATE, "to": STATE},
+    "baseline": {"target": TEXT, "command": TEXT, "exit_code": maybe(WHOLE), "outcome": COLOUR},
+    "meta_call": {
+        "type": TEXT, "attempt": WHOLE, "duration_ms": WHOLE, "usage": OBJECT, "error": maybe(TEXT),
+    },
+    "plan": {"acceptance_criteria": LIST},
+    "decision": {"action": TEXT, "reason": TEXT},
+    "worker_started": {
+        "worker_run_id": TEXT, "worker": TEXT, "model": maybe(TEXT), "loop": WHOLE,
+    },
+    "worker_event": {"kind": TEXT},
+    "worker_finished": {
+        "worker_run_id": TEXT, "outcome": OUTCOME, "exit_code": maybe(WHOLE),
+        "duration_sec": NUMBER, "changed_files": WHOLE,
+    },
+    "check": {"target": TEXT, "command": TEXT, "exit_code": maybe(WHOLE), "outcome": COLOUR},
+    "assessment": {"satisfied": {"type": "boolean"}, "summary": TEXT, "by_criterion": OBJECT},
+    "question": {"id": TEXT, "kind": TEXT, "text": TEXT, "options": LIST},
+    "answer": {"id": TEXT},
+    "note_written": {"path": TEXT},
+    "warning": {"code": TEXT, "message": TEXT},
+    "result": {name: {} for name in RESULT_KEYS},
+}  # fmt: skip
+
+
+def test_every_event_has_its_fields_and_seq_rises_over_the_whole_life(run: Run) -> None:
+    criterion = {"id": "AC-1", "description": "x", "check": {"kind": "test"}}
+    extra = {"id": "AC-2", "description": "y", "critical": False, "check": "test -e calc.py"}
+    script = [
+        plan(criterion), consult("Which?"), work(used_patterns=["no-such"]), give_up(),
+        finish(), assess(passed=("AC-1",)),
+    ]  # fmt: skip
+    run.start(script, f"echo hello; {FIX}", test=TEST, acceptance_criteria=[extra])
+    run.answer("Any.")
+    run.resume()
+    assert run.ending == ("COMPLETE", "complete", 0)
+    events = run.project.events
+    assert [event["seq"] for event in events] == list(range(1, len(events) + 1))
+    assert all(a["ts"] <= b["ts"] for a, b in pairwise(events))
+    assert {event["run_id"] for event in events} == {run.id}
+    assert {event["event"] for event in events} == set(EVENTS)
+    for event in events:
+        fields = EVENTS[event["event"]]
+        schema = {"type": "object", "properties": fields, "required": ["ts", "seq", *fields]}
+        jsonschema.validate(event, schema)
+        assert json.loads(json.dumps(event)) == event
+    kept = [json.loads(line) for line in run.folder.events_file.read_text("utf-8").splitlines()]
+    assert kept == events
+
+
+def test_states_are_told_as_they_follow_each_other(run: Run) -> None:
+    run.start(HAPPY, FIX, test=TEST)
+    moves = [(event["from"], event["to"]) for event in run.project.told("state_changed")]
+    assert moves == [
+        ("PENDING", "PLANNING"),
+        ("PLANNING", "RUNNING"),
+        ("RUNNING", "VALIDATING"),
+        ("VALIDATING", "COMPLETE"),
+    ]
+    names = [event["event"] for event in run.project.events]
+    assert names[0] == "run_started"
+    assert names.index("note_written") < len(names) - 1
+
+
+# -- results ------------------------------------------------------------------------------------
+
+
+def test_all_keys_are_there_at_every_end(run: Run) -> None:
+    run.start([plan(), consult("Which?"), give_up()], test=TEST)
+    waiting = run.result
+    run.answer("Any.")
+    failed = run.result
+    run.start([{"reply": f"No, {number}."} for number in range(4)])
+    unplanned = run.result
+    run.start(HAPPY, FIX, test=TEST)
+    complete = run.result
+    keys = set(complete)
+    assert keys >= {"run_id", *RESULT_KEYS}
+    for result in (waiting, failed, unplanned, complete):
+        assert set(result) == keys
+        assert Path(result["note"]).is_absolute()
+        assert Path(result["repo"]).is_absolute()
+        assert isinstance(result["acceptance_criteria"], list)
+        assert (result["waiting"] is None) == (result is not waiting)
+    assert unplanned["test"] is None
+    assert (unplanned["proof"], unplanned["changed_files"]) == ([], [])
+    assert complete["test"]["baseline_exit_code"] == 1
+    assert complete["test"]["exit_code"] == 0

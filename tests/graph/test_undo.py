@@ -1,0 +1,149 @@
+"""Looking at what a run did, and taking it back."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from agentrunner.errors import UsageError
+from agentrunner.graph.queries import collect_garbage, diff, show, undo
+from agentrunner.runs.index import RunIndex
+from tests.kit.metas import assess, consult, finish, give_up, plan, work
+from tests.kit.project import Project
+from tests.kit.runs import FIX, SMALL, TEST, Run
+
+TWO_ROUNDS = "if test -e new; then sed -i 's/a - b/a + b/' calc.py; else echo one > new; fi"
+FIXED = SMALL["calc.py"].replace("-", "+")
+
+
+@pytest.fixture
+def done(tmp_path: Path) -> Run:
+    """Round 1 made `new`, round 2 mended the bug."""
+    run = Run(Project.make(tmp_path, SMALL))
+    run.start([plan(), work(), work("Now."), finish(), assess()], TWO_ROUNDS, test=TEST)
+    assert run.ending == ("COMPLETE", "complete", 0)
+    return run
+
+
+def test_undo_puts_everything_back_and_once_more_takes_that_back(done: Run) -> None:
+    project = done.project
+    restored = undo(project.state_dir, done.id)
+    assert restored == {"files": ["calc.py", "new"], "refused": []}
+    assert project.read("calc.py") == SMALL["calc.py"]
+    assert not (project.repo / "new").exists()
+    assert project.git("status", "--porcelain").split() == ["??", ".agent-runner/"]
+    undo(project.state_dir, done.id)
+    assert project.read("calc.py") == FIXED
+    assert project.read("new") == "one\n"
+    undo(project.state_dir, done.id)
+    assert project.read("calc.py") == SMALL["calc.py"]
+
+
+def test_files_that_were_edited_since_are_refused_by_name(done: Run) -> None:
+    done.project.write({"calc.py": "# mine\n"})
+    assert undo(done.project.state_dir, done.id) == {"files": [], "refused": ["calc.py"]}
+    assert done.project.read("calc.py") == "# mine\n"
+    assert done.project.read("new") == "one\n"
+    forced = undo(done.project.state_dir, done.id, force=True)
+    assert forced["files"] == ["calc.py", "new"]
+    assert done.project.read("calc.py") == SMALL["calc.py"]
+    undo(done.project.state_dir, done.id)
+    assert done.project.read("calc.py") == "# mine\n"
+
+
+def test_files_the_run_had_nothing_to_do_with_are_left_alone(done: Run) -> None:
+    done.project.write({"README.md": "mine\n"})
+    undo(done.project.state_dir, done.id)
+    assert done.project.read("README.md") == "mine\n"
+
+
+def test_undo_of_a_waiting_run_and_then_going_on(tmp_path: Path) -> None:
+    run = Run(Project.make(tmp_path, SMALL))
+    run.start([plan(), work(), consult("Well?"), work(), finish(), assess()], FIX, test=TEST)
+    undo(run.project.state_dir, run.id)
+    assert run.project.read("calc.py") == SMALL["calc.py"]
+    run.answer("Again, please.")
+    assert run.ending == ("COMPLETE", "complete", 0)
+    assert run.log("human_edit")[0].data["paths"] == ["calc.py"]
+
+
+def test_what_set_up_made_is_taken_back_too(tmp_path: Path) -> None:
+    run = Run(Project.make(tmp_path, SMALL))
+    setup = {"command": "echo made > made.txt"}
+    run.start([plan(), work(), finish(), assess()], FIX, test=TEST, setup=setup)
+    undo(run.project.state_dir, run.id)
+    assert not (run.project.repo / "made.txt").exists()
+
+
+def test_the_diff_of_each_round_and_of_all(done: Run) -> None:
+    state_dir = done.project.state_dir
+    first, second = (diff(state_dir, done.id, number) for number in (1, 2))
+    assert "+one" in first
+    assert "calc.py" not in first
+    assert "-    return a - b\n+    return a + b\n" in second
+    assert "new" not in second.replace("new file", "")
+    whole = diff(state_dir, done.id)
+    assert "+one" in whole
+    assert "+    return a + b" in whole
+    stat = diff(state_dir, done.id, stat=True)
+    assert "modified  +1 -1  calc.py" in stat
+    assert "added     +1 -0  new" in stat
+    with pytest.raises(UsageError) as raised:
+        diff(state_dir, done.id, 3)
+    assert raised.value.code == "unknown-round"
+
+
+def test_nothing_to_show_before_the_repository_was_looked_at(tmp_path: Path) -> None:
+    run = Run(Project.make(tmp_path, SMALL))
+    run.start([{"reply": f"No, {number}."} for number in range(4)], test=TEST)
+    with pytest.raises(UsageError) as raised:
+        diff(run.project.state_dir, run.id)
+    assert raised.value.code == "nothing-to-show"
+
+
+def test_a_run_of_no_retention_leaves_the_note_and_nothing_else(tmp_path: Path) -> None:
+    run = Run(Project.make(tmp_path, SMALL))
+    runner = {"retention_days": 0}
+    run.start([plan(), work(), finish(), assess()], FIX, test=TEST, runner=runner)
+    assert run.ending == ("COMPLETE", "complete", 0)
+    assert Path(run.result["note"]).is_file()
+    assert list((run.project.state_dir / "runs").iterdir()) == []
+    assert RunIndex(run.project.state_dir).runs() == []
+    with pytest.raises(UsageError):
+        show(run.project.state_dir, run.id)
+
+
+def test_a_run_of_no_retention_is_kept_while_it_waits(tmp_path: Path) -> None:
+    run = Run(Project.make(tmp_path, SMALL))
+    script = [plan(), consult("Well?"), give_up()]
+    run.start(script, test=TEST, runner={"retention_days": 0})
+    assert show(run.project.state_dir, run.id)["waiting"]["kind"] == "ask_human"
+    run.answer("No.")
+    assert list((run.project.state_dir / "runs").iterdir()) == []
+
+
+def test_ended_runs_are_kept_for_their_days(done: Run, tmp_path: Path) -> None:
+    waiting = Run(done.project)
+    waiting.start([plan(), consult("Well?")], test=TEST)
+    state_dir = done.project.state_dir
+    assert show(state_dir, done.id)["state"] == "COMPLETE"
+    now = datetime.now(UTC)
+    assert collect_garbage(state_dir, now + timedelta(days=13.9))["removed"] == []
+    assert collect_garbage(state_dir, now + timedelta(days=14.1)) == {
+        "removed": [done.id],
+        "kept": [waiting.id],
+    }
+    with pytest.raises(UsageError):
+        show(state_dir, done.id)
+    assert show(state_dir, waiting.id)["waiting"]
+
+
+def test_checkpoints_are_pruned_when_a_run_ends(done: Run) -> None:
+    with closing(sqlite3.connect(done.folder.checkpoints)) as database:
+        (count,) = database.execute("select count(*) from checkpoints").fetchone()
+    assert count == 1
+    assert done.state()["state"] == "COMPLETE"
