@@ -1,9 +1,9 @@
-"""The graph for `langgraph dev` and LangGraph Studio: no checkpointer, dependencies of its own.
+"""The graph for `langgraph dev` and LangGraph Studio, with dependencies of its own.
 
-The server brings the checkpointer, and with it the state; the run's folder is like that of a run
-from the command line. A run starts with `{"task_file": "path/to/task.yaml"}`. Every node opens
-what it stands on and closes it again, because nobody tells when a waiting run is dropped: between
-two nodes nothing is held. For repositories you trust: the server loads code from where it stands.
+A run starts with `{"task_file": "path/to/task.yaml"}`; its folder is like that of a run from the
+command line, its state is in the one database of all served runs. Every node opens what it stands
+on and closes it again, because nobody tells when a waiting run is dropped: between two nodes
+nothing is held.
 """
 
 from __future__ import annotations
@@ -17,21 +17,34 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TypedDict, cast
 
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.config import get_stream_writer
 
-from agentrunner.errors import Busy, UsageError
+from agentrunner.errors import AgentRunnerError, Busy, UsageError
 from agentrunner.graph.builder import build_served_graph
+from agentrunner.graph.checkpoints import open_saver
 from agentrunner.graph.runner import first_state
 from agentrunner.graph.workshop import Crew, assemble, open_workshop
 from agentrunner.nodes.deps import Clock, Deps
 from agentrunner.nodes.guarded import Update
-from agentrunner.runs.folder import RunFolder, load_spec, new_run_id, refuse_inside, save_spec
+from agentrunner.runs.folder import (
+    RunFolder,
+    load_spec,
+    make_private,
+    new_run_id,
+    refuse_inside,
+    save_spec,
+)
 from agentrunner.runs.locks import FileLock, me, repository_lock
 from agentrunner.settings import state_dir
 from agentrunner.supervisor.client import request_stop
 from agentrunner.task.context import TaskContext
 from agentrunner.task.load import TaskSource, load_task
 from agentrunner.task.spec import TaskSpec
+
+
+class NotRun(RuntimeError):
+    """Why a served run stops. The server shows the words of a RuntimeError, and hides ours."""
 
 
 class Start(TypedDict):
@@ -45,9 +58,18 @@ class Start(TypedDict):
 async def open_deps(state: TaskContext) -> AsyncIterator[tuple[Deps, Update]]:
     """What one node of a served run stands on; for the first one also the state it starts with.
 
-    Raises UsageError for a task that cannot be read and Surroundings for a machine that cannot
-    run it; the server shows the run as failed, and it can be run on from the same thread.
+    Raises NotRun for a task that cannot be read and a machine that cannot run it. The server
+    shows the run as failed, and it can go on from the same thread.
     """
+    try:
+        async with _opened(state) as opened:
+            yield opened
+    except AgentRunnerError as error:
+        raise NotRun(" ".join(filter(None, (error.message, error.remedy)))) from error
+
+
+@asynccontextmanager
+async def _opened(state: TaskContext) -> AsyncIterator[tuple[Deps, Update]]:
     writer = get_stream_writer()
     with contextlib.ExitStack() as stack:
         spec, folder, crew, repository = await asyncio.to_thread(_enter, state, stack)
@@ -103,6 +125,20 @@ def _stop_workers(folder: RunFolder) -> None:
     """A run that is cancelled in Studio leaves no worker behind."""
     for worker in folder.workers_dir.iterdir():
         request_stop(worker)
+
+
+@asynccontextmanager
+async def open_checkpointer() -> AsyncIterator[AsyncSqliteSaver]:
+    """Where the server keeps the state of its runs, read as strictly as that of any other run.
+
+    Its own checkpointer would be a pickle in the current folder, and hand out our models as
+    plain dictionaries. Raises CheckpointCorrupt for a file that cannot be believed.
+    """
+    place = state_dir()
+    await asyncio.to_thread(make_private, place)
+    path = place / "studio.sqlite"
+    async with open_saver(path, new=not path.exists()) as saver:
+        yield saver
 
 
 graph = build_served_graph(open_deps, Start).compile(name="AgentRunner")

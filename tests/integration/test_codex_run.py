@@ -17,11 +17,12 @@ from agentrunner.graph.runner import dry_run, start
 from agentrunner.runs.folder import RunFolder
 from agentrunner.runs.log import History, RunLog
 from agentrunner.task.spec import TaskSpec
+from tests.kit.bwrap import require_bwrap
 from tests.kit.codex import require_codex
 from tests.kit.metas import reply, run_worker
 from tests.kit.model_server import ModelServer
 from tests.kit.process import living
-from tests.kit.project import PYTEST, Project, require_bwrap
+from tests.kit.project import PYTEST, Project
 from tests.kit.scenario import Scenario, Shell, Turn
 
 KEYS = {

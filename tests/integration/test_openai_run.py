@@ -13,10 +13,11 @@ import pytest
 from agentrunner.graph.runner import start
 from agentrunner.meta.retry import BACKOFF_SEC
 from agentrunner.nodes.deps import Clock
+from tests.kit.bwrap import require_bwrap
 from tests.kit.metas import reply, run_worker
 from tests.kit.model_server import Fault, ModelServer, ScriptItem
 from tests.kit.process import living
-from tests.kit.project import FIX, PYTEST, Project, require_bwrap
+from tests.kit.project import FIX, PYTEST, Project
 
 KEY = "sk-planner-" + "4f1c" * 12
 PLAN = reply("plan_task", {"acceptance_criteria": [{"id": "AC-1", "description": "It adds."}]}).text

@@ -1,0 +1,188 @@
+"""`langgraph dev` on the checkout's langgraph.json, driven through its API."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import urllib.request
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from langgraph_sdk import get_client
+from langgraph_sdk.client import LangGraphClient
+
+from agentrunner.runs.folder import RunFolder
+from agentrunner.runs.locks import repository_lock
+from agentrunner.task.spec import TaskSpec
+from tests.kit.bwrap import require_bwrap
+from tests.kit.metas import assess, consult, finish, plan, work
+from tests.kit.missing import missing
+from tests.kit.process import living, until
+from tests.kit.project import FIX, Project
+
+CONFIG = Path(__file__).parents[2] / "langgraph.json"
+GRAPH = "agentrunner"
+CHECK = {"description": "add adds.", "check": "grep -q 'a + b' calc.py"}
+SCRIPT = [plan(), consult("Add or multiply?", "add", "multiply"), work(), finish(), assess()]
+
+
+@pytest.fixture(scope="module")
+def state_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("server") / "state"
+
+
+@pytest.fixture(scope="module")
+def url(state_dir: Path) -> Iterator[str]:
+    """A server, started as a person starts it, but for where it keeps what it keeps."""
+    require_bwrap()
+    langgraph = Path(sys.executable).with_name("langgraph")
+    if not langgraph.exists():
+        missing("langgraph-cli is not installed (the extra `studio`)")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    place = state_dir.parent
+    options = ["--no-browser", "--no-reload", "--host", "127.0.0.1", "--port", str(port)]
+    with (place / "log").open("wb") as log:
+        server = subprocess.Popen(
+            [langgraph, "dev", "--config", CONFIG, *options],
+            cwd=place,
+            env={
+                **os.environ,
+                "AGENTRUNNER_STATE_DIR": str(state_dir),
+                "LANGGRAPH_CLI_NO_ANALYTICS": "1",
+                "LANGGRAPH_NO_VERSION_CHECK": "1",
+            },
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+        )
+    try:
+        until(lambda: server.poll() is not None or _answers(port), "the server answers", 60)
+        assert server.poll() is None, (place / "log").read_text()[-3000:]
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        server.send_signal(signal.SIGINT)
+        try:
+            server.wait(timeout=30)
+        finally:
+            server.kill()
+
+
+def _answers(port: int) -> bool:
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/ok") as answer:
+            return bool(answer.status == 200)
+    except OSError:
+        return False
+
+
+@pytest.fixture
+async def client(url: str) -> AsyncIterator[LangGraphClient]:
+    async with get_client(url=url) as client:
+        yield client
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return Project.make(tmp_path)
+
+
+def task_of(spec: TaskSpec) -> dict[str, Any]:
+    """The input of a run."""
+    assert spec.task_file is not None
+    return {"task_file": spec.task_file.path}
+
+
+async def test_a_task_with_the_mock_meta_and_its_plan_approved(
+    client: LangGraphClient, project: Project, state_dir: Path
+) -> None:
+    runner = {
+        "meta": {"kind": "mock"},
+        "worker": {"kind": "mock", "command": None},
+        "approve": {"plan": "always"},
+    }
+    thread = (await client.threads.create())["thread_id"]
+    await client.runs.wait(thread, GRAPH, input=task_of(project.spec(runner=runner)))
+    assert (await client.threads.get(thread))["status"] == "interrupted"
+    (question,) = (await client.threads.get_state(thread))["interrupts"]
+    assert question["value"]["kind"] == "plan"
+    assert repository_lock(state_dir, project.repo).probe() is None
+
+    answer = {"id": question["value"]["id"], "decision": "approve"}
+    ended = await client.runs.wait(thread, GRAPH, command={"resume": answer})
+    assert isinstance(ended, dict)
+    assert ended["state"] == "COMPLETE"
+    assert ended["verdict"]["reason"] == "unproven"
+    note = project.read(".agent-runner/task-probe.md")
+    assert "**COMPLETE" in note
+    assert repository_lock(state_dir, project.repo).probe() is None
+
+
+async def test_a_question_of_the_planner_is_answered_and_the_work_proven(
+    client: LangGraphClient, project: Project, state_dir: Path
+) -> None:
+    script = project.repo.parent / "script.yaml"
+    script.write_text(yaml.safe_dump(SCRIPT))
+    meta = {"kind": "script", "script": str(script)}
+    spec = project.spec(FIX, acceptance_criteria=[CHECK], runner={"meta": meta})
+
+    thread = (await client.threads.create())["thread_id"]
+    parts = client.runs.stream(
+        thread, GRAPH, input=task_of(spec), stream_mode=["custom"], durability="sync"
+    )
+    told = [part.data["event"] async for part in parts if part.event == "custom"]
+    assert told[-2:] == ["meta_call", "decision"]
+    (question,) = (await client.threads.get_state(thread))["interrupts"]
+    assert question["value"]["text"] == "Add or multiply?"
+    assert question["value"]["options"] == ["add", "multiply"]
+
+    malformed = await client.runs.create(thread, GRAPH, command={"resume": {"id": "x"}})
+    await client.runs.join(thread, malformed["run_id"])
+    assert (await client.threads.get_state(thread))["interrupts"]
+
+    ended = await client.runs.wait(thread, GRAPH, command={"resume": {"text": "add, please"}})
+    assert isinstance(ended, dict)
+    assert (ended["state"], ended["verdict"]["reason"]) == ("COMPLETE", "complete")
+    assert project.read("calc.py").endswith("return a + b\n")
+    (criterion,) = ended["criteria"]
+    assert (criterion["status"], criterion["evidence"]) == ("passed", "checked")
+    folder = RunFolder.open(state_dir, ended["run"]["run_id"])
+    assert "add, please" in (folder.meta_dir / "0002-next_action.request.json").read_text()
+
+
+async def test_a_task_that_cannot_be_read_is_told(client: LangGraphClient, tmp_path: Path) -> None:
+    thread = (await client.threads.create())["thread_id"]
+    gone = str(tmp_path / "gone.yaml")
+    ended = await client.runs.wait(thread, GRAPH, input={"task_file": gone}, raise_error=False)
+    assert gone in str(ended)
+    assert (await client.threads.get(thread))["status"] == "error"
+
+
+async def test_a_cancelled_run_leaves_no_worker_behind_and_can_go_on(
+    client: LangGraphClient, project: Project, state_dir: Path
+) -> None:
+    runner = {"meta": {"kind": "mock"}}
+    worker = "[ -e .go ] || { touch .held; sleep 600; }"
+    thread = (await client.threads.create())["thread_id"]
+    run = await client.runs.create(
+        thread, GRAPH, input=task_of(project.spec(worker, runner=runner)), durability="sync"
+    )
+    held = project.repo / ".held"
+    until(held.exists, "the worker works")
+    assert living(project.repo)
+    await client.runs.cancel(thread, run["run_id"], wait=True)
+    lock = repository_lock(state_dir, project.repo)
+    until(lambda: lock.probe() is None, "the supervisor is done")
+    assert living(project.repo) == {}
+
+    ended = await client.runs.wait(thread, GRAPH, input=None)
+    assert isinstance(ended, dict)
+    assert [run["outcome"] for run in ended["recent"]] == ["interrupted"]
+    assert ended["state"] == "COMPLETE"
