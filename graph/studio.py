@@ -1,9 +1,9 @@
 """The graph for `langgraph dev` and LangGraph Studio, with dependencies of its own.
 
-A run starts with `{"task_file": "path/to/task.yaml"}`; its folder is like that of a run from the
-command line, its state is in the one database of all served runs. Every node opens what it stands
-on and closes it again, because nobody tells when a waiting run is dropped: between two nodes
-nothing is held.
+A run starts with `{"task_file": "path/to/task.yaml"}`. Its folder is like that of a run from the
+command line but lies elsewhere, as its state is in the one database of all served runs. Every node
+opens what it stands on and closes it again, because nobody tells when a waiting run is dropped:
+between two nodes nothing is held.
 """
 
 from __future__ import annotations
@@ -41,6 +41,11 @@ from agentrunner.supervisor.client import request_stop
 from agentrunner.task.context import TaskContext
 from agentrunner.task.load import TaskSource, load_task
 from agentrunner.task.spec import TaskSpec
+
+
+def studio_dir() -> Path:
+    """Where served runs are kept: apart, so that nobody resumes one from the command line."""
+    return state_dir() / "studio"
 
 
 class NotRun(RuntimeError):
@@ -91,7 +96,7 @@ def _enter(
 ) -> tuple[TaskSpec, RunFolder, Crew, FileLock]:
     """Take the run's place in its repository; a new run gets its folder last."""
     run = state.get("run")
-    folder = RunFolder.open(state_dir(), run.run_id) if run else None
+    folder = RunFolder.open(studio_dir(), run.run_id) if run else None
     spec = load_spec(folder) if folder else _task(state)
     repo = Path(spec.repo)
     crew = assemble(spec, os.environ)
@@ -105,7 +110,7 @@ def _enter(
         if holder is None or holder.run_id != run_id:
             raise  # else its own worker is still at work, and holds it for the run
     if folder is None:
-        folder = RunFolder.create(state_dir(), run_id, repo)
+        folder = RunFolder.create(studio_dir(), run_id, repo)
         save_spec(folder, spec)
     return spec, folder, crew, repository
 
@@ -134,9 +139,8 @@ async def open_checkpointer() -> AsyncIterator[AsyncSqliteSaver]:
     Its own checkpointer would be a pickle in the current folder, and hand out our models as
     plain dictionaries. Raises CheckpointCorrupt for a file that cannot be believed.
     """
-    place = state_dir()
-    await asyncio.to_thread(make_private, place)
-    path = place / "studio.sqlite"
+    await asyncio.to_thread(make_private, studio_dir())
+    path = studio_dir() / "checkpoints.sqlite"
     async with open_saver(path, new=not path.exists()) as saver:
         yield saver
 

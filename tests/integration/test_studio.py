@@ -153,7 +153,7 @@ async def test_a_question_of_the_planner_is_answered_and_the_work_proven(
     assert project.read("calc.py").endswith("return a + b\n")
     (criterion,) = ended["criteria"]
     assert (criterion["status"], criterion["evidence"]) == ("passed", "checked")
-    folder = RunFolder.open(state_dir, ended["run"]["run_id"])
+    folder = RunFolder.open(state_dir / "studio", ended["run"]["run_id"])
     assert "add, please" in (folder.meta_dir / "0002-next_action.request.json").read_text()
 
 
@@ -186,3 +186,17 @@ async def test_a_cancelled_run_leaves_no_worker_behind_and_can_go_on(
     assert isinstance(ended, dict)
     assert [run["outcome"] for run in ended["recent"]] == ["interrupted"]
     assert ended["state"] == "COMPLETE"
+
+
+async def test_going_back_in_time_starts_no_worker_again(
+    client: LangGraphClient, project: Project
+) -> None:
+    spec = project.spec("echo started >> starts", runner={"meta": {"kind": "mock"}})
+    thread = (await client.threads.create())["thread_id"]
+    await client.runs.wait(thread, GRAPH, input=task_of(spec))
+    steps = await client.threads.get_history(thread, limit=50)
+    (before,) = [step["checkpoint"] for step in steps if step["next"] == ["run_worker"]]
+    ended = await client.runs.wait(thread, GRAPH, checkpoint_id=before["checkpoint_id"])
+    assert isinstance(ended, dict)
+    assert ended["state"] == "COMPLETE"
+    assert project.read("starts") == "started\n"
