@@ -10,6 +10,7 @@ import asyncio
 import os
 import signal
 import sqlite3
+from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any, cast
@@ -24,6 +25,7 @@ from agentrunner.graph.checkpoints import (
     read_only,
     thread_config,
 )
+from agentrunner.nodes.guarded import BadUpdate, validated
 from agentrunner.nodes.plan import criteria_of
 from agentrunner.nodes.result import build_result
 from agentrunner.runs.folder import RunFolder
@@ -37,6 +39,8 @@ from agentrunner.task.load import TaskSource, load_task
 from agentrunner.task.spec import TaskSpec
 
 STOP_PATIENCE_SEC = 20.0
+ALWAYS = frozenset({"run", "state", "counters", "criteria"})
+"""Channels that every saved state has."""
 
 
 def newest_attempt(folder: RunFolder) -> int:
@@ -75,10 +79,20 @@ async def read(folder: RunFolder) -> tuple[TaskContext, Question | None]:
             snapshot = await graph.aget_state(cast("Any", thread_config(folder.run_id, attempt)))
         except read_errors() as error:
             raise damaged(folder.checkpoints, str(error)) from error
-    state = cast("TaskContext", snapshot.values)
-    if not state:
-        raise damaged(folder.checkpoints, "it holds no state")
+    state = _believed(folder, snapshot.values)
     return state, state.get("question") if snapshot.interrupts else None
+
+
+def _believed(folder: RunFolder, values: Mapping[str, Any]) -> TaskContext:
+    """What was loaded as a state; raises CheckpointCorrupt where it has another shape than ours."""
+    try:
+        whole = values.keys() >= ALWAYS
+        whole = whole and all(validated(name, value) == value for name, value in values.items())
+    except (ValueError, BadUpdate) as error:
+        raise damaged(folder.checkpoints, str(error)) from error
+    if not whole:
+        raise damaged(folder.checkpoints, "it holds no whole state")
+    return cast("TaskContext", values)
 
 
 async def latest(folder: RunFolder) -> TaskContext:

@@ -9,12 +9,20 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager, closing
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import aiosqlite
-from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+import ormsgpack
+from langgraph.checkpoint.serde.jsonplus import (
+    EXT_CONSTRUCTOR_KW_ARGS,
+    EXT_CONSTRUCTOR_SINGLE_ARG,
+    EXT_PYDANTIC_V2,
+    JsonPlusSerializer,
+)
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from langgraph.types import Interrupt
 
 from agentrunner.errors import CheckpointCorrupt
 from agentrunner.task import context
@@ -37,21 +45,44 @@ delete from checkpoints where thread_id = :thread and (checkpoint_ns, checkpoint
 """
 
 
-def state_types() -> list[tuple[str, str]]:
-    """The classes a checkpoint may make objects of, and no others."""
+@cache
+def state_types() -> dict[tuple[str, str], type]:
+    """The classes a checkpoint may make objects of, and no others, by module and name."""
     classes: list[type] = [
         value
         for value in vars(context).values()
         if isinstance(value, type) and issubclass(value, StateModel)
     ]
-    return [(cls.__module__, cls.__name__) for cls in [*classes, Check, TaskState]]
+    return {(cls.__module__, cls.__name__): cls for cls in [*classes, Check, TaskState, Interrupt]}
 
 
 def serializer() -> JsonPlusSerializer:
     """Strict: no pickle, no JSON constructors, and of msgpack only our own models."""
     return JsonPlusSerializer(
-        pickle_fallback=False, allowed_json_modules=None, allowed_msgpack_modules=state_types()
+        pickle_fallback=False,
+        allowed_json_modules=None,
+        allowed_msgpack_modules=list(state_types()),
+        __unpack_ext_hook__=_revived,
     )
+
+
+def _revived(code: int, data: bytes) -> Any:
+    """An object of a checkpoint; raises ValueError for every class that is none of ours.
+
+    LangGraph's own hook hands on the raw parts of what it refuses or cannot make, and makes
+    models unvalidated where they are invalid: a damaged state would pass for a whole one.
+    """
+    module, name, content, *_ = ormsgpack.unpackb(
+        data, ext_hook=_revived, option=ormsgpack.OPT_NON_STR_KEYS
+    )
+    cls = state_types().get((module, name))
+    if cls is None or code not in (
+        EXT_CONSTRUCTOR_SINGLE_ARG,
+        EXT_CONSTRUCTOR_KW_ARGS,
+        EXT_PYDANTIC_V2,
+    ):
+        raise ValueError(f"it holds a {module}.{name}, which is no part of a state")
+    return cls(content) if code == EXT_CONSTRUCTOR_SINGLE_ARG else cls(**content)
 
 
 @asynccontextmanager
