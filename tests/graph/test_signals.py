@@ -1,0 +1,106 @@
+"""Ctrl-C, TERM and HUP: an orderly stop wherever they come, and `resume` goes on from there."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from agentrunner.runs.ledger import Finished, Running
+from agentrunner.runs.locks import run_lock
+from tests.kit.process import WORKER, Drill, done, until
+
+SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
+SETUP = {"command": "sh hold.sh planning"}
+PHASES = ["planning", "worker", "validation"]
+
+
+@pytest.mark.parametrize("phase", PHASES)
+@pytest.mark.parametrize("number", SIGNALS, ids=[number.name for number in SIGNALS])
+def test_a_signal_stops_in_order_and_resume_goes_on(
+    tmp_path: Path, number: signal.Signals, phase: str
+) -> None:
+    with Drill.open(tmp_path, setup=SETUP) as drill:
+        drill.hold(phase)
+        process = drill.begin()
+        drill.until_held(phase)
+        process.send_signal(number)
+        ended = done(process)
+        assert ended.code == 128 + number, ended.stderr
+        assert (ended.result["exit_code"], ended.result["reason"]) == (ended.code, "interrupted")
+        drill.nothing_runs()
+        assert "INTERRUPTED" in drill.note()
+        outcomes = [run.data["outcome"] for run in drill.logged("worker_run")]
+        assert outcomes == {"planning": [], "worker": ["interrupted"]}.get(phase, ["completed"])
+        drill.let_go()
+        result = drill.resume()
+        assert (result["state"], result["exit_code"]) == ("COMPLETE", 0), result["text"]
+        assert drill.starts == len(drill.logged("worker_run")) == (2 if phase == "worker" else 1)
+        drill.nothing_runs()
+
+
+def test_the_second_signal_ends_at_once_and_the_supervisor_ends_the_worker(tmp_path: Path) -> None:
+    stubborn = f"trap '' TERM; {WORKER}"
+    with Drill.open(tmp_path, worker=stubborn) as drill:
+        drill.hold("worker")
+        process = drill.begin()
+        drill.until_held("worker")
+        process.send_signal(signal.SIGTERM)
+        process.send_signal(signal.SIGINT)
+        began = time.monotonic()
+        ended = done(process)
+        assert ended.code in (128 + signal.SIGINT, 128 + signal.SIGTERM)
+        assert time.monotonic() - began < 3
+        assert drill.ledger.look("1-001") == Running()
+        until(lambda: isinstance(drill.ledger.look("1-001"), Finished), "the same stop is finished")
+        drill.nothing_runs()
+        drill.let_go()
+        assert drill.resume()["state"] == "COMPLETE"
+        first = drill.logged("worker_run")[0]
+        assert (first.key, first.data["outcome"]) == ("1-001", "interrupted")
+
+
+def test_a_worker_may_save_its_work_when_the_run_is_stopped(tmp_path: Path) -> None:
+    saves = "trap 'echo saved > saved.txt; exit 0' TERM; : > .work/held-worker; sleep 600 & wait"
+    with Drill.open(tmp_path, worker=saves) as drill:
+        process = drill.begin()
+        drill.until_held("worker")
+        process.send_signal(signal.SIGTERM)
+        assert done(process).code == 143
+        (run,) = drill.logged("worker_run")
+        assert run.data["outcome"] == "interrupted"
+        assert [change["path"] for change in run.data["changes"]] == ["saved.txt"]
+
+
+def test_a_stopped_supervisor_is_given_up_at_the_host_s_own_deadline(tmp_path: Path) -> None:
+    with Drill.open(tmp_path) as drill:
+        drill.hold("worker")
+        process = drill.begin()
+        drill.until_held("worker")
+        os.kill(drill.supervisor(), signal.SIGSTOP)
+        drill.let_go()
+        # As if its order had allowed it one second.
+        path = drill.ledger.dir("1-001") / "started.json"
+        path.write_text(path.read_text().replace('"longest_sec": ', '"longest_sec": 1e-9, "was": '))
+        ended = done(process)
+        assert (ended.code, ended.result["state"]) == (0, "COMPLETE"), ended.stderr
+        lost, again = drill.logged("worker_run")
+        assert (lost.key, lost.data["outcome"]) == ("1-001", "lost")
+        assert (again.key, again.data["outcome"]) == ("1-001x1", "completed")
+        drill.nothing_runs()
+
+
+def test_a_signal_before_anything_is_saved_leaves_nothing_running(tmp_path: Path) -> None:
+    with Drill.open(tmp_path) as drill:
+        process = drill.begin()
+        until(lambda: (drill.state_dir / "runs").is_dir(), "the run has a folder")
+        process.send_signal(signal.SIGINT)
+        ended = done(process)
+        assert ended.code == 128 + signal.SIGINT, ended.stderr
+        assert "Traceback" not in ended.stderr
+        until(lambda: run_lock(drill.folder).probe() is None, "its lock is free")
+        drill.nothing_runs()
+        assert drill.resume()["state"] == "COMPLETE"
