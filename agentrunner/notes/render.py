@@ -44,8 +44,7 @@ def render_note(
     `template` is `core` or `architecture`; `template_text`, a person's own template, wins over
     it. Raises UsageError where that template cannot be rendered.
     """
-    words = Words(language)
-    environment = _environment(words)
+    words, environment = _words(language), _environment(language)
     if template_text is None:
         text = _rendered(environment.get_template(f"{template}.md.j2"), view)
     else:
@@ -154,11 +153,18 @@ def _phrases(language: Language) -> Mapping[str, str | Mapping[str, str]]:
     return phrases
 
 
+@functools.cache
+def _words(language: Language) -> Words:
+    return Words(language)
+
+
 def _resource(name: str) -> str:
     return resources.files(__package__).joinpath("templates", name).read_text("utf-8")
 
 
-def _environment(words: Words) -> SandboxedEnvironment:
+@functools.cache
+def _environment(language: Language) -> SandboxedEnvironment:
+    words = _words(language)
     names = ("core", "architecture", "top", "run", "open")
     environment = SandboxedEnvironment(
         loader=DictLoader({f"{name}.md.j2": _resource(f"{name}.md.j2") for name in names}),
