@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from errno import ENOENT
@@ -82,7 +83,7 @@ class LocalSandbox:
         executed). On return everything in its session is ended; a process that left the session
         and whose parent has died cannot be found.
         """
-        launch = self.launch(request)
+        launch = await asyncio.to_thread(self.launch, request)
         started_at = datetime.now(UTC)
         try:
             ended = await run_launch(
