@@ -58,10 +58,10 @@ class Git:
             return
         self.git_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.run("init", "-q", "--bare", "--template=", "--object-format=sha1")
-        (self.git_dir / "config").write_text(CONFIG)
-        (self.git_dir / "info").mkdir(exist_ok=True)
-        (self.git_dir / "info" / "attributes").write_text("* -text -filter -ident -eol\n")
-        (self.git_dir / "agentrunner").mkdir()
+        replace(self.git_dir / "config", CONFIG.encode())
+        (self.git_dir / "info").mkdir(mode=0o700, exist_ok=True)
+        replace(self.git_dir / "info" / "attributes", b"* -text -filter -ident -eol\n")
+        (self.git_dir / "agentrunner").mkdir(mode=0o700)
 
     def run(
         self,
@@ -119,7 +119,8 @@ def read_small(path: bytes, limit: int = 1 << 20) -> bytes | None:
 
 
 def replace(path: Path, data: bytes) -> None:
-    """Write a file of ours in one step."""
+    """Write a file of ours in one step, for its owner only."""
     temporary = path.with_name(path.name + ".new")
+    temporary.touch(mode=0o600)
     temporary.write_bytes(data)
     temporary.replace(path)

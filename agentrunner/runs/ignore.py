@@ -15,6 +15,9 @@ from typing import TypedDict
 
 from agentrunner.runs.git import Git, GitFailed, read_small, replace, to_bytes, to_text
 
+MOST_INDEX = 1 << 28
+"""Bytes; the index of a million files has half of that."""
+
 DEPENDENCIES = frozenset({b"node_modules", b".venv"})
 """Ignored by their names, even where no rule says so, unless files in them are tracked."""
 
@@ -100,7 +103,7 @@ class IgnoreRules:
 
     def _begin(self) -> None:
         shutil.rmtree(self.rules, ignore_errors=True)
-        self.rules.mkdir()
+        self.rules.mkdir(mode=0o700)
         root = self.work_tree
         while not os.path.lexists(os.path.join(root, b".git")):
             root, last = os.path.split(root)
@@ -118,16 +121,19 @@ class IgnoreRules:
         if self.prefix and self._matched([b""]):
             # A folder that its repository ignores is a project of its own.
             shutil.rmtree(self.rules)
-            self.rules.mkdir()
+            self.rules.mkdir(mode=0o700)
             self.prefix = b""
 
     def _read_repository(self, private: bytes) -> None:
         """Take the user's excludes and list of tracked files, as data."""
         exclude = read_small(os.path.join(_common_dir(private), b"info/exclude"))
-        (self.git.git_dir / "info" / "exclude").write_bytes(exclude or b"")
+        replace(self.git.git_dir / "info" / "exclude", exclude or b"")
         copy = self.git.git_dir / "agentrunner" / "index"
+        # Never copied as a path: it may be a link to something without an end.
+        if (index := read_small(os.path.join(private, b"index"), MOST_INDEX)) is None:
+            return
+        replace(copy, index)
         try:
-            shutil.copyfile(os.path.join(private, b"index"), copy)
             names = self.git.run("ls-files", "-z", env={"GIT_INDEX_FILE": str(copy)})
         except (OSError, GitFailed):
             return
@@ -146,8 +152,8 @@ class IgnoreRules:
         text = read_small(os.path.join(source, b".gitignore"))
         if text is not None:
             place = os.path.join(os.fsencode(self.rules), target)
-            os.makedirs(place, exist_ok=True)
-            Path(os.fsdecode(os.path.join(place, b".gitignore"))).write_bytes(text)
+            os.makedirs(place, mode=0o700, exist_ok=True)
+            replace(Path(os.fsdecode(os.path.join(place, b".gitignore"))), text)
 
     def _ignores_itself(self, folder: bytes) -> bool:
         """Whether its own .gitignore says `*`, as tools write it into their folders."""

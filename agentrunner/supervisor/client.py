@@ -135,7 +135,9 @@ def start(order: SupervisorOrder, claim: Claim, repo_lock: FileLock) -> subproce
     python = getattr(sys, "_base_executable", None) or sys.executable
     package_home = Path(__file__).resolve().parents[2]
     try:
-        with (claim.dir / "supervisor.log").open("wb") as log:
+        said = claim.dir / "supervisor.log"
+        said.touch(mode=0o600)
+        with said.open("wb") as log:
             process = subprocess.Popen(
                 [python, "-I", "-S", "-c", BOOTSTRAP, str(package_home)],
                 stdin=subprocess.PIPE,

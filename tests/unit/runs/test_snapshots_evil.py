@@ -164,3 +164,9 @@ def test_a_git_file_that_points_anywhere_is_only_read(repo: Path, tmp_path: Path
     (plain / ".git").write_text("gitdir: /proc/self\n")
     (plain / "x").write_text("x")
     assert Snapshots(tmp_path / "store", plain).take().files == 1
+
+
+def test_an_index_without_an_end_is_not_read(repo: Path, tmp_path: Path) -> None:
+    (repo / ".git" / "index").unlink()
+    (repo / ".git" / "index").symlink_to("/dev/zero")
+    assert Snapshots(tmp_path / "store", repo).take().files == 4
