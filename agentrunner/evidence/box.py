@@ -17,6 +17,10 @@ from agentrunner.task.context import TAIL_BYTES, FileRef
 
 TIMED_OUT = 124
 """Exit code recorded for a command that ran into its time limit, as timeout(1) has it."""
+NO_FOLDER = 126
+"""Exit code recorded for a command whose folder is not there."""
+COUNTED = 200_000
+"""Characters of each stream's end in which the counts of tests are looked for."""
 
 NOT_STARTED = (
     re.compile(r"(?m)^.*No module named '?(?P<module>[\w.]+)'?\s*$"),
@@ -102,9 +106,12 @@ class DecisionBox:
         name: str = "check",
     ) -> Ran:
         """Run `shell` to its end; a time-out is a result, a dead sandbox raises SandboxError."""
+        place = await asyncio.to_thread(_folder, self._repo, cwd, copy)
+        if place is None:
+            return await self._not_run(name, f"{cwd} is no folder of the repository")
         request = Request(
             command=("sh", "-c", shell),
-            workdir=await asyncio.to_thread(inside, self._repo, cwd),
+            workdir=place,
             network=network,
             timeout_sec=timeout_sec,
             repo_copy=copy.path if copy else None,
@@ -118,24 +125,37 @@ class DecisionBox:
             note = f"timed out after {timeout_sec:g} s"
             output = await asyncio.to_thread(self._keep, name, note)
             return Ran(TIMED_OUT, output, note, None, timeout_sec, timed_out=True)
-        text = result.stdout.decode("utf-8", "replace")
-        if result.stderr:
-            text += ("\n" if text and not text.endswith("\n") else "") + result.stderr.decode(
-                "utf-8", "replace"
-            )
-        text = self._redact(text)
+        out, err = (
+            self._redact(stream.decode("utf-8", "replace"))
+            for stream in (result.stdout, result.stderr)
+        )
+        text = out + "\n" * bool(out and err and not out.endswith("\n")) + err
         return Ran(
             exit_code=result.exit_code,
             output=await asyncio.to_thread(self._keep, name, text),
             tail=text[-TAIL_BYTES:],
-            counts=read_counts(text[-200_000:]),
+            counts=read_counts(out[-COUNTED:], err[-COUNTED:]),
             duration_sec=round(result.duration_sec, 3),
         )
+
+    async def _not_run(self, name: str, note: str) -> Ran:
+        output = await asyncio.to_thread(self._keep, name, note)
+        return Ran(NO_FOLDER, output, note, None, 0)
 
     def _keep(self, name: str, text: str) -> FileRef:
         self._count += 1
         safe = re.sub(r"[^A-Za-z0-9._-]", "_", name)[:40]
         return self._folder.write(f"checks/{self._count:04d}-{safe}.txt", text)
+
+
+def _folder(repo: Path, cwd: str, copy: CopyOfRepo | None) -> Path | None:
+    """Where a command starts; None where that is no folder of the tree it runs on."""
+    try:
+        place = inside(repo, cwd)
+    except UsageError:
+        return None
+    there = copy.path / place.relative_to(repo) if copy else place
+    return place if there.is_dir() else None
 
 
 def inside(repo: Path, cwd: str) -> Path:
@@ -158,14 +178,16 @@ def why_not_started(shell: str, ran: Ran, repo: Path, *, is_test: bool) -> str:
     """
     if ran.exit_code in (126, 127) and not _names_own_program(shell, repo, ran.tail):
         return ran.tail.strip().splitlines()[-1] if ran.tail.strip() else "command not found"
-    if not is_test or ran.exit_code == 0:
+    if not is_test:
+        return ""
+    if ran.counts is not None and ran.counts.ran == 0 and ran.counts.skipped == 0:
+        return "no tests ran"
+    if ran.exit_code == 0:
         return ""
     for pattern in NOT_STARTED:
         hit = pattern.search(ran.tail)
         if hit and ("module" not in hit.groupdict() or _is_runner(shell, hit["module"])):
             return hit[0].strip()
-    if ran.counts is not None and ran.counts.ran == 0 and ran.counts.skipped == 0:
-        return "no tests ran"
     return ""
 
 

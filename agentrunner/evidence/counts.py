@@ -1,14 +1,16 @@
-"""How many tests a runner says it ran, read off the end of its output.
+"""How many tests a runner says it ran, read off its output.
 
 Exit codes lie when a module calls `os._exit(0)`; the count that is then missing does not.
-Formats: pytest, unittest, Jest, Vitest, Mocha, node --test, go test, cargo test, TAP, and
-anything else stays uncounted.
+A command may run its runner several times (`pytest a && pytest b`): the summaries add up.
+Formats: pytest, unittest, Jest, Vitest, Mocha, node --test, Bun, Deno, go test, cargo test and
+nextest, Maven, dotnet, RSpec, PHPUnit, CTest, TAP; anything else stays uncounted. Gradle tells
+counts only of failures, which compares with nothing.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 ESCAPES = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
@@ -23,117 +25,173 @@ class Counts:
     failed: int = 0
     skipped: int = 0
     failing: list[str] = field(default_factory=list)
+    errors: int = 0
+    """Of the failed ones: what broke outside of a test, maybe beside one that was counted."""
 
     @property
     def ran(self) -> int:
         """How many tests were executed."""
         return self.passed + self.failed
 
-
-def read_counts(output: str) -> Counts | None:
-    """The counts of the last summary in `output`, or None where no known runner wrote one."""
-    text = ESCAPES.sub("", output)
-    for reader in READERS:
-        counts = reader(text)
-        if counts is not None:
-            return counts
-    return None
+    @property
+    def sure(self) -> int:
+        """How many tests were executed at the least: a broken fixture may be counted twice."""
+        return self.ran - self.errors
 
 
-def _sum(pairs: list[tuple[str, str]], *names: str) -> int:
-    return sum(int(number) for number, name in pairs if name in names)
+def read_counts(*outputs: str) -> Counts | None:
+    """The counts of all summaries in `outputs`; None where no known runner wrote one."""
+    texts = [ESCAPES.sub("", output).replace("\r\n", "\n") for output in outputs]
+    found = [counts for text in texts for read in READERS if (counts := read(text)) is not None]
+    found = found or [counts for text in texts if (counts := _tap(text)) is not None]
+    if not found:
+        return None
+    return Counts(
+        passed=sum(counts.passed for counts in found),
+        failed=sum(counts.failed for counts in found),
+        skipped=sum(counts.skipped for counts in found),
+        failing=[name for counts in found for name in counts.failing][:MAX_NAMES],
+        errors=sum(counts.errors for counts in found),
+    )
 
 
-def _last(pattern: str, text: str) -> re.Match[str] | None:
-    found = None
-    for match in re.finditer(pattern, text, re.MULTILINE):
-        found = match
-    return found
+def _all(pattern: str, text: str) -> list[re.Match[str]]:
+    return list(re.finditer(pattern, text, re.MULTILINE))
+
+
+def _named(pattern: str, text: str) -> list[str]:
+    return list(dict.fromkeys(re.findall(pattern, text, re.MULTILINE)))[:MAX_NAMES]
+
+
+def _total(found: Iterable[re.Match[str]]) -> int:
+    """The sum of every first group that is a number."""
+    return sum(int(match[1]) for match in found)
+
+
+def _worded(summaries: Iterable[str]) -> dict[str, int]:
+    """By word: the sum of its numbers in summaries like `1 failed, 3 passed`."""
+    total: dict[str, int] = {}
+    for summary in summaries:
+        for number, word in re.findall(r"(\d+) ([A-Za-z]+)", summary):
+            total[word] = total.get(word, 0) + int(number)
+    return total
+
+
+def _sum(words: Mapping[str, int], *names: str) -> int:
+    return sum(words.get(name, 0) for name in names)
 
 
 def _pytest(text: str) -> Counts | None:
-    line = _last(r"^(?:=+ )?((?:no tests ran|\d+ [a-z]+)[a-z0-9, ]*) in [\d.]+s.*$", text)
-    if line is None:
+    lines = _all(r"^(?:=+ )?((?:no tests ran|\d+ [a-z]+)[a-z0-9, ]*) in [\d.]+s.*$", text)
+    if not lines:
         return None
-    pairs = re.findall(r"(\d+) ([a-z]+)", line[1])
-    names = re.findall(r"^(?:FAILED|ERROR) (\S+)", text, re.MULTILINE)
+    words = _worded(line[1] for line in lines)
+    errors = _sum(words, "error", "errors")
     return Counts(
-        passed=_sum(pairs, "passed", "xfailed", "xpassed"),
-        failed=_sum(pairs, "failed", "error", "errors"),
-        skipped=_sum(pairs, "skipped", "deselected"),
-        failing=list(dict.fromkeys(names))[:MAX_NAMES],
+        passed=_sum(words, "passed", "xfailed", "xpassed"),
+        failed=_sum(words, "failed") + errors,
+        skipped=_sum(words, "skipped", "deselected"),
+        failing=_named(r"^(?:FAILED|ERROR) (\S+)", text),
+        errors=errors,
     )
 
 
 def _unittest(text: str) -> Counts | None:
-    ran = _last(r"^Ran (\d+) tests? in [\d.]+s$", text)
-    if ran is None:
+    ends = _all(r"^Ran (\d+) tests? in [\d.]+s\n+(?:OK|FAILED|NO TESTS RAN)(?: \((.*)\))?$", text)
+    if not ends:
         return None
-    end = _last(r"^(?:OK|FAILED|NO TESTS RAN)(?: \((.*)\))?$", text[ran.end() :])
-    if end is None:
-        return None
-    parts = dict(re.findall(r"(\w+)=(\d+)", end[1] or ""))
-    failed = int(parts.get("failures", 0)) + int(parts.get("errors", 0))
-    skipped = int(parts.get("skipped", 0))
-    names = re.findall(r"^(?:FAIL|ERROR): (\S+ \(\S+\)|\S+)", text, re.MULTILINE)
-    return Counts(int(ran[1]) - failed - skipped, failed, skipped, names[:MAX_NAMES])
+    parts = re.findall(r"(\w+)=(\d+)", " ".join(end[2] or "" for end in ends))
+    words: dict[str, int] = {}
+    for word, number in parts:
+        words[word] = words.get(word, 0) + int(number)
+    errors, skipped = _sum(words, "errors"), _sum(words, "skipped")
+    failed = _sum(words, "failures") + errors
+    passed = max(0, _total(ends) - failed - skipped)
+    names = _named(r"^(?:FAIL|ERROR): (\S+ \(\S+\)|\S+)", text)
+    return Counts(passed, failed, skipped, names, errors=min(errors, failed))
 
 
 def _jest(text: str) -> Counts | None:
-    line = _last(r"^\s*Tests:?\s+((?:\d+ \w+(?:, | \| )?)+)(?: ?\(\d+\))?\s*$", text)
-    if line is None:
+    lines = _all(r"^\s*Tests:?[ \t]+((?:\d+ \w+(?:, | \| )?)+)(?: ?\(\d+\))?\s*$", text)
+    if not lines:
         return None
-    pairs = re.findall(r"(\d+) (\w+)", line[1])
-    names = re.findall(r"^\s+● (.+)$", text, re.MULTILINE) or re.findall(
-        r"^\s*(?:FAIL|×)\s+(.+)$", text, re.MULTILINE
-    )
+    words = _worded(line[1] for line in lines)
+    names = _named(r"^\s+● (.+)$", text) or _named(r"^\s*(?:FAIL|×)\s+(.+)$", text)
     return Counts(
-        _sum(pairs, "passed"),
-        _sum(pairs, "failed"),
-        _sum(pairs, "skipped", "todo", "pending"),
-        list(dict.fromkeys(names))[:MAX_NAMES],
-    )
+        _sum(words, "passed"), _sum(words, "failed"), _sum(words, "skipped", "todo", "pending"),
+        names,
+    )  # fmt: skip
 
 
 def _mocha(text: str) -> Counts | None:
-    passing = _last(r"^\s+(\d+) passing\b", text)
-    if passing is None:
+    passing = _all(r"^\s+(\d+) passing\b", text)
+    if not passing:
         return None
-    failing = _last(r"^\s+(\d+) failing\b", text)
-    pending = _last(r"^\s+(\d+) pending\b", text)
-    return Counts(
-        int(passing[1]), int(failing[1]) if failing else 0, int(pending[1]) if pending else 0
-    )
+    failing, pending = _all(r"^\s+(\d+) failing\b", text), _all(r"^\s+(\d+) pending\b", text)
+    return Counts(_total(passing), _total(failing), _total(pending))
 
 
 def _node(text: str) -> Counts | None:
-    passed = _last(r"^(?:#|ℹ) pass (\d+)$", text)
-    failed = _last(r"^(?:#|ℹ) fail (\d+)$", text)
-    if passed is None or failed is None:
+    passed = _all(r"^(?:#|ℹ) pass (\d+)$", text)
+    failed = _all(r"^(?:#|ℹ) fail (\d+)$", text)
+    if not passed or not failed:
         return None
-    skipped = _last(r"^(?:#|ℹ) skipped (\d+)$", text)
-    names = re.findall(r"^\s*not ok \d+ - (.+)$", text, re.MULTILINE)
+    skipped = _all(r"^(?:#|ℹ) skipped (\d+)$", text)
+    names = _named(r"^\s*not ok \d+ - (.+)$", text)
+    return Counts(_total(passed), _total(failed), _total(skipped), names)
+
+
+def _bun(text: str) -> Counts | None:
+    if not _all(r"^Ran \d+ tests? across \d+ files?\.", text):
+        return None
+    passed, failed = _all(r"^\s*(\d+) pass$", text), _all(r"^\s*(\d+) fail$", text)
+    skipped = _all(r"^\s*(\d+) (?:skip|todo)$", text)
     return Counts(
-        int(passed[1]), int(failed[1]), int(skipped[1]) if skipped else 0, names[:MAX_NAMES]
+        _total(passed), _total(failed), _total(skipped), _named(r"^\(fail\) (.+?)(?: \[.*)?$", text)
     )
+
+
+def _deno(text: str) -> Counts | None:
+    lines = _all(r"^(?:ok|FAILED) \| (\d+ passed.*?) \(\d+\w+\)$", text)
+    if not lines:
+        return None
+    words = _worded(line[1] for line in lines)
+    names = _named(r"^(.+) \.\.\. FAILED", text)
+    return Counts(_sum(words, "passed"), _sum(words, "failed"), _sum(words, "ignored"), names)
 
 
 def _cargo(text: str) -> Counts | None:
-    lines = re.findall(
-        r"^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored", text, re.MULTILINE
-    )
+    lines = _all(r"^test result: \w+\. (\d+ passed; \d+ failed; \d+ ignored)", text)
     if not lines:
         return None
-    names = re.findall(r"^test (\S+) \.\.\. FAILED$", text, re.MULTILINE)
-    passed, failed, ignored = (sum(int(line[column]) for line in lines) for column in range(3))
-    return Counts(passed, failed, ignored, names[:MAX_NAMES])
+    words = _worded(line[1] for line in lines)
+    names = _named(r"^test (\S+) \.\.\. FAILED$", text)
+    return Counts(_sum(words, "passed"), _sum(words, "failed"), _sum(words, "ignored"), names)
+
+
+def _nextest(text: str) -> Counts | None:
+    lines = _all(r"^\s+Summary \[.*?\] .*? tests? run: (.*)$", text)
+    if not lines:
+        return None
+    words = _worded(line[1] for line in lines)
+    failed = _sum(words, "failed", "timed")
+    return Counts(
+        _sum(words, "passed"),
+        failed,
+        _sum(words, "skipped"),
+        _named(r"^\s+FAIL \[.*?\] (.+)$", text),
+    )
 
 
 def _go(text: str) -> Counts | None:
     """Without -v go names packages only; a package is then counted as one test."""
     tests = re.findall(r"^\s*--- (PASS|FAIL|SKIP): (\S+)", text, re.MULTILINE)
-    packages = re.findall(r"^(ok|FAIL)\s+(\S+)\s+(?:[\d.]+s|\(cached\)|\[)", text, re.MULTILINE)
-    if not packages:
+    packages = re.findall(
+        r"^(ok|FAIL)\s+(\S+)\s+(?:[\d.]+s|\(cached\)|\[)(?!.*\[no tests to run\])",
+        text,
+        re.MULTILINE,
+    )
+    if not packages and not _all(r"^ok .*\[no tests to run\]", text):
         return None
     verbose = any(outcome == "PASS" for outcome, _ in tests)
     named = tests if verbose else [("PASS" if o == "ok" else "FAIL", p) for o, p in packages]
@@ -146,8 +204,68 @@ def _go(text: str) -> Counts | None:
     )
 
 
+def _maven(text: str) -> Counts | None:
+    """Surefire's totals of each module. `mvn -q` tells them only where something failed."""
+    if "[INFO]" not in text:
+        return None
+    lines = _all(
+        r"^\[\w+\] Tests run: (\d+), Failures: (\d+), Errors: (\d+), Skipped: (\d+)\s*$", text
+    )
+    if not lines:
+        return None
+    ran, failures, errors, skipped = (sum(int(line[n]) for line in lines) for n in range(1, 5))
+    failed = failures + errors
+    names = _named(r"^\[ERROR\]\s+(\w+\.\w+):\d+", text)
+    return Counts(max(0, ran - failed - skipped), failed, skipped, names)
+
+
+def _dotnet(text: str) -> Counts | None:
+    lines = _all(
+        r"^(?:Passed|Failed|Skipped)! +- Failed: +(\d+), Passed: +(\d+), Skipped: +(\d+)"
+        r"|^Test summary: total: \d+, failed: (\d+), succeeded: (\d+), skipped: (\d+)",
+        text,
+    )
+    if not lines:
+        return None
+    failed, passed, skipped = (
+        sum(int(line[n] or line[n + 3] or 0) for line in lines) for n in (1, 2, 3)
+    )
+    return Counts(passed, failed, skipped, _named(r"^\s+Failed (\S+) \[", text))
+
+
+def _rspec(text: str) -> Counts | None:
+    lines = _all(r"^(\d+) examples?, (\d+) failures?(?:, (\d+) pending)?", text)
+    if not lines:
+        return None
+    failed, pending = (sum(int(line[n] or 0) for line in lines) for n in (2, 3))
+    return Counts(_total(lines) - failed - pending, failed, pending, _named(r"^rspec (\S+)", text))
+
+
+def _phpunit(text: str) -> Counts | None:
+    good = _all(r"^OK \((\d+) tests?, \d+ assertions?\)$", text)
+    other = _all(r"^Tests: (\d+), Assertions: \d+(.*)\.$", text)
+    if not good and not other:
+        return None
+    words: dict[str, int] = {}
+    for line in other:
+        for word, number in re.findall(r"(\w+): (\d+)", line[2]):
+            words[word] = words.get(word, 0) + int(number)
+    failed = _sum(words, "Failures", "Errors")
+    skipped = _sum(words, "Skipped", "Incomplete")
+    passed = max(0, _total(good) + _total(other) - failed - skipped)
+    return Counts(passed, failed, skipped, _named(r"^\d+\) (\S+::\S+)", text))
+
+
+def _ctest(text: str) -> Counts | None:
+    lines = _all(r"^\d+% tests passed, (\d+) tests? failed out of (\d+)$", text)
+    if not lines:
+        return None
+    failed, total = (sum(int(line[n]) for line in lines) for n in (1, 2))
+    return Counts(total - failed, failed, 0, _named(r"^\s+\d+ - (\S+) \(", text))
+
+
 def _tap(text: str) -> Counts | None:
-    if _last(r"^1\.\.\d+", text) is None:
+    if not _all(r"^1\.\.\d+", text):
         return None
     lines = re.findall(r"^(not ok|ok)\b(.*)$", text, re.MULTILINE)
     skipped = sum("# SKIP" in rest.upper() for _, rest in lines)
@@ -161,15 +279,10 @@ def _tap(text: str) -> Counts | None:
 
 
 READERS: tuple[Callable[[str], Counts | None], ...] = (
-    _pytest,
-    _unittest,
-    _jest,
-    _mocha,
-    _node,
-    _cargo,
-    _go,
-    _tap,
-)
+    _pytest, _unittest, _jest, _mocha, _node, _bun, _deno, _cargo, _nextest, _go, _maven, _dotnet,
+    _rspec, _phpunit, _ctest,
+)  # fmt: skip
+"""TAP is looked for where none of these is found: others print it beside their own summary."""
 
 
 def disbelief(
@@ -183,10 +296,12 @@ def disbelief(
         return ""
     if now is not None and now.failed:
         return f"exit 0, but the output says {now.failed} failed"
-    if before is None or before.ran == 0:
-        return "exit 0, but no test ran" if now is not None and now.ran == 0 else ""
+    if now is not None and now.ran == 0:
+        return "exit 0, but no test ran"
+    if before is None:
+        return ""
     if now is None:
         return f"exit 0, but the output ends without a count ({before.ran} tests ran before)"
-    if now.ran < before.ran and not fewer_is_wanted:
-        return f"exit 0, but only {now.ran} tests ran ({before.ran} before)"
+    if now.ran < before.sure and not fewer_is_wanted:
+        return f"exit 0, but only {now.ran} tests ran ({before.sure} before)"
     return ""

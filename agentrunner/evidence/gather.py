@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,11 +16,12 @@ from agentrunner.evidence.box import (
     not_ready,
     why_not_started,
 )
-from agentrunner.evidence.checks import Command, command_of, read_check
+from agentrunner.evidence.checks import Command, ReadFile, command_of, read_check
 from agentrunner.evidence.counts import Counts, disbelief
-from agentrunner.evidence.guard import Changes, Guard, changes_between
-from agentrunner.evidence.steering import is_executable_config, matches
-from agentrunner.evidence.verdict import fail_to_pass
+from agentrunner.evidence.guard import Changes, Guard
+from agentrunner.evidence.steering import matches
+from agentrunner.evidence.trees import Trees, WorkerChange, writes_of
+from agentrunner.evidence.verdict import fail_to_pass, test_proof
 from agentrunner.runs.snapshots import Snapshots
 from agentrunner.task.context import (
     Baseline,
@@ -37,14 +38,6 @@ Colour = Literal["green", "red", "unknown"]
 Emit = Callable[..., Any]
 
 
-@dataclass(frozen=True)
-class WorkerChange:
-    """The trees before and after one worker run: what in between is the worker's doing."""
-
-    before: str
-    after: str
-
-
 @dataclass
 class Gatherer:
     """Finds out what is true about a tree; `emit` receives the events `baseline` and `check`."""
@@ -55,10 +48,9 @@ class Gatherer:
     guard: Guard
     emit: Emit
     box_name: str
-    _summed_up: tuple[list[WorkerChange], Changes] = field(
-        default_factory=lambda: ([], Changes()), init=False
-    )
-    """What the worker runs so far came to, so that each is compared once and not every round."""
+
+    def __post_init__(self) -> None:
+        self.trees = Trees(self.snapshots, self.spec.task)
 
     @property
     def test(self) -> TestSpec | None:
@@ -87,15 +79,15 @@ class Gatherer:
 
         Raises EnvironmentNotReady where one of them cannot start; nothing is spent by then.
         """
-        tree = await self._tree()
+        tree = await asyncio.to_thread(self.trees.now)
         await asyncio.to_thread(self.box.warm)
         outcome = await self._first_test()
         checks = await self._colours(criteria, tree, None, must_start=True)
         await asyncio.to_thread(lambda: self.box.seal(self.snapshots.ignored_folders()))
-        after = await self._tree()
-        written = await asyncio.to_thread(changes_between, self.snapshots, tree, after)
+        after = await asyncio.to_thread(self.trees.now)
+        written = await asyncio.to_thread(self.trees.between, tree, after)
         return Baseline(
-            tree=after, origin=origin, test=outcome, checks=checks, test_writes=written.all[:200]
+            tree=after, origin=origin, test=outcome, checks=checks, test_writes=writes_of(written)
         )
 
     async def look_again(self, baseline: Baseline, criteria: Sequence[Criterion]) -> Baseline:
@@ -112,15 +104,14 @@ class Gatherer:
     ) -> dict[str, Colour]:
         """What each criterion's own check says on `tree`, the one before the run.
 
-        On a copy of it where somebody has changed the repository since.
+        On a copy of it: somebody may have changed the repository since, and a check that comes
+        from the model must not do so itself.
         """
 
-        def look(copy: CopyOfRepo | None) -> Awaitable[dict[str, Colour]]:
+        def look(copy: CopyOfRepo) -> Awaitable[dict[str, Colour]]:
             return self._colours(criteria, tree, copy, must_start=must_start)
 
-        if not criteria or await self._tree() == tree:
-            return await look(None)
-        return await self.guard.on_copy(tree, look)
+        return await self.guard.on_copy(tree, look) if criteria else {}
 
     async def _colours(
         self,
@@ -131,8 +122,9 @@ class Gatherer:
         must_start: bool,
     ) -> dict[str, Colour]:
         colours: dict[str, Colour] = {}
+        read = await asyncio.to_thread(self.trees.reader, tree)
         for criterion in criteria:
-            outcome = await self._check(criterion, tree, [], must_start=must_start, copy=copy)
+            outcome = await self._check(criterion, read, [], must_start=must_start, copy=copy)
             if outcome is None:
                 continue
             colours[criterion.id] = _COLOURS[outcome.outcome]
@@ -152,30 +144,38 @@ class Gatherer:
     ) -> Evidence:
         """Everything that can be executed or read about the present tree.
 
-        `worker_changes` are the run's worker runs so far: a person's edits between them are not
-        the worker's. `suspicions` are findings made elsewhere (changed dependencies).
+        `worker_changes` are the run's worker runs and rounds of checks so far: a person's edits
+        between them are not the worker's. `suspicions` are findings made elsewhere (changed
+        dependencies).
         """
-        tree = await self._tree()
-        changes = await asyncio.to_thread(self._by_workers, worker_changes)
-        run_changes = await asyncio.to_thread(changes_between, self.snapshots, baseline.tree, tree)
+        hidden = await asyncio.to_thread(self.snapshots.dependency_fingerprint)
+        tree, total, changes = await asyncio.to_thread(self._compare, baseline, worker_changes)
         outcome = await self._test_now(baseline, changes)
+        read = await asyncio.to_thread(self.trees.reader, tree)
         checks = [
             check
             for criterion in criteria
-            if (check := await self._check(criterion, tree, run_changes.all, baseline.checks))
+            if (check := await self._check(criterion, read, total.all, baseline.checks))
         ]
-        findings = [*suspicions, *self._protected(changes)]
+        findings = [*suspicions, *self.trees.protected(changes)]
         restored = None
-        if self.test is not None and outcome is not None and outcome.green:
+        if outcome is not None and outcome.green:
+            fewer = self._fewer_is_wanted(changes)
             restored, finding = await self.guard.old_tests_pass(
-                tree, baseline, changes, self._run_copy
+                tree, baseline, changes, lambda copy, before: self._run_copy(copy, before, fewer)
             )
             findings += [finding] if finding else []
-        proof = _fail_to_pass(baseline, outcome, restored, checks)
-        if not proof and outcome is not None and outcome.green and not _blocking(findings):
-            proof = await self._new_tests_prove(baseline, tree, changes)
-        after = await self._tree()
-        findings += await asyncio.to_thread(self._written_by_checks, tree, after, baseline)
+        proof = _fail_to_pass(baseline, outcome, restored, checks, criteria)
+        decides = any(c.check is not None and c.check.kind == "test" for c in criteria)
+        wanted = not proof or (decides and not test_proof(proof, checks))
+        if wanted and outcome is not None and outcome.green and not _blocking(findings):
+            proof += await self._new_tests_prove(baseline, tree, changes)
+        after = await asyncio.to_thread(self.trees.now)
+        findings += await asyncio.to_thread(
+            self.trees.written_by_checks, tree, after, baseline, worker_changes
+        )
+        unseen = await asyncio.to_thread(self._changed_unseen, hidden)
+        findings += [finding for finding in unseen if finding not in findings]
         return Evidence(
             tree=tree,
             tree_after=after,
@@ -184,11 +184,30 @@ class Gatherer:
             checks=checks,
             findings=findings,
             proof=[] if _blocking(findings, "dependencies_changed") else proof,
-            changed_files=run_changes.all[:500],
-            lines_added=run_changes.lines_added,
-            lines_removed=run_changes.lines_removed,
+            changed_files=total.all[:500],
+            lines_added=total.lines_added,
+            lines_removed=total.lines_removed,
             tests_added=len(changes.tests_added),
         )
+
+    def _compare(
+        self, baseline: Baseline, worker_changes: Sequence[WorkerChange]
+    ) -> tuple[str, Changes, Changes]:
+        """The present tree, what differs from the one before the run, and the workers' part."""
+        tree = self.trees.now()
+        total = self.trees.between(baseline.tree, tree)
+        mine = self.trees.by_workers(worker_changes, total)
+        return tree, total, self.trees.judged(mine, baseline, tree)
+
+    def _changed_unseen(self, before: Mapping[str, str]) -> list[Finding]:
+        """A finding where the checks, which run a worker's code, changed installed packages."""
+        after = self.snapshots.dependency_fingerprint()
+        names = sorted(before.keys() | after.keys())
+        changed = [name for name in names if before.get(name) != after.get(name)]
+        if not changed:
+            return []
+        message = f"Installed dependencies changed while the checks ran: {', '.join(changed[:5])}"
+        return [Finding(code="dependencies_changed", message=message, paths=changed[:50])]
 
     # -- the test command -------------------------------------------------------------------
 
@@ -217,14 +236,21 @@ class Gatherer:
         )  # fmt: skip
         return outcome
 
-    async def _run_copy(self, copy: CopyOfRepo, before: TestOutcome | None) -> TestOutcome:
-        return self._test_outcome(await self._run_test(copy), before)
+    async def _run_copy(
+        self, copy: CopyOfRepo, before: TestOutcome | None, fewer_is_wanted: bool
+    ) -> TestOutcome:
+        ran = await self._run_test(copy)
+        return self._test_outcome(ran, before, fewer_is_wanted=fewer_is_wanted)
+
+    def _fewer_is_wanted(self, changes: Changes) -> bool:
+        may_change = self.test.may_change if self.test else []
+        return any(matches(path, may_change) for path in changes.tests_touched)
 
     async def _test_now(self, baseline: Baseline, changes: Changes) -> TestOutcome | None:
         if self.test is None:
             return None
-        wanted = any(matches(path, self.test.may_change) for path in changes.tests_touched)
-        outcome = self._test_outcome(await self._run_test(), baseline.test, fewer_is_wanted=wanted)
+        fewer = self._fewer_is_wanted(changes)
+        outcome = self._test_outcome(await self._run_test(), baseline.test, fewer_is_wanted=fewer)
         self.emit(
             "check", target="test", command=self.test.command, exit_code=outcome.exit_code,
             outcome="passed" if outcome.green else "failed",
@@ -246,6 +272,7 @@ class Gatherer:
             passed=counts.passed if counts else None,
             failed=counts.failed if counts else None,
             skipped=counts.skipped if counts else None,
+            errors=counts.errors if counts else 0,
             failing=counts.failing if counts else [],
             finding=finding,
             output=ran.output,
@@ -258,7 +285,7 @@ class Gatherer:
     async def _check(
         self,
         criterion: Criterion,
-        tree: str,
+        read: ReadFile,
         changed: Sequence[str],
         before: Mapping[str, Colour] | None = None,
         *,
@@ -271,7 +298,7 @@ class Gatherer:
             return None
         what = describe_check(check)
         was: Colour = (before or {}).get(criterion.id, "unknown")
-        reading = read_check(check, lambda path: self.snapshots.read(tree, path), changed)
+        reading = await asyncio.to_thread(read_check, check, read, changed)
         if reading is not None:
             outcome = CheckOutcome(
                 criterion_id=criterion.id, what=what, before=was, detail=reading.detail,
@@ -325,70 +352,25 @@ class Gatherer:
             output=ran.output,
         )
 
-    # -- what else the trees tell -----------------------------------------------------------
-
-    async def _tree(self) -> str:
-        return (await asyncio.to_thread(self.snapshots.take)).tree
-
-    def _by_workers(self, worker_changes: Sequence[WorkerChange]) -> Changes:
-        """What the run's workers did together, a person's edits in between left out."""
-        done, total = self._summed_up
-        if worker_changes[: len(done)] != done:
-            done, total = [], Changes()
-        for change in worker_changes[len(done) :]:
-            total = total.then(changes_between(self.snapshots, change.before, change.after))
-        self._summed_up = list(worker_changes), total
-        return total.named_by(self.test.command if self.test else "")
-
-    def _protected(self, changes: Changes) -> list[Finding]:
-        task = self.spec.task
-        protected = [path for path in changes.all if matches(path, task.protect)]
-        executable = [
-            path
-            for path in changes.all
-            if is_executable_config(path)
-            and not matches(path, task.allow_changes)
-            and path not in protected
-        ]
-        paths = [*protected, *executable]
-        if not paths:
-            return []
-        message = f"Protected paths were changed: {', '.join(paths[:5])}"
-        return [Finding(code="protected_path", message=message, paths=paths[:50])]
+    # -- proof of work ----------------------------------------------------------------------
 
     async def _new_tests_prove(self, baseline: Baseline, tree: str, changes: Changes) -> list[str]:
-        """Tests the worker wrote that fail on the tree before the run and pass now."""
+        """Tests the worker wrote that fail on the tree before the run and pass now.
+
+        They are run there with all that steers them: a test that only misses its new fixture
+        proves no work.
+        """
         written = changes.tests_written
         if not written:
             return []
+        taken = [*written, *changes.steering]
         outcome = await self.guard.run_on_old_code(
-            baseline.tree, tree, written, lambda copy: self._run_copy(copy, None)
+            baseline.tree, tree, taken, lambda copy: self._run_copy(copy, None, False)
         )
-        if outcome.green:
+        if outcome.exit_code in (0, 126, 127, TIMED_OUT) and not outcome.failed:
             return []
         files = ", ".join(written[:3])
         return [f"new tests fail on the tree before the run and pass now: {files}"]
-
-    def _written_by_checks(self, tree: str, after: str, baseline: Baseline) -> list[Finding]:
-        """The tree must be the same before and after the checks, but for what tests write."""
-        if after == tree:
-            return []
-        moved = changes_between(self.snapshots, tree, after)
-        moved = moved.named_by(self.test.command if self.test else "")
-        known = set(baseline.test_writes)
-        grave = [path for path in moved.touched_or_steering if path not in known]
-        if grave:
-            return [
-                Finding(
-                    code="tree_changed_by_checks",
-                    message=f"Files changed while the checks ran: {', '.join(grave[:5])}",
-                    paths=grave[:50],
-                )
-            ]
-        message = f"The checks wrote files into the repository: {', '.join(moved.all[:5])}"
-        return [
-            Finding(code="checks_wrote_files", message=message, paths=moved.all[:50], blocks=False)
-        ]
 
 
 _COLOURS: dict[str, Colour] = {"passed": "green", "failed": "red", "not_run": "unknown"}
@@ -397,7 +379,7 @@ _COLOURS: dict[str, Colour] = {"passed": "green", "failed": "red", "not_run": "u
 def _counts(outcome: TestOutcome | None) -> Counts | None:
     if outcome is None or outcome.passed is None:
         return None
-    return Counts(outcome.passed, outcome.failed or 0, outcome.skipped or 0)
+    return Counts(outcome.passed, outcome.failed or 0, outcome.skipped or 0, errors=outcome.errors)
 
 
 def _blocking(findings: Sequence[Finding], code: str = "") -> bool:
@@ -409,12 +391,16 @@ def _fail_to_pass(
     test: TestOutcome | None,
     restored: TestOutcome | None,
     checks: Sequence[CheckOutcome],
+    criteria: Sequence[Criterion],
 ) -> list[str]:
     """What was red on the tree before the run and is green now."""
     trusted = restored is None or restored.green
+    by_model = {criterion.id for criterion in criteria if criterion.check_origin == "model"}
     proof = fail_to_pass(baseline, test) if trusted else []
     proof += [
-        f"{check.criterion_id}: `{check.what}` failed before and passes now"
+        f"{check.criterion_id}: `{check.what}`"
+        f"{', a check of the planner,' * (check.criterion_id in by_model)}"
+        " failed before and passes now"
         for check in checks
         if check.outcome == "passed" and check.before == "red"
     ]

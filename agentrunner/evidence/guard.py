@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
@@ -33,8 +33,10 @@ class Changes:
     deleted: frozenset[str] = frozenset()
     lines_added: int = 0
     lines_removed: int = 0
-    command: str = field(default="", compare=False)
-    """The test command, whose words name further steering paths."""
+    named: frozenset[str] = field(default=frozenset(), compare=False)
+    """The scripts that the test command runs: they steer, too."""
+    harmless: frozenset[str] = field(default=frozenset(), compare=False)
+    """Configuration whose change steers no test."""
 
     @property
     def all(self) -> list[str]:
@@ -70,11 +72,24 @@ class Changes:
         return sorted(self.modified | self.deleted | set(self.steering) | set(self.tests_added))
 
     def _steers(self, path: str, *, new: bool = False) -> bool:
-        return is_steering(path, self.command, new=new)
+        return path not in self.harmless and is_steering(path, self.named, new=new)
 
-    def named_by(self, command: str) -> Changes:
-        """The same changes, with the paths that `command` names counted as steering."""
-        return replace(self, command=command)
+    def guards(self, path: str, *, new: bool) -> bool:
+        """Whether the guard puts this path back as it was."""
+        return is_test(path) or self._steers(path, new=new)
+
+    def knowing(self, named: frozenset[str], harmless: frozenset[str] = frozenset()) -> Changes:
+        """The same changes, told which paths steer and which do not."""
+        return replace(self, named=named, harmless=harmless)
+
+    def only(self, paths: Collection[str]) -> Changes:
+        """Those of `paths`: what was changed and put back is no change."""
+        return replace(
+            self,
+            added=self.added.intersection(paths),
+            modified=self.modified.intersection(paths),
+            deleted=self.deleted.intersection(paths),
+        )
 
     def then(self, later: Changes) -> Changes:
         """Both changes in a row, as one."""
@@ -83,7 +98,8 @@ class Changes:
             modified=((self.modified | later.modified) - self.added - later.deleted)
             | (self.deleted & later.added),
             deleted=(self.deleted - later.added) | (later.deleted - self.added),
-            command=self.command or later.command,
+            named=self.named | later.named,
+            harmless=self.harmless & later.harmless,
         )
 
 
@@ -117,11 +133,12 @@ class Guard:
     ) -> tuple[TestOutcome | None, Finding | None]:
         """The test command with the old tests and steering, and a finding where it is red.
 
-        (None, None) where no worker touched either.
+        (None, None) where no worker touched either. A new test is suspect as well: many runners
+        load all of them into one process, where it can mend the product for the others.
         """
         suspects = [
             path
-            for path in [*changes.tests_touched, *changes.steering]
+            for path in [*changes.tests_touched, *changes.tests_added, *changes.steering]
             if not matches(path, self.may_change)
         ]
         if not suspects:
@@ -159,20 +176,25 @@ class Guard:
         overrides = {}
         for path in before.keys() | now.keys():
             is_new = path not in before
-            guarded = is_test(path) or is_steering(path, changes.command, new=is_new)
             wanted = matches(path, self.may_change)
-            if guarded and not wanted and before.get(path) != now.get(path):
+            differs = before.get(path) != now.get(path)
+            if differs and not wanted and changes.guards(path, new=is_new):
                 overrides[path] = before.get(path)
         return self.snapshots.combine(new, overrides)
 
     async def on_copy(self, tree: str, run: Callable[[CopyOfRepo], Awaitable[Answer]]) -> Answer:
-        """What `run` finds out with this tree in the repository's place."""
+        """What `run` finds out with this tree in the repository's place.
+
+        Installed packages are mounted as they are, writable, since tools keep caches in them; a
+        change of anything else in them is noticed (`dependencies_changed`).
+        """
         folder = await asyncio.to_thread(self._scratch_folder)
         try:
             target = Path(folder.name) / "copy"
             ignored = await asyncio.to_thread(self.snapshots.copy_worktree, target, tree)
             mounts = tuple(
-                Mount(source, self.snapshots.work_tree / relative) for source, relative in ignored
+                Mount(source, self.snapshots.work_tree / relative, read_only=False)
+                for source, relative in ignored
             )
             return await run(CopyOfRepo(target, mounts))
         finally:

@@ -6,36 +6,44 @@ The tamper guard puts the first two kinds back as they were; T2 watches the thir
 from __future__ import annotations
 
 import re
-import shlex
 import sys
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import lru_cache
 from pathlib import PurePosixPath
 
 TEST_FOLDERS = frozenset(
-    {"test", "tests", "__tests__", "spec", "specs", "testdata", "e2e", "__snapshots__"}
+    {"__tests__", "__snapshots__", "__mocks__", "cypress", "spec", "specs", "t", "testing"}
 )
+TEST_FOLDER_WORDS = frozenset({"test", "tests", "testdata", "e2e"})
 TEST_FILE = re.compile(
-    r"^(test_.*\.py|.*_test\.py|tests?\.py|.*_test\.go|.*[._-](test|spec)\.[cm]?[jt]sx?|.*_spec\.rb"
-    r"|.*_test\.rb|.*Tests?\.(java|kt|cs|php|swift)|.*\.snap|.*_test\.(rs|exs?|dart|cc|cpp|c))$"
+    r"^(tests?[._-].*|tests?\.[^.]+|.*[._-]tests?\.[^.]+|.*[._-]spec\.[cm]?[jt]sx?|.*_spec\.rb"
+    r"|.*\.(snap|bats|feature|t))$",
+    re.IGNORECASE,
 )
+TEST_CLASS = re.compile(r"^(.*Tests?|Test[A-Z].*)\.(java|kt|kts|groovy|scala|cs|fs|php|swift)$")
 STEERING_NAMES = frozenset(
-    """conftest.py pytest.ini .pytest.ini pytest.toml tox.ini setup.cfg pyproject.toml .coveragerc
-    noxfile.py sitecustomize.py usercustomize.py package.json .npmrc .yarnrc
-    .yarnrc.yml .mocharc.js .mocharc.cjs .mocharc.json .mocharc.yml .mocharc.yaml Makefile makefile
-    GNUmakefile justfile Justfile .justfile Taskfile.yml Cargo.toml build.rs go.work Rakefile .rspec
-    phpunit.xml phpunit.xml.dist build.gradle build.gradle.kts pom.xml .env .envrc .python-version
-    .nvmrc .node-version .tool-versions mise.toml""".split()
+    """conftest.py pytest.ini .pytest.ini pytest.toml .pytest.toml tox.ini tox.toml setup.cfg
+    setup.py pyproject.toml .coveragerc noxfile.py manage.py sitecustomize.py usercustomize.py
+    package.json .npmrc .yarnrc .yarnrc.yml .pnpmfile.cjs .mocharc.js .mocharc.cjs .mocharc.json
+    .mocharc.yml .mocharc.yaml .taprc .nycrc .c8rc.json .swcrc nx.json turbo.json lerna.json
+    deno.json deno.jsonc bunfig.toml Makefile makefile GNUmakefile justfile Justfile .justfile
+    Taskfile.yml Cargo.toml build.rs go.mod go.work Rakefile .rspec phpunit.xml phpunit.xml.dist
+    CMakeLists.txt meson.build build.gradle build.gradle.kts settings.gradle settings.gradle.kts
+    gradle.properties pom.xml Directory.Build.props Directory.Build.targets .runsettings .env .envrc
+    .python-version .nvmrc .node-version .tool-versions mise.toml""".split()
 )
 STEERING_PATTERN = re.compile(
-    r"^((jest|vitest|vite|playwright|karma|cypress|babel|ava|tap|wdio)\.(config|setup)\..*"
-    r"|\.babelrc.*|.*\.pth)$"
+    r"^((jest|vitest|vite|playwright|karma|cypress|babel|ava|tap|wdio)\.(config|setup|workspace)\..*"
+    r"|(tsconfig|jsconfig).*\.json|\.babelrc.*|.*\.pth|.*\.egg-link)$"
 )
 STEERING_PATHS = (".cargo/config.toml", ".cargo/config", ".mocharc", ".config/nextest.toml")
+METADATA = (".egg-info", ".dist-info")
+"""Folders that announce plugins to whatever imports from the folder they stand in."""
 
 RUNNER_MODULES = frozenset(
     """pytest _pytest pluggy iniconfig packaging exceptiongroup tomli pygments py coverage xdist
-    hypothesis nose nose2 mock tox django flask""".split()
+    hypothesis nose nose2 mock tox django flask hamcrest assertpy expects numpy pandas
+    freezegun""".split()
 ) | frozenset(sys.stdlib_module_names)
 
 EXECUTABLE_CONFIG = (
@@ -53,7 +61,7 @@ EXECUTABLE_CONFIG = (
     ".github/workflows/**",
     ".github/actions/**",
     ".gitlab-ci.yml",
-    ".husky/**",
+    "**/.husky/**",
     ".pre-commit-config.yaml",
     ".envrc",
     "lefthook.yml",
@@ -95,43 +103,44 @@ def matches(path: str, patterns: Iterable[str]) -> bool:
 def is_test(path: str) -> bool:
     """Whether this path is a test or what tests read."""
     pure = PurePosixPath(path)
-    return bool(TEST_FOLDERS.intersection(pure.parts[:-1])) or bool(TEST_FILE.match(pure.name))
+    return (
+        any(_holds_tests(folder.lower()) for folder in pure.parts[:-1])
+        or bool(TEST_FILE.match(pure.name))
+        or bool(TEST_CLASS.match(pure.name))
+    )
 
 
-def is_steering(path: str, command: str = "", *, new: bool = False) -> bool:
-    """Whether this path steers the test tool: configuration, hooks, a script the command names.
+def _holds_tests(folder: str) -> bool:
+    """`tests`, and also `api_tests`, `Shop.Tests`, `test-data`."""
+    return folder in TEST_FOLDERS or not TEST_FOLDER_WORDS.isdisjoint(re.split(r"[._-]", folder))
 
-    A *new* module that shadows the runner or the standard library counts when it stands where
-    imports look first: at the top, or beside tests.
+
+def is_steering(path: str, named: Collection[str] = (), *, new: bool = False) -> bool:
+    """Whether this path steers the test tool: configuration, hooks, a path of `named`.
+
+    `named` are the scripts that the test command runs. A *new* module that shadows the runner
+    or the standard library counts when it stands where imports look first: at the top, or
+    beside tests.
     """
     pure = PurePosixPath(path)
     if (
-        pure.name in STEERING_NAMES
+        path in named
+        or pure.name in STEERING_NAMES
         or STEERING_PATTERN.match(pure.name)
         or path.startswith(STEERING_PATHS)
+        or any(part.endswith(METADATA) for part in pure.parts)
     ):
-        return True
-    if path in _paths_named(command):
         return True
     return new and _shadows(pure)
 
 
 def _shadows(path: PurePosixPath) -> bool:
     top = path.parts[0]
-    beside_tests = len(path.parts) > 1 and top in TEST_FOLDERS
+    beside_tests = len(path.parts) > 1 and _holds_tests(top.lower())
     first = path.parts[1] if beside_tests else top
     return first.removesuffix(".py") in RUNNER_MODULES and (
         first.endswith(".py") or len(path.parts) > (2 if beside_tests else 1)
     )
-
-
-@lru_cache(maxsize=32)
-def _paths_named(command: str) -> frozenset[str]:
-    try:
-        words = shlex.split(command)
-    except ValueError:
-        words = command.split()
-    return frozenset(word.removeprefix("./") for word in words if not word.startswith("-"))
 
 
 def is_executable_config(path: str) -> bool:

@@ -83,9 +83,17 @@ def vouched_for(
 def fail_to_pass(baseline: Baseline | None, test: TestOutcome | None) -> list[str]:
     """The test command red on the tree before the run and green now."""
     before = baseline.test if baseline is not None else None
-    if before is None or test is None or before.green or not test.green:
+    if before is None or test is None or not test.green:
+        return []
+    if before.exit_code == 0 and not before.failed:  # green, or believed not to be; never red
         return []
     return [f"`{test.command}` failed before and passes now"]
+
+
+def test_proof(proof: Sequence[str], checks: Sequence[CheckOutcome]) -> str:
+    """The proof that the test command gives, not the check of a criterion; "" for none."""
+    of_checks = tuple(f"{check.criterion_id}: " for check in checks)
+    return next((line for line in proof if not line.startswith(of_checks)), "")
 
 
 def settle(
@@ -167,8 +175,8 @@ def _by_test_command(evidence: Evidence) -> tuple[Status, EvidenceKind, str]:
         )
     if evidence.restored_test is not None and not evidence.restored_test.green:
         return "unknown", "none", f"{proof}, but not with the tests as they were"
-    if evidence.proof:
-        return "passed", "tested", f"{proof}; {evidence.proof[0]}"
+    if shown := test_proof(evidence.proof, evidence.checks):
+        return "passed", "tested", f"{proof}; {shown}"
     return "unknown", "none", f"{proof}, but it was green before"
 
 

@@ -107,6 +107,8 @@ class TestOutcome(StateModel):
     passed: int | None = None
     failed: int | None = None
     skipped: int | None = None
+    errors: int = 0
+    """Of the failed ones: what broke outside of a test, maybe beside one that was counted."""
     failing: list[str] = []
     """Names of failing tests, at most 50."""
     finding: str = ""

@@ -50,7 +50,7 @@ CHEATS = {
     ),
     "steers by an option": (
         "printf '[pytest]\\naddopts = --collect-only\\n' > pytest.ini",
-        "only 0 tests ran",
+        "no test ran",
     ),
     "hides a conftest behind an ignore file": (
         "printf 'conftest.py\\n' > tests/.gitignore;"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from agentrunner.meta.base import MetaRequest, Reply
 from agentrunner.task.spec import TaskSpec
@@ -122,3 +122,21 @@ def _item(type_: str, payload: Mapping[str, Any]) -> Item:
         "reply": {"type": type_, "version": 1, "payload": payload},
         "usage": {"input_tokens": 100, "output_tokens": 10},
     }
+
+
+class StubbornMeta(LiarMeta):
+    """A liar that runs the worker `worker_runs` times first and proposes `proposed` as a check."""
+
+    kind = "stubborn"
+    worker_runs: ClassVar[int] = 1
+    proposed: ClassVar[dict[str, Any] | None] = None
+
+    def __init__(self, spec: TaskSpec, environ: Mapping[str, str]) -> None:
+        super().__init__(spec, environ)
+        self.check = self.proposed
+
+    async def complete(self, request: MetaRequest) -> Reply:
+        ran = request.facts["worker_runs_count"]
+        if request.type == "next_action" and ran < self.worker_runs:
+            return reply("next_action", run_worker(self.spec.runner.worker.kind))
+        return await super().complete(request)

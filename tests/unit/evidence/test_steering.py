@@ -59,8 +59,8 @@ def test_new_modules_deeper_down_shadow_nothing(path: str) -> None:
 
 
 def test_what_the_test_command_names_steers() -> None:
-    assert is_steering("tools/run_tests.sh", "bash ./tools/run_tests.sh --all")
-    assert not is_steering("tools/other.sh", "bash ./tools/run_tests.sh --all")
+    assert is_steering("tools/verify.sh", ["tools/verify.sh"])
+    assert not is_steering("tools/other.sh", ["tools/verify.sh"])
 
 
 @pytest.mark.parametrize(
