@@ -120,6 +120,11 @@ class Running:
         self._box_pidfd = -1
         self._reported: int | None = None
 
+    @property
+    def is_started(self) -> bool:
+        """Whether there is a process to end."""
+        return self._transport is not None
+
     async def start(self) -> None:
         """Start the process; raises OSError as the kernel does."""
         loop = asyncio.get_running_loop()
@@ -316,13 +321,11 @@ async def run_launch(
     running = Running(request, launch, on_output)
     started_at, start = datetime.now(UTC), time.monotonic()
     live.add(running)
-    try:
-        await running.start()
-    except BaseException:
-        live.discard(running)
-        raise
+    starting = asyncio.ensure_future(running.start())
     late = False
     try:
+        # Shielded: asyncio's own clean-up of a half-made start forgets what it has forked.
+        await asyncio.shield(starting)
         try:
             async with asyncio.timeout(request.timeout_sec):
                 await running.exited.wait()
@@ -331,9 +334,12 @@ async def run_launch(
             await running.stop(grace_sec)
         ended_after = time.monotonic() - start
     finally:
-        running.kill()
+        with contextlib.suppress(OSError):
+            await starting
         live.discard(running)
-        await running.finish()
+        if running.is_started:
+            running.kill()
+            await running.finish()
     ended = running.ended(started_at, ended_after)
     if late and not running.over_limit:
         raise SandboxError(
