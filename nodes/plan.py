@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
+from difflib import SequenceMatcher
 from typing import Any, cast
 
 from langgraph.types import Command
@@ -13,12 +14,14 @@ from agentrunner.nodes.ask import ask, check_budget
 from agentrunner.nodes.deps import Deps
 from agentrunner.nodes.guarded import Update
 from agentrunner.nodes.questions import answered, messages, question, remark
-from agentrunner.protocol import PlanTask
+from agentrunner.protocol import CriterionDraft, PlanTask
 from agentrunner.task.context import Baseline, Criterion, TaskContext
 from agentrunner.task.lifecycle import TaskState
 from agentrunner.task.spec import Check, CriterionSpec
 
 MAX_CRITERIA = 50
+SAME_WORDS = 0.6
+"""From how alike two descriptions (0 to 1) of one id are taken for one criterion."""
 SET_BY_CODE = {"status", "evidence", "proof", "comment"}
 
 
@@ -95,13 +98,16 @@ def merged(own: Sequence[Criterion], planned: PlanTask) -> list[Criterion]:
     """People's criteria as they are, then the model's additions under ids of their own.
 
     To a person's criterion without a check the model may add one; it counts as the model's.
+    The id alone does not make it the same criterion: models number their own from AC-1, too.
     """
     criteria = {criterion.id: criterion for criterion in own}
+    theirs = dict(criteria)
     known = {_normal(criterion.description): criterion.id for criterion in own}
     for draft in planned.acceptance_criteria:
         check = _check(draft.check)
         same = known.get(_normal(draft.description))
-        same = same or (draft.id if draft.id in criteria and own else None)
+        if same is None and draft.id in theirs and _reworded(draft, theirs[draft.id]):
+            same = draft.id
         if same is not None:
             mine = criteria[same]
             if mine.check is None and check is not None:
@@ -140,6 +146,12 @@ def _free_id(taken: dict[str, Criterion]) -> str:
     while f"AC-{number}" in taken:
         number += 1
     return f"AC-{number}"
+
+
+def _reworded(draft: CriterionDraft, mine: Criterion) -> bool:
+    """Whether most of what the model says is what the person said."""
+    words = SequenceMatcher(None, _normal(draft.description), _normal(mine.description))
+    return words.ratio() >= SAME_WORDS
 
 
 def _normal(text: str) -> str:

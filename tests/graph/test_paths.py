@@ -147,7 +147,7 @@ def test_checklist_goes_to_its_limit_with_a_worker_that_does_nothing(run: Run) -
 
 def test_a_criterion_of_the_task_is_kept_whatever_the_plan_says(run: Run) -> None:
     mine = {"id": "AC-1", "description": "There is a readme.", "check": "test -e README.md"}
-    model = {"id": "AC-1", "description": "There is nothing.", "check": {"kind": "test"}}
+    model = {"id": "AC-1", "description": "There is no readme.", "check": {"kind": "test"}}
     script = [plan(model), work(), finish(), assess()]
     run.start(script, "touch README.md", acceptance_criteria=[mine])
     assert run.ending == ("COMPLETE", "complete", 0)

@@ -1,0 +1,117 @@
+"""Merging a plan with the criteria of people, and reading a plan that a person edited."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from agentrunner.nodes.plan import MAX_CRITERIA, criteria_of, edited_criteria, merged
+from agentrunner.protocol import PlanTask, parse_reply
+from agentrunner.task.context import Criterion
+from agentrunner.task.spec import Check, CriterionSpec
+
+
+def planned(*drafts: dict[str, Any]) -> PlanTask:
+    reply = {"type": "plan_task", "version": 1, "payload": {"acceptance_criteria": list(drafts)}}
+    payload = parse_reply(json.dumps(reply), "plan_task").payload
+    assert isinstance(payload, PlanTask)
+    return payload
+
+
+def own(*criteria: CriterionSpec) -> list[Criterion]:
+    return criteria_of(criteria)
+
+
+RUN = Check(kind="command", run="make check")
+TRUE = {"kind": "command", "run": "true"}
+MINE = CriterionSpec(id="AC-1", description="It adds.", check=RUN)
+UNCHECKED = CriterionSpec(id="AC-1", description="It adds.")
+
+
+def test_criteria_of_people_stay_as_they_are() -> None:
+    other = {"id": "AC-1", "description": "It adds up.", "critical": False, "check": TRUE}
+    (criterion,) = merged(own(MINE), planned(other))
+    assert (criterion.description, criterion.critical) == ("It adds.", True)
+    assert (criterion.check, criterion.check_origin, criterion.origin) == (RUN, "task", "task")
+
+
+@pytest.mark.parametrize("draft_id", ["AC-1", "AC-9"])
+def test_the_model_may_add_a_check_where_a_person_gave_none(draft_id: str) -> None:
+    draft = {"id": draft_id, "description": " it  ADDS", "check": TRUE}
+    (criterion,) = merged(own(UNCHECKED), planned(draft))
+    assert criterion.check == Check(kind="command", run="true")
+    assert (criterion.origin, criterion.check_origin) == ("task", "model")
+
+
+def test_a_reworded_criterion_is_the_persons_and_may_get_a_check() -> None:
+    mine = CriterionSpec(id="AC-1", description="GET /users answers with 200.")
+    draft = {"id": "AC-1", "description": "`GET /users` answers 200", "check": TRUE}
+    (criterion,) = merged(own(mine), planned(draft))
+    assert (criterion.description, criterion.check_origin) == (mine.description, "model")
+
+
+def test_another_criterion_under_a_persons_id_is_an_addition() -> None:
+    draft = {"id": "AC-1", "description": "The readme tells how to install it.", "check": TRUE}
+    mine, added = merged(own(UNCHECKED), planned(draft))
+    assert (mine.id, mine.description, mine.check) == ("AC-1", "It adds.", None)
+    assert (added.id, added.origin) == ("AC-2", "model")
+
+
+def test_additions_get_ids_of_their_own() -> None:
+    drafts = [{"id": "X", "description": "Second."}, {"id": "X", "description": "Third."}]
+    criteria = merged(own(MINE), planned(*drafts))
+    assert len({criterion.id for criterion in criteria}) == 3
+    assert [c.origin for c in criteria] == ["task", "model", "model"]
+
+
+def test_the_same_words_twice_are_one_criterion() -> None:
+    drafts = [{"description": "It adds."}, {"description": "It adds"}, {"description": "it adds."}]
+    assert len(merged([], planned(*drafts))) == 1
+
+
+def test_there_are_never_more_than_fifty() -> None:
+    mine = [CriterionSpec(id=f"AC-{n}", description=f"Number {n}.") for n in range(1, 41)]
+    drafts = [{"description": f"More {n}."} for n in range(40)]
+    assert len(merged(own(*mine), planned(*drafts))) == MAX_CRITERIA == 50
+
+
+def test_a_check_of_an_unknown_kind_is_kept() -> None:
+    check = {"kind": "telepathy", "run": "think"}
+    (criterion,) = merged([], planned({"description": "It adds.", "check": check}))
+    assert criterion.check is not None
+    assert criterion.check.kind == "telepathy"
+
+
+# -- edits --------------------------------------------------------------------------------------
+
+
+def test_an_edited_plan_is_of_human_origin_whatever_it_says() -> None:
+    item = {"id": "AC-1", "description": "x", "origin": "task", "check": TRUE}
+    item["check_origin"] = "model"
+    for text in (json.dumps({"criteria": [item]}), json.dumps([item])):
+        (criterion,) = edited_criteria(text)
+        assert (criterion.origin, criterion.check_origin) == ("human", "human")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "no json",
+        "7",
+        "[]",
+        "{}",
+        '{"criteria": {}}',
+        '{"criteria": [7]}',
+        '{"criteria": [{"id": "AC-1"}]}',
+        '{"criteria": [{"id": "AC-1", "description": "x", "status": "green"}]}',
+        json.dumps([{"id": "AC-1", "description": "x"}] * 2),
+        json.dumps([{"id": f"AC-{n}", "description": "x"} for n in range(51)]),
+    ],
+)
+def test_an_edit_that_is_no_plan_is_a_value_error(text: str) -> None:
+    with pytest.raises(ValueError) as raised:  # noqa: PT011 - pydantic's and json's are some, too
+        edited_criteria(text)
+    assert str(raised.value)
