@@ -1,0 +1,181 @@
+"""Small parts of decisions: the state a worker runs in, questions, remarks, claims, budgets."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, cast
+
+import pytest
+
+from agentrunner.nodes.ask import BudgetSpent, check_budget
+from agentrunner.nodes.decide import _state_for_worker
+from agentrunner.nodes.deps import Deps
+from agentrunner.nodes.questions import answered, question, remark, subject_of
+from agentrunner.nodes.validate import assessment_of
+from agentrunner.protocol import parse_reply
+from agentrunner.task.context import (
+    Answer,
+    Assessment,
+    CheckOutcome,
+    Counters,
+    Criterion,
+    Evidence,
+    Outcome,
+    RunInfo,
+    TaskContext,
+    TestOutcome,
+    WorkerRun,
+)
+from agentrunner.task.lifecycle import TaskState
+from agentrunner.task.spec import BudgetSpec
+
+RUN = RunInfo(run_id="probe-0000", task_id="probe", title="t", repo="/r")
+RED = Evidence(tree="t", test=TestOutcome(command="x", exit_code=1))
+GREEN = Evidence(tree="t", test=TestOutcome(command="x", exit_code=0))
+CHECK = CheckOutcome(criterion_id="AC-1", what="x", outcome="failed")
+RED_CHECK = Evidence(tree="t", checks=[CHECK])
+UNSURE = Evidence(tree="t", checks=[CHECK.model_copy(update={"outcome": "not_run"})])
+
+
+def worker_run(outcome: Outcome) -> WorkerRun:
+    return WorkerRun(worker_run_id="1-001", worker="command", loop=0, outcome=outcome)
+
+
+@pytest.mark.parametrize(
+    ("evidence", "outcome", "state"),
+    [
+        (GREEN, "completed", TaskState.RUNNING),
+        (UNSURE, "completed", TaskState.RUNNING),
+        (None, None, TaskState.RUNNING),
+        (RED, "completed", TaskState.FIXING),
+        (RED_CHECK, "completed", TaskState.FIXING),
+        (GREEN, "failed", TaskState.FIXING),
+        (GREEN, "timeout", TaskState.FIXING),
+        (GREEN, "lost", TaskState.FIXING),
+        (GREEN, "interrupted", TaskState.FIXING),
+    ],
+)
+def test_red_evidence_or_a_broken_worker_make_the_next_round_a_fix(
+    evidence: Evidence | None, outcome: Outcome | None, state: TaskState
+) -> None:
+    recent = [worker_run(outcome)] if outcome else []
+    context = TaskContext(state=TaskState.VALIDATING, evidence=evidence, recent=recent)
+    assert _state_for_worker(context) == state
+
+
+@pytest.mark.parametrize("state", [TaskState.RUNNING, TaskState.FIXING])
+def test_a_worker_ordered_in_between_leaves_the_state(state: TaskState) -> None:
+    assert _state_for_worker(TaskContext(state=state, evidence=RED)) == state
+
+
+# -- questions ----------------------------------------------------------------------------------
+
+
+def asked(subject: dict[str, Any], run: RunInfo = RUN) -> str:
+    state = TaskContext(run=run, state=TaskState.RUNNING)
+    return question("worker", "Start?", subject, state).id
+
+
+def test_a_question_is_named_by_its_subject() -> None:
+    subject = {"order": {"prompt": "a", "flags": ["-x"]}}
+    same = json.loads(json.dumps(dict(reversed(subject.items()))))
+    assert asked(subject) == asked(same)
+    assert len(asked(subject)) == 12
+    assert asked({"order": {"prompt": "b", "flags": ["-x"]}}) != asked(subject)
+    assert asked(subject, RUN.model_copy(update={"run_id": "probe-0001"})) != asked(subject)
+
+
+def test_the_subject_comes_back_as_it_was() -> None:
+    subject = {"text": "日本 <b> \u202e", "n": [1, {"a": None}]}
+    state = TaskContext(run=RUN, state=TaskState.RUNNING)
+    state["question"] = question("plan", "?", subject, state)
+    assert subject_of(state) == subject
+    assert subject_of(TaskContext()) == {}
+
+
+def test_an_answer_is_used_by_the_node_of_its_kind_only() -> None:
+    answer = Answer(id="x", kind="worker", decision="reject")
+    state = TaskContext(answer=answer)
+    assert answered(state, "plan", "worker") is answer
+    assert answered(state, "plan") is None
+    assert answered(TaskContext(), "plan") is None
+
+
+def test_remarks_are_the_last_five_and_none_is_endless() -> None:
+    state = TaskContext(remarks=[str(n) for n in range(5)])
+    assert remark(state, "x" * 9000) == ["1", "2", "3", "4", "x" * 4000]
+
+
+# -- claims -------------------------------------------------------------------------------------
+
+
+def claim(**payload: Any) -> Assessment:
+    reply = {"type": "completion_assessment", "version": 1, "payload": {"summary": "s", **payload}}
+    message = parse_reply(json.dumps(reply), "completion_assessment")
+    criteria = [Criterion(id=f"AC-{n}", description="x", critical=n < 3) for n in (1, 2, 3)]
+    return assessment_of(message, criteria, "t")
+
+
+def test_the_more_negative_word_wins() -> None:
+    both = claim(
+        all_criteria_satisfied=True,
+        by_criterion=[{"id": "AC-1", "status": "failed"}, {"id": "AC-2", "status": "passed"}],
+        details={"passed_criteria": ["AC-1", "AC-2"]},
+    )
+    assert (both.failed, both.passed) == (["AC-1"], ["AC-2"])
+    assert not both.satisfied
+
+
+def test_all_means_all_where_none_is_named() -> None:
+    assert claim(all_criteria_satisfied=True).passed == ["AC-1", "AC-2", "AC-3"]
+    assert claim(all_criteria_satisfied=False).passed == []
+
+
+def test_criteria_that_nobody_asked_about_are_left_out() -> None:
+    named = claim(all_criteria_satisfied=True, by_criterion=[{"id": "AC-9", "status": "passed"}])
+    assert "AC-9" not in named.passed
+
+
+# -- budgets ------------------------------------------------------------------------------------
+
+SPENT = Counters(
+    meta_calls=3, wall_sec=60, meta_input_tokens=1, meta_output_tokens=2, worker_input_tokens=3,
+    worker_output_tokens=4,
+)  # fmt: skip
+
+
+class Spec:
+    def __init__(self, **budget: float) -> None:
+        self.runner = self
+        self.budget = BudgetSpec.model_validate(budget)
+
+
+def spent(counters: Counters, **budget: float) -> str | None:
+    deps = cast("Deps", type("Task", (), {"spec": Spec(**budget)}))
+    try:
+        check_budget(deps, counters)
+    except BudgetSpent as error:
+        return error.code
+    return None
+
+
+@pytest.mark.parametrize(
+    ("budget", "code"),
+    [
+        ({}, None),
+        ({"meta_calls": 4}, None),
+        ({"meta_calls": 3}, "budget: meta_calls"),
+        ({"tokens": 11}, None),
+        ({"tokens": 10}, "budget: tokens"),
+        ({"wall_sec": 60.5}, None),
+        ({"wall_sec": 60}, "budget: wall_sec"),
+        ({"wall_sec": 1, "meta_calls": 1}, "budget: wall_sec"),
+    ],
+)
+def test_a_budget_is_spent_when_it_is_reached(budget: dict[str, float], code: str | None) -> None:
+    assert spent(SPENT, **budget) == code
+
+
+@pytest.mark.parametrize("name", ["meta_calls", "tokens", "wall_sec"])
+def test_none_at_all_is_spent_from_the_start(name: str) -> None:
+    assert spent(Counters(), **{name: 0}) == f"budget: {name}"
