@@ -28,6 +28,9 @@ CONFIG = """\
 \tauto = false
 """
 
+NO_ROOM = ("No space left on device", "Out of diskspace", "Disk quota exceeded")
+"""How git says that the disk is full."""
+
 
 class GitFailed(Surroundings):
     """Git could not read or write the private object store."""
@@ -89,7 +92,12 @@ class Git:
             raise GitFailed(f"git can't be run: {error}") from error
         if done.returncode not in accept:
             said = done.stderr.decode("utf-8", "replace").strip()
-            raise GitFailed(f"git {command[0]} ended with {done.returncode}: {said}")
+            full = any(words in said for words in NO_ROOM)
+            raise GitFailed(
+                f"git {command[0]} ended with {done.returncode}: {said}",
+                code="disk-full" if full else None,
+                remedy="df -h, then agentrunner resume" if full else "",
+            )
         return done.stdout
 
     def _environment(self, extra: Mapping[str, str]) -> dict[str, str]:

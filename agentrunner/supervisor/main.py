@@ -64,6 +64,7 @@ class Supervisor:
         self.out = Stream(self.dir / "stdout", Mask(pairs))
         self.err = Stream(self.dir / "stderr", Mask(pairs))
         self.counts = self.open_new("counts")
+        os.write(self.counts, COUNTS.pack(0, 0))  # room for it, as for the result
         self.result = self.reserve()
         self.stop_asked = False
         self.signals = self.hear_signals()
@@ -287,12 +288,13 @@ class Supervisor:
         return value if isinstance(value, dict) else {"error": "it printed no JSON object"}
 
     def keep(self, fd: int, target: int) -> None:
-        """Copy what a pipe holds."""
+        """Copy what a pipe holds; on a full disk nothing is kept, and the result still written."""
         data = os.read(fd, CHUNK)
-        if data:
-            os.write(target, data)
-        else:
+        if not data:
             self.forget(fd)
+            return
+        with contextlib.suppress(OSError):
+            os.write(target, data)
 
     def outcome(self) -> str:
         """Why it ended."""
