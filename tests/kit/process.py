@@ -31,14 +31,14 @@ from tests.kit.project import Project
 
 PATIENCE_SEC = 30.0
 FILES = {
-    "calc.txt": "a - b\n",
+    "calc.py": "a - b\n",
     "hold.sh": "if mv .work/hold-$1 .work/held-$1 2>/dev/null; then"
     " until [ -e .work/go ]; do sleep 0.02; done; fi\n",
-    "check.sh": "[ -e .work/starts ] && sh hold.sh validation; grep -q 'a + b' calc.txt\n",
+    "check.sh": "[ -e .work/starts ] && sh hold.sh validation; grep -q 'a + b' calc.py\n",
     ".gitignore": ".work/\n",
 }
 WORKER = (
-    "echo start >> .work/starts; echo working; sh hold.sh worker; sed -i 's/a - b/a + b/' calc.txt"
+    "echo start >> .work/starts; echo working; sh hold.sh worker; sed -i 's/a - b/a + b/' calc.py"
 )
 
 
