@@ -18,6 +18,8 @@ from agentrunner.task.load import TaskSource, load_task
 from agentrunner.task.spec import TaskSpec
 from tests.kit.bwrap import require_bwrap
 
+__all__ = ["BROKEN", "FIX", "PYTEST", "Project", "require_bwrap"]
+
 PYTEST = f"{sys.executable} -m pytest -q -p no:cacheprovider"
 BROKEN = {
     "calc.py": "def add(a, b):\n    return a - b\n",
