@@ -17,13 +17,14 @@ from agentrunner.task.context import TAIL_BYTES, FileRef
 
 TIMED_OUT = 124
 """Exit code recorded for a command that ran into its time limit, as timeout(1) has it."""
-NO_FOLDER = 126
-"""Exit code recorded for a command whose folder is not there."""
+NO_FOLDER = 1
+"""Exit code recorded for a command whose folder is not there (yet): it is red."""
 COUNTED = 200_000
 """Characters of each stream's end in which the counts of tests are looked for."""
 
 NOT_STARTED = (
     re.compile(r"(?m)^.*No module named '?(?P<module>[\w.]+)'?\s*$"),
+    re.compile(r"(?m)^.* is no folder of the repository$"),
     re.compile(r"(?m)^npm (?:ERR!|error) Missing script: .*$"),
     re.compile(r"(?m)^make: \*\*\* No rule to make target .*$"),
     re.compile(r"(?m)^error: .*(?:justfile does not contain recipe|no such command).*$"),

@@ -1,7 +1,8 @@
-"""What a test command runs: the scripts it names, and those that these name in turn. Pure.
+"""What a test command runs: the scripts it names, also those behind make, just and npm. Pure.
 
 A worker who may not weaken a test can still weaken `scripts/check.sh` behind `make test`. So the
-command is followed through make, just, npm and shell scripts, as far as words tell.
+command is followed through recipes. It is not followed into scripts: what those run may as well be
+the product.
 """
 
 from __future__ import annotations
@@ -27,6 +28,11 @@ INTERPRETER = re.compile(
     r"|ts-node|Rscript)$"
 )
 WRAPPERS = frozenset("env exec time nice timeout npx uv poetry pdm hatch pipenv rye run".split())
+MAKERS = frozenset(
+    "cp mv ln cat rm mkdir install chmod tar cc gcc g++ c++ clang clang++ ld rustc javac tsc"
+    " shellcheck".split()
+)
+"""Programs that are handed the product, not tests of it."""
 FILE_OPTIONS = frozenset(
     "-c -f -r --config --config-file --rcfile --require --import --loader --file --makefile".split()
 )
@@ -57,7 +63,7 @@ class _Text:
 
 
 def scripts_run(command: str, cwd: str, read: Read) -> frozenset[str]:
-    """Paths that steer `command`: what it names, runs or is configured by, scripts followed.
+    """Paths that steer `command`: what it names, runs or is configured by, recipes followed.
 
     What the command itself names counts even where it does not exist yet.
     """
@@ -74,11 +80,8 @@ def scripts_run(command: str, cwd: str, read: Read) -> frozenset[str]:
         for words, folder in _commands(text):
             for word in _steering_words(words):
                 path = _join(folder, word)
-                content = read(path)
-                if content is not None or outermost:
+                if outermost or read(path) is not None:
                     found.add(path)
-                if content is not None and _is_shell(path, content):
-                    waiting.append(_Text(_text(content), folder))
             waiting += _delegated(words, folder, read)
     return frozenset(found)
 
@@ -121,6 +124,8 @@ def _steering_words(words: list[str]) -> Iterator[str]:
                 wanted = "script"
             elif wanted == "script":
                 wanted = "arguments" if "." in word or "/" in word else "script"
+            elif name in MAKERS:
+                return
             elif name not in WRAPPERS and not word.isdigit() and not ASSIGNMENT.match(word):
                 wanted = "arguments"
         elif previous in FILE_OPTIONS or not SOURCE.search(word):
@@ -169,11 +174,6 @@ def _package_scripts(package: str, words: list[str]) -> list[str]:
         return [scripts[name] for name in wanted if isinstance(scripts.get(name), str)]
     except (ValueError, AttributeError):
         return []
-
-
-def _is_shell(path: str, content: bytes) -> bool:
-    suffix = PurePosixPath(path).suffix
-    return suffix in (".sh", ".bash") or (not suffix and b"\0" not in content[:1000])
 
 
 def _text(content: bytes | None) -> str:

@@ -159,7 +159,7 @@ def _executed(
             return "passed", "tested", f"{proof}, failed before"
         return "unknown", "none", f"{proof}, but it was not seen failing before"
     if criterion.check_origin == "model" and outcome.before != "red":
-        return "unknown", "none", f"{proof}, but the model's check was green before"
+        return "unknown", "none", f"{proof}, but the model's check was not seen failing before"
     return "passed", "checked", proof + (", failed before" if outcome.before == "red" else "")
 
 
