@@ -3,7 +3,7 @@
     AgentRunnerError          exit code, a code for `agentrunner explain`, a place, a remedy
     ├── UsageError      (2)   the caller's mistake: task file, option, unknown run, stale answer
     │   └── ProtocolError     a reply of the meta-agent that can't be read (asked again first)
-    ├── Surroundings    (5)   missing key, binary, sandbox, image; lock held; state damaged; disk full
+    ├── Surroundings    (5)   missing key, binary, sandbox; lock held; state damaged; disk full
     │   ├── SandboxUnavailable
     │   ├── EnvironmentNotReady
     │   ├── Busy

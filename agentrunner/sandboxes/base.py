@@ -148,8 +148,10 @@ class Sandbox(Protocol):
     """One box for one task."""
 
     kind: str
-    byte_code: Path | None
-    """Where Python keeps byte code in the box, for a mount; None where nothing can be mounted."""
+
+    @property
+    def byte_code(self) -> Path | None:
+        """Where Python keeps byte code in the box, for a mount; None where none can be made."""
 
     def describe(self) -> str:
         """What it isolates, in one line for the header: "bwrap 0.8.0; no route out, …"."""

@@ -73,7 +73,7 @@ class Project:
 
     def spec(self, worker: str = "true", **task: Any) -> TaskSpec:
         """A task of this repository; `runner` and task keys as in the task file."""
-        runner = {
+        runner: dict[str, Any] = {
             "meta": {"kind": "liar", "max_loops": 2},
             "worker": {"kind": "command", "command": ["sh", "-c", worker]},
             "sandbox": {"kind": "bwrap"},
