@@ -15,6 +15,8 @@ from typing import Any
 
 import aiosqlite
 import ormsgpack
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import ChannelVersions, Checkpoint, CheckpointMetadata
 from langgraph.checkpoint.serde.jsonplus import (
     EXT_CONSTRUCTOR_KW_ARGS,
     EXT_CONSTRUCTOR_SINGLE_ARG,
@@ -36,6 +38,8 @@ RECURSION_LIMIT = 10_000
 """A seat belt: more steps than the most loops a task may have can take. The loops are counted in
 the state, where --max-loops of a later attempt is known, too."""
 
+KEPT_CHECKPOINTS = 8
+FORGET = "delete from {} where (thread_id, checkpoint_ns, checkpoint_id) = (?, ?, ?)"
 PRUNE = """
 delete from writes where thread_id = :thread and checkpoint_id not in
   (select max(checkpoint_id) from checkpoints where thread_id = :thread group by checkpoint_ns);
@@ -85,6 +89,37 @@ def _revived(code: int, data: bytes) -> Any:
     return cls(content) if code == EXT_CONSTRUCTOR_SINGLE_ARG else cls(**content)
 
 
+class BoundedSaver(AsyncSqliteSaver):
+    """Keeps the latest checkpoints only: a run goes on from the last, however many it has made.
+
+    What it forgets are checkpoints that it has itself put and followed up, by their ids, so that
+    nothing depends on the order of ids over several processes.
+    """
+
+    def __init__(self, connection: aiosqlite.Connection, serde: JsonPlusSerializer) -> None:
+        super().__init__(connection, serde=serde)
+        self._put: list[tuple[str, str, str]] = []
+
+    async def aput(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        """Save a checkpoint, and now and then forget earlier ones."""
+        saved = await super().aput(config, checkpoint, metadata, new_versions)
+        place = saved["configurable"]
+        self._put.append((place["thread_id"], place["checkpoint_ns"], place["checkpoint_id"]))
+        if len(self._put) >= 2 * KEPT_CHECKPOINTS:
+            old, self._put = self._put[:-KEPT_CHECKPOINTS], self._put[-KEPT_CHECKPOINTS:]
+            async with self.lock:
+                for table in ("writes", "checkpoints"):
+                    await self.conn.executemany(FORGET.format(table), old)
+                await self.conn.commit()
+        return saved
+
+
 @asynccontextmanager
 async def open_saver(path: Path, *, new: bool) -> AsyncIterator[AsyncSqliteSaver]:
     """The checkpointer of one run; raises CheckpointCorrupt for a file that cannot be believed."""
@@ -96,7 +131,7 @@ async def open_saver(path: Path, *, new: bool) -> AsyncIterator[AsyncSqliteSaver
             await connection.execute(f"pragma application_id = {APPLICATION_ID}")
             await connection.execute(f"pragma user_version = {SCHEMA_VERSION}")
             await connection.commit()
-        saver = AsyncSqliteSaver(connection, serde=serializer())
+        saver = BoundedSaver(connection, serializer())
         await saver.setup()
         yield saver
 
