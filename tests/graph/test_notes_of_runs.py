@@ -134,6 +134,7 @@ def test_states_are_told_as_they_follow_each_other(run: Run) -> None:
     ]
     names = [event["event"] for event in run.project.events]
     assert names[0] == "run_started"
+    assert names[-1] == "result"
     assert names.index("note_written") < len(names) - 1
 
 

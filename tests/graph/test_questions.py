@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from agentrunner.errors import UsageError
+from agentrunner.errors import Busy, UsageError
 from agentrunner.graph.queries import show
 from agentrunner.task.context import Answer, Question
 from tests.kit.metas import assess, consult, finish, give_up, plan, work
@@ -186,3 +187,23 @@ def test_the_person_asked_inline_may_leave_and_be_asked_again(run: Run) -> None:
     run.resume()
     assert run.ending == ("COMPLETE", "complete", 0)
     assert seen[0] == seen[1]
+
+
+def test_of_many_answers_at_once_exactly_one_is_taken(waiting: Run) -> None:
+    asked = waiting.question
+
+    def answer(number: int) -> str:
+        one = Run(waiting.project)
+        one.result = dict(waiting.result)
+        try:
+            one.answer(f"franc number {number}", asked)
+        except (Busy, UsageError) as error:
+            return error.code
+        return str(one.result["state"])
+
+    with ThreadPoolExecutor(6) as threads:
+        ends = list(threads.map(answer, range(6)))
+    assert ends.count("COMPLETE") == 1
+    assert set(ends) <= {"COMPLETE", "busy", "not-waiting", "stale-answer"}
+    assert len(waiting.log("answer")) == 1
+    assert waiting.prompt(2).count("franc number") == 1

@@ -154,6 +154,18 @@ def test_an_acceptance_stands_in_for_missing_proof(tmp_path: Path) -> None:
     assert run.ending == ("COMPLETE", "complete", 0)
 
 
+def test_criteria_are_accepted_one_by_one(run: Run) -> None:
+    both = [JUDGED, {"id": "AC-2", "description": "It looks well."}]
+    script = [plan(*both), work(), finish(), assess(passed=("AC-1", "AC-2"))]
+    run.start(script, FIX, test=TEST, runner=strict())
+    run.accept("AC-2")
+    assert run.ending == ("NEEDS_REVIEW", "loop_limit", 3)
+    assert run.result["missing"] == ["AC-1 rests on the model's word alone: It reads well."]
+    run.accept("AC-1")
+    assert run.ending == ("COMPLETE", "complete", 0)
+    assert run.result["attempt"] == 3
+
+
 def test_what_cannot_be_accepted_is_refused(run: Run) -> None:
     judged(run)
     for criteria, reason, code in [
@@ -252,7 +264,9 @@ def test_a_check_proposed_after_work_was_done_is_tried_on_the_tree_before_it(run
     task.write_text(task.read_text().replace("Make it work.", "Make it so."), "utf-8")
     run.resume(on_change="replan")
     assert run.ending == ("COMPLETE", "complete", 0)
-    assert run.result["proof"] == ["AC-1: `test -e d` failed before and passes now"]
+    (proof,) = run.result["proof"]
+    assert "test -e d" in proof
+    assert "failed before and passes now" in proof
 
 
 # -- edits of people ----------------------------------------------------------------------------

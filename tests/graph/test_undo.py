@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from agentrunner.errors import UsageError
+from agentrunner.errors import Busy, UsageError
 from agentrunner.graph.queries import collect_garbage, diff, show, undo
 from agentrunner.runs.index import RunIndex
 from tests.kit.metas import assess, consult, finish, give_up, plan, work
@@ -69,6 +71,22 @@ def test_undo_of_a_waiting_run_and_then_going_on(tmp_path: Path) -> None:
     run.answer("Again, please.")
     assert run.ending == ("COMPLETE", "complete", 0)
     assert run.log("human_edit")[0].data["paths"] == ["calc.py"]
+
+
+def test_a_repository_that_is_worked_in_is_not_touched(tmp_path: Path) -> None:
+    run = Run(Project.make(tmp_path, SMALL))
+    refused: list[Busy] = []
+
+    def try_it(event: dict[str, Any]) -> None:
+        if event["event"] == "worker_started":
+            with pytest.raises(Busy) as raised:
+                undo(run.project.state_dir, event["run_id"])
+            refused.append(raised.value)
+
+    run.adjust = lambda options: replace(options, on_event=try_it)
+    run.start([plan(), work(), finish(), assess()], FIX, test=TEST)
+    assert [error.exit_code for error in refused] == [5]
+    assert run.ending == ("COMPLETE", "complete", 0)
 
 
 def test_what_set_up_made_is_taken_back_too(tmp_path: Path) -> None:
