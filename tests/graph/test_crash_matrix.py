@@ -91,5 +91,13 @@ def _never(drill: Drill) -> bool:
     return drill.ledger.look("1-001") == NeverStarted()
 
 
+def test_a_run_that_keeps_nothing_keeps_what_resume_needs_until_its_end(tmp_path: Path) -> None:
+    with Drill.open(tmp_path, runner={"retention_days": 0}) as drill:
+        assert drill.crash(**at_point("during_note")).code == -signal.SIGKILL
+        assert drill.resume()["state"] == "COMPLETE"
+        assert list((drill.state_dir / "runs").iterdir()) == []
+        assert "COMPLETE" in drill.read(".agent-runner/task-probe.md")
+
+
 def test_every_fail_point_is_in_the_matrix() -> None:
     assert {point for point, _ in RUNNER_CASES} | set(IN_SUPERVISOR) == set(REGISTERED)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import threading
@@ -65,13 +66,25 @@ def test_while_only_the_supervisor_lives_others_are_refused_and_resume_attaches(
         drill.nothing_runs()
 
 
+def all_killed_at_work(drill: Drill) -> None:
+    """Runner and supervisor are killed while the worker is held; the box dies with them."""
+    killed_at_work(drill)
+    os.kill(drill.supervisor(), signal.SIGKILL)
+    drill.nothing_runs()
+
+
+@pytest.mark.parametrize("rebooted", [False, True])
 def test_runner_and_supervisor_killed_at_once_the_worker_dies_and_is_done_again(
-    tmp_path: Path,
+    tmp_path: Path, rebooted: bool
 ) -> None:
     with Drill.open(tmp_path) as drill:
-        killed_at_work(drill)
-        os.kill(drill.supervisor(), signal.SIGKILL)
-        drill.nothing_runs()  # the box died with its supervisor, the repository is free
+        all_killed_at_work(drill)
+        if rebooted:  # the pids that were noted are somebody else's by now
+            path = drill.ledger.dir("1-001") / "started.json"
+            facts = json.loads(path.read_bytes())
+            facts["boot_id"] = "another"
+            facts["supervisor"]["pid"] = facts["worker"]["pid"] = os.getpid()
+            path.write_text(json.dumps(facts))
         drill.let_go()
         assert drill.resume()["state"] == "COMPLETE"
         runs = [(run.key, run.data["outcome"]) for run in drill.logged("worker_run")]
@@ -166,6 +179,17 @@ def test_cancel_of_a_run_whose_runner_is_dead_records_what_its_worker_did(tmp_pa
         assert drill.starts == 1
 
 
+def test_cancel_of_a_run_whose_worker_was_lost_starts_no_other(tmp_path: Path) -> None:
+    with Drill.open(tmp_path) as drill:
+        all_killed_at_work(drill)
+        result = asyncio.run(cancel(drill.run_id, drill.options()))
+        assert (result["state"], result["reason"]) == ("FAILED", "cancelled")
+        runs = [(run.key, run.data["outcome"]) for run in drill.logged("worker_run")]
+        assert runs == [("1-001", "lost")]
+        assert drill.starts == 1
+        drill.nothing_runs()
+
+
 def test_a_new_plan_does_not_begin_beside_the_old_worker(tmp_path: Path) -> None:
     with Drill.open(tmp_path) as drill:
         killed_at_work(drill)
@@ -181,9 +205,7 @@ def test_a_new_plan_does_not_begin_beside_the_old_worker(tmp_path: Path) -> None
 
 def test_resume_of_a_run_is_refused_while_another_run_has_the_repository(tmp_path: Path) -> None:
     with Drill.open(tmp_path) as drill:
-        killed_at_work(drill)
-        os.kill(drill.supervisor(), signal.SIGKILL)
-        drill.nothing_runs()
+        all_killed_at_work(drill)
         lock = repository_lock(drill.state_dir, drill.repo)
         lock.acquire(me("other-0000", "2026-01-01T00:00:00Z"))
         with pytest.raises(Busy, match="other-0000"):

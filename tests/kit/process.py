@@ -102,7 +102,7 @@ class Drill(Project):
             "sandbox": {"kind": sandbox},
         }
         for name, value in task.pop("runner", {}).items():
-            runner[name] = {**runner.get(name, {}), **value}
+            runner[name] = {**runner.get(name, {}), **value} if isinstance(value, dict) else value
         worker = task.pop("worker", WORKER)
         drill.spec(worker, test={"command": "sh check.sh"}, runner=runner, **task)
         try:
