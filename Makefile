@@ -1,6 +1,6 @@
 # Everything a newcomer needs: `make demo` and `make test` set up .venv by themselves.
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format clean
+.PHONY: help demo test lint format bench clean
 
 BIN := .venv/bin
 WORKERS ?= 2
@@ -23,6 +23,10 @@ lint: .venv/.dev ## style, types and layers alone
 format: .venv/.dev ## put the code into shape
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+bench: .venv/.dev ## what it costs, as ratios to bases measured beside it (10 minutes)
+	@failed=0; for name in cold overhead growth; do \
+		$(BIN)/python -m benchmarks.$$name || failed=1; done; exit $$failed
 
 clean: ## remove the environment and what the tools have left
 	rm -rf .venv .tools .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

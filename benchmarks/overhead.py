@@ -106,20 +106,21 @@ def cpu_per_loop(place: Path, call: Path, rounds: int, loops: int) -> list[Figur
     project = Project.make(place / "bare")
     bare: list[float] = []
     ours: list[float] = []
-    short = max(2 * WINDOW, loops // 5)
+    window = max(1, min(WINDOW, loops // 6))
+    short = min(loops, max(2 * WINDOW, loops // 5))
     for number in range(max(1, rounds // 2)):
         checkpoints = place / f"bare-{number}.sqlite"
         with Server(short) as server:
             marks = printed(_bare(call, checkpoints, short, project.repo), server.environ)
-        bare += _steps(marks)[WINDOW // 2 :]
+        bare += _steps(marks)[window // 2 :]
         marks = engine(place / f"loops-{number}", short, "openai-chat", WORKER)["cpu_sec"]
-        ours += _steps(marks)[WINDOW // 2 :]
+        ours += _steps(marks)[window // 2 :]
     base, subject = median(bare), median(ours)
     steps = _steps(engine(place / "long", loops, "loop", TOUCH)["cpu_sec"])
-    early, late = median(steps[WINDOW : 3 * WINDOW]), median(steps[-2 * WINDOW :])
+    early, late = median(steps[window : 3 * window]), median(steps[-2 * window :])
     return [
         Figure("CPU per loop", ms(subject), f"bare LangGraph, {ms(base)}", subject / base, 1.5),
-        Figure(f"CPU per loop, loop {loops}", ms(late), f"loop {2 * WINDOW}, {ms(early)}",
+        Figure(f"CPU per loop, loop {loops}", ms(late), f"loop {2 * window}, {ms(early)}",
                late / early, 1.2),
     ]  # fmt: skip
 

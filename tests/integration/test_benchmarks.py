@@ -1,0 +1,34 @@
+"""The benchmarks run, with tiny sizes; what they find is not looked at here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks import cold, growth, overhead
+from benchmarks.measure import Figure, report
+from tests.kit.project import require_bwrap
+
+
+def test_cold_start() -> None:
+    names = [figure.name for figure in cold.figures(rounds=1)]
+    assert len(names) == 4 and "--help, CPU" in names
+
+
+def test_overhead(tmp_path: Path) -> None:
+    require_bwrap()
+    found = overhead.figures(tmp_path, rounds=1, loops=3, runs=2)
+    assert len(found) == 5
+
+
+def test_growth(tmp_path: Path) -> None:
+    require_bwrap()
+    found = growth.figures(tmp_path, loops=4, short=2, printed=100_000)
+    assert len(found) == 4
+
+
+def test_a_missed_goal_is_said_and_fails(capsys: pytest.CaptureFixture[str]) -> None:
+    met, missed = Figure("a", "1", "1", 1.0, 1.0), Figure("b", "2", "1", 2.0, 1.5)
+    assert report([met]) == 0 and report([met, missed]) == 1
+    assert "MISSED" in capsys.readouterr().out.splitlines()[-1]

@@ -1,0 +1,33 @@
+"""What `--help` and `validate` must never import."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarks.cold import TASK, heavy_imports
+from benchmarks.measure import environment
+
+LOOK = """\
+import sys
+import agentrunner.graph.runner
+print(*sorted({"openai", "langchain_openai", "docker"} & set(sys.modules)))
+"""
+
+
+@pytest.mark.parametrize("arguments", [("--help",), ("--version",), ("validate", "task.yaml")])
+def test_a_light_command_imports_no_heavy_library(
+    arguments: tuple[str, ...], tmp_path: Path
+) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "task.yaml").write_text(TASK, encoding="utf-8")
+    assert heavy_imports(arguments, tmp_path) == []
+
+
+def test_the_engine_imports_no_model_client_before_one_is_asked() -> None:
+    command = [sys.executable, "-c", LOOK]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment())
+    assert done.stdout.split() == []
