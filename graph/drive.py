@@ -107,6 +107,10 @@ class Drive:
     async def _reply(self, answer: Answer) -> Command[str]:
         """The answer, addressed to the one interrupt that is open."""
         snapshot = await self._graph.aget_state(self._config)
+        redact = self.deps.redactor.redact  # the checkpoint must not hold it either
+        answer = answer.model_copy(
+            update={"text": redact(answer.text), "edit": redact(answer.edit)}
+        )
         value: dict[str, str] = {"id": answer.id, "text": answer.text}
         if answer.kind != "ask_human":
             value |= {"decision": answer.decision, "edit": answer.edit}

@@ -26,6 +26,7 @@ from agentrunner.graph.drive import Drive, Options
 from agentrunner.graph.header import header_of
 from agentrunner.graph.indexing import Indexer
 from agentrunner.graph.workshop import Crew, assemble, box_spec, open_workshop
+from agentrunner.nodes.credentials import secrets_of
 from agentrunner.nodes.deps import Clock, Deps
 from agentrunner.nodes.plan import criteria_of
 from agentrunner.runs.folder import RunFolder, load_spec, new_run_id, refuse_inside, save_spec
@@ -42,6 +43,7 @@ from agentrunner.task.lifecycle import TERMINAL, TaskState
 from agentrunner.task.load import changed_sources
 from agentrunner.task.prd import describe_check
 from agentrunner.task.spec import TaskSpec
+from agentrunner.text.redaction import Redactor
 from agentrunner.workers.base import WorkerCall
 
 __all__ = ["Options", "accept", "cancel", "dry_run", "respond", "resume", "start"]
@@ -120,7 +122,8 @@ async def resume(
             if replan or state["state"] in TERMINAL:
                 fresh = attempts.next_attempt(state, spec, max_loops=max_loops, replan=replan)
             if message:
-                attempts.leave_message(folder, state, message, options.clock.stamp())
+                words = _redactor(spec, crew, options).redact(message)
+                attempts.leave_message(folder, state, words, options.clock.stamp())
             return await _run(spec, folder, options, repository, crew, fresh)
 
 
@@ -161,10 +164,16 @@ async def accept(
         state = await attempts.latest(folder)
         _check_acceptable(state, criteria)
         crew = assemble(spec, options.environ)
-        yes = Acceptance(criteria=criteria, reason=reason, by=by, at=options.clock.stamp(), tree="")
+        said = _redactor(spec, crew, options).redact(reason)
+        yes = Acceptance(criteria=criteria, reason=said, by=by, at=options.clock.stamp(), tree="")
         fresh = attempts.with_acceptance(state, spec, yes)
         with _repository(spec, folder, options) as repository:
             return await _run(spec, folder, options, repository, crew, fresh)
+
+
+def _redactor(spec: TaskSpec, crew: Crew, options: Options) -> Redactor:
+    """Takes secrets out of what people type, before it is kept anywhere."""
+    return Redactor(secrets_of(spec, crew.worker, options.environ))
 
 
 def _check_acceptable(state: TaskContext, criteria: list[str]) -> None:

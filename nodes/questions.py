@@ -10,6 +10,9 @@ from agentrunner.nodes.deps import Deps
 from agentrunner.nodes.guarded import Update
 from agentrunner.task.context import Answer, Question, QuestionKind, TaskContext
 
+WORDS = 4000
+"""Characters of one remark that a prompt carries."""
+
 
 def question(
     kind: QuestionKind,
@@ -49,7 +52,7 @@ def subject_of(state: TaskContext) -> dict[str, Any]:
 
 def remark(state: TaskContext, text: str) -> list[str]:
     """The words for the next decision with one more, the last five."""
-    return [*state.get("remarks", []), text[:4000]][-5:]
+    return [*state.get("remarks", []), text[:WORDS]][-5:]
 
 
 def messages(state: TaskContext, deps: Deps) -> Update:
@@ -58,6 +61,6 @@ def messages(state: TaskContext, deps: Deps) -> Update:
     records = deps.log.records("message")[heard:]
     if not records:
         return {}
-    remarks = [f"A person says: {record.data['text']}" for record in records]
+    remarks = [f"A person says: {record.data['text'][:WORDS]}" for record in records]
     counters = state["counters"].model_copy(update={"messages": heard + len(records)})
     return {"remarks": [*state.get("remarks", []), *remarks][-5:], "counters": counters}

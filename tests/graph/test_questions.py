@@ -207,3 +207,22 @@ def test_of_many_answers_at_once_exactly_one_is_taken(waiting: Run) -> None:
     assert set(ends) <= {"COMPLETE", "busy", "not-waiting", "stale-answer"}
     assert len(waiting.log("answer")) == 1
     assert waiting.prompt(2).count("franc number") == 1
+
+
+def test_a_secret_that_a_person_types_is_kept_nowhere(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = "tok-5f2a9c7e1b"
+    monkeypatch.setenv("MY_TOKEN", secret)
+    runner = {"worker": {"env": {"API_TOKEN": "env:MY_TOKEN"}}, "approve": {"plan": "always"}}
+    run.start([plan(), plan(), ASKED, give_up(), give_up()], test=TEST, runner=runner)
+    run.reject(f"Use {secret}, please.")
+    run.approve()
+    run.answer(f"It is {secret}.")
+    run.resume(message=f"Again: {secret}.")
+    run.accept(reason=f"{secret} works.")
+    assert "[API_TOKEN redacted]" in run.prompt()
+    files = [path for path in run.folder.root.rglob("*") if path.is_file()]
+    assert len(files) > 20
+    assert [path for path in files if secret.encode() in path.read_bytes()] == []
+    assert secret not in run.note()
