@@ -58,12 +58,12 @@ def assemble(spec: TaskSpec, environ: Mapping[str, str]) -> Crew:
             remedy=probe.cure or "agentrunner doctor",
             nothing_spent=True,
         )
-    notices = _network_notices(spec, worker, environ)
+    notices = _notices(spec, worker, environ)
     return Crew(make_meta(spec, environ), worker, probe, notices)
 
 
-def _network_notices(spec: TaskSpec, worker: Worker, environ: Mapping[str, str]) -> list[str]:
-    """Refuse a worker that could not reach its model; say what an open network means."""
+def _notices(spec: TaskSpec, worker: Worker, environ: Mapping[str, str]) -> list[str]:
+    """Refuse a worker that could not reach its model; say what is open, and what is not obeyed."""
     box = spec.runner.sandbox
     if worker.needs_model and box.network != "full":
         raise Surroundings(
@@ -78,6 +78,8 @@ def _network_notices(spec: TaskSpec, worker: Worker, environ: Mapping[str, str])
         notices.append("The box shares this machine's network (runner.sandbox.network: full).")
     if name := credential(spec, worker, environ)[0]:
         notices.append(f"{name} is handed to the worker inside the box.")
+    if short := Redactor(secrets_of(spec, worker, environ)).unprotected:
+        notices.append(f"{', '.join(short)} is too short to be masked in notes and logs.")
     if tracing := ignored_tracing():
         notices.append(f"{', '.join(tracing)} is ignored: nothing is sent to a tracing service.")
     if box.kind == "none":

@@ -51,7 +51,7 @@ def examine(repo: Path, environ: Mapping[str, str], state_dir: Path) -> Report:
     tests = detect_tests(repo)
     trial = asyncio.run(try_in_box(repo, tests.command if tests else "", environ, state_dir))
     home = environ.get("HOME", "")
-    workers, planners = available_workers(), available_metas(environ)
+    workers, planners = available_workers(repo), available_metas(environ)
     people = [
         Finding("ok" if not offer.needs else "--", offer.kind, offer.needs or "can plan")
         for offer in planners

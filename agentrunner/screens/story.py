@@ -84,7 +84,11 @@ class Story:
         self.title = str(event.get("title") or "")
         self.task_id = str(event.get("task_id") or "")
         fields = {"run": self.run_id, "repo": self.header.get("repo")}
-        return [_line(event, "started", self.run_id, fields=fields, quiet=True)]
+        notices = [{"is": str(notice)} for notice in self.header.get("notices") or []]
+        return [
+            _line(event, "started", self.run_id, fields=fields, quiet=True),
+            *(_line(event, "notice", "", fields=notice, quiet=True) for notice in notices),
+        ]
 
     def _on_run_resumed(self, event: Event) -> list[Line]:
         self.run_id = str(event.get("run_id") or "")

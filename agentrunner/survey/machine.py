@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from agentrunner import registry
 from agentrunner.task.spec import WorkerSpec
@@ -21,12 +22,13 @@ class Offer:
     needs: str = ""
 
 
-def available_workers() -> dict[str, Probe]:
-    """Every worker kind that is a program of its own, with what was found of it."""
+def available_workers(repo: Path | None = None) -> dict[str, Probe]:
+    """Every worker kind that is a program of its own, with what was found of it outside `repo`."""
     probes: dict[str, Probe] = {}
     for kind in registry.WORKERS:
         if kind not in _EXAMPLES:
-            worker: Worker = registry.load(registry.WORKERS, kind, "worker")(WorkerSpec(kind=kind))
+            adapter = registry.load(registry.WORKERS, kind, "worker")
+            worker: Worker = adapter(WorkerSpec(kind=kind), repo)
             probes[kind] = worker.probe()
     return probes
 
