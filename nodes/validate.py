@@ -265,7 +265,8 @@ def _granted(state: TaskContext, deps: Deps, update: Update) -> Command[str]:
     assert evidence is not None
     criteria: list[Criterion] = update["criteria"]
     verdict: Verdict = complete(criteria, evidence, deps.spec.completion)
-    if deps.spec.runner.approve.complete == "always":
+    accepted = any(yes.tree == evidence.tree for yes in state.get("acceptances", []))
+    if deps.spec.runner.approve.complete == "always" and not accepted:
         subject = {"tree": evidence.tree, "verdict": verdict.text}
         asked = question("complete", f"Complete? {verdict.text}", subject, state)
         if asked.id not in state.get("approved", []):

@@ -306,3 +306,12 @@ def test_wrong_answers_to_an_approval_are_refused(run: Run) -> None:
             run.respond(answer)
     assert run.question == asked
     assert run.log("worker_run") == []
+
+
+def test_who_accepted_the_run_is_not_asked_to_approve_it_too(run: Run) -> None:
+    always = {**approve(complete="always"), "completion": "strict", "meta": {"max_loops": 0}}
+    script = [plan({"id": "AC-1", "description": "It reads well."}), work(), finish(), assess()]
+    run.start(script, FIX, test=TEST, runner=always)
+    assert run.ending == ("NEEDS_REVIEW", "loop_limit", 3)
+    run.accept("AC-1")
+    assert run.ending == ("COMPLETE", "complete", 0)
