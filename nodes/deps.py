@@ -22,6 +22,7 @@ from agentrunner.sandboxes.base import Sandbox
 from agentrunner.task.context import StateModel, TaskContext
 from agentrunner.task.spec import TaskSpec
 from agentrunner.text.redaction import Redactor
+from agentrunner.text.unicode import clean
 from agentrunner.workers.base import Worker
 
 
@@ -70,7 +71,7 @@ class Deps:
 
     def emit(self, event: str, **fields: Any) -> None:
         """Tell whoever watches; models become plain data."""
-        self.events.emit(event, **{name: _plain(value) for name, value in fields.items()})
+        self.events.emit(event, **{name: _told(_plain(value)) for name, value in fields.items()})
 
     def record(self, state: TaskContext, kind: str, key: str, data: Any) -> None:
         """Append to the run log under this attempt and loop."""
@@ -88,6 +89,17 @@ class Deps:
         self.emit("warning", code=code, message=message)
         key = f"{code}-{state['counters'].decisions}-{state['counters'].worker_runs}"
         self.record(state, "warning", key, {"code": code, "message": message})
+
+
+def _told(value: Any) -> Any:
+    """Half characters, from names of files that are no UTF-8, are no text to other programs."""
+    if isinstance(value, str):
+        return value if value.isascii() else clean(value)
+    if isinstance(value, dict):
+        return {name: _told(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_told(item) for item in value]
+    return value
 
 
 def _plain(value: Any) -> Any:

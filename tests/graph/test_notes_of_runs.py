@@ -138,6 +138,15 @@ def test_states_are_told_as_they_follow_each_other(run: Run) -> None:
     assert names.index("note_written") < len(names) - 1
 
 
+def test_names_of_files_that_are_no_text_are_told_as_text(run: Run) -> None:
+    worker = f"{FIX}; touch \"$(printf 'caf\\351')\""
+    run.start([plan(), work(), give_up()], worker, test=TEST, protect=["caf*"])
+    assert run.result["changed_files"] == ["caf\ufffd", "calc.py"]
+    assert ("protected_path", "Protected paths were changed: caf\ufffd") in run.warnings()
+    for event in run.project.events:
+        assert json.dumps(event, ensure_ascii=False).encode()
+
+
 # -- results ------------------------------------------------------------------------------------
 
 
