@@ -31,10 +31,14 @@ class Indexer:
             if row.run_id == folder.run_id:
                 self._row = replace(row, waiting=None, finished_at=None)
 
+    def begin(self) -> None:
+        """From now on the run is found by its name."""
+        self._index.record(self._row)
+
     def __call__(self, event: dict[str, Any]) -> None:
         """Listen to the events of the run."""
         if event["event"] in ("run_started", "run_resumed"):
-            self._index.record(self._row)
+            self.begin()
         elif event["event"] == "state_changed":
             self._row = replace(self._row, state=event["to"])
             self._index.note(self._row)

@@ -32,6 +32,7 @@ from agentrunner.nodes.plan import criteria_of
 from agentrunner.runs.folder import RunFolder, load_spec, new_run_id, refuse_inside, save_spec
 from agentrunner.runs.locks import FileLock, me, repository_lock, run_lock
 from agentrunner.sandboxes.choose import make_sandbox
+from agentrunner.supervisor.processes import kill_orphans
 from agentrunner.task.context import (
     Acceptance,
     Answer,
@@ -64,6 +65,7 @@ async def start(spec: TaskSpec, options: Options) -> dict[str, Any]:
     with contextlib.closing(repository):
         folder = RunFolder.create(options.state_dir, run_id, repo)
         save_spec(folder, spec)
+        Indexer(spec, folder, options).begin()
         with _driving(folder, options):
             first = first_state(spec, run_id, options.clock)
             return await _run(spec, folder, options, repository, crew, first)
@@ -277,6 +279,8 @@ def _repository(spec: TaskSpec, folder: RunFolder, options: Options) -> Iterator
         if holder is None or holder.run_id != folder.run_id:
             raise
     with contextlib.closing(lock):
+        if lock.held:  # then nobody lives whose box it could be
+            kill_orphans(folder.box_dir)
         yield lock
 
 

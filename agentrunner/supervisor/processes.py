@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import signal
 from pathlib import Path
 from typing import NamedTuple
 
@@ -62,3 +63,29 @@ def send(pid: int, number: int) -> None:
     """Signal a process that may be gone."""
     with contextlib.suppress(OSError):
         os.kill(pid, number)
+
+
+def kill_orphans(box: Path) -> list[int]:
+    """Kill what a killed driver left of a run's boxes; `box` is the run's folder in them.
+
+    Bubblewrap ends with its parent, but not in the moment between making its child and letting
+    it go: that child then waits for ever. Without a sandbox nothing ends a check with its driver.
+    Call it only while no driver and no supervisor of the run can live.
+    """
+    orphans = []
+    for name in os.listdir("/proc"):  # noqa: PTH208
+        if name.isdigit() and int(name) != os.getpid() and _is_of_box(Path("/proc", name), box):
+            send(int(name), signal.SIGKILL)
+            orphans.append(int(name))
+    return orphans
+
+
+def _is_of_box(process: Path, box: Path) -> bool:
+    """Whether it is a bubblewrap that binds the folder, or has it as its HOME."""
+    place = os.fsencode(box)
+    with contextlib.suppress(OSError):
+        words = (process / "cmdline").read_bytes().split(b"\0")
+        if b"--die-with-parent" in words and place in words:
+            return True
+        return b"HOME=" + place in (process / "environ").read_bytes().split(b"\0")
+    return False

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import signal
+import subprocess
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -17,7 +18,7 @@ from agentrunner.errors import Busy
 from agentrunner.graph.runner import cancel, resume
 from agentrunner.nodes.deps import Clock
 from agentrunner.runs.locks import me, repository_lock
-from tests.kit.process import Drill, done, until
+from tests.kit.process import Drill, done, living, until
 
 
 def killed_at_work(drill: Drill) -> None:
@@ -213,3 +214,34 @@ def test_resume_of_a_run_is_refused_while_another_run_has_the_repository(tmp_pat
         lock.close()
         drill.let_go()
         assert drill.resume()["state"] == "COMPLETE"
+
+
+def test_resume_ends_what_a_killed_runner_left_of_its_checks(tmp_path: Path) -> None:
+    """Without a sandbox a check outlives its runner; a box may too, for the blink of an eye."""
+    with Drill.open(tmp_path, sandbox="none") as drill:
+        drill.hold("validation")
+        process = drill.begin()
+        drill.until_held("validation")
+        process.kill()
+        done(process)
+        box = drill.folder.box_dir
+        stuck = subprocess.Popen(
+            ["sh", "-c", "read x", "bwrap", "--die-with-parent", "--bind", box, box],
+            stdin=subprocess.PIPE,
+        )
+        assert len(living(drill.place)) >= 2
+        assert drill.resume()["state"] == "COMPLETE"
+        assert stuck.wait(5) == -signal.SIGKILL
+        assert stuck.stdin is not None
+        stuck.stdin.close()
+        drill.nothing_runs()
+
+
+def test_a_run_can_be_named_as_soon_as_it_has_a_folder(tmp_path: Path) -> None:
+    with Drill.open(tmp_path) as drill:
+        process = drill.begin()
+        until(lambda: any((drill.state_dir / "runs").glob("*/index.json")), "the run has a name")
+        process.kill()
+        done(process)
+        ended = done(drill.command("resume", drill.run_id))
+        assert (ended.code, ended.result["state"]) == (0, "COMPLETE"), ended.stderr
