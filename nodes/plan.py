@@ -70,8 +70,10 @@ async def _baseline(state: TaskContext, deps: Deps, criteria: list[Criterion]) -
     """Set-up, test command and the task's own checks on the untouched tree. Nothing is spent."""
     known = state.get("baseline")
     if known is not None:
-        asked = known.test is not None or known.checks
-        return known if asked else await deps.gatherer.look_again(known, criteria)
+        if known.test is not None or known.checks:
+            return known
+        await deps.gatherer.setup()  # the task was changed, maybe this too
+        return await deps.gatherer.look_again(known, criteria)
     origin = (await asyncio.to_thread(deps.snapshots.take)).tree
     await deps.gatherer.setup()
     return await deps.gatherer.baseline(criteria, origin)

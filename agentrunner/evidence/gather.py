@@ -95,7 +95,7 @@ class Gatherer:
 
         On a copy: the present tree holds the work of earlier attempts. Raises EnvironmentNotReady.
         """
-        test = await self.guard.on_copy(baseline.tree, self._first_test)
+        test = await self.guard.on_copy(baseline.tree, self._first_test) if self.test else None
         checks = await self.colours(criteria, baseline.tree, must_start=True)
         return baseline.model_copy(update={"test": test, "checks": checks})
 

@@ -247,6 +247,16 @@ def test_a_run_that_was_planned_anew_is_proven_against_the_tree_before_it_all(ru
     assert run.ending == ("COMPLETE", "complete", 0)
 
 
+def test_a_set_up_that_came_later_runs_when_it_is_planned_anew(run: Run) -> None:
+    runner = {"setup": {"command": "echo once >> set-up"}}
+    run.start([plan(), give_up(), plan(), give_up()], test=TEST, **runner)
+    assert run.project.read("set-up") == "once\n"
+    task = run.project.state_dir.parent / "task.yaml"
+    task.write_text(task.read_text().replace("echo once", "echo again"), "utf-8")
+    run.resume(on_change="replan")
+    assert run.project.read("set-up") == "once\nagain\n"
+
+
 def test_a_command_that_is_green_on_the_old_tree_proves_nothing_after_a_replan(run: Run) -> None:
     run.start([plan(), work(), give_up(), plan(), finish(), assess(), give_up()], NO_FIX, test=TEST)
     task = run.project.state_dir.parent / "task.yaml"
