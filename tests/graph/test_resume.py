@@ -248,8 +248,8 @@ def test_a_run_that_was_planned_anew_is_proven_against_the_tree_before_it_all(ru
 
 
 def test_a_set_up_that_came_later_runs_when_it_is_planned_anew(run: Run) -> None:
-    runner = {"setup": {"command": "echo once >> set-up"}}
-    run.start([plan(), give_up(), plan(), give_up()], test=TEST, **runner)
+    setup = {"command": "echo once >> set-up"}
+    run.start([plan(), give_up(), plan(), give_up()], test=TEST, setup=setup)
     assert run.project.read("set-up") == "once\n"
     task = run.project.state_dir.parent / "task.yaml"
     task.write_text(task.read_text().replace("echo once", "echo again"), "utf-8")
