@@ -111,7 +111,7 @@ class Ledger:
             return Absent()
         # The lock first and the result after it: the other way round a run that ends in between
         # would look lost.
-        if FileLock(folder / "lock").probe() is not None:
+        if FileLock(folder / "lock").taken():
             return Running()
         result = read_json(folder / "result.json")
         if result is not None:

@@ -128,13 +128,17 @@ class FileLock:
         )
 
     def probe(self) -> Holder | None:
-        """Who holds the lock (UNKNOWN if unnamed); None if nobody. Takes it for a moment."""
+        """Who holds the lock (UNKNOWN if unnamed); None if nobody."""
+        return self._read() if self.taken() else None
+
+    def taken(self) -> bool:
+        """Whether anybody holds the lock. Takes it for a moment."""
         try:
             fd = os.open(self.path, os.O_RDONLY | os.O_NOFOLLOW)
         except FileNotFoundError:
-            return None
+            return False
         try:
-            return None if try_flock(fd, fcntl.LOCK_SH) else self._read()
+            return not try_flock(fd, fcntl.LOCK_SH)
         finally:
             os.close(fd)
 

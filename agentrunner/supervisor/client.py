@@ -43,6 +43,9 @@ main()
 """
 
 POLL_SEC = 0.05
+QUIET_SEC = 2.0
+QUIET_POLL_SEC = 0.2
+"""Between looks at a worker that has printed nothing for so long: it works for minutes."""
 START_SEC = 60.0
 """A supervisor that has not started its worker by then hangs. It takes 20 ms."""
 
@@ -186,17 +189,21 @@ async def wait(
         "stdout": Tail(folder, "stdout", from_end=not replay),
         "stderr": Tail(folder, "stderr", from_end=not replay),
     }
-    began = time.monotonic()
+    began = heard = time.monotonic()
     asked = False
     try:
         while isinstance(standing := ledger.look(worker_run_id), Running):
             if stop is not None and stop.is_set() and not asked:
                 asked = request_stop(folder)
-            limit = _longest(ledger, worker_run_id) if deadline is None else deadline
-            if time.monotonic() - began >= limit:
+            now = time.monotonic()
+            if deadline is None:
+                deadline = _longest(ledger, worker_run_id)
+            if now - began >= (START_SEC if deadline is None else deadline):
                 signal_supervisor(folder, signal.SIGKILL, process)
-            if not _hear(tails, on_output):
-                await asyncio.sleep(POLL_SEC)
+            if _hear(tails, on_output):
+                heard = now
+            else:
+                await asyncio.sleep(POLL_SEC if now - heard < QUIET_SEC else QUIET_POLL_SEC)
         while _hear(tails, on_output):  # noqa: ASYNC110 - lets others run in between
             await asyncio.sleep(0)
     finally:
@@ -209,9 +216,10 @@ async def wait(
     return read_result(ledger, worker_run_id, standing)
 
 
-def _longest(ledger: Ledger, worker_run_id: str) -> float:
-    """Seconds after which a supervisor that keeps its own limits has ended."""
-    return float(ledger.started(worker_run_id).get("longest_sec", START_SEC))
+def _longest(ledger: Ledger, worker_run_id: str) -> float | None:
+    """Seconds after which a supervisor that keeps its own limits has ended; None until it says."""
+    longest = ledger.started(worker_run_id).get("longest_sec")
+    return None if longest is None else float(longest)
 
 
 def _hear(tails: Mapping[str, Tail], on_output: OnOutput | None) -> bool:
