@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import re
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +21,12 @@ from agentrunner.errors import Surroundings
 from agentrunner.nodes.credentials import credential, worker_env
 from agentrunner.nodes.deps import Deps
 from agentrunner.nodes.edits import note_foreign_edits
-from agentrunner.nodes.guarded import Update
+from agentrunner.nodes.guarded import Stopped, Update
 from agentrunner.runs.failpoints import reach
+from agentrunner.runs.gitconfig import git_settings
 from agentrunner.runs.ledger import Absent, NeverStarted
 from agentrunner.runs.locks import me
+from agentrunner.runs.take import Snapshot
 from agentrunner.sandboxes.base import Request
 from agentrunner.supervisor.client import SupervisedResult, SupervisorOrder, start, wait
 from agentrunner.task.context import (
@@ -36,11 +39,13 @@ from agentrunner.task.context import (
     WorkerRun,
 )
 from agentrunner.task.lifecycle import TaskState
-from agentrunner.workers.base import Ended, WorkerCall, WorkerCommand, WorkerReading
+from agentrunner.workers.base import Ended, WorkerCall, WorkerCommand, WorkerEvent, WorkerReading
 
 INSTALLS = re.compile(
     r"\b(pip3?|uv|npm|pnpm|yarn|poetry|pdm|bundle|cargo|go)\b.*\b(install|add|sync|update|get|ci)\b"
 )
+MOST_EVENTS = 5_000
+"""Told of one worker run: a flood of short lines would take hours, and fill the disk."""
 MAX_LOSSES = 2
 """Attempts that came to nothing in a row; after so many nobody starts another one blindly."""
 
@@ -52,7 +57,7 @@ async def run_worker(state: TaskContext, deps: Deps) -> Command[str]:
     process = None
     if not _never_ran(deps, order):
         supervised = await _wait(deps, order, process)
-    _take_repository(state, deps)
+    await asyncio.to_thread(_take_repository, state, deps)
     # Also after waiting: a supervisor whose driver died may have ended without an order.
     if _never_ran(deps, order):
         process = await _start(state, deps, order)
@@ -77,25 +82,10 @@ def _take_repository(state: TaskContext, deps: Deps) -> None:
 
 
 async def _start(state: TaskContext, deps: Deps, order: WorkerOrder) -> subprocess.Popen[bytes]:
-    """Claim the run, then hand it to a supervisor that outlives us."""
-    before = (await asyncio.to_thread(deps.snapshots.take)).tree
-    await note_foreign_edits(state, deps, before)
-    fingerprint = await asyncio.to_thread(deps.snapshots.dependency_fingerprint)
-    call = _call(state, deps, order)
-    command = deps.worker.command(call)
-    for folder in command.folders:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    reach("before_claim")
-    claim = deps.ledger.claim(order.worker_run_id)
-    with contextlib.closing(claim):
-        deps.folder.write(f"workers/{order.worker_run_id}/before", before)
-        deps.folder.write(
-            f"workers/{order.worker_run_id}/dependencies",
-            "\n".join(f"{name} {digest}" for name, digest in sorted(fingerprint.items())),
-        )
-        reach("after_claim")
-        supervisor_order = _supervisor_order(state, deps, call, command)
-        process = await asyncio.to_thread(start, supervisor_order, claim, deps.repository)
+    """Look at the tree as it is, then start."""
+    before = await asyncio.to_thread(deps.snapshots.take)
+    await note_foreign_edits(state, deps, before.tree)
+    process = await asyncio.to_thread(_hand_over, state, deps, order, before)
     reach("after_start")
     deps.emit(
         "worker_started", worker_run_id=order.worker_run_id, worker=order.worker,
@@ -104,11 +94,37 @@ async def _start(state: TaskContext, deps: Deps, order: WorkerOrder) -> subproce
     return process
 
 
+def _hand_over(
+    state: TaskContext, deps: Deps, order: WorkerOrder, before: Snapshot
+) -> subprocess.Popen[bytes]:
+    """Claim the run, then hand it to a supervisor that outlives us. Blocking."""
+    fingerprint = deps.snapshots.dependency_fingerprint()
+    git = _git_settings(deps, before.embedded)
+    call = _call(state, deps, order)
+    command = deps.worker.command(call)
+    for folder in command.folders:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    if deps.stop.is_set():
+        raise Stopped
+    reach("before_claim")
+    claim = deps.ledger.claim(order.worker_run_id)
+    with contextlib.closing(claim):
+        deps.folder.write(f"workers/{order.worker_run_id}/before", before.tree)
+        deps.folder.write(f"workers/{order.worker_run_id}/git", json.dumps(git))
+        deps.folder.write(
+            f"workers/{order.worker_run_id}/dependencies",
+            "\n".join(f"{name} {digest}" for name, digest in sorted(fingerprint.items())),
+        )
+        reach("after_claim")
+        supervisor_order = _supervisor_order(state, deps, call, command)
+        return start(supervisor_order, claim, deps.repository)
+
+
 def _call(state: TaskContext, deps: Deps, order: WorkerOrder) -> WorkerCall:
     """The order as the adapter reads it; `resume` without a session becomes `exec`."""
     prompt = deps.folder.read(order.prompt).decode("utf-8")
     prompt_file = deps.folder.box_dir / "prompts" / f"{order.worker_run_id}.md"
-    deps.folder.write(f"box/prompts/{order.worker_run_id}.md", prompt)
+    deps.folder.write(f"box/prompts/{order.worker_run_id}.md", prompt, sync=False)
     session = _session(state) if order.mode == "resume" else None
     if order.mode == "resume" and session is None:
         deps.warn(state, "no-session", "There is no session to resume; the worker starts afresh.")
@@ -172,16 +188,19 @@ async def _wait(
 ) -> SupervisedResult:
     """Follow the run to its end and tell its events."""
     reader = deps.worker.events()
-    first = True
+    first, told = True, 0
 
     def on_output(stream: str, chunk: bytes) -> None:
-        nonlocal first
+        nonlocal first, told
         if first:
             first = False
             reach("mid_work")
-        if stream != "stdout":
+        if stream != "stdout" or told > MOST_EVENTS:
             return
-        for event in reader.feed(chunk):
+        for event in reader.feed(chunk)[: MOST_EVENTS + 1 - told]:
+            told += 1
+            if told > MOST_EVENTS:
+                event = WorkerEvent("text", {"text": "… and more, which is in its output"})
             deps.emit(
                 "worker_event",
                 worker_run_id=order.worker_run_id,
@@ -329,6 +348,7 @@ async def _log(state: TaskContext, deps: Deps, run: WorkerRun, reading: WorkerRe
             for c in changes[:500]
         ],
         "findings": [finding.model_dump(mode="json") for finding in findings],
+        "git_before": await asyncio.to_thread(_git_changed, deps, run),
         "tokens": {"input": reading.input_tokens, "output": reading.output_tokens},
     }
     deps.record(state, "worker_run", run.worker_run_id, data)
@@ -350,7 +370,8 @@ async def _suspicions(deps: Deps, run: WorkerRun, reading: WorkerReading) -> lis
     lines = (line.rpartition(" ") for line in written.read_text("utf-8").splitlines())
     before: Mapping[str, str] = {name: digest for name, _, digest in lines}
     after = await asyncio.to_thread(deps.snapshots.dependency_fingerprint)
-    changed = sorted(name for name in before if after.get(name) != before[name])
+    names = sorted(before.keys() | after.keys())
+    changed = [name for name in names if before.get(name) != after.get(name)]
     if not changed:
         return []
     trusted = run.worker != "command"
@@ -359,6 +380,23 @@ async def _suspicions(deps: Deps, run: WorkerRun, reading: WorkerReading) -> lis
     return [
         Finding(code="dependencies_changed", message=message, paths=changed[:50], blocks=not seen)
     ]
+
+
+def _git_settings(deps: Deps, embedded: Sequence[str]) -> dict[str, str]:
+    """Digests of what git obeys below the top, and at the top where no box protects it."""
+    top = [".git"] if deps.sandbox.kind == "none" else []
+    return git_settings(Path(deps.spec.repo), [*top, *embedded])
+
+
+def _git_changed(deps: Deps, run: WorkerRun) -> dict[str, str]:
+    """Each `.git` that is another after the run, with its digest before it ("": there was none)."""
+    written = deps.ledger.dir(run.worker_run_id) / "git"
+    if not written.exists():
+        return {}
+    before: dict[str, str] = json.loads(written.read_text("utf-8"))
+    after = _git_settings(deps, [*deps.snapshots.take().embedded, *before])
+    places = sorted(before.keys() | after.keys())
+    return {name: before.get(name, "") for name in places if before.get(name) != after.get(name)}
 
 
 def _before(deps: Deps, order: WorkerOrder) -> str:
@@ -372,7 +410,7 @@ def _booked(deps: Deps, order: WorkerOrder) -> tuple[int, int]:
         return 0, 0
     session = None
     total = [0, 0]
-    for record in reversed(deps.log.history().worker_runs):
+    for record in reversed(deps.log.records("worker_run")):
         if record.key == order.worker_run_id or not record.data.get("session_id"):
             continue
         session = session or record.data["session_id"]

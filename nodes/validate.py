@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Any, cast
 
 from langgraph.types import Command
 
-from agentrunner.evidence.gather import WorkerChange
+from agentrunner.evidence.steering import matches
+from agentrunner.evidence.trees import WorkerChange
 from agentrunner.evidence.verdict import (
     Judgement,
     approval_of,
@@ -25,6 +27,7 @@ from agentrunner.nodes.guarded import Update
 from agentrunner.nodes.questions import answered, question, remark, subject_of
 from agentrunner.protocol import CompletionAssessment, Message
 from agentrunner.runs.failpoints import reach
+from agentrunner.runs.gitconfig import git_settings
 from agentrunner.task.context import (
     Acceptance,
     Assessment,
@@ -108,7 +111,9 @@ async def _evidence(state: TaskContext, deps: Deps) -> Evidence:
     """The evidence for the present tree, gathered anew where there is none."""
     tree = (await asyncio.to_thread(deps.snapshots.take)).tree
     known = state.get("evidence")
-    if known is not None and tree in (known.tree, known.tree_after):
+    suspicions = await asyncio.to_thread(_suspicions, deps)
+    same = known is not None and tree in (known.tree, known.tree_after)
+    if known is not None and same and suspicions == list(filter(_is_suspicion, known.findings)):
         return known
     await note_foreign_edits(state, deps, tree)
     baseline = state.get("baseline") or Baseline(tree=tree)
@@ -116,7 +121,7 @@ async def _evidence(state: TaskContext, deps: Deps) -> Evidence:
         state["criteria"],
         baseline,
         worker_changes(deps),
-        suspicions=_suspicions(deps),
+        suspicions=suspicions,
     )
     number = state["counters"].worker_runs
     deps.record(
@@ -129,21 +134,42 @@ async def _evidence(state: TaskContext, deps: Deps) -> Evidence:
 
 
 def worker_changes(deps: Deps) -> list[WorkerChange]:
-    """The trees around every worker run of this run, over all attempts."""
-    return [
-        WorkerChange(str(run.data["tree_before"]), str(run.data["tree_after"]))
-        for run in deps.log.records("worker_run")
-        if run.data.get("tree_before") and run.data.get("tree_after")
-    ]
+    """The trees around every worker run and every round of checks, over all attempts.
+
+    Checks run what workers wrote, so what changes meanwhile is the workers' doing as well.
+    """
+    places = {"worker_run": ("tree_before", "tree_after"), "evidence": ("tree", "tree_after")}
+    found = []
+    for record in deps.log.records():
+        before, after = (record.data.get(key) for key in places.get(record.kind, ("", "")))
+        if before and after and (before != after or record.kind == "worker_run"):
+            found.append(WorkerChange(str(before), str(after), record.kind == "evidence"))
+    return found
 
 
 def _suspicions(deps: Deps) -> list[Finding]:
-    """Findings that were made while the workers ran."""
-    return [
-        Finding.model_validate(finding)
-        for run in deps.log.records("worker_run")
-        for finding in run.data.get("findings", [])
-    ]
+    """What the workers did that no tree shows: installed packages, and git settings. Blocking."""
+    runs = deps.log.records("worker_run")
+    found = [Finding.model_validate(one) for run in runs for one in run.data.get("findings", [])]
+    before: dict[str, str] = {}
+    for run in runs:
+        before = {**run.data.get("git_before", {}), **before}
+    now = git_settings(Path(deps.spec.repo), before)
+    allowed = deps.spec.task.allow_changes
+    changed = [p for p in sorted(before) if now.get(p, "") != before[p] and not matches(p, allowed)]
+    if changed:
+        message = f"Git folders whose settings run code were changed: {', '.join(changed[:5])}"
+        found.append(Finding(code="protected_path", message=message, paths=changed[:50]))
+    rounds = deps.log.records("evidence")
+    seen = [Finding.model_validate(one) for e in rounds for one in e.data.get("findings", [])]
+    found += [finding for finding in seen if finding.code == "dependencies_changed"]
+    return [finding for place, finding in enumerate(found) if finding not in found[:place]]
+
+
+def _is_suspicion(finding: Finding) -> bool:
+    """Whether a finding was made by `_suspicions`: no tree has a path that ends in `.git`."""
+    git = any(path.lower().endswith(".git") for path in finding.paths)
+    return finding.code == "dependencies_changed" or (finding.code == "protected_path" and git)
 
 
 def _settled(state: TaskContext, deps: Deps) -> list[Criterion]:
