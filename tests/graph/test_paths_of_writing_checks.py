@@ -1,0 +1,68 @@
+"""Checks and tests run code of the model and the worker: what they write is not taken for given."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.kit.metas import Item, assess, finish, plan, work
+from tests.kit.project import Project
+from tests.kit.runs import FIX, SMALL, TEST, Run
+
+FORGE = "echo true > tests/run.sh"
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    return Run(Project.make(tmp_path, SMALL))
+
+
+def by_test(**more: Any) -> dict[str, Any]:
+    return {"id": "AC-1", "description": "It adds.", "check": {"kind": "test"}, **more}
+
+
+def writing(command: str) -> dict[str, Any]:
+    check = {"kind": "command", "run": command}
+    return {"id": "AC-2", "description": "Nice.", "critical": False, "check": check}
+
+
+ROUNDS: list[Item] = [work("1"), work("2"), finish(), finish(), assess(passed=("AC-1", "AC-2"))]
+
+
+def test_a_check_of_the_plan_changes_nothing_when_it_is_tried(run: Run) -> None:
+    script = [plan(by_test(), writing(f"{FORGE}; touch made")), work("1"), finish()]
+    run.start(script, "cat tests/run.sh > seen; ls > there", test=TEST)
+    assert run.project.read("seen") == SMALL["tests/run.sh"]
+    assert "made" not in run.project.read("there")
+    assert "edited" not in [code for code, _ in run.warnings()]
+
+
+def test_a_check_that_rewrites_the_tests_does_not_make_them_pass(run: Run) -> None:
+    run.start([plan(by_test(), writing(FORGE)), *ROUNDS], "date >> log", test=TEST)
+    assert run.ending == ("VALIDATING", None, 4)
+    assert run.kind == "tests_changed"
+    assert run.subject["paths"] == ["tests/run.sh"]
+
+
+def test_code_that_rewrites_the_tests_while_they_run_does_not_make_them_pass(
+    tmp_path: Path,
+) -> None:
+    files = {"calc.sh": "echo 1\n", "tests/run.sh": "test $(sh calc.sh) = 2\n"}
+    run = Run(Project.make(tmp_path, files))
+    forge = "printf 'echo true > tests/run.sh; echo 1\\n' > calc.sh; date >> log"
+    run.start([plan(by_test()), *ROUNDS], forge, test=TEST)
+    assert run.project.read("tests/run.sh") == "true\n"
+    assert run.ending == ("VALIDATING", None, 4)
+    assert run.kind == "tests_changed"
+    assert run.subject["paths"] == ["tests/run.sh"]
+
+
+def test_what_tests_always_write_stands_in_nobodys_way(tmp_path: Path) -> None:
+    files = {**SMALL, "tests/run.sh": "date +%N > report; date +%N > tests/last; grep -q + calc.py"}
+    files = {**files, "report": "", "tests/last": ""}
+    run = Run(Project.make(tmp_path, files))
+    run.start([plan(), work(), finish(), assess()], FIX, test=TEST)
+    assert run.ending == ("COMPLETE", "complete", 0)
+    assert run.log("human_edit") == []
