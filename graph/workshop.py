@@ -169,6 +169,7 @@ async def open_workshop(
             snapshots,
             folder.root / "copies",
             spec.task.test.may_change if spec.task.test else (),
+            mounts=sandbox.kind != "none",
         ),
         emit=events.emit,
         box_name=f"{sandbox.describe()} ({chosen.reason})",

@@ -19,6 +19,8 @@ TIMED_OUT = 124
 """Exit code recorded for a command that ran into its time limit, as timeout(1) has it."""
 NO_FOLDER = 1
 """Exit code recorded for a command whose folder is not there (yet): it is red."""
+NOT_EXECUTABLE = 126
+"""Exit code recorded for a command whose folder is outside of the repository."""
 COUNTED = 200_000
 """Characters of each stream's end in which the counts of tests are looked for."""
 
@@ -107,9 +109,12 @@ class DecisionBox:
         name: str = "check",
     ) -> Ran:
         """Run `shell` to its end; a time-out is a result, a dead sandbox raises SandboxError."""
-        place = await asyncio.to_thread(_folder, self._repo, cwd, copy)
+        try:
+            place = await asyncio.to_thread(_folder, self._repo, cwd, copy)
+        except UsageError as error:
+            return await self._not_run(name, error.message, NOT_EXECUTABLE)
         if place is None:
-            return await self._not_run(name, f"{cwd} is no folder of the repository")
+            return await self._not_run(name, f"{cwd} is no folder of the repository", NO_FOLDER)
         request = Request(
             command=("sh", "-c", shell),
             workdir=place,
@@ -139,9 +144,9 @@ class DecisionBox:
             duration_sec=round(result.duration_sec, 3),
         )
 
-    async def _not_run(self, name: str, note: str) -> Ran:
+    async def _not_run(self, name: str, note: str, exit_code: int) -> Ran:
         output = await asyncio.to_thread(self._keep, name, note)
-        return Ran(NO_FOLDER, output, note, None, 0)
+        return Ran(exit_code, output, note, None, 0)
 
     def _keep(self, name: str, text: str) -> FileRef:
         self._count += 1
@@ -151,10 +156,7 @@ class DecisionBox:
 
 def _folder(repo: Path, cwd: str, copy: CopyOfRepo | None) -> Path | None:
     """Where a command starts; None where that is no folder of the tree it runs on."""
-    try:
-        place = inside(repo, cwd)
-    except UsageError:
-        return None
+    place = inside(repo, cwd)
     there = copy.path / place.relative_to(repo) if copy else place
     return place if there.is_dir() else None
 

@@ -28,7 +28,8 @@ class Command:
 class Reading:
     """A check that is decided by looking at the tree; `detail` says what was seen."""
 
-    passed: bool
+    passed: bool | None
+    """None where the check itself makes no sense."""
     detail: str
 
 
@@ -99,7 +100,7 @@ def _file(check: Check, content: bytes | None) -> Reading:
         try:
             hit = re.search(check.matches, text[:1_000_000], re.MULTILINE)
         except re.error as error:
-            return Reading(False, f"the pattern cannot be read: {error}")
+            return Reading(None, f"the pattern cannot be read: {error}")
         return _found(check.path, text, hit.start() if hit else -1, f"/{check.matches}/")
     return Reading(True, f"{check.path} exists")
 

@@ -127,7 +127,9 @@ class Gatherer:
             outcome = await self._check(criterion, read, [], must_start=must_start, copy=copy)
             if outcome is None:
                 continue
-            colours[criterion.id] = _COLOURS[outcome.outcome]
+            # Nothing has changed before the run: that it did later is no proof of a model's claim.
+            means_nothing = _is_kind(criterion, "diff") and criterion.check_origin == "model"
+            colours[criterion.id] = "unknown" if means_nothing else _COLOURS[outcome.outcome]
             self.emit(
                 "baseline", target=criterion.id, command=outcome.what,
                 exit_code=outcome.exit_code, outcome=outcome.outcome,
@@ -166,7 +168,7 @@ class Gatherer:
             )
             findings += [finding] if finding else []
         proof = _fail_to_pass(baseline, outcome, restored, checks, criteria)
-        decides = any(c.check is not None and c.check.kind == "test" for c in criteria)
+        decides = any(_is_kind(criterion, "test") for criterion in criteria)
         wanted = not proof or (decides and not test_proof(proof, checks))
         if wanted and outcome is not None and outcome.green and not _blocking(findings):
             proof += await self._new_tests_prove(baseline, tree, changes)
@@ -302,7 +304,9 @@ class Gatherer:
         if reading is not None:
             outcome = CheckOutcome(
                 criterion_id=criterion.id, what=what, before=was, detail=reading.detail,
-                outcome="passed" if reading.passed else "failed",
+                outcome="passed" if reading.passed
+                else "not_run" if reading.passed is None and criterion.check_origin == "model"
+                else "failed",
             )  # fmt: skip
         elif (command := command_of(check, self.test)) is None:
             return CheckOutcome(
@@ -374,6 +378,10 @@ class Gatherer:
 
 
 _COLOURS: dict[str, Colour] = {"passed": "green", "failed": "red", "not_run": "unknown"}
+
+
+def _is_kind(criterion: Criterion, kind: str) -> bool:
+    return criterion.check is not None and criterion.check.kind == kind
 
 
 def _counts(outcome: TestOutcome | None) -> Counts | None:

@@ -127,6 +127,8 @@ class Guard:
     scratch: Path
     may_change: Sequence[str] = ()
     """Globs of tests whose change is wanted."""
+    mounts: bool = True
+    """Whether the sandbox can mount; else the copy has links to installed packages."""
 
     async def old_tests_pass(
         self, tree: str, baseline: Baseline, changes: Changes, run: RunCopy
@@ -192,6 +194,9 @@ class Guard:
         try:
             target = Path(folder.name) / "copy"
             ignored = await asyncio.to_thread(self.snapshots.copy_worktree, target, tree)
+            if not self.mounts:
+                await asyncio.to_thread(_link, target, ignored)
+                return await run(CopyOfRepo(target, ()))
             mounts = tuple(
                 Mount(source, self.snapshots.work_tree / relative, read_only=False)
                 for source, relative in ignored
@@ -203,3 +208,9 @@ class Guard:
     def _scratch_folder(self) -> tempfile.TemporaryDirectory[str]:
         self.scratch.mkdir(parents=True, exist_ok=True, mode=0o700)
         return tempfile.TemporaryDirectory(dir=self.scratch, ignore_cleanup_errors=True)
+
+
+def _link(copy: Path, folders: Sequence[tuple[Path, str]]) -> None:
+    for source, relative in folders:
+        (copy / relative).rmdir()
+        (copy / relative).symlink_to(source)

@@ -177,15 +177,20 @@ class Walk:
                 if folder:
                     self.embedded.append(path)
                 continue
-            with contextlib.suppress(FileNotFoundError):
+            try:
                 facts = entry.stat(follow_symlinks=False)
-                if stat.S_ISDIR(facts.st_mode):
-                    if not self._passed_over(folder, entry.name):
-                        yield path
-                elif stat.S_ISREG(facts.st_mode) or stat.S_ISLNK(facts.st_mode):
-                    self.files[path] = facts
-                else:
-                    self.skipped.append(path)
+            except FileNotFoundError:
+                continue
+            except OSError:  # a path longer than the system takes
+                self.skipped.append(path)
+                continue
+            if stat.S_ISDIR(facts.st_mode):
+                if not self._passed_over(folder, entry.name):
+                    yield path
+            elif stat.S_ISREG(facts.st_mode) or stat.S_ISLNK(facts.st_mode):
+                self.files[path] = facts
+            else:
+                self.skipped.append(path)
 
     def _passed_over(self, folder: bytes, name: bytes) -> bool:
         return (

@@ -71,7 +71,8 @@ OUTPUTS = {
     "maven": (
         "[INFO] Running shop.CartTest\n"
         "[ERROR] Tests run: 3, Failures: 1, Errors: 0, Skipped: 0, Time elapsed: 0.05 s <<< "
-        "FAILURE! -- in shop.CartTest\n[ERROR]   CartTest.sums:12 expected: <5> but was: <4>\n[INFO]\n"
+        "FAILURE! -- in shop.CartTest\n"
+        "[ERROR]   CartTest.sums:12 expected: <5> but was: <4>\n[INFO]\n"
         "[ERROR] Tests run: 5, Failures: 1, Errors: 1, Skipped: 1\n[INFO] BUILD FAILURE\n",
         (2, 2, 1),
     ),

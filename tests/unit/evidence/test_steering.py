@@ -16,13 +16,31 @@ from agentrunner.evidence.steering import is_executable_config, is_steering, is_
         "src/test/java/CartTest.java",
         "tests/data/big.json",
         "src/__snapshots__/a.snap",
+        "Tests/helpers.py",
+        "api_tests/data.json",
+        "Shop.Tests/Usings.cs",
+        "src/TestCart.java",
+        "run-tests.sh",
+        "test.c",
+        "t/basic.t",
+        "features/cart.feature",
     ],
 )
 def test_tests_are_known_by_their_names(path: str) -> None:
     assert is_test(path)
 
 
-@pytest.mark.parametrize("path", ["src/cart.py", "src/contest.py", "latest/x.py", "src/attest.ts"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "src/cart.py",
+        "src/contest.py",
+        "latest/x.py",
+        "src/attest.ts",
+        "protest.sh",
+        "src/Testing.java",
+    ],
+)
 def test_product_code_is_no_test(path: str) -> None:
     assert not is_test(path)
 
@@ -41,6 +59,11 @@ def test_product_code_is_no_test(path: str) -> None:
         "x.pth",
         "sitecustomize.py",
         "vitest.setup.ts",
+        ".pytest.toml",
+        "go.mod",
+        "tsconfig.build.json",
+        "shop.egg-info/entry_points.txt",
+        "lib/evil-1.0.dist-info/METADATA",
     ],
 )
 def test_configuration_steers(path: str) -> None:
