@@ -110,7 +110,7 @@ def _hand_over(
     claim = deps.ledger.claim(order.worker_run_id)
     with contextlib.closing(claim):
         deps.folder.write(f"workers/{order.worker_run_id}/before", before.tree)
-        deps.folder.write(f"workers/{order.worker_run_id}/git", json.dumps(git))
+        deps.folder.write(f"workers/{order.worker_run_id}/git-settings", json.dumps(git))
         deps.folder.write(
             f"workers/{order.worker_run_id}/dependencies",
             "\n".join(f"{name} {digest}" for name, digest in sorted(fingerprint.items())),
@@ -390,7 +390,7 @@ def _git_settings(deps: Deps, embedded: Sequence[str]) -> dict[str, str]:
 
 def _git_changed(deps: Deps, run: WorkerRun) -> dict[str, str]:
     """Each `.git` that is another after the run, with its digest before it ("": there was none)."""
-    written = deps.ledger.dir(run.worker_run_id) / "git"
+    written = deps.ledger.dir(run.worker_run_id) / "git-settings"
     if not written.exists():
         return {}
     before: dict[str, str] = json.loads(written.read_text("utf-8"))
