@@ -146,6 +146,7 @@ def _shadows(path: PurePosixPath) -> bool:
 def is_executable_config(path: str) -> bool:
     """Whether tools on the user's machine run this file later without being asked (T2).
 
-    Embedded `.git` folders that a worker made count as well.
+    A folder with a HEAD is a repository to git, also without the name `.git`.
     """
-    return matches(path, EXECUTABLE_CONFIG) or ".git" in PurePosixPath(path).parts
+    parts = PurePosixPath(path).parts
+    return matches(path, EXECUTABLE_CONFIG) or ".git" in parts or parts[-1:] == ("HEAD",)

@@ -109,7 +109,14 @@ def test_a_worker_that_lays_traps_is_caught_and_sets_off_none(
     assert touched(canaries) == set()
     assert run.result["state"] == "FAILED"
     named = {p for f in run.result["findings"] if f["code"] == "protected_path" for p in f["paths"]}
-    assert {".gitattributes", "sub/.git", "hooked/.git", "linked/.git", "tree/.git"} <= named
+    assert {
+        ".gitattributes",
+        "linked/common/HEAD",
+        "sub/.git",
+        "hooked/.git",
+        "linked/.git",
+        "tree/.git",
+    } <= named
     assert (".git" in named) == (sandbox == "none")
 
 
