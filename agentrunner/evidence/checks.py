@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import posixpath
 import re
 import shlex
 from collections.abc import Callable, Sequence
@@ -12,6 +14,9 @@ from agentrunner.task.spec import Check, TestSpec
 
 ReadFile = Callable[[str], bytes | None]
 """A file of the tree under judgement, None where there is none."""
+
+NPM_TEST = re.compile(r"(npm|pnpm|yarn)( run)? test\b")
+NODE_TEST = re.compile(r"\bnode\b[^;&|\n]*?\s--test(?=\s|$)")
 
 
 @dataclass(frozen=True)
@@ -33,17 +38,17 @@ class Reading:
     detail: str
 
 
-def command_of(check: Check, test: TestSpec | None) -> Command | None:
+def command_of(check: Check, test: TestSpec | None, read: ReadFile | None = None) -> Command | None:
     """The command that decides `check`; None where none can be executed.
 
     `test` checks with a name become the test command narrowed to that test, where the runner
-    is one whose narrowing is known.
+    is one whose narrowing is known. `read` tells which one is behind `npm test`.
     """
     match check.kind:
         case "command" if check.run.strip():
             return Command(check.run, check.cwd, check.timeout_sec, check.expect_exit)
         case "test" if check.name and test is not None:
-            shell = _narrowed(test.command, check.name)
+            shell = _narrowed(_behind_npm(test, read), check.name)
             return Command(shell, test.cwd, test.timeout_sec) if shell else None
         case "pytest" if check.file or check.test_name:
             shell = _pytest(check, test)
@@ -138,8 +143,28 @@ def _pytest(check: Check, test: TestSpec | None) -> str:
     return _join(base, check.file or ".", "-k", check.test_name)
 
 
+def _behind_npm(test: TestSpec, read: ReadFile | None) -> str:
+    """The test command; for `npm test` the script itself, where it runs Node's own runner.
+
+    That one takes options only before the files, and refuses the `-t` that the others know.
+    """
+    if read is None or not NPM_TEST.match(test.command):
+        return test.command
+    try:
+        package = json.loads(read(posixpath.normpath(f"{test.cwd}/package.json")) or b"{}")
+        script = str(package["scripts"]["test"])
+    except (ValueError, KeyError, TypeError):
+        return test.command
+    own = NODE_TEST.search(script)
+    return f"PATH=$PWD/node_modules/.bin:$PATH; {script}" if own else test.command
+
+
 def _narrowed(command: str, name: str) -> str | None:
     quoted = shlex.quote(name)
+    if NODE_TEST.search(command):
+        verbatim = re.sub(r"[\\^$.*+?()[\]{}|]", r"\\\g<0>", name)
+        option = shlex.quote(f"--test-name-pattern={verbatim}")
+        return NODE_TEST.sub(lambda hit: f"{hit[0]} {option}", command)
     if re.search(r"\bpytest\b", command):
         return f"{command} {quoted}" if "::" in name or "/" in name else f"{command} -k {quoted}"
     if re.search(r"\bgo test\b", command):
@@ -148,7 +173,7 @@ def _narrowed(command: str, name: str) -> str | None:
         return f"{command} {quoted}"
     if re.search(r"\b(jest|vitest|mocha)\b", command):
         return f"{command} {'-g' if 'mocha' in command else '-t'} {quoted}"
-    if re.match(r"(npm|pnpm|yarn)( run)? test\b", command):
+    if NPM_TEST.match(command):
         return f"{command} -- -t {quoted}"
     if re.search(r"-m unittest\b", command):
         return f"{command} -k {quoted}"

@@ -308,7 +308,7 @@ class Gatherer:
                 else "not_run" if reading.passed is None and criterion.check_origin == "model"
                 else "failed",
             )  # fmt: skip
-        elif (command := command_of(check, self.test)) is None:
+        elif (command := command_of(check, self.test, read)) is None:
             return CheckOutcome(
                 criterion_id=criterion.id, what=what, outcome="not_run", before=was,
                 detail="nothing to execute",

@@ -1,3 +1,5 @@
+import json
+
 import pytest
 
 from agentrunner.evidence.checks import command_of, is_executable, read_check
@@ -52,6 +54,35 @@ def test_a_check_becomes_a_command(check: Check, test: TestSpec | None, shell: s
 def test_what_cannot_be_executed_says_so(check: Check) -> None:
     assert command_of(check, None) is None
     assert not is_executable(check, None)
+
+
+@pytest.mark.parametrize(
+    ("command", "script", "shell"),
+    [
+        ("node --test", "", "node --test --test-name-pattern=adds"),
+        ("node --test lib", "", "node --test --test-name-pattern=adds lib"),
+        (
+            "npm test",
+            "node --test lib",
+            "PATH=$PWD/node_modules/.bin:$PATH; node --test --test-name-pattern=adds lib",
+        ),
+        ("npm test", "jest --ci", "npm test -- -t adds"),
+        ("npm test", "", "npm test -- -t adds"),
+    ],
+)
+def test_nodes_own_runner_gets_its_own_option(command: str, script: str, shell: str) -> None:
+    package = json.dumps({"scripts": {"test": script}}).encode() if script else None
+    files = {"web/package.json": package}
+    test = TestSpec(command=command, cwd="web")
+    found = command_of(Check(kind="test", name="adds"), test, files.get)
+    assert found is not None
+    assert found.shell == shell
+
+
+def test_a_test_name_is_no_pattern_for_node() -> None:
+    found = command_of(Check(kind="test", name="a (b)?"), TestSpec(command="node --test"))
+    assert found is not None
+    assert found.shell == r"node --test '--test-name-pattern=a \(b\)\?'"
 
 
 def test_a_hostile_test_name_stays_one_word() -> None:
