@@ -80,7 +80,7 @@ def first_call(place: Path, call: Path, rounds: int) -> Figure:
     def bare() -> float:
         return _until_asked(_bare(call, next(names), 0, project.repo), place)
 
-    base, subject = by_turns(rounds, bare, lambda: _until_asked(ours, place))
+    base, subject = by_turns(rounds, bare, lambda: _until_asked(ours, place), pick=min)
     return Figure(
         "start to first planner call", ms(subject), f"bare LangGraph, {ms(base)}",
         subject / base, 1.3,
@@ -167,6 +167,7 @@ def supervisor(place: Path, rounds: int) -> Figure:
             rounds,
             _python_start,
             lambda: asyncio.run(_first_output(ledger, next(names), lock, project.repo)),
+            pick=min,
         )
     return Figure(
         "order to worker's first output", ms(subject), f"python -I -S, {ms(base)}",
