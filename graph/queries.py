@@ -66,8 +66,9 @@ def undo(state_dir: Path, run_id: str, force: bool = False) -> dict[str, Any]:
         before, after = _ends(folder)
         if undone and snapshots.take().tree == undone[-1].data["tree_after"]:
             source, target = str(undone[-1].data["tree_after"]), str(undone[-1].data["tree_before"])
+            back = True
         else:
-            source, target = after, before
+            source, target, back = after, before, False
         present = snapshots.take().tree
         restored = snapshots.restore(source, target, force=force)
         if not restored.refused:
@@ -79,7 +80,8 @@ def undo(state_dir: Path, run_id: str, force: bool = False) -> dict[str, Any]:
                 loop=0,
                 at=now,
             )
-        return {"files": list(restored.files), "refused": list(restored.refused)}
+        files, refused = list(restored.files), list(restored.refused)
+        return {"files": files, "refused": refused, "undo_taken_back": back}
 
 
 def collect_garbage(

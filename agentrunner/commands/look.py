@@ -19,6 +19,7 @@ from agentrunner.commands import options as opt
 from agentrunner.commands.console import paint_for, show, width_of
 from agentrunner.commands.drive import show_waiting
 from agentrunner.commands.runs import here, resolve
+from agentrunner.errors import UsageError
 
 FOLLOW_SEC = 0.25
 
@@ -93,6 +94,7 @@ def logs(
 ) -> int:
     """What happened in a run, and what its workers said and did."""
     from agentrunner.runs.folder import RunFolder
+    from agentrunner.screens.layout import count
     from agentrunner.screens.log import LogView
 
     state, run_id = resolve(run, state_dir)
@@ -107,6 +109,12 @@ def logs(
             show(line)
     for line in view.flush():
         show(line)
+    if number is not None and number > view.rounds:
+        raise UsageError(
+            f"{run_id} has {count(view.rounds, 'round')}; there is no round {number}.",
+            code="unknown-round",
+            remedy=f"agentrunner logs {run_id}",
+        )
     return 0
 
 
@@ -167,7 +175,12 @@ def undo(
 
     folder, run_id = resolve(run, state_dir)
     done = queries.undo(folder, run_id, force)
-    show(f"{count(len(done['files']), 'file')} put back as before {run_id}.")
+    what = (
+        f"again as {run_id} left them"
+        if done["undo_taken_back"]
+        else f"put back as before {run_id}"
+    )
+    show(f"{count(len(done['files']), 'file')} {what}.")
     for name in done["refused"]:
         show(f"  left alone, edited since: {flat(str(name))}")
     if done["refused"]:

@@ -165,7 +165,9 @@ async def _conformance(kind: str, environ: Mapping[str, str]) -> Report:
     marks = {"passed": "ok", "failed": "FAIL", "not_applicable": "--"}
     rows = [Finding(marks[r.status], r.name, r.detail) for r in results]  # type: ignore[arg-type]
     failed = sum(result.status == "failed" for result in results)
-    verdict = f"{len(results) - failed} of {len(results)} promises kept by {kind}."
+    kept = sum(result.status == "passed" for result in results)
+    verdict = f"{kept} of {len(results)} promises kept by {kind}, {failed} broken"
+    verdict += f", {len(results) - kept - failed} not made."
     return Report(f"Sandbox {kind}, {_system()}", [("Promises", rows)], verdict, failed == 0)
 
 
@@ -206,10 +208,10 @@ def init(
 def _facts(
     repo: Path, tests: Found | None, setup: Found | None, trial: Trial
 ) -> list[tuple[str, str, str]]:
-    from agentrunner.survey import available_metas, read_branch
+    from agentrunner.survey import available_metas, available_workers, read_branch
 
-    planner = available_metas(os.environ)[0]
-    other = [offer.needs for offer in available_metas(os.environ) if offer.needs]
+    keyless = any(offer.needs for offer in available_metas(os.environ))
+    codex = available_workers(repo)["codex-cli"]
     where = "git root" if read_branch(repo) else "no git repository"
     facts = [
         ("repository", tilde(str(repo), os.environ.get("HOME", "")), where),
@@ -217,7 +219,11 @@ def _facts(
     ]
     if setup:
         facts.append(("setup", setup.command, setup.where))
-    facts.append(("planner", planner.kind, "; ".join(other)))
+    # These two are what `run` takes where the task names no others.
+    hint = "no OPENAI_API_KEY; --meta checklist" if keyless else "OPENAI_API_KEY is set"
+    facts.append(("planner", "openai-chat", hint))
+    found = codex.version if codex.path else "not found; see agentrunner doctor"
+    facts.append(("worker", "codex-cli", found))
     if trial.problem is not None:
         return [*facts, ("box", "none works", trial.problem.message)]
     box, _, told = trial.box.partition(";")

@@ -42,6 +42,11 @@ class LogView:
         said = self._view.flush(_TIMELESS)
         return said if self._only in (None, self._view.story.round) else []
 
+    @property
+    def rounds(self) -> int:
+        """How many rounds the events so far told of."""
+        return self._view.story.round
+
     def _worker_lines(self, event: Event) -> list[str]:
         kind = event.get("kind")
         if kind == "command_started":

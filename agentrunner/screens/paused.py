@@ -65,7 +65,7 @@ def paused_screen(
         f"  State is on this machine only: {flat(where)}.",
         "",
     ]
-    return "\n".join([*lines, *_next(waiting, approval, target, width)])
+    return "\n".join([*lines, *_next(result, approval, target, width)])
 
 
 def _head(result: Result, kind: str, width: int, paint: Paint) -> str:
@@ -94,7 +94,8 @@ def _approval_text(waiting: Mapping[str, Any], prompt: str, width: int) -> list[
     return [*lines, "", f"  id {flat(str(waiting.get('id')))}"]
 
 
-def _next(waiting: Mapping[str, Any], approval: bool, target: str, width: int) -> list[str]:
+def _next(result: Result, approval: bool, target: str, width: int) -> list[str]:
+    waiting = result.get("waiting") or {}
     name = f" {target}" if target else ""
     if approval:
         steps = [
@@ -108,14 +109,9 @@ def _next(waiting: Mapping[str, Any], approval: bool, target: str, width: int) -
         steps = [(f"agentrunner answer{name} 1", 'or in your own words: answer "..."')]
     else:
         steps = [(f'agentrunner answer{name} "..."', "in your own words")]
-    return next_lines(
-        [
-            *steps,
-            (f"agentrunner show{name}", "the work so far"),
-            (f"agentrunner cancel{name}", "end here"),
-        ],
-        width,
-    )
+    if result.get("worker_runs"):
+        steps.append((f"agentrunner diff{name}", "the work so far"))
+    return next_lines([*steps, (f"agentrunner cancel{name}", "end here")], width)
 
 
 def approval_screen(

@@ -188,7 +188,7 @@ def _facts(
     changed = list(result.get("changed_files") or [])
     names = " ".join(flat(str(name)) for name in changed)
     size = f", +{result.get('lines_added', 0)} -{result.get('lines_removed', 0)}" * bool(changed)
-    lines.append(spread(f"  files    {len(changed)} changed{size}   {names}", "", width))
+    lines.append(spread(f"  files    {len(changed)} changed{size}   {names}".rstrip(), "", width))
     findings = [str(finding["message"]) for finding in result.get("findings") or []]
     look = list(dict.fromkeys([*_judged(result), *findings, *warnings]))
     shown = look if all_rows else look[:_LOOK]

@@ -60,7 +60,8 @@ def _run_row(row: Row, now: datetime, id_width: int, width: int, paint: Paint) -
     colours = {"complete": paint.good, "failed": paint.bad, "running": str}
     colour = colours.get(state, paint.warn)
     started, finished = _moment(row.get("started_at")), _moment(row.get("finished_at"))
-    took = clock(((finished or now) - started).total_seconds()) if started else ""
+    until = finished or (now if state == "running" else None)
+    took = clock((until - started).total_seconds()) if started and until else ""
     last = ago(finished, now) if finished else "now" if state == "running" else ago(started, now)
     title = cell(str(row.get("title") or ""), max(width - id_width - 43, 8)).rstrip()
     return (

@@ -34,11 +34,11 @@ def done(tmp_path: Path) -> Run:
 def test_undo_puts_everything_back_and_once_more_takes_that_back(done: Run) -> None:
     project = done.project
     restored = undo(project.state_dir, done.id)
-    assert restored == {"files": ["calc.py", "new"], "refused": []}
+    assert restored == {"files": ["calc.py", "new"], "refused": [], "undo_taken_back": False}
     assert project.read("calc.py") == SMALL["calc.py"]
     assert not (project.repo / "new").exists()
     assert project.git("status", "--porcelain").split() == ["??", ".agent-runner/"]
-    undo(project.state_dir, done.id)
+    assert undo(project.state_dir, done.id)["undo_taken_back"]
     assert project.read("calc.py") == FIXED
     assert project.read("new") == "one\n"
     undo(project.state_dir, done.id)
@@ -47,7 +47,7 @@ def test_undo_puts_everything_back_and_once_more_takes_that_back(done: Run) -> N
 
 def test_files_that_were_edited_since_are_refused_by_name(done: Run) -> None:
     done.project.write({"calc.py": "# mine\n"})
-    assert undo(done.project.state_dir, done.id) == {"files": [], "refused": ["calc.py"]}
+    assert undo(done.project.state_dir, done.id)["refused"] == ["calc.py"]
     assert done.project.read("calc.py") == "# mine\n"
     assert done.project.read("new") == "one\n"
     forced = undo(done.project.state_dir, done.id, force=True)

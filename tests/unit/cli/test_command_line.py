@@ -414,6 +414,8 @@ def test_logs_reads_the_events_of_a_run(shell: Shell) -> None:
     folder.events_file.write_text("\n".join(lines) + '\n{"torn": ')
     assert shell("logs", "-f") == 0  # nobody drives it, so there is nothing to wait for
     assert "$ uv run pytest -q -k duplicate" in shell.out
+    assert shell("logs", "--round", "9") == 2
+    assert "there is no round 9" in shell.err
 
 
 def test_without_a_command_and_a_terminal_there_is_help(shell: Shell) -> None:
