@@ -1,0 +1,161 @@
+"""What a worker run came to: its record in the state, the run log and the events."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from agentrunner.nodes.deps import Deps
+from agentrunner.runs.gitconfig import git_settings
+from agentrunner.supervisor.client import SupervisedResult
+from agentrunner.task.context import (
+    TAIL_BYTES,
+    Finding,
+    Outcome,
+    TaskContext,
+    WorkerOrder,
+    WorkerRun,
+)
+from agentrunner.workers.base import WorkerReading
+
+INSTALLS = re.compile(
+    r"\b(pip3?|uv|npm|pnpm|yarn|poetry|pdm|bundle|cargo|go)\b.*\b(install|add|sync|update|get|ci)\b"
+)
+
+
+def worker_run_of(
+    deps: Deps,
+    order: WorkerOrder,
+    supervised: SupervisedResult,
+    after: str,
+    latest: str,
+    reading: WorkerReading | None = None,
+) -> WorkerRun:
+    """The reference that the state keeps; `latest` is the tree where none was noted before it."""
+    outcome: Outcome
+    if supervised.outcome != "exited":
+        outcome = supervised.outcome
+    else:
+        outcome = "completed" if reading is not None and reading.completed else "failed"
+    redact = deps.redactor.redact
+    return WorkerRun(
+        worker_run_id=order.worker_run_id,
+        worker=order.worker,
+        loop=order.loop,
+        outcome=outcome,
+        exit_code=supervised.exit_code,
+        started_at=supervised.started_at,
+        ended_at=supervised.ended_at,
+        duration_sec=supervised.duration_sec,
+        summary=redact(reading.summary)[:600] if reading else "",
+        error=redact((reading.error if reading else "") or supervised.error)[:600],
+        tree_before=tree_before(deps, order) or latest,
+        tree_after=after,
+        session_id=reading.session_id if reading else None,
+        output=deps.folder.ref(supervised.stdout) if supervised.stdout.exists() else None,
+    )
+
+
+async def record_run(state: TaskContext, deps: Deps, run: WorkerRun, reading: WorkerReading) -> int:
+    """The worker run in run log and events, with every changed file; how many there were."""
+    changes = await asyncio.to_thread(deps.snapshots.changes, run.tree_before, run.tree_after)
+    findings = await _suspicions(deps, run, reading)
+    redact = deps.redactor.redact
+    data: dict[str, Any] = {
+        **run.model_dump(mode="json"),
+        "changed_files": len(changes),
+        "commands": [
+            {"command": redact(c.command)[:500], "exit_code": c.exit_code, "status": c.status}
+            for c in reading.commands[:100]
+        ],
+        "changes": [
+            {"path": c.path, "kind": c.kind, "added": c.added, "removed": c.removed}
+            for c in changes[:500]
+        ],
+        "findings": [finding.model_dump(mode="json") for finding in findings],
+        "git_before": await asyncio.to_thread(_git_changed, deps, run),
+        "tokens": {"input": reading.input_tokens, "output": reading.output_tokens},
+    }
+    deps.record(state, "worker_run", run.worker_run_id, data)
+    deps.emit(
+        "worker_finished", worker_run_id=run.worker_run_id, outcome=run.outcome,
+        exit_code=run.exit_code, duration_sec=run.duration_sec, changed_files=len(changes),
+    )  # fmt: skip
+    return len(changes)
+
+
+async def _suspicions(deps: Deps, run: WorkerRun, reading: WorkerReading) -> list[Finding]:
+    """Ignored dependency folders that changed while no install command was seen.
+
+    A `command` worker reports its commands itself, so its word for an install does not count.
+    """
+    written = deps.ledger.dir(run.worker_run_id) / "dependencies"
+    if not written.exists():
+        return []
+    lines = (line.rpartition(" ") for line in written.read_text("utf-8").splitlines())
+    before: Mapping[str, str] = {name: digest for name, _, digest in lines}
+    after = await asyncio.to_thread(deps.snapshots.dependency_fingerprint)
+    names = sorted(before.keys() | after.keys())
+    changed = [name for name in names if before.get(name) != after.get(name)]
+    if not changed:
+        return []
+    trusted = run.worker != "command"
+    seen = trusted and any(INSTALLS.search(command.command) for command in reading.commands)
+    message = f"Installed dependencies were changed: {', '.join(changed[:5])}"
+    return [
+        Finding(code="dependencies_changed", message=message, paths=changed[:50], blocks=not seen)
+    ]
+
+
+def git_places(deps: Deps, embedded: Sequence[str]) -> dict[str, str]:
+    """Digests of what git obeys below the top, and at the top where no box protects it."""
+    top = [".git"] if deps.sandbox.kind == "none" else []
+    return git_settings(Path(deps.spec.repo), [*top, *embedded])
+
+
+def _git_changed(deps: Deps, run: WorkerRun) -> dict[str, str]:
+    """Each `.git` that is another after the run, with its digest before it ("": there was none)."""
+    written = deps.ledger.dir(run.worker_run_id) / "git-settings"
+    if not written.exists():
+        return {}
+    before: dict[str, str] = json.loads(written.read_text("utf-8"))
+    after = git_places(deps, [*deps.snapshots.take().embedded, *before])
+    places = sorted(before.keys() | after.keys())
+    return {name: before.get(name, "") for name in places if before.get(name) != after.get(name)}
+
+
+def tree_before(deps: Deps, order: WorkerOrder) -> str:
+    """The tree when the worker was started; "" where that was not noted."""
+    path = deps.ledger.dir(order.worker_run_id) / "before"
+    return path.read_text("utf-8").strip() if path.exists() else ""
+
+
+def booked_tokens(deps: Deps, order: WorkerOrder) -> tuple[int, int]:
+    """Tokens that earlier runs of the same session have already been counted for."""
+    if order.mode != "resume":
+        return 0, 0
+    session = None
+    total = [0, 0]
+    for record in reversed(deps.log.records("worker_run")):
+        if record.key == order.worker_run_id or not record.data.get("session_id"):
+            continue
+        session = session or record.data["session_id"]
+        if record.data["session_id"] == session:
+            tokens = record.data.get("tokens", {})
+            total = [total[0] + tokens.get("input", 0), total[1] + tokens.get("output", 0)]
+    return total[0], total[1]
+
+
+def output_tail(deps: Deps, supervised: SupervisedResult) -> str:
+    """The end of what the worker printed, as text that can be stored."""
+    tails = []
+    for path in (supervised.stdout, supervised.stderr):
+        if path.exists():
+            with path.open("rb") as file:
+                file.seek(max(0, path.stat().st_size - TAIL_BYTES))
+                tails.append(file.read().decode("utf-8", "replace"))
+    return deps.redactor.redact("\n".join(filter(None, tails)))[-TAIL_BYTES // 2 :]
