@@ -115,6 +115,13 @@ async def resume(
         state = await _latest(folder, spec, options)
         if state["state"] == TaskState.COMPLETE and not replan:
             return attempts.result_of(folder, spec, state)
+        if max_loops is not None and not (replan or state["state"] in TERMINAL):
+            raise UsageError(
+                f"{run_id} has not ended; --max-loops is the limit of a new attempt.",
+                code="usage",
+                path="--max-loops",
+                remedy=f"agentrunner resume {run_id}",
+            )
         crew = assemble(spec, options.environ)
         with _repository(spec, folder, options) as repository:
             fresh = state if attempts.untouched(folder) else None

@@ -20,6 +20,7 @@ from agentrunner.meta.base import MetaClient
 from agentrunner.meta.make import make_meta
 from agentrunner.nodes.credentials import credential, secrets_of
 from agentrunner.nodes.deps import Clock, Deps
+from agentrunner.notes import check_note_dir
 from agentrunner.prompts import load_patterns
 from agentrunner.runs.events import EventLog
 from agentrunner.runs.folder import RunFolder
@@ -49,6 +50,7 @@ class Crew:
 
 def assemble(spec: TaskSpec, environ: Mapping[str, str]) -> Crew:
     """Planner and worker of this task; raises Surroundings where one is missing."""
+    check_note_dir(Path(spec.repo), spec.runner.note.dir)
     worker = make_worker(spec)
     probe = worker.probe()
     if probe.path is None:
@@ -151,7 +153,7 @@ async def open_workshop(
     events = EventLog(folder.events_file, folder.run_id, clock.now, redactor.redact)
     events.listeners.extend(listeners)
     repo = Path(spec.repo)
-    snapshots = await asyncio.to_thread(Snapshots, folder.snapshots_dir, repo)
+    snapshots = await asyncio.to_thread(Snapshots, folder.snapshots_dir, repo, spec.runner.note.dir)
     home = Path(environ.get("HOME") or Path.home())
     chosen = await open_sandbox(
         spec.runner.sandbox.kind,

@@ -272,7 +272,7 @@ async def _ended(
     )
     after = supervised.tree_after or (await asyncio.to_thread(deps.snapshots.take)).tree
     run = worker_run_of(deps, order, supervised, after, state["tree"], reading)
-    changed = await record_run(state, deps, run, reading)
+    changed = await record_run(state, deps, run, reading, supervised.after.get("embedded"))
     run = run.model_copy(update={"changed_files": changed})
     counters = state["counters"]
     counters = counters.model_copy(

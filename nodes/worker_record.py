@@ -60,8 +60,17 @@ def worker_run_of(
     )
 
 
-async def record_run(state: TaskContext, deps: Deps, run: WorkerRun, reading: WorkerReading) -> int:
-    """The worker run in run log and events, with every changed file; how many there were."""
+async def record_run(
+    state: TaskContext,
+    deps: Deps,
+    run: WorkerRun,
+    reading: WorkerReading,
+    embedded: Sequence[str] | None = None,
+) -> int:
+    """The worker run in run log and events, with every changed file; how many there were.
+
+    `embedded` are the `.git` folders that the snapshot after it found, where there was one.
+    """
     changes = await asyncio.to_thread(deps.snapshots.changes, run.tree_before, run.tree_after)
     findings = await _suspicions(deps, run, reading)
     redact = deps.redactor.redact
@@ -77,7 +86,7 @@ async def record_run(state: TaskContext, deps: Deps, run: WorkerRun, reading: Wo
             for c in changes[:500]
         ],
         "findings": [finding.model_dump(mode="json") for finding in findings],
-        "git_before": await asyncio.to_thread(_git_changed, deps, run),
+        "git_before": await asyncio.to_thread(_git_changed, deps, run, embedded),
         "tokens": {"input": reading.input_tokens, "output": reading.output_tokens},
     }
     deps.record(state, "worker_run", run.worker_run_id, data)
@@ -117,13 +126,14 @@ def git_places(deps: Deps, embedded: Sequence[str]) -> dict[str, str]:
     return git_settings(Path(deps.spec.repo), [*top, *embedded])
 
 
-def _git_changed(deps: Deps, run: WorkerRun) -> dict[str, str]:
+def _git_changed(deps: Deps, run: WorkerRun, embedded: Sequence[str] | None) -> dict[str, str]:
     """Each `.git` that is another after the run, with its digest before it ("": there was none)."""
     written = deps.ledger.dir(run.worker_run_id) / "git-settings"
     if not written.exists():
         return {}
     before: dict[str, str] = json.loads(written.read_text("utf-8"))
-    after = git_places(deps, [*deps.snapshots.take().embedded, *before])
+    found = deps.snapshots.take().embedded if embedded is None else embedded
+    after = git_places(deps, [*found, *before])
     places = sorted(before.keys() | after.keys())
     return {name: before.get(name, "") for name in places if before.get(name) != after.get(name)}
 

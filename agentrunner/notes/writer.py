@@ -23,6 +23,8 @@ from agentrunner.task.spec import TASK_ID
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _HEAD_BYTES = 1024
+_OURS = ".agent-runner"
+_NOTE_NAME = re.compile(r"^task-.*\.md$")
 _MAX_OLD_NOTES = 10_000
 
 
@@ -74,6 +76,29 @@ def note_parts(note_dir: str) -> tuple[str, ...]:
             path="runner.note.dir",
         )
     return folder.parts
+
+
+def check_note_dir(repo: Path, note_dir: str) -> None:
+    """Refuse a folder for notes that is not theirs alone; raises UsageError (`note-dir`).
+
+    Snapshots leave the folder out, so whatever else stands in it would not be watched.
+    """
+    folder = repo.joinpath(*note_parts(note_dir))
+    if note_dir == _OURS:
+        return
+    if folder == repo:
+        others = ["."]
+    elif folder.is_dir() and not folder.is_symlink():
+        others = [name.name for name in folder.iterdir() if not _NOTE_NAME.match(name.name)]
+    else:
+        others = []
+    if others:
+        raise UsageError(
+            f"{note_dir} holds more than task notes ({sorted(others)[0]}).",
+            code="note-dir",
+            path="runner.note.dir",
+            remedy="name a folder of its own",
+        )
 
 
 def _write(root: Path, parts: tuple[str, ...], task_id: str, run_id: str, text: str) -> str:

@@ -14,7 +14,7 @@ import pytest
 
 from agentrunner.errors import Surroundings, UsageError
 from agentrunner.notes.render import MARKER
-from agentrunner.notes.writer import Written, note_parts, write_note
+from agentrunner.notes.writer import Written, check_note_dir, note_parts, write_note
 
 pytestmark = pytest.mark.timeout(20)
 DIR = ".agent-runner"
@@ -341,3 +341,19 @@ def test_a_folder_that_flips_between_real_and_link(place: Place) -> None:
         exchange(place.folder, link)
     place.check(written[-1], body=str(len(written) - 1))
     assert {one.path for one in written} <= {place.note, place.run / "note.md"}
+
+
+@pytest.mark.parametrize("name", ["tests", "."])
+def test_a_folder_that_holds_other_things_is_not_for_notes(tmp_path: Path, name: str) -> None:
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "test_a.py").touch()
+    with pytest.raises(UsageError, match="more than task notes"):
+        check_note_dir(tmp_path, name)
+
+
+def test_a_folder_of_notes_or_none_yet_is_for_notes(tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "task-a.md").touch()
+    check_note_dir(tmp_path, "notes")
+    check_note_dir(tmp_path, "docs/notes")
+    check_note_dir(tmp_path, ".agent-runner")
