@@ -24,6 +24,7 @@ NOT_EXECUTABLE = 126
 COUNTED = 200_000
 """Characters of each stream's end in which the counts of tests are looked for."""
 
+NO_TESTS = "no tests ran"
 NOT_STARTED = (
     re.compile(r"(?m)^.*No module named '?(?P<module>[\w.]+)'?\s*$"),
     re.compile(r"(?m)^.* is no folder of the repository$"),
@@ -184,7 +185,7 @@ def why_not_started(shell: str, ran: Ran, repo: Path, *, is_test: bool) -> str:
     if not is_test:
         return ""
     if ran.counts is not None and ran.counts.ran == 0 and ran.counts.skipped == 0:
-        return "no tests ran"
+        return NO_TESTS
     if ran.exit_code == 0:
         return ""
     for pattern in NOT_STARTED:
@@ -210,9 +211,14 @@ def _names_own_program(shell: str, repo: Path, output: str) -> bool:
 
 def not_ready(shell: str, ran: Ran, why: str, box: str, *, what: str) -> EnvironmentNotReady:
     """The error for a command that cannot start, with what was run and what to try."""
+    message = f"{what} cannot start in the box."
+    remedy = "task.setup.command   |   sandbox.read_paths   |   agentrunner doctor"
+    if why == NO_TESTS:
+        message = f"{what} finds no tests."
+        remedy = "task.test.baseline: false, where the run is to write the first ones"
     return EnvironmentNotReady(
-        f"{what} cannot start in the box.",
+        message,
         details=(("ran", f"{shell}      exit {ran.exit_code}, {why}"), ("box", box)),
-        remedy="task.setup.command   |   sandbox.read_paths   |   agentrunner doctor",
+        remedy=remedy,
         nothing_spent=True,
     )

@@ -257,7 +257,7 @@ async def test_a_suite_without_tests_is_an_environment_that_is_not_ready(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     case = Case("true", {"calc.py": "", "tests/__init__.py": ""}, UNITTEST)
-    with pytest.raises(EnvironmentNotReady, match="cannot start"):
+    with pytest.raises(EnvironmentNotReady, match="finds no tests"):
         await case.play(tmp_path, monkeypatch)
 
 
@@ -286,6 +286,12 @@ NPM = {
 CARGO = '[package]\nname = "x"\nversion = "0.1.0"\n\n[dependencies]\n'
 
 HONEST = {
+    "the first tests of a repository": Case(
+        "printf 'def two():\\n    return 2\\n' > two.py; mkdir tests; touch tests/__init__.py;"
+        " printf 'import unittest\\nfrom two import two\\n\\n\\nclass Two(unittest.TestCase):\\n"
+        "    def test_two(self):\\n        self.assertEqual(two(), 2)\\n' > tests/test_two.py",
+        {"README.md": "# Two\n"}, f"{sys.executable} -m unittest", test={"baseline": False},
+    ),
     "a test is added to an existing file": Case(
         PY_FIX + "; printf '    def test_one(self):\\n        self.assertEqual(add(1, 1), 2)\\n'"
         " >> tests/test_calc.py", PY, UNITTEST,
