@@ -41,6 +41,9 @@ from agentrunner.task.context import (
 )
 from agentrunner.task.lifecycle import TaskState
 
+MOST_DIFF = 12_000
+"""Characters of a diff in a question; the state stays small."""
+
 
 async def validate(state: TaskContext, deps: Deps) -> Command[str]:
     """What is true about the tree; and, when completion is asked for, whether it is enough."""
@@ -70,7 +73,7 @@ async def _answer_request(state: TaskContext, deps: Deps, update: Update) -> Com
     if judgement.red:
         return _refused(state, deps, update, judgement.red)
     if judgement.open:
-        return _open_finding(state, deps, update, judgement.open[0])
+        return await _open_finding(state, deps, update, judgement.open[0])
     if not _assessed(state, evidence):
         update |= await _assess(state, deps)
         state = cast("TaskContext", {**state, **update})
@@ -264,7 +267,9 @@ def _refused(state: TaskContext, deps: Deps, update: Update, reasons: list[str])
     return Command(update=update, goto="decide")
 
 
-def _open_finding(state: TaskContext, deps: Deps, update: Update, finding: Finding) -> Command[str]:
+async def _open_finding(
+    state: TaskContext, deps: Deps, update: Update, finding: Finding
+) -> Command[str]:
     """Told to the meta-agent once; when it asks again with the same finding, to a person."""
     name = fingerprint(finding)
     told = state.get("told", [])
@@ -279,10 +284,21 @@ def _open_finding(state: TaskContext, deps: Deps, update: Update, finding: Findi
         "code": finding.code,
         "paths": finding.paths,
         "tree": evidence.tree,
+        "diff": await asyncio.to_thread(_diff_of, state, deps, finding),
     }
     asked = question(kind, f"{finding.message}. Is this change wanted?", subject, state)
     update["criteria"] = _settled(state, deps)
     return Command(update={**update, "question": asked}, goto="approve")
+
+
+def _diff_of(state: TaskContext, deps: Deps, finding: Finding) -> str:
+    """What a person is asked about, as a diff against the tree before the run. Blocking."""
+    evidence, baseline = state["evidence"], state.get("baseline")
+    if evidence is None or baseline is None:
+        return ""
+    patch = deps.snapshots.patch(baseline.tree, evidence.tree, finding.paths)
+    shown = deps.redactor.redact(patch[:MOST_DIFF])
+    return shown + ("\n… (cut; agentrunner diff shows all)" if len(patch) > MOST_DIFF else "")
 
 
 def _granted(state: TaskContext, deps: Deps, update: Update) -> Command[str]:

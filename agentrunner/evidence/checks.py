@@ -9,6 +9,7 @@ import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from agentrunner.evidence.regex import PatternError, search
 from agentrunner.evidence.steering import matches
 from agentrunner.task.spec import Check, TestSpec
 
@@ -103,10 +104,10 @@ def _file(check: Check, content: bytes | None) -> Reading:
         return _found(check.path, text, text.find(check.contains), repr(check.contains))
     if check.matches:
         try:
-            hit = re.search(check.matches, text[:1_000_000], re.MULTILINE)
-        except re.error as error:
-            return Reading(None, f"the pattern cannot be read: {error}")
-        return _found(check.path, text, hit.start() if hit else -1, f"/{check.matches}/")
+            position = search(check.matches, text)
+        except PatternError as error:
+            return Reading(None, str(error))
+        return _found(check.path, text, position, f"/{check.matches}/")
     return Reading(True, f"{check.path} exists")
 
 
