@@ -165,7 +165,7 @@ class Evidence(StateModel):
 
     tree: str
     tree_after: str = ""
-    """The tree with what the checks themselves wrote; the same as `tree` where they wrote nothing."""
+    """The tree with what the checks themselves wrote; equal to `tree` where that is nothing."""
     test: TestOutcome | None = None
     restored_test: TestOutcome | None = None
     """The test command on a copy with the old tests and steering files (the tamper guard)."""
