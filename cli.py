@@ -139,7 +139,7 @@ def call(application: typer.Typer, arguments: list[str], name: str) -> int:
 
 def _usage(error: typer.TyperException) -> UsageError:
     """What typer says about a command line, in our form."""
-    message = error.format_message()
+    message = error.format_message().replace("Value error, ", "")
     remedy = ""
     if near := getattr(error, "possibilities", None):
         message, remedy = message.partition(" (Possible")[0], f"did you mean {sorted(near)[0]}?"

@@ -18,7 +18,7 @@ from agentrunner import settings
 from agentrunner.commands import options as opt
 from agentrunner.commands.console import paint_for, show, width_of
 from agentrunner.commands.drive import show_waiting
-from agentrunner.commands.runs import here, resolve
+from agentrunner.commands.runs import here, is_driven, resolve
 from agentrunner.errors import UsageError
 
 FOLLOW_SEC = 0.25
@@ -40,18 +40,11 @@ def list_runs(
             show(json.dumps(row))
         return 0
     for row in rows:
-        row["running"] = _is_driven(index.state_dir, str(row["run_id"]))
+        row["running"] = is_driven(index.state_dir, str(row["run_id"]))
     width, paint = width_of(sys.stdout), paint_for(sys.stdout)
     now = datetime.now().astimezone()
     show(runs_table(rows, now, width=width, paint=paint, all_repositories=everywhere))
     return 0
-
-
-def _is_driven(state_dir: Path, run_id: str) -> bool:
-    from agentrunner.runs.folder import RunFolder
-    from agentrunner.runs.locks import run_lock
-
-    return run_lock(RunFolder(state_dir / "runs" / run_id)).probe() is not None
 
 
 def show_run(
@@ -102,7 +95,7 @@ def logs(
     view = LogView(width=width_of(sys.stdout), paint=paint_for(sys.stdout), only_round=number)
 
     def driven() -> bool:
-        return follow and _is_driven(state, run_id)
+        return follow and is_driven(state, run_id)
 
     for event in events_of(folder.events_file, driven):
         for line in view.feed(event):

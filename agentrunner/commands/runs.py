@@ -16,6 +16,14 @@ def here() -> Path:
     return git_root(folder) or folder
 
 
+def is_driven(state_dir: Path, run_id: str) -> bool:
+    """Whether a process works on this run, or asks about it, right now."""
+    from agentrunner.runs.folder import RunFolder
+    from agentrunner.runs.locks import run_lock
+
+    return run_lock(RunFolder(state_dir / "runs" / run_id)).probe() is not None
+
+
 def resolve(name: str | None, state_dir: str | None) -> tuple[Path, str]:
     """State folder and id of the run called `name`, or of the newest one of this repository."""
     from agentrunner.runs.index import RunIndex
@@ -31,7 +39,16 @@ def resolve_waiting(name: str | None, state_dir: str | None) -> tuple[Path, str]
 
     folder = settings.state_dir(state_dir)
     index = RunIndex(folder)
-    return folder, index.find(name, here()) if name else index.waiting(here())
+    if name:
+        return folder, index.find(name, here())
+    rows = index.runs(here())
+    if rows and not any(row.waiting for row in rows) and is_driven(folder, rows[0].run_id):
+        raise UsageError(
+            f"{rows[0].run_id} goes on in another terminal; what it asks is asked there.",
+            code="not-waiting",
+            remedy="answer there, or type q there and then answer here",
+        )
+    return folder, index.waiting(here())
 
 
 def resolve_review(state_dir: str | None) -> tuple[Path, str]:

@@ -116,9 +116,10 @@ def _check_kinds(file: TaskFile, tree: Tree) -> None:
                 code="unknown-kind",
                 remedy=suggestion(kind, known),
             )
-    for section, kind, needed, given in (
-        ("worker", "command", "command", runner.worker.command),
-        ("meta", "script", "script", runner.meta.script),
+    command = "--set 'runner.worker.command=[my-agent, \"{prompt_file}\"]'"
+    for section, kind, needed, given, remedy in (
+        ("worker", "command", "command", runner.worker.command, command),
+        ("meta", "script", "script", runner.meta.script, "--set runner.meta.script=replies.yaml"),
     ):
         if getattr(runner, section).kind == kind and not given:
             raise mistake(
@@ -126,6 +127,7 @@ def _check_kinds(file: TaskFile, tree: Tree) -> None:
                 ("runner", section, "kind"),
                 f"runner.{section}.kind {kind} needs runner.{section}.{needed}.",
                 code="missing-key",
+                remedy=remedy,
             )
 
 

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from agentrunner.commands import engine as engine_seam
 from agentrunner.errors import EnvironmentNotReady, Surroundings
 from agentrunner.runs.folder import RunFolder
 from agentrunner.runs.index import RunIndex, RunRow
+from agentrunner.runs.locks import me, run_lock
 from agentrunner.screens import schema
 from agentrunner.task.spec import TaskSpec
 from tests.unit.cli.fake_engine import TASK, FakeEngine
@@ -405,6 +407,15 @@ def test_list_json_has_exactly_the_promised_keys(shell: Shell) -> None:
     assert list(shell.lines[0]) == [
         "run_id", "task_id", "title", "repo", "state", "waiting", "started_at", "finished_at",
     ]  # fmt: skip
+
+
+def test_what_is_asked_in_another_terminal_is_answered_there(shell: Shell) -> None:
+    shell.add_run("users-api-7f3a", state="PLANNING")
+    lock = run_lock(RunFolder.open(shell.repo.parent / "state", "users-api-7f3a"))
+    lock.acquire(me("users-api-7f3a", "2026-11-21T05:00:00Z"))
+    with closing(lock):
+        assert shell("approve", "--id", "abc") == 2
+    assert "error[not-waiting]: users-api-7f3a goes on in another terminal" in shell.err
 
 
 def test_logs_reads_the_events_of_a_run(shell: Shell) -> None:
