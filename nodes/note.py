@@ -6,6 +6,7 @@ import asyncio
 import getpass
 import os
 import platform
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -52,6 +53,8 @@ def leave_note(
         tail=lambda ref: _tail(deps, ref),
         redact=deps.redactor.redact,
     )
+    # What the box turned out to be, where the task said `auto`.
+    view = replace(view, facts=replace(view.facts, box=deps.sandbox.kind))
     text = deps.redactor.redact(_rendered(view, state, deps))
     deps.folder.write("note.md", text)
     written = write_note(

@@ -36,7 +36,7 @@ def build_view(
 ) -> NoteView:
     """What the note of a run says at this moment, at its end or while it waits.
 
-    `result` is the object that commands print (docs/reference/json.md), `host` the
+    `result` is the object that commands print (docs/reference/events.md), `host` the
     `user@machine` on which commands are to be given, `now` an aware time, whose zone all times
     are shown in. `tail` reads the end of a file of the run's folder; it is asked only for what is
     shown. Every text is stripped of terminal controls and passed through `redact`.
