@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from agentrunner.evidence.verdict import worker_trouble
 from agentrunner.task.context import Question, TaskContext
 from agentrunner.task.lifecycle import TERMINAL, TaskState
 from agentrunner.task.spec import TaskSpec
@@ -12,6 +13,16 @@ from agentrunner.task.spec import TaskSpec
 EXIT_CODES = {TaskState.COMPLETE: 0, TaskState.FAILED: 1, TaskState.NEEDS_REVIEW: 3}
 WAITING = 4
 SURROUNDINGS = 5
+
+
+def _missing(state: TaskContext) -> list[str]:
+    """What stands between this end and COMPLETE; of a failed run first what stopped its worker."""
+    verdict = state.get("verdict")
+    if verdict is None or not verdict.missing:
+        return []  # the reason of the end says it all
+    failed = state["state"] == TaskState.FAILED
+    trouble = worker_trouble(state.get("recent", [])) if failed else ""
+    return [*([trouble] if trouble else []), *verdict.missing]
 
 
 def build_result(
@@ -38,7 +49,7 @@ def build_result(
         "exit_code": exit_code,
         "reason": reason or (verdict.reason if verdict else None),
         "text": verdict.text if verdict and ended else None,
-        "missing": verdict.missing if verdict and ended else [],
+        "missing": _missing(state) if ended else [],
         "error": dict(error) if error else None,
         "note": note,
         "repo": run.repo,

@@ -25,6 +25,7 @@ from agentrunner.task.context import (
     Status,
     TestOutcome,
     Verdict,
+    WorkerRun,
 )
 from agentrunner.task.spec import TestSpec
 
@@ -291,6 +292,13 @@ def end_at_limit(
     )
     missing = list(dict.fromkeys([*judgement.missing, *refused]))
     return Verdict(state="NEEDS_REVIEW", reason=reason, text=text, missing=missing)
+
+
+def worker_trouble(recent: Sequence[WorkerRun]) -> str:
+    """Why the last worker run did not succeed, as a sentence; "" where it did."""
+    if not recent or recent[-1].outcome == "completed":
+        return ""
+    return f"The last worker run did not succeed: {recent[-1].error or recent[-1].outcome}"
 
 
 def executable_ids(criteria: Sequence[Criterion], test: TestSpec | None) -> list[str]:

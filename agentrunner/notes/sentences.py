@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agentrunner.evidence.verdict import approval_of
+from agentrunner.evidence.verdict import approval_of, worker_trouble
 from agentrunner.notes.model import CriterionRow, Label, Line, TestFacts, line
 from agentrunner.notes.reading import Reading, local_time
 from agentrunner.task.context import Criterion, Finding
@@ -118,6 +118,8 @@ def decide(
     else:
         failed = label == "FAILED"
         said = [*_red(criteria, test)]
+        trouble = worker_trouble(reading.context.get("recent") or ()) if failed else ""
+        said += [line("words", text=trouble)] if trouble else []
         said += [_finding(one) for one in _findings(reading) if one.blocks or not failed]
         said += [] if failed else [_look(row) for row in criteria if _on_word(row)]
         said += [

@@ -43,6 +43,16 @@ def test_work_that_is_done_is_complete(run: Run) -> None:
     assert (run.result["missing"], run.result["loops"]) == ([], 0)
 
 
+def test_a_worker_that_failed_is_named_first_among_what_is_missing(run: Run) -> None:
+    limit = {"meta": {"max_loops": 0}}
+    run.start([plan(), work(), work()], "echo no model here >&2; exit 7", test=TEST, runner=limit)
+    assert run.ending == ("FAILED", "loop_limit", 1)
+    first, *others = run.result["missing"]
+    assert first == "The last worker run did not succeed: exit code 7: no model here"
+    assert f"`{TEST}` exits 1" in others
+    assert first in run.note()
+
+
 def test_no_assessment_is_asked_for_while_the_test_is_red(run: Run) -> None:
     run.start([plan(), work(), finish(), give_up()], NO_FIX, test=TEST)
     assert "completion_assessment" not in run.calls()
