@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -51,7 +52,8 @@ def diff(
 def undo(state_dir: Path, run_id: str, force: bool = False) -> dict[str, Any]:
     """Put the files back as they were before the run; once more takes that back.
 
-    Files that were edited since are refused by name, unless `force`. Raises Busy while the
+    Files that only a person changed while it waited stay as they are, and files that were edited
+    since are refused by name, unless `force`. Raises Busy while the
     repository is worked in.
     """
     folder = RunFolder.open(state_dir, run_id)
@@ -69,6 +71,9 @@ def undo(state_dir: Path, run_id: str, force: bool = False) -> dict[str, Any]:
             back = True
         else:
             source, target, back = after, before, False
+            if theirs := set() if force else _by_hand(snapshots, log):
+                entries = snapshots.list(after)
+                target = snapshots.combine(target, {path: entries.get(path) for path in theirs})
         present = snapshots.take().tree
         restored = snapshots.restore(source, target, force=force)
         if not restored.refused:
@@ -109,6 +114,22 @@ def collect_garbage(
 def _snapshots(folder: RunFolder) -> Snapshots:
     spec = load_spec(folder)
     return Snapshots(folder.snapshots_dir, Path(spec.repo), spec.runner.note.dir)
+
+
+def _by_hand(snapshots: Snapshots, log: RunLog) -> set[str]:
+    """Paths that a person changed between the steps of a run, and no worker."""
+
+    def changed(records: Sequence[Record]) -> set[str]:
+        trees = [(r.data.get("tree_before"), r.data.get("tree_after")) for r in records]
+        return {
+            change.path
+            for before, after in trees
+            if before and after and before != after
+            for change in snapshots.changes(str(before), str(after))
+        }
+
+    history = log.history()
+    return changed(history.human_edits) - changed(history.worker_runs)
 
 
 def _worker_run(folder: RunFolder, number: int) -> Record:

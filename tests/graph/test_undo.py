@@ -16,7 +16,7 @@ from agentrunner.graph.queries import collect_garbage, diff, show, undo
 from agentrunner.runs.index import RunIndex
 from tests.kit.metas import assess, consult, finish, give_up, plan, work
 from tests.kit.project import Project
-from tests.kit.runs import FIX, SMALL, TEST, Run
+from tests.kit.runs import FIX, NO_FIX, SMALL, TEST, Run
 
 TWO_ROUNDS = "if test -e new; then sed -i 's/a - b/a + b/' calc.py; else echo one > new; fi"
 FIXED = SMALL["calc.py"].replace("-", "+")
@@ -55,6 +55,18 @@ def test_files_that_were_edited_since_are_refused_by_name(done: Run) -> None:
     assert done.project.read("calc.py") == SMALL["calc.py"]
     undo(done.project.state_dir, done.id)
     assert done.project.read("calc.py") == "# mine\n"
+
+
+def test_files_that_only_a_person_wrote_between_two_attempts_stay(tmp_path: Path) -> None:
+    run = Run(Project.make(tmp_path, SMALL))
+    limit = {"meta": {"max_loops": 0}}
+    run.start([plan(), *[work()] * 4], NO_FIX, test=TEST, runner=limit)
+    run.project.write({"mine.md": "a note of mine\n"})
+    run.resume(message="again")
+    undone = undo(run.project.state_dir, run.id)
+    assert (undone["files"], undone["refused"]) == (["calc.py"], [])
+    assert run.project.read("mine.md") == "a note of mine\n"
+    assert run.project.read("calc.py") == SMALL["calc.py"]
 
 
 def test_files_the_run_had_nothing_to_do_with_are_left_alone(done: Run) -> None:
