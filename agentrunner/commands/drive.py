@@ -25,6 +25,7 @@ from agentrunner.commands.console import (
     width_of,
 )
 from agentrunner.commands.fail import named
+from agentrunner.commands.runs import name_needed
 from agentrunner.errors import AgentRunnerError
 from agentrunner.screens.errors import error_screen
 from agentrunner.screens.paused import paused_screen
@@ -101,8 +102,9 @@ def _options(console: Console) -> Options:
 def _show_end(result: dict[str, Any], console: Console) -> None:
     if sys.stdout.isatty():
         show("")
+    state_dir = settings.state_dir(console.output.state_dir)
     if result.get("waiting"):
-        show_waiting(result, settings.state_dir(console.output.state_dir))
+        show_waiting(result, state_dir, name_needed(state_dir, str(result["run_id"])))
         return
     error = result.get("error")
     if error and not result.get("state"):
@@ -110,7 +112,15 @@ def _show_end(result: dict[str, Any], console: Console) -> None:
         return
     home = os.environ.get("HOME", "")
     width, paint = width_of(sys.stdout), paint_for(sys.stdout)
-    show(summary_screen(result, warnings=console.warnings, width=width, paint=paint, home=home))
+    screen = summary_screen(
+        result,
+        warnings=console.warnings,
+        width=width,
+        paint=paint,
+        home=home,
+        target=name_needed(state_dir, str(result["run_id"])),
+    )
+    show(screen)
 
 
 def show_waiting(result: Mapping[str, Any], state_dir: Path, target: str = "") -> None:

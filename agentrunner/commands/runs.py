@@ -24,6 +24,14 @@ def is_driven(state_dir: Path, run_id: str) -> bool:
     return run_lock(RunFolder(state_dir / "runs" / run_id)).probe() is not None
 
 
+def name_needed(state_dir: Path, run_id: str) -> str:
+    """What commands given here must call this run; "" where it is the newest of this repository."""
+    from agentrunner.runs.index import RunIndex
+
+    rows = RunIndex(state_dir).runs(here())
+    return "" if rows and rows[0].run_id == run_id else run_id
+
+
 def resolve(name: str | None, state_dir: str | None) -> tuple[Path, str]:
     """State folder and id of the run called `name`, or of the newest one of this repository."""
     from agentrunner.runs.index import RunIndex
