@@ -204,16 +204,25 @@ def test_a_flood_is_capped_and_costs_no_memory(project: Project, flood: str, sec
     assert len(said.out) < 8 << 20
 
 
+MEASURE = """\
+import os, resource, sys
+code = os.spawnv(os.P_WAIT, sys.argv[2], sys.argv[2:])
+open(sys.argv[1], "w").write(str(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss))
+sys.exit(code)
+"""
+
+
 def measured(*arguments: str, cwd: Path, env: dict[str, str]) -> tuple[Said, int]:
-    """Run the command; the most memory that it or a child of it had, in bytes."""
+    """Run the command; the most memory that it or a child of it had, in bytes.
+
+    A small process stands between: a child starts with the peak of whoever forked it.
+    """
     program = str(Path(sys.executable).with_name("agentrunner"))
-    with (cwd.parent / "out").open("w+b") as out, (cwd.parent / "err").open("w+b") as err:
-        process = subprocess.Popen([program, *arguments], cwd=cwd, env=env, stdout=out, stderr=err)
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        out.seek(0)
-        err.seek(0)
-        return Said(process.returncode, out.read(), err.read()), usage.ru_maxrss << 10
+    between = (sys.executable, "-I", "-S", "-c", MEASURE, str(cwd.parent / "peak"))
+    command = [*between, program, *arguments]
+    done = subprocess.run(command, cwd=cwd, env=env, capture_output=True, check=False)
+    peak = int((cwd.parent / "peak").read_text())
+    return Said(done.returncode, done.stdout, done.stderr), peak << 10
 
 
 # -- disks and folders -----------------------------------------------------------------------------
