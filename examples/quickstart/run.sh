@@ -22,7 +22,7 @@ export AGENTRUNNER_STATE_DIR="$scratch/state"
 case $agentrunner in */*) bin=$(dirname "$agentrunner") PATH=$PATH:$bin ;; esac
 
 code=0
-"$agentrunner" run "$scratch/prd.md" || code=$?
+(cd "$scratch/shop" && "$agentrunner" run ../prd.md) || code=$?
 
 cat <<END
 
