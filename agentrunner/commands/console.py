@@ -79,7 +79,7 @@ class Console:
         self._status = ""
         self._progress = sys.stdout if output.log_on_stdout else sys.stderr
         self._view = None if output.quiet else self._make_view()
-        self._file = output.events.open("a", encoding="utf-8") if output.events else None
+        self._file: TextIO | None = None
 
     def _make_view(self) -> LiveView | PlainView:
         if not self._progress.isatty() or self.output.log_on_stdout:
@@ -138,7 +138,8 @@ class Console:
         line = json.dumps(event)
         if self.output.json:
             show(line)
-        if self._file:
+        if self.output.events:
+            self._file = self._file or self.output.events.open("a", encoding="utf-8")
             self._file.write(line + "\n")
             self._file.flush()
 

@@ -90,9 +90,22 @@ def run(
     from agentrunner.commands.drive import drive  # asyncio, which `validate` must not pay
 
     def work(engine: Engine, options: Options) -> Awaitable[dict[str, Any]]:
-        return engine.start(spec(), options)
+        task = spec()
+        _refuse_events_inside(output.events, Path(task.repo))
+        return engine.start(task, options)
 
     return drive(work, output)
+
+
+def _refuse_events_inside(events: Path | None, repo: Path) -> None:
+    """A file that grows in the repository would count as a change at every look."""
+    if events is not None and events.resolve().is_relative_to(repo):
+        raise UsageError(
+            f"the file of --events, {events}, is inside the repository.",
+            code="events-in-repository",
+            path="--events",
+            remedy="name a file elsewhere, for example in /tmp",
+        )
 
 
 def source_of(file: str | None, goal: str | None, prd: str | None) -> TaskSource:

@@ -211,8 +211,9 @@ def test_exit_code_is_that_of_the_result(changes: dict[str, Any], code: int, she
 
 
 def test_events_go_to_a_file_too(shell: Shell) -> None:
-    assert shell("run", "t.yaml", "-q", "--events", "events.jsonl") == 0
-    lines = (shell.repo / "events.jsonl").read_text().splitlines()
+    place = shell.repo.parent / "events.jsonl"
+    assert shell("run", "t.yaml", "-q", "--events", str(place)) == 0
+    lines = place.read_text().splitlines()
     assert json.loads(lines[-1])["event"] == "result" and len(lines) == len(story_events()) + 1
 
 
@@ -221,6 +222,12 @@ def test_progress_is_on_stderr_and_quiet_has_none(shell: Shell) -> None:
     assert "check    round=1" in shell.err and "check " not in shell.out
     shell("run", "t.yaml", "-q")
     assert shell.err == "" and shell.out.startswith("COMPLETE")
+
+
+def test_a_file_of_events_in_the_repository_is_refused_and_not_made(shell: Shell) -> None:
+    assert shell("run", "t.yaml", "--events", "events.jsonl") == 2
+    assert "events-in-repository" in shell.err
+    assert not (shell.repo / "events.jsonl").exists()
 
 
 def test_hostile_events_reach_no_terminal(shell: Shell) -> None:
