@@ -138,7 +138,7 @@ class Console:
         line = json.dumps(event)
         if self.output.json:
             show(line)
-        if self.output.events:
+        if self.output.events and self.run_id:  # without a run there is nothing to keep
             self._file = self._file or self.output.events.open("a", encoding="utf-8")
             self._file.write(line + "\n")
             self._file.flush()
