@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -151,7 +151,7 @@ class Gatherer:
         dependencies).
         """
         hidden = await asyncio.to_thread(self.snapshots.dependency_fingerprint)
-        tree, total, changes = await asyncio.to_thread(self._compare, baseline, worker_changes)
+        tree, total, own, changes = await asyncio.to_thread(self._compare, baseline, worker_changes)
         outcome = await self._test_now(baseline, changes)
         read = await asyncio.to_thread(self.trees.reader, tree)
         checks = [
@@ -186,20 +186,32 @@ class Gatherer:
             checks=checks,
             findings=findings,
             proof=[] if _blocking(findings, "dependencies_changed") else proof,
-            changed_files=total.all[:500],
-            lines_added=total.lines_added,
-            lines_removed=total.lines_removed,
+            changed_files=own.all[:500],
+            lines_added=own.lines_added,
+            lines_removed=own.lines_removed,
             tests_added=len(changes.tests_added),
         )
 
     def _compare(
         self, baseline: Baseline, worker_changes: Sequence[WorkerChange]
-    ) -> tuple[str, Changes, Changes]:
-        """The present tree, what differs from the one before the run, and the workers' part."""
+    ) -> tuple[str, Changes, Changes, Changes]:
+        """The present tree, what differs from the one before the run, the workers' part of it,
+        and that part as it is judged.
+        """
         tree = self.trees.now()
         total = self.trees.between(baseline.tree, tree)
-        mine = self.trees.by_workers(worker_changes, total)
-        return tree, total, self.trees.judged(mine, baseline, tree)
+        own = self.trees.by_workers(worker_changes, total)
+        judged = self.trees.judged(own, baseline, tree)
+        if own.all == total.all:
+            return tree, total, total, judged
+        paths = set(own.all)
+        lines = [c for c in self.snapshots.changes(baseline.tree, tree) if c.path in paths]
+        sized = replace(
+            own,
+            lines_added=sum(change.added or 0 for change in lines),
+            lines_removed=sum(change.removed or 0 for change in lines),
+        )
+        return tree, total, sized, judged
 
     def _changed_unseen(self, before: Mapping[str, str]) -> list[Finding]:
         """A finding where the checks, which run a worker's code, changed installed packages."""
