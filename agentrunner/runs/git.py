@@ -122,8 +122,14 @@ def read_small(path: bytes, limit: int = 1 << 20) -> bytes | None:
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
         return None
-    with os.fdopen(fd, "rb") as file:
-        return file.read(limit) if stat.S_ISREG(os.fstat(fd).st_mode) else None
+    try:
+        facts = os.fstat(fd)
+        if not stat.S_ISREG(facts.st_mode):
+            return None
+        with open(fd, "rb", buffering=0, closefd=False) as file:
+            return file.read(limit)
+    finally:
+        os.close(fd)
 
 
 def replace(path: Path, data: bytes) -> None:

@@ -3,6 +3,8 @@
 Snapshots leave every `.git` out, so a worker that makes one below the top, or changes one that a
 sandbox does not protect, is noticed by these.
 """
+# Paths are bytes here, which pathlib does not take.
+# ruff: noqa: PTH112, PTH114, PTH115, PTH208
 
 from __future__ import annotations
 
@@ -34,17 +36,18 @@ def git_settings(root: Path, places: Iterable[str]) -> dict[str, str]:
 
 
 def _texts(git: bytes) -> Iterator[tuple[bytes, bytes]]:
-    path = Path(os.fsdecode(git))
-    if path.is_symlink():
-        yield b"link", os.fsencode(path.readlink())
-    elif not path.is_dir():
+    if os.path.islink(git):
+        yield b"link", os.readlink(git)
+    elif not os.path.isdir(git):
         yield b"file", read_small(git) or b""
     else:
-        hooks = path / "hooks"
-        real = hooks.is_dir() and not hooks.is_symlink()
-        names = sorted(os.fsencode(hook) for hook in hooks.iterdir())[:MOST_HOOKS] if real else []
-        if hooks.is_symlink():
-            yield b"hooks", os.fsencode(hooks.readlink())
-        for file in (*(git + b"/" + name for name in SETTINGS), *names):
-            if (data := read_small(file)) is not None:
-                yield file.removeprefix(git), data
+        hooks = git + b"/hooks"
+        linked = os.path.islink(hooks)
+        if linked:
+            yield b"hooks", os.readlink(hooks)
+        real = os.path.isdir(hooks) and not linked
+        names = sorted(os.listdir(hooks))[:MOST_HOOKS] if real else []
+        files = (*(b"/" + name for name in SETTINGS), *(b"/hooks/" + name for name in names))
+        for file in files:
+            if (data := read_small(git + file)) is not None:
+                yield file, data
