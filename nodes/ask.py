@@ -119,8 +119,10 @@ def _record(state: TaskContext, deps: Deps, call: MetaCall) -> None:
     name = f"meta/{call.number:04d}-{call.type}"
     messages = [{"role": m.role, "content": m.content} for m in call.messages]
     usage = {"input_tokens": call.input_tokens, "output_tokens": call.output_tokens}
-    request = deps.folder.write(f"{name}.request.json", json.dumps(messages, ensure_ascii=False))
-    response = deps.folder.write(f"{name}.response.txt", call.response)
+    asked = json.dumps(messages, ensure_ascii=False)
+    # For people to read; no step depends on them, as one does on the checkpoint and the log.
+    request = deps.folder.write(f"{name}.request.json", asked, sync=False)
+    response = deps.folder.write(f"{name}.response.txt", call.response, sync=False)
     deps.record(
         state,
         "meta_call",

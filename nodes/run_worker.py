@@ -20,6 +20,7 @@ from agentrunner.nodes.deps import Deps
 from agentrunner.nodes.edits import note_foreign_edits
 from agentrunner.nodes.guarded import Stopped, Update
 from agentrunner.nodes.worker_record import (
+    BEFORE,
     booked_tokens,
     git_places,
     output_tail,
@@ -53,7 +54,9 @@ async def run_worker(state: TaskContext, deps: Deps) -> Command[str]:
     process = None
     if not _never_ran(deps, order):
         supervised = await _wait(deps, order, process)
-    await asyncio.to_thread(_take_repository, state, deps)
+    if not deps.repository.held:  # it was left with this run's own supervisor if that lived
+        holder = me(state["run"].run_id, deps.clock.stamp())
+        await asyncio.to_thread(deps.repository.acquire, holder)
     # Also after waiting: a supervisor whose driver died may have ended without an order.
     if _never_ran(deps, order):
         process = await _start(state, deps, order)
@@ -66,12 +69,6 @@ async def run_worker(state: TaskContext, deps: Deps) -> Command[str]:
 
 def _never_ran(deps: Deps, order: WorkerOrder) -> bool:
     return isinstance(deps.ledger.look(order.worker_run_id), Absent | NeverStarted)
-
-
-def _take_repository(state: TaskContext, deps: Deps) -> None:
-    """Hold the repository's lock, which was left with this run's own supervisor if that lived."""
-    if not deps.repository.held:
-        deps.repository.acquire(me(state["run"].run_id, deps.clock.stamp()))
 
 
 # -- starting -----------------------------------------------------------------------------------
@@ -105,12 +102,8 @@ def _hand_over(
     reach("before_claim")
     claim = deps.ledger.claim(order.worker_run_id)
     with contextlib.closing(claim):
-        deps.folder.write(f"workers/{order.worker_run_id}/before", before.tree)
-        deps.folder.write(f"workers/{order.worker_run_id}/git-settings", json.dumps(git))
-        deps.folder.write(
-            f"workers/{order.worker_run_id}/dependencies",
-            "\n".join(f"{name} {digest}" for name, digest in sorted(fingerprint.items())),
-        )
+        seen = {"tree": before.tree, "git": git, "dependencies": fingerprint}
+        deps.folder.write(f"workers/{order.worker_run_id}/{BEFORE}", json.dumps(seen))
         reach("after_claim")
         supervisor_order = _supervisor_order(state, deps, call, command)
         return start(supervisor_order, claim, deps.repository)

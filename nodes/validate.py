@@ -112,9 +112,10 @@ def _looked_at(state: TaskContext, deps: Deps, evidence: Evidence) -> list[Accep
 
 async def _evidence(state: TaskContext, deps: Deps) -> Evidence:
     """The evidence for the present tree, gathered anew where there is none."""
-    tree = (await asyncio.to_thread(deps.snapshots.take)).tree
+    tree, suspicions = await asyncio.to_thread(
+        lambda: (deps.snapshots.take().tree, _suspicions(deps))
+    )
     known = state.get("evidence")
-    suspicions = await asyncio.to_thread(_suspicions, deps)
     same = known is not None and tree in (known.tree, known.tree_after)
     if known is not None and same and suspicions == list(filter(_is_suspicion, known.findings)):
         return known

@@ -11,6 +11,7 @@ from typing import Any
 
 from agentrunner.nodes.deps import Deps
 from agentrunner.runs.gitconfig import git_settings
+from agentrunner.runs.snapshots import Change
 from agentrunner.supervisor.client import SupervisedResult
 from agentrunner.task.context import (
     TAIL_BYTES,
@@ -22,6 +23,8 @@ from agentrunner.task.context import (
 )
 from agentrunner.workers.base import WorkerReading
 
+BEFORE = "before.json"
+"""In a worker run's folder: what was there when it was started."""
 INSTALLS = re.compile(
     r"\b(pip3?|uv|npm|pnpm|yarn|poetry|pdm|bundle|cargo|go)\b.*\b(install|add|sync|update|get|ci)\b"
 )
@@ -71,8 +74,7 @@ async def record_run(
 
     `embedded` are the `.git` folders that the snapshot after it found, where there was one.
     """
-    changes = await asyncio.to_thread(deps.snapshots.changes, run.tree_before, run.tree_after)
-    findings = await _suspicions(deps, run, reading)
+    changes, findings, git_before = await asyncio.to_thread(_found, deps, run, reading, embedded)
     redact = deps.redactor.redact
     data: dict[str, Any] = {
         **run.model_dump(mode="json"),
@@ -86,7 +88,7 @@ async def record_run(
             for c in changes[:500]
         ],
         "findings": [finding.model_dump(mode="json") for finding in findings],
-        "git_before": await asyncio.to_thread(_git_changed, deps, run, embedded),
+        "git_before": git_before,
         "tokens": {"input": reading.input_tokens, "output": reading.output_tokens},
     }
     deps.record(state, "worker_run", run.worker_run_id, data)
@@ -97,17 +99,26 @@ async def record_run(
     return len(changes)
 
 
-async def _suspicions(deps: Deps, run: WorkerRun, reading: WorkerReading) -> list[Finding]:
+def _found(
+    deps: Deps, run: WorkerRun, reading: WorkerReading, embedded: Sequence[str] | None
+) -> tuple[list[Change], list[Finding], dict[str, str]]:
+    """Changed files, what no snapshot shows, and the changed `.git` folders. Blocking."""
+    before = seen_before(deps, run.worker_run_id)
+    changes = deps.snapshots.changes(run.tree_before, run.tree_after)
+    if not before:
+        return changes, [], {}
+    findings = _suspicions(deps, run, reading, before["dependencies"])
+    return changes, findings, _git_changed(deps, before["git"], embedded)
+
+
+def _suspicions(
+    deps: Deps, run: WorkerRun, reading: WorkerReading, before: Mapping[str, str]
+) -> list[Finding]:
     """Ignored dependency folders that changed while no install command was seen.
 
     A `command` worker reports its commands itself, so its word for an install does not count.
     """
-    written = deps.ledger.dir(run.worker_run_id) / "dependencies"
-    if not written.exists():
-        return []
-    lines = (line.rpartition(" ") for line in written.read_text("utf-8").splitlines())
-    before: Mapping[str, str] = {name: digest for name, _, digest in lines}
-    after = await asyncio.to_thread(deps.snapshots.dependency_fingerprint)
+    after = deps.snapshots.dependency_fingerprint()
     names = sorted(before.keys() | after.keys())
     changed = [name for name in names if before.get(name) != after.get(name)]
     if not changed:
@@ -126,22 +137,25 @@ def git_places(deps: Deps, embedded: Sequence[str]) -> dict[str, str]:
     return git_settings(Path(deps.spec.repo), [*top, *embedded])
 
 
-def _git_changed(deps: Deps, run: WorkerRun, embedded: Sequence[str] | None) -> dict[str, str]:
+def _git_changed(
+    deps: Deps, before: Mapping[str, str], embedded: Sequence[str] | None
+) -> dict[str, str]:
     """Each `.git` that is another after the run, with its digest before it ("": there was none)."""
-    written = deps.ledger.dir(run.worker_run_id) / "git-settings"
-    if not written.exists():
-        return {}
-    before: dict[str, str] = json.loads(written.read_text("utf-8"))
     found = deps.snapshots.take().embedded if embedded is None else embedded
     after = git_places(deps, [*found, *before])
     places = sorted(before.keys() | after.keys())
     return {name: before.get(name, "") for name in places if before.get(name) != after.get(name)}
 
 
+def seen_before(deps: Deps, worker_run_id: str) -> dict[str, Any]:
+    """What was noted when the worker was started: tree, git, dependencies; {} where nothing was."""
+    path = deps.ledger.dir(worker_run_id) / BEFORE
+    return dict(json.loads(path.read_bytes())) if path.exists() else {}
+
+
 def tree_before(deps: Deps, order: WorkerOrder) -> str:
     """The tree when the worker was started; "" where that was not noted."""
-    path = deps.ledger.dir(order.worker_run_id) / "before"
-    return path.read_text("utf-8").strip() if path.exists() else ""
+    return str(seen_before(deps, order.worker_run_id).get("tree", ""))
 
 
 def booked_tokens(deps: Deps, order: WorkerOrder) -> tuple[int, int]:

@@ -23,7 +23,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -182,7 +182,7 @@ class RunLog:
         self, kind: str, key: str, data: Mapping[str, Any], *, attempt: int, loop: int, at: str
     ) -> None:
         """Add a record and see it onto the disk; raises OSError if it does not get there."""
-        value = asdict(Record(kind, key, attempt, loop, at, dict(data)))
+        value = vars(Record(kind, key, attempt, loop, at, dict(data)))
         if self.redact is not None:
             value = redact_strings(value, self.redact)
         append_line(self.path, value, sync=True)

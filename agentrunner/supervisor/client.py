@@ -209,7 +209,7 @@ async def wait(
     finally:
         for tail in tails.values():
             tail.close()
-    if process is not None:
+    if process is not None and process.poll() is None:
         await asyncio.to_thread(process.wait)
     if isinstance(standing, Lost):
         end_session(folder)
