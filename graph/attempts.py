@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from agentrunner.errors import Busy
-from agentrunner.graph.builder import build_graph
+from agentrunner.graph.builder import graph_for
 from agentrunner.graph.checkpoints import (
     check_file,
     damaged,
@@ -74,7 +74,7 @@ async def read(folder: RunFolder) -> tuple[TaskContext, Question | None]:
     """The saved state of the latest attempt and the question it waits with, if it waits."""
     attempt = newest_attempt(folder)
     async with open_saver(folder.checkpoints, new=False) as saver:
-        graph = build_graph().compile(checkpointer=saver)
+        graph = graph_for(saver)
         try:
             snapshot = await graph.aget_state(cast("Any", thread_config(folder.run_id, attempt)))
         except read_errors() as error:

@@ -11,7 +11,11 @@ LangGraph would follow both. What a node may say is its row in ROUTES.
 
 from __future__ import annotations
 
+from functools import cache
+
+from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import END, START, StateGraph
+from langgraph.graph.state import CompiledStateGraph
 
 from agentrunner.nodes.approve import approve
 from agentrunner.nodes.ask_human import ask_human
@@ -47,6 +51,7 @@ ASKS = frozenset({"ask_human", "approve"})
 """Nodes that wait for a person; nothing may catch what they raise."""
 
 Builder = StateGraph[TaskContext, Deps, TaskContext, TaskContext]
+Graph = CompiledStateGraph[TaskContext, Deps, TaskContext, TaskContext]
 
 
 def entry(state: TaskContext) -> str:
@@ -59,6 +64,16 @@ def entry(state: TaskContext) -> str:
 def build_graph() -> Builder:
     """The graph, not yet compiled; it is run with its dependencies as the context."""
     return _wired(StateGraph(TaskContext, context_schema=Deps))
+
+
+def graph_for(saver: BaseCheckpointSaver[str]) -> Graph:
+    """The graph of one run, whose state `saver` keeps; all runs share what is compiled."""
+    return _compiled().copy({"checkpointer": saver})
+
+
+@cache
+def _compiled() -> Graph:
+    return build_graph().compile(name="AgentRunner")
 
 
 def build_served_graph(open_deps: OpenDeps, input_schema: type) -> Builder:
@@ -79,4 +94,4 @@ def _wired(builder: Builder, open_deps: OpenDeps | None = None) -> Builder:
 
 def mermaid() -> str:
     """The graph as Mermaid text."""
-    return str(build_graph().compile(name="AgentRunner").get_graph().draw_mermaid())
+    return str(_compiled().get_graph().draw_mermaid())

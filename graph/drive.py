@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any, cast
 
 from langgraph.errors import GraphDrained
-from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import RunControl
 from langgraph.types import Command
 
 from agentrunner.graph.answers import checked_answer
 from agentrunner.graph.attempts import stop_workers
+from agentrunner.graph.builder import Graph
 from agentrunner.graph.checkpoints import damaged, read_errors
 from agentrunner.nodes.deps import Clock, Deps
 from agentrunner.nodes.guarded import Stopped
@@ -27,7 +27,6 @@ from agentrunner.task.context import Answer, Question, TaskContext
 from agentrunner.task.lifecycle import TERMINAL
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-Graph = CompiledStateGraph[TaskContext, Deps, TaskContext, TaskContext]
 
 
 @dataclass(frozen=True)

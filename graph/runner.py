@@ -20,7 +20,7 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from agentrunner.errors import Busy, UsageError
 from agentrunner.graph import attempts
 from agentrunner.graph.answers import checked_answer
-from agentrunner.graph.builder import build_graph
+from agentrunner.graph.builder import graph_for
 from agentrunner.graph.checkpoints import open_saver, prune, thread_config
 from agentrunner.graph.drive import Drive, Options
 from agentrunner.graph.header import header_of
@@ -339,9 +339,8 @@ async def _opened(
     ):  # fmt: skip
         attempt = fresh["run"].attempt if fresh else attempts.newest_attempt(folder)
         config = thread_config(folder.run_id, attempt)
-        graph = build_graph().compile(checkpointer=saver, name="AgentRunner")
         _announce(deps, spec, crew, fresh, attempt)
-        yield Drive(graph, config, deps, options), saver
+        yield Drive(graph_for(saver), config, deps, options), saver
 
 
 async def _run(
