@@ -34,6 +34,8 @@ from agentrunner.task.spec import Check
 
 APPLICATION_ID = 0x41475255  # "AGRU"
 BUSY_MS = 10_000
+CACHE_KB = 256
+"""What SQLite may cache per run; its own limit, 2 MB, is filled by long runs."""
 RECURSION_LIMIT = 10_000
 """A seat belt: more steps than the most loops a task may have can take. The loops are counted in
 the state, where --max-loops of a later attempt is known, too."""
@@ -127,6 +129,7 @@ async def open_saver(path: Path, *, new: bool) -> AsyncIterator[AsyncSqliteSaver
         check_file(path)
     async with aiosqlite.connect(path, timeout=BUSY_MS / 1000) as connection:
         path.chmod(0o600)
+        await connection.execute(f"pragma cache_size = -{CACHE_KB}")
         if new:
             await connection.execute(f"pragma application_id = {APPLICATION_ID}")
             await connection.execute(f"pragma user_version = {SCHEMA_VERSION}")
