@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Literal, Self
 
 import yaml
@@ -200,12 +202,21 @@ class _FastDumper(_ForReading, CDumper):
 
 
 def to_yaml(value: Mapping[str, Any]) -> str:
-    """Plain data as YAML, in the order given."""
+    """Plain data as YAML, in the order given.
+
+    An entry of a block mapping is written the same whatever stands beside it, and most entries
+    are the same in every call of a run: each is written once.
+    """
+    return "".join(_entry(json.dumps({name: item})) for name, item in value.items()) or "{}\n"
+
+
+@lru_cache(maxsize=64)
+def _entry(entry: str) -> str:
+    """An object given as JSON, as YAML."""
+    value = json.loads(entry)
     text = _dumped(value, _FastDumper)
     return _dumped(value, _Dumper) if "\\U" in text else text
 
 
-def _dumped(value: Mapping[str, Any], dumper: type[_Dumper | _FastDumper]) -> str:
-    return str(
-        yaml.dump(dict(value), Dumper=dumper, sort_keys=False, allow_unicode=True, width=10**6)
-    )
+def _dumped(value: Any, dumper: type[_Dumper | _FastDumper]) -> str:
+    return str(yaml.dump(value, Dumper=dumper, sort_keys=False, allow_unicode=True, width=10**6))
