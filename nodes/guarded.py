@@ -183,8 +183,24 @@ def validated(channel: str, value: Any) -> Any:
         raise BadUpdate(f"the state has no channel {channel!r}")
     valid = adapter.validate_python(value)
     plain = adapter.dump_python(valid, mode="python")
+    if _is_plain_ascii(plain):
+        return valid
     fit = _fit_for_storage(plain, channel)
     return valid if fit == plain else adapter.validate_python(fit)
+
+
+def _is_plain_ascii(value: Any) -> bool:
+    """Whether nothing in it needs a closer look before it is stored: true of nearly all."""
+    kind = type(value)
+    if kind is str:
+        return bool(value.isascii())
+    if kind is dict:
+        return all(map(_is_plain_ascii, value)) and all(map(_is_plain_ascii, value.values()))
+    if kind is list:
+        return all(map(_is_plain_ascii, value))
+    if kind is int:
+        return bool(-MAX_INT <= value <= MAX_INT)
+    return value is None or kind is bool or kind is float
 
 
 def _fit_for_storage(value: Any, channel: str) -> Any:
