@@ -8,7 +8,7 @@ from typing import Any
 
 from agentrunner.graph.drive import Options
 from agentrunner.runs.folder import RunFolder
-from agentrunner.runs.index import RunIndex, RunRow
+from agentrunner.runs.index import RunIndex, RunRow, note_in
 from agentrunner.task.lifecycle import TERMINAL, TaskState
 from agentrunner.task.spec import TaskSpec
 
@@ -17,6 +17,7 @@ class Indexer:
     """Keeps the run's row in the index as its state changes."""
 
     def __init__(self, spec: TaskSpec, folder: RunFolder, options: Options) -> None:
+        self._folder = folder
         self._index = RunIndex(options.state_dir)
         self._clock = options.clock
         self._row = RunRow(
@@ -41,7 +42,7 @@ class Indexer:
             self.begin()
         elif event["event"] == "state_changed":
             self._row = replace(self._row, state=event["to"])
-            self._index.note(self._row)
+            note_in(self._folder, self._row)
 
     def finish(self, result: Mapping[str, Any]) -> None:
         """The last word of this driving."""

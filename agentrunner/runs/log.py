@@ -45,6 +45,8 @@ def redact_strings(value: Any, redact: Callable[[str], str]) -> Any:
     """`value` with every string in it, keys too, passed through `redact`."""
     if isinstance(value, str):
         return redact(value)
+    if value is None or isinstance(value, int | float):
+        return value
     if isinstance(value, Mapping):
         return {redact(str(key)): redact_strings(item, redact) for key, item in value.items()}
     if isinstance(value, list | tuple):
