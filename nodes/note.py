@@ -13,7 +13,7 @@ from typing import Any, cast
 from langgraph.graph import END
 from langgraph.types import Command
 
-from agentrunner.errors import UsageError
+from agentrunner.errors import CheckpointCorrupt, UsageError
 from agentrunner.nodes.deps import Deps
 from agentrunner.nodes.result import build_result
 from agentrunner.notes import build_view, render_note, write_note
@@ -93,5 +93,8 @@ def here() -> str:
 
 
 def _tail(deps: Deps, ref: Any) -> str:
-    data = deps.folder.read(ref)
+    try:
+        data = deps.folder.read(ref)
+    except CheckpointCorrupt:  # a power loss may take what nobody but readers needs
+        return ""
     return data[-65_536:].decode("utf-8", "replace")
