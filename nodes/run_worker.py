@@ -102,7 +102,7 @@ def _hand_over(
     reach("before_claim")
     claim = deps.ledger.claim(order.worker_run_id)
     with contextlib.closing(claim):
-        seen = {"tree": before.tree, "git": git, "dependencies": fingerprint}
+        seen = {"tree": before.tree, "gitdirs": git, "dependencies": fingerprint}
         deps.folder.write(f"workers/{order.worker_run_id}/{BEFORE}", json.dumps(seen))
         reach("after_claim")
         supervisor_order = _supervisor_order(state, deps, call, command)

@@ -108,7 +108,7 @@ def _found(
     if not before:
         return changes, [], {}
     findings = _suspicions(deps, run, reading, before["dependencies"])
-    return changes, findings, _git_changed(deps, before["git"], embedded)
+    return changes, findings, _git_changed(deps, before["gitdirs"], embedded)
 
 
 def _suspicions(
