@@ -12,6 +12,7 @@ from typing import Any
 from agentrunner.errors import UsageError
 
 SANDBOXES = {
+    "docker": "agentrunner.sandboxes.docker:DockerSandbox",
     "bwrap": "agentrunner.sandboxes.bwrap:BwrapSandbox",
     "none": "agentrunner.sandboxes.local:LocalSandbox",
 }

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from agentrunner.graph.workshop import Crew
+from agentrunner.nodes.egress import network_of
 from agentrunner.survey import read_branch
 from agentrunner.task.spec import TaskSpec
 
@@ -22,7 +23,7 @@ def header_of(spec: TaskSpec, crew: Crew, *, box: str) -> dict[str, Any]:
         "planner": crew.meta.describe(),
         "worker": f"{worker.kind}{version}{model}",
         "box": box,
-        "network": spec.runner.sandbox.network or "none",
+        "network": network_of(spec, crew.worker).policy,
         "tests": test.command if test else None,
         "tests_where": Path(spec.task_file.path).name
         if spec.task_file and spec.task_file.path

@@ -28,6 +28,7 @@ from agentrunner.graph.indexing import Indexer
 from agentrunner.graph.workshop import Crew, assemble, box_spec, open_workshop
 from agentrunner.nodes.credentials import secrets_of
 from agentrunner.nodes.deps import Clock, Deps
+from agentrunner.nodes.egress import network_of
 from agentrunner.nodes.plan import criteria_of
 from agentrunner.runs.folder import RunFolder, load_spec, new_run_id, refuse_inside, save_spec
 from agentrunner.runs.locks import FileLock, me, repository_lock, run_lock
@@ -259,7 +260,7 @@ async def dry_run(spec: TaskSpec, options: Options) -> dict[str, Any]:
             {"source": str(m.source), "target": str(m.target), "read_only": m.read_only}
             for m in sandbox.mounts()
         ],
-        "network": spec.runner.sandbox.network or "none",
+        "network": network_of(spec, crew.worker).policy,
     }
 
 

@@ -20,6 +20,7 @@ from agentrunner.meta.base import MetaClient
 from agentrunner.meta.make import make_meta
 from agentrunner.nodes.credentials import credential, secrets_of
 from agentrunner.nodes.deps import Clock, Deps
+from agentrunner.nodes.egress import network_of
 from agentrunner.notes import check_note_dir
 from agentrunner.prompts import load_patterns
 from agentrunner.runs.events import EventLog
@@ -67,16 +68,17 @@ def assemble(spec: TaskSpec, environ: Mapping[str, str]) -> Crew:
 def _notices(spec: TaskSpec, worker: Worker, environ: Mapping[str, str]) -> list[str]:
     """Refuse a worker that could not reach its model; say what is open, and what is not obeyed."""
     box = spec.runner.sandbox
-    if worker.needs_model and box.network != "full":
+    network = network_of(spec, worker)
+    if worker.needs_model and network.policy == "none":
         raise Surroundings(
             f"{worker.kind} calls a model over the network, and the box has none.",
             code="worker-needs-network",
             path="runner.sandbox.network",
-            remedy="runner.sandbox.network: full",
+            remedy="leave runner.sandbox.network out, or set it to allowlist",
             nothing_spent=True,
         )
     notices = []
-    if box.network == "full":
+    if network.policy == "full":
         notices.append("The box shares this machine's network (runner.sandbox.network: full).")
     if name := credential(spec, worker, environ)[0]:
         notices.append(f"{name} is handed to the worker inside the box.")
@@ -126,7 +128,7 @@ def box_spec(spec: TaskSpec, worker: Worker, folder: RunFolder) -> BoxSpec:
     return BoxSpec(
         repo=Path(spec.repo),
         home=folder.box_dir,
-        network=box.network or "none",
+        network="full" if network_of(spec, worker).policy == "full" else "none",
         programs=programs(spec, worker),
         read_paths=tuple(
             Path(os.path.normpath(Path(spec.base_dir) / path)) for path in box.read_paths

@@ -18,6 +18,7 @@ from agentrunner.errors import Surroundings
 from agentrunner.nodes.credentials import credential, worker_env
 from agentrunner.nodes.deps import Deps
 from agentrunner.nodes.edits import note_foreign_edits
+from agentrunner.nodes.egress import network_of
 from agentrunner.nodes.guarded import Stopped, Update
 from agentrunner.nodes.worker_record import (
     BEFORE,
@@ -155,7 +156,7 @@ def _supervisor_order(
         workdir=call.workdir,
         env=env,
         stdin=command.stdin,
-        network=spec.sandbox.network or "none",
+        network="full" if network_of(deps.spec, deps.worker).policy == "full" else "none",
         timeout_sec=wall,
     )
     return SupervisorOrder(

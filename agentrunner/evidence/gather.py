@@ -62,9 +62,7 @@ class Gatherer:
         setup = self.spec.task.setup
         if setup is None:
             return
-        network: Literal["none", "full"] = (
-            "full" if self.spec.runner.sandbox.network == "full" else "none"
-        )
+        network: Literal["none", "full"] = "full" if _is_full(self.spec) else "none"
         ran = await self.box.run(
             setup.command, timeout_sec=setup.timeout_sec, network=network, name="setup"
         )
@@ -425,3 +423,8 @@ def _fail_to_pass(
         if check.outcome == "passed" and check.before == "red"
     ]
     return proof
+
+
+def _is_full(spec: TaskSpec) -> bool:
+    network = spec.runner.sandbox.network
+    return network is not None and network.policy == "full"

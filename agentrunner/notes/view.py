@@ -206,7 +206,7 @@ def _facts(reading: Reading) -> Facts:
         worker=" ".join(filter(None, (spec.runner.worker.kind, spec.runner.worker.model))),
         meta=" ".join(filter(None, (spec.runner.meta.kind, spec.runner.meta.model))),
         box=spec.runner.sandbox.kind,
-        network=spec.runner.sandbox.network or "none",
+        network=spec.runner.sandbox.network.policy if spec.runner.sandbox.network else "",
         completion=spec.completion,
         changed=tuple(result["changed_files"] or ()),
         added_lines=sum(change.get("added") or 0 for change in changes),

@@ -60,6 +60,30 @@ class ResourceLimit:
     cpus: float | None = None
     memory: str | None = None
     pids: int | None = None
+    disk: str | None = None
+    """Bytes by which the work tree may grow, as in "10g"; watched, not reserved."""
+
+
+@dataclass(frozen=True)
+class Door:
+    """The one way out of a box without a network: ports of its own loopback that lead to us.
+
+    Each port leads to a Unix socket on this host. Who listens there (gateway, proxy) may end and
+    come back; a connection made meanwhile is refused, or waits.
+    """
+
+    folder: Path
+    """The run's `sock` folder on this host, which holds the sockets; for its owner only."""
+    ports: Mapping[int, str]
+    """Port on the box's 127.0.0.1 to the name of a socket in `folder`."""
+
+
+@dataclass(frozen=True)
+class Owner:
+    """Whose box it is, so that what a dead run left can be told from what a living one uses."""
+
+    run_id: str = ""
+    task_id: str = ""
 
 
 @dataclass(frozen=True)
@@ -76,7 +100,13 @@ class BoxSpec:
     """Words whose toolchains must be visible: the worker's binary, first words of commands."""
     read_paths: tuple[Path, ...] = ()
     image: str = ""
+    """Of a container; other boxes have none."""
+    pull: Literal["never", "missing", "always"] = "never"
+    """Whether a container's image may be fetched."""
     limits: ResourceLimit = field(default_factory=ResourceLimit)
+    sockets: Path | None = None
+    """The run's `runs/<id>/sock`, where doors lead to; None for a box that has none."""
+    owner: Owner = field(default_factory=Owner)
 
 
 @dataclass(frozen=True)
@@ -98,6 +128,8 @@ class Request:
     """A copy of the repository that stands in its place for this command (the tamper guard's)."""
     mounts: tuple[Mount, ...] = ()
     """Further host paths for this command, laid over the rest (the copy's ignored folders)."""
+    door: Door | None = None
+    """Only with network `none`, or with `full` for the gateway that keeps the key."""
 
 
 class Ending(StrEnum):
@@ -105,6 +137,9 @@ class Ending(StrEnum):
 
     EXITED = "exited"
     OUTPUT_LIMIT = "output_limit"
+    OOM = "oom"
+    """The kernel ended it, or a process of it, for its memory."""
+    DISK_LIMIT = "disk_limit"
 
 
 @dataclass(frozen=True)
@@ -155,6 +190,13 @@ class Sandbox(Protocol):
 
     def describe(self) -> str:
         """What it isolates, in one line for the header: "bwrap 0.8.0; no route out, …"."""
+
+    def isolation(self) -> Mapping[str, str]:
+        """What it holds and by which means, for doctor: "memory" to "4g, cgroup v1", …
+
+        The same names for every back end: processes, files, network, system calls, privileges,
+        user, memory, cpus, pids, disk.
+        """
 
     def mounts(self) -> list[Mount]:
         """What is visible from the host, for --dry-run and doctor."""

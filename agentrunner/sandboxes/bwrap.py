@@ -87,6 +87,10 @@ class BwrapSandbox:
         parts = [f"{network}, system read-only, .git read-only", describe_limits(self._spec.limits)]
         return f"bwrap{self._version and ' '}{self._version}; " + "; ".join(filter(None, parts))
 
+    def isolation(self) -> Mapping[str, str]:
+        """What it holds and by which means."""
+        return {}
+
     def mounts(self) -> list[Mount]:
         """Everything of the host that is visible, in the order in which it is mounted."""
         return self._mounts(self._spec.repo, git_data(self._spec.repo))

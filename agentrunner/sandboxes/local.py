@@ -57,6 +57,10 @@ class LocalSandbox:
         text = "none: no isolation; commands have your files, your network and your rights"
         return "; ".join(filter(None, (text, describe_limits(self._spec.limits))))
 
+    def isolation(self) -> Mapping[str, str]:
+        """What it holds and by which means."""
+        return {}
+
     def mounts(self) -> list[Mount]:
         """Nothing is mounted: everything is visible as it is."""
         return []

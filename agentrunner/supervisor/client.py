@@ -53,8 +53,24 @@ PASSED_ON = ("LD_LIBRARY_PATH", "AGENTRUNNER_TEST", "AGENTRUNNER_FAILPOINT")
 """All that the supervisor sees of our environment: what its Python needs to start, and tests."""
 
 Outcome = Literal[
-    "exited", "timeout", "idle_timeout", "output_limit", "interrupted", "lost", "infra"
-]
+    "exited", "timeout", "idle_timeout", "output_limit", "disk_limit", "oom", "egress",
+    "interrupted", "lost", "infra",
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Companion:
+    """A process that stands beside a worker for as long as it runs: its gateway.
+
+    It prints JSON lines: `{"event": "ready"}` before the worker is let go, and
+    `{"event": "stop", "reason": TEXT}` where the worker is to be stopped (outcome `egress`). When
+    it dies it is started again. It ends when its stdin, kept open after the order, is closed.
+    """
+
+    argv: tuple[str, ...]
+    env: Mapping[str, str]
+    stdin: bytes
+    """Holds secrets; a line with its length, then that many bytes."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +88,9 @@ class SupervisorOrder:
     after: tuple[str, ...] = ()
     """Command for when the worker has ended, e.g. `Snapshots.take_command()`; prints JSON."""
     after_timeout_sec: float = 600
+    companion: Companion | None = None
+    disk: tuple[Path, int] | None = None
+    """A folder, and by how many bytes it may grow."""
     mask: Mapping[bytes, str] = field(default_factory=dict)
     """What must not get into the output files: each spelling of a secret, and its mark."""
 

@@ -217,7 +217,18 @@ class WorkerOrder(StateModel):
 
 
 Outcome = Literal[
-    "completed", "failed", "timeout", "idle_timeout", "output_limit", "interrupted", "lost", "infra"
+    "completed",
+    "failed",
+    "timeout",
+    "idle_timeout",
+    "output_limit",
+    "disk_limit",
+    "oom",
+    "egress",
+    "auth",
+    "interrupted",
+    "lost",
+    "infra",
 ]
 
 
@@ -241,7 +252,9 @@ class WorkerRun(StateModel):
     output: FileRef | None = None
 
 
-QuestionKind = Literal["ask_human", "plan", "worker", "complete", "tests_changed", "protected_path"]
+QuestionKind = Literal[
+    "ask_human", "plan", "worker", "complete", "tests_changed", "protected_path", "network"
+]
 
 
 class Question(StateModel):

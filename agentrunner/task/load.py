@@ -26,7 +26,7 @@ from agentrunner.task.mistakes import from_validation, mistake
 from agentrunner.task.naming import task_id_from
 from agentrunner.task.prd import read_criteria
 from agentrunner.task.repo import checked_repo, git_root
-from agentrunner.task.rules import check_rules, check_sandbox, env_missing, env_reference, shape
+from agentrunner.task.rules import check_rules, env_missing, env_reference, shape
 from agentrunner.task.spec import (
     DEFAULT_META_MODEL,
     MetaSpec,
@@ -75,7 +75,6 @@ def load_task(
     shape(tree, document.name)
     apply_overrides(tree, overrides)
     apply_options(tree, options or {}, cwd)
-    check_sandbox(tree)
     file = _validated(tree)
     repo = _repo(file, document, environ)
     check_rules(file, tree, repo, environ)

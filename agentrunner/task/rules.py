@@ -76,31 +76,6 @@ def check_rules(file: TaskFile, tree: Tree, repo: Path, environ: Mapping[str, st
             _inside(repo, value, tree, (*_CRITERIA, index, "check", field))
 
 
-def check_sandbox(tree: Tree) -> None:
-    """Networks and boxes that a later version brings, said in so many words."""
-    runner = tree.value.get("runner")
-    sandbox = runner.get("sandbox") if isinstance(runner, dict) else None
-    if not isinstance(sandbox, dict):
-        return
-    network = sandbox.get("network")
-    if network == "allowlist" or isinstance(network, dict | list):
-        raise mistake(
-            tree,
-            ("runner", "sandbox", "network"),
-            "runner.sandbox.network: an allow-list comes with the gateway, not in this version.",
-            code="allowlist-later",
-            remedy="network: none, or network: full for the whole network of this machine",
-        )
-    if sandbox.get("kind") == "docker":
-        raise mistake(
-            tree,
-            ("runner", "sandbox", "kind"),
-            "docker is not in this version.",
-            code="unknown-kind",
-            remedy="kind: bwrap",
-        )
-
-
 def _check_kinds(file: TaskFile, tree: Tree) -> None:
     runner = file.runner
     for section, kind, known in (

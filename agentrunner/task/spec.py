@@ -9,8 +9,18 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    field_validator,
+    model_validator,
+)
 from pydantic.json_schema import SkipJsonSchema
+
+from agentrunner.task.hosts import checked_host
 
 TASK_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}", re.ASCII)
 """Ids become file names: no separator, no leading dot or dash, nothing a shell trips on."""
@@ -135,6 +145,10 @@ class PrdSpec(Written):
         return self
 
 
+Host = Annotated[str, AfterValidator(checked_host)]
+Hosts = list[Host]
+
+
 class SetupSpec(Written):
     """A command run once per box, before the baseline."""
 
@@ -142,6 +156,8 @@ class SetupSpec(Written):
     """The shell command, for instance `uv sync --frozen`."""
     timeout_sec: float = Field(600, gt=0)
     """Seconds until it is ended."""
+    network: Hosts = []
+    """Hosts that this command alone may reach, written as in `runner.sandbox.network`."""
 
 
 class TestSpec(Written):
@@ -159,6 +175,8 @@ class TestSpec(Written):
     """Whether it is run once before the work, to know what was red."""
     may_change: list[str] = []
     """Globs of existing test files whose change is wanted; they are not restored by the guard."""
+    network: Hosts = []
+    """Hosts that tests and checks may reach, written as in `runner.sandbox.network`."""
 
 
 def _test_from_text(value: Any) -> Any:
@@ -279,6 +297,8 @@ class WorkerSpec(Written):
     """Seconds until one worker run is ended."""
     idle_timeout_sec: float = Field(600, gt=0)
     """Seconds without any output until it is ended."""
+    auth: Literal["key", "login"] = "key"
+    """`login`: the subscription that its CLI is logged in with on this machine."""
     env: dict[str, str] = {}
     """`env:NAME` takes the host's variable, `literal:TEXT` a text that begins with `env:`."""
     flags: list[str] = []
@@ -293,22 +313,50 @@ class WorkerSpec(Written):
         return value
 
 
-Network = Literal["none", "full"]
+Policy = Literal["none", "allowlist", "full"]
+
+
+class NetworkSpec(Written):
+    """What a worker may reach beside its model."""
+
+    policy: Policy = "allowlist"
+    """`none`: nothing, not even its model. `full`: the host's network."""
+    allow: Hosts = []
+    """`host:port`, `*.domain:port`, or `host:port@address`, the only way to a private address."""
+
+    @model_validator(mode="after")
+    def _allow_needs_list(self) -> NetworkSpec:
+        if self.allow and self.policy != "allowlist":
+            raise ValueError(f"allow has no meaning with the policy {self.policy}")
+        return self
+
+
+def _network_from_text(value: Any) -> Any:
+    return {"policy": value} if isinstance(value, str) else value
 
 
 class SandboxSpec(Written):
     """Where workers, tests and checks run."""
 
     kind: str = "auto"
-    """`auto`, `bwrap`, or `none` (a plain process, without isolation)."""
-    network: Network | None = None
-    """`none`, or `full`: the host's network. Left out, `none`."""
+    """`auto` (the first that works here), `docker`, `bwrap`, or `none` (no isolation)."""
+    network: Annotated[
+        NetworkSpec | None,
+        BeforeValidator(_network_from_text, json_schema_input_type=NetworkSpec | Policy | None),
+    ] = None
+    """For workers. Left out, `allowlist` with no host for one that calls a model, else `none`."""
+    pull: Literal["never", "missing", "always"] | None = None
+    """Whether an image is fetched. Left out, a missing one is asked for in a terminal."""
+    image_from: str | None = None
+    """A Dockerfile or devcontainer.json of the repository to build the image from."""
     cpus: float | None = Field(None, gt=0)
     """At most this many processors."""
     memory: str | None = Field(None, pattern=r"^\d+(\.\d+)?[kKmMgG]?$")
     """At most this much, as in `512m` or `4g`."""
     pids: int | None = Field(None, gt=0)
     """At most this many processes."""
+    disk: str | None = Field(None, pattern=r"^\d+(\.\d+)?[kKmMgG]?$")
+    """The work tree may grow by at most this much. Left out, `10g`."""
     read_paths: list[str] = []
     """Folders of this machine that the box may read."""
 

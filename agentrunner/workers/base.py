@@ -13,6 +13,8 @@ from typing import Any, Literal, Protocol
 
 from agentrunner.task.spec import WorkerSpec
 
+WireName = Literal["", "openai", "anthropic", "gemini"]
+
 
 @dataclass(frozen=True)
 class WorkerCall:
@@ -29,6 +31,8 @@ class WorkerCall:
     session_id: str | None = None
     model: str | None = None
     flags: tuple[str, ...] = ()
+    base_url: str | None = None
+    """Where its model is from inside the box: the gateway. None: the provider's own address."""
     sandboxed: bool = True
     """False with sandbox `none`: the CLI's own sandbox is used in place of its bypass flag."""
 
@@ -72,8 +76,9 @@ class Ended:
 
     exit_code: int | None
     outcome: Literal[
-        "exited", "timeout", "idle_timeout", "output_limit", "interrupted", "lost", "infra"
-    ]
+        "exited", "timeout", "idle_timeout", "output_limit", "disk_limit", "oom", "egress",
+        "interrupted", "lost", "infra",
+    ]  # fmt: skip
     stdout: Path
     stderr: Path
     session_tokens: tuple[int, int] = (0, 0)
@@ -125,6 +130,13 @@ class Worker(Protocol):
     """Whether it calls a model over the network."""
     key_names: tuple[str, ...]
     """Credential variables, the one to use first."""
+    wire: WireName
+    """What its model calls look like; "" where it makes none that a gateway could pass on."""
+
+    @property
+    def provider_url(self) -> str:
+        """The provider's base URL, as the task names it or its own; "" where `wire` is."""
+
     flag_rules: Mapping[str, str]
     """Flags that a meta-agent may set, each with a regex for its value ("" takes none)."""
 

@@ -16,6 +16,7 @@ from agentrunner.workers.base import (
     Ended,
     EventReader,
     Probe,
+    WireName,
     WorkerCall,
     WorkerCommand,
     WorkerReading,
@@ -45,14 +46,15 @@ class CodexWorker:
     kind = "codex-cli"
     needs_model = True
     key_names: tuple[str, ...] = ("CODEX_API_KEY", "OPENAI_API_KEY")
+    wire: WireName = "openai"
     flag_rules: Mapping[str, str] = {"-c": _EFFORT, "--config": _EFFORT}
 
     def __init__(self, spec: WorkerSpec, repo: Path | None = None) -> None:
         self._spec = spec
         self._repo = repo
         self._named = _binary_setting(spec.command)
-        self._base_url = spec.base_url or DEFAULT_BASE_URL
-        if not re.fullmatch(r"https?://[\x21-\x7e]+", self._base_url):
+        self.provider_url = spec.base_url or DEFAULT_BASE_URL
+        if not re.fullmatch(r"https?://[\x21-\x7e]+", self.provider_url):
             raise UsageError(
                 "A base URL begins with http:// or https:// and has no blanks.",
                 code="worker-base-url",
@@ -94,10 +96,11 @@ class CodexWorker:
         scratch = call.home / "tmp"
         model = call.model or self._spec.model
         resume = call.mode == "resume" and call.session_id
+        base_url = call.base_url or self.provider_url
         argv = [
             *(self.program(), "exec", "--json", "--skip-git-repo-check", "-C", str(call.workdir)),
             *(("-m", model) if model else ()),
-            *("-c", "model_provider=ar", "-c", f"model_providers.ar={self._provider()}"),
+            *("-c", "model_provider=ar", "-c", f"model_providers.ar={_provider(base_url)}"),
             *_confinement(call.sandboxed),
             *(word for option in _ALWAYS for word in option),
             *("-o", str(call.home / "last-message.txt")),
@@ -139,20 +142,21 @@ class CodexWorker:
             nothing_spent=True,
         )
 
-    def _provider(self) -> str:
-        # An own provider: the built-in one ignores the base URL or tries a WebSocket for 7 s.
-        # Few retries: AgentRunner owns time limits, and Codex repeats a 401 five times.
-        fields = {
-            "name": "ar",
-            "base_url": self._base_url,
-            "env_key": KEY_ENV,
-            "wire_api": "responses",
-            "request_max_retries": 2,
-            "stream_max_retries": 2,
-            "stream_idle_timeout_ms": 120_000,
-        }
-        # For these ASCII texts and numbers a JSON value is a TOML value.
-        return "{" + ",".join(f"{key}={json.dumps(value)}" for key, value in fields.items()) + "}"
+
+def _provider(base_url: str) -> str:
+    # An own provider: the built-in one ignores the base URL or tries a WebSocket for 7 s.
+    # Few retries: AgentRunner owns time limits, and Codex repeats a 401 five times.
+    fields = {
+        "name": "ar",
+        "base_url": base_url,
+        "env_key": KEY_ENV,
+        "wire_api": "responses",
+        "request_max_retries": 2,
+        "stream_max_retries": 2,
+        "stream_idle_timeout_ms": 120_000,
+    }
+    # For these ASCII texts and numbers a JSON value is a TOML value.
+    return "{" + ",".join(f"{key}={json.dumps(value)}" for key, value in fields.items()) + "}"
 
 
 def _confinement(sandboxed: bool) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from agentrunner.workers.base import (
     Ended,
     EventReader,
     Probe,
+    WireName,
     WorkerCall,
     WorkerCommand,
     WorkerReading,
@@ -37,6 +38,8 @@ class CommandWorker:
     kind = "command"
     needs_model = False
     key_names: tuple[str, ...] = ()
+    wire: WireName = ""
+    provider_url = ""
     flag_rules: Mapping[str, str] = {}
 
     def __init__(self, spec: WorkerSpec, repo: Path | None = None) -> None:

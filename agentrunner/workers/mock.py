@@ -10,6 +10,7 @@ from agentrunner.workers.base import (
     Ended,
     EventReader,
     Probe,
+    WireName,
     WorkerCall,
     WorkerCommand,
     WorkerReading,
@@ -24,6 +25,8 @@ class MockWorker:
     kind = "mock"
     needs_model = False
     key_names: tuple[str, ...] = ()
+    wire: WireName = ""
+    provider_url = ""
     flag_rules: Mapping[str, str] = {}
 
     def __init__(self, spec: WorkerSpec, repo: Path | None = None) -> None:

@@ -1,0 +1,89 @@
+"""What a gateway process is told: one order, as JSON through its stdin, never written anywhere.
+
+One process serves one command in a box. It listens on Unix sockets in the run's `sock` folder:
+`gateway.sock` for model calls, `proxy.sock` for CONNECT, and `control.sock`, where a sandbox that
+made a listener inside of its box hands it over (one JSON line `{"socket": "proxy.sock"}` with the
+file descriptor as ancillary data).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+GATEWAY_SOCKET = "gateway.sock"
+PROXY_SOCKET = "proxy.sock"
+CONTROL_SOCKET = "control.sock"
+
+Wire = Literal["openai", "anthropic", "gemini"]
+
+
+@dataclass(frozen=True)
+class Upstream:
+    """A model provider, and how calls for it are let through."""
+
+    wire: Wire
+    base_url: str
+    """The provider's, path prefix included: "https://api.openai.com/v1"."""
+    credential: str = field(repr=False)
+    """The real key or access token."""
+    placeholder: str
+    """What the box shows in place of it; a call with anything else is refused."""
+    scheme: Literal["key", "bearer"] = "key"
+    """`key`: in the wire's own header (x-api-key, x-goog-api-key, for openai Authorization).
+    `bearer`: always Authorization, as a login's access token is sent."""
+
+
+@dataclass(frozen=True)
+class Allowance:
+    """What may still be spent. None is unlimited, 0 nothing at all."""
+
+    tokens: int | None = None
+    usd: float | None = None
+
+
+@dataclass(frozen=True)
+class GatewayOrder:
+    """Everything one gateway process needs."""
+
+    sockets: Path
+    """The run's `sock` folder."""
+    egress_log: Path
+    """One JSON line per decision of the proxy is appended to it."""
+    usage_log: Path
+    """One JSON line per call of the gateway; read with `usage.read_usage`."""
+    label: str = ""
+    """The worker run or command it serves, for the logs."""
+    allow: tuple[str, ...] | None = None
+    """Hosts as people write them, see `hosts`; None opens no proxy, () refuses every host."""
+    ask_after: int = 0
+    """Refusals of one host after which a stop is asked for; 0 never asks."""
+    upstream: Upstream | None = None
+    """None opens no gateway."""
+    allowance: Allowance = field(default_factory=Allowance)
+    prices: Path | None = None
+    """A file of the user's own prices, laid over the built-in table."""
+    record: Path | None = None
+    replay: Path | None = None
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Name to value; none of them gets into a file."""
+
+    def to_json(self) -> bytes:
+        """For the process's stdin."""
+        return json.dumps(asdict(self), default=str).encode()
+
+    @classmethod
+    def from_json(cls, data: bytes) -> GatewayOrder:
+        """What `to_json` made; raises ValueError or TypeError for anything else."""
+        fields: dict[str, Any] = json.loads(data)
+        for name in ("sockets", "egress_log", "usage_log", "prices", "record", "replay"):
+            fields[name] = Path(fields[name]) if fields[name] is not None else None
+        if fields["allow"] is not None:
+            fields["allow"] = tuple(fields["allow"])
+        if fields["upstream"] is not None:
+            fields["upstream"] = Upstream(**fields["upstream"])
+        fields["allowance"] = Allowance(**fields["allowance"])
+        return cls(**fields)
