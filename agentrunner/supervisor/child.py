@@ -6,6 +6,7 @@ Standard library only, for the supervisor.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import signal
@@ -22,6 +23,9 @@ from agentrunner.supervisor.processes import (
 
 CHILD_PID = re.compile(rb'"child-pid"\s*:\s*(\d+)')
 EXIT_CODE = re.compile(rb'"exit-code"\s*:\s*(\d+)')
+FORWARDS = re.compile(rb'"forwards-signals"\s*:\s*true')
+OOM = re.compile(rb'"oom"\s*:\s*true')
+ERROR = re.compile(rb'"error"\s*:\s*("(?:[^"\\]|\\.)*")')
 
 KILL_ROUNDS = 100
 KILL_PAUSE_SEC = 0.02
@@ -31,7 +35,9 @@ class Child:
     """A process with its pipes, held at a gate until `release`.
 
     In `argv` the text `{status_fd}` stands for a pipe on which a sandbox helper reports its
-    child, as bwrap does: {"child-pid": N} and, if the command ran, {"exit-code": N}.
+    child, as bwrap does: {"child-pid": N} and, if the command ran, {"exit-code": N}. A helper
+    whose child is out of our sight says {"forwards-signals": true}; SIGUSR1 then asks it to kill
+    everything. {"oom": true} and {"error": TEXT} say why there was no better end.
     """
 
     def __init__(self, argv: Sequence[str], env: Mapping[str, str], cwd: str) -> None:
@@ -105,6 +111,17 @@ class Child:
         return not self.has_status or EXIT_CODE.search(self.box_says) is not None
 
     @property
+    def oom(self) -> bool:
+        """Whether the kernel ended it, or a process of it, for its memory."""
+        return OOM.search(self.box_says) is not None
+
+    @property
+    def complaint(self) -> str:
+        """Why the helper could not run the command, in its own words; "" if it did not say."""
+        said = ERROR.search(self.box_says)
+        return str(json.loads(said[1])) if said else ""
+
+    @property
     def exit_code(self) -> int | None:
         """As reported by the helper, else the status of the process."""
         said = EXIT_CODE.search(self.box_says)
@@ -117,7 +134,9 @@ class Child:
         the box's first process started.
         """
         first = CHILD_PID.search(self.box_says)
-        if number == signal.SIGKILL or (self.has_status and first is None):
+        if FORWARDS.search(self.box_says):
+            send(self.pid, signal.SIGUSR1 if number == signal.SIGKILL else number)
+        elif number == signal.SIGKILL or (self.has_status and first is None):
             if first is not None:
                 send(int(first[1]), signal.SIGKILL)
             send(self.pid, signal.SIGKILL)

@@ -70,7 +70,7 @@ class Companion:
     argv: tuple[str, ...]
     env: Mapping[str, str]
     stdin: bytes
-    """Holds secrets; a line with its length, then that many bytes."""
+    """Holds secrets. It is given a line with the length, then these bytes."""
 
 
 @dataclass(frozen=True)
@@ -107,6 +107,7 @@ class SupervisedResult:
     exit_code: int | None = None
     """Of the worker; 128 + n after signal n."""
     error: str = ""
+    """Of outcome `egress`: the host that was refused again and again, as host:port."""
     started_at: str = ""
     """UTC, ISO 8601, as `ended_at`, which is empty for a lost one."""
     ended_at: str = ""
@@ -142,10 +143,18 @@ def order_bytes(order: SupervisorOrder, folder: Path) -> bytes:
             "stop_signal": order.stop_signal,
             "after": list(order.after),
             "after_timeout_sec": order.after_timeout_sec,
+            "companion": _companion(order.companion),
             "mask": [[spelling.hex(), mark] for spelling, mark in order.mask.items()],
         }
     ).encode()
     return b"%d %d\n" % (len(text), len(order.stdin)) + text + order.stdin
+
+
+def _companion(companion: Companion | None) -> dict[str, Any] | None:
+    if companion is None:
+        return None
+    argv, stdin = list(companion.argv), companion.stdin.hex()
+    return {"argv": argv, "env": dict(companion.env), "stdin": stdin}
 
 
 def start(order: SupervisorOrder, claim: Claim, repo_lock: FileLock) -> subprocess.Popen[bytes]:

@@ -32,6 +32,7 @@ from typing import Any
 
 from agentrunner.runs.failpoints import reach
 from agentrunner.supervisor.child import Child
+from agentrunner.supervisor.companion import Companion
 from agentrunner.supervisor.processes import PR_SET_CHILD_SUBREAPER, prctl, start_time
 from agentrunner.supervisor.streams import COUNTS, Mask, Stream
 
@@ -78,6 +79,8 @@ class Supervisor:
         """Signals still to be sent, each with the seconds to wait after it."""
         self.next_step = 0.0
         self.error = ""
+        gateway = order["companion"]
+        self.companion = Companion(gateway, self, select.POLLIN) if gateway else None
 
     def open_new(self, name: str) -> int:
         """An empty file of our folder, for its owner only."""
@@ -124,10 +127,14 @@ class Supervisor:
         self.child = Child(self.order["argv"], self.order["env"], self.order["cwd"])
         leftovers = 0
         try:
+            if self.companion is not None:
+                self.companion.start()
             self.start()
             reach("supervisor_after_start")
             self.watch()
         finally:
+            if self.companion is not None:
+                self.companion.end()
             leftovers = self.child.kill_leftovers()
         self.drain()
         ended_at, duration = utc_now(), time.monotonic() - self.began
@@ -254,6 +261,9 @@ class Supervisor:
         """The limit that is exceeded, "interrupted" if we are asked to stop, else ""."""
         if self.stop_asked:
             return "interrupted"
+        if self.companion is not None and self.companion.stop_reason:
+            self.error = self.companion.stop_reason
+            return "egress"
         if self.out.printed + self.err.printed > self.order["output_limit"]:
             return "output_limit"
         if now >= self.began + self.order["wall_sec"]:
@@ -300,8 +310,10 @@ class Supervisor:
         """Why it ended."""
         if self.reason:
             return self.reason
+        if self.child.oom:
+            return "oom"
         if not self.error and not self.child.ran:
-            self.error = "the sandbox ended before the worker did"
+            self.error = self.child.complaint or "the sandbox ended before the worker did"
         return "infra" if self.error else "exited"
 
     def write_result(

@@ -1,0 +1,118 @@
+"""What stands beside a worker: its gateway. Standard library only, for the supervisor."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import signal
+import time
+from typing import Any, Protocol
+
+from agentrunner.supervisor.child import Child
+from agentrunner.supervisor.processes import send
+
+READY_SEC = 20.0
+"""A gateway that does not listen by then hangs. It takes a third of a second."""
+END_SEC = 3.0
+MOST_STARTS = 10
+"""One that dies that often in one worker run will not live the next time either."""
+LINE_LIMIT = 1 << 16
+
+
+class Loop(Protocol):
+    """The supervisor's one loop: hears pipes, and waits."""
+
+    def listen(self, fd: int, events: int, action: Any) -> None:
+        """Do `action` whenever a pipe is ready."""
+
+    def forget(self, fd: int) -> None:
+        """A pipe has come to its end."""
+
+    def poll(self, deadline: float) -> None:
+        """Wait for anything to happen, but not past `deadline`."""
+
+
+class Companion:
+    """Started before the worker, started again when it dies, ended after the worker."""
+
+    def __init__(self, order: dict[str, Any], loop: Loop, events: int) -> None:
+        self.order = order
+        self.loop = loop
+        self.events = events
+        self.ready = False
+        self.stop_reason = ""
+        """Why it wants the worker stopped; "" while it does not."""
+        self.starts = 0
+        self.alive = False
+        self.ending = False
+        self.line = b""
+
+    def start(self) -> None:
+        """Start it, and wait until it listens; raises ValueError where it does not."""
+        self._spawn()
+        deadline = time.monotonic() + READY_SEC
+        while not self.ready and self.alive and time.monotonic() < deadline:
+            self.loop.poll(deadline)
+        if not self.ready:
+            raise ValueError("the gateway of the box did not start")
+
+    def end(self) -> None:
+        """Let it end in order, or else end it."""
+        self.ending = True
+        if not self.alive:
+            return
+        os.close(self.child.stdin)
+        deadline = time.monotonic() + END_SEC
+        while self.alive and time.monotonic() < deadline:
+            self.loop.poll(deadline)
+        send(self.child.pid, signal.SIGKILL)
+
+    def _spawn(self) -> None:
+        self.starts += 1
+        self.alive = True
+        self.child = child = Child(self.order["argv"], self.order["env"], "/")
+        error = child.release()
+        os.close(child.status_pipe)
+        self.loop.listen(child.stdout, self.events, self._read)
+        self.loop.listen(child.stderr, self.events, self._pass_on)
+        if error:
+            raise ValueError(error)
+        text = bytes.fromhex(self.order["stdin"])
+        with contextlib.suppress(OSError):  # a greater pipe than usual may not be ours to ask for
+            fcntl.fcntl(child.stdin, fcntl.F_SETPIPE_SZ, 1 << 20)
+        with contextlib.suppress(BrokenPipeError):
+            os.write(child.stdin, b"%d\n" % len(text) + text)
+
+    def _read(self) -> None:
+        """Hear what it says; its silence for good means that it is dead."""
+        data = os.read(self.child.stdout, LINE_LIMIT)
+        if not data:
+            self.loop.forget(self.child.stdout)
+            self.alive = False
+            if not self.ending:
+                os.close(self.child.stdin)
+                if self.ready and self.starts < MOST_STARTS:
+                    self._spawn()
+            return
+        *lines, self.line = (self.line + data).split(b"\n")
+        self.line = self.line[-LINE_LIMIT:]
+        for line in lines:
+            with contextlib.suppress(ValueError, AttributeError):
+                self._obey(json.loads(line))
+
+    def _obey(self, said: dict[str, Any]) -> None:
+        if said.get("event") == "ready":
+            self.ready = True
+        elif said.get("event") == "stop" and not self.stop_reason:
+            self.stop_reason = str(said.get("reason"))[:300]
+
+    def _pass_on(self) -> None:
+        """Its complaints go to the supervisor's own log."""
+        data = os.read(self.child.stderr, LINE_LIMIT)
+        if not data:
+            self.loop.forget(self.child.stderr)
+            return
+        with contextlib.suppress(OSError):
+            os.write(2, data[:4096])
