@@ -25,7 +25,7 @@ from agentrunner.commands.console import (
     width_of,
 )
 from agentrunner.commands.fail import named
-from agentrunner.commands.runs import name_needed
+from agentrunner.commands.runs import in_git, name_needed
 from agentrunner.errors import AgentRunnerError
 from agentrunner.screens.errors import error_screen
 from agentrunner.screens.paused import paused_screen
@@ -119,6 +119,7 @@ def _show_end(result: dict[str, Any], console: Console) -> None:
         paint=paint,
         home=home,
         target=name_needed(state_dir, str(result["run_id"])),
+        in_git=in_git(result),
     )
     show(screen)
 

@@ -18,7 +18,7 @@ from agentrunner import settings
 from agentrunner.commands import options as opt
 from agentrunner.commands.console import paint_for, show, width_of
 from agentrunner.commands.drive import show_waiting
-from agentrunner.commands.runs import here, is_driven, resolve
+from agentrunner.commands.runs import here, in_git, is_driven, resolve
 from agentrunner.errors import UsageError
 
 FOLLOW_SEC = 0.25
@@ -72,6 +72,7 @@ def show_run(
         home=os.environ.get("HOME", ""),
         target=target,
         all_rows=True,
+        in_git=in_git(result),
     )
     show(screen)
     return 0

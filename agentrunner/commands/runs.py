@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from agentrunner import settings
 from agentrunner.errors import UsageError
@@ -14,6 +16,13 @@ def here() -> Path:
 
     folder = Path.cwd()
     return git_root(folder) or folder
+
+
+def in_git(result: Mapping[str, Any]) -> bool:
+    """Whether git knows the folder that a run worked in."""
+    from agentrunner.task.repo import git_root
+
+    return git_root(Path(result["repo"])) is not None
 
 
 def is_driven(state_dir: Path, run_id: str) -> bool:

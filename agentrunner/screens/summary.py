@@ -40,11 +40,13 @@ def summary_screen(
     home: str = "",
     target: str = "",
     all_rows: bool = False,
+    in_git: bool = True,
 ) -> str:
     """The end of a run, or where it stands.
 
     `warnings` are those met on the way, `target` is the run's name for the commands at the end
-    where it is not the newest one, `all_rows` lifts the limit of 24 lines (`show`).
+    where it is not the newest one, `all_rows` lifts the limit of 24 lines (`show`), and without
+    `in_git` there is nothing to commit to.
     """
     lines = [_head(result, width, paint), ""]
     missing = missing_sentences(result)
@@ -58,7 +60,7 @@ def summary_screen(
         room = len(criteria) if all_rows else _ROWS - (len(lines) - 2)
         lines += [*criteria_rows(criteria, width, paint, max(room, 3)), ""]
     lines += _facts(result, warnings, width, home, all_rows)
-    return "\n".join([*lines, "", *_next(result, target, width)])
+    return "\n".join([*lines, "", *_next(result, target, width, in_git)])
 
 
 def _limited(lines: list[str], all_rows: bool) -> list[str]:
@@ -246,7 +248,7 @@ def _tokens(usage: Mapping[str, Any] | None) -> str:
     return thousands(sum(known)) if known else "unknown"
 
 
-def _next(result: Result, target: str, width: int) -> list[str]:
+def _next(result: Result, target: str, width: int, in_git: bool) -> list[str]:
     name = f" {target}" if target else ""
     undo = (f"agentrunner undo{name}", "put the files back")
     hint = f'agentrunner resume{name} -m "..."'
@@ -257,8 +259,9 @@ def _next(result: Result, target: str, width: int) -> list[str]:
         steps = [
             (f"agentrunner diff{name}", "what this run changed"),
             (f"agentrunner undo{name}", "put it back"),
-            ("git add -p && git commit", "nothing was committed for you"),
         ]
+        if in_git:
+            steps.append(("git add -p && git commit", "nothing was committed for you"))
     elif state == "NEEDS_REVIEW":
         ids = " ".join(_review_ids(result))
         accept = f'agentrunner accept{name}{" " if ids else ""}{ids} --reason "..."'

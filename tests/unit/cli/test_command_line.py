@@ -210,6 +210,13 @@ def test_exit_code_is_that_of_the_result(changes: dict[str, Any], code: int, she
     assert "users-api" in shell.out and "Next:" in shell.out
 
 
+@pytest.mark.parametrize(("folder", "offered"), [("shop", True), ("bare", False)])
+def test_a_commit_is_offered_where_git_is(folder: str, offered: bool, shell: Shell) -> None:
+    shell.engine.answer = result(repo=str(shell.repo.parent / folder))
+    shell("run", "t.yaml", "-q")
+    assert ("git add -p" in shell.out) is offered
+
+
 def test_events_go_to_a_file_too(shell: Shell) -> None:
     place = shell.repo.parent / "events.jsonl"
     assert shell("run", "t.yaml", "-q", "--events", str(place)) == 0
