@@ -43,7 +43,7 @@ ROUTES: dict[str, tuple[str, ...]] = {
     "decide": ("ask_human", "approve", "run_worker", "validate", "note"),
     "ask_human": ("ask_human", "decide"),
     "approve": ("approve", "plan", "decide", "run_worker", "validate"),
-    "run_worker": ("run_worker", "validate", "note"),
+    "run_worker": ("run_worker", "approve", "validate", "note"),
     "validate": ("decide", "approve", "note"),
     "note": (END,),
 }

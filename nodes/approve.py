@@ -15,6 +15,8 @@ AFTER = {
     ("plan", "reject"): "plan",
     ("worker", "approve"): "run_worker",
     ("worker", "reject"): "decide",
+    ("network", "approve"): "validate",
+    ("network", "reject"): "validate",
     ("complete", "approve"): "validate",
     ("complete", "reject"): "validate",
     ("tests_changed", "approve"): "validate",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from agentrunner.gateway.order import Upstream
+from agentrunner.nodes.egress import has_gateway, new_placeholder
 from agentrunner.task.load import resolve_env
 from agentrunner.task.spec import TaskSpec
 from agentrunner.workers.base import Worker
@@ -20,6 +22,21 @@ def credential(
         if value := own.get(name) or environ.get(name):
             return name, value
     return None, ""
+
+
+def upstream_of(
+    spec: TaskSpec, worker: Worker, environ: Mapping[str, str], box: str
+) -> Upstream | None:
+    """Where the gateway of a box sends the worker's model calls; None where there is none."""
+    if not has_gateway(spec, worker, box):
+        return None
+    assert worker.wire
+    return Upstream(
+        wire=worker.wire,
+        base_url=worker.provider_url,
+        credential=credential(spec, worker, environ)[1],
+        placeholder=new_placeholder(),
+    )
 
 
 def worker_env(spec: TaskSpec, worker: Worker, environ: Mapping[str, str]) -> dict[str, str]:

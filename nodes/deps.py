@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from agentrunner.evidence.gather import Gatherer
@@ -46,6 +47,14 @@ class Clock:
         await asyncio.sleep(seconds)
 
 
+@dataclass(frozen=True)
+class Cassette:
+    """Where every exchange with a model is recorded to, or replayed from."""
+
+    record: Path | None = None
+    replay: Path | None = None
+
+
 @dataclass
 class Deps:
     """The rooms that the nodes work with, opened for one run."""
@@ -65,6 +74,9 @@ class Deps:
     environ: Mapping[str, str]
     repository: FileLock
     """Held by driver and supervisor together."""
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """What the redactor knows, for the gateway's own."""
+    cassette: Cassette = field(default_factory=Cassette)
     clock: Clock = field(default_factory=Clock)
     stop: asyncio.Event = field(default_factory=asyncio.Event)
     """Set by the first signal."""

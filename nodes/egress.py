@@ -1,12 +1,172 @@
-"""What may leave the box, by the task's word and the worker's need."""
+"""What may leave the box: the policy in force, the worker's gateway, and questions about hosts."""
 
 from __future__ import annotations
 
+import secrets
+import socket
+from dataclasses import dataclass
+from pathlib import Path
+
+from agentrunner.gateway.order import (
+    GATEWAY_PORT,
+    GATEWAY_SOCKET,
+    PROXY_PORT,
+    PROXY_SOCKET,
+    Allowance,
+    GatewayOrder,
+    Upstream,
+)
+from agentrunner.nodes.deps import Deps
+from agentrunner.nodes.guarded import Update
+from agentrunner.nodes.questions import answered, question, remark, subject_of
+from agentrunner.sandboxes.base import Door
+from agentrunner.task.context import Counters, Question, TaskContext, WorkerRun
 from agentrunner.task.spec import NetworkSpec, TaskSpec
-from agentrunner.workers.base import Worker
+from agentrunner.workers.base import Worker, WorkerReading
+
+ASK_AFTER = 8
+"""Refusals of one host in one worker run, from which on it is more than a CLI's small talk."""
+PLACEHOLDER_BYTES = 32
+EGRESS_LOG = "egress.jsonl"
+USAGE_LOG = "usage.jsonl"
+"""In a worker run's folder."""
+
+
+@dataclass(frozen=True)
+class Exit:
+    """A worker's way out: what stands at it, what leads to it, and what the worker is told."""
+
+    order: GatewayOrder | None = None
+    door: Door | None = None
+    base_url: str | None = None
+    """Where the worker finds its model; None where it is not told another place."""
+    placeholder: str = ""
+    """What it shows as its key; "" where it holds the real one or needs none."""
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Variables that lead programs to the proxy."""
+        if self.door is None or PROXY_SOCKET not in self.door.ports.values():
+            return {}
+        from agentrunner.sandboxes.environment import proxy_environment
+
+        return proxy_environment(PROXY_PORT)
 
 
 def network_of(spec: TaskSpec, worker: Worker) -> NetworkSpec:
     """The policy in force: the task's, else no more than the worker's model asks for."""
     written = spec.runner.sandbox.network
     return written or NetworkSpec(policy="allowlist" if worker.needs_model else "none")
+
+
+def has_gateway(spec: TaskSpec, worker: Worker, box: str) -> bool:
+    """Whether the worker's model calls go through the gateway, so that it needs no real key."""
+    return bool(worker.wire) and box != "none" and network_of(spec, worker).policy != "none"
+
+
+def exit_for(state: TaskContext, deps: Deps, worker_run_id: str, upstream: Upstream | None) -> Exit:
+    """The way out of one worker run; `upstream` is where its model calls go, with the real key."""
+    network = network_of(deps.spec, deps.worker)
+    if deps.sandbox.kind == "none" or network.policy == "none":
+        return Exit()
+    ports: dict[int, str] = {}
+    allow = None
+    if network.policy == "allowlist":
+        allow = (*network.allow, *state.get("allowed_hosts", []))
+        ports[PROXY_PORT] = PROXY_SOCKET
+    if upstream is not None:
+        # With the host's network the loopback is the host's, where others listen, too.
+        port = GATEWAY_PORT if network.policy == "allowlist" else _free_port()
+        ports[port] = GATEWAY_SOCKET
+    if not ports:
+        return Exit()
+    order = GatewayOrder(
+        sockets=deps.folder.sock_dir,
+        egress_log=deps.folder.root / EGRESS_LOG,
+        usage_log=deps.ledger.dir(worker_run_id) / USAGE_LOG,
+        label=worker_run_id,
+        allow=allow,
+        ask_after=ASK_AFTER if allow is not None else 0,
+        upstream=upstream,
+        allowance=_allowance(deps.spec, state["counters"]),
+        record=deps.cassette.record,
+        replay=deps.cassette.replay,
+        secrets=deps.secrets,
+    )
+    return Exit(
+        order=order,
+        door=Door(deps.folder.sock_dir, ports),
+        base_url=f"http://127.0.0.1:{port}" if upstream else None,
+        placeholder=upstream.placeholder if upstream else "",
+    )
+
+
+def new_placeholder() -> str:
+    """Worth nothing outside of one worker run; as long as a real key, and named for what it is."""
+    return f"sk-agentrunner-placeholder-{secrets.token_hex(PLACEHOLDER_BYTES)}"
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return int(probe.getsockname()[1])
+
+
+def _allowance(spec: TaskSpec, counters: Counters) -> Allowance:
+    """What is left of the run's budget."""
+    budget = spec.runner.budget
+    tokens = budget.tokens
+    if tokens is not None:
+        tokens = max(0, tokens - counters.tokens)
+    usd = None if budget.usd is None else max(0.0, budget.usd - counters.worker_usd)
+    return Allowance(tokens=tokens, usd=usd)
+
+
+def booked(deps: Deps, counters: Counters, run: WorkerRun, reading: WorkerReading) -> Counters:
+    """The counters after a worker run: as the gateway counted, else as the worker reported."""
+    from agentrunner.gateway.usage import read_usage
+
+    used = read_usage(deps.ledger.dir(run.worker_run_id) / USAGE_LOG)
+    known = used.calls > 0 and used.unknown_calls == 0
+    tokens_in = used.input_tokens if known else reading.input_tokens
+    tokens_out = used.output_tokens if known else reading.output_tokens
+    return counters.model_copy(
+        update={
+            "worker_runs": counters.worker_runs + 1,
+            "worker_input_tokens": counters.worker_input_tokens + tokens_in,
+            "worker_output_tokens": counters.worker_output_tokens + tokens_out,
+            "worker_usd": counters.worker_usd + used.known_usd,
+            "unpriced_calls": counters.unpriced_calls + used.unpriced_calls,
+            "losses": 0,
+        }
+    )
+
+
+# -- hosts that were refused ----------------------------------------------------------------------
+
+
+def host_question(state: TaskContext, run: WorkerRun, host: str) -> Question | None:
+    """Whether a host may be reached; None where a person has said no already."""
+    if host in state.get("refused_hosts", []):
+        return None
+    text = f"The worker keeps asking for {host}, which is not on the allow-list. Allow it?"
+    return question("network", text, {"host": host, "worker_run": run.worker_run_id}, state)
+
+
+def heard_about_host(state: TaskContext) -> Update:
+    """What a person said about a host, for the next worker run and the next decision."""
+    answer = answered(state, "network")
+    if answer is None:
+        return {}
+    host = str(subject_of(state)["host"])
+    if answer.decision == "approve":
+        said = f"A person allowed the worker to reach {host}. Run it again where it needs that."
+        allowed = [*state.get("allowed_hosts", []), host]
+        return {"answer": None, "allowed_hosts": allowed, "remarks": remark(state, said)}
+    said = f"A person refused the worker {host}: {answer.text or 'no reason given'}. Do without it."
+    refused = [*state.get("refused_hosts", []), host]
+    return {"answer": None, "refused_hosts": refused, "remarks": remark(state, said)}
+
+
+def egress_log(deps: Deps) -> Path:
+    """Where every decision about a host is kept."""
+    return deps.folder.root / EGRESS_LOG

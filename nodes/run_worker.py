@@ -11,14 +11,15 @@ import contextlib
 import json
 import subprocess
 from pathlib import Path
+from typing import cast
 
 from langgraph.types import Command
 
 from agentrunner.errors import Surroundings
-from agentrunner.nodes.credentials import credential, worker_env
+from agentrunner.nodes.credentials import credential, upstream_of, worker_env
 from agentrunner.nodes.deps import Deps
 from agentrunner.nodes.edits import note_foreign_edits
-from agentrunner.nodes.egress import network_of
+from agentrunner.nodes.egress import Exit, booked, exit_for, host_question, network_of
 from agentrunner.nodes.guarded import Stopped, Update
 from agentrunner.nodes.worker_record import (
     BEFORE,
@@ -33,7 +34,13 @@ from agentrunner.runs.ledger import Absent, NeverStarted
 from agentrunner.runs.locks import me
 from agentrunner.runs.take import Snapshot
 from agentrunner.sandboxes.base import Request
-from agentrunner.supervisor.client import SupervisedResult, SupervisorOrder, start, wait
+from agentrunner.supervisor.client import (
+    Companion,
+    SupervisedResult,
+    SupervisorOrder,
+    start,
+    wait,
+)
 from agentrunner.task.context import (
     RECENT,
     TaskContext,
@@ -79,7 +86,9 @@ async def _start(state: TaskContext, deps: Deps, order: WorkerOrder) -> subproce
     """Look at the tree as it is, then start."""
     before = await asyncio.to_thread(deps.snapshots.take)
     await note_foreign_edits(state, deps, before.tree)
-    process = await asyncio.to_thread(_hand_over, state, deps, order, before)
+    upstream = upstream_of(deps.spec, deps.worker, deps.environ, deps.sandbox.kind)
+    way_out = exit_for(state, deps, order.worker_run_id, upstream)
+    process = await asyncio.to_thread(_hand_over, state, deps, order, before, way_out)
     reach("after_start")
     deps.emit(
         "worker_started", worker_run_id=order.worker_run_id, worker=order.worker,
@@ -89,12 +98,12 @@ async def _start(state: TaskContext, deps: Deps, order: WorkerOrder) -> subproce
 
 
 def _hand_over(
-    state: TaskContext, deps: Deps, order: WorkerOrder, before: Snapshot
+    state: TaskContext, deps: Deps, order: WorkerOrder, before: Snapshot, way_out: Exit
 ) -> subprocess.Popen[bytes]:
     """Claim the run, then hand it to a supervisor that outlives us. Blocking."""
     fingerprint = deps.snapshots.dependency_fingerprint()
     git = git_places(deps, before.embedded)
-    call = _call(state, deps, order)
+    call = _call(state, deps, order, way_out)
     command = deps.worker.command(call)
     for folder in command.folders:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -106,11 +115,11 @@ def _hand_over(
         seen = {"tree": before.tree, "gitdirs": git, "dependencies": fingerprint}
         deps.folder.write(f"workers/{order.worker_run_id}/{BEFORE}", json.dumps(seen))
         reach("after_claim")
-        supervisor_order = _supervisor_order(state, deps, call, command)
+        supervisor_order = _supervisor_order(state, deps, call, command, way_out)
         return start(supervisor_order, claim, deps.repository)
 
 
-def _call(state: TaskContext, deps: Deps, order: WorkerOrder) -> WorkerCall:
+def _call(state: TaskContext, deps: Deps, order: WorkerOrder, way_out: Exit) -> WorkerCall:
     """The order as the adapter reads it; `resume` without a session becomes `exec`."""
     prompt = deps.folder.read(order.prompt).decode("utf-8")
     prompt_file = deps.folder.box_dir / "prompts" / f"{order.worker_run_id}.md"
@@ -128,6 +137,7 @@ def _call(state: TaskContext, deps: Deps, order: WorkerOrder) -> WorkerCall:
         session_id=session,
         model=order.model,
         flags=tuple(order.flags),
+        base_url=way_out.base_url,
         sandboxed=deps.sandbox.kind != "none",
     )
 
@@ -139,15 +149,17 @@ def _session(state: TaskContext) -> str | None:
 
 
 def _supervisor_order(
-    state: TaskContext, deps: Deps, call: WorkerCall, command: WorkerCommand
+    state: TaskContext, deps: Deps, call: WorkerCall, command: WorkerCommand, way_out: Exit
 ) -> SupervisorOrder:
     spec = deps.spec.runner
-    env = {**command.env, **worker_env(deps.spec, deps.worker, deps.environ)}
+    env = {**way_out.environment, **command.env}
+    env |= worker_env(deps.spec, deps.worker, deps.environ)
     order = state["order"]
     assert order is not None
     env |= order.env
     if command.key_env:
-        env[command.key_env] = credential(deps.spec, deps.worker, deps.environ)[1]
+        real = credential(deps.spec, deps.worker, deps.environ)[1]
+        env[command.key_env] = way_out.placeholder or real
     wall = spec.worker.max_run_time_sec
     if spec.budget.wall_sec is not None:
         wall = max(1.0, min(wall, spec.budget.wall_sec - state["counters"].wall_sec))
@@ -158,6 +170,7 @@ def _supervisor_order(
         stdin=command.stdin,
         network="full" if network_of(deps.spec, deps.worker).policy == "full" else "none",
         timeout_sec=wall,
+        door=way_out.door,
     )
     return SupervisorOrder(
         launch=deps.sandbox.launch(request),
@@ -166,8 +179,18 @@ def _supervisor_order(
         idle_sec=spec.worker.idle_timeout_sec,
         stop_signal=command.stop_signal,
         after=deps.snapshots.take_command(),
+        companion=_companion(deps, way_out),
         mask=deps.redactor.spellings,
     )
+
+
+def _companion(deps: Deps, way_out: Exit) -> Companion | None:
+    if way_out.order is None:
+        return None
+    from agentrunner.gateway.process import companion as gateway_process
+
+    gateway = gateway_process(way_out.order, deps.environ)
+    return Companion(gateway.argv, gateway.env, gateway.stdin)
 
 
 # -- waiting ------------------------------------------------------------------------------------
@@ -268,15 +291,7 @@ async def _ended(
     run = worker_run_of(deps, order, supervised, after, state["tree"], reading)
     changed = await record_run(state, deps, run, reading, supervised.after.get("embedded"))
     run = run.model_copy(update={"changed_files": changed})
-    counters = state["counters"]
-    counters = counters.model_copy(
-        update={
-            "worker_runs": counters.worker_runs + 1,
-            "worker_input_tokens": counters.worker_input_tokens + reading.input_tokens,
-            "worker_output_tokens": counters.worker_output_tokens + reading.output_tokens,
-            "losses": 0,
-        }
-    )
+    counters = booked(deps, state["counters"], run, reading)
     update: Update = {
         "state": TaskState.VALIDATING,
         "counters": counters,
@@ -286,4 +301,8 @@ async def _ended(
         "tail": output_tail(deps, supervised),
         "tree": after,
     }
+    if run.outcome == "egress":
+        asking = cast("TaskContext", {**state, **update})
+        if asked := host_question(asking, run, supervised.error):
+            return Command(update={**update, "question": asked}, goto="approve")
     return Command(update=update, goto="validate")

@@ -23,6 +23,7 @@ from agentrunner.evidence.verdict import (
 from agentrunner.nodes.ask import ask
 from agentrunner.nodes.deps import Deps
 from agentrunner.nodes.edits import note_foreign_edits
+from agentrunner.nodes.egress import heard_about_host
 from agentrunner.nodes.guarded import Update
 from agentrunner.nodes.questions import answered, question, remark, subject_of
 from agentrunner.protocol import CompletionAssessment, Message
@@ -47,8 +48,10 @@ MOST_DIFF = 12_000
 
 async def validate(state: TaskContext, deps: Deps) -> Command[str]:
     """What is true about the tree; and, when completion is asked for, whether it is enough."""
+    heard = heard_about_host(state)
+    state = cast("TaskContext", {**state, **heard})
     evidence = await _evidence(state, deps)
-    update: Update = {"evidence": evidence, "tree": evidence.tree_after or evidence.tree}
+    update: Update = {**heard, "evidence": evidence, "tree": evidence.tree_after or evidence.tree}
     if acceptances := _looked_at(state, deps, evidence):
         update["acceptances"] = acceptances
     now = cast("TaskContext", {**state, **update})

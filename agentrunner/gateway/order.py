@@ -18,6 +18,10 @@ GATEWAY_SOCKET = "gateway.sock"
 PROXY_SOCKET = "proxy.sock"
 CONTROL_SOCKET = "control.sock"
 
+GATEWAY_PORT = 8787
+PROXY_PORT = 3128
+"""Where a box finds them, on a loopback of its own."""
+
 Wire = Literal["openai", "anthropic", "gemini"]
 
 
@@ -29,7 +33,7 @@ class Upstream:
     base_url: str
     """The provider's, path prefix included: "https://api.openai.com/v1"."""
     credential: str = field(repr=False)
-    """The real key or access token."""
+    """The real key or access token; "" for a server that asks for none."""
     placeholder: str
     """What the box shows in place of it; a call with anything else is refused."""
     scheme: Literal["key", "bearer"] = "key"

@@ -60,6 +60,10 @@ class Counters(StateModel):
     meta_output_tokens: int = 0
     worker_input_tokens: int = 0
     worker_output_tokens: int = 0
+    worker_usd: float = 0
+    """What the gateway counted and could price."""
+    unpriced_calls: int = 0
+    """Worker calls whose cost nobody knows."""
     decisions: int = 0
     questions: int = 0
     messages: int = 0
@@ -68,6 +72,12 @@ class Counters(StateModel):
     """Worker attempts lost in a row."""
     wall_sec: float = 0
     """Spent, pauses not counted."""
+
+    @property
+    def tokens(self) -> int:
+        """Of planner and workers together, in and out."""
+        meta = self.meta_input_tokens + self.meta_output_tokens
+        return meta + self.worker_input_tokens + self.worker_output_tokens
 
 
 Origin = Literal["task", "human", "model"]
@@ -323,6 +333,10 @@ class TaskContext(TypedDict, total=False):
     completion_reason: str
     question: Question | None
     answer: Answer | None
+    allowed_hosts: list[str]
+    """Hosts that a person allowed workers to reach, beside those of the task."""
+    refused_hosts: list[str]
+    """Hosts that a person refused: nobody is asked about them again."""
     approved: list[str]
     """Ids of approved subjects, the last five."""
     told: list[str]
