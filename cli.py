@@ -139,9 +139,15 @@ def call(application: typer.Typer, arguments: list[str], name: str) -> int:
 
 def _usage(error: typer.TyperException) -> UsageError:
     """What typer says about a command line, in our form."""
-    message = error.format_message().replace("Value error, ", "")
-    remedy = ""
-    if near := getattr(error, "possibilities", None):
+    from pydantic import ValidationError
+
+    from agentrunner.task.mistakes import wrong_value
+
+    message, remedy, refused = error.format_message(), "", error.__cause__
+    if isinstance(refused, ValidationError):
+        hint = message.partition(": ")[0].removeprefix("Invalid value for ").strip("'")
+        message, remedy = wrong_value(hint, refused.errors()[0])
+    elif near := getattr(error, "possibilities", None):
         message, remedy = message.partition(" (Possible")[0], f"did you mean {sorted(near)[0]}?"
     elif " Did you mean " in message:
         message, _, near = message.partition(" Did you mean ")

@@ -107,10 +107,16 @@ def graph() -> int:
 
 
 def explain(
-    code: Annotated[str, typer.Argument(help="As in error[CODE].")],
+    code: Annotated[
+        str | None,
+        typer.Argument(metavar="[CODE]", help="As in error[CODE]. Default: the codes there are."),
+    ] = None,
 ) -> int:
     """What an error code means and what to do about it."""
     pages = error_pages()
+    if code is None:
+        show("\n".join(sorted(pages)))
+        return 0
     code = code.partition(":")[0]  # `budget: tokens` is on the page of `budget`
     if code not in pages:
         from difflib import get_close_matches
@@ -119,7 +125,7 @@ def explain(
         raise UsageError(
             f'there is no error code "{code}".',
             code="unknown-code",
-            remedy=f"did you mean {near[0]}?" if near else f"one of {', '.join(sorted(pages))}",
+            remedy=f"did you mean {near[0]}?" if near else "agentrunner explain",
         )
     show(pages[code].rstrip("\n"))
     return 0

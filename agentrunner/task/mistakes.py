@@ -78,7 +78,13 @@ def _complaint(details: ErrorDetails, tree: Tree) -> UsageError:
             remedy="write version: 1 in the first line" if path == ("version",) else "",
             place=tree.place(path[:-1]),
         )
-    value = details["input"]
+    text, remedy = wrong_value(name, details)
+    return mistake(tree, path, text, code="bad-value", remedy=remedy)
+
+
+def wrong_value(name: str, details: ErrorDetails) -> tuple[str, str]:
+    """Why pydantic refuses the value of `name`, as a sentence, and the way out if there is one."""
+    value, kind = details["input"], details["type"]
     if value is None:
         text, remedy = f"{name} is empty.", "give it a value or remove it"
     elif kind == "literal_error":
@@ -93,8 +99,8 @@ def _complaint(details: ErrorDetails, tree: Tree) -> UsageError:
     else:
         words = details["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
         separator = ": " if kind == "value_error" else " "
-        text, remedy = f"{name}{separator}{words[:1].lower()}{words[1:]}.", ""
-    return mistake(tree, path, text, code="bad-value", remedy=remedy)
+        text, remedy = f"{name}{separator}{words[:1].lower()}{words[1:].rstrip('.')}.", ""
+    return text, remedy
 
 
 def _written(loc: Sequence[str | int], tree: Tree) -> Path:
