@@ -36,7 +36,7 @@ from agentrunner.task.spec import (
     TaskSection,
     TaskSpec,
 )
-from agentrunner.task.yaml_text import Tree
+from agentrunner.task.yaml_text import Place, Tree
 
 __all__ = [
     "TaskSource",
@@ -142,7 +142,7 @@ def _prd(
     else:
         path, name = document.base_dir / Path(prd.path).expanduser(), prd.path
         named_by_caller = document.is_prd and path == document.path
-        raw = document.text if named_by_caller else read_text(path, name=name, within=within)
+        raw = document.text if named_by_caller else _named_text(place, path, name, within)
         text, first_line = body(raw, name)
         source = _source(path, raw)
     if not text.strip():
@@ -233,14 +233,19 @@ def _named_files(runner: RunnerSection) -> Iterator[tuple[str, tuple[str, ...], 
 def _named_texts(
     runner: RunnerSection, document: Document, within: tuple[Path, ...]
 ) -> dict[str, str]:
-    texts: dict[str, str] = {}
-    for field, path, name in _named_files(runner):
-        try:
-            texts[field] = read_text(document.base_dir / name, name=name, within=within)
-        except UsageError as error:
-            error.details += (("named by", document.tree.place(path).where),)
-            raise
-    return texts
+    return {
+        field: _named_text(document.tree.place(path), document.base_dir / name, name, within)
+        for field, path, name in _named_files(runner)
+    }
+
+
+def _named_text(place: Place, path: Path, name: str, within: tuple[Path, ...]) -> str:
+    """The text of a file that a setting names; an error tells both places."""
+    try:
+        return read_text(path, name=name, within=within)
+    except UsageError as error:
+        error.details += (("named by", f"{place.where} {place.source_line[:200]}"),)
+        raise
 
 
 def resolve_env(env: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, str]:

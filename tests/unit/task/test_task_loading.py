@@ -273,6 +273,12 @@ def test_an_unknown_key_has_its_line_and_a_suggestion(load: Load) -> None:
     assert misplaced.remedy == "did you mean runner.meta.max_loops?"
 
 
+def test_a_file_that_is_missing_is_told_with_the_line_that_names_it(load: Load) -> None:
+    error = failure(load, "version: 1\ntask:\n  prd: {path: docs/x.md}\n")
+    assert (error.code, error.path) == ("unreadable", "docs/x.md")
+    assert error.details == (("named by", "task.yaml:3 prd: {path: docs/x.md}"),)
+
+
 def test_further_mistakes_are_listed(load: Load) -> None:
     error = failure(load, MINIMAL + "runner:\n  meta: {max_loops: many}\n  retention_days: -1\n")
     assert error.message == 'runner.meta.max_loops is "many", which is no whole number.'
