@@ -1,0 +1,1 @@
+"""A container per box, on any engine that speaks Docker's API."""

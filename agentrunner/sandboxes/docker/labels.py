@@ -1,0 +1,68 @@
+"""Labels that say whose box it is. Everything we make on an engine carries them.
+
+A box is dead when its owner is: the process (number, start time, boot) that started it and holds
+its standard input open. The engine ends a box by itself when that closes; labels are for what is
+left when the engine itself was killed.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+RUN = "agentrunner.run"
+TASK = "agentrunner.task"
+HOME = "agentrunner.home"
+"""The run's folder in its boxes, below the state folder: tells boxes of other states apart."""
+PURPOSE = "agentrunner.purpose"
+"""`command` for checks and tests, `worker` for a worker; `image` for the making of one."""
+OWNER_PID = "agentrunner.owner-pid"
+OWNER_START = "agentrunner.owner-start"
+"""Clock ticks since boot, as in /proc/PID/stat."""
+OWNER_BOOT = "agentrunner.owner-boot"
+OWNER_SPACE = "agentrunner.owner-pid-space"
+"""The PID namespace in which the owner has that number."""
+
+
+def owner_labels() -> dict[str, str]:
+    """This process as an owner."""
+    pid = os.getpid()
+    return {
+        OWNER_PID: str(pid),
+        OWNER_START: _start_time(pid),
+        OWNER_BOOT: _boot_id(),
+        OWNER_SPACE: _pid_space(),
+    }
+
+
+def owner_is_dead(labels: Mapping[str, str]) -> bool:
+    """Whether the process that these labels name is surely gone.
+
+    False for boxes that are not ours, and for an owner that cannot be seen from here: another
+    container's processes have numbers of their own.
+    """
+    names = (OWNER_PID, OWNER_START, OWNER_BOOT, OWNER_SPACE)
+    pid, start, boot, space = (labels.get(name, "") for name in names)
+    if not (pid.isdecimal() and start and boot and space):
+        return False
+    if boot != _boot_id():
+        return True
+    return space == _pid_space() and _start_time(int(pid)) != start
+
+
+def _start_time(pid: int) -> str:
+    """Empty where there is no such process, and for one that is only waited for."""
+    try:
+        words = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
+    except OSError:
+        return ""
+    return "" if words[0] in (b"Z", b"X") else words[19].decode()
+
+
+def _boot_id() -> str:
+    return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+
+
+def _pid_space() -> str:
+    return os.readlink("/proc/self/ns/pid")  # noqa: PTH115 - a text, not a path
