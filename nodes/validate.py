@@ -41,6 +41,7 @@ from agentrunner.task.context import (
     Verdict,
 )
 from agentrunner.task.lifecycle import TaskState
+from agentrunner.task.summary import REFUSED
 
 MOST_DIFF = 12_000
 """Characters of a diff in a question; the state stays small."""
@@ -262,7 +263,7 @@ def _refused(state: TaskContext, deps: Deps, update: Update, reasons: list[str])
             update["criteria"], state.get("evidence"), _judged(state, deps), "loop_limit", reasons
         )
         return Command(update={**update, "verdict": verdict}, goto="note")
-    said = "Completion was refused, because: " + "; ".join(reasons)
+    said = REFUSED + "; ".join(reasons)
     update |= {
         "counters": counters.model_copy(update={"loops": counters.loops + 1}),
         "state": TaskState.FIXING,

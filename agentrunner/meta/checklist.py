@@ -1,7 +1,8 @@
 """A meta-agent without a model: the criteria are the task's, and only what is run decides.
 
-The worker gets the requirements and what is red or missing, until nothing is. Where nothing can
-be executed it never claims completion: the run goes to its loop limit, and then to a person.
+The worker gets the requirements and what is red or missing, until nothing is. What no check
+decides is for a person: no further worker is started for it. Where nothing at all can be executed
+it never claims completion: the run goes to its loop limit, and then to a person.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from agentrunner.errors import UsageError
 from agentrunner.meta.base import MetaRequest, Reply
 from agentrunner.prompts import render
 from agentrunner.task.spec import TaskSpec
+from agentrunner.task.summary import REFUSED
 
 _NOTHING = ("", "nothing to execute")
 _TEST = "the test command"
@@ -42,7 +44,7 @@ class ChecklistMeta:
         elif request.type == "next_action":
             payload = self._next_action(request.facts)
         elif request.type == "completion_assessment":
-            payload = _assessment(request.facts)
+            payload = self._assessment(request.facts)
         else:
             raise UsageError(f'the meta-agent checklist has no answer to "{request.type}"')
         reply = {"type": request.type, "version": 1, "payload": payload}
@@ -66,11 +68,16 @@ class ChecklistMeta:
         return {"acceptance_criteria": [criterion]}
 
     def _next_action(self, facts: Facts) -> dict[str, Any]:
-        wanting = _wanting(facts)
-        refused = facts.get("state") == "FIXING"  # all green, and yet not complete
-        if _can_execute(facts) and not wanting and not refused:
-            return self._decision("mark_complete", "all_green")
-        reason = "wanting" if wanting else "refused" if _can_execute(facts) else "nothing"
+        wanting, can_execute = _wanting(facts), _can_execute(facts)
+        if can_execute and not wanting:
+            if facts.get("state") != "FIXING":
+                return self._decision("mark_complete", "all_green")
+            if undecided := _only_a_person_decides(facts):
+                return self._decision("mark_complete", "undecided", ids=", ".join(undecided))
+        if not _map(facts, "evidence").get("exists"):
+            reason = "first"
+        else:
+            reason = "wanting" if wanting else "refused" if can_execute else "nothing"
         decision = self._decision("run_worker", reason, ids=", ".join(wanting))
         decision["worker_call"] = {
             "worker_type": self._spec.runner.worker.kind,
@@ -84,7 +91,7 @@ class ChecklistMeta:
         return {"decision": {"action": action, "reason": self._text(reason, **values)}}
 
     def _text(self, which: str, **values: Any) -> str:
-        known = {"test_command": "", "ids": "", "title": self._spec.title, **values}
+        known = {"title": self._spec.title, **values}
         return render("checklist_texts", self._spec.language, which=which, **known)
 
     def _worker_prompt(self, facts: Facts) -> str:
@@ -96,11 +103,32 @@ class ChecklistMeta:
             runs=facts.get("worker_runs_count", 0),
             last_error=_map(facts, "last_worker_result").get("error", ""),
             tests=_red_tests(facts),
-            checks=[c for c in _checks(facts) if c.get("outcome") != "passed"],
+            checks=[c for c in _checks(facts) if c.get("outcome") == "failed"],
             findings=[f for f in _map(facts, "evidence").get("findings", []) if f.get("blocks")],
             notes=facts.get("notes", []),
             can_execute=_can_execute(facts),
         )
+
+    def _assessment(self, facts: Facts) -> dict[str, Any]:
+        """Green is passed, red is failed; of what nothing executed it has no opinion."""
+        criteria = facts.get("acceptance_criteria", [])
+        executable = [criterion for criterion in criteria if _executable(criterion, facts)]
+        green = [criterion["id"] for criterion in executable if _green(criterion, facts)]
+        verdicts = [
+            {
+                "id": criterion["id"],
+                "status": "passed" if criterion["id"] in green else "failed",
+                "comment": str(criterion.get("proof") or criterion["check"]),
+            }
+            for criterion in executable
+        ]
+        critical = [criterion["id"] for criterion in criteria if criterion.get("critical")]
+        return {
+            "summary": self._text("assessed", green=len(green), criteria=len(criteria)),
+            "all_criteria_satisfied": bool(green) and set(critical) <= set(green),
+            "by_criterion": verdicts,
+            "details": {"passed_criteria": green, "remaining_risks": []},
+        }
 
 
 def _map(facts: Facts, key: str) -> Facts:
@@ -116,14 +144,23 @@ def _session(facts: Facts) -> bool:
     return any(worker.get("session_available") for worker in facts.get("workers", []))
 
 
-def _executable(criterion: Facts) -> bool:
-    return criterion.get("check") not in (None, *_NOTHING)
+def _outcomes(criterion: Facts, facts: Facts) -> list[str]:
+    """What became of the criterion's own check on the present tree."""
+    return [c["outcome"] for c in _checks(facts) if c["criterion_id"] == criterion["id"]]
+
+
+def _executable(criterion: Facts, facts: Facts) -> bool:
+    """Whether code decides it. A check that turned out to run nothing does not."""
+    if criterion.get("check") == _TEST:
+        return bool(_map(facts, "task").get("test_command"))
+    described = criterion.get("check") not in (None, *_NOTHING)
+    return described and "not_run" not in _outcomes(criterion, facts)
 
 
 def _can_execute(facts: Facts) -> bool:
     """Whether there is anything at all that code can decide by running or reading it."""
     return bool(_map(facts, "task").get("test_command")) or any(
-        _executable(criterion) for criterion in facts.get("acceptance_criteria", [])
+        _executable(criterion, facts) for criterion in facts.get("acceptance_criteria", [])
     )
 
 
@@ -142,44 +179,37 @@ def _red_tests(facts: Facts) -> list[Facts]:
 
 def _green(criterion: Facts, facts: Facts) -> bool:
     """Whether the criterion's own check ran green on the present tree."""
-    outcomes = [c["outcome"] for c in _checks(facts) if c["criterion_id"] == criterion["id"]]
-    if outcomes:
+    if outcomes := _outcomes(criterion, facts):
         return all(outcome == "passed" for outcome in outcomes)
     if criterion.get("check") == _TEST:
         return bool(_map(facts, "test_result").get("green"))
     return criterion.get("status") == "passed" and criterion.get("evidence") in _HARD
 
 
+def _open(facts: Facts) -> list[Facts]:
+    """Critical criteria that nothing has shown to be met."""
+    criteria = facts.get("acceptance_criteria", [])
+    return [c for c in criteria if c.get("critical") and not _green(c, facts)]
+
+
+def _only_a_person_decides(facts: Facts) -> list[str]:
+    """Ids of what no check decides, where completion was refused for nothing else.
+
+    A worker cannot change that; only what a person said meanwhile is still for a worker.
+    """
+    evidence = _map(facts, "evidence")
+    unproven = not evidence.get("proof") and facts.get("completion") != "judged"
+    findings = any(finding.get("blocks") for finding in evidence.get("findings", []))
+    said = any(not note.startswith(REFUSED) for note in facts.get("notes", []))
+    if unproven or findings or said or _red_tests(facts):
+        return []
+    return [str(c["id"]) for c in _open(facts) if not _executable(c, facts)]
+
+
 def _wanting(facts: Facts) -> list[str]:
     """What is executable and red or not run yet: critical ids, `test` for the test command."""
-    wanting = [
-        str(criterion["id"])
-        for criterion in facts.get("acceptance_criteria", [])
-        if _executable(criterion) and criterion.get("critical") and not _green(criterion, facts)
-    ]
+    wanting = [str(c["id"]) for c in _open(facts) if _executable(c, facts)]
     # With the old tests put back, red is a finding: told once, then a question for a person.
     if _map(facts, "task").get("test_command") and not _map(facts, "test_result").get("green"):
         wanting.append("test")
     return wanting
-
-
-def _assessment(facts: Facts) -> dict[str, Any]:
-    """Green is passed, red is failed; of what nothing executed it has no opinion."""
-    criteria = facts.get("acceptance_criteria", [])
-    executable = [criterion for criterion in criteria if _executable(criterion)]
-    green = [criterion["id"] for criterion in executable if _green(criterion, facts)]
-    verdicts = [
-        {
-            "id": criterion["id"],
-            "status": "passed" if criterion["id"] in green else "failed",
-            "comment": str(criterion.get("proof") or criterion["check"]),
-        }
-        for criterion in executable
-    ]
-    critical = [criterion["id"] for criterion in criteria if criterion.get("critical")]
-    return {
-        "summary": f"{len(green)} of {len(criteria)} criteria have a green check.",
-        "all_criteria_satisfied": bool(green) and set(critical) <= set(green),
-        "by_criterion": verdicts,
-        "details": {"passed_criteria": green, "remaining_risks": []},
-    }

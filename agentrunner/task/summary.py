@@ -27,6 +27,8 @@ from agentrunner.task.spec import TaskSpec
 PRD_CHARS = 2000
 PATHS = 100
 FAILING = 20
+REFUSED = "Completion was refused, because: "
+"""How the note begins that says what completion was refused for."""
 
 View = dict[str, Any]
 

@@ -155,6 +155,18 @@ def test_checklist_goes_to_its_limit_with_a_worker_that_does_nothing(run: Run) -
     assert run.result["worker_runs"] == 3
 
 
+def test_checklist_starts_no_worker_for_what_only_a_person_decides(run: Run) -> None:
+    criteria = ["It is friendly.", {"description": "It adds.", "check": TEST}]
+    runner = {"meta": {"kind": "checklist", "max_loops": 3}}
+    run.start(None, FIX, acceptance_criteria=criteria, runner=runner)
+    assert run.ending == ("NEEDS_REVIEW", "loop_limit", 3)
+    assert run.result["worker_runs"] == 1
+    run.resume(message="Friendlier, please.")
+    assert run.result["worker_runs"] == 2
+    (prompt,) = run.folder.prompts_dir.glob("2-*")
+    assert "Friendlier, please." in prompt.read_text("utf-8")
+
+
 def test_a_criterion_of_the_task_is_kept_whatever_the_plan_says(run: Run) -> None:
     mine = {"id": "AC-1", "description": "There is a readme.", "check": "test -e README.md"}
     model = {"id": "AC-1", "description": "There is no readme.", "check": {"kind": "test"}}

@@ -22,7 +22,7 @@ from agentrunner.task.context import (
 )
 from agentrunner.task.lifecycle import TaskState
 from agentrunner.task.spec import Check, CriterionSpec, TaskSpec
-from agentrunner.task.summary import summarize
+from agentrunner.task.summary import REFUSED, summarize
 from tests.unit.meta.faults import MakeSpec
 
 CHECK = Check(kind="command", run="make check")
@@ -30,6 +30,7 @@ WITH_CHECK = Criterion(id="AC-1", description="It works.", check=CHECK)
 WITHOUT = Criterion(id="AC-2", description="It is pretty.")
 OPTIONAL = Criterion(id="AC-3", description="It is quick.", check=CHECK, critical=False)
 WHOLE_TEST = Criterion(id="AC-1", description="Tests pass.", check=Check(kind="test"))
+UNKNOWN = Criterion(id="AC-4", description="x", check=Check(kind="test", name="it"))
 RUN = WorkerRun(worker_run_id="w1", worker="codex-cli", loop=0, outcome="completed")
 
 
@@ -124,7 +125,7 @@ async def test_the_first_run_gets_the_requirements(make_spec: MakeSpec) -> None:
     spec = make_spec(kind="checklist", worker="command", test="pytest -q", prd="Say {{ hello }}.")
     context: TaskContext = {"state": TaskState.RUNNING, "criteria": [WHOLE_TEST]}
     payload = await ask(spec, "next_action", context)
-    assert payload["decision"]["action"] == "run_worker"
+    assert payload["decision"] == {"action": "run_worker", "reason": "Nothing was done yet."}
     call = payload["worker_call"]
     assert (call["worker_type"], call["mode"]) == ("command", "exec")
     assert "Say {{ hello }}." in call["prompt"] and "Hello" in call["prompt"]
@@ -134,7 +135,6 @@ async def test_the_first_run_gets_the_requirements(make_spec: MakeSpec) -> None:
 
 RED_OR_MISSING = [
     ("red check", [WITH_CHECK], Evidence(tree="t", checks=[outcome(WITH_CHECK, "failed")])),
-    ("check not run", [WITH_CHECK], Evidence(tree="t", checks=[outcome(WITH_CHECK, "not_run")])),
     ("no check yet", [WITH_CHECK], Evidence(tree="t")),
     ("red test", [WHOLE_TEST], Evidence(tree="t", test=suite(1))),
     ("no evidence", [WHOLE_TEST], None),
@@ -168,6 +168,42 @@ async def test_what_is_optional_does_not_hold_up(make_spec: MakeSpec) -> None:
     checks = [outcome(WITH_CHECK, "passed"), outcome(OPTIONAL, "failed")]
     context = state([WITH_CHECK, OPTIONAL], Evidence(tree="t", checks=checks))
     assert await action(make_spec(kind="checklist"), context) == "mark_complete"
+
+
+async def test_a_check_that_runs_nothing_is_no_work(make_spec: MakeSpec) -> None:
+    checks = [outcome(WITH_CHECK, "passed"), outcome(UNKNOWN, "not_run")]
+    context = state([WITH_CHECK, UNKNOWN], Evidence(tree="t", checks=checks))
+    assert await action(make_spec(kind="checklist"), context) == "mark_complete"
+    payload = await ask(make_spec(kind="checklist"), "completion_assessment", context)
+    assert [verdict["id"] for verdict in payload["by_criterion"]] == ["AC-1"]
+    whole = state([WITH_CHECK, WHOLE_TEST.model_copy(update={"id": "AC-9"})],
+                  Evidence(tree="t", checks=checks[:1]))  # fmt: skip
+    assert await action(make_spec(kind="checklist"), whole) == "mark_complete"
+
+
+@pytest.mark.parametrize(
+    ("evidence", "remarks", "chosen"),
+    [
+        ({}, [], "mark_complete"),
+        ({}, ["A person says: make it prettier"], "run_worker"),
+        ({"proof": []}, [], "run_worker"),
+        ({"findings": [Finding(code="tests_changed", message="m")]}, [], "run_worker"),
+        ({"restored_test": suite(1)}, [], "run_worker"),
+    ],
+    ids=["nothing else", "a person's words", "no proof", "a finding", "old tests red"],
+)
+async def test_what_no_check_decides_is_for_a_person(
+    make_spec: MakeSpec, evidence: dict[str, Any], remarks: list[str], chosen: str
+) -> None:
+    seen: dict[str, Any] = {"test": suite(0), "checks": [outcome(WITH_CHECK, "passed")]}
+    found = Evidence(tree="t", **{**seen, "proof": ["AC-1 failed before"], **evidence})
+    refused = f"{REFUSED}AC-2 is not shown to be met"
+    context = state(
+        [WITH_CHECK, WITHOUT], found, state=TaskState.FIXING, remarks=[*remarks, refused]
+    )
+    payload = await ask(make_spec(kind="checklist", test="pytest -q"), "next_action", context)
+    assert payload["decision"]["action"] == chosen
+    assert ("AC-2" in payload["decision"]["reason"]) is (chosen == "mark_complete")
 
 
 @pytest.mark.parametrize("runs", [0, 1, 5])
@@ -256,6 +292,20 @@ async def test_the_test_command_decides_its_criterion(make_spec: MakeSpec) -> No
     payload = await ask(spec, "completion_assessment", context)
     assert payload["by_criterion"][0]["status"] == "passed"
     assert payload["all_criteria_satisfied"] is True
+
+
+@pytest.mark.parametrize(
+    ("language", "says"),
+    [("en", "1 of 2 criteria have a green check."), ("ja", "2 件のうち 1 件")],
+)
+async def test_the_summary_is_in_the_language_of_the_task(
+    make_spec: MakeSpec, language: str, says: str
+) -> None:
+    spec = make_spec(kind="checklist", language=language)
+    context = state(
+        [WITH_CHECK, WITHOUT], Evidence(tree="t", checks=[outcome(WITH_CHECK, "passed")])
+    )
+    assert says in (await ask(spec, "completion_assessment", context))["summary"]
 
 
 async def test_nothing_executable_is_no_satisfaction(make_spec: MakeSpec) -> None:
