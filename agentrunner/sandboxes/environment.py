@@ -25,3 +25,32 @@ def base_environment(
         "GIT_CONFIG_KEY_0": "safe.directory",
         "GIT_CONFIG_VALUE_0": str(repo),
     }
+
+
+PROXY_SOCKET = "proxy.sock"
+"""The name of a door's socket behind which a proxy listens."""
+
+
+def proxy_environment(port: int) -> dict[str, str]:
+    """The variables that send programs to a CONNECT proxy on the box's own 127.0.0.1:`port`.
+
+    In both cases: curl reads only the lower `http_proxy`, others only capitals. Node, Yarn and
+    Gradle need variables of their own. Other Java programs are left out: what they all read
+    (JAVA_TOOL_OPTIONS) makes each of them print a line.
+    """
+    url = f"http://127.0.0.1:{port}"
+    local = "localhost,127.0.0.1,::1"
+    usual = {"HTTPS_PROXY": url, "HTTP_PROXY": url, "ALL_PROXY": url, "NO_PROXY": local}
+    java = [f"-D{wire}.proxy{what}" for wire in ("http", "https") for what in ("Host", "Port")]
+    places = ("127.0.0.1", port, "127.0.0.1", port)
+    return {
+        **usual,
+        **{name.lower(): value for name, value in usual.items()},
+        "NODE_USE_ENV_PROXY": "1",
+        # Read by packages that npm lets download binaries, instead of the usual ones.
+        "npm_config_proxy": url,
+        "npm_config_https_proxy": url,
+        "YARN_HTTP_PROXY": url,
+        "YARN_HTTPS_PROXY": url,
+        "GRADLE_OPTS": " ".join(f"{n}={v}" for n, v in zip(java, places, strict=True)),
+    }
