@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -104,14 +104,42 @@ class Engine:
 
         A call that is given up, or cancelled, may still come to its end in the engine.
         """
-        working = asyncio.ensure_future(in_thread(lambda: do(self.api)))
         try:
             async with asyncio.timeout(CALL_SEC):
-                while not (await asyncio.wait({working}, timeout=PATIENCE_SEC))[0]:
-                    await self._ping(op)
-            return working.result()
+                return await self._outcome(op, do)
         except TimeoutError:
             raise EngineError(op, f"the engine took more than {CALL_SEC:g} s") from None
+
+    async def follow(
+        self,
+        op: str,
+        start: Callable[[docker.APIClient], Iterable[dict[str, Any]]],
+        on_entry: Callable[[dict[str, Any]], None],
+    ) -> None:
+        """Hand over the entries of a long answer (a pull, a build) as they come, in this loop.
+
+        It may take as long as the engine lives. Raises EngineError. When it is cancelled, the
+        engine's work ends with the next entry.
+        """
+        loop, given_up = asyncio.get_running_loop(), threading.Event()
+
+        def read(api: docker.APIClient) -> None:
+            for entry in start(api):
+                if given_up.is_set():
+                    return
+                loop.call_soon_threadsafe(on_entry, entry)
+
+        try:
+            await self._outcome(op, read)
+        finally:
+            given_up.set()
+
+    async def _outcome(self, op: str, do: Callable[[docker.APIClient], T]) -> T:
+        working = asyncio.ensure_future(in_thread(lambda: do(self.api)))
+        try:
+            while not (await asyncio.wait({working}, timeout=PATIENCE_SEC))[0]:
+                await self._ping(op)
+            return working.result()
         except docker.errors.APIError as error:
             raise EngineError(op, _words(error), status=error.status_code) from error
         except _FAILURES as error:
