@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from agentrunner.graph.workshop import Crew
-from agentrunner.nodes.egress import network_of
 from agentrunner.survey import read_branch
 from agentrunner.task.spec import TaskSpec
+from agentrunner.workers.make import network_of
 
 
 def header_of(spec: TaskSpec, crew: Crew, *, box: str) -> dict[str, Any]:

@@ -28,7 +28,6 @@ from agentrunner.graph.indexing import Indexer
 from agentrunner.graph.workshop import Crew, assemble, box_spec, open_workshop
 from agentrunner.nodes.credentials import secrets_of
 from agentrunner.nodes.deps import Clock, Deps
-from agentrunner.nodes.egress import network_of
 from agentrunner.nodes.plan import criteria_of
 from agentrunner.runs.folder import RunFolder, load_spec, new_run_id, refuse_inside, save_spec
 from agentrunner.runs.locks import FileLock, me, repository_lock, run_lock
@@ -47,6 +46,7 @@ from agentrunner.task.prd import describe_check
 from agentrunner.task.spec import TaskSpec
 from agentrunner.text.redaction import Redactor
 from agentrunner.workers.base import WorkerCall
+from agentrunner.workers.make import network_of
 
 __all__ = ["Options", "accept", "cancel", "dry_run", "respond", "resume", "start"]
 
@@ -376,7 +376,7 @@ def _announce(
             "run_started",
             task_id=spec.task_id,
             title=spec.title,
-            header=header_of(spec, crew, box=deps.gatherer.box_name),
+            header=header_of(spec, crew, box=deps.sandbox.describe()),
         )
     else:
         deps.emit("run_resumed", attempt=attempt)

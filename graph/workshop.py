@@ -20,22 +20,25 @@ from agentrunner.meta.base import MetaClient
 from agentrunner.meta.make import make_meta
 from agentrunner.nodes.credentials import credential, secrets_of
 from agentrunner.nodes.deps import Clock, Deps
-from agentrunner.nodes.egress import network_of
+from agentrunner.nodes.egress import has_gateway
 from agentrunner.notes import check_note_dir
 from agentrunner.prompts import load_patterns
 from agentrunner.runs.events import EventLog
-from agentrunner.runs.folder import RunFolder
+from agentrunner.runs.folder import RunFolder, box_kind
 from agentrunner.runs.ledger import Ledger
 from agentrunner.runs.locks import FileLock
 from agentrunner.runs.log import RunLog
 from agentrunner.runs.snapshots import Snapshots
-from agentrunner.sandboxes.base import BoxSpec, ResourceLimit
+from agentrunner.sandboxes.base import BoxSpec, Owner, ResourceLimit
 from agentrunner.sandboxes.choose import open_sandbox
 from agentrunner.settings import ignored_tracing
-from agentrunner.task.spec import TaskSpec
+from agentrunner.task.spec import NetworkSpec, TaskSpec
 from agentrunner.text.redaction import Redactor
 from agentrunner.workers.base import Probe, Worker
-from agentrunner.workers.make import make_worker
+from agentrunner.workers.make import make_worker, network_of
+
+DISK = "10g"
+"""By how much a work tree may grow where the task says nothing."""
 
 
 @dataclass
@@ -69,18 +72,12 @@ def _notices(spec: TaskSpec, worker: Worker, environ: Mapping[str, str]) -> list
     """Refuse a worker that could not reach its model; say what is open, and what is not obeyed."""
     box = spec.runner.sandbox
     network = network_of(spec, worker)
-    if worker.needs_model and network.policy == "none":
-        raise Surroundings(
-            f"{worker.kind} calls a model over the network, and the box has none.",
-            code="worker-needs-network",
-            path="runner.sandbox.network",
-            remedy="leave runner.sandbox.network out, or set it to allowlist",
-            nothing_spent=True,
-        )
+    _check_model_access(spec, worker, environ, network)
     notices = []
     if network.policy == "full":
         notices.append("The box shares this machine's network (runner.sandbox.network: full).")
-    if name := credential(spec, worker, environ)[0]:
+    name = credential(spec, worker, environ)[0]
+    if name and not has_gateway(spec, worker, box.kind):
         notices.append(f"{name} is handed to the worker inside the box.")
     if short := Redactor(secrets_of(spec, worker, environ)).unprotected:
         notices.append(f"{', '.join(short)} is too short to be masked in notes and logs.")
@@ -89,6 +86,32 @@ def _notices(spec: TaskSpec, worker: Worker, environ: Mapping[str, str]) -> list
     if box.kind == "none":
         notices.append("No sandbox: the worker runs as you, with all that you can reach.")
     return notices
+
+
+def _check_model_access(
+    spec: TaskSpec, worker: Worker, environ: Mapping[str, str], network: NetworkSpec
+) -> None:
+    """Raises Surroundings where the worker has no way to its model, or nothing to show there."""
+    if not worker.needs_model:
+        return
+    if network.policy == "none":
+        raise Surroundings(
+            f"{worker.kind} calls a model over the network, and the box has none.",
+            code="worker-needs-network",
+            path="runner.sandbox.network",
+            remedy="leave runner.sandbox.network out, or set it to allowlist",
+            nothing_spent=True,
+        )
+    own_server = spec.runner.worker.base_url is not None
+    if worker.key_names and not own_server and not credential(spec, worker, environ)[0]:
+        raise Surroundings(
+            f"{worker.kind} needs a key for its model, and none of "
+            f"{', '.join(worker.key_names)} is set.",
+            code="worker-key-missing",
+            path="runner.worker.env",
+            remedy=f"export {worker.key_names[0]}=…",
+            nothing_spent=True,
+        )
 
 
 def programs(spec: TaskSpec, worker: Worker) -> tuple[str, ...]:
@@ -134,7 +157,12 @@ def box_spec(spec: TaskSpec, worker: Worker, folder: RunFolder) -> BoxSpec:
             Path(os.path.normpath(Path(spec.base_dir) / path)) for path in box.read_paths
         ),
         image=spec.runner.worker.docker_image or "",
-        limits=ResourceLimit(cpus=box.cpus, memory=box.memory, pids=box.pids),
+        pull=box.pull or "never",
+        limits=ResourceLimit(
+            cpus=box.cpus, memory=box.memory, pids=box.pids, disk=box.disk or DISK
+        ),
+        sockets=folder.sock_dir,
+        owner=Owner(folder.run_id, spec.task_id),
     )
 
 
@@ -151,23 +179,23 @@ async def open_workshop(
 ) -> AsyncIterator[Deps]:
     """Everything the nodes stand on, with the box open; closed again whatever happens."""
     clock = clock or Clock()
-    redactor = Redactor(secrets_of(spec, crew.worker, environ))
+    known = secrets_of(spec, crew.worker, environ)
+    redactor = Redactor(known)
     events = EventLog(folder.events_file, folder.run_id, clock.now, redactor.redact)
     events.listeners.extend(listeners)
     repo = Path(spec.repo)
     snapshots = await asyncio.to_thread(Snapshots, folder.snapshots_dir, repo, spec.runner.note.dir)
     home = Path(environ.get("HOME") or Path.home())
-    chosen = await open_sandbox(
-        spec.runner.sandbox.kind,
+    sandbox = await open_sandbox(
+        box_kind(folder) or spec.runner.sandbox.kind,
         box_spec(spec, crew.worker, folder),
         environ,
         home,
         state_root=state_dir,
     )
-    sandbox = chosen.sandbox
     gatherer = Gatherer(
         spec=spec,
-        box=DecisionBox(sandbox, repo, folder, redactor.redact),
+        box=DecisionBox(sandbox, repo, folder, redactor.redact, environ),
         snapshots=snapshots,
         guard=Guard(
             snapshots,
@@ -176,7 +204,6 @@ async def open_workshop(
             mounts=sandbox.kind != "none",
         ),
         emit=events.emit,
-        box_name=f"{sandbox.describe()} ({chosen.reason})",
     )
     try:
         yield Deps(
@@ -194,6 +221,7 @@ async def open_workshop(
             patterns=load_patterns(spec.patterns_text, spec.language),
             environ=environ,
             repository=repository,
+            secrets=known,
             clock=clock,
         )
     finally:

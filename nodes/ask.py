@@ -31,16 +31,11 @@ class BudgetSpent(TaskFailed):
 def check_budget(deps: Deps, counters: Counters) -> None:
     """Raise BudgetSpent where another step may not be taken."""
     budget = deps.spec.runner.budget
-    spent_tokens = (
-        counters.meta_input_tokens
-        + counters.meta_output_tokens
-        + counters.worker_input_tokens
-        + counters.worker_output_tokens
-    )
     for name, limit, spent in (
         ("wall_sec", budget.wall_sec, counters.wall_sec),
         ("meta_calls", budget.meta_calls, counters.meta_calls),
-        ("tokens", budget.tokens, spent_tokens),
+        ("tokens", budget.tokens, counters.tokens),
+        ("usd", budget.usd, counters.worker_usd),
     ):
         if limit is not None and spent >= limit:
             raise BudgetSpent(name, limit)

@@ -7,6 +7,7 @@ import socket
 from dataclasses import dataclass
 from pathlib import Path
 
+from agentrunner.errors import TaskFailed
 from agentrunner.gateway.order import (
     GATEWAY_PORT,
     GATEWAY_SOCKET,
@@ -16,13 +17,15 @@ from agentrunner.gateway.order import (
     GatewayOrder,
     Upstream,
 )
+from agentrunner.gateway.usage import Usage, read_usage
 from agentrunner.nodes.deps import Deps
 from agentrunner.nodes.guarded import Update
 from agentrunner.nodes.questions import answered, question, remark, subject_of
 from agentrunner.sandboxes.base import Door
 from agentrunner.task.context import Counters, Question, TaskContext, WorkerRun
-from agentrunner.task.spec import NetworkSpec, TaskSpec
+from agentrunner.task.spec import TaskSpec
 from agentrunner.workers.base import Worker, WorkerReading
+from agentrunner.workers.make import network_of
 
 ASK_AFTER = 8
 """Refusals of one host in one worker run, from which on it is more than a CLI's small talk."""
@@ -51,12 +54,6 @@ class Exit:
         from agentrunner.sandboxes.environment import proxy_environment
 
         return proxy_environment(PROXY_PORT)
-
-
-def network_of(spec: TaskSpec, worker: Worker) -> NetworkSpec:
-    """The policy in force: the task's, else no more than the worker's model asks for."""
-    written = spec.runner.sandbox.network
-    return written or NetworkSpec(policy="allowlist" if worker.needs_model else "none")
 
 
 def has_gateway(spec: TaskSpec, worker: Worker, box: str) -> bool:
@@ -121,11 +118,30 @@ def _allowance(spec: TaskSpec, counters: Counters) -> Allowance:
     return Allowance(tokens=tokens, usd=usd)
 
 
-def booked(deps: Deps, counters: Counters, run: WorkerRun, reading: WorkerReading) -> Counters:
-    """The counters after a worker run: as the gateway counted, else as the worker reported."""
-    from agentrunner.gateway.usage import read_usage
+def usage_of(deps: Deps, worker_run_id: str) -> Usage:
+    """What the gateway of a worker run counted; nothing where there was none."""
+    return read_usage(deps.ledger.dir(worker_run_id) / USAGE_LOG)
 
-    used = read_usage(deps.ledger.dir(run.worker_run_id) / USAGE_LOG)
+
+def as_the_gateway_saw(run: WorkerRun, used: Usage) -> WorkerRun:
+    """The worker run with the provider's own word for why its model did not answer.
+
+    Raises TaskFailed where a replayed run asked for something that was not recorded.
+    """
+    last = used.last_error
+    if last is None or run.outcome == "completed":
+        return run
+    if last.error == "replay":
+        raise TaskFailed(last.detail, code="replay-mismatch", remedy="record the run again")
+    why = f"its model calls failed ({last.error}): {last.detail}"
+    if last.reset_at:
+        why += f"; again from {last.reset_at}"
+    outcome = "auth" if last.error == "auth" and run.outcome == "failed" else run.outcome
+    return run.model_copy(update={"outcome": outcome, "error": why[:600]})
+
+
+def booked(counters: Counters, used: Usage, reading: WorkerReading) -> Counters:
+    """The counters after a worker run: as the gateway counted, else as the worker reported."""
     known = used.calls > 0 and used.unknown_calls == 0
     tokens_in = used.input_tokens if known else reading.input_tokens
     tokens_out = used.output_tokens if known else reading.output_tokens

@@ -10,11 +10,13 @@ from typing import Any, cast
 
 from langgraph.types import Command
 
+from agentrunner.errors import EnvironmentNotReady
 from agentrunner.nodes.ask import ask, check_budget
 from agentrunner.nodes.deps import Deps
 from agentrunner.nodes.guarded import Update
 from agentrunner.nodes.questions import answered, messages, question, remark
 from agentrunner.protocol import CriterionDraft, PlanTask
+from agentrunner.runs.folder import keep_box_kind
 from agentrunner.task.context import Baseline, Criterion, TaskContext
 from agentrunner.task.lifecycle import TaskState
 from agentrunner.task.spec import Check, CriterionSpec
@@ -75,8 +77,17 @@ async def _baseline(state: TaskContext, deps: Deps, criteria: list[Criterion]) -
         await deps.gatherer.setup()  # the task was changed, maybe this too
         return await deps.gatherer.look_again(known, criteria)
     origin = (await asyncio.to_thread(deps.snapshots.take)).tree
-    await deps.gatherer.setup()
-    return await deps.gatherer.baseline(criteria, origin)
+    while True:
+        try:
+            await deps.gatherer.setup()
+            found = await deps.gatherer.baseline(criteria, origin)
+        except EnvironmentNotReady as error:
+            if not await deps.gatherer.box.fall_back(error.message):
+                raise
+            deps.warn(state, "box-changed", f"{error.message} Next: {deps.sandbox.describe()}")
+        else:
+            keep_box_kind(deps.folder, deps.sandbox.kind)
+            return found
 
 
 def criteria_of(specs: Sequence[CriterionSpec]) -> list[Criterion]:

@@ -16,10 +16,18 @@ from typing import cast
 from langgraph.types import Command
 
 from agentrunner.errors import Surroundings
+from agentrunner.gateway.process import companion
 from agentrunner.nodes.credentials import credential, upstream_of, worker_env
 from agentrunner.nodes.deps import Deps
 from agentrunner.nodes.edits import note_foreign_edits
-from agentrunner.nodes.egress import Exit, booked, exit_for, host_question, network_of
+from agentrunner.nodes.egress import (
+    Exit,
+    as_the_gateway_saw,
+    booked,
+    exit_for,
+    host_question,
+    usage_of,
+)
 from agentrunner.nodes.guarded import Stopped, Update
 from agentrunner.nodes.worker_record import (
     BEFORE,
@@ -35,7 +43,6 @@ from agentrunner.runs.locks import me
 from agentrunner.runs.take import Snapshot
 from agentrunner.sandboxes.base import Request
 from agentrunner.supervisor.client import (
-    Companion,
     SupervisedResult,
     SupervisorOrder,
     start,
@@ -48,6 +55,7 @@ from agentrunner.task.context import (
 )
 from agentrunner.task.lifecycle import TaskState
 from agentrunner.workers.base import Ended, WorkerCall, WorkerCommand, WorkerEvent, WorkerReading
+from agentrunner.workers.make import network_of
 
 MOST_EVENTS = 5_000
 """Told of one worker run: a flood of short lines would take hours, and fill the disk."""
@@ -179,18 +187,9 @@ def _supervisor_order(
         idle_sec=spec.worker.idle_timeout_sec,
         stop_signal=command.stop_signal,
         after=deps.snapshots.take_command(),
-        companion=_companion(deps, way_out),
+        companion=companion(way_out.order, deps.environ) if way_out.order else None,
         mask=deps.redactor.spellings,
     )
-
-
-def _companion(deps: Deps, way_out: Exit) -> Companion | None:
-    if way_out.order is None:
-        return None
-    from agentrunner.gateway.process import companion as gateway_process
-
-    gateway = gateway_process(way_out.order, deps.environ)
-    return Companion(gateway.argv, gateway.env, gateway.stdin)
 
 
 # -- waiting ------------------------------------------------------------------------------------
@@ -288,10 +287,12 @@ async def _ended(
         )
     )
     after = supervised.tree_after or (await asyncio.to_thread(deps.snapshots.take)).tree
+    used = usage_of(deps, order.worker_run_id)
     run = worker_run_of(deps, order, supervised, after, state["tree"], reading)
+    run = as_the_gateway_saw(run, used)
     changed = await record_run(state, deps, run, reading, supervised.after.get("embedded"))
     run = run.model_copy(update={"changed_files": changed})
-    counters = booked(deps, state["counters"], run, reading)
+    counters = booked(state["counters"], used, reading)
     update: Update = {
         "state": TaskState.VALIDATING,
         "counters": counters,

@@ -50,15 +50,16 @@ async def try_in_box(
         folder.box_dir.mkdir()
         spec = BoxSpec(repo=repo, home=folder.box_dir, programs=tuple(first_words(command)))
         try:
-            chosen = await open_sandbox(kind, spec, environ, home, state_root=state_dir)
+            sandbox = await open_sandbox(kind, spec, environ, home, state_root=state_dir)
         except AgentRunnerError as error:
             return Trial(problem=error)
-        sandbox = chosen.sandbox
         try:
             box, tools = sandbox.describe(), _tools(sandbox, home)
             if not command:
                 return Trial(box=box, tools=tools)
-            ran = await DecisionBox(sandbox, repo, folder, str).run(command, timeout_sec=TRY_SEC)
+            ran = await DecisionBox(sandbox, repo, folder, str, environ).run(
+                command, timeout_sec=TRY_SEC
+            )
             why = "" if ran.timed_out else why_not_started(command, ran, repo, is_test=True)
             return Trial(box, None, not why, why or _told(ran), tools)
         except AgentRunnerError as error:

@@ -5,14 +5,27 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+import shutil
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from agentrunner.errors import EnvironmentNotReady, UsageError
 from agentrunner.evidence.counts import Counts, read_counts
+from agentrunner.gateway.order import PROXY_PORT, PROXY_SOCKET, GatewayOrder
+from agentrunner.gateway.process import running
 from agentrunner.runs.folder import RunFolder
-from agentrunner.sandboxes.base import ErrorKind, Mount, Network, Request, Sandbox, SandboxError
+from agentrunner.sandboxes.auto import AutoSandbox
+from agentrunner.sandboxes.base import (
+    Door,
+    ErrorKind,
+    Mount,
+    Network,
+    Request,
+    Sandbox,
+    SandboxError,
+)
 from agentrunner.task.context import TAIL_BYTES, FileRef
 
 TIMED_OUT = 124
@@ -63,15 +76,35 @@ class DecisionBox:
     """
 
     def __init__(
-        self, sandbox: Sandbox, repo: Path, folder: RunFolder, redact: Callable[[str], str]
+        self,
+        sandbox: Sandbox,
+        repo: Path,
+        folder: RunFolder,
+        redact: Callable[[str], str],
+        environ: Mapping[str, str],
     ) -> None:
         self._sandbox = sandbox
         self._repo = repo
         self._folder = folder
         self._redact = redact
+        self._environ = environ
         self._byte_code = folder.root / "bytecode"
         self._warming = False
         self._count = len(list(folder.checks_dir.iterdir())) if folder.checks_dir.is_dir() else 0
+
+    def describe(self) -> str:
+        """What the commands run in, for people."""
+        return self._sandbox.describe()
+
+    async def fall_back(self, why: str) -> bool:
+        """Go on in the next kind of box, where the task left the choice to us; False where none is.
+
+        Byte code of one box's Python is of no use in another's.
+        """
+        if not isinstance(self._sandbox, AutoSandbox) or not await self._sandbox.fall_back(why):
+            return False
+        await asyncio.to_thread(shutil.rmtree, self._byte_code, ignore_errors=True)
+        return True
 
     def warm(self) -> None:
         """From now on byte code is written; only while the tree is the user's own."""
@@ -106,10 +139,15 @@ class DecisionBox:
         cwd: str = ".",
         timeout_sec: float = 600,
         network: Network = "none",
+        hosts: Sequence[str] = (),
         copy: CopyOfRepo | None = None,
         name: str = "check",
     ) -> Ran:
-        """Run `shell` to its end; a time-out is a result, a dead sandbox raises SandboxError."""
+        """Run `shell` to its end; a time-out is a result, a dead sandbox raises SandboxError.
+
+        `hosts`, written as in an allow-list, are all that it may reach, through a proxy that
+        lives as long as the command.
+        """
         try:
             place = await asyncio.to_thread(_folder, self._repo, cwd, copy)
         except UsageError as error:
@@ -125,7 +163,8 @@ class DecisionBox:
             mounts=(*self._byte_code_mount(), *(copy.mounts if copy else ())),
         )
         try:
-            result = await self._sandbox.run(request)
+            async with self._way_out(request, hosts, name) as ready:
+                result = await self._sandbox.run(ready)
         except SandboxError as error:
             if error.kind is not ErrorKind.TIMEOUT:
                 raise
@@ -144,6 +183,28 @@ class DecisionBox:
             counts=read_counts(out[-COUNTED:], err[-COUNTED:]),
             duration_sec=round(result.duration_sec, 3),
         )
+
+    @asynccontextmanager
+    async def _way_out(
+        self, request: Request, hosts: Sequence[str], name: str
+    ) -> AsyncIterator[Request]:
+        """The request with a door to a proxy, where it may reach any host at all."""
+        if not hosts or request.network == "full" or self._sandbox.kind == "none":
+            yield request
+            return
+        sockets = self._folder.sock_dir
+        order = GatewayOrder(
+            sockets=sockets,
+            egress_log=self._folder.root / "egress.jsonl",
+            usage_log=self._folder.root / "usage.jsonl",
+            label=name,
+            allow=tuple(hosts),
+        )
+        from agentrunner.sandboxes.environment import proxy_environment
+
+        async with running(order, self._environ):
+            door = Door(sockets, {PROXY_PORT: PROXY_SOCKET})
+            yield replace(request, door=door, env=proxy_environment(PROXY_PORT))
 
     async def _not_run(self, name: str, note: str, exit_code: int) -> Ran:
         output = await asyncio.to_thread(self._keep, name, note)

@@ -47,7 +47,6 @@ class Gatherer:
     snapshots: Snapshots
     guard: Guard
     emit: Emit
-    box_name: str
 
     def __post_init__(self) -> None:
         self.trees = Trees(self.snapshots, self.spec.task)
@@ -64,13 +63,17 @@ class Gatherer:
             return
         network: Literal["none", "full"] = "full" if _is_full(self.spec) else "none"
         ran = await self.box.run(
-            setup.command, timeout_sec=setup.timeout_sec, network=network, name="setup"
+            setup.command,
+            timeout_sec=setup.timeout_sec,
+            network=network,
+            hosts=setup.network,
+            name="setup",
         )
         self.emit("check", target="setup", command=setup.command, exit_code=ran.exit_code,
                   outcome="passed" if ran.exit_code == 0 else "failed")  # fmt: skip
         if ran.exit_code != 0:
             why = (ran.tail.strip().splitlines() or ["no output"])[-1]
-            raise not_ready(setup.command, ran, why, self.box_name, what="The set-up command")
+            raise not_ready(setup.command, ran, why, self.box.describe(), what="The set-up command")
 
     async def baseline(self, criteria: Sequence[Criterion], origin: str) -> Baseline:
         """The tree before the run: its tests and the checks that the task brings.
@@ -229,6 +232,7 @@ class Gatherer:
             self.test.command,
             cwd=self.test.cwd,
             timeout_sec=self.test.timeout_sec,
+            hosts=self.test.network,
             copy=copy,
             name="test",
         )
@@ -239,7 +243,9 @@ class Gatherer:
             return None
         ran = await self._run_test(copy)
         if why := why_not_started(self.test.command, ran, Path(self.spec.repo), is_test=True):
-            raise not_ready(self.test.command, ran, why, self.box_name, what="The test command")
+            raise not_ready(
+                self.test.command, ran, why, self.box.describe(), what="The test command"
+            )
         outcome = self._test_outcome(ran, None)
         self.emit(
             "baseline", target="test", command=self.test.command,
@@ -343,12 +349,12 @@ class Gatherer:
     ) -> CheckOutcome:
         ran = await self.box.run(
             command.shell, cwd=command.cwd, timeout_sec=command.timeout_sec, copy=copy,
-            name=criterion.id,
+            hosts=self.test.network if self.test else (), name=criterion.id,
         )  # fmt: skip
         why = why_not_started(command.shell, ran, Path(self.spec.repo), is_test=False)
         if why and must_start:
             raise not_ready(
-                command.shell, ran, why, self.box_name, what=f"The check of {criterion.id}"
+                command.shell, ran, why, self.box.describe(), what=f"The check of {criterion.id}"
             )
         passed = ran.exit_code == command.expect_exit and not ran.timed_out
         doubt = disbelief(ran.exit_code, ran.counts, None) if passed else ""

@@ -93,6 +93,7 @@ class RunFolder:
         self.box_dir = root / "box"
         self.sock_dir = root / "sock"
         self.note_file = root / "note.md"
+        self.box_kind_file = root / "box-kind"
         self.run_lock = root / "run.lock"
         self.index_file = root / "index.json"
 
@@ -194,3 +195,16 @@ def load_spec(folder: RunFolder) -> TaskSpec:
         raise CheckpointCorrupt(
             f"the task of run {folder.run_id} can't be read", path=str(folder.spec_file)
         ) from error
+
+
+def keep_box_kind(folder: RunFolder, kind: str) -> None:
+    """Note in which kind of box this run's baseline started: it goes on there."""
+    folder.write(folder.box_kind_file.name, kind)
+
+
+def box_kind(folder: RunFolder) -> str | None:
+    """The kind of box that this run works in; None before its baseline."""
+    try:
+        return folder.box_kind_file.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None

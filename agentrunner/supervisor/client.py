@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, cast
 
+from agentrunner.gateway.process import Companion
 from agentrunner.runs.failpoints import reach
 from agentrunner.runs.ledger import (
     Absent,
@@ -59,21 +60,6 @@ Outcome = Literal[
 
 
 @dataclass(frozen=True)
-class Companion:
-    """A process that stands beside a worker for as long as it runs: its gateway.
-
-    It prints JSON lines: `{"event": "ready"}` before the worker is let go, and
-    `{"event": "stop", "reason": TEXT}` where the worker is to be stopped (outcome `egress`). When
-    it dies it is started again. It ends when its stdin, kept open after the order, is closed.
-    """
-
-    argv: tuple[str, ...]
-    env: Mapping[str, str]
-    stdin: bytes
-    """Holds secrets. It is given a line with the length, then these bytes."""
-
-
-@dataclass(frozen=True)
 class SupervisorOrder:
     """What a supervisor is to do. Secrets may be in `launch.env`, `stdin` and `mask`."""
 
@@ -89,6 +75,11 @@ class SupervisorOrder:
     """Command for when the worker has ended, e.g. `Snapshots.take_command()`; prints JSON."""
     after_timeout_sec: float = 600
     companion: Companion | None = None
+    """A gateway: started before the worker, again when it dies, and ended after the worker.
+
+    It prints JSON lines: `{"event": "ready"}` before the worker is let go, and `{"event": "stop",
+    "reason": TEXT}` where the worker is to be stopped (outcome `egress`).
+    """
     disk: tuple[Path, int] | None = None
     """A folder, and by how many bytes it may grow."""
     mask: Mapping[bytes, str] = field(default_factory=dict)

@@ -7,7 +7,7 @@ from typing import cast
 
 from agentrunner.protocol import canonical_worker_type
 from agentrunner.registry import WORKERS, load
-from agentrunner.task.spec import TaskSpec, WorkerSpec
+from agentrunner.task.spec import NetworkSpec, TaskSpec, WorkerSpec
 from agentrunner.workers.base import Probe, Worker
 
 canonical_kind = canonical_worker_type
@@ -35,3 +35,9 @@ def probe(kind: str) -> Probe:
 def _make(spec: WorkerSpec, repo: Path | None) -> Worker:
     adapter = load(WORKERS, canonical_kind(spec.kind), "Worker kind")
     return cast("Worker", adapter(spec, repo))
+
+
+def network_of(spec: TaskSpec, worker: Worker) -> NetworkSpec:
+    """The policy in force: the task's, else no more than the worker's model asks for."""
+    written = spec.runner.sandbox.network
+    return written or NetworkSpec(policy="allowlist" if worker.needs_model else "none")

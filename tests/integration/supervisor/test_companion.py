@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from agentrunner.supervisor.client import Companion, read_result
+from agentrunner.gateway.process import Companion
+from agentrunner.supervisor.client import read_result
 from tests.integration.supervisor.conftest import Stage, marked
 
 SECRET = "sk-of-the-gateway-0123456789"

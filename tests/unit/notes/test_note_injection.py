@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -165,6 +165,7 @@ def test_every_block_is_where_it_is_with_harmless_words(text: str, template: str
     def blocks(text: str) -> list[str]:
         return [token.type for token in PARSER.parse(hostile_note(text, template))]
 
+    assume(sanitize(f"{text}x").strip())  # an unfinished control string swallows what follows it
     assert blocks(f"{text}x") == blocks("x")
 
 

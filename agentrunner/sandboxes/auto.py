@@ -1,0 +1,117 @@
+"""The first box that works here: of several kinds the one that opens and starts what it must."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from agentrunner.errors import SandboxUnavailable
+from agentrunner.sandboxes.base import Launch, Mount, OnOutput, Request, Result, Sandbox
+
+
+class AutoSandbox:
+    """Stands for one sandbox at a time; `fall_back` goes on to the next kind.
+
+    Whoever holds it need not know that the box behind it has changed.
+    """
+
+    def __init__(self, kinds: Sequence[str], make: Callable[[str], Sandbox]) -> None:
+        self._kinds = list(kinds)
+        self._make = make
+        self._failures: list[tuple[str, SandboxUnavailable]] = []
+        self._passed_over: list[str] = []
+        self._sandbox: Sandbox | None = None
+
+    @property
+    def kind(self) -> str:
+        """Of the box that is open, else of the first to be tried."""
+        return self._sandbox.kind if self._sandbox else self._kinds[0]
+
+    @property
+    def byte_code(self) -> Path | None:
+        """See Sandbox."""
+        return self._current.byte_code
+
+    @property
+    def reason(self) -> str:
+        """Why it is this kind."""
+        return "the first that starts here" + "".join(f"; {why}" for why in self._passed_over)
+
+    def describe(self) -> str:
+        """See Sandbox; with the reason for the choice."""
+        return f"{self._current.describe()} ({self.reason})"
+
+    def isolation(self) -> Mapping[str, str]:
+        """See Sandbox."""
+        return self._current.isolation()
+
+    def mounts(self) -> list[Mount]:
+        """See Sandbox."""
+        return self._current.mounts()
+
+    async def open(self) -> None:
+        """Open the first kind that can be; raises SandboxUnavailable with every reason."""
+        while self._kinds:
+            sandbox = self._make(self._kinds[0])
+            try:
+                await sandbox.open()
+            except SandboxUnavailable as error:
+                self._pass_over(error.message)
+                self._failures.append((sandbox.kind, error))
+                continue
+            self._sandbox = sandbox
+            return
+        reasons = "; ".join(f"{kind}: {error.message}" for kind, error in self._failures)
+        last = self._failures[-1][1]
+        raise SandboxUnavailable(
+            f"no sandbox starts here: {reasons}", remedy=last.remedy, details=last.details
+        )
+
+    async def fall_back(self, why: str) -> bool:
+        """Leave a box in which the task's commands do not start; False where none is left."""
+        if len(self._kinds) < 2:
+            return False
+        leaving = self._current
+        remaining, self._kinds = self._kinds, self._kinds[1:]
+        self._passed_over.append(f"{leaving.kind}: {why}")
+        try:
+            await self.open()
+        except SandboxUnavailable:
+            self._kinds, self._sandbox = remaining, leaving
+            self._passed_over.pop()
+            return False
+        await leaving.close()
+        return True
+
+    def launch(self, request: Request) -> Launch:
+        """See Sandbox."""
+        return self._current.launch(request)
+
+    async def run(self, request: Request, on_output: OnOutput | None = None) -> Result:
+        """See Sandbox."""
+        return await self._current.run(request, on_output)
+
+    async def pause(self) -> None:
+        """See Sandbox."""
+        await self._current.pause()
+
+    async def unpause(self) -> None:
+        """See Sandbox."""
+        await self._current.unpause()
+
+    async def kill_all(self) -> None:
+        """See Sandbox."""
+        await self._current.kill_all()
+
+    async def close(self) -> None:
+        """See Sandbox."""
+        if self._sandbox is not None:
+            await self._sandbox.close()
+
+    @property
+    def _current(self) -> Sandbox:
+        """The open box; before that, one of the first kind, which can tell what it would do."""
+        return self._sandbox or self._make(self._kinds[0])
+
+    def _pass_over(self, why: str) -> None:
+        self._passed_over.append(f"{self._kinds.pop(0)}: {why}")
