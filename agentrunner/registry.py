@@ -21,6 +21,10 @@ WORKERS = {
     "command": "agentrunner.workers.command:CommandWorker",
     "mock": "agentrunner.workers.mock:MockWorker",
 }
+LOGINS = {
+    "codex-cli": "agentrunner.workers.codex_login:CodexLogin",
+    "claude-code": "agentrunner.workers.claude_login:ClaudeLogin",
+}
 METAS = {
     "openai-chat": "agentrunner.meta.openai_chat:OpenAIChatMeta",
     "mock": "agentrunner.meta.mock:MockMeta",

@@ -22,7 +22,7 @@ from agentrunner.task.document import Document, TaskSource, body, read_document,
 from agentrunner.task.files import read_text
 from agentrunner.task.layers import apply_options, apply_overrides
 from agentrunner.task.markdown import detect_language, first_heading
-from agentrunner.task.mistakes import from_validation, mistake
+from agentrunner.task.mistakes import dotted, from_validation, mistake
 from agentrunner.task.naming import task_id_from
 from agentrunner.task.prd import read_criteria
 from agentrunner.task.repo import checked_repo, git_root
@@ -126,6 +126,7 @@ def _assemble(
         prd_file=prd_file,
         language=_language(runner.meta.language, prd_text),
         note_language=_language(runner.note.language, prd_text),
+        places=_places(document.tree),
         **_named_texts(runner, document, within),
     )
 
@@ -210,6 +211,16 @@ def _timeout(text: str) -> float:
             path="META_TIMEOUT_SEC",
         )
     return seconds
+
+
+def _places(tree: Tree) -> dict[str, str]:
+    """Of what a policy or an error may have to point at; criteria tell their own lines."""
+    parts = (("runner",), ("task", "setup"), ("task", "test"))
+    return {
+        dotted(path): place.where
+        for path, place in tree.places.items()
+        if path[:1] in parts or path[:2] in parts
+    }
 
 
 def _language(wanted: str, prd_text: str) -> str:

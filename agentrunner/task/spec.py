@@ -453,6 +453,11 @@ class TaskSpec(BaseModel):
     language: Literal["en", "ja"] = "en"
     """Of prompts: `runner.meta.language`, or read off the PRD."""
     note_language: Literal["en", "ja"] = "en"
+    places: dict[str, str] = {}
+    """Where settings of `runner` and commands of `task` were written: dotted name to
+    "task.yaml:21" or "--sandbox". What is not in here is a default."""
+    policies: list[str] = []
+    """Path and SHA-256 of each policy file that the task was held against."""
 
     @property
     def completion(self) -> Literal["evidence", "strict", "judged"]:

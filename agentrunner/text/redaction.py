@@ -27,12 +27,17 @@ class Redactor:
     """
 
     def __init__(self, secrets: Mapping[str, str]) -> None:
-        values = {name: value for name, value in secrets.items() if value}
-        self.unprotected = tuple(
-            name for name, value in values.items() if len(value.strip()) < MIN_LENGTH
-        )
+        self.unprotected: tuple[str, ...] = ()
         """Names of secrets too short to be masked; worth a warning."""
         self._names: dict[str, str] = {}
+        self.learn(secrets)
+
+    def learn(self, secrets: Mapping[str, str]) -> None:
+        """Further secrets, for everything that is redacted from now on."""
+        values = {name: value for name, value in secrets.items() if value}
+        self.unprotected += tuple(
+            name for name, value in values.items() if len(value.strip()) < MIN_LENGTH
+        )
         for name, value in values.items():
             for spelling in _spellings(value):
                 if len(spelling) >= MIN_LENGTH:

@@ -27,6 +27,7 @@ from agentrunner.workers.codex_stream import CodexEvents, read_codex
 TESTED = "0.169.0"
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
 KEY_ENV = "AR_MODEL_KEY"
+ACCOUNT_ENV = "AR_ACCOUNT_ID"
 _PROBE_TIMEOUT_SEC = 10
 _EFFORT = r'model_reasoning_effort=("?)(low|medium|high)\1'
 
@@ -156,7 +157,10 @@ def _provider(base_url: str) -> str:
         "stream_idle_timeout_ms": 120_000,
     }
     # For these ASCII texts and numbers a JSON value is a TOML value.
-    return "{" + ",".join(f"{key}={json.dumps(value)}" for key, value in fields.items()) + "}"
+    settings = [f"{key}={json.dumps(value)}" for key, value in fields.items()]
+    # With a login the provider wants to know the account; without the variable nothing is sent.
+    settings.append(f'env_http_headers={{"chatgpt-account-id"="{ACCOUNT_ENV}"}}')
+    return "{" + ",".join(settings) + "}"
 
 
 def _confinement(sandboxed: bool) -> tuple[str, ...]:

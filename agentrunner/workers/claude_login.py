@@ -1,0 +1,58 @@
+"""Claude Code's login for machines: the token of `claude setup-token`. Tried with 2.1.197.
+
+That version takes CLAUDE_CODE_OAUTH_TOKEN together with ANTHROPIC_BASE_URL, sends it as
+`Authorization: Bearer` with `anthropic-beta: oauth-2025-04-20`, and does not look at what it is:
+the gateway can hold the real one. With `--bare` it is not taken. The login of the interactive CLI
+has a refresh token of single use, and no documented way to refresh it from outside: it is left
+alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from agentrunner.errors import Surroundings
+from agentrunner.workers.login import Access, LoginState, Now, fingerprint, not_logged_in
+
+TOKEN_ENV = "CLAUDE_CODE_OAUTH_TOKEN"
+BASE_URL = "https://api.anthropic.com"
+_CURE = f"claude setup-token, then export {TOKEN_ENV}=…"
+
+
+class ClaudeLogin:
+    """A token that lives for about a year and is never refreshed."""
+
+    def __init__(self, environ: Mapping[str, str], home: Path, now: Now) -> None:
+        self._token = environ.get(TOKEN_ENV, "").strip()
+        folder = environ.get("CLAUDE_CONFIG_DIR")
+        self._own = (Path(folder) if folder else home / ".claude") / ".credentials.json"
+
+    def describe(self) -> LoginState:
+        """Whether the variable is set. When its token ends, it does not tell."""
+        if self._token:
+            return LoginState(True, f"{TOKEN_ENV} is set; until when it is good, it does not tell")
+        return LoginState(False, self._missing(), _CURE)
+
+    async def access(self, min_valid_sec: float, *, refused: str = "") -> Access:
+        """The token as it is.
+
+        Raises Surroundings: `login-missing` without one, `login-expired` for one that was refused.
+        """
+        if not self._token:
+            raise not_logged_in(f"{self._missing()}.", _CURE)
+        if refused == fingerprint(self._token):
+            raise Surroundings(
+                f"Anthropic does not take the token in {TOKEN_ENV} any more.",
+                code="login-expired",
+                remedy=_CURE,
+            )
+        return Access(self._token, BASE_URL, token_env=TOKEN_ENV)
+
+    def _missing(self) -> str:
+        if self._own.exists():
+            return (
+                "Claude Code is logged in for its own use only: that login cannot be shared, and "
+                f"{TOKEN_ENV} is not set"
+            )
+        return f"{TOKEN_ENV} is not set"

@@ -1,0 +1,92 @@
+"""The login of a worker's CLI on this machine: used for its access token, never copied.
+
+A refresh token can be used once. A box that got a copy of a login and refreshed it would log the
+person out, so only access tokens leave this room, and only this machine refreshes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from agentrunner.errors import Surroundings
+from agentrunner.registry import LOGINS, load
+
+MIN_VALID_SEC = 300.0
+"""A token that ends sooner is refreshed, however short the worker may run."""
+
+Now = Callable[[], float]
+"""The time in seconds since 1970."""
+
+
+@dataclass(frozen=True)
+class Access:
+    """What a login allows for a while. It holds no refresh token."""
+
+    token: str = field(repr=False)
+    base_url: str
+    """Where model calls that carry the token go, whatever a task says."""
+    token_env: str = ""
+    """The variable from which the CLI reads the token; "" leaves it to the adapter's `key_env`."""
+    env: Mapping[str, str] = field(default_factory=dict)
+    """What the CLI needs to know beside the token. Not secret."""
+    expires_at: float | None = None
+    """Seconds since 1970; None where the token does not tell."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Tells tokens apart without showing them; may be stored."""
+        return fingerprint(self.token)
+
+
+@dataclass(frozen=True)
+class LoginState:
+    """What `doctor` tells of a login."""
+
+    usable: bool
+    text: str
+    """Never a token."""
+    cure: str = ""
+
+
+class Login(Protocol):
+    """The login of one CLI."""
+
+    def describe(self) -> LoginState:
+        """Whether somebody is logged in, who, and until when; never raises."""
+
+    async def access(self, min_valid_sec: float, *, refused: str = "") -> Access:
+        """A token that is good for `min_valid_sec`, refreshed first where it must be.
+
+        `refused` is the fingerprint of a token that the provider did not take any more. A token
+        that cannot be refreshed is returned as long as it is good at all.
+
+        Raises Surroundings (`login-missing`, `login-expired`, `login-unreachable`).
+        """
+
+
+def login_for(
+    worker_kind: str, environ: Mapping[str, str], home: Path, *, now: Now = time.time
+) -> Login | None:
+    """The login that this worker's CLI has on this machine; None for a kind that has none.
+
+    `environ` is that of this process, never a task's: it says where tokens are sent.
+    """
+    if worker_kind not in LOGINS:
+        return None
+    login: Login = load(LOGINS, worker_kind, "login")(environ, home, now)
+    return login
+
+
+def fingerprint(token: str) -> str:
+    """Twelve digits that tell tokens apart and lead back to none."""
+    return hashlib.sha256(token.encode()).hexdigest()[:12]
+
+
+def not_logged_in(message: str, remedy: str) -> Surroundings:
+    """The error for a login that is not there or cannot be used."""
+    return Surroundings(message, code="login-missing", remedy=remedy, nothing_spent=True)

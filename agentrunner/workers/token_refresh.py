@@ -1,0 +1,85 @@
+"""Asking an issuer for new tokens. Nothing that it says is repeated but its own error codes."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import re
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from http.client import HTTPException
+from typing import Any
+from urllib.parse import urlsplit
+
+TIMEOUT_SEC = 30.0
+_MOST_BYTES = 1 << 20
+_CODE = re.compile(r"[a-z][a-z_]{0,60}")
+
+
+class Refused(Exception):
+    """The issuer does not take this refresh token. The text is for people."""
+
+
+class Unreachable(Exception):
+    """No answer, or none that can be used. The text is for people."""
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """A redirect would hand the refresh token to somebody else."""
+
+    def redirect_request(self, *arguments: Any, **named: Any) -> None:
+        """Follow none: it is then an error like any other status."""
+
+
+def is_safe_url(url: str) -> bool:
+    """Whether a token may be sent there: https, or http on this very machine."""
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+    except ValueError:
+        return False
+    if not host or parts.username is not None:
+        return False
+    return parts.scheme == "https" or (parts.scheme == "http" and _is_loopback(host))
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def refreshed(url: str, body: Mapping[str, str]) -> dict[str, Any]:
+    """The issuer's answer; raises Refused or Unreachable. Blocking, at most TIMEOUT_SEC a step."""
+    request = urllib.request.Request(
+        url,
+        data=json.dumps(body).encode(),
+        headers={"Content-Type": "application/json", "Accept": "application/json"},
+    )
+    try:
+        with urllib.request.build_opener(_NoRedirect).open(request, timeout=TIMEOUT_SEC) as reply:
+            data = json.loads(reply.read(_MOST_BYTES))
+    except urllib.error.HTTPError as error:
+        with error:
+            if error.code in (400, 401, 403):
+                raise Refused(_code_of(error) or f"its issuer answers {error.code}") from None
+        raise Unreachable(f"it answers {error.code}") from None
+    except (OSError, HTTPException, ValueError) as error:
+        reason = getattr(error, "reason", error)
+        raise Unreachable(getattr(reason, "strerror", None) or type(reason).__name__) from None
+    if not isinstance(data, dict):
+        raise Unreachable("its answer is no JSON object")
+    return data
+
+
+def _code_of(error: urllib.error.HTTPError) -> str:
+    """`refresh_token_reused` of {"error": {"code": …}}, `invalid_grant` of {"error": …}."""
+    try:
+        said = json.loads(error.read(_MOST_BYTES))
+    except (OSError, HTTPException, ValueError):
+        return ""
+    said = said.get("error") if isinstance(said, dict) else None
+    code = said.get("code") if isinstance(said, dict) else said
+    return code.replace("_", " ") if isinstance(code, str) and _CODE.fullmatch(code) else ""
