@@ -101,8 +101,12 @@ class BoxSpec:
     read_paths: tuple[Path, ...] = ()
     image: str = ""
     """Of a container; other boxes have none."""
+    image_from: Path | None = None
+    """Without `image`: a Dockerfile or devcontainer.json of the repository that makes one."""
+    worker_kind: str = ""
+    """Without either: whose default image it is."""
     pull: Literal["never", "missing", "always"] = "never"
-    """Whether a container's image may be fetched."""
+    """Whether a container's image may be fetched or built."""
     limits: ResourceLimit = field(default_factory=ResourceLimit)
     sockets: Path | None = None
     """The run's `runs/<id>/sock`, where doors lead to; None for a box that has none."""
