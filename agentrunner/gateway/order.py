@@ -63,6 +63,8 @@ class GatewayOrder:
     """The worker run or command it serves, for the logs."""
     allow: tuple[str, ...] | None = None
     """Hosts as people write them, see `hosts`; None opens no proxy, () refuses every host."""
+    setting: str = "runner.sandbox.network.allow"
+    """Where `allow` comes from, for what a refused program is told."""
     ask_after: int = 0
     """Refusals of one host after which a stop is asked for; 0 never asks."""
     upstream: Upstream | None = None

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-_LABEL = r"(?!-)[a-z0-9-]{1,63}(?<!-)"
+_LABEL = r"(?!-)[a-z0-9_-]{1,63}(?<!-)"
 _NAME = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
+_NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
+_PORT = re.compile(r"[0-9]{1,5}")
 
 
 @dataclass(frozen=True)
 class AllowedHost:
-    """One entry of an allow-list."""
+    """One entry of an allow-list. Its text is the entry as people write it."""
 
     name: str
     """Lower case, without a trailing dot; of a wildcard, what follows `*.`."""
@@ -28,28 +31,72 @@ class AllowedHost:
             return False
         return name.endswith("." + self.name) if self.wildcard else name == self.name
 
+    def __str__(self) -> str:
+        pin = f"@{self.address}" if self.address else ""
+        return f"{'*.' * self.wildcard}{self.name}:{self.port}{pin}"
+
+
+def find_host(hosts: Iterable[AllowedHost], name: str, port: int) -> AllowedHost | None:
+    """The entry that lets `name` at `port` be reached: a name goes before a wildcard."""
+    found = [host for host in hosts if host.covers(name, port)]
+    return min(found, key=lambda host: host.wildcard, default=None)
+
+
+def canonical_name(text: str) -> str | None:
+    """A host's name in lower case and without the dot at its end; None if it is not one.
+
+    An address is none in any spelling, that of an old C library included ("127.1", "0x7f000001",
+    "2130706433"): a name cannot end in a number. A name beyond ASCII is none: it is written as it
+    is asked for, "xn--bcher-kva.example".
+    """
+    if not text.isascii():
+        return None
+    name = text.lower().removesuffix(".")
+    last = name.rpartition(".")[2]
+    if len(name) > 253 or not _NAME.fullmatch(name) or _NUMBER.fullmatch(last):
+        return None
+    return name
+
+
+def port_number(text: str) -> int | None:
+    """A TCP port in plain digits, or None."""
+    port = int(text) if _PORT.fullmatch(text) else 0
+    return port if 0 < port < 65536 else None
+
 
 def parse_host(text: str) -> AllowedHost:
     """ "host:port", "*.domain:port" or "host:port@address"; raises ValueError with the reason."""
-    left, at, address = text.strip().partition("@")
-    host, colon, digits = left.rpartition(":")
-    if not colon or not digits.isascii() or not digits.isdigit() or not 0 < int(digits) < 65536:
+    left, at, pin = text.strip().partition("@")
+    host, _, digits = left.rpartition(":")
+    port = port_number(digits)
+    if not host or port is None:
         raise ValueError(f'"{text}" names no port: write host:port, as in example.org:443')
     wildcard = host.startswith("*.")
-    name = host.removeprefix("*.").lower().rstrip(".")
-    if len(name) > 253 or not _NAME.fullmatch(name) or name.rpartition(".")[2].isdigit():
-        raise ValueError(
-            f'"{text}" names no host: write its name, as in example.org:443; an address goes '
-            "behind it, as in db.local:5432@10.0.0.5"
-        )
+    name = canonical_name(host.removeprefix("*."))
+    if name is None:
+        raise ValueError(_no_name(text, host))
     if wildcard and ("." not in name or at):
         raise ValueError(f'"{text}" is too wide: a wildcard needs a domain of two parts, unpinned')
-    if at:
-        try:
-            address = str(ipaddress.ip_address(address))
-        except ValueError:
-            raise ValueError(f'"{text}": what follows @ is no IP address') from None
-    return AllowedHost(name, int(digits), wildcard, address or None)
+    return AllowedHost(name, port, wildcard, _pinned(text, pin) if at else None)
+
+
+def _no_name(text: str, host: str) -> str:
+    if not host.isascii():
+        return f'"{text}": write the name in ASCII, as DNS has it (xn--…)'
+    return (
+        f'"{text}" names no host: write its name, as in example.org:443; an address goes '
+        "behind it, as in db.local:5432@10.0.0.5"
+    )
+
+
+def _pinned(text: str, pin: str) -> str:
+    try:
+        address = ipaddress.ip_address(pin)
+    except ValueError:
+        raise ValueError(f'"{text}": what follows @ is no IP address') from None
+    if address.is_unspecified or address.is_multicast or pin == "255.255.255.255":
+        raise ValueError(f'"{text}": {address} is no address of one host')
+    return str(address)
 
 
 def checked_host(text: str) -> str:

@@ -1,0 +1,139 @@
+"""The record of what a box asked for: one JSON line per decision, and who was asked how often.
+
+    {"ts": …, "label": …, "decision": "allowed", "host": …, "port": …, "address": …}
+    {"ts": …, "label": …, "decision": "closed", "host": …, "port": …, "address": …,
+     "up": bytes, "down": bytes, "seconds": …}
+    {"ts": …, "label": …, "decision": "refused", "host": …, "port": …, "reason": …}
+    {"ts": …, "label": …, "decision": "failed", …}      allowed, but it could not be reached
+
+A worker may ask without end, so what comes again and again is folded: from the ninth time on a
+line stands for as many as its `count` says, and the lines come at the 16th, 32nd, 64th … time.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+Decision = Literal["allowed", "closed", "refused", "failed"]
+
+SINGLE = 8
+"""So many equal decisions have a line each."""
+MOST_KINDS = 256
+"""So many different ones are told apart; the rest count as decisions about the host "*"."""
+OTHERS = "*"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What was decided about a host. `count` and numbers aside, equal ones are folded."""
+
+    decision: Decision
+    host: str
+    port: int
+    reason: str = ""
+    """Why not: a word, as in the header `x-agentrunner-error`."""
+    address: str = ""
+    """The one that was dialled, or would have been."""
+
+
+@dataclass
+class _Pending:
+    seen: int = 0
+    told: int = 0
+    sums: dict[str, float] = field(default_factory=dict)
+
+
+class EgressLog:
+    """Appends to one file; other processes may do so too."""
+
+    def __init__(self, path: Path, label: str, now: Callable[[], str]) -> None:
+        """Opens or makes the file, for its owner only; raises OSError. `now` is in UTC."""
+        self._label = label
+        self._now = now
+        self._pending: dict[Entry, _Pending] = {}
+        self._fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        size = os.fstat(self._fd).st_size
+        if size and os.pread(self._fd, 1, size - 1) != b"\n":
+            os.write(self._fd, b"\n")  # a crash cut the last line
+
+    def add(self, entry: Entry, **numbers: float) -> None:
+        """Note a decision; raises OSError when it cannot be written."""
+        if entry not in self._pending and len(self._pending) >= MOST_KINDS:
+            entry = Entry(entry.decision, OTHERS, 0, entry.reason)
+        pending = self._pending.setdefault(entry, _Pending())
+        pending.seen += 1
+        for name, number in numbers.items():
+            pending.sums[name] = pending.sums.get(name, 0) + number
+        if pending.seen <= SINGLE or not pending.seen & (pending.seen - 1):
+            self._write(entry, pending)
+
+    def close(self) -> None:
+        """Write what is still folded."""
+        for entry, pending in self._pending.items():
+            if pending.seen > pending.told:
+                with suppress(OSError):
+                    self._write(entry, pending)
+        os.close(self._fd)
+
+    def _write(self, entry: Entry, pending: _Pending) -> None:
+        line: dict[str, Any] = {"ts": self._now(), "label": self._label}
+        line |= {"decision": entry.decision, "host": entry.host, "port": entry.port}
+        line |= {key: text for key in ("reason", "address") if (text := getattr(entry, key))}
+        line |= {name: round(number, 3) for name, number in pending.sums.items()}
+        if (count := pending.seen - pending.told) > 1:
+            line["count"] = count
+        os.write(self._fd, json.dumps(line).encode() + b"\n")
+        pending.told = pending.seen
+        pending.sums.clear()
+
+
+@dataclass(frozen=True)
+class HostUse:
+    """How a host was used, over all commands of a run."""
+
+    host: str
+    """Its name, or what was asked for in place of one; "*" for more than were told apart."""
+    port: int
+    allowed: int
+    """Connections made."""
+    refused: int
+    reason: str
+    """Of the last refusal or failure; "" if there was none."""
+    bytes: int
+    """Both ways, of connections that have ended."""
+
+
+def read_egress(path: Path) -> list[HostUse]:
+    """Who was asked for, in the order of the first time; [] without a file. Never raises.
+
+    Lines that cannot be read are passed over.
+    """
+    found: dict[tuple[str, int], dict[str, Any]] = {}
+    for line in _lines(path):
+        with suppress(KeyError, TypeError, ValueError):
+            key = (str(line["host"]), int(line["port"]))
+            decision, count = line["decision"], int(line.get("count", 1))
+            size = int(line.get("up", 0)) + int(line.get("down", 0))
+            use = found.setdefault(key, {"allowed": 0, "refused": 0, "reason": "", "bytes": 0})
+            use["bytes"] += size
+            use["reason"] = str(line.get("reason", use["reason"]))
+            if decision in ("allowed", "refused"):
+                use[decision] += count
+    return [HostUse(host, port, **use) for (host, port), use in found.items()]
+
+
+def _lines(path: Path) -> Iterator[dict[str, Any]]:
+    try:
+        file = path.open("rb")
+    except OSError:
+        return
+    with file:
+        for line in file:
+            with suppress(ValueError):
+                yield json.loads(line)

@@ -1,0 +1,183 @@
+"""What a client of the proxy asks for, and in which words it is refused. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from ipaddress import ip_address
+from typing import Literal
+from urllib.parse import urlsplit
+
+import h11
+
+from agentrunner.task.hosts import canonical_name, port_number
+
+HEAD_LIMIT = 16 << 10
+SHOWN = 200
+"""Characters of a target that is no name, in texts and logs."""
+
+Reason = Literal[
+    "not_listed", "not_public", "address", "not_a_name", "plain_http", "malformed", "too_large",
+    "too_slow", "too_many", "unresolved", "unreachable", "no_log",
+]  # fmt: skip
+
+
+class Refused(Exception):
+    """A request that comes to no connection; its text is one sentence for whoever asked."""
+
+    def __init__(
+        self,
+        status: int,
+        reason: Reason,
+        text: str,
+        *,
+        host: str = "",
+        port: int = 0,
+        entry: str = "",
+        address: str = "",
+    ) -> None:
+        super().__init__(text)
+        self.status = status
+        self.reason = reason
+        self.text = text
+        self.host = host
+        self.port = port
+        self.entry = entry
+        """What on the allow-list would let it through; "" if nothing would."""
+        self.address = address
+
+    def response(self) -> bytes:
+        """As HTTP; the connection ends with it."""
+        body = f"AgentRunner: {self.text}\n".encode("ascii", "backslashreplace")
+        phrase = {400: "Bad Request", 403: "Forbidden", 405: "Method Not Allowed"}
+        allow = "Allow: CONNECT\r\n" if self.status == 405 else ""
+        head = (
+            f"HTTP/1.1 {self.status} {phrase.get(self.status, 'Refused')}\r\n"
+            f"Content-Type: text/plain; charset=utf-8\r\nContent-Length: {len(body)}\r\n"
+            f"{allow}x-agentrunner-error: {self.reason}\r\nConnection: close\r\n\r\n"
+        )
+        return head.encode() + body
+
+
+@dataclass(frozen=True)
+class Target:
+    """A host that is asked for, its name as in an allow-list."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"{self.host}:{self.port}"
+
+
+def read_head(head: bytes) -> Target:
+    """The target of a CONNECT request, from its first byte to its empty line.
+
+    Raises Refused for anything that two readers might take for two things.
+    """
+    request = _parse(head)
+    target = request.target.decode("ascii", "backslashreplace")
+    if request.method != b"CONNECT":
+        raise _not_connect(target)
+    wanted = read_target(target)
+    for name, value in request.headers:
+        if name == b"host" and not _same_host(value.decode("ascii", "replace"), wanted):
+            raise malformed("the header Host names another host", wanted)
+        if name == b"transfer-encoding" or (name == b"content-length" and value != b"0"):
+            raise malformed("it has a body", wanted)
+    return wanted
+
+
+def _parse(head: bytes) -> h11.Request:
+    lines = head.removesuffix(b"\r\n\r\n").split(b"\r\n")
+    if any(b"\r" in line or b"\n" in line or b"\0" in line for line in lines):
+        raise malformed("it has a stray line end")
+    if any(line[:1] in (b" ", b"\t") for line in lines):
+        raise malformed("a header goes over two lines")
+    reader = h11.Connection(h11.SERVER, max_incomplete_event_size=HEAD_LIMIT)
+    try:
+        reader.receive_data(head)
+        event = reader.next_event()
+    except h11.RemoteProtocolError as error:
+        raise malformed(f"{error}"[:SHOWN]) from None
+    if not isinstance(event, h11.Request) or event.http_version not in (b"1.0", b"1.1"):
+        raise malformed("it is no HTTP/1.1")
+    return event
+
+
+def read_target(text: str) -> Target:
+    """`host:port` of a CONNECT; raises Refused unless it is a name and a port."""
+    host, _, digits = text.rpartition(":")
+    port = port_number(digits)
+    if not host or port is None:
+        raise Refused(
+            403,
+            "not_a_name",
+            f'"{text[:SHOWN]}" is not host:port, and only that can be allowed',
+            host=text[:SHOWN],
+        )
+    name = canonical_name(host)
+    if name is not None:
+        return Target(name, port)
+    raise _address(host, port) or Refused(
+        403,
+        "not_a_name",
+        f'"{host[:SHOWN]}" at port {port} is not the name of a host, and only names can be allowed',
+        host=host[:SHOWN],
+        port=port,
+    )
+
+
+def _address(host: str, port: int) -> Refused | None:
+    """The refusal of an address that stands for a host."""
+    last = host.rstrip(".").rpartition(".")[2].lower()
+    try:
+        address = str(ip_address(host.removeprefix("[").removesuffix("]")))
+    except ValueError:
+        if not (last.isdigit() or last.startswith("0x")):
+            return None
+        address = host[:SHOWN]
+    return Refused(
+        403,
+        "address",
+        f"{host[:SHOWN]}:{port} is an address, and only names can be allowed; one can be pinned "
+        f'to it by an entry like "some.name:{port}@{address}"',
+        host=host[:SHOWN],
+        port=port,
+    )
+
+
+def _same_host(value: str, wanted: Target) -> bool:
+    value = value.strip()
+    if not value:
+        return True
+    host, colon, digits = value.rpartition(":")
+    if not colon:
+        return canonical_name(value) == wanted.host
+    return canonical_name(host) == wanted.host and port_number(digits) == wanted.port
+
+
+def _not_connect(target: str) -> Refused:
+    try:
+        url = urlsplit(target)
+        host, port = canonical_name(url.hostname or "") or "", url.port or 80
+    except ValueError:
+        host, port = "", 0
+    what = f"{host}:{port}" if host else "this"
+    return Refused(
+        405,
+        "plain_http",
+        f"{what} was asked for in plain http, and only https (by CONNECT) is let through",
+        host=host,
+        port=port if host else 0,
+    )
+
+
+def malformed(why: str, target: Target | None = None) -> Refused:
+    """The refusal of a request that is no proper CONNECT."""
+    return Refused(
+        400,
+        "malformed",
+        f"this is not a well-formed request CONNECT host:port: {why}",
+        host=target.host if target else "",
+        port=target.port if target else 0,
+    )

@@ -1,0 +1,190 @@
+"""The gateway process: one command's proxy and gateway, until the end of its stdin.
+
+Prints a JSON line `{"event": "ready"}` when it listens, and `{"event": "stop", "reason": ENTRY}`
+where its worker keeps asking for a host that an allow-list with ENTRY would let it reach.
+Complaints go to stderr. Its order holds secrets and is kept in memory only: it leaves no core
+dump, and no other process of its user may read it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ctypes
+import json
+import os
+import resource
+import signal
+import socket
+import sys
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import NoReturn
+
+from agentrunner.gateway.listeners import Close, Control, Listener, Serve, closed_to_others
+from agentrunner.gateway.order import (
+    CONTROL_SOCKET,
+    GATEWAY_SOCKET,
+    PROXY_SOCKET,
+    GatewayOrder,
+)
+
+ORDER_LIMIT = 16 << 20
+END_SEC = 1.5
+"""For services to end; what is not done by then is cut off."""
+PR_SET_DUMPABLE = 4
+
+
+def main() -> NoReturn:
+    """Serve the order on stdin; exit code 2 for one that cannot be read, 1 for sockets."""
+    keep_secret()
+    try:
+        order = read_order(0)
+    except (ValueError, TypeError, KeyError) as error:
+        complain(f"its order cannot be read: {type(error).__name__}")
+        code = 2
+    else:
+        code = _run(order)
+    os._exit(code)
+
+
+def _run(order: GatewayOrder) -> int:
+    # The runner is not closed: it would wait for look-ups in threads that hang.
+    runner = asyncio.Runner()
+    try:
+        runner.run(serve(order))
+    except OSError as error:
+        complain(str(error))
+        return 1
+    except Exception:  # noqa: BLE001 - it ends with a word, and is started again
+        sys.excepthook(*sys.exc_info())
+        return 1
+    return 0
+
+
+def keep_secret() -> None:
+    """No core dump, no reading of our memory and environment, no file for others."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
+    os.umask(0o077)
+
+
+def read_order(fd: int) -> GatewayOrder:
+    """The order: a line with its length, then that many bytes of JSON.
+
+    Raises ValueError, TypeError or KeyError for anything else; their texts may hold secrets.
+    """
+    line = b""
+    while not line.endswith(b"\n") and len(line) < 20:
+        byte = os.read(fd, 1)
+        if not byte:
+            break
+        line += byte
+    left = int(line)
+    if not 0 <= left <= ORDER_LIMIT:
+        raise ValueError("too long")
+    data = bytearray()
+    while left > len(data) and (chunk := os.read(fd, left - len(data))):
+        data += chunk
+    return GatewayOrder.from_json(bytes(data))
+
+
+def tell(**event: str) -> None:
+    """Print an event; whoever heard us may be gone."""
+    with contextlib.suppress(OSError):
+        os.write(1, json.dumps(event).encode() + b"\n")
+
+
+def complain(text: str) -> None:
+    """For the log of whoever started us."""
+    with contextlib.suppress(OSError):
+        print(f"gateway: {text}", file=sys.stderr, flush=True)  # noqa: T201 - its only voice
+
+
+async def serve(order: GatewayOrder) -> None:
+    """Listen until stdin ends or SIGTERM comes; raises OSError where it cannot."""
+    ended = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGTERM, ended.set)
+    loop.add_signal_handler(signal.SIGINT, lambda: None)  # in a terminal it is for others
+    _at_end_of_input(0, ended.set)
+    services, closers = await make_services(order)
+    control = Control(services)
+    with contextlib.ExitStack() as listeners:
+        try:
+            await _listen(order.sockets, services, control, listeners)
+            tell(event="ready")
+            await ended.wait()
+        finally:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(END_SEC):
+                    await asyncio.gather(control.close(), *(close() for close in closers))
+
+
+async def _listen(
+    folder: Path, services: Mapping[str, Serve], control: Control, listeners: contextlib.ExitStack
+) -> None:
+    folder.mkdir(mode=0o700, exist_ok=True)
+    # In a container the forwarder has another uid than we. It may pass where nobody else of
+    # this machine comes near.
+    shared = closed_to_others(folder)
+    if shared:
+        folder.chmod(0o711)
+    for name, accept in services.items():
+        listener = Listener(folder, name, 0o666 if shared else 0o600)
+        listeners.callback(listener.close)
+        await accept(listener.socket)
+    listener = Listener(folder, CONTROL_SOCKET, 0o600)
+    listeners.callback(listener.close)
+    control.serve(listener.socket)
+
+
+async def make_services(
+    order: GatewayOrder,
+) -> tuple[dict[str, Serve], list[Callable[[], Awaitable[None]]]]:
+    """Who serves which socket, and what ends them. Loads only what the order needs."""
+    services: dict[str, Serve] = {}
+    closers: list[Callable[[], Awaitable[None]]] = []
+    if order.allow is not None:
+        from agentrunner.gateway.proxy import make_proxy
+
+        proxy = make_proxy(order, ask=lambda entry: tell(event="stop", reason=entry))
+        services[PROXY_SOCKET] = proxy.serve
+        closers.append(proxy.close)
+    if order.upstream is not None:
+        serve_models, close = await _gateway(order)
+        services[GATEWAY_SOCKET] = serve_models
+        closers.append(close)
+    return services, closers
+
+
+async def _gateway(order: GatewayOrder) -> tuple[Serve, Callable[[], Awaitable[None]]]:
+    # A third of a second, which a command without a model does not pay.
+    from aiohttp import web
+
+    from agentrunner.gateway.gateway import make_app
+
+    runner = web.AppRunner(make_app(order), access_log=None, shutdown_timeout=END_SEC / 2)
+    await runner.setup()
+
+    async def accept(listener: socket.socket) -> Close:
+        site = web.SockSite(runner, listener)
+        await site.start()
+        return site.stop
+
+    return accept, runner.cleanup
+
+
+def _at_end_of_input(fd: int, action: Callable[[], None]) -> None:
+    """Do `action` when whoever started us lets go of our stdin, be it by dying."""
+    loop = asyncio.get_running_loop()
+
+    def look() -> None:
+        if not os.read(fd, 4096):
+            loop.remove_reader(fd)
+            action()
+
+    try:
+        loop.add_reader(fd, look)
+    except PermissionError:  # a file, which has ended already
+        action()

@@ -1,0 +1,179 @@
+"""Our side of the gateway process: how it is started, and one kept for a command of our own."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import signal
+import sys
+from asyncio.subprocess import PIPE, Process
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from agentrunner.errors import Surroundings
+from agentrunner.gateway.order import GatewayOrder
+
+BOOTSTRAP = """\
+import sys
+sys.path.append(sys.argv[1])
+from agentrunner.gateway.main import main
+main()
+"""
+"""Isolated from the folder it is started in; the path is for a package that is not installed."""
+
+PASSED_ON = (
+    "ALL_PROXY", "AGENTRUNNER_FAILPOINT", "AGENTRUNNER_TEST", "HTTPS_PROXY", "HTTP_PROXY",
+    "LD_LIBRARY_PATH", "LOCALDOMAIN", "NO_PROXY", "RES_OPTIONS", "SSL_CERT_DIR", "SSL_CERT_FILE",
+    "all_proxy", "https_proxy", "http_proxy", "no_proxy",
+)  # fmt: skip
+"""All that it sees of our environment: what its Python needs to start, and how to dial out."""
+
+READY_SEC = 15.0
+END_SEC = 3.0
+SAID_LIMIT = 4096
+"""Of what it complained about, for an error message."""
+
+
+@dataclass(frozen=True)
+class Companion:
+    """How to start the gateway process of an order."""
+
+    argv: tuple[str, ...]
+    env: Mapping[str, str]
+    """All of it, built from nothing."""
+    stdin: bytes = field(repr=False)
+    """The order, with secrets; a line with its length goes before it."""
+
+
+def companion(order: GatewayOrder, environ: Mapping[str, str]) -> Companion:
+    """How to start the process that serves `order`, for whoever starts it."""
+    package_home = Path(__file__).resolve().parents[2]
+    return Companion(
+        argv=(sys.executable, "-I", "-c", BOOTSTRAP, str(package_home)),
+        env={name: environ[name] for name in PASSED_ON if name in environ},
+        stdin=order.to_json(),
+    )
+
+
+class GatewayProcess:
+    """A gateway process that listens."""
+
+    def __init__(self, process: Process, complaints: bytearray) -> None:
+        self._process = process
+        self._complaints = complaints
+        self.stops: list[str] = []
+        """What it asked for after `GatewayOrder.ask_after` refusals: entries for an allow-list."""
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._process.pid
+
+    @property
+    def said(self) -> str:
+        """The end of what it complained about."""
+        return self._complaints.decode("utf-8", "replace").strip()
+
+    def kill(self) -> None:
+        """End it as a crash would, for a test of what happens then."""
+        with contextlib.suppress(ProcessLookupError):
+            self._process.kill()
+
+
+@asynccontextmanager
+async def running(order: GatewayOrder, environ: Mapping[str, str]) -> AsyncIterator[GatewayProcess]:
+    """The gateway process of an order, for as long as the block lasts.
+
+    Raises Surroundings (`gateway`) when it does not listen within 15 s, and at the end of a block
+    that came to no error of its own if it died meanwhile: what was run then proves nothing.
+    """
+    how = companion(order, environ)
+    process = await asyncio.create_subprocess_exec(
+        *how.argv,
+        env=dict(how.env),
+        cwd="/",
+        stdin=PIPE,
+        stdout=PIPE,
+        stderr=PIPE,
+        # Ctrl-C in a terminal is for us; it goes when we tell it to.
+        start_new_session=True,
+    )
+    complaints = bytearray()
+    gateway = GatewayProcess(process, complaints)
+    ready = asyncio.Event()
+    listening = [
+        asyncio.create_task(_hear(process, gateway.stops, ready)),
+        asyncio.create_task(_collect(process, complaints)),
+    ]
+    try:
+        await _start(process, how.stdin, ready, gateway)
+        yield gateway
+        # Its own kill -9, by `kill`, is wanted.
+        if process.returncode not in (None, -signal.SIGKILL):
+            raise _failed("ended while it was needed", gateway)
+    finally:
+        await _end(process)
+        for task in listening:
+            task.cancel()
+        await asyncio.gather(*listening, return_exceptions=True)
+
+
+async def _start(
+    process: Process, order: bytes, ready: asyncio.Event, gateway: GatewayProcess
+) -> None:
+    assert process.stdin is not None
+    process.stdin.write(b"%d\n" % len(order) + order)
+    waits = {asyncio.create_task(ready.wait()), asyncio.create_task(process.wait())}
+    try:
+        with contextlib.suppress(ConnectionError):
+            await process.stdin.drain()
+        await asyncio.wait(waits, timeout=READY_SEC, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for wait in waits:
+            wait.cancel()
+    if not ready.is_set():
+        died = process.returncode is not None
+        raise _failed("did not start" if died else f"hangs ({READY_SEC:.0f} s)", gateway)
+
+
+async def _hear(process: Process, stops: list[str], ready: asyncio.Event) -> None:
+    assert process.stdout is not None
+    async for line in process.stdout:
+        event = json.loads(line)
+        if event["event"] == "ready":
+            ready.set()
+        elif event["event"] == "stop":
+            stops.append(event["reason"])
+
+
+async def _collect(process: Process, complaints: bytearray) -> None:
+    assert process.stderr is not None
+    while data := await process.stderr.read(SAID_LIMIT):
+        complaints += data
+        del complaints[:-SAID_LIMIT]
+
+
+async def _end(process: Process) -> None:
+    """The end of its stdin is its sign to end; one that hangs is killed."""
+    if process.stdin is not None:
+        process.stdin.close()
+    try:
+        async with asyncio.timeout(END_SEC):
+            await process.wait()
+    except TimeoutError:
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+    finally:
+        await asyncio.shield(process.wait())
+
+
+def _failed(what: str, gateway: GatewayProcess) -> Surroundings:
+    said = f": {gateway.said}" if gateway.said else ""
+    return Surroundings(
+        f"the process that lets a box reach its hosts {what}{said}",
+        code="gateway",
+        remedy="agentrunner resume; agentrunner doctor tries it on this machine",
+    )

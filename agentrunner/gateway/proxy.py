@@ -1,0 +1,285 @@
+"""The allow-listing proxy: CONNECT to hosts on a list, and to nothing else.
+
+A name is looked for on the list before anybody is asked for its address; what was asked is
+checked, and what was checked is dialled. TLS goes through unopened.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import sys
+from asyncio import StreamReader, StreamWriter
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from ipaddress import ip_address
+
+import aiohappyeyeballs
+
+from agentrunner.gateway.egress_log import Decision, EgressLog, Entry
+from agentrunner.gateway.head import HEAD_LIMIT, Refused, Target, read_head
+from agentrunner.gateway.listeners import Close
+from agentrunner.gateway.order import GatewayOrder
+from agentrunner.gateway.resolve import Address, Resolver, is_ours, is_public, look_up
+from agentrunner.gateway.tunnel import Stream, Tunnel
+from agentrunner.task.hosts import AllowedHost, find_host, parse_host
+from agentrunner.text.redaction import Redactor
+
+ESTABLISHED = b"HTTP/1.1 200 Connection established\r\n\r\n"
+BUFFER = 64 << 10
+HAPPY_EYEBALLS_SEC = 0.25
+LINGER_SEC = 1.0
+KEEPALIVE_SEC = 60
+MOST_COUNTED = 4096
+"""Hosts whose refusals are counted; a worker may ask for any number."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much a box may ask of the proxy."""
+
+    head_sec: float = 10
+    dial_sec: float = 20
+    """For name and connection together."""
+    idle_sec: float = 3600
+    """Without a byte either way; a model may think for long."""
+    connections: int = 128
+
+
+Ask = Callable[[str], None]
+"""Told once per host that is asked for again and again: the entry that would allow it."""
+
+
+class Proxy:
+    """Serves the clients of one command."""
+
+    def __init__(
+        self,
+        hosts: Sequence[AllowedHost],
+        log: EgressLog,
+        *,
+        setting: str,
+        ask_after: int = 0,
+        ask: Ask = lambda entry: None,
+        mask: Callable[[str], str] = lambda text: text,
+        resolve: Resolver = look_up,
+        limits: Limits | None = None,
+    ) -> None:
+        """`setting` is where `hosts` are written; `mask` takes secrets out of what is kept."""
+        self._hosts = hosts
+        self._log = log
+        self._setting = setting
+        self._ask_after = ask_after
+        self._ask = ask
+        self._mask = mask
+        self._resolve = resolve
+        self._limits = limits or Limits()
+        self._refusals: Counter[str] = Counter()
+        self._clients: set[asyncio.Task[None]] = set()
+        self._servers: set[asyncio.Server] = set()
+
+    async def serve(self, listener: socket.socket) -> Close:
+        """Accept clients on a listening socket, of whatever family."""
+        server = await asyncio.start_server(self._accept, sock=listener, limit=BUFFER)
+        self._servers.add(server)
+
+        async def close() -> None:
+            server.close()
+            self._servers.discard(server)
+
+        return close
+
+    async def close(self) -> None:
+        """Cut all connections, and write down what went through them."""
+        for server in self._servers:
+            server.close()
+        for client in self._clients:
+            client.cancel()
+        await asyncio.gather(*self._clients, return_exceptions=True)
+        self._log.close()
+
+    def _accept(self, reader: StreamReader, writer: StreamWriter) -> None:
+        client = asyncio.create_task(self._client(Stream(reader, writer)))
+        self._clients.add(client)
+        client.add_done_callback(self._clients.discard)
+
+    async def _client(self, client: Stream) -> None:
+        try:
+            await self._handle(client)
+        except (OSError, asyncio.IncompleteReadError):
+            pass  # it is gone
+        finally:
+            client.writer.transport.abort()
+
+    async def _handle(self, client: Stream) -> None:
+        try:
+            if len(self._clients) > self._limits.connections:
+                raise Refused(503, "too_many", "there are too many connections at a time")
+            target = await self._read(client.reader)
+            host, address = await self._connect(target)
+        except Refused as refused:
+            self._note_refusal(refused)
+            await _answer(client, refused)
+            return
+        await self._tunnel(client, host, Entry("closed", *self._shown(target), address=address))
+
+    async def _read(self, reader: StreamReader) -> Target:
+        """The head of a request; raises Refused, or IncompleteReadError for one that ends."""
+        try:
+            async with asyncio.timeout(self._limits.head_sec):
+                head = await reader.readuntil(b"\r\n\r\n")
+        except TimeoutError:
+            raise Refused(408, "too_slow", "the head of the request took too long") from None
+        except asyncio.LimitOverrunError:
+            head = b" " * BUFFER
+        if len(head) > HEAD_LIMIT:
+            raise Refused(431, "too_large", "the head of the request is too large")
+        return read_head(head)
+
+    async def _connect(self, target: Target) -> tuple[Stream, str]:
+        """Check, look up, check, dial; raises Refused. The decision is on disk when it returns."""
+        entry = find_host(self._hosts, target.host, target.port)
+        if entry is None:
+            raise self._refused(target, "is not on the list of hosts that may be reached")
+        try:
+            async with asyncio.timeout(self._limits.dial_sec):
+                addresses = await self._addresses(target, entry)
+                reader, writer = await _dial(addresses, target.port)
+        except OSError as error:  # TimeoutError is one
+            raise Refused(
+                502,
+                "unreachable",
+                f"{target} may be reached, but did not answer: {error or 'it took too long'}",
+                host=target.host,
+                port=target.port,
+            ) from None
+        address = str(writer.get_extra_info("peername")[0])
+        try:
+            self._log.add(Entry("allowed", *self._shown(target), address=address))
+        except OSError as error:
+            writer.transport.abort()
+            raise Refused(503, "no_log", f"decisions cannot be written down: {error}") from None
+        return Stream(reader, writer), address
+
+    async def _addresses(self, target: Target, entry: AllowedHost) -> list[Address]:
+        """Where the target may be dialled; raises Refused, or OSError for a name without any."""
+        if entry.address is not None:
+            return [ip_address(entry.address)]
+        try:
+            found = await self._resolve(target.host, target.port)
+        except (socket.gaierror, UnicodeError) as error:
+            raise Refused(
+                502,
+                "unresolved",
+                f"{target} may be reached, but its name is not known: {error}",
+                host=target.host,
+                port=target.port,
+            ) from None
+        public = [each for each in found if is_public(each) and not is_ours(each)]
+        if not public:
+            address = str(found[0]) if found else ""
+            raise self._refused(target, f"leads to {address}, which is no public address", address)
+        return public
+
+    def _refused(self, target: Target, why: str, address: str = "") -> Refused:
+        entry = f"{target}@{address}" if address else str(target)
+        return Refused(
+            403,
+            "not_public" if address else "not_listed",
+            f'{target} {why}; to allow it: {self._setting}: ["{entry}"]',
+            host=target.host,
+            port=target.port,
+            entry=entry,
+            address=address,
+        )
+
+    def _note_refusal(self, refused: Refused) -> None:
+        """Write it down, and ask for a person if it is not the first of its kind."""
+        decision: Decision = (
+            "failed" if refused.reason in ("unresolved", "unreachable") else "refused"
+        )
+        shown = self._mask(refused.host), refused.port
+        try:
+            self._log.add(Entry(decision, *shown, refused.reason, refused.address))
+        except OSError as error:
+            print(f"gateway: {error}", file=sys.stderr, flush=True)  # noqa: T201 - its log
+        entry = self._mask(refused.entry)
+        if entry and (entry in self._refusals or len(self._refusals) < MOST_COUNTED):
+            self._refusals[entry] += 1
+            if self._refusals[entry] == self._ask_after:
+                self._ask(entry)
+
+    async def _tunnel(self, client: Stream, host: Stream, closed: Entry) -> None:
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        tunnel = Tunnel(client, host, self._limits.idle_sec)
+        try:
+            client.writer.write(ESTABLISHED)
+            await tunnel.run()
+        finally:
+            host.writer.transport.abort()
+            with contextlib.suppress(OSError):
+                seconds = loop.time() - began
+                self._log.add(closed, up=tunnel.up, down=tunnel.down, seconds=seconds)
+
+    def _shown(self, target: Target) -> tuple[str, int]:
+        return self._mask(target.host), target.port
+
+
+async def _dial(addresses: Sequence[Address], port: int) -> tuple[StreamReader, StreamWriter]:
+    """A connection to the first of the addresses that answers; raises OSError."""
+    ways = [
+        (
+            socket.AF_INET if address.version == 4 else socket.AF_INET6,
+            socket.SOCK_STREAM,
+            socket.IPPROTO_TCP,
+            "",
+            (str(address), port),
+        )
+        for address in addresses
+    ]
+    dialled = await aiohappyeyeballs.start_connection(ways, happy_eyeballs_delay=HAPPY_EYEBALLS_SEC)
+    # A host that vanished without a word is noticed, however long the tunnel may be idle.
+    dialled.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    dialled.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, KEEPALIVE_SEC)
+    return await asyncio.open_connection(sock=dialled, limit=BUFFER)
+
+
+async def _answer(client: Stream, refused: Refused) -> None:
+    """Say no, and read what is still sent: an end with unread data would take our answer along."""
+    client.writer.write(refused.response())
+    client.writer.write_eof()
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(LINGER_SEC):
+            while await client.reader.read(BUFFER):
+                pass
+
+
+def make_proxy(order: GatewayOrder, ask: Ask) -> Proxy:
+    """The proxy of an order; raises ValueError for a host that cannot be read, and OSError."""
+    masks = {
+        spelling.decode("utf-8", "replace").lower(): mark
+        for spelling, mark in Redactor(order.secrets).spellings.items()
+    }
+
+    def mask(host: str) -> str:
+        """Names come in lower case, and so do the secrets that are put into them."""
+        for spelling, mark in masks.items():
+            host = host.replace(spelling, mark)
+        return host
+
+    return Proxy(
+        [parse_host(text) for text in order.allow or ()],
+        EgressLog(order.egress_log, order.label, _utc_now),
+        setting=order.setting,
+        ask_after=order.ask_after,
+        ask=ask,
+        mask=mask,
+    )
+
+
+def _utc_now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
