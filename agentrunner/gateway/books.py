@@ -1,0 +1,96 @@
+"""What a worker run has spent: every call is booked, and none begins once the allowance is gone."""
+
+from __future__ import annotations
+
+import contextlib
+from datetime import UTC, datetime
+
+from agentrunner.gateway.order import Allowance, GatewayOrder
+from agentrunner.gateway.prices import Prices
+from agentrunner.gateway.upstream_errors import UpstreamError
+from agentrunner.gateway.usage import Call, UsageLog, read_calls
+from agentrunner.gateway.wires import Tokens
+from agentrunner.text.redaction import Redactor
+
+
+class Books:
+    """Keeps the usage log of one worker run, and goes on where an earlier process stopped."""
+
+    def __init__(self, order: GatewayOrder, prices: Prices, redactor: Redactor) -> None:
+        """Open the log. Calls of the same label in it count against the allowance."""
+        self._allowance: Allowance = order.allowance
+        self._label = order.label
+        self._prices = prices
+        self._redactor = redactor
+        earlier = [call for call in read_calls(order.usage_log) if call.label == order.label]
+        self._log = UsageLog(order.usage_log)
+        self.calls = len(earlier)
+        self._tokens = sum((c.input_tokens or 0) + (c.output_tokens or 0) for c in earlier)
+        self._usd = sum(call.usd or 0 for call in earlier)
+
+    def refusal(self) -> str:
+        """Why no further call may be made, as a sentence; "" where one may."""
+        tokens, usd = self._allowance.tokens, self._allowance.usd
+        if tokens is not None and self._tokens >= tokens:
+            return (
+                "the token budget of this run is used up "
+                f"({self._tokens} of {tokens} tokens that were left for this worker)."
+            )
+        if usd is not None and self._usd >= usd:
+            return (
+                "the cost budget of this run is used up "
+                f"({self._usd:.2f} of {usd:.2f} US dollars that were left for this worker)."
+            )
+        return ""
+
+    def book(
+        self,
+        *,
+        path: str,
+        model: str,
+        metered: bool,
+        status: int,
+        duration_sec: float,
+        tokens: Tokens | None,
+        error: UpstreamError | None,
+        ended: datetime,
+    ) -> None:
+        """Write down one call; `tokens` is None where they are not known."""
+        if not metered or (error is not None and tokens is None):
+            # A call that fails costs nothing, and lists of models never do.
+            usd: float | None = 0.0
+        else:
+            usd = self._prices.cost(model, tokens)
+        self.calls += 1
+        if tokens is not None:
+            self._tokens += tokens.input + tokens.output
+        self._usd += usd or 0
+        reset_at = error.reset_at if error else None
+        call = Call(
+            ts=_stamp(ended),
+            label=self._label,
+            n=self.calls,
+            path=path,
+            model=self._redactor.redact(model[:200]),
+            status=status,
+            duration_ms=round(duration_sec * 1000),
+            input_tokens=tokens.input if tokens else None,
+            cached_tokens=tokens.cached if tokens else None,
+            output_tokens=tokens.output if tokens else None,
+            usd=usd,
+            error=error.kind if error else None,
+            reset_at=_stamp(reset_at) if reset_at else None,
+            detail=self._redactor.redact(error.detail) if error else "",
+            metered=metered,
+        )
+        # On a full disk the worker goes on; the totals here still hold for its allowance.
+        with contextlib.suppress(OSError):
+            self._log.append(call)
+
+    def close(self) -> None:
+        """Release the log."""
+        self._log.close()
+
+
+def _stamp(moment: datetime) -> str:
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

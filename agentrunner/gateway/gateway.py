@@ -1,0 +1,247 @@
+"""The gateway: model calls from a box go to their provider with the real key, and are counted.
+
+Nothing is changed on the way but the credential: bodies pass byte for byte, streams as they come.
+What the gateway itself has to say looks like an error of the provider, so that CLIs can show it.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import time
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from aiohttp import web
+from yarl import URL
+
+from agentrunner.gateway.books import Books
+from agentrunner.gateway.exchange import Incoming, Mismatch, Outgoing, Provider, Unreachable
+from agentrunner.gateway.metering import Meter, decoded
+from agentrunner.gateway.order import GatewayOrder, Upstream
+from agentrunner.gateway.prices import load_prices
+from agentrunner.gateway.provider import LiveProvider, SessionFactory, end_to_end, new_session
+from agentrunner.gateway.upstream_errors import UpstreamError, classify
+from agentrunner.gateway.usage import ErrorClass
+from agentrunner.gateway.wires import CREDENTIAL_HEADERS, CREDENTIAL_QUERY, WIRES, parse
+from agentrunner.text.redaction import Redactor
+
+MAX_REQUEST = 64 << 20
+MAX_REPLY = 512 << 20
+MAX_ERROR = 1 << 20
+"""Bytes of a provider's error that are passed on."""
+MAX_HEADER = 65_536
+FINAL = 400
+"""Status of what must not be tried again. Codex repeats a 402, 403, 422 and 5xx, and has words of
+its own for a 429; a 400 ends it at once, with our sentence, and the other CLIs too."""
+
+Clock = Callable[[], datetime]
+
+
+def make_app(
+    order: GatewayOrder,
+    *,
+    session_factory: SessionFactory = new_session,
+    clock: Clock = lambda: datetime.now(UTC),
+) -> web.Application:
+    """The gateway for `order.upstream` as an application; serve it with `make_runner`.
+
+    Raises ValueError for an order without upstream or placeholder, UsageError for a file of
+    prices that cannot be used.
+    """
+    upstream = order.upstream
+    if upstream is None or not upstream.placeholder:
+        raise ValueError("a gateway needs an upstream and a placeholder")
+    prices = load_prices(order.prices)
+    redactor = Redactor({**order.secrets, "worker key": upstream.credential})
+
+    async def serving(app: web.Application) -> AsyncIterator[None]:
+        books = Books(order, prices, redactor)
+        async with session_factory() as session:
+            app[_STATE] = Gateway(upstream, LiveProvider(upstream, session), books, clock)
+            yield
+        books.close()
+
+    app = web.Application(client_max_size=MAX_REQUEST)
+    app.cleanup_ctx.append(serving)
+    app.router.add_route("*", "/{path:.*}", _handle)
+    return app
+
+
+def make_runner(app: web.Application) -> web.AppRunner:
+    """Serves the application on any socket, with the settings that it relies on."""
+    return web.AppRunner(
+        app,
+        handle_signals=False,
+        access_log=None,
+        # A client that goes away ends the provider's work for it.
+        handler_cancellation=True,
+        # Bodies are passed on as they are.
+        auto_decompress=False,
+        max_line_size=MAX_HEADER,
+        max_field_size=MAX_HEADER,
+    )
+
+
+@dataclass
+class _Tally:
+    """What is known so far of one call that was let through."""
+
+    request: Outgoing
+    started: float
+    status: int = 0
+    meter: Meter | None = None
+    error: UpstreamError | None = None
+
+
+class Gateway:
+    """Answers requests, many at once."""
+
+    def __init__(self, upstream: Upstream, provider: Provider, books: Books, clock: Clock) -> None:
+        self._wire = WIRES[upstream.wire]
+        self._placeholder = upstream.placeholder.encode()
+        self._host = URL(upstream.base_url).host
+        self._key = Redactor({"worker key": upstream.credential})
+        self._provider = provider
+        self._books = books
+        self._clock = clock
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        """Answer one request; each one that is let through is booked once, however it ends."""
+        path, _, query = request.raw_path.partition("?")
+        if not self._shows_placeholder(request):
+            return self._say(401, "auth", "the key of this call is not the one of this run.")
+        route = self._wire.route(request.method, path)
+        if route is None:
+            return self._say(404, "request", f"{request.method} {path[:200]} is not let through.")
+        try:
+            body = await request.read()
+        except web.HTTPRequestEntityTooLarge:
+            return self._say(413, "request", f"a request may have {MAX_REQUEST >> 20} MiB.")
+        plain = decoded(body, request.headers.get("Content-Encoding", ""))
+        outgoing = Outgoing(
+            method=request.method,
+            path=path,
+            query=_without_key(query),
+            headers=tuple(request.headers.items()),
+            body=body,
+            model=self._wire.model(path, parse(plain)),
+            metered=route.metered,
+        )
+        tally = _Tally(outgoing, time.monotonic())
+        try:
+            return await self._answer(request, tally)
+        finally:
+            self._book(tally)
+
+    async def _answer(self, request: web.Request, tally: _Tally) -> web.StreamResponse:
+        refusal = self._books.refusal() if tally.request.metered else ""
+        if refusal:
+            return self._fail(tally, FINAL, "budget", refusal)
+        try:
+            async with self._provider.ask(tally.request) as reply:
+                tally.status = reply.status
+                if reply.status >= 400:
+                    return await self._pass_error(reply, tally)
+                if reply.status >= 300:
+                    return self._fail(tally, 502, "server", self._redirected(reply))
+                return await self._pass_on(request, reply, tally)
+        except Unreachable as problem:
+            return self._fail(tally, 502, "network", str(problem))
+        except Mismatch as problem:
+            return self._fail(tally, FINAL, "replay", str(problem))
+
+    async def _pass_on(
+        self, request: web.Request, reply: Incoming, tally: _Tally
+    ) -> web.StreamResponse:
+        headers = reply.lower
+        kind, encoding = headers.get("content-type", ""), headers.get("content-encoding", "")
+        tally.meter = meter = Meter(self._wire, kind, encoding)
+        response = web.StreamResponse(status=reply.status)
+        response.headers.extend(end_to_end(reply.headers))
+        await response.prepare(request)
+        size = 0
+        try:
+            async for chunk in reply.chunks:
+                size += len(chunk)
+                if size > MAX_REPLY:
+                    raise Unreachable(f"the reply has more than {MAX_REPLY >> 20} MiB.")
+                meter.feed(chunk)
+                await response.write(chunk)
+            await response.write_eof()
+        except Unreachable as problem:
+            tally.error = UpstreamError("network", detail=str(problem))
+            # The only way left to tell it is to break off; an orderly end would look whole.
+            if request.transport is not None:
+                request.transport.abort()
+        except ConnectionResetError:
+            pass  # the client has gone away
+        if meter.error is not None:
+            body = json.dumps(meter.error).encode()
+            tally.error = classify(reply.status, reply.lower, body, self._clock())
+        return response
+
+    async def _pass_error(self, reply: Incoming, tally: _Tally) -> web.Response:
+        body = b""
+        async for chunk in reply.chunks:
+            body += chunk
+            if len(body) > MAX_ERROR:
+                break
+        # Some providers repeat the key that they refuse: it must not get into the box this way.
+        body = self._key.redact_bytes(decoded(body, reply.lower.get("content-encoding", "")))
+        tally.error = classify(reply.status, reply.lower, body, self._clock())
+        response = web.Response(status=reply.status, body=body)
+        del response.headers["Content-Type"]
+        response.headers.extend(
+            (name, value)
+            for name, value in end_to_end(reply.headers)
+            if name.lower() not in ("content-length", "content-encoding")
+        )
+        return response
+
+    def _fail(
+        self, tally: _Tally, status: int, kind: ErrorClass, sentence: str
+    ) -> web.Response:  # fmt: skip
+        tally.status, tally.error = status, UpstreamError(kind, detail=sentence)
+        return self._say(status, kind, sentence)
+
+    def _say(self, status: int, kind: ErrorClass, sentence: str) -> web.Response:
+        body = self._wire.error_body(status, kind, f"AgentRunner: {sentence}")
+        return web.json_response(body, status=status)
+
+    def _redirected(self, reply: Incoming) -> str:
+        target = URL(reply.lower.get("location", "")).host or "another address"
+        return f"{self._host} redirects to {target}, where the key does not go."
+
+    def _book(self, tally: _Tally) -> None:
+        tokens = tally.meter.tokens() if tally.meter is not None else None
+        self._books.book(
+            path=tally.request.path,
+            model=tally.request.model,
+            metered=tally.request.metered,
+            status=tally.status,
+            duration_sec=time.monotonic() - tally.started,
+            tokens=tokens,
+            error=tally.error,
+            ended=self._clock(),
+        )
+
+    def _shows_placeholder(self, request: web.Request) -> bool:
+        """Whether any place for a key holds the placeholder; each is compared, in constant time."""
+        shown = [request.headers.get(name, "") for name in CREDENTIAL_HEADERS]
+        shown.append(request.query.get(CREDENTIAL_QUERY, ""))
+        keys = [text.removeprefix("Bearer ").strip().encode() for text in shown]
+        return any(hmac.compare_digest(key, self._placeholder) for key in keys)
+
+
+_STATE: web.AppKey[Gateway] = web.AppKey("gateway", Gateway)
+
+
+async def _handle(request: web.Request) -> web.StreamResponse:
+    return await request.app[_STATE].handle(request)
+
+
+def _without_key(query: str) -> str:
+    parts = query.split("&") if query else []
+    return "&".join(part for part in parts if part.partition("=")[0] != CREDENTIAL_QUERY)

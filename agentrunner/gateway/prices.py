@@ -1,0 +1,140 @@
+"""What calls cost: a table of list prices, and the user's own laid over it.
+
+A table says per model what a million tokens cost in US dollars:
+
+    models:
+      gpt-5.1: {input: 1.25, cached: 0.125, output: 10}
+      my-model: {input: 0, output: 0}
+      gpt-5.2: null        # not known, whatever the built-in table says
+
+`cached` (read from the provider's cache) and `cache_write` cost what `input` costs where they are
+left out. `long` holds the prices of a call that reads more than `long.over` tokens.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import resources
+from pathlib import Path
+from typing import Annotated, Any
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from agentrunner.errors import UsageError
+from agentrunner.gateway.wires import Tokens
+
+_Usd = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+class Rates(BaseModel):
+    """US dollars per million tokens."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    input: _Usd
+    output: _Usd
+    cached: _Usd | None = None
+    cache_write: _Usd | None = None
+
+    def cost(self, tokens: Tokens) -> float:
+        """US dollars."""
+        cached = self.input if self.cached is None else self.cached
+        written = self.input if self.cache_write is None else self.cache_write
+        fresh = max(0, tokens.input - tokens.cached - tokens.cache_write)
+        return (
+            fresh * self.input
+            + tokens.cached * cached
+            + tokens.cache_write * written
+            + tokens.output * self.output
+        ) / 1e6
+
+
+class LongRates(Rates):
+    """What a call costs that reads more than `over` tokens."""
+
+    over: int = Field(gt=0)
+
+
+class Price(Rates):
+    """A model's price."""
+
+    long: LongRates | None = None
+
+    def of(self, tokens: Tokens) -> float:
+        """US dollars of one call."""
+        long = self.long
+        return (long if long and tokens.input > long.over else self).cost(tokens)
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    as_of: str = ""
+    models: dict[str, Price | None]
+
+
+@dataclass(frozen=True)
+class Prices:
+    """Prices by model name."""
+
+    models: Mapping[str, Price | None] = field(default_factory=dict)
+    as_of: str = ""
+    """The month of the built-in table; prices may have changed since."""
+
+    def price(self, model: str) -> Price | None:
+        """The price of a model: of that very name, else of the longest name that it begins with
+        and that only a date or "latest" follows. None where it is not known: another suffix
+        makes another model, at another price."""
+        found = max(
+            (name for name in self.models if _is_version_of(model, name)), key=len, default=None
+        )
+        return None if found is None else self.models[found]
+
+    def cost(self, model: str, tokens: Tokens | None) -> float | None:
+        """US dollars of one call; None where tokens or price are not known."""
+        price = self.price(model)
+        return None if price is None or tokens is None else price.of(tokens)
+
+
+def load_prices(own: Path | None = None) -> Prices:
+    """The built-in table with the user's own over it.
+
+    Raises UsageError (`prices-invalid`) for a file that cannot be read or is no table of prices.
+    """
+    text = resources.files(__package__).joinpath("prices.yaml").read_text("utf-8")
+    built_in = _Table.model_validate(yaml.safe_load(text))
+    models = dict(built_in.models)
+    if own is not None:
+        models.update(_own(own).models)
+    return Prices(models, built_in.as_of)
+
+
+def _own(path: Path) -> _Table:
+    try:
+        return _Table.model_validate(yaml.safe_load(path.read_text("utf-8")))
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise _invalid(path, f"{place}: {first['msg']}" if place else first["msg"]) from None
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        raise _invalid(path, " ".join(str(error).split())) from None
+
+
+def _invalid(path: Path, why: Any) -> UsageError:
+    return UsageError(
+        f"The prices in {path} cannot be used: {why}",
+        code="prices-invalid",
+        path=str(path),
+        remedy='write "models: {MODEL: {input: 1.25, output: 10}}", in dollars per million tokens',
+    )
+
+
+_VERSION = re.compile(r"[-@](?:latest|\d{4,8}(?:-\d\d-\d\d)?)")
+
+
+def _is_version_of(model: str, name: str) -> bool:
+    rest = model.removeprefix(name)
+    return model == name or (rest != model and _VERSION.fullmatch(rest) is not None)
