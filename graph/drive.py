@@ -19,7 +19,7 @@ from agentrunner.graph.answers import checked_answer
 from agentrunner.graph.attempts import stop_workers
 from agentrunner.graph.builder import Graph
 from agentrunner.graph.checkpoints import damaged, read_errors
-from agentrunner.nodes.deps import Clock, Deps
+from agentrunner.nodes.deps import Cassette, Clock, Deps
 from agentrunner.nodes.guarded import Stopped
 from agentrunner.nodes.note import leave_note
 from agentrunner.nodes.result import build_result
@@ -40,6 +40,7 @@ class Options:
     """Answers inline, in a terminal; None or an answer of None pauses the run."""
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
     clock: Clock = field(default_factory=Clock)
+    cassette: Cassette = field(default_factory=Cassette)
 
 
 class Drive:

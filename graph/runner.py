@@ -58,7 +58,7 @@ async def start(spec: TaskSpec, options: Options) -> dict[str, Any]:
     to be had, and during the run where its box or its state fail; then `resume` goes on.
     """
     repo = Path(spec.repo)
-    crew = assemble(spec, options.environ)
+    crew = assemble(spec, options.environ, options.cassette)
     refuse_inside(options.state_dir, repo)
     run_id = new_run_id(spec.task_id, secrets.token_bytes(4))
     repository = repository_lock(options.state_dir, repo)
@@ -123,7 +123,7 @@ async def resume(
                 path="--max-loops",
                 remedy=f"agentrunner resume {run_id}",
             )
-        crew = assemble(spec, options.environ)
+        crew = assemble(spec, options.environ, options.cassette)
         with _repository(spec, folder, options) as repository:
             fresh = state if attempts.untouched(folder) else None
             if replan:
@@ -154,7 +154,7 @@ async def respond(run_id: str, answer: Answer, options: Options) -> dict[str, An
     with _driving(folder, options):
         question = await attempts.waiting(folder)
         answer = checked_answer(run_id, question, answer)
-        crew = assemble(spec, options.environ)
+        crew = assemble(spec, options.environ, options.cassette)
         with _repository(spec, folder, options) as repository:
             return await _run(spec, folder, options, repository, crew, None, answer)
 
@@ -173,7 +173,7 @@ async def accept(
     with _driving(folder, options):
         state = await attempts.latest(folder)
         _check_acceptable(state, criteria)
-        crew = assemble(spec, options.environ)
+        crew = assemble(spec, options.environ, options.cassette)
         said = _redactor(spec, crew, options).redact(reason)
         yes = Acceptance(criteria=criteria, reason=said, by=by, at=options.clock.stamp(), tree="")
         fresh = attempts.with_acceptance(state, spec, yes)
@@ -216,7 +216,7 @@ async def cancel(run_id: str, options: Options) -> dict[str, Any]:
         state = await _latest(folder, spec, options)
         if state["state"] in TERMINAL:
             return attempts.result_of(folder, spec, state)
-        crew = assemble(spec, options.environ)
+        crew = assemble(spec, options.environ, options.cassette)
         with _repository(spec, folder, options) as repository:
             state = await _settled(state, spec, folder, options, repository, crew)
             fresh = attempts.cancelled(state, spec)
@@ -225,7 +225,7 @@ async def cancel(run_id: str, options: Options) -> dict[str, Any]:
 
 async def dry_run(spec: TaskSpec, options: Options) -> dict[str, Any]:
     """What a run would do, without a model call and without leaving anything."""
-    crew = assemble(spec, options.environ)
+    crew = assemble(spec, options.environ, options.cassette)
     folder = RunFolder(options.state_dir / "runs" / f"{spec.task_id}-0000")
     sandbox = make_sandbox(
         spec.runner.sandbox.kind,
@@ -334,7 +334,7 @@ async def _opened(
     async with (
         open_workshop(
             spec, folder, options.state_dir, options.environ, [index, options.on_event],
-            repository, crew, options.clock,
+            repository, crew, options.clock, options.cassette,
         ) as deps,
         open_saver(folder.checkpoints, new=new_file) as saver,
     ):  # fmt: skip

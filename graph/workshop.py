@@ -19,7 +19,7 @@ from agentrunner.evidence.guard import Guard
 from agentrunner.meta.base import MetaClient
 from agentrunner.meta.make import make_meta
 from agentrunner.nodes.credentials import credential, secrets_of
-from agentrunner.nodes.deps import Clock, Deps
+from agentrunner.nodes.deps import Cassette, Clock, Deps
 from agentrunner.nodes.egress import has_gateway
 from agentrunner.notes import check_note_dir
 from agentrunner.prompts import load_patterns
@@ -52,7 +52,7 @@ class Crew:
     """What a person should know before it starts."""
 
 
-def assemble(spec: TaskSpec, environ: Mapping[str, str]) -> Crew:
+def assemble(spec: TaskSpec, environ: Mapping[str, str], cassette: Cassette | None = None) -> Crew:
     """Planner and worker of this task; raises Surroundings where one is missing."""
     check_note_dir(Path(spec.repo), spec.runner.note.dir)
     worker = make_worker(spec)
@@ -64,15 +64,17 @@ def assemble(spec: TaskSpec, environ: Mapping[str, str]) -> Crew:
             remedy=probe.cure or "agentrunner doctor",
             nothing_spent=True,
         )
-    notices = _notices(spec, worker, environ)
+    notices = _notices(spec, worker, environ, replays=bool(cassette and cassette.replay))
     return Crew(make_meta(spec, environ), worker, probe, notices)
 
 
-def _notices(spec: TaskSpec, worker: Worker, environ: Mapping[str, str]) -> list[str]:
+def _notices(
+    spec: TaskSpec, worker: Worker, environ: Mapping[str, str], *, replays: bool
+) -> list[str]:
     """Refuse a worker that could not reach its model; say what is open, and what is not obeyed."""
     box = spec.runner.sandbox
     network = network_of(spec, worker)
-    _check_model_access(spec, worker, environ, network)
+    _check_model_access(spec, worker, environ, network, replays)
     notices = []
     if network.policy == "full":
         notices.append("The box shares this machine's network (runner.sandbox.network: full).")
@@ -89,7 +91,7 @@ def _notices(spec: TaskSpec, worker: Worker, environ: Mapping[str, str]) -> list
 
 
 def _check_model_access(
-    spec: TaskSpec, worker: Worker, environ: Mapping[str, str], network: NetworkSpec
+    spec: TaskSpec, worker: Worker, environ: Mapping[str, str], network: NetworkSpec, replays: bool
 ) -> None:
     """Raises Surroundings where the worker has no way to its model, or nothing to show there."""
     if not worker.needs_model:
@@ -102,8 +104,8 @@ def _check_model_access(
             remedy="leave runner.sandbox.network out, or set it to allowlist",
             nothing_spent=True,
         )
-    own_server = spec.runner.worker.base_url is not None
-    if worker.key_names and not own_server and not credential(spec, worker, environ)[0]:
+    keyless = replays or spec.runner.worker.base_url is not None
+    if worker.key_names and not keyless and not credential(spec, worker, environ)[0]:
         raise Surroundings(
             f"{worker.kind} needs a key for its model, and none of "
             f"{', '.join(worker.key_names)} is set.",
@@ -176,6 +178,7 @@ async def open_workshop(
     repository: FileLock,
     crew: Crew,
     clock: Clock | None = None,
+    cassette: Cassette | None = None,
 ) -> AsyncIterator[Deps]:
     """Everything the nodes stand on, with the box open; closed again whatever happens."""
     clock = clock or Clock()
@@ -223,6 +226,7 @@ async def open_workshop(
             repository=repository,
             secrets=known,
             clock=clock,
+            cassette=cassette or Cassette(),
         )
     finally:
         await sandbox.close()

@@ -22,6 +22,7 @@ from agentrunner.nodes.deps import Deps
 from agentrunner.nodes.guarded import Update
 from agentrunner.nodes.questions import answered, question, remark, subject_of
 from agentrunner.sandboxes.base import Door
+from agentrunner.sandboxes.environment import proxy_environment
 from agentrunner.task.context import Counters, Question, TaskContext, WorkerRun
 from agentrunner.task.spec import TaskSpec
 from agentrunner.workers.base import Worker, WorkerReading
@@ -51,8 +52,6 @@ class Exit:
         """Variables that lead programs to the proxy."""
         if self.door is None or PROXY_SOCKET not in self.door.ports.values():
             return {}
-        from agentrunner.sandboxes.environment import proxy_environment
-
         return proxy_environment(PROXY_PORT)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Awaitable, Mapping, Sequence
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,6 +19,7 @@ from agentrunner.errors import UsageError
 if TYPE_CHECKING:
     from agentrunner.commands.engine import Engine
     from agentrunner.graph.runner import Options
+    from agentrunner.nodes.deps import Cassette
     from agentrunner.task.load import TaskSource
     from agentrunner.task.spec import TaskSpec
 
@@ -63,6 +65,14 @@ def run(
         list[str] | None,
         typer.Option("--set", metavar="KEY.PATH=VALUE", help="Any setting of the task file."),
     ] = None,
+    record: Annotated[
+        Path | None,
+        typer.Option("--record", metavar="FILE", help="Keep every exchange with a model."),
+    ] = None,
+    replay: Annotated[
+        Path | None,
+        typer.Option("--replay", metavar="FILE", help="Let a recording answer in their place."),
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would be done; no model is asked.")
     ] = False,
@@ -92,9 +102,40 @@ def run(
     def work(engine: Engine, options: Options) -> Awaitable[dict[str, Any]]:
         task = spec()
         _refuse_events_inside(output.events, Path(task.repo))
-        return engine.start(task, options)
+        cassette = _cassette(record, replay, Path(task.repo))
+        return engine.start(task, replace(options, cassette=cassette))
 
     return drive(work, output)
+
+
+def _cassette(record: Path | None, replay: Path | None, repo: Path) -> Cassette:
+    """Where exchanges go to or come from; raises UsageError for files that cannot serve."""
+    from agentrunner.nodes.deps import Cassette
+
+    if record is not None and replay is not None:
+        raise UsageError("a run is recorded or replayed, not both.", code="usage", path="--replay")
+    if record is not None and record.exists():
+        raise UsageError(
+            f"{record} is there already; nothing was recorded.",
+            code="exists",
+            path="--record",
+            remedy="name a new file",
+        )
+    if record is not None and record.resolve().is_relative_to(repo):
+        raise UsageError(
+            f"{record} would be inside the repository, where it counts as a change.",
+            code="record-in-repository",
+            path="--record",
+            remedy="name a file elsewhere, for example in /tmp",
+        )
+    if replay is not None and not replay.is_file():
+        raise UsageError(
+            f"there is no recording {replay}.",
+            code="unknown-file",
+            path="--replay",
+            remedy="agentrunner run … --record FILE makes one",
+        )
+    return Cassette(*(path.resolve() if path else None for path in (record, replay)))
 
 
 def _refuse_events_inside(events: Path | None, repo: Path) -> None:

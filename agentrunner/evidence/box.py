@@ -26,6 +26,7 @@ from agentrunner.sandboxes.base import (
     Sandbox,
     SandboxError,
 )
+from agentrunner.sandboxes.environment import proxy_environment
 from agentrunner.task.context import TAIL_BYTES, FileRef
 
 TIMED_OUT = 124
@@ -200,8 +201,6 @@ class DecisionBox:
             label=name,
             allow=tuple(hosts),
         )
-        from agentrunner.sandboxes.environment import proxy_environment
-
         async with running(order, self._environ):
             door = Door(sockets, {PROXY_PORT: PROXY_SOCKET})
             yield replace(request, door=door, env=proxy_environment(PROXY_PORT))
