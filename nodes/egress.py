@@ -5,7 +5,6 @@ from __future__ import annotations
 import secrets
 import socket
 from dataclasses import dataclass
-from pathlib import Path
 
 from agentrunner.errors import TaskFailed
 from agentrunner.gateway.order import (
@@ -180,8 +179,3 @@ def heard_about_host(state: TaskContext) -> Update:
     said = f"A person refused the worker {host}: {answer.text or 'no reason given'}. Do without it."
     refused = [*state.get("refused_hosts", []), host]
     return {"answer": None, "refused_hosts": refused, "remarks": remark(state, said)}
-
-
-def egress_log(deps: Deps) -> Path:
-    """Where every decision about a host is kept."""
-    return deps.folder.root / EGRESS_LOG

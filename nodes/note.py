@@ -14,13 +14,16 @@ from langgraph.graph import END
 from langgraph.types import Command
 
 from agentrunner.errors import CheckpointCorrupt, UsageError
+from agentrunner.gateway.egress_log import read_egress
 from agentrunner.nodes.deps import Deps
+from agentrunner.nodes.egress import EGRESS_LOG
 from agentrunner.nodes.result import build_result
 from agentrunner.notes import build_view, render_note, write_note
 from agentrunner.notes.model import NoteView
 from agentrunner.runs.failpoints import reach
 from agentrunner.task.context import Question, TaskContext, Verdict
 from agentrunner.task.lifecycle import TaskState
+from agentrunner.workers.make import network_of
 
 
 async def note(state: TaskContext, deps: Deps) -> Command[str]:
@@ -53,8 +56,7 @@ def leave_note(
         tail=lambda ref: _tail(deps, ref),
         redact=deps.redactor.redact,
     )
-    # What the box turned out to be, where the task said `auto`.
-    view = replace(view, facts=replace(view.facts, box=deps.sandbox.kind))
+    view = replace(view, facts=replace(view.facts, **_box_facts(deps)))
     text = deps.redactor.redact(_rendered(view, state, deps))
     deps.folder.write("note.md", text)
     written = write_note(
@@ -70,6 +72,19 @@ def leave_note(
     deps.folder.write("note-path", str(written.path))
     deps.emit("note_written", path=str(written.path))
     return str(written.path)
+
+
+def _box_facts(deps: Deps) -> dict[str, Any]:
+    """What the box turned out to be, and whom commands in it reached or asked for in vain."""
+    used = read_egress(deps.folder.root / EGRESS_LOG)
+    return {
+        "box": deps.sandbox.kind,
+        "network": network_of(deps.spec, deps.worker).policy,
+        "hosts_reached": tuple(f"{use.host}:{use.port}" for use in used if use.allowed),
+        "hosts_refused": tuple(
+            f"{use.host}:{use.port}" for use in used if use.refused and not use.allowed
+        ),
+    }
 
 
 def _rendered(view: NoteView, state: TaskContext, deps: Deps) -> str:

@@ -159,6 +159,9 @@ class Facts:
     added_lines: int = 0
     removed_lines: int = 0
     protected_touched: bool = False
+    hosts_reached: tuple[str, ...] = ()
+    """As host:port, in the order of their first time."""
+    hosts_refused: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,6 @@ from agentrunner.runs.log import History
 from agentrunner.task.context import Evidence, FileRef, TaskContext
 from agentrunner.task.spec import TaskSpec
 from agentrunner.text.terminal import cell_width, sanitize
-from agentrunner.workers.make import make_worker, network_of
 
 MAX_CRITERIA = 200
 MAX_FAILING = 10
@@ -207,7 +206,7 @@ def _facts(reading: Reading) -> Facts:
         worker=" ".join(filter(None, (spec.runner.worker.kind, spec.runner.worker.model))),
         meta=" ".join(filter(None, (spec.runner.meta.kind, spec.runner.meta.model))),
         box=spec.runner.sandbox.kind,
-        network=network_of(spec, make_worker(spec)).policy,
+        network=spec.runner.sandbox.network.policy if spec.runner.sandbox.network else "none",
         completion=spec.completion,
         changed=tuple(result["changed_files"] or ()),
         added_lines=sum(change.get("added") or 0 for change in changes),
