@@ -64,6 +64,7 @@ def build_result(
         "proof": evidence.proof if evidence else [],
         "findings": [f.model_dump() for f in evidence.findings] if evidence else [],
         "changed_files": evidence.changed_files if evidence else [],
+        "deleted_files": evidence.deleted_files if evidence else [],
         "lines_added": evidence.lines_added if evidence else 0,
         "lines_removed": evidence.lines_removed if evidence else 0,
         "tree": evidence.tree if evidence else None,

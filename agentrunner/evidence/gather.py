@@ -188,6 +188,7 @@ class Gatherer:
             findings=findings,
             proof=[] if _blocking(findings, "dependencies_changed") else proof,
             changed_files=own.all[:500],
+            deleted_files=sorted(own.deleted)[:500],
             lines_added=own.lines_added,
             lines_removed=own.lines_removed,
             tests_added=len(changes.tests_added),

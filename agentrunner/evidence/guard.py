@@ -155,8 +155,9 @@ class Guard:
                 return None, None  # the first tests of a repository: no old ones are to pass
         why = outcome.finding or f"exit {outcome.exit_code}"
         paths = sorted(set(suspects))[:50]
+        names = [f"{path} (deleted)" if path in changes.deleted else path for path in paths[:5]]
         message = (
-            f"The tests pass only as the worker left them ({', '.join(paths[:5])}); "
+            f"The tests pass only as the worker left them: {', '.join(names)}; "
             f"with the tests as they were: {why}"
         )
         return outcome, Finding(code="tests_changed", message=message, paths=paths)

@@ -156,6 +156,8 @@ class Facts:
     network: str
     completion: str
     changed: tuple[str, ...] = ()
+    deleted: tuple[str, ...] = ()
+    """Those of the changed files that are gone."""
     added_lines: int = 0
     removed_lines: int = 0
     protected_touched: bool = False

@@ -209,6 +209,7 @@ def _facts(reading: Reading) -> Facts:
         network=spec.runner.sandbox.network.policy if spec.runner.sandbox.network else "none",
         completion=spec.completion,
         changed=tuple(result["changed_files"] or ()),
+        deleted=tuple(result.get("deleted_files") or ()),
         added_lines=sum(change.get("added") or 0 for change in changes),
         removed_lines=sum(change.get("removed") or 0 for change in changes),
         protected_touched=any(

@@ -188,7 +188,8 @@ def _facts(
     if proof := result.get("proof"):
         lines.append(spread(f"  proof    {flat('; '.join(map(str, proof)))}", "", width))
     changed = list(result.get("changed_files") or [])
-    names = " ".join(flat(str(name)) for name in changed)
+    gone = set(result.get("deleted_files") or [])
+    names = " ".join(flat(str(name)) + " (deleted)" * (name in gone) for name in changed)
     size = f", +{result.get('lines_added', 0)} -{result.get('lines_removed', 0)}" * bool(changed)
     lines.append(spread(f"  files    {len(changed)} changed{size}   {names}".rstrip(), "", width))
     findings = [str(finding["message"]) for finding in result.get("findings") or []]

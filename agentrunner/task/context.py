@@ -185,6 +185,8 @@ class Evidence(StateModel):
     """Fail-to-pass facts: what was red before and is green now."""
     changed_files: list[str] = []
     """By the run's workers, against the tree before the run."""
+    deleted_files: list[str] = []
+    """Those of them that are gone."""
     lines_added: int = 0
     lines_removed: int = 0
     tests_added: int = 0

@@ -10,6 +10,7 @@ from typing import Any
 import jsonschema
 import pytest
 
+from agentrunner.screens.summary import summary_screen
 from tests.kit.metas import assess, consult, finish, give_up, plan, work
 from tests.kit.project import Project
 from tests.kit.runs import FIX, SMALL, TEST, Run
@@ -51,6 +52,18 @@ def test_the_note_is_no_change_of_the_run(run: Run) -> None:
     run.answer("Any.")
     assert run.result["changed_files"] == ["calc.py"]
     assert run.log("human_edit") == []
+
+
+def test_a_test_that_is_gone_is_called_deleted(run: Run) -> None:
+    command = 'for test in tests/*; do sh "$test" || exit 1; done'
+    runner = {"meta": {"max_loops": 0}}
+    run.project.write({"tests/also.sh": "true\n"})
+    run.start([plan(), work(), finish()], "rm tests/run.sh", test=command, runner=runner)
+    assert run.result["deleted_files"] == ["tests/run.sh"]
+    screen = summary_screen(run.result)
+    assert "1 changed, +0 -1   tests/run.sh (deleted)" in screen
+    assert "as the worker left them: tests/run.sh (deleted);" in run.note()
+    assert "`tests/run.sh`; deleted: `tests/run.sh`" in run.note()
 
 
 # -- events -------------------------------------------------------------------------------------
