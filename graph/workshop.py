@@ -29,7 +29,7 @@ from agentrunner.runs.ledger import Ledger
 from agentrunner.runs.locks import FileLock
 from agentrunner.runs.log import RunLog
 from agentrunner.runs.snapshots import Snapshots
-from agentrunner.sandboxes.base import BoxSpec, Owner, ResourceLimit
+from agentrunner.sandboxes.base import BoxSpec, Owner, Request, ResourceLimit, Sandbox
 from agentrunner.sandboxes.choose import open_sandbox
 from agentrunner.settings import ignored_tracing
 from agentrunner.task.spec import NetworkSpec, TaskSpec
@@ -37,6 +37,8 @@ from agentrunner.text.redaction import Redactor
 from agentrunner.workers.base import Probe, Worker
 from agentrunner.workers.make import make_worker, network_of
 
+IMAGES = ("auto", "docker")
+"""Boxes whose image may bring a worker that this machine has not."""
 DISK = "10g"
 """By how much a work tree may grow where the task says nothing."""
 
@@ -57,15 +59,31 @@ def assemble(spec: TaskSpec, environ: Mapping[str, str], cassette: Cassette | No
     check_note_dir(Path(spec.repo), spec.runner.note.dir)
     worker = make_worker(spec)
     probe = worker.probe()
-    if probe.path is None:
-        raise Surroundings(
-            probe.problem or f"The worker {spec.runner.worker.kind} is not found.",
-            code="worker-missing",
-            remedy=probe.cure or "agentrunner doctor",
-            nothing_spent=True,
-        )
+    if probe.path is None and spec.runner.sandbox.kind not in IMAGES:
+        raise _worker_missing(spec, probe.problem, probe.cure)
     notices = _notices(spec, worker, environ, replays=bool(cassette and cassette.replay))
     return Crew(make_meta(spec, environ), worker, probe, notices)
+
+
+def _worker_missing(spec: TaskSpec, problem: str = "", cure: str = "") -> Surroundings:
+    return Surroundings(
+        problem or f"The worker {spec.runner.worker.kind} is not found.",
+        code="worker-missing",
+        remedy=cure or "agentrunner doctor",
+        nothing_spent=True,
+    )
+
+
+async def _check_worker_in(sandbox: Sandbox, spec: TaskSpec, crew: Crew) -> None:
+    """Raises Surroundings where neither this machine nor the box has the worker."""
+    if crew.probe.path is not None:
+        return
+    program = crew.worker.program()
+    seek = ("sh", "-c", 'command -v "$1"', "sh", program)
+    result = await sandbox.run(Request(command=seek, workdir=Path(spec.repo), timeout_sec=60))
+    if result.exit_code != 0:
+        here = f"{program} is neither on this machine nor in the box ({sandbox.describe()})."
+        raise _worker_missing(spec, here, crew.probe.cure)
 
 
 def _notices(
@@ -159,6 +177,8 @@ def box_spec(spec: TaskSpec, worker: Worker, folder: RunFolder) -> BoxSpec:
             Path(os.path.normpath(Path(spec.base_dir) / path)) for path in box.read_paths
         ),
         image=spec.runner.worker.docker_image or "",
+        image_from=Path(spec.repo) / box.image_from if box.image_from else None,
+        worker_kind=worker.kind,
         pull=box.pull or "never",
         limits=ResourceLimit(
             cpus=box.cpus, memory=box.memory, pids=box.pids, disk=box.disk or DISK
@@ -209,6 +229,7 @@ async def open_workshop(
         emit=events.emit,
     )
     try:
+        await _check_worker_in(sandbox, spec, crew)
         yield Deps(
             spec=spec,
             folder=folder,

@@ -153,14 +153,11 @@ class Worker(Protocol):
     def program(self) -> str:
         """First word of the command, whose toolchain must be visible in the box.
 
-        Raises Surroundings where the CLI is not installed.
+        A bare name where this machine has none: an image may.
         """
 
     def command(self, call: WorkerCall) -> WorkerCommand:
-        """The command line for this call; pure but for finding the binary once.
-
-        Raises Surroundings where the CLI is not installed.
-        """
+        """The command line for this call; pure but for finding the binary once."""
 
     def events(self) -> EventReader:
         """A fresh reader for one run's stdout."""

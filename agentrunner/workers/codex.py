@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 
-from agentrunner.errors import Surroundings, UsageError
+from agentrunner.errors import UsageError
 from agentrunner.task.spec import WorkerSpec
 from agentrunner.workers.base import (
     Ended,
@@ -41,6 +41,13 @@ _ALWAYS = (
 )
 
 
+MISSING = (
+    "The Codex CLI is not found outside the repository: neither runner.worker.command "
+    "nor AGENTRUNNER_CODEX nor PATH leads to it by an absolute path."
+)
+CURE = f"npm install -g @openai/codex@{TESTED}"
+
+
 class CodexWorker:
     """Builds the command line and reads the event stream of the Codex CLI."""
 
@@ -66,8 +73,7 @@ class CodexWorker:
         """Find the binary and ask it for its version; never raises."""
         path = self._binary
         if path is None:
-            missing = self._missing()
-            return Probe(None, tested=TESTED, problem=missing.message, cure=missing.remedy)
+            return Probe(None, tested=TESTED, problem=MISSING, cure=CURE)
         try:
             said = subprocess.run(
                 [path, "--version"],
@@ -83,10 +89,8 @@ class CodexWorker:
         return Probe(path=path, version=words[-1], tested=TESTED)
 
     def program(self) -> str:
-        """The native binary's absolute path; raises Surroundings where there is none."""
-        if self._binary is None:
-            raise self._missing()
-        return str(self._binary)
+        """The native binary's absolute path; without one here, the name it has in an image."""
+        return str(self._binary or "codex")
 
     def command(self, call: WorkerCall) -> WorkerCommand:
         """`codex exec`, or `codex exec resume` where the call names a session.
@@ -133,15 +137,6 @@ class CodexWorker:
         name = self._named or os.environ.get("AGENTRUNNER_CODEX") or "codex"
         found = find_program(name, avoid=self._repo)
         return native_binary(found, "@openai/codex", "codex") if found else None
-
-    def _missing(self) -> Surroundings:
-        return Surroundings(
-            "The Codex CLI is not found outside the repository: neither runner.worker.command "
-            "nor AGENTRUNNER_CODEX nor PATH leads to it by an absolute path.",
-            code="worker-missing",
-            remedy=f"npm install -g @openai/codex@{TESTED}",
-            nothing_spent=True,
-        )
 
 
 def _provider(base_url: str) -> str:

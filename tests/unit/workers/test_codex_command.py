@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agentrunner.errors import Surroundings, UsageError
+from agentrunner.errors import UsageError
 from agentrunner.task.spec import WorkerSpec
 from agentrunner.workers.base import WorkerCall, WorkerCommand
 from agentrunner.workers.codex import CodexWorker
@@ -15,7 +15,7 @@ SECRET = "sk-secret-0123456789"
 PROVIDER = (
     'model_providers.ar={name="ar",base_url="http://127.0.0.1:9/v1",env_key="AR_MODEL_KEY",'
     'wire_api="responses",request_max_retries=2,stream_max_retries=2,'
-    "stream_idle_timeout_ms=120000}"
+    'stream_idle_timeout_ms=120000,env_http_headers={"chatgpt-account-id"="AR_ACCOUNT_ID"}}'
 )
 
 
@@ -159,9 +159,8 @@ def test_a_missing_binary_is_said_with_a_cure(monkeypatch: pytest.MonkeyPatch) -
     worker = CodexWorker(WorkerSpec())
     assert worker.probe().path is None
     assert "not found" in worker.probe().problem
-    with pytest.raises(Surroundings) as missing:
-        worker.command(order())
-    assert re.match(r"npm install -g @openai/codex@\d", missing.value.remedy)
+    assert re.match(r"npm install -g @openai/codex@\d", worker.probe().cure)
+    assert worker.command(order()).argv[0] == "codex"  # as an image has it
 
 
 def test_the_version_is_probed(binary: Path) -> None:

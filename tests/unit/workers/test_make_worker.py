@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from agentrunner.errors import Surroundings, UsageError
+from agentrunner.errors import UsageError
 from agentrunner.task.spec import PrdSpec, RunnerSection, TaskSection, TaskSpec, WorkerSpec
 from agentrunner.workers.make import canonical_kind, make_worker, probe
 
@@ -59,5 +59,5 @@ def test_a_task_takes_no_program_from_its_repository(tmp_path: Path) -> None:
         base_dir=str(tmp_path),
     )
     assert make_worker(worker).program() == str(program)
-    with pytest.raises(Surroundings, match="outside the repository"):
-        make_worker(task).program()
+    assert make_worker(task).program() == "codex"
+    assert "outside the repository" in make_worker(task).probe().problem
