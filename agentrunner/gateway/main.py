@@ -164,7 +164,7 @@ async def _gateway(order: GatewayOrder) -> tuple[Serve, Callable[[], Awaitable[N
 
     from agentrunner.gateway.gateway import make_app
 
-    runner = web.AppRunner(make_app(order), access_log=None, shutdown_timeout=END_SEC / 2)
+    runner = web.AppRunner(make_app(order), shutdown_timeout=END_SEC / 2)
     await runner.setup()
 
     async def accept(listener: socket.socket) -> Close:

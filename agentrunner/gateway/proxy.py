@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import socket
 import sys
 from asyncio import StreamReader, StreamWriter
@@ -15,24 +16,18 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from ipaddress import ip_address
 
-import aiohappyeyeballs
-
+from agentrunner.gateway.dial import Direct, NotPublic, WayOut, way_out
 from agentrunner.gateway.egress_log import Decision, EgressLog, Entry
-from agentrunner.gateway.head import HEAD_LIMIT, Refused, Target, read_head
+from agentrunner.gateway.head import HEAD_LIMIT, Reason, Refused, Target, read_head
 from agentrunner.gateway.listeners import Close
 from agentrunner.gateway.order import GatewayOrder
-from agentrunner.gateway.resolve import Address, Resolver, is_ours, is_public, look_up
-from agentrunner.gateway.tunnel import Stream, Tunnel
+from agentrunner.gateway.tunnel import BUFFER, Stream, Tunnel
 from agentrunner.task.hosts import AllowedHost, find_host, parse_host
 from agentrunner.text.redaction import Redactor
 
 ESTABLISHED = b"HTTP/1.1 200 Connection established\r\n\r\n"
-BUFFER = 64 << 10
-HAPPY_EYEBALLS_SEC = 0.25
 LINGER_SEC = 1.0
-KEEPALIVE_SEC = 60
 MOST_COUNTED = 4096
 """Hosts whose refusals are counted; a worker may ask for any number."""
 
@@ -65,7 +60,7 @@ class Proxy:
         ask_after: int = 0,
         ask: Ask = lambda entry: None,
         mask: Callable[[str], str] = lambda text: text,
-        resolve: Resolver = look_up,
+        way_out: WayOut | None = None,
         limits: Limits | None = None,
     ) -> None:
         """`setting` is where `hosts` are written; `mask` takes secrets out of what is kept."""
@@ -75,7 +70,7 @@ class Proxy:
         self._ask_after = ask_after
         self._ask = ask
         self._mask = mask
-        self._resolve = resolve
+        self._way_out = way_out or Direct()
         self._limits = limits or Limits()
         self._refusals: Counter[str] = Counter()
         self._clients: set[asyncio.Task[None]] = set()
@@ -140,49 +135,27 @@ class Proxy:
         return read_head(head)
 
     async def _connect(self, target: Target) -> tuple[Stream, str]:
-        """Check, look up, check, dial; raises Refused. The decision is on disk when it returns."""
+        """Check, and open a connection; raises Refused. The decision is on disk when it returns."""
         entry = find_host(self._hosts, target.host, target.port)
         if entry is None:
             raise self._refused(target, "is not on the list of hosts that may be reached")
         try:
             async with asyncio.timeout(self._limits.dial_sec):
-                addresses = await self._addresses(target, entry)
-                reader, writer = await _dial(addresses, target.port)
+                host, address = await self._way_out.open(target, entry.address)
+        except NotPublic as error:
+            why = f"leads to {error.address or 'no address'}, which is not public"
+            raise self._refused(target, why, error.address) from None
+        except (socket.gaierror, UnicodeError) as error:
+            raise _failed("unresolved", target, f"its name is not known: {error}") from None
         except OSError as error:  # TimeoutError is one
-            raise Refused(
-                502,
-                "unreachable",
-                f"{target} may be reached, but did not answer: {error or 'it took too long'}",
-                host=target.host,
-                port=target.port,
-            ) from None
-        address = str(writer.get_extra_info("peername")[0])
+            said = str(error) or "it took too long"
+            raise _failed("unreachable", target, f"did not answer: {said}") from None
         try:
             self._log.add(Entry("allowed", *self._shown(target), address=address))
         except OSError as error:
-            writer.transport.abort()
+            host.writer.transport.abort()
             raise Refused(503, "no_log", f"decisions cannot be written down: {error}") from None
-        return Stream(reader, writer), address
-
-    async def _addresses(self, target: Target, entry: AllowedHost) -> list[Address]:
-        """Where the target may be dialled; raises Refused, or OSError for a name without any."""
-        if entry.address is not None:
-            return [ip_address(entry.address)]
-        try:
-            found = await self._resolve(target.host, target.port)
-        except (socket.gaierror, UnicodeError) as error:
-            raise Refused(
-                502,
-                "unresolved",
-                f"{target} may be reached, but its name is not known: {error}",
-                host=target.host,
-                port=target.port,
-            ) from None
-        public = [each for each in found if is_public(each) and not is_ours(each)]
-        if not public:
-            address = str(found[0]) if found else ""
-            raise self._refused(target, f"leads to {address}, which is no public address", address)
-        return public
+        return host, address
 
     def _refused(self, target: Target, why: str, address: str = "") -> Refused:
         entry = f"{target}@{address}" if address else str(target)
@@ -229,23 +202,9 @@ class Proxy:
         return self._mask(target.host), target.port
 
 
-async def _dial(addresses: Sequence[Address], port: int) -> tuple[StreamReader, StreamWriter]:
-    """A connection to the first of the addresses that answers; raises OSError."""
-    ways = [
-        (
-            socket.AF_INET if address.version == 4 else socket.AF_INET6,
-            socket.SOCK_STREAM,
-            socket.IPPROTO_TCP,
-            "",
-            (str(address), port),
-        )
-        for address in addresses
-    ]
-    dialled = await aiohappyeyeballs.start_connection(ways, happy_eyeballs_delay=HAPPY_EYEBALLS_SEC)
-    # A host that vanished without a word is noticed, however long the tunnel may be idle.
-    dialled.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    dialled.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, KEEPALIVE_SEC)
-    return await asyncio.open_connection(sock=dialled, limit=BUFFER)
+def _failed(reason: Reason, target: Target, why: str) -> Refused:
+    text = f"{target} may be reached, but {why}"
+    return Refused(502, reason, text, host=target.host, port=target.port)
 
 
 async def _answer(client: Stream, refused: Refused) -> None:
@@ -278,6 +237,7 @@ def make_proxy(order: GatewayOrder, ask: Ask) -> Proxy:
         ask_after=order.ask_after,
         ask=ask,
         mask=mask,
+        way_out=way_out(os.environ),
     )
 
 

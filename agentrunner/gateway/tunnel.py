@@ -8,6 +8,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 CHUNK = 256 << 10
+BUFFER = 64 << 10
+"""Of a stream's reader; it takes twice as much before it makes the sender wait."""
 FLUSH_SEC = 10.0
 """For what is under way at the end to be taken by a slow client."""
 
