@@ -1,0 +1,132 @@
+"""Building images on the engine: from our Dockerfiles, from a repository's, and from nothing."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+from agentrunner.errors import SandboxUnavailable
+from agentrunner.sandboxes.docker.engine import Engine, EngineError
+from agentrunner.sandboxes.docker.progress import BuildProgress
+from agentrunner.sandboxes.docker.recipes import HOST_IMAGE, Recipe
+from agentrunner.sandboxes.docker.sources import OWN_DOCKERFILE, Build
+
+OnProgress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Order:
+    """A build, ready to be sent. Its context is closed by whoever has ordered it."""
+
+    name: str
+    """Of the image."""
+    context: BinaryIO
+    """A tar file, read from its beginning."""
+    args: Mapping[str, str] = field(default_factory=dict)
+    target: str = ""
+    foreign: bool = False
+    """Whether it runs commands of the repository."""
+
+
+def order_recipe(recipe: Recipe, name: str = "", args: Mapping[str, str] | None = None) -> Order:
+    """The build of one of our own images, under its usual name if no other is given."""
+    context = io.BytesIO()
+    with tarfile.open(fileobj=context, mode="w") as archive:
+        _add(archive, OWN_DOCKERFILE, recipe.dockerfile())
+    context.seek(0)
+    return Order(name or recipe.image, context, args or {})
+
+
+def order_repository(found: Build, context: BinaryIO, name: str) -> Order:
+    """The build that a repository describes, of a context made by `sources.pack`."""
+    return Order(name, context, found.args, found.target, foreign=True)
+
+
+async def build(engine: Engine, order: Order, on_progress: OnProgress) -> None:
+    """Build it, telling each line that the build prints.
+
+    Its commands run in containers of the engine, with the network that it gives containers by
+    default, or with this machine's where it has none. Raises SandboxUnavailable
+    (`image-build-failed`) and EngineError.
+    """
+    progress = BuildProgress(on_progress)
+    try:
+        await engine.follow(
+            "build the image",
+            lambda api: api.build(
+                fileobj=order.context,
+                custom_context=True,
+                dockerfile=OWN_DOCKERFILE,
+                tag=order.name,
+                buildargs=dict(order.args),
+                target=order.target or None,
+                network_mode=None if engine.traits.bridge else "host",
+                rm=True,
+                forcerm=True,
+                decode=True,
+            ),
+            progress.feed,
+        )
+        words = progress.error
+    except EngineError as error:
+        if error.status is None:
+            raise
+        words = error.cause
+    if words:
+        raise SandboxUnavailable(
+            f"the image {order.name} could not be built: {words}",
+            code="image-build-failed",
+            details=tuple(("printed", line) for line in list(progress.last)[-5:]),
+        )
+
+
+async def import_host_image(engine: Engine, name: str = HOST_IMAGE) -> None:
+    """Make an image without programs, for boxes that read this machine's /usr.
+
+    It needs no registry and no network: `runner.sandbox.read_paths: [/usr]` brings what a box
+    runs. Raises EngineError.
+    """
+    data = host_image()
+    repository, _, tag = name.partition(":")
+    changes = ["ENV LANG=C.UTF-8", 'CMD ["sleep","infinity"]']
+    await engine.call(
+        "import the image",
+        lambda api: api.import_image_from_data(data, repository, tag or "latest", changes),
+    )
+
+
+_FOLDERS = ("etc", "proc", "sys", "dev", "run", "root", "home", "var/tmp", "usr", "tmp")
+_ETC = ("alternatives", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "nsswitch.conf", "ssl/certs")
+"""Of /etc: where programs of /usr look for each other, and certificates of authorities."""
+_PASSWD = b"root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/sh\n"
+_GROUP = b"root:x:0:\nnogroup:x:65534:\n"
+
+
+def host_image(root: Path = Path("/")) -> bytes:
+    """The tar file of an image that fits this machine's /usr."""
+    data = io.BytesIO()
+    with tarfile.open(fileobj=data, mode="w") as archive:
+        for name in _FOLDERS:
+            entry = tarfile.TarInfo(name)
+            # What is mounted on it takes its mode from the image.
+            entry.type, entry.mode = tarfile.DIRTYPE, 0o1777 if name.endswith("tmp") else 0o755
+            archive.addfile(entry)
+        for name in ("bin", "sbin", "lib", "lib32", "lib64"):
+            if (root / name).is_symlink():
+                archive.add(root / name, name)
+        _add(archive, "etc/passwd", _PASSWD)
+        _add(archive, "etc/group", _GROUP)
+        for name in _ETC:
+            if (root / "etc" / name).exists():
+                archive.add(root / "etc" / name, f"etc/{name}")
+    return data.getvalue()
+
+
+def _add(archive: tarfile.TarFile, name: str, data: bytes) -> None:
+    entry = tarfile.TarInfo(name)
+    entry.size = len(data)
+    archive.addfile(entry, io.BytesIO(data))

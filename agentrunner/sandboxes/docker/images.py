@@ -1,0 +1,216 @@
+"""From what a task asks for to an image that is there: found, or fetched or built where that is
+allowed, and checked. Nothing is fetched or built because it is missing alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import platform
+import re
+import shlex
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from agentrunner.errors import SandboxUnavailable, UsageError
+from agentrunner.sandboxes.base import BoxSpec
+from agentrunner.sandboxes.docker.builds import Order, build, order_recipe, order_repository
+from agentrunner.sandboxes.docker.engine import NOT_FOUND, Engine, EngineError
+from agentrunner.sandboxes.docker.progress import PullProgress
+from agentrunner.sandboxes.docker.recipes import default_recipe, recipe_of
+from agentrunner.sandboxes.docker.sources import pack, read_source
+
+OnProgress = Callable[[str], None]
+"""Told one line at a time, in the event loop's thread."""
+
+_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._:@-]|/(?!\.))*", re.ASCII)
+"""Every image reference, and nothing that leads elsewhere in the engine's API."""
+_BY_ID = re.compile(r"(sha256:)?[0-9a-f]{64}")
+_RUNS = {"x86_64": ("amd64", "386"), "aarch64": ("arm64",)}
+"""Machine to the architectures of images that run on it."""
+
+
+@dataclass(frozen=True)
+class Image:
+    """An image that is on the engine."""
+
+    id: str
+    """ "sha256:…" of its configuration: exactly this image, whatever its name means later."""
+    name: str
+    """As it was asked for."""
+    digest: str = ""
+    """ "sha256:…" in the registry it came from; "" for one that was made here."""
+    source: str = ""
+    """Why it is this one, for people."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """An image by its name, and how it comes to be."""
+
+    name: str
+    source: str
+    order: Order | None = None
+    """How it is built; None for one that is fetched."""
+    command: str = ""
+    """What a person types to get it; "" is the engine's own pull."""
+
+
+async def ensure_image(
+    engine: Engine, spec: BoxSpec, on_progress: OnProgress = lambda line: None
+) -> Image:
+    """The image of this box, ready to be started.
+
+    With `spec.pull` "missing" one that is not there is fetched, or built where it is made from
+    the repository or by a recipe of ours; with "always" in any case. Raises UsageError for a
+    name or a file that makes no sense, SandboxUnavailable (`image-missing`, `image-pull-failed`,
+    `image-build-failed`, `image-digest`, `image-architecture`) and EngineError.
+    """
+    wanted = await asyncio.to_thread(wanted_image, spec)
+    with contextlib.ExitStack() as stack:
+        if wanted.order is not None:
+            stack.enter_context(wanted.order.context)
+        if spec.pull != "always":
+            there = await find_image(engine, wanted.name, wanted.source)
+            if there is not None:
+                return there
+        if spec.pull != "never":
+            await _obtain(engine, wanted, on_progress)
+            there = await find_image(engine, wanted.name, wanted.source)
+            if there is not None:
+                return there
+    raise _missing(engine, wanted)
+
+
+def wanted_image(spec: BoxSpec) -> Wanted:
+    """The image that a box asks for; reads the repository's files where it is made from them.
+
+    Raises UsageError (`image-name`, `image-source`).
+    """
+    if spec.image:
+        return _named(spec.image, "named by the task")
+    if spec.image_from is not None:
+        found = read_source(spec.image_from, spec.repo)
+        if isinstance(found, str):
+            return _named(found, f"named by {spec.image_from}")
+        context, name = pack(found, spec.repo)
+        command = f"agentrunner image build --from {shlex.quote(str(spec.image_from))}"
+        order = order_repository(found, context, name)
+        return Wanted(name, f"made from {spec.image_from}", order, command)
+    recipe = default_recipe(spec.worker_kind)
+    return _named(recipe.image, f"the default for {spec.worker_kind or 'every worker'}")
+
+
+def _named(name: str, source: str) -> Wanted:
+    if not _NAME.fullmatch(name):
+        raise UsageError(
+            f"{name!r} cannot be the name of an image.",
+            code="image-name",
+            path="runner.worker.docker_image",
+        )
+    if recipe := recipe_of(name):
+        # Nobody holds these names in a registry, so whoever takes them must not be asked.
+        command = f"agentrunner image build {recipe.kind}"
+        return Wanted(name, source, order_recipe(recipe), command)
+    return Wanted(name, source)
+
+
+async def find_image(engine: Engine, name: str, source: str = "") -> Image | None:
+    """The image of this name, if it is there and can run here; nothing is fetched.
+
+    Raises SandboxUnavailable (`image-digest`, `image-architecture`) and EngineError.
+    """
+    try:
+        facts = await engine.call(
+            "look for the image",
+            lambda api: api.inspect_image(name),  # type: ignore[no-untyped-call]
+        )
+    except EngineError as error:
+        if error.status == NOT_FOUND:
+            return None
+        raise
+    _check_architecture(name, facts, platform.machine())
+    return Image(str(facts["Id"]), name, _digest(name, facts), source)
+
+
+def _check_architecture(name: str, facts: Mapping[str, Any], machine: str) -> None:
+    made_for = str(facts.get("Architecture") or "")
+    system = str(facts.get("Os") or "linux")
+    runs = _RUNS.get(machine, (made_for,))
+    if system != "linux" or (made_for and made_for not in runs):
+        raise SandboxUnavailable(
+            f"the image {name} is for {system}/{made_for}, this machine is linux/{runs[0]}",
+            code="image-architecture",
+            remedy=f"docker pull --platform linux/{runs[0]} {name}",
+        )
+
+
+def _digest(name: str, facts: Mapping[str, Any]) -> str:
+    """Its digest in the registry; where the name holds one it must be that."""
+    known = [str(entry).rpartition("@") for entry in facts.get("RepoDigests") or ()]
+    repository, _, asked = name.partition("@")
+    if asked:
+        if asked not in {str(facts["Id"]), *(digest for _, _, digest in known)}:
+            raise SandboxUnavailable(
+                f"the engine has another image under the name {name}",
+                code="image-digest",
+                remedy=f"docker image rm {name}, then docker pull {name}",
+                details=(("it is", str(facts["Id"])),),
+            )
+        return asked
+    named = [digest for place, _, digest in known if _same_repository(place, repository)]
+    return next(iter(named or [digest for _, _, digest in known]), "")
+
+
+def _same_repository(place: str, name: str) -> bool:
+    head, slash, last = name.rpartition("/")
+    return place == head + slash + last.partition(":")[0]
+
+
+async def _obtain(engine: Engine, wanted: Wanted, on_progress: OnProgress) -> None:
+    if wanted.order is not None:
+        await build(engine, wanted.order, on_progress)
+    elif not _BY_ID.fullmatch(wanted.name):
+        await _pull(engine, wanted, on_progress)
+
+
+async def _pull(engine: Engine, wanted: Wanted, on_progress: OnProgress) -> None:
+    """Fetch it from its registry; raises SandboxUnavailable (`image-pull-failed`)."""
+    from docker.utils import parse_repository_tag
+
+    repository, tag = parse_repository_tag(wanted.name)
+    progress = PullProgress(wanted.name, on_progress)
+    try:
+        await engine.follow(
+            "fetch the image",
+            lambda api: api.pull(repository, tag=tag or "latest", stream=True, decode=True),
+            progress.feed,
+        )
+        words = progress.error
+    except EngineError as error:
+        if error.status is None:
+            raise
+        words = error.cause
+    if words:
+        raise SandboxUnavailable(
+            f"the image {wanted.name} could not be fetched: {words}",
+            code="image-pull-failed",
+            remedy=_pull_command(engine, wanted.name),
+        )
+
+
+def _missing(engine: Engine, wanted: Wanted) -> SandboxUnavailable:
+    message = f"the image {wanted.name} ({wanted.source}) is not on the engine"
+    if wanted.order is not None and wanted.order.foreign:
+        message += "; building it runs the repository's own commands in a container"
+    return SandboxUnavailable(
+        message,
+        code="image-missing",
+        remedy=wanted.command or _pull_command(engine, wanted.name),
+        details=(("or", "runner.sandbox.pull: missing"),),
+    )
+
+
+def _pull_command(engine: Engine, name: str) -> str:
+    return f"{engine.traits.product.lower()} pull {name}"

@@ -1,0 +1,57 @@
+"""The images that AgentRunner makes itself, by the Dockerfiles in images/."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import resources
+from importlib.resources.abc import Traversable
+from pathlib import Path
+
+from agentrunner import __version__
+
+HOST_IMAGE = "agentrunner/worker:hostusr"
+"""An image without files of its own, for boxes that read this machine's /usr."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A Dockerfile of ours, and the image that it makes."""
+
+    kind: str
+    """A worker's kind, or `all-in-one`."""
+    folder: str
+    """Below images/."""
+    image: str
+    """Name and tag; the tag is the version of what is in it."""
+
+    def dockerfile(self) -> bytes:
+        """Its text."""
+        return (_folder() / self.folder / "Dockerfile").read_bytes()
+
+
+ALL_IN_ONE = Recipe("all-in-one", "all-in-one", f"agentrunner/all-in-one:{__version__}")
+RECIPES = {
+    recipe.kind: recipe
+    for recipe in (
+        Recipe("codex-cli", "codex", "agentrunner/codex:0.169.0"),
+        Recipe("claude-code", "claude-code", "agentrunner/claude-code:2.1.197"),
+        Recipe("gemini-cli", "gemini", "agentrunner/gemini:0.61.0"),
+        ALL_IN_ONE,
+    )
+}
+
+
+def default_recipe(worker_kind: str) -> Recipe:
+    """What a worker of this kind runs in where its task names no image."""
+    return RECIPES.get(worker_kind, ALL_IN_ONE)
+
+
+def recipe_of(image: str) -> Recipe | None:
+    """The recipe behind a name of ours; None for an image of somebody else."""
+    return next((recipe for recipe in RECIPES.values() if recipe.image == image), None)
+
+
+def _folder() -> Traversable:
+    """They are in the wheel; in a checkout they stand at its root."""
+    installed = resources.files("agentrunner") / "images"
+    return installed if installed.is_dir() else Path(__file__).parents[3] / "images"
