@@ -62,7 +62,7 @@ class Drive:
         with self._signals():
             while True:
                 await self._invoke(payload)
-                state, question = await self._standing()
+                state, question = await self.standing()
                 if self._signal is not None:
                     return await self._interrupted(state, question)
                 if question is None:
@@ -94,7 +94,8 @@ class Drive:
             self.deps.stop.set()
             raise
 
-    async def _standing(self) -> tuple[TaskContext, Question | None]:
+    async def standing(self) -> tuple[TaskContext, Question | None]:
+        """The saved state, and the question it waits with; raises CheckpointCorrupt."""
         try:
             snapshot = await self._graph.aget_state(self._config)
         except read_errors() as error:

@@ -11,8 +11,8 @@ from agentrunner.task.spec import TaskSpec
 from agentrunner.workers.make import network_of
 
 
-def header_of(spec: TaskSpec, crew: Crew, *, box: str) -> dict[str, Any]:
-    """The `header` of the first event, and of --dry-run."""
+def header_of(spec: TaskSpec, crew: Crew, *, box: str, max_loops: int) -> dict[str, Any]:
+    """The `header` of the first event, and of --dry-run; `max_loops` are the attempt's."""
     worker = spec.runner.worker
     version = f" {crew.probe.version}" if crew.probe.version else ""
     model = f", {worker.model}" if worker.model else ""
@@ -29,7 +29,7 @@ def header_of(spec: TaskSpec, crew: Crew, *, box: str) -> dict[str, Any]:
         if spec.task_file and spec.task_file.path
         else None,
         "limits": {
-            "max_loops": spec.runner.meta.max_loops,
+            "max_loops": max_loops,
             "run_time_sec": worker.max_run_time_sec,
             "wall_sec": spec.runner.budget.wall_sec,
         },

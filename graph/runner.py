@@ -244,7 +244,7 @@ async def dry_run(spec: TaskSpec, options: Options) -> dict[str, Any]:
         sandboxed=spec.runner.sandbox.kind != "none",
     )
     return {
-        "header": header_of(spec, crew, box=sandbox.kind),
+        "header": header_of(spec, crew, box=sandbox.kind, max_loops=spec.runner.meta.max_loops),
         "criteria": [
             {
                 "id": c.id,
@@ -340,8 +340,10 @@ async def _opened(
     ):  # fmt: skip
         attempt = fresh["run"].attempt if fresh else attempts.newest_attempt(folder)
         config = thread_config(folder.run_id, attempt)
-        _announce(deps, spec, crew, fresh, attempt)
-        yield Drive(graph_for(saver), config, deps, options), saver
+        drive = Drive(graph_for(saver), config, deps, options)
+        state = fresh or (await drive.standing())[0]
+        _announce(deps, spec, crew, state["run"], begins=fresh is not None and attempt == 1)
+        yield drive, saver
 
 
 async def _run(
@@ -368,15 +370,9 @@ async def _run(
     return result
 
 
-def _announce(
-    deps: Deps, spec: TaskSpec, crew: Crew, fresh: TaskContext | None, attempt: int
-) -> None:
-    if fresh is not None and attempt == 1:
-        deps.emit(
-            "run_started",
-            task_id=spec.task_id,
-            title=spec.title,
-            header=header_of(spec, crew, box=deps.sandbox.describe()),
-        )
+def _announce(deps: Deps, spec: TaskSpec, crew: Crew, run: RunInfo, *, begins: bool) -> None:
+    header = header_of(spec, crew, box=deps.sandbox.describe(), max_loops=run.max_loops)
+    if begins:
+        deps.emit("run_started", task_id=spec.task_id, title=spec.title, header=header)
     else:
-        deps.emit("run_resumed", attempt=attempt)
+        deps.emit("run_resumed", attempt=run.attempt, header=header)

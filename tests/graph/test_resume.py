@@ -50,6 +50,17 @@ def test_a_failed_run_goes_on_in_its_next_attempt(run: Run) -> None:
     assert run.ids() == [first]
 
 
+def test_who_works_and_the_limits_are_told_again(run: Run) -> None:
+    run.start([plan(), give_up(), consult("Which?"), give_up()], test=TEST)
+    run.resume(max_loops=7)
+    run.answer("None.")
+    (first,) = [event["header"] for event in run.project.told("run_started")]
+    later = [event["header"] for event in run.project.told("run_resumed")]
+    assert first["limits"]["max_loops"] == 2
+    assert [header["limits"]["max_loops"] for header in later] == [7, 7]
+    assert {header["worker"] for header in later} == {first["worker"]}
+
+
 def test_loops_start_at_zero_in_every_attempt(run: Run) -> None:
     rounds = [work(f"Try {number}.") for number in range(6)]
     run.start([plan(), *rounds], NO_FIX, test=TEST, runner={"meta": {"max_loops": 1}})
