@@ -49,25 +49,28 @@ def dotted(path: Path) -> str:
     return text
 
 
-def from_validation(error: ValidationError, tree: Tree) -> UsageError:
+def from_validation(
+    error: ValidationError, tree: Tree, model: type[BaseModel] = TaskFile
+) -> UsageError:
     """The first of pydantic's complaints as a sentence, the next few as details."""
-    complaints = [_complaint(details, tree) for details in error.errors(include_url=False)]
+    complaints = [_complaint(details, tree, model) for details in error.errors(include_url=False)]
     complaints.sort(key=lambda found: found.code != "unknown-key")  # they explain what is missing
     first, others = complaints[0], complaints[1 : 1 + _SHOWN]
     first.details = tuple(("also", f"{other.path}: {other.message}") for other in others)
     return first
 
 
-def _complaint(details: ErrorDetails, tree: Tree) -> UsageError:
-    path = _written(details["loc"], tree)
-    name, kind = dotted(path) or "the task file", details["type"]
+def _complaint(details: ErrorDetails, tree: Tree, model: type[BaseModel]) -> UsageError:
+    path = _written(details["loc"], tree, model)
+    whole = "the task file" if model is TaskFile else "the file"
+    name, kind = dotted(path) or whole, details["type"]
     if kind == "extra_forbidden":
         return mistake(
             tree,
             path,
             f"{name} is not a setting.",
             code="unknown-key",
-            remedy=_did_you_mean(path),
+            remedy=_did_you_mean(path, model),
         )
     if kind == "missing":
         return mistake(
@@ -103,13 +106,13 @@ def wrong_value(name: str, details: ErrorDetails) -> tuple[str, str]:
     return text, remedy
 
 
-def _written(loc: Sequence[str | int], tree: Tree) -> Path:
+def _written(loc: Sequence[str | int], tree: Tree, model: type[BaseModel]) -> Path:
     """The part of pydantic's location that the file has: it also names members of unions."""
     path: Path = ()
     value = tree.value
     for part in loc:
         if isinstance(value, Mapping) and isinstance(part, str):
-            if part not in value and path and part not in _known(path):
+            if part not in value and path and part not in _known(path, model):
                 break
             value = value.get(part)
         elif isinstance(value, list) and isinstance(part, int) and part < len(value):
@@ -126,19 +129,19 @@ def suggestion(word: str, known: Iterable[str]) -> str:
     return f"did you mean {near[0]}?" if near else ""
 
 
-def _did_you_mean(path: Path) -> str:
+def _did_you_mean(path: Path, root: type[BaseModel]) -> str:
     key = str(path[-1])
-    if near := suggestion(key, _known(path[:-1])):
+    if near := suggestion(key, _known(path[:-1], root)):
         return near
-    elsewhere = [name for name in all_keys() if name.rsplit(".", 1)[-1] == key]
+    elsewhere = [name for name in all_keys(root) if name.rsplit(".", 1)[-1] == key]
     if elsewhere:
         return f"did you mean {elsewhere[0]}?"
-    return f"known here: {', '.join(_known(path[:-1]))}"
+    return f"known here: {', '.join(_known(path[:-1], root))}"
 
 
-def _known(path: Path) -> list[str]:
+def _known(path: Path, root: type[BaseModel]) -> list[str]:
     """Keys that may stand in the mapping at `path`."""
-    model: type[BaseModel] | None = TaskFile
+    model: type[BaseModel] | None = root
     for part in path:
         if isinstance(part, str) and model is not None:
             info = model.model_fields.get(part)

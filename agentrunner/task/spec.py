@@ -397,14 +397,15 @@ class RunnerSection(Written):
     """Days until `gc` removes the run's folder; 0 removes it at the end."""
 
 
-def _number_from_text(value: Any) -> Any:
+def number_from_text(value: Any) -> Any:
+    """The version of a file as a number; YAML is read without types."""
     return 1 if value == "1" else value
 
 
 class TaskFile(Written):
     """A task file of AgentRunner, version 1."""
 
-    version: Annotated[Literal[1], BeforeValidator(_number_from_text)]
+    version: Annotated[Literal[1], BeforeValidator(number_from_text)]
     """The version of this format."""
     task: TaskSection
     """What is to be done."""
@@ -422,6 +423,15 @@ class Source(BaseModel):
     sha256: str
     """Of `text` in UTF-8."""
     text: str
+
+
+class PolicySource(BaseModel):
+    """A policy file that capped a task."""
+
+    model_config = ConfigDict(frozen=True)
+
+    path: str
+    sha256: str
 
 
 class TaskSpec(BaseModel):
@@ -456,8 +466,10 @@ class TaskSpec(BaseModel):
     places: dict[str, str] = {}
     """Where settings of `runner` and commands of `task` were written: dotted name to
     "task.yaml:21" or "--sandbox". What is not in here is a default."""
-    policies: list[str] = []
-    """Path and SHA-256 of each policy file that the task was held against."""
+    policies: list[PolicySource] = []
+    """The policy files that the task was held against."""
+    host_caps: list[list[str]] = []
+    """Hosts that policies allow at most, one list for each that names any."""
 
     @property
     def completion(self) -> Literal["evidence", "strict", "judged"]:
