@@ -17,14 +17,19 @@ class Books:
     """Keeps the usage log of one worker run, and goes on where an earlier process stopped."""
 
     def __init__(self, order: GatewayOrder, prices: Prices, redactor: Redactor) -> None:
-        """Open the log. Calls of the same label in it count against the allowance."""
+        """Open the log. Calls of the same label in it count against the allowance.
+
+        Raises OSError where it cannot be opened.
+        """
         self._allowance: Allowance = order.allowance
         self._label = order.label
         self._prices = prices
         self._redactor = redactor
         earlier = [call for call in read_calls(order.usage_log) if call.label == order.label]
         self._log = UsageLog(order.usage_log)
-        self.calls = len(earlier)
+        self._calls = len(earlier)
+        self.answered = sum(c.metered and c.error not in ("budget", "replay") for c in earlier)
+        """Calls that an earlier process had sent on."""
         self._tokens = sum((c.input_tokens or 0) + (c.output_tokens or 0) for c in earlier)
         self._usd = sum(call.usd or 0 for call in earlier)
 
@@ -61,7 +66,7 @@ class Books:
             usd: float | None = 0.0
         else:
             usd = self._prices.cost(model, tokens)
-        self.calls += 1
+        self._calls += 1
         if tokens is not None:
             self._tokens += tokens.input + tokens.output
         self._usd += usd or 0
@@ -69,7 +74,7 @@ class Books:
         call = Call(
             ts=_stamp(ended),
             label=self._label,
-            n=self.calls,
+            n=self._calls,
             path=path,
             model=self._redactor.redact(model[:200]),
             status=status,

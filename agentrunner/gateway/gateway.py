@@ -17,6 +17,7 @@ from aiohttp import web
 from yarl import URL
 
 from agentrunner.gateway.books import Books
+from agentrunner.gateway.cassette import Player, RecordedProvider, Recorder, ReplayedProvider
 from agentrunner.gateway.exchange import Incoming, Mismatch, Outgoing, Provider, Unreachable
 from agentrunner.gateway.metering import Meter, decoded
 from agentrunner.gateway.order import GatewayOrder, Upstream
@@ -45,43 +46,49 @@ def make_app(
     session_factory: SessionFactory = new_session,
     clock: Clock = lambda: datetime.now(UTC),
 ) -> web.Application:
-    """The gateway for `order.upstream` as an application; serve it with `make_runner`.
+    """The gateway for `order.upstream` as an application.
 
-    Raises ValueError for an order without upstream or placeholder, UsageError for a file of
-    prices that cannot be used.
+    Raises ValueError for an order without upstream or placeholder; when it starts, UsageError for
+    a file of prices or a cassette that cannot be used, and OSError.
     """
     upstream = order.upstream
     if upstream is None or not upstream.placeholder:
         raise ValueError("a gateway needs an upstream and a placeholder")
-    prices = load_prices(order.prices)
-    redactor = Redactor({**order.secrets, "worker key": upstream.credential})
 
     async def serving(app: web.Application) -> AsyncIterator[None]:
-        books = Books(order, prices, redactor)
+        redactor = Redactor({**order.secrets, "worker key": upstream.credential})
+        books = Books(order, load_prices(order.prices), redactor)
         async with session_factory() as session:
-            app[_STATE] = Gateway(upstream, LiveProvider(upstream, session), books, clock)
+            provider: Provider = LiveProvider(upstream, session)
+            provider = _on_tape(provider, order, redactor, books.answered)
+            app[_STATE] = Gateway(upstream, provider, books, clock)
             yield
         books.close()
 
-    app = web.Application(client_max_size=MAX_REQUEST)
+    app = web.Application(
+        client_max_size=MAX_REQUEST,
+        handler_args={
+            "access_log": None,
+            "handler_cancellation": True,  # a client that goes away ends what is done for it
+            "auto_decompress": False,  # bodies are passed on as they are
+            "max_line_size": MAX_HEADER,
+            "max_field_size": MAX_HEADER,
+        },
+    )
     app.cleanup_ctx.append(serving)
     app.router.add_route("*", "/{path:.*}", _handle)
     return app
 
 
-def make_runner(app: web.Application) -> web.AppRunner:
-    """Serves the application on any socket, with the settings that it relies on."""
-    return web.AppRunner(
-        app,
-        handle_signals=False,
-        access_log=None,
-        # A client that goes away ends the provider's work for it.
-        handler_cancellation=True,
-        # Bodies are passed on as they are.
-        auto_decompress=False,
-        max_line_size=MAX_HEADER,
-        max_field_size=MAX_HEADER,
-    )
+def _on_tape(live: Provider, order: GatewayOrder, redactor: Redactor, answered: int) -> Provider:
+    """Who answers: the provider, recorded or not, or a recording."""
+    channel = order.label or "worker"
+    if order.replay is not None:
+        played = Player(order.replay, channel, redactor, order.workdir, played=answered)
+        return ReplayedProvider(played)
+    if order.record is not None:
+        return RecordedProvider(live, Recorder(order.record, channel, redactor, order.workdir))
+    return live
 
 
 @dataclass

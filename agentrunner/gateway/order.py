@@ -74,6 +74,8 @@ class GatewayOrder:
     """A file of the user's own prices, laid over the built-in table."""
     record: Path | None = None
     replay: Path | None = None
+    workdir: str = ""
+    """The folder that is worked in, which a recording must not depend on."""
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Name to value; none of them gets into a file."""
 

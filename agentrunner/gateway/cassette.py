@@ -1,0 +1,342 @@
+"""A cassette: every exchange with a model in one file, to be played back without a network.
+
+The file is JSON lines, appended to by several writers: the planner's client in the channel "meta",
+a gateway process per worker run in a channel of that worker run's name. A line holds the request
+as `normalise` leaves it, and the reply as it came; both without secrets, and with a word in place
+of the folder that was worked in.
+
+In a replay the n-th request of a channel must ask what the n-th recorded one asked. Requests that
+overlapped when they were recorded may come in another order, and those that cost nothing in any.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import os
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from agentrunner.errors import UsageError
+from agentrunner.gateway.exchange import Incoming, Mismatch, Outgoing, Provider, Unreachable
+from agentrunner.gateway.metering import decoded
+from agentrunner.gateway.normalise import (
+    WORKDIR,
+    digest,
+    fingerprint,
+    first_difference,
+    normalise,
+)
+from agentrunner.text.redaction import Redactor
+
+VERSION = 1
+META = "meta"
+"""The planner's channel."""
+
+_KEPT = frozenset({"content-type", "retry-after", "retry-after-ms", "x-should-retry"})
+_KEPT_BEGINNINGS = ("x-ratelimit-", "anthropic-ratelimit-")
+"""Headers of a reply that change what a client or we do."""
+
+
+@dataclass
+class Exchange:
+    """One request and its reply, as a line of the file."""
+
+    channel: str
+    number: int
+    """Counts the beginnings of requests in a channel, from 1."""
+    after: int
+    """How many requests of the channel had ended when this one began."""
+    method: str
+    path: str
+    model: str
+    metered: bool
+    fingerprint: str
+    digest: str
+    request: Any
+    status: int = 0
+    """0: there was no reply."""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: list[str] = field(default_factory=list)
+    """As it came, piece by piece; bytes that are no UTF-8 as lone surrogates."""
+    broken: str = ""
+    """Why the reply ended too early, or that there was none; "" for a whole one."""
+    v: int = VERSION
+
+
+def read_cassette(path: Path) -> list[Exchange]:
+    """Every exchange in the order of their ends; a line cut by a crash at the end is left out.
+
+    Raises UsageError (`cassette-invalid`) for a file that cannot be read or is no cassette.
+    """
+    try:
+        lines = path.read_bytes().splitlines()
+    except OSError as error:
+        raise _invalid(path, error.strerror or str(error)) from None
+    exchanges = []
+    for number, line in enumerate(lines, 1):
+        try:
+            fields: dict[str, Any] = json.loads(line)
+            if fields.get("v") != VERSION:
+                raise _invalid(path, f"line {number} is of version {fields.get('v')!r}")
+            exchanges.append(Exchange(**fields))
+        except (ValueError, TypeError, AttributeError):
+            if number < len(lines):
+                raise _invalid(path, f"line {number} is no exchange") from None
+    return exchanges
+
+
+def _invalid(path: Path, why: str) -> UsageError:
+    return UsageError(
+        f"The recording {path} cannot be played: {why}.",
+        code="cassette-invalid",
+        path=str(path),
+        remedy="agentrunner run … --record FILE makes a new one",
+    )
+
+
+# -- recording ------------------------------------------------------------------------------------
+
+
+class Recorder:
+    """Appends the exchanges of one channel; goes on where an earlier process stopped."""
+
+    def __init__(self, path: Path, channel: str, redactor: Redactor, workdir: str = "") -> None:
+        """Opens nothing yet. Raises UsageError where there is a file that is no cassette."""
+        self._path = path
+        self._channel = channel
+        self._redactor = redactor
+        self._workdir = workdir
+        there = read_cassette(path) if path.exists() else []
+        mine = [exchange for exchange in there if exchange.channel == channel]
+        self._begun = max((exchange.number for exchange in mine), default=0)
+        self._ended = len(mine)
+
+    def begin(self, method: str, path: str, model: str, body: bytes, *, metered: bool) -> Exchange:
+        """A request goes out; give what it returns to `end`."""
+        self._begun += 1
+        normal = normalise(self._redactor.redact_bytes(body), self._workdir)
+        return Exchange(
+            channel=self._channel,
+            number=self._begun,
+            after=self._ended,
+            method=method,
+            path=path,
+            model=self._redactor.redact(model),
+            metered=metered,
+            fingerprint=fingerprint(normal),
+            digest=digest(normal),
+            request=normal,
+        )
+
+    def end(
+        self,
+        exchange: Exchange,
+        status: int,
+        headers: Mapping[str, str],
+        chunks: Sequence[bytes],
+        broken: str = "",
+    ) -> None:
+        """The reply is there, whole or `broken`. `headers` have names in lower case."""
+        encoding = headers.get("content-encoding", "")
+        if encoding:
+            chunks = [decoded(b"".join(chunks), encoding)]
+        exchange.status = status
+        exchange.headers = {
+            name: self._redactor.redact(value)
+            for name, value in headers.items()
+            if name in _KEPT or name.startswith(_KEPT_BEGINNINGS)
+        }
+        exchange.body = self._safe(chunks)
+        exchange.broken = self._redactor.redact(broken)
+        self._ended += 1
+        line = json.dumps(asdict(exchange)).encode() + b"\n"
+        file = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            os.write(file, line)
+        finally:
+            os.close(file)
+
+    def _safe(self, chunks: Iterable[bytes]) -> list[str]:
+        """The pieces as text, without secrets and without the folder of this run."""
+        decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
+        pieces = [decoder.decode(chunk) for chunk in chunks] + [decoder.decode(b"", final=True)]
+        whole = "".join(pieces)
+        safe = self._redactor.redact(whole)
+        if safe != whole:
+            pieces = [safe]  # where it stood, and over how many pieces, does not matter any more
+        if self._workdir:
+            pieces = _replaced(pieces, _escaped(self._workdir), WORKDIR)
+        return [piece for piece in pieces if piece]
+
+
+# -- playing --------------------------------------------------------------------------------------
+
+
+class Player:
+    """Answers the requests of one channel with what was recorded for them."""
+
+    def __init__(
+        self, path: Path, channel: str, redactor: Redactor, workdir: str = "", *, played: int = 0
+    ) -> None:
+        """`played` requests that cost something were answered by an earlier process.
+
+        Raises UsageError for a file that cannot be read or is no cassette.
+        """
+        there = read_cassette(path)
+        mine = [exchange for exchange in there if exchange.channel == channel]
+        self._channel = channel
+        self._others = sorted({exchange.channel for exchange in there} - {channel})
+        self._redactor = redactor
+        self._workdir = workdir
+        self._free = [exchange for exchange in mine if not exchange.metered]
+        self._ends = {exchange.number: end for end, exchange in enumerate(mine)}
+        metered = sorted((e for e in mine if e.metered), key=lambda exchange: exchange.number)
+        self._left = metered[played:]
+        self._count = len(metered)
+        self._lost = ""
+        """How the replay went astray; from then on nothing is answered."""
+
+    def answer(self, method: str, path: str, body: bytes, *, metered: bool) -> Exchange:
+        """The exchange recorded for this request; raises Mismatch."""
+        normal = normalise(self._redactor.redact_bytes(body), self._workdir)
+        if not metered:
+            return self._answer_free(method, path, normal)
+        if self._lost:
+            raise Mismatch(self._lost)
+        for exchange in self._next():
+            if (exchange.method, exchange.path) == (method, path) and (
+                exchange.fingerprint == fingerprint(normal)
+            ):
+                self._left.remove(exchange)
+                return exchange
+        self._lost = self._difference(method, path, normal)
+        raise Mismatch(self._lost)
+
+    def chunks(self, exchange: Exchange) -> list[bytes]:
+        """The pieces of its reply, with this run's folder in them."""
+        pieces = _replaced(exchange.body, WORKDIR, _escaped(self._workdir) or WORKDIR)
+        return [piece.encode("utf-8", "surrogateescape") for piece in pieces]
+
+    def _next(self) -> list[Exchange]:
+        """The one whose turn it is, and those that had begun before it ended."""
+        if not self._left:
+            return []
+        end = self._ends[self._left[0].number]
+        return [e for e in self._left if e is self._left[0] or e.after <= end]
+
+    def _answer_free(self, method: str, path: str, normal: Any) -> Exchange:
+        for exchange in self._free:
+            if (exchange.method, exchange.path) == (method, path) and (
+                exchange.fingerprint == fingerprint(normal)
+            ):
+                return exchange
+        raise Mismatch(f"the recording has no answer to {method} {path}.")
+
+    def _difference(self, method: str, path: str, normal: Any) -> str:
+        asked = f"request {self._count - len(self._left) + 1} of {self._channel!r}"
+        words = f" ({digest(normal)!r})" if digest(normal) else ""
+        if not self._count:
+            others = ", ".join(map(repr, self._others)) or "nothing"
+            return f"the recording has nothing for {self._channel!r}, but for {others}."
+        if not self._left:
+            return f"{asked}{words} is one more than were recorded."
+        turn = self._left[0]
+        if (turn.method, turn.path) != (method, path):
+            where, then, now = "address", f"{turn.method} {turn.path}", f"{method} {path}"
+        else:
+            where, then, now = first_difference(turn.request, normal) or ("body", "", "")
+        return f"{asked}{words} differs from the recorded one at {where}: {then} then, {now} now."
+
+
+# -- between the gateway and a provider -----------------------------------------------------------
+
+
+class RecordedProvider:
+    """Passes requests on to another provider and keeps what comes back."""
+
+    def __init__(self, inner: Provider, recorder: Recorder) -> None:
+        self._inner = inner
+        self._recorder = recorder
+
+    @asynccontextmanager
+    async def ask(self, request: Outgoing) -> AsyncIterator[Incoming]:
+        """As the other provider does."""
+        exchange = self._recorder.begin(
+            request.method, request.path, request.model, request.body, metered=request.metered
+        )
+        status, headers = 0, {}
+        chunks: list[bytes] = []
+        broken = "the client went away."
+
+        async def kept(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+            nonlocal broken
+            try:
+                async for piece in pieces:
+                    chunks.append(piece)
+                    yield piece
+            except Unreachable as problem:
+                broken = str(problem)
+                raise
+            broken = ""
+
+        try:
+            async with self._inner.ask(request) as reply:
+                status, headers = reply.status, dict(reply.lower)
+                yield Incoming(reply.status, reply.headers, kept(reply.chunks))
+        except Unreachable as problem:
+            broken = str(problem)
+            raise
+        finally:
+            self._recorder.end(exchange, status, headers, chunks, broken)
+
+
+class ReplayedProvider:
+    """Answers from a cassette."""
+
+    def __init__(self, player: Player) -> None:
+        self._player = player
+
+    @asynccontextmanager
+    async def ask(self, request: Outgoing) -> AsyncIterator[Incoming]:
+        """The recorded reply; raises Mismatch, or Unreachable where none came when recorded."""
+        exchange = self._player.answer(
+            request.method, request.path, request.body, metered=request.metered
+        )
+        if not exchange.status:
+            raise Unreachable(exchange.broken)
+        headers = list(exchange.headers.items())
+        yield Incoming(exchange.status, headers, self._chunks(exchange))
+
+    async def _chunks(self, exchange: Exchange) -> AsyncIterator[bytes]:
+        for piece in self._player.chunks(exchange):
+            yield piece
+        if exchange.broken:
+            raise Unreachable(exchange.broken)
+
+
+def _escaped(text: str) -> str:
+    return json.dumps(text)[1:-1]
+
+
+def _replaced(pieces: Sequence[str], old: str, new: str) -> list[str]:
+    """The pieces with each `old` replaced, also where it lies over a border between two; it then
+    belongs to the piece in which it begins."""
+    if not old or old not in (whole := "".join(pieces)):
+        return list(pieces)
+    borders: list[int] = []
+    for piece in pieces:
+        borders.append((borders[-1] if borders else 0) + len(piece))
+    out: list[str] = []
+    start = 0
+    for border in borders:
+        if border <= start:
+            continue
+        inside = whole.find(old, max(start, border - len(old) + 1), border + len(old) - 1)
+        end = inside + len(old) if 0 <= inside < border else border
+        out.append(whole[start:end].replace(old, new))
+        start = end
+    return out
