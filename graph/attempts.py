@@ -182,6 +182,7 @@ def reload(spec: TaskSpec, environ: dict[str, str] | Any) -> TaskSpec:
             "prd_file": now.prd_file,
             "language": now.language,
             "note_language": now.note_language,
+            "places": spec.places | {k: v for k, v in now.places.items() if k[:5] == "task."},
         }
     )
 

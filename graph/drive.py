@@ -41,6 +41,10 @@ class Options:
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
     clock: Clock = field(default_factory=Clock)
     cassette: Cassette = field(default_factory=Cassette)
+    confirm: Callable[[str], bool] | None = None
+    """Asks for a yes before an image is fetched or built; None is a no."""
+    policy: Path | None = None
+    """A policy file beside those that the machine and the environment name."""
 
 
 class Drive:
@@ -124,9 +128,13 @@ class Drive:
         if self._options.ask is None:
             return None
         self._tell(question)
-        # On this very thread: only the main thread can be interrupted at a prompt.
-        answer = self._options.ask(question)
-        await asyncio.sleep(0)
+        await self.deps.sandbox.pause()
+        try:
+            # On this very thread: only the main thread can be interrupted at a prompt.
+            answer = self._options.ask(question)
+            await asyncio.sleep(0)
+        finally:
+            await self.deps.sandbox.unpause()
         if answer is None or self._signal is not None:
             return None
         return checked_answer(self.deps.folder.run_id, question, answer)

@@ -34,5 +34,6 @@ def header_of(spec: TaskSpec, crew: Crew, *, box: str, max_loops: int) -> dict[s
             "wall_sec": spec.runner.budget.wall_sec,
         },
         "completion": spec.completion,
+        "policies": [source.model_dump() for source in spec.policies],
         "notices": crew.notices,
     }

@@ -25,7 +25,8 @@ from agentrunner.graph.checkpoints import open_saver, prune, thread_config
 from agentrunner.graph.drive import Drive, Options
 from agentrunner.graph.header import header_of
 from agentrunner.graph.indexing import Indexer
-from agentrunner.graph.workshop import Crew, assemble, box_spec, open_workshop
+from agentrunner.graph.policy import capped, capped_again
+from agentrunner.graph.workshop import Crew, assemble, box_spec, open_workshop, with_image
 from agentrunner.nodes.credentials import secrets_of
 from agentrunner.nodes.deps import Clock, Deps
 from agentrunner.nodes.plan import criteria_of
@@ -54,12 +55,15 @@ __all__ = ["Options", "accept", "cancel", "dry_run", "respond", "resume", "start
 async def start(spec: TaskSpec, options: Options) -> dict[str, Any]:
     """Run a task from the beginning to its end or to a pause; the `result` object.
 
-    Raises Surroundings before anything is written where planner, worker or repository are not
-    to be had, and during the run where its box or its state fail; then `resume` goes on.
+    Raises UsageError where it goes beyond a policy, and Surroundings before anything is written
+    where planner, worker or repository are not to be had, and during the run where its box or its
+    state fail; then `resume` goes on.
     """
+    spec = capped(spec, options)
     repo = Path(spec.repo)
     crew = assemble(spec, options.environ, options.cassette)
     refuse_inside(options.state_dir, repo)
+    spec = await with_image(spec, crew, options.environ, options.confirm)
     run_id = new_run_id(spec.task_id, secrets.token_bytes(4))
     repository = repository_lock(options.state_dir, repo)
     repository.acquire(me(run_id, options.clock.stamp()))
@@ -111,6 +115,7 @@ async def resume(
             raise _inputs_changed(run_id, changes)
         if on_change == "replan":
             spec, replan = attempts.reload(spec, options.environ), True
+    spec = capped_again(spec, options, max_loops)
     with _driving(folder, options):
         # Read under the lock: whoever held it until now may have gone on.
         state = await _latest(folder, spec, options)
@@ -150,7 +155,7 @@ def _inputs_changed(run_id: str, changes: list[tuple[str, str]]) -> UsageError:
 async def respond(run_id: str, answer: Answer, options: Options) -> dict[str, Any]:
     """Give a waiting run its answer and go on; refuses stale, foreign and malformed ones."""
     folder = RunFolder.open(options.state_dir, run_id)
-    spec = load_spec(folder)
+    spec = capped_again(load_spec(folder), options)
     with _driving(folder, options):
         question = await attempts.waiting(folder)
         answer = checked_answer(run_id, question, answer)
@@ -167,7 +172,7 @@ async def accept(
     Raises UsageError for a run that has not ended, unknown criteria or an empty reason.
     """
     folder = RunFolder.open(options.state_dir, run_id)
-    spec = load_spec(folder)
+    spec = capped_again(load_spec(folder), options)
     if not reason.strip():
         raise UsageError("A reason is needed.", code="usage", path="--reason")
     with _driving(folder, options):
@@ -225,6 +230,7 @@ async def cancel(run_id: str, options: Options) -> dict[str, Any]:
 
 async def dry_run(spec: TaskSpec, options: Options) -> dict[str, Any]:
     """What a run would do, without a model call and without leaving anything."""
+    spec = capped(spec, options)
     crew = assemble(spec, options.environ, options.cassette)
     folder = RunFolder(options.state_dir / "runs" / f"{spec.task_id}-0000")
     sandbox = make_sandbox(

@@ -153,6 +153,7 @@ def header_rows(header: Mapping[str, Any], home: str) -> list[tuple[str, str]]:
     ]
     if header.get("completion"):
         rows.append(("mode", str(header["completion"])))
+    rows += [("policy", tilde(str(one["path"]), home)) for one in header.get("policies") or []]
     return rows + [("note", str(notice)) for notice in header.get("notices") or []]
 
 
