@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Literal
 
 from agentrunner.meta.base import MetaClient
@@ -10,13 +11,23 @@ from agentrunner.registry import METAS, load
 from agentrunner.task.spec import TaskSpec
 
 
-def make_meta(spec: TaskSpec, environ: Mapping[str, str]) -> MetaClient:
+def make_meta(
+    spec: TaskSpec,
+    environ: Mapping[str, str],
+    *,
+    record: Path | None = None,
+    replay: Path | None = None,
+) -> MetaClient:
     """The meta-agent of `runner.meta.kind`; opens no connection and spends nothing.
 
-    Raises UsageError for an unknown kind or a setting that cannot work, Surroundings where a key
-    is missing. `environ` is the environment of the process, never of a file in the repository.
+    Where it asks a server, `record` keeps every exchange in a cassette and `replay` answers from
+    one. Raises UsageError for an unknown kind, a setting that cannot work or a cassette that
+    cannot be used, Surroundings where a key is missing. `environ` is the environment of the
+    process, never of a file in the repository.
     """
-    client: MetaClient = load(METAS, spec.runner.meta.kind, "the meta-agent")(spec, environ)
+    kind = load(METAS, spec.runner.meta.kind, "the meta-agent")
+    tape = {"record": record, "replay": replay} if getattr(kind, "recordable", False) else {}
+    client: MetaClient = kind(spec, environ, **tape)
     return client
 
 

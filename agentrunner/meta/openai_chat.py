@@ -12,15 +12,21 @@ import json
 import time
 import warnings
 from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from agentrunner.errors import Surroundings
+from agentrunner.gateway.cassette import META, Player, Recorder
+from agentrunner.gateway.exchange import Mismatch
 from agentrunner.meta.base import MetaRequest, MetaUnavailable, Reply
 from agentrunner.meta.endpoint import endpoint
 from agentrunner.meta.make import reply_format
+from agentrunner.meta.recorded import Recording, replay_transport
 from agentrunner.meta.retry import capped, http_failure, parse_retry_after
 from agentrunner.settings import quiet_libraries
 from agentrunner.task.spec import TaskSpec
+from agentrunner.text.redaction import Redactor
 
 if TYPE_CHECKING:
     from langchain_core.messages import AIMessage
@@ -37,15 +43,29 @@ class OpenAIChatMeta:
     """Completes messages with a chat model."""
 
     kind = "openai-chat"
+    recordable = True
 
-    def __init__(self, spec: TaskSpec, environ: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        spec: TaskSpec,
+        environ: Mapping[str, str],
+        *,
+        record: Path | None = None,
+        replay: Path | None = None,
+    ) -> None:
         """Read the settings; opens no connection.
 
-        Raises Surroundings (`no-planner-key`, …) or UsageError for settings that cannot work.
+        `record` is a file to keep every exchange in, `replay` one that answers in the server's
+        place, without a key. Raises Surroundings (`no-planner-key`, …) or UsageError for settings
+        that cannot work, and for a cassette that cannot be used.
         """
         self._endpoint = endpoint(spec.runner.meta, environ)
         self._key = environ.get(KEY_NAME, "").strip()
-        if not self._key:
+        redactor = Redactor({KEY_NAME: self._key})
+        self._player = Player(replay, META, redactor, spec.repo) if replay else None
+        recorder = Recorder(record, META, redactor, spec.repo) if record else None
+        self._recording = Recording(recorder) if recorder else None
+        if not self._key and self._player is None:
             raise Surroundings(
                 f"The planner needs an API key: {KEY_NAME} is not set.",
                 code="no-planner-key",
@@ -79,6 +99,9 @@ class OpenAIChatMeta:
             raise self._too_slow() from None
         except Exception as problem:  # noqa: BLE001  (a server's answer breaks the library anywhere)
             return self._ended(problem, constrained="response_format" in options)
+        finally:
+            if self._recording is not None:
+                self._recording.give_up("the planner gave no answer.")
         return _reply(answer)
 
     async def close(self) -> None:
@@ -96,10 +119,11 @@ class OpenAIChatMeta:
             from pydantic import SecretStr
 
             where = self._endpoint
+            recording = self._recording
             self._chat = ChatOpenAI(
                 model=where.model,
                 base_url=where.base_url,
-                api_key=SecretStr(self._key),
+                api_key=SecretStr(self._key or "none"),  # a replay needs none
                 max_retries=0,
                 timeout=where.timeout_sec,
                 openai_proxy=None,
@@ -108,7 +132,11 @@ class OpenAIChatMeta:
                     follow_redirects=False,
                     # a proxy for the outside world must not see what goes to this machine
                     trust_env=not where.loopback,
-                    event_hooks={"response": [_take_body]},
+                    transport=replay_transport(self._player) if self._player else None,
+                    event_hooks={
+                        "request": [recording.begin] if recording else [],
+                        "response": [partial(_take_body, recording=recording)],
+                    },
                 ),
             )
         return self._chat
@@ -132,6 +160,8 @@ class OpenAIChatMeta:
             self._status_failure(problem, constrained=constrained)
         if isinstance(problem, openai.APITimeoutError):
             raise self._too_slow() from None
+        if isinstance(problem.__cause__, Mismatch):
+            raise MetaUnavailable(f"Replay: {problem.__cause__}", retryable=False) from None
         if isinstance(problem, openai.APIConnectionError):
             raise MetaUnavailable(
                 f"The planner at {self._endpoint.host} cannot be reached: "
@@ -159,7 +189,7 @@ class OpenAIChatMeta:
         raise http_failure(response.status_code, body, wish) from None
 
 
-async def _take_body(response: Any) -> None:
+async def _take_body(response: Any, *, recording: Recording | None) -> None:
     """Read the body in the library's place: no more than fits, and only what is a completion."""
     size = 0
     chunks: list[bytes] = []
@@ -172,6 +202,8 @@ async def _take_body(response: Any) -> None:
         chunks.append(chunk)
     # What aread() would set: there is no public way to hand over a body that a hook has read.
     response._content = b"".join(chunks)
+    if recording is not None:
+        recording.end(response, chunks)
     if response.status_code == 200:
         _check_completion(response.text)
 
