@@ -49,6 +49,10 @@ QuestionId = Annotated[str, typer.Option("--id", help="The question's id: yes to
 StateDir = Annotated[
     str | None, typer.Option("--state-dir", metavar="DIR", help="Where runs are kept.")
 ]
+PolicyFile = Annotated[
+    Path | None,
+    typer.Option("--policy", metavar="FILE", help="Cap tasks by this file, beside the machine's."),
+]
 
 
 def _output(

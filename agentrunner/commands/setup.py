@@ -17,6 +17,7 @@ import typer
 from agentrunner import __version__, settings
 from agentrunner.commands import options as opt
 from agentrunner.commands.console import paint_for, show, width_of
+from agentrunner.commands.limits import login_findings, policy_findings
 from agentrunner.commands.runs import here
 from agentrunner.commands.trying import Trial, try_in_box
 from agentrunner.errors import Surroundings, UsageError
@@ -33,19 +34,23 @@ def doctor(
         str | None,
         typer.Option("--sandbox", metavar="KIND", help="Try all that a sandbox promises."),
     ] = None,
+    policy: opt.PolicyFile = None,
     state_dir: opt.StateDir = None,
 ) -> int:
     """What works on this machine, found out by trying. Exit 0, or 5 when nothing is ready."""
     if sandbox:
         report = asyncio.run(_conformance(sandbox, os.environ))
     else:
-        report = examine(here(), os.environ, settings.state_dir(state_dir))
+        report = examine(here(), os.environ, settings.state_dir(state_dir), policy)
     show(doctor_screen(report, width_of(sys.stdout), paint_for(sys.stdout)))
     return 0 if report.ready else Surroundings.exit_code
 
 
-def examine(repo: Path, environ: Mapping[str, str], state_dir: Path) -> Report:
+def examine(
+    repo: Path, environ: Mapping[str, str], state_dir: Path, policy: Path | None = None
+) -> Report:
     """Everything `doctor` looks at."""
+    from agentrunner.registry import LOGINS
     from agentrunner.survey import available_metas, available_workers, detect_tests
 
     tests = detect_tests(repo)
@@ -62,6 +67,7 @@ def examine(repo: Path, environ: Mapping[str, str], state_dir: Path) -> Report:
         else Finding("--" if probe.path is None else "WARN", kind, probe.problem)
         for kind, probe in workers.items()
     ]
+    policies = policy_findings(policy, environ, repo)
     report = Report(
         f"agentrunner {__version__}, Python {platform.python_version()}, {_system()}",
         [
@@ -69,11 +75,15 @@ def examine(repo: Path, environ: Mapping[str, str], state_dir: Path) -> Report:
             ("Boxes", [_box(trial)]),
             ("Planners and workers", people),
             ("Keys and names", [_model(environ), *_names()]),
+            ("Logins (runner.worker.auth: login)", login_findings(list(LOGINS), environ)),
+            ("Policies", policies),
         ],
     )
     ready = [kind for kind, probe in workers.items() if probe.path and not probe.problem]
-    report.ready = trial.problem is None
-    if report.ready:
+    report.ready = trial.problem is None and policies[0].mark != "FAIL"
+    if trial.problem is None and not report.ready:
+        report.verdict = "Not ready: a policy cannot be read. Nothing was started."
+    elif report.ready:
         who = " or ".join(offer.kind for offer in planners if not offer.needs)
         works = " or ".join([*ready, "command"])
         box = trial.box.split(" ")[0].rstrip(";")

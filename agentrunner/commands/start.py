@@ -73,6 +73,7 @@ def run(
         Path | None,
         typer.Option("--replay", metavar="FILE", help="Let a recording answer in their place."),
     ] = None,
+    policy: opt.PolicyFile = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would be done; no model is asked.")
     ] = False,
@@ -95,7 +96,7 @@ def run(
         return load(source_of(file, goal, prd), overrides or [], named)
 
     if dry_run:
-        return _dry_run(spec(), output)
+        return _dry_run(spec(), output, policy)
 
     from agentrunner.commands.drive import drive  # asyncio, which `validate` must not pay
 
@@ -103,7 +104,7 @@ def run(
         task = spec()
         _refuse_events_inside(output.events, Path(task.repo))
         cassette = _cassette(record, replay, Path(task.repo))
-        return engine.start(task, replace(options, cassette=cassette))
+        return engine.start(task, replace(options, cassette=cassette, policy=policy))
 
     return drive(work, output)
 
@@ -198,7 +199,7 @@ def _detect_test(repo: Path) -> str | None:
     return detect_test(repo)
 
 
-def _dry_run(spec: TaskSpec, output: Output) -> int:
+def _dry_run(spec: TaskSpec, output: Output, policy: Path | None) -> int:
     """Header, criteria, checks, the worker's command, mounts and network; nothing is spent."""
     import asyncio
     import json
@@ -211,7 +212,9 @@ def _dry_run(spec: TaskSpec, output: Output) -> int:
     loaded = engine.load()
     from agentrunner.graph.runner import Options
 
-    options = Options(state_dir=settings.state_dir(output.state_dir), on_event=lambda event: None)
+    options = Options(
+        state_dir=settings.state_dir(output.state_dir), on_event=lambda event: None, policy=policy
+    )
     plan = asyncio.run(loaded.dry_run(spec, options))
     if output.json:
         show(json.dumps(plan))
@@ -237,11 +240,20 @@ def _mount(mount: Mapping[str, Any]) -> str:
 def validate(
     file: Annotated[str, typer.Argument(metavar="FILE", help="A task file or a PRD; - is stdin.")],
     strict: Annotated[bool, typer.Option("--strict", help="As with run --strict.")] = False,
+    policy: opt.PolicyFile = None,
 ) -> int:
     """Check a task file or PRD, and show what will be executed for each criterion."""
+    from agentrunner.commands.limits import policy_line
+    from agentrunner.task.policy_check import narrowed
+    from agentrunner.task.policy_load import load_policies
+
     spec = load(source_of(file, None, None), [], {"strict": strict})
+    policies = load_policies(policy, os.environ, Path(spec.repo))
+    spec = narrowed(spec, policies, os.environ)
     name = "standard input" if file == "-" else file
     show(criteria_of(name, spec, width_of(sys.stdout)))
+    for source in spec.policies:
+        show(f"  policy  {policy_line(source.path, source.sha256, os.environ.get('HOME', ''))}")
     return 0
 
 

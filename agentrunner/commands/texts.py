@@ -25,7 +25,7 @@ class Message(StrEnum):
     plan_patch = "plan_patch"
 
 
-SCHEMAS = ("task", "result", "event", *(str(message) for message in Message))
+SCHEMAS = ("task", "policy", "result", "event", *(str(message) for message in Message))
 
 
 def parse(
@@ -69,7 +69,7 @@ def schema(
         str | None, typer.Argument(metavar="[NAME]", help="Default: the names there are.")
     ] = None,
 ) -> int:
-    """A JSON Schema: of the task file, the result, the events, or a message."""
+    """A JSON Schema: of the task file, a policy file, the result, the events, or a message."""
     if name is None:
         show("\n".join(SCHEMAS))
         return 0
@@ -82,6 +82,10 @@ def _schema(name: str) -> dict[str, Any]:
         from agentrunner.task.spec import TaskFile
 
         return TaskFile.model_json_schema()
+    if name == "policy":
+        from agentrunner.task.policy import policy_schema
+
+        return policy_schema()
     if name in ("result", "event"):
         from agentrunner.screens import schema as shapes
 
