@@ -30,7 +30,7 @@ from agentrunner.runs.locks import FileLock
 from agentrunner.runs.log import RunLog
 from agentrunner.runs.snapshots import Snapshots
 from agentrunner.sandboxes.base import BoxSpec, Owner, Request, ResourceLimit, Sandbox
-from agentrunner.sandboxes.choose import open_sandbox
+from agentrunner.sandboxes.choose import missing_image, open_sandbox
 from agentrunner.settings import ignored_tracing
 from agentrunner.task.spec import NetworkSpec, TaskSpec
 from agentrunner.text.redaction import Redactor
@@ -186,6 +186,28 @@ def box_spec(spec: TaskSpec, worker: Worker, folder: RunFolder) -> BoxSpec:
         sockets=folder.sock_dir,
         owner=Owner(folder.run_id, spec.task_id),
     )
+
+
+async def with_image(
+    spec: TaskSpec, crew: Crew, environ: Mapping[str, str], confirm: Callable[[str], bool] | None
+) -> TaskSpec:
+    """The task, with `pull: missing` where its image is missing and a person wants it made.
+
+    Only for boxes that are Docker by name: `auto` goes on to the next kind. Raises
+    SandboxUnavailable (`image-missing`) before anything is written where nobody says yes.
+    """
+    box = spec.runner.sandbox
+    if box.kind != "docker" or box.pull is not None:
+        return spec
+    nowhere = RunFolder(Path(spec.repo))
+    missing = await missing_image(box_spec(spec, crew.worker, nowhere), environ)
+    if missing is None:
+        return spec
+    if confirm is None or not confirm(f"{missing.message} Get it now ({missing.remedy})?"):
+        raise missing
+    sandbox = box.model_copy(update={"pull": "missing"})
+    runner = spec.runner.model_copy(update={"sandbox": sandbox})
+    return spec.model_copy(update={"runner": runner})
 
 
 @asynccontextmanager

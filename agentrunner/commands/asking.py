@@ -41,6 +41,13 @@ def ask_inline(question: Question, console: Console, folder: Path) -> Answer | N
     return None
 
 
+def ask_yes(text: str, console: Console) -> bool:
+    """Whether the person types yes to this one; anything else is no."""
+    with console.silence(), _interruptible(), contextlib.suppress(EOFError, KeyboardInterrupt):
+        return _read(f"{text} [y/N] ").strip().lower() in ("y", "yes")
+    return False
+
+
 def _answer(question: Question) -> Answer | None:
     from agentrunner.task.context import Answer
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from agentrunner import settings
 from agentrunner.commands import engine
-from agentrunner.commands.asking import ask_inline, prompt_of
+from agentrunner.commands.asking import ask_inline, ask_yes, prompt_of
 from agentrunner.commands.console import (
     Console,
     Output,
@@ -95,6 +95,7 @@ def _options(console: Console) -> Options:
         state_dir=state_dir,
         on_event=console.on_event,
         ask=ask if interactive(console.output) else None,
+        confirm=(lambda text: ask_yes(text, console)) if interactive(console.output) else None,
         environ=os.environ,
     )
 

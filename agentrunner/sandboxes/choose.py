@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
+from agentrunner.errors import SandboxUnavailable
 from agentrunner.registry import SANDBOXES, load
 from agentrunner.sandboxes.auto import AutoSandbox
 from agentrunner.sandboxes.base import BoxSpec, Sandbox
@@ -56,3 +58,23 @@ async def open_sandbox(
     )
     await sandbox.open()
     return sandbox
+
+
+async def missing_image(spec: BoxSpec, environ: Mapping[str, str]) -> SandboxUnavailable | None:
+    """Why a Docker box of this kind has no image, if that is so; nothing is fetched.
+
+    Raises SandboxUnavailable where there is no engine to ask, or the image cannot serve.
+    """
+    from agentrunner.sandboxes.docker.engine import Engine
+    from agentrunner.sandboxes.docker.images import ensure_image
+
+    engine = await Engine.connect(environ)
+    try:
+        await ensure_image(engine, replace(spec, pull="never"))
+    except SandboxUnavailable as error:
+        if error.code == "image-missing":
+            return error
+        raise
+    finally:
+        engine.close()
+    return None

@@ -19,7 +19,7 @@ from agentrunner.screens.layout import (
 from agentrunner.screens.summary import Result, next_lines
 from agentrunner.text.terminal import escape
 
-APPROVALS = ("plan", "worker", "complete", "tests_changed", "protected_path")
+APPROVALS = ("plan", "worker", "complete", "tests_changed", "protected_path", "network")
 """Kinds that are answered by yes or no; the other one is a question in words."""
 _NAMES = {
     "plan": "plan approval",
@@ -27,6 +27,7 @@ _NAMES = {
     "complete": "approval of completion",
     "tests_changed": "existing tests were changed",
     "protected_path": "a protected path was changed",
+    "network": "a host is asked for",
 }
 QUESTION_PROMPT = "your answer (empty leaves it waiting) > "
 

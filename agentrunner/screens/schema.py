@@ -53,7 +53,15 @@ _CRITERION = _object(
     }
 )
 _QUESTION_KINDS: Schema = {
-    "enum": ["ask_human", "plan", "worker", "complete", "tests_changed", "protected_path"]
+    "enum": [
+        "ask_human",
+        "plan",
+        "worker",
+        "complete",
+        "tests_changed",
+        "protected_path",
+        "network",
+    ]
 }
 _RESULT: Schema = {
     "run_id": _ANY_TEXT,
@@ -141,6 +149,10 @@ _EVENTS: dict[str, Schema] = {
                 "timeout",
                 "idle_timeout",
                 "output_limit",
+                "disk_limit",
+                "oom",
+                "egress",
+                "auth",
                 "interrupted",
                 "lost",
                 "infra",
