@@ -20,7 +20,7 @@ def header_of(spec: TaskSpec, crew: Crew, *, box: str, max_loops: int) -> dict[s
     return {
         "repo": spec.repo,
         "branch": read_branch(Path(spec.repo)),
-        "planner": crew.meta.describe(),
+        "planner": crew.meta.describe() if crew.meta else f"{spec.runner.meta.kind}, not ready",
         "worker": f"{worker.kind}{version}{model}",
         "box": box,
         "network": network_of(spec, crew.worker).policy,

@@ -26,7 +26,14 @@ from agentrunner.graph.drive import Drive, Options
 from agentrunner.graph.header import header_of
 from agentrunner.graph.indexing import Indexer
 from agentrunner.graph.policy import capped, capped_again
-from agentrunner.graph.workshop import Crew, assemble, box_spec, open_workshop, with_image
+from agentrunner.graph.workshop import (
+    Crew,
+    assemble,
+    box_spec,
+    muster,
+    open_workshop,
+    with_image,
+)
 from agentrunner.nodes.credentials import secrets_of
 from agentrunner.nodes.deps import Clock, Deps
 from agentrunner.nodes.plan import criteria_of
@@ -229,9 +236,12 @@ async def cancel(run_id: str, options: Options) -> dict[str, Any]:
 
 
 async def dry_run(spec: TaskSpec, options: Options) -> dict[str, Any]:
-    """What a run would do, without a model call and without leaving anything."""
+    """What a run would do, without a model call and without leaving anything.
+
+    What keeps it from starting is among it, as `missing`.
+    """
     spec = capped(spec, options)
-    crew = assemble(spec, options.environ, options.cassette)
+    crew = muster(spec, options.environ, options.cassette)
     folder = RunFolder(options.state_dir / "runs" / f"{spec.task_id}-0000")
     sandbox = make_sandbox(
         spec.runner.sandbox.kind,
@@ -267,6 +277,7 @@ async def dry_run(spec: TaskSpec, options: Options) -> dict[str, Any]:
             for m in sandbox.mounts()
         ],
         "network": network_of(spec, crew.worker).policy,
+        "missing": [error.as_dict() for error in crew.missing],
     }
 
 

@@ -45,24 +45,43 @@ DISK = "10g"
 
 @dataclass
 class Crew:
-    """Who plans and who works, found and ready before anything is spent."""
+    """Who plans and who works, looked for before anything is spent."""
 
-    meta: MetaClient
+    meta: MetaClient | None
+    """None where it is not to be had."""
     worker: Worker
     probe: Probe
     notices: list[str] = field(default_factory=list)
     """What a person should know before it starts."""
+    missing: list[Surroundings] = field(default_factory=list)
+    """What keeps it from starting; nothing in a crew that `assemble` gives."""
 
 
 def assemble(spec: TaskSpec, environ: Mapping[str, str], cassette: Cassette | None = None) -> Crew:
     """Planner and worker of this task; raises Surroundings where one is missing."""
+    crew = muster(spec, environ, cassette)
+    if crew.missing:
+        raise crew.missing[0]
+    return crew
+
+
+def muster(spec: TaskSpec, environ: Mapping[str, str], cassette: Cassette | None = None) -> Crew:
+    """Planner and worker as far as they are to be had, and what is missing."""
     check_note_dir(Path(spec.repo), spec.runner.note.dir)
     worker = make_worker(spec)
-    probe = worker.probe()
-    if probe.path is None and spec.runner.sandbox.kind not in IMAGES:
-        raise _worker_missing(spec, probe.problem, probe.cure)
-    notices = _notices(spec, worker, environ, replays=bool(cassette and cassette.replay))
-    return Crew(make_meta(spec, environ), worker, probe, notices)
+    crew = Crew(None, worker, worker.probe(), _notices(spec, worker, environ))
+    if crew.probe.path is None and spec.runner.sandbox.kind not in IMAGES:
+        crew.missing.append(_worker_missing(spec, crew.probe.problem, crew.probe.cure))
+    replays = bool(cassette and cassette.replay)
+    try:
+        _check_model_access(spec, worker, environ, network_of(spec, worker), replays)
+    except Surroundings as error:
+        crew.missing.append(error)
+    try:
+        crew.meta = make_meta(spec, environ)
+    except Surroundings as error:
+        crew.missing.append(error)
+    return crew
 
 
 def _worker_missing(spec: TaskSpec, problem: str = "", cure: str = "") -> Surroundings:
@@ -86,15 +105,11 @@ async def _check_worker_in(sandbox: Sandbox, spec: TaskSpec, crew: Crew) -> None
         raise _worker_missing(spec, here, crew.probe.cure)
 
 
-def _notices(
-    spec: TaskSpec, worker: Worker, environ: Mapping[str, str], *, replays: bool
-) -> list[str]:
-    """Refuse a worker that could not reach its model; say what is open, and what is not obeyed."""
+def _notices(spec: TaskSpec, worker: Worker, environ: Mapping[str, str]) -> list[str]:
+    """What is open, and what is not obeyed."""
     box = spec.runner.sandbox
-    network = network_of(spec, worker)
-    _check_model_access(spec, worker, environ, network, replays)
     notices = []
-    if network.policy == "full":
+    if network_of(spec, worker).policy == "full":
         notices.append("The box shares this machine's network (runner.sandbox.network: full).")
     name = credential(spec, worker, environ)[0]
     if name and not has_gateway(spec, worker, box.kind):
@@ -223,6 +238,7 @@ async def open_workshop(
     cassette: Cassette | None = None,
 ) -> AsyncIterator[Deps]:
     """Everything the nodes stand on, with the box open; closed again whatever happens."""
+    assert crew.meta is not None
     clock = clock or Clock()
     known = secrets_of(spec, crew.worker, environ)
     redactor = Redactor(known)

@@ -14,7 +14,7 @@ import typer
 
 from agentrunner.commands import options as opt
 from agentrunner.commands.console import Output, show, width_of
-from agentrunner.errors import UsageError
+from agentrunner.errors import Surroundings, UsageError
 
 if TYPE_CHECKING:
     from agentrunner.commands.engine import Engine
@@ -216,19 +216,21 @@ def _dry_run(spec: TaskSpec, output: Output, policy: Path | None) -> int:
         state_dir=settings.state_dir(output.state_dir), on_event=lambda event: None, policy=policy
     )
     plan = asyncio.run(loaded.dry_run(spec, options))
+    code = Surroundings.exit_code if plan["missing"] else 0
     if output.json:
         show(json.dumps(plan))
-        return 0
+        return code
     screen = dry_run_screen(
         header_rows(plan["header"], os.environ.get("HOME", "")),
         criteria_of(spec.title, spec, width_of(sys.stdout)),
         plan["worker_command"],
         [_mount(mount) for mount in plan["mounts"]],
         plan["network"],
+        plan["missing"],
         width_of(sys.stdout),
     )
     show(screen)
-    return 0
+    return code
 
 
 def _mount(mount: Mapping[str, Any]) -> str:

@@ -142,11 +142,19 @@ def dry_run_screen(
     worker_command: Sequence[str],
     mounts: Sequence[str],
     network: str,
+    missing: Sequence[Row] = (),
     width: int = WIDTH,
 ) -> str:
-    """What `run --dry-run` says: everything that is known before a model is asked."""
+    """What `run --dry-run` says: everything that is known before a model is asked.
+
+    `missing` has `message` and `remedy` of whatever would keep the run from starting.
+    """
     lines = [row for label, text in header for row in labelled(label, text, width)]
     lines += ["", criteria, "", "The worker's command:"]
     lines += [f"  {flat(word)}" for word in worker_command]
     lines += ["", "Visible in the box:", *(f"  {flat(mount)}" for mount in mounts)]
-    return "\n".join([*lines, "", f"Network: {flat(network)}", "", "Nothing was started."])
+    lines += ["", f"Network: {flat(network)}", ""]
+    for error in missing:
+        lines += labelled("missing", str(error["message"]), width)
+        lines += labelled("", f"try: {error['remedy']}", width) if error["remedy"] else []
+    return "\n".join([*lines, *[""] * bool(missing), "Nothing was started."])

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from agentrunner import cli
 from agentrunner.errors import EnvironmentNotReady, Surroundings, UsageError
 from agentrunner.graph.drive import Options
 from agentrunner.graph.queries import show
@@ -378,6 +379,22 @@ def test_a_missing_worker_is_named_before_anything_is_made(run: Run) -> None:
         run.start([plan()], runner={"worker": {"command": ["no-such-worker"]}})
     assert (raised.value.code, raised.value.nothing_spent) == ("worker-missing", True)
     assert not (run.project.state_dir / "runs").exists()
+
+
+def test_a_dry_run_tells_all_it_knows_and_everything_that_is_missing(
+    run: Run, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    kinds = {"worker": {"command": ["no-such-worker"]}, "meta": {"kind": "openai-chat"}}
+    run.project.spec(acceptance_criteria=["It reads well."], test=TEST, runner=kinds)
+    state, task = run.project.state_dir, run.project.state_dir.parent / "task.yaml"
+    arguments = ["run", str(task), "--dry-run", "--state-dir", str(state)]
+    assert cli.call(cli.app, arguments, "agentrunner") == 5
+    screen = capsys.readouterr().out
+    known = ["openai-chat, not ready", "AC-1  critical", "no-such-worker", "(writable)", "Network:"]
+    assert all(part in screen for part in [*known, "OPENAI_API_KEY is not set", "not found"])
+    assert screen.endswith("Nothing was started.\n")
+    assert not state.exists()
 
 
 def test_answers_of_old_questions_mean_nothing_in_a_new_attempt(run: Run) -> None:

@@ -80,6 +80,10 @@ def test_dry_run(golden: Golden) -> None:
         ["codex", "exec", "--json", f"-c={EVIL}"],
         ["/home/hana/src/shop (writable)", "/usr (read-only)"],
         "none",
+        [
+            {"message": "The Codex CLI is not found.", "remedy": "npm install -g @openai/codex"},
+            {"message": EVIL, "remedy": ""},
+        ],
     )
     golden("screens/dry-run.txt", screen + "\n")
 
