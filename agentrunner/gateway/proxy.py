@@ -9,11 +9,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import re
 import socket
 import sys
 from asyncio import StreamReader, StreamWriter
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -219,26 +220,26 @@ async def _answer(client: Stream, refused: Refused) -> None:
 
 def make_proxy(order: GatewayOrder, ask: Ask) -> Proxy:
     """The proxy of an order; raises ValueError for a host that cannot be read, and OSError."""
-    masks = {
-        spelling.decode("utf-8", "replace").lower(): mark
-        for spelling, mark in Redactor(order.secrets).spellings.items()
-    }
-
-    def mask(host: str) -> str:
-        """Names come in lower case, and so do the secrets that are put into them."""
-        for spelling, mark in masks.items():
-            host = host.replace(spelling, mark)
-        return host
-
     return Proxy(
         [parse_host(text) for text in order.allow or ()],
         EgressLog(order.egress_log, order.label, _utc_now),
         setting=order.setting,
         ask_after=order.ask_after,
         ask=ask,
-        mask=mask,
+        mask=_mask(order.secrets),
         way_out=way_out(os.environ),
     )
+
+
+def _mask(secrets: Mapping[str, str]) -> Callable[[str], str]:
+    """Takes secrets out of names of hosts, whose case may have been lost."""
+    marks = {
+        spelling.decode("utf-8", "replace").lower(): mark
+        for spelling, mark in Redactor(secrets).spellings.items()
+    }
+    longest_first = sorted(map(re.escape, marks), key=len, reverse=True)
+    pattern = re.compile("|".join(longest_first) or "(?!)", re.IGNORECASE)
+    return lambda host: pattern.sub(lambda hit: marks[hit[0].lower()], host)
 
 
 def _utc_now() -> str:
