@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Sequence
-from datetime import datetime, timedelta
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from agentrunner.errors import UsageError
+from agentrunner.errors import CheckpointCorrupt, UsageError
 from agentrunner.graph import attempts
-from agentrunner.runs.folder import RunFolder, load_spec
-from agentrunner.runs.index import RunIndex
+from agentrunner.runs.events import read_events
+from agentrunner.runs.folder import RunFolder, load_spec, runs_root
+from agentrunner.runs.index import RunIndex, RunRow
+from agentrunner.runs.leftovers import remove_dead_sockets
 from agentrunner.runs.locks import me, repository_lock, run_lock
 from agentrunner.runs.log import Record, RunLog
 from agentrunner.runs.snapshots import Snapshots
+from agentrunner.sandboxes.gitdirs import remove_mask
 from agentrunner.task.context import TaskContext
+from agentrunner.task.lifecycle import TERMINAL, TaskState
+from agentrunner.task.spec import TaskSpec
 
 
 def show(state_dir: Path, run_id: str) -> dict[str, Any]:
@@ -92,23 +97,57 @@ def undo(state_dir: Path, run_id: str, force: bool = False) -> dict[str, Any]:
 def collect_garbage(
     state_dir: Path, now: datetime, older_than_days: float | None = None
 ) -> dict[str, Any]:
-    """Remove ended runs that are past their retention; runs that wait or go on are kept."""
+    """Remove ended runs that are past their retention; runs that wait or go on are kept.
+
+    Runs of Studio count, too. Of those that are kept, what a killed process has left is removed:
+    sockets that nobody listens on, and the empty `.git` that a box was mounted on.
+    """
     removed, kept = [], []
-    for row in RunIndex(state_dir).runs():
+    for root, row in _all_runs(state_dir):
         try:
-            folder = RunFolder.open(state_dir, row.run_id)
+            folder = RunFolder.open(root, row.run_id)
         except UsageError:
             continue
         days = older_than_days
         if days is None:
             days = load_spec(folder).runner.retention_days
         ended = row.finished_at and datetime.fromisoformat(row.finished_at)
-        if not ended or now - ended < timedelta(days=days) or run_lock(folder).probe():
+        driven = run_lock(folder).probe() is not None
+        if not driven:
+            remove_dead_sockets(folder.sock_dir)
+            with contextlib.suppress(OSError):  # a repository of another user
+                remove_mask(Path(row.repo))
+        if not ended or now - ended < timedelta(days=days) or driven:
             kept.append(row.run_id)
             continue
         folder.remove()
         removed.append(row.run_id)
     return {"removed": removed, "kept": kept}
+
+
+def _all_runs(state_dir: Path) -> Iterator[tuple[Path, RunRow]]:
+    """Each run with the folder that it is kept in."""
+    for row in RunIndex(state_dir).runs():
+        yield state_dir, row
+    studio = state_dir / "studio"
+    for place in sorted(runs_root(studio).glob("*/spec.json")):
+        folder = RunFolder(place.parent)
+        with contextlib.suppress(CheckpointCorrupt):
+            yield studio, _studio_row(folder, load_spec(folder))
+
+
+def _studio_row(folder: RunFolder, spec: TaskSpec) -> RunRow:
+    """As the index would have it; nobody writes one for a run of Studio."""
+    states = [
+        str(event.get("to"))
+        for event in read_events(folder.events_file)
+        if event.get("event") == "state_changed"
+    ]
+    state = states[-1] if states else str(TaskState.PENDING)
+    ended = None
+    if state in TERMINAL:
+        ended = datetime.fromtimestamp(folder.events_file.stat().st_mtime, UTC).isoformat()
+    return RunRow(folder.run_id, spec.task_id, spec.title, spec.repo, state, finished_at=ended)
 
 
 def _snapshots(folder: RunFolder) -> Snapshots:

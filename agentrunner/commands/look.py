@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
@@ -19,7 +20,7 @@ from agentrunner.commands import options as opt
 from agentrunner.commands.console import paint_for, show, width_of
 from agentrunner.commands.drive import show_waiting
 from agentrunner.commands.runs import here, in_git, is_driven, resolve
-from agentrunner.errors import UsageError
+from agentrunner.errors import SandboxUnavailable, UsageError
 
 FOLLOW_SEC = 0.25
 
@@ -190,12 +191,33 @@ def gc(
     ] = None,
     state_dir: opt.StateDir = None,
 ) -> int:
-    """Delete what is kept of ended runs past their retention (14 days, or the task file's)."""
+    """Delete what is kept of ended runs past their retention (14 days, or the task file's).
+
+    Containers are removed whose AgentRunner was killed together with the engine.
+    """
+    import asyncio
+
     from agentrunner.graph import queries
     from agentrunner.screens.layout import count
 
     done = queries.collect_garbage(
         settings.state_dir(state_dir), datetime.now(UTC), older_than_days=older_than
     )
-    show(f"{count(len(done.get('removed') or []), 'run')} deleted.")
+    told = f"{count(len(done['removed']), 'run')} deleted"
+    if boxes := asyncio.run(_remove_dead_boxes()):
+        told += f", {count(len(boxes), 'box', 'boxes')} of killed runs removed"
+    show(f"{told}.")
     return 0
+
+
+async def _remove_dead_boxes() -> list[str]:
+    """Names of the containers that were removed; none where no engine answers."""
+    from agentrunner.sandboxes.docker.engine import Engine
+    from agentrunner.sandboxes.docker.sweep import remove_dead
+
+    try:
+        engine = await Engine.connect(os.environ)
+    except SandboxUnavailable:
+        return []
+    with contextlib.closing(engine):
+        return await remove_dead(engine)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import socket
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -209,6 +210,8 @@ async def in_thread(work: Callable[[], T]) -> T:
 
 
 def _connect(host: str) -> Engine:
+    with socket.socket(socket.AF_UNIX) as probe:
+        probe.connect(host.removeprefix("unix://"))  # docker-py leaks the one that fails
     api = docker.APIClient(base_url=host, version="auto", timeout=CALL_SEC)
     info, version = api.info(), api.version()
     bridge = any(network["Name"] in ("bridge", "podman") for network in api.networks())

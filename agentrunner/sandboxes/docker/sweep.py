@@ -1,0 +1,46 @@
+"""Boxes whose owner died with the engine, before either could remove them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from agentrunner.sandboxes.docker.engine import CONFLICT, NOT_FOUND, Engine, EngineError
+from agentrunner.sandboxes.docker.labels import OWNER_PID, owner_is_dead
+
+
+async def remove_dead(engine: Engine) -> list[str]:
+    """Remove the boxes of dead owners, running or not; their names.
+
+    Boxes of other programs, of living owners, and of owners that cannot be judged from here are
+    left alone. Two sweeps at a time do not hurt each other. Raises EngineError.
+    """
+    boxes = await engine.call(
+        "look for boxes that are left",
+        lambda api: api.containers(all=True, filters={"label": OWNER_PID}),
+    )
+    removed = []
+    for box in of_dead_owners(boxes):
+        box_id = str(box["Id"])
+        if await _remove(engine, box_id):
+            removed.append(next(iter(box.get("Names") or [box_id]), "").removeprefix("/"))
+    return removed
+
+
+def of_dead_owners(boxes: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Those that nobody can need any more, by their labels."""
+    return [box for box in boxes if owner_is_dead(box.get("Labels") or {})]
+
+
+async def _remove(engine: Engine, box_id: str) -> bool:
+    """Whether it was us who removed it."""
+    try:
+        await engine.call(
+            "remove a box that is left",
+            lambda api: api.remove_container(box_id, v=True, force=True),
+        )
+    except EngineError as error:
+        if error.status in (NOT_FOUND, CONFLICT):  # another sweep was quicker
+            return False
+        raise
+    return True

@@ -1,0 +1,58 @@
+"""What `gc` finds beside the runs of the index."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from agentrunner.graph.queries import collect_garbage
+from tests.kit.metas import assess, consult, finish, plan, work
+from tests.kit.project import Project
+from tests.kit.runs import FIX, SMALL, TEST, Run
+
+LATER = datetime.now(UTC) + timedelta(days=15)
+
+
+def as_of_studio(run: Run) -> Path:
+    """The run's folder as a served graph leaves it: apart, and without a row in the index."""
+    place = run.project.state_dir / "studio/runs" / run.id
+    place.parent.mkdir(parents=True)
+    shutil.move(run.folder.root, place)
+    (place / "index.json").unlink()
+    return place
+
+
+def test_a_run_of_studio_is_removed_when_its_time_is_over(tmp_path: Path) -> None:
+    run = Run(Project.make(tmp_path, SMALL))
+    run.start([plan(), work(), finish(), assess()], FIX, test=TEST)
+    assert run.result["state"] == "COMPLETE"
+    place = as_of_studio(run)
+    state_dir = run.project.state_dir
+    assert collect_garbage(state_dir, datetime.now(UTC)) == {"removed": [], "kept": [run.id]}
+    assert collect_garbage(state_dir, LATER) == {"removed": [run.id], "kept": []}
+    assert not place.exists()
+
+
+def test_a_run_of_studio_that_waits_is_kept(tmp_path: Path) -> None:
+    run = Run(Project.make(tmp_path, SMALL))
+    run.start([plan(), consult("Well?")])
+    place = as_of_studio(run)
+    assert collect_garbage(run.project.state_dir, LATER)["kept"] == [run.id]
+    assert place.exists()
+
+
+def test_what_a_killed_process_left_is_removed_from_runs_that_are_kept(tmp_path: Path) -> None:
+    run = Run(Project.make(tmp_path, SMALL))
+    run.start([plan(), consult("Well?")])
+    shutil.rmtree(run.project.repo / ".git")
+    (run.project.repo / ".git").mkdir()
+    with socket.socket(socket.AF_UNIX) as listener:
+        descriptor = os.open(run.folder.sock_dir, os.O_RDONLY)
+        listener.bind(f"/proc/self/fd/{descriptor}/proxy.sock")
+        os.close(descriptor)
+    assert collect_garbage(run.project.state_dir, LATER)["kept"] == [run.id]
+    assert list(run.folder.sock_dir.iterdir()) == []
+    assert not (run.project.repo / ".git").exists()

@@ -1,0 +1,98 @@
+"""Boxes that are left on a real engine."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from agentrunner import cli
+from agentrunner.sandboxes.docker.builds import import_host_image
+from agentrunner.sandboxes.docker.engine import Engine
+from agentrunner.sandboxes.docker.labels import OWNER_START, RUN, owner_labels
+from agentrunner.sandboxes.docker.sweep import remove_dead
+from tests.kit.engine import connected
+
+NEVER = {OWNER_START: "1"}
+"""A process of our number that has started long before us."""
+
+
+@pytest.fixture
+async def engine() -> AsyncIterator[Engine]:
+    async with connected() as engine:
+        yield engine
+
+
+class Left:
+    """Containers that are there until the end of the test."""
+
+    def __init__(self, engine: Engine, image: str) -> None:
+        self.engine = engine
+        self.image = image
+        self.made: list[str] = []
+
+    async def add(self, labels: dict[str, str], *, running: bool = False) -> str:
+        name = f"agentrunner-test-{secrets.token_hex(6)}"
+        self.made.append(name)
+
+        def make() -> None:
+            api = self.engine.api
+            config = api.create_host_config(network_mode="none", binds=["/usr:/usr:ro"])
+            api.create_container(
+                self.image, ["sleep", "infinity"], name=name, labels=labels, host_config=config
+            )
+            if running:
+                api.start(name)
+
+        await self.engine.call("make", lambda api: make())
+        return name
+
+    async def there(self) -> list[str]:
+        found = await self.engine.call("list", lambda api: api.containers(all=True))
+        names = {name.removeprefix("/") for box in found for name in box["Names"]}
+        return [name for name in self.made if name in names]
+
+
+@pytest.fixture
+async def left(engine: Engine) -> AsyncIterator[Left]:
+    image = f"agentrunner-test/sweep:{secrets.token_hex(4)}"
+    await import_host_image(engine, image)
+    boxes = Left(engine, image)
+    yield boxes
+    there = await boxes.there()
+
+    def tidy_up() -> None:
+        for name in there:
+            engine.api.remove_container(name, force=True)
+        engine.api.remove_image(image)
+
+    await engine.call("tidy up", lambda api: tidy_up())
+
+
+async def test_a_sweep_takes_the_boxes_of_the_dead_and_no_others(left: Left) -> None:
+    mine = {RUN: "shop-7f3a", **owner_labels()}
+    live = await left.add(mine, running=True)
+    foreign = await left.add({"somebody": "else"})
+    ended = await left.add({**mine, **NEVER})
+    running = await left.add({**mine, **NEVER}, running=True)
+
+    removed = await remove_dead(left.engine)
+
+    assert {ended, running} <= set(removed) and not {live, foreign} & set(removed)
+    assert await left.there() == [live, foreign]
+    assert not {live, foreign} & set(await remove_dead(left.engine))
+
+
+async def test_gc_removes_them_too(
+    left: Left, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dead = await left.add({**owner_labels(), **NEVER})
+    code = await asyncio.to_thread(
+        cli.call, cli.app, ["gc", "--state-dir", str(tmp_path)], "agentrunner"
+    )
+    assert code == 0
+    assert "of killed runs removed" in capsys.readouterr().out
+    assert dead not in await left.there()

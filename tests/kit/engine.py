@@ -1,0 +1,24 @@
+"""A real container engine, for tests that make containers and images."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from agentrunner.errors import SandboxUnavailable
+from agentrunner.sandboxes.docker.engine import Engine
+from tests.kit.missing import missing
+
+
+@asynccontextmanager
+async def connected() -> AsyncIterator[Engine]:
+    """The engine that DOCKER_HOST names; skips or fails the test where none answers."""
+    try:
+        engine = await Engine.connect(os.environ)
+    except SandboxUnavailable as error:
+        missing(error.message)
+    try:
+        yield engine
+    finally:
+        engine.close()
