@@ -47,3 +47,14 @@ def quiet_libraries() -> None:
 def ignored_tracing() -> tuple[str, ...]:
     """Variables that asked for tracing and were not obeyed; a person should know."""
     return tuple(_ignored)
+
+
+def prices_file(environ: Mapping[str, str]) -> Path | None:
+    """The person's own prices of models: AGENTRUNNER_PRICES, else a file of that name among
+    their settings; None where there is none.
+    """
+    if named := environ.get("AGENTRUNNER_PRICES"):
+        return Path(named).expanduser().absolute()
+    base = environ.get("XDG_CONFIG_HOME") or "~/.config"
+    usual = Path(base).expanduser() / "agentrunner" / "prices.yaml"
+    return usual if usual.is_file() else None

@@ -16,6 +16,7 @@ from agentrunner.evidence.box import DecisionBox
 from agentrunner.evidence.checks import command_of
 from agentrunner.evidence.gather import Gatherer
 from agentrunner.evidence.guard import Guard
+from agentrunner.gateway.prices import load_prices
 from agentrunner.meta.base import MetaClient
 from agentrunner.meta.make import make_meta
 from agentrunner.nodes.credentials import credential, secrets_of
@@ -31,7 +32,7 @@ from agentrunner.runs.log import RunLog
 from agentrunner.runs.snapshots import Snapshots
 from agentrunner.sandboxes.base import BoxSpec, Owner, Request, ResourceLimit, Sandbox
 from agentrunner.sandboxes.choose import missing_image, open_sandbox
-from agentrunner.settings import ignored_tracing
+from agentrunner.settings import ignored_tracing, prices_file
 from agentrunner.task.spec import NetworkSpec, TaskSpec
 from agentrunner.text.redaction import Redactor
 from agentrunner.workers.base import Probe, Worker
@@ -283,6 +284,7 @@ async def open_workshop(
             patterns=load_patterns(spec.patterns_text, spec.language),
             environ=environ,
             repository=repository,
+            prices=load_prices(prices_file(environ)),
             secrets=known,
             clock=clock,
             cassette=cassette or Cassette(),

@@ -7,6 +7,8 @@ import json
 from collections.abc import Callable
 
 from agentrunner.errors import TaskFailed
+from agentrunner.gateway.prices import Prices
+from agentrunner.gateway.wires import Tokens
 from agentrunner.meta.asking import Asker
 from agentrunner.meta.base import MetaCall
 from agentrunner.meta.make import reply_format
@@ -35,7 +37,7 @@ def check_budget(deps: Deps, counters: Counters) -> None:
         ("wall_sec", budget.wall_sec, counters.wall_sec),
         ("meta_calls", budget.meta_calls, counters.meta_calls),
         ("tokens", budget.tokens, counters.tokens),
-        ("usd", budget.usd, counters.worker_usd),
+        ("usd", budget.usd, counters.usd),
     ):
         if limit is not None and spent >= limit:
             raise BudgetSpent(name, limit)
@@ -52,7 +54,7 @@ async def ask(
 
     Raises TaskFailed where it can't be had; the counters so far are on the error.
     """
-    tally = Tally(counters)
+    tally = Tally(counters, deps.prices)
 
     async def record(call: MetaCall) -> None:
         tally.add(call)
@@ -94,19 +96,23 @@ class AskFailed(TaskFailed):
 class Tally:
     """Counters that grow with every attempt on the wire, also with those that fail."""
 
-    def __init__(self, counters: Counters) -> None:
+    def __init__(self, counters: Counters, prices: Prices) -> None:
         self.counters = counters
+        self._prices = prices
 
     def add(self, call: MetaCall) -> None:
         """One more attempt."""
         before = self.counters
-        self.counters = before.model_copy(
-            update={
-                "meta_calls": before.meta_calls + 1,
-                "meta_input_tokens": before.meta_input_tokens + call.input_tokens,
-                "meta_output_tokens": before.meta_output_tokens + call.output_tokens,
-            }
-        )
+        update: dict[str, int | float] = {
+            "meta_calls": before.meta_calls + 1,
+            "meta_input_tokens": before.meta_input_tokens + call.input_tokens,
+            "meta_output_tokens": before.meta_output_tokens + call.output_tokens,
+        }
+        if call.input_tokens or call.output_tokens:
+            usd = self._prices.cost(call.model, Tokens(call.input_tokens, call.output_tokens))
+            known = "unpriced_calls" if usd is None else "priced_calls"
+            update |= {"usd": before.usd + (usd or 0), known: getattr(before, known) + 1}
+        self.counters = before.model_copy(update=update)
 
 
 def _record(state: TaskContext, deps: Deps, call: MetaCall) -> None:

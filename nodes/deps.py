@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from agentrunner.evidence.gather import Gatherer
+from agentrunner.gateway.prices import Prices
 from agentrunner.meta.base import MetaClient
 from agentrunner.prompts import Pattern
 from agentrunner.runs.events import EventLog
@@ -74,6 +75,8 @@ class Deps:
     environ: Mapping[str, str]
     repository: FileLock
     """Held by driver and supervisor together."""
+    prices: Prices = field(default_factory=Prices)
+    """Of models, the person's own among them."""
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
     """What the redactor knows, for the gateway's own."""
     cassette: Cassette = field(default_factory=Cassette)

@@ -22,6 +22,7 @@ from agentrunner.nodes.guarded import Update
 from agentrunner.nodes.questions import answered, question, remark, subject_of
 from agentrunner.sandboxes.base import Door
 from agentrunner.sandboxes.environment import proxy_environment
+from agentrunner.settings import prices_file
 from agentrunner.task.context import Counters, Question, TaskContext, WorkerRun
 from agentrunner.task.spec import TaskSpec
 from agentrunner.workers.base import Worker, WorkerReading
@@ -84,6 +85,7 @@ def exit_for(state: TaskContext, deps: Deps, worker_run_id: str, upstream: Upstr
         ask_after=ASK_AFTER if allow is not None else 0,
         upstream=upstream,
         allowance=_allowance(deps.spec, state["counters"]),
+        prices=prices_file(deps.environ),
         record=deps.cassette.record,
         replay=deps.cassette.replay,
         secrets=deps.secrets,
@@ -112,7 +114,7 @@ def _allowance(spec: TaskSpec, counters: Counters) -> Allowance:
     tokens = budget.tokens
     if tokens is not None:
         tokens = max(0, tokens - counters.tokens)
-    usd = None if budget.usd is None else max(0.0, budget.usd - counters.worker_usd)
+    usd = None if budget.usd is None else max(0.0, budget.usd - counters.usd)
     return Allowance(tokens=tokens, usd=usd)
 
 
@@ -148,7 +150,8 @@ def booked(counters: Counters, used: Usage, reading: WorkerReading) -> Counters:
             "worker_runs": counters.worker_runs + 1,
             "worker_input_tokens": counters.worker_input_tokens + tokens_in,
             "worker_output_tokens": counters.worker_output_tokens + tokens_out,
-            "worker_usd": counters.worker_usd + used.known_usd,
+            "usd": counters.usd + used.known_usd,
+            "priced_calls": counters.priced_calls + used.calls - used.unpriced_calls,
             "unpriced_calls": counters.unpriced_calls + used.unpriced_calls,
             "losses": 0,
         }

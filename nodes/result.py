@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agentrunner.evidence.verdict import worker_trouble
-from agentrunner.task.context import Question, TaskContext
+from agentrunner.task.context import Counters, Question, TaskContext
 from agentrunner.task.lifecycle import TERMINAL, TaskState
 from agentrunner.task.spec import TaskSpec
 
@@ -77,11 +77,17 @@ def build_result(
                 "input_tokens": counters.worker_input_tokens,
                 "output_tokens": counters.worker_output_tokens,
             },
-            "usd": None,
+            "usd": _usd(counters),
         },
         "duration_sec": counters.wall_sec,
         "waiting": _waiting(waiting),
     }
+
+
+def _usd(counters: Counters) -> float | None:
+    """What all calls cost, where that is known of each of them."""
+    known = counters.priced_calls and not counters.unpriced_calls
+    return round(counters.usd, 6) if known else None
 
 
 def _criterion(criterion: dict[str, Any]) -> dict[str, Any]:

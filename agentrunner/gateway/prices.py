@@ -16,6 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any
@@ -104,12 +105,17 @@ def load_prices(own: Path | None = None) -> Prices:
 
     Raises UsageError (`prices-invalid`) for a file that cannot be read or is no table of prices.
     """
+    built_in = _built_in()
+    if own is None:
+        return built_in
+    return Prices({**built_in.models, **_own(own).models}, built_in.as_of)
+
+
+@cache
+def _built_in() -> Prices:
     text = resources.files(__package__).joinpath("prices.yaml").read_text("utf-8")
-    built_in = _Table.model_validate(yaml.safe_load(text))
-    models = dict(built_in.models)
-    if own is not None:
-        models.update(_own(own).models)
-    return Prices(models, built_in.as_of)
+    table = _Table.model_validate(yaml.load(text, Loader=yaml.CSafeLoader))
+    return Prices(table.models, table.as_of)
 
 
 def _own(path: Path) -> _Table:

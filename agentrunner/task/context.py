@@ -60,10 +60,11 @@ class Counters(StateModel):
     meta_output_tokens: int = 0
     worker_input_tokens: int = 0
     worker_output_tokens: int = 0
-    worker_usd: float = 0
-    """What the gateway counted and could price."""
+    usd: float = 0
+    """Of the calls whose cost is known: the planner's, and those that the gateway counted."""
+    priced_calls: int = 0
     unpriced_calls: int = 0
-    """Worker calls whose cost nobody knows."""
+    """Calls whose cost nobody knows."""
     decisions: int = 0
     questions: int = 0
     messages: int = 0
