@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import sys
 from collections.abc import Mapping
 from functools import cached_property
 from importlib import import_module
@@ -27,10 +28,12 @@ from agentrunner.sandboxes.base import (
     Result,
     SandboxError,
 )
+from agentrunner.sandboxes.cgroups import hierarchies
 from agentrunner.sandboxes.deny import holds
-from agentrunner.sandboxes.environment import base_environment
+from agentrunner.sandboxes.enter import BOOTSTRAP, sweep
+from agentrunner.sandboxes.environment import PROXY_SOCKET, base_environment, proxy_environment
 from agentrunner.sandboxes.gitdirs import GitData, git_data, remove_mask
-from agentrunner.sandboxes.limits import describe_limits, limit_prefix, memory_bytes
+from agentrunner.sandboxes.limits import hold_limits, memory_bytes
 from agentrunner.sandboxes.process import (
     GRACE_SEC,
     STATUS_FD,
@@ -40,6 +43,7 @@ from agentrunner.sandboxes.process import (
     signal_live,
 )
 from agentrunner.sandboxes.requests import check_request
+from agentrunner.sandboxes.seccomp import DENIED, MACHINES
 from agentrunner.sandboxes.toolchain import SYSTEM_ROOTS, Toolchain, find_toolchain
 
 BOX_HOME = Path("/home/agent")
@@ -77,19 +81,30 @@ class BwrapSandbox:
         self._environ = environ
         self._host_home = host_home
         self._grace_sec = grace_sec
-        self._limits = limit_prefix(spec.limits)
+        self._held = hold_limits(spec.limits, hierarchies())
+        self._filtered = os.uname().machine in MACHINES
         self._version = ""
         self._live: set[Running] = set()
 
     def describe(self) -> str:
         """One line: version, network, what is writable, limits."""
         network = "no route out" if self._spec.network == "none" else "the host's network on demand"
-        parts = [f"{network}, system read-only, .git read-only", describe_limits(self._spec.limits)]
+        parts = [f"{network}, system read-only, .git read-only", self._held.describe()]
         return f"bwrap{self._version and ' '}{self._version}; " + "; ".join(filter(None, parts))
 
     def isolation(self) -> Mapping[str, str]:
         """What it holds and by which means."""
-        return {}
+        host = "" if self._spec.network == "none" else "; the host's for commands that ask for it"
+        calls = f"seccomp: {len(DENIED)} denied, no new namespaces, four socket families"
+        return {
+            "processes": "a PID namespace for each command; nothing outlives it",
+            "files": "repository and run folder writable, .git and the system read-only, no HOME",
+            "network": f"its own loopback, and a door in it where there is one{host}",
+            "system calls": calls if self._filtered else "all: no filter for this processor",
+            "privileges": "no capabilities, no new privileges",
+            "user": "you, in a user namespace without rights on the host",
+            **self._held.means,
+        }
 
     def mounts(self) -> list[Mount]:
         """Everything of the host that is visible, in the order in which it is mounted."""
@@ -108,7 +123,7 @@ class BwrapSandbox:
             raise unavailable(result.stderr.decode(errors="replace").strip())
 
     def launch(self, request: Request) -> Launch:
-        """bwrap's command line; it reports on `{status_fd}`, in lines of JSON."""
+        """The command line of `enter`, and so bwrap's; they report on `{status_fd}`, in JSON."""
         check_request(request, self._spec)
         try:
             git = git_data(self._spec.repo)
@@ -116,6 +131,7 @@ class BwrapSandbox:
             raise SandboxError(ErrorKind.INVALID_REQUEST, "launch", error.message) from error
         network = [] if request.network == "full" else ["--unshare-net"]
         argv = [
+            *self._enter(request),
             str(self._helper),
             *NAMESPACES,
             "--unshare-user-try" if os.geteuid() == 0 else "--unshare-user",
@@ -124,10 +140,10 @@ class BwrapSandbox:
             *("--cap-drop", "ALL", "--json-status-fd", STATUS_FD),
             *self._layout(request, git),
             *("--remount-ro", "/", "--chdir", str(request.workdir), "--"),
-            *self._limits,
+            *self._held.prefix,
             *request.command,
         ]
-        return Launch(tuple(argv), {**self._base_env, **request.env}, cwd=Path("/"))
+        return Launch(tuple(argv), self._environment(request), cwd=Path("/"))
 
     async def run(self, request: Request, on_output: OnOutput | None = None) -> Result:
         """Run in a box of its own.
@@ -144,7 +160,7 @@ class BwrapSandbox:
             raise SandboxError(ErrorKind.INFRA, "run", f"{launch.argv[0]}: {error}") from error
         finally:
             await asyncio.to_thread(remove_mask, self._spec.repo)
-        if ended.reported is not None or ended.result.ending is Ending.OUTPUT_LIMIT:
+        if ended.reported is not None or ended.result.ending is not Ending.EXITED:
             return ended.result
         return _not_started(ended.result)
 
@@ -161,9 +177,15 @@ class BwrapSandbox:
         await kill_live(self._live)
 
     async def close(self) -> None:
-        """End everything, and remove the empty `.git` that bwrap made as a place to mount on."""
+        """End everything, and remove what is left of it on the host.
+
+        That is the empty `.git` that bwrap made as a place to mount on, and cgroups whose owner
+        was killed.
+        """
         await self.kill_all()
         await asyncio.to_thread(remove_mask, self._spec.repo)
+        for group in self._held.groups:
+            await asyncio.to_thread(sweep, str(group.parent))
 
     @cached_property
     def _helper(self) -> Path:
@@ -187,6 +209,33 @@ class BwrapSandbox:
             repo=self._spec.repo,
             pycache=self.byte_code,
         )
+
+    def _environment(self, request: Request) -> Mapping[str, str]:
+        """All that the command gets, and what our own start needs and `enter` takes away."""
+        env = dict(self._base_env)
+        ports = request.door.ports if request.door else {}
+        for port in [port for port, name in ports.items() if name == PROXY_SOCKET]:
+            env |= proxy_environment(port)
+        if libraries := self._environ.get("LD_LIBRARY_PATH"):
+            env["LD_LIBRARY_PATH"] = libraries
+        return {**env, **request.env}
+
+    def _enter(self, request: Request) -> list[str]:
+        """The words before bwrap's own, see `enter`."""
+        python = getattr(sys, "_base_executable", None) or sys.executable
+        package_home = str(Path(__file__).resolve().parents[2])
+        words = [python, "-I", "-S", "-X", "utf8", "-c", BOOTSTRAP, package_home]
+        words += ["--status", STATUS_FD]
+        if self._filtered:
+            words.append("--filter")
+        for group in self._held.groups:
+            words += ["--group", *group.words]
+        if request.door is not None:
+            ports = (f"{port}={name}" for port, name in request.door.ports.items())
+            words += ["--door", str(request.door.folder), *ports]
+            if request.network == "full":
+                words.append("--host-network")
+        return [*words, "--"]
 
     def _mounts(self, tree: Path, git: GitData) -> list[Mount]:
         system = [Mount(p, p) for p in SYSTEM_ROOTS if p.is_dir() and not p.is_symlink()]

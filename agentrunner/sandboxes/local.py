@@ -20,9 +20,9 @@ from agentrunner.sandboxes.base import (
     Result,
 )
 from agentrunner.sandboxes.environment import base_environment
-from agentrunner.sandboxes.limits import describe_limits, limit_prefix
+from agentrunner.sandboxes.limits import hold_by_rlimits
 from agentrunner.sandboxes.process import GRACE_SEC, Running, kill_live, run_launch, signal_live
-from agentrunner.sandboxes.requests import check_request, host_workdir
+from agentrunner.sandboxes.requests import check_request, host_workdir, invalid
 from agentrunner.sandboxes.toolchain import find_toolchain
 
 
@@ -49,17 +49,25 @@ class LocalSandbox:
         self._environ = environ
         self._host_home = host_home
         self._grace_sec = grace_sec
-        self._limits = limit_prefix(spec.limits)
+        self._held = hold_by_rlimits(spec.limits)
         self._live: set[Running] = set()
 
     def describe(self) -> str:
         """One line that says what is not there."""
         text = "none: no isolation; commands have your files, your network and your rights"
-        return "; ".join(filter(None, (text, describe_limits(self._spec.limits))))
+        return "; ".join(filter(None, (text, self._held.describe())))
 
     def isolation(self) -> Mapping[str, str]:
-        """What it holds and by which means."""
-        return {}
+        """What it holds and by which means: next to nothing."""
+        return {
+            "processes": "the host's; what is still in the command's session is ended with it",
+            "files": "all of yours, with your rights",
+            "network": "the host's",
+            "system calls": "all",
+            "privileges": "yours",
+            "user": "you",
+            **self._held.means,
+        }
 
     def mounts(self) -> list[Mount]:
         """Nothing is mounted: everything is visible as it is."""
@@ -71,10 +79,16 @@ class LocalSandbox:
             raise SandboxUnavailable(f"{self._spec.repo} is not a folder")
 
     def launch(self, request: Request) -> Launch:
-        """The command itself. Its children may outlive it."""
+        """The command itself. Its children may outlive it.
+
+        Raises SandboxError(INVALID_REQUEST), for a door too: where there are no walls, nothing
+        would hold back who goes round it.
+        """
         check_request(request, self._spec)
+        if request.door is not None:
+            raise invalid('a door needs a box, and "none" is none')
         return Launch(
-            argv=(*self._limits, *request.command),
+            argv=(*self._held.prefix, *request.command),
             env={**self._base_env, **request.env},
             cwd=host_workdir(request, self._spec),
             contains_children=False,

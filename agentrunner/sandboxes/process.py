@@ -119,6 +119,7 @@ class Running:
         self._box_pid: int | None = None
         self._box_pidfd = -1
         self._reported: int | None = None
+        self._oom = False
 
     @property
     def is_started(self) -> bool:
@@ -133,7 +134,7 @@ class Running:
         if STATUS_FD in argv:
             self._status_read, status_write = os.pipe()
             os.set_blocking(self._status_read, False)
-            argv[argv.index(STATUS_FD)] = str(status_write)
+            argv = [str(status_write) if word == STATUS_FD else word for word in argv]
         try:
             transport, _ = await loop.subprocess_exec(
                 lambda: _Pipes(self),
@@ -249,11 +250,16 @@ class Running:
             started_at=started_at,
             ended_at=datetime.now(UTC),
             duration_sec=duration_sec,
-            ending=Ending.OUTPUT_LIMIT if self.over_limit else Ending.EXITED,
+            ending=self._ending(),
             stdout_bytes=out.total,
             stderr_bytes=err.total,
         )
         return Ended(result, self._reported)
+
+    def _ending(self) -> Ending:
+        if self.over_limit:
+            return Ending.OUTPUT_LIMIT
+        return Ending.OOM if self._oom else Ending.EXITED
 
     def _pid(self) -> int:
         assert self._transport is not None
@@ -277,6 +283,7 @@ class Running:
                     self._box_pidfd = os.pidfd_open(self._box_pid)
             if "exit-code" in fact:
                 self._reported = int(fact["exit-code"])
+            self._oom |= "oom" in fact
 
     async def _box_gone(self) -> None:
         """Wait for the end of the PID namespace, which comes after that of its last process."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
-from agentrunner.sandboxes.base import BoxSpec, ErrorKind, Request, SandboxError
+from agentrunner.sandboxes.base import BoxSpec, Door, ErrorKind, Request, SandboxError
 
 LOADER_VARIABLES = ("GCONV_PATH", "GLIBC_TUNABLES", "LOCPATH")
 """Beside LD_*: they make the sandbox's own helper, which is not in the box, load code."""
@@ -28,6 +29,8 @@ def check_request(request: Request, spec: BoxSpec) -> None:
         raise invalid("the task does not permit a network")
     if request.timeout_sec <= 0:
         raise invalid("timeout_sec is not above 0")
+    if request.door is not None:
+        _check_door(request.door)
     _check_workdir(request, spec)
 
 
@@ -49,6 +52,16 @@ def _check_workdir(request: Request, spec: BoxSpec) -> None:
         raise invalid(f"the working folder {request.workdir} is outside the repository")
     if not place.is_dir():
         raise invalid(f"the working folder {request.workdir} does not exist")
+
+
+def _check_door(door: Door) -> None:
+    if not door.folder.is_absolute() or not door.folder.is_dir():
+        raise invalid(f"the door's {door.folder} is not a folder with an absolute path")
+    for port, name in door.ports.items():
+        if not 0 < port < 65536 or not re.fullmatch(r"\w[\w.-]*", name, re.ASCII):
+            raise invalid(f"a door cannot lead from port {port} to {name!r}")
+    if not door.ports:
+        raise invalid("the door leads nowhere")
 
 
 def invalid(cause: str) -> SandboxError:

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from urllib.request import getproxies_environment, proxy_bypass_environment
+from urllib.request import getproxies_environment, proxy_bypass
 
 import pytest
 
@@ -25,5 +25,5 @@ def test_what_is_in_the_box_itself_is_reached_directly(monkeypatch: pytest.Monke
         monkeypatch.setenv(name, value)
     assert getproxies_environment()["https"] == "http://127.0.0.1:3128"
     for host in ("localhost:8000", "127.0.0.1:8787"):
-        assert proxy_bypass_environment(host)
-    assert not proxy_bypass_environment("example.org:443")
+        assert proxy_bypass(host)
+    assert not proxy_bypass("example.org:443")
