@@ -127,6 +127,8 @@ class _Narrowing:
 
     def _place(self, key: str) -> Place:
         """Of a setting, or of the nearest one around it; its name where it was left out."""
+        if "." not in key:  # a variable of this machine
+            return Place(key)
         places, name = self._spec.places, key
         while name not in places:
             # `runner.worker` says nothing about a setting that is not in it.
