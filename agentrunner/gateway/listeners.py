@@ -22,8 +22,6 @@ Serve = Callable[[socket.socket], Awaitable[Close]]
 
 BACKLOG = 128
 LINE_LIMIT = 4096
-MOST_HANDED_OVER = 64
-"""Listeners of boxes kept at a time; the oldest, whose box is long gone, makes room."""
 
 
 class Listener:
@@ -74,12 +72,11 @@ class Control:
     """Takes over listeners from a sandbox: a JSON line `{"socket": NAME}` with each.
 
     Answers each with a line, `{"taken": NAME}` or `{"error": TEXT}`. A connection may bring
-    several; its end changes nothing for those that it brought.
+    several, and lasts as long as its box: with its end they are closed.
     """
 
     def __init__(self, services: Mapping[str, Serve]) -> None:
         self._services = services
-        self._taken: deque[Close] = deque()
         self._tasks: set[asyncio.Task[None]] = set()
 
     def serve(self, listener: socket.socket) -> None:
@@ -87,7 +84,7 @@ class Control:
         self._start(self._accept(listener))
 
     async def close(self) -> None:
-        """Hear nobody any more; what was taken over is its services' to close."""
+        """Hear nobody any more, and close what was taken over."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -108,28 +105,31 @@ class Control:
 
     async def _hear(self, client: socket.socket) -> None:
         """Take what one connection brings, until it ends."""
-        loop = asyncio.get_running_loop()
+        taken: list[Close] = []
+        files: deque[int] = deque()
         said = b""
-        files: list[int] = []
         try:
             while len(said) < LINE_LIMIT:
                 await _readable(client)
                 data, handed, _, _ = socket.recv_fds(client, LINE_LIMIT, 16)
-                files += handed
+                files.extend(handed)
                 if not data:
-                    return
+                    break
                 *lines, said = (said + data).split(b"\n")
                 for line in lines:
-                    answer = await self._take(line, files.pop(0) if files else -1)
-                    await loop.sock_sendall(client, json.dumps(answer).encode() + b"\n")
+                    answer = await self._take(line, files.popleft() if files else -1, taken)
+                    with contextlib.suppress(BlockingIOError):  # nobody reads our answers
+                        client.send(json.dumps(answer).encode() + b"\n")
         except OSError:
-            return  # who brought it is gone
+            pass  # who brought it is gone
         finally:
             client.close()
             for fd in files:
                 os.close(fd)
+            for close in taken:
+                await close()
 
-    async def _take(self, line: bytes, fd: int) -> dict[str, str]:
+    async def _take(self, line: bytes, fd: int, taken: list[Close]) -> dict[str, str]:
         try:
             listener = socket.socket(fileno=fd)
         except (OSError, ValueError):
@@ -142,12 +142,10 @@ class Control:
             if not listener.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
                 raise ValueError("it does not listen")
             listener.setblocking(False)
-            self._taken.append(await serve(listener))
+            taken.append(await serve(listener))
         except (KeyError, TypeError, ValueError, OSError) as error:
             listener.close()
             return {"error": f"{type(error).__name__}: {error}"}
-        if len(self._taken) > MOST_HANDED_OVER:
-            await self._taken.popleft()()
         return {"taken": name}
 
 
