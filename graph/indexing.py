@@ -9,6 +9,9 @@ from typing import Any
 from agentrunner.graph.drive import Options
 from agentrunner.runs.folder import RunFolder
 from agentrunner.runs.index import RunIndex, RunRow, note_in
+from agentrunner.runs.locks import run_lock
+from agentrunner.runs.log import RunLog
+from agentrunner.task.context import TaskContext
 from agentrunner.task.lifecycle import TERMINAL, TaskState
 from agentrunner.task.spec import TaskSpec
 
@@ -55,3 +58,13 @@ class Indexer:
             finished_at=self._clock.stamp() if ended else None,
         )
         self._index.record(self._row)
+
+
+def note_end(folder: RunFolder, index: RunIndex, state: TaskContext) -> None:
+    """Mend the row of a run that was killed after its end was saved and before it was noted."""
+    if state["state"] not in TERMINAL or run_lock(folder).probe():
+        return
+    ended = RunLog(folder.log_file).records("state")[-1].at
+    for row in index.runs():
+        if row.run_id == folder.run_id and row.finished_at is None:
+            index.record(replace(row, state=str(state["state"]), finished_at=ended))

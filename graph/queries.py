@@ -11,6 +11,7 @@ from typing import Any
 
 from agentrunner.errors import CheckpointCorrupt, UsageError
 from agentrunner.graph import attempts
+from agentrunner.graph.indexing import note_end
 from agentrunner.runs.events import read_events
 from agentrunner.runs.folder import RunFolder, load_spec, runs_root
 from agentrunner.runs.index import RunIndex, RunRow
@@ -28,6 +29,7 @@ def show(state_dir: Path, run_id: str) -> dict[str, Any]:
     """The result object of a run as it stands; raises CheckpointCorrupt, UsageError."""
     folder = RunFolder.open(state_dir, run_id)
     state, question = asyncio.run(attempts.read(folder))
+    note_end(folder, RunIndex(state_dir), state)
     return attempts.result_of(folder, load_spec(folder), state, question)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -20,7 +20,10 @@ from agentrunner.commands import options as opt
 from agentrunner.commands.console import paint_for, show, width_of
 from agentrunner.commands.drive import show_waiting
 from agentrunner.commands.runs import here, in_git, is_driven, resolve
-from agentrunner.errors import SandboxUnavailable, UsageError
+from agentrunner.errors import CheckpointCorrupt, SandboxUnavailable, UsageError
+
+if TYPE_CHECKING:
+    from agentrunner.runs.index import RunIndex, RunRow
 
 FOLLOW_SEC = 0.25
 
@@ -35,17 +38,36 @@ def list_runs(
     from agentrunner.screens.table import runs_table
 
     index = RunIndex(settings.state_dir(state_dir))
-    rows = [asdict(row) for row in index.runs(None if everywhere else here())]
+    repo = None if everywhere else here()
+    for row in index.runs(repo):
+        _mend(index, row)
+    rows = [asdict(row) for row in index.runs(repo)]
     if as_json:
-        for row in rows:
-            show(json.dumps(row))
+        for fields in rows:
+            show(json.dumps(fields))
         return 0
-    for row in rows:
-        row["running"] = is_driven(index.state_dir, str(row["run_id"]))
+    for fields in rows:
+        fields["running"] = is_driven(index.state_dir, str(fields["run_id"]))
     width, paint = width_of(sys.stdout), paint_for(sys.stdout)
     now = datetime.now().astimezone()
     show(runs_table(rows, now, width=width, paint=paint, all_repositories=everywhere))
     return 0
+
+
+def _mend(index: RunIndex, row: RunRow) -> None:
+    """Have the end of a run noted that was killed before it did so itself."""
+    from agentrunner.runs.folder import RunFolder
+    from agentrunner.runs.log import RunLog
+    from agentrunner.task.lifecycle import TERMINAL
+
+    if row.finished_at or row.waiting or is_driven(index.state_dir, row.run_id):
+        return
+    moves = RunLog(RunFolder.open(index.state_dir, row.run_id).log_file).records("state")
+    if moves and moves[-1].data["to"] in TERMINAL:
+        from agentrunner.graph import queries
+
+        with contextlib.suppress(CheckpointCorrupt):
+            queries.show(index.state_dir, row.run_id)
 
 
 def show_run(

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from agentrunner import cli
 from agentrunner.errors import Busy, UsageError
 from agentrunner.graph.queries import collect_garbage, diff, show, undo
 from agentrunner.runs.index import RunIndex
@@ -170,6 +171,22 @@ def test_ended_runs_are_kept_for_their_days(done: Run, tmp_path: Path) -> None:
     with pytest.raises(UsageError):
         show(state_dir, done.id)
     assert show(state_dir, waiting.id)["waiting"]
+
+
+@pytest.mark.parametrize("look", ["list", "show"])
+def test_an_end_that_a_kill_left_unnoted_is_noted(
+    done: Run, look: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    index = RunIndex(done.project.state_dir)
+    (ended,) = index.runs()
+    index.record(replace(ended, state="VALIDATING", finished_at=None))
+    monkeypatch.chdir(done.project.repo)
+    monkeypatch.setenv("AGENTRUNNER_STATE_DIR", str(done.project.state_dir))
+    assert cli.call(cli.app, [look], "agentrunner") == 0
+    assert "complete" in capsys.readouterr().out.lower()
+    (mended,) = index.runs()
+    assert mended.state == "COMPLETE" and mended.finished_at
+    assert ended.finished_at and mended.finished_at <= ended.finished_at
 
 
 def test_checkpoints_are_pruned_when_a_run_ends(done: Run) -> None:
