@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from aiohttp import web
+from multidict import CIMultiDict
 from yarl import URL
 
 from agentrunner.gateway.books import Books
@@ -198,14 +199,12 @@ class Gateway:
         # Some providers repeat the key that they refuse: it must not get into the box this way.
         body = self._key.redact_bytes(decoded(body, reply.lower.get("content-encoding", "")))
         tally.error = classify(reply.status, reply.lower, body, self._clock())
-        response = web.Response(status=reply.status, body=body)
-        del response.headers["Content-Type"]
-        response.headers.extend(
+        headers = CIMultiDict(
             (name, value)
             for name, value in end_to_end(reply.headers)
             if name.lower() not in ("content-length", "content-encoding")
         )
-        return response
+        return web.Response(status=reply.status, body=body, headers=headers)
 
     def _fail(
         self, tally: _Tally, status: int, kind: ErrorClass, sentence: str
