@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
-from agentrunner.graph.drive import Options
 from agentrunner.task.policy_check import check_loops, narrowed
 from agentrunner.task.policy_load import load_policies
 from agentrunner.task.spec import TaskSpec
 
 
-def capped(spec: TaskSpec, options: Options) -> TaskSpec:
-    """A new task, within every policy in force; raises UsageError where it goes beyond one."""
-    policies = load_policies(options.policy, options.environ, Path(spec.repo))
-    return narrowed(spec, policies, options.environ)
+def capped(spec: TaskSpec, environ: Mapping[str, str], file: Path | None = None) -> TaskSpec:
+    """A new task, within every policy in force and that of `file`.
+
+    Raises UsageError where it goes beyond one.
+    """
+    policies = load_policies(file, environ, Path(spec.repo))
+    return narrowed(spec, policies, environ)
 
 
-def capped_again(spec: TaskSpec, options: Options, max_loops: int | None = None) -> TaskSpec:
+def capped_again(
+    spec: TaskSpec,
+    environ: Mapping[str, str],
+    file: Path | None = None,
+    *,
+    max_loops: int | None = None,
+) -> TaskSpec:
     """The task of a run that goes on, within the policies of today.
 
     Those under which it was started stay in force. `max_loops` is a limit for its next attempt.
     Raises UsageError where it goes beyond one.
     """
     kept = [Path(source.path) for source in spec.policies]
-    policies = load_policies(options.policy, options.environ, Path(spec.repo), kept=kept)
+    policies = load_policies(file, environ, Path(spec.repo), kept=kept)
     check_loops(max_loops, policies)
-    return narrowed(spec, policies, options.environ, stored=True)
+    return narrowed(spec, policies, environ, stored=True)

@@ -66,7 +66,7 @@ async def start(spec: TaskSpec, options: Options) -> dict[str, Any]:
     where planner, worker or repository are not to be had, and during the run where its box or its
     state fail; then `resume` goes on.
     """
-    spec = capped(spec, options)
+    spec = capped(spec, options.environ, options.policy)
     repo = Path(spec.repo)
     crew = assemble(spec, options.environ, options.cassette)
     refuse_inside(options.state_dir, repo)
@@ -122,7 +122,7 @@ async def resume(
             raise _inputs_changed(run_id, changes)
         if on_change == "replan":
             spec, replan = attempts.reload(spec, options.environ), True
-    spec = capped_again(spec, options, max_loops)
+    spec = capped_again(spec, options.environ, options.policy, max_loops=max_loops)
     with _driving(folder, options):
         # Read under the lock: whoever held it until now may have gone on.
         state = await _latest(folder, spec, options)
@@ -162,7 +162,7 @@ def _inputs_changed(run_id: str, changes: list[tuple[str, str]]) -> UsageError:
 async def respond(run_id: str, answer: Answer, options: Options) -> dict[str, Any]:
     """Give a waiting run its answer and go on; refuses stale, foreign and malformed ones."""
     folder = RunFolder.open(options.state_dir, run_id)
-    spec = capped_again(load_spec(folder), options)
+    spec = capped_again(load_spec(folder), options.environ, options.policy)
     with _driving(folder, options):
         question = await attempts.waiting(folder)
         answer = checked_answer(run_id, question, answer)
@@ -179,7 +179,7 @@ async def accept(
     Raises UsageError for a run that has not ended, unknown criteria or an empty reason.
     """
     folder = RunFolder.open(options.state_dir, run_id)
-    spec = capped_again(load_spec(folder), options)
+    spec = capped_again(load_spec(folder), options.environ, options.policy)
     if not reason.strip():
         raise UsageError("A reason is needed.", code="usage", path="--reason")
     with _driving(folder, options):
@@ -240,7 +240,7 @@ async def dry_run(spec: TaskSpec, options: Options) -> dict[str, Any]:
 
     What keeps it from starting is among it, as `missing`.
     """
-    spec = capped(spec, options)
+    spec = capped(spec, options.environ, options.policy)
     crew = muster(spec, options.environ, options.cassette)
     folder = RunFolder(options.state_dir / "runs" / f"{spec.task_id}-0000")
     sandbox = make_sandbox(

@@ -23,6 +23,7 @@ from langgraph.config import get_stream_writer
 from agentrunner.errors import AgentRunnerError, Busy, UsageError
 from agentrunner.graph.builder import build_served_graph
 from agentrunner.graph.checkpoints import open_saver
+from agentrunner.graph.policy import capped, capped_again
 from agentrunner.graph.runner import first_state
 from agentrunner.graph.workshop import Crew, assemble, open_workshop
 from agentrunner.nodes.deps import Clock, Deps
@@ -97,7 +98,10 @@ def _enter(
     """Take the run's place in its repository; a new run gets its folder last."""
     run = state.get("run")
     folder = RunFolder.open(studio_dir(), run.run_id) if run else None
-    spec = load_spec(folder) if folder else _task(state)
+    if folder:
+        spec = capped_again(load_spec(folder), os.environ)
+    else:
+        spec = capped(_task(state), os.environ)
     repo = Path(spec.repo)
     crew = assemble(spec, os.environ)
     refuse_inside(state_dir(), repo)
