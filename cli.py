@@ -36,6 +36,7 @@ COMMANDS = {
     "schema": ("texts:schema", "A JSON Schema of a task file, result, event or message."),
     "parse": ("texts:parse", "Read a reply of a model as a run would."),
     "graph": ("texts:graph", "The graph as a Mermaid diagram."),
+    "image": ("images:image", "Build the images that workers run in."),
     "doctor": ("setup:doctor", "What works on this machine, found out by trying."),
     "init": ("setup:init", "Write a first task for this repository."),
     "explain": ("texts:explain", "What an error code means and what to do about it."),

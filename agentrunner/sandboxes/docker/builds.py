@@ -99,7 +99,9 @@ async def import_host_image(engine: Engine, name: str = HOST_IMAGE) -> None:
     )
 
 
-_FOLDERS = ("etc", "proc", "sys", "dev", "run", "root", "home", "var/tmp", "usr", "tmp")
+_FOLDERS = ("dev", "etc", "proc", "root", "run/agentrunner", "sys", "usr")
+_SCRATCH = ("home/agent", "tmp", "var/tmp")
+"""What is mounted on these takes their mode."""
 _ETC = ("alternatives", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "nsswitch.conf", "ssl/certs")
 """Of /etc: where programs of /usr look for each other, and certificates of authorities."""
 _PASSWD = b"root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/sh\n"
@@ -110,10 +112,9 @@ def host_image(root: Path = Path("/")) -> bytes:
     """The tar file of an image that fits this machine's /usr."""
     data = io.BytesIO()
     with tarfile.open(fileobj=data, mode="w") as archive:
-        for name in _FOLDERS:
+        for name in (*_FOLDERS, *_SCRATCH):
             entry = tarfile.TarInfo(name)
-            # What is mounted on it takes its mode from the image.
-            entry.type, entry.mode = tarfile.DIRTYPE, 0o1777 if name.endswith("tmp") else 0o755
+            entry.type, entry.mode = tarfile.DIRTYPE, 0o1777 if name in _SCRATCH else 0o755
             archive.addfile(entry)
         for name in ("bin", "sbin", "lib", "lib32", "lib64"):
             if (root / name).is_symlink():

@@ -1,0 +1,160 @@
+"""Images that workers run in: building them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from agentrunner.commands.console import show
+from agentrunner.commands.runs import here
+from agentrunner.errors import UsageError
+from agentrunner.screens.layout import flat
+
+if TYPE_CHECKING:
+    from agentrunner.sandboxes.docker.builds import Order
+
+HOST = "host"
+
+
+class Action(StrEnum):
+    """What is done with images."""
+
+    build = "build"
+
+
+def image(
+    action: Annotated[Action, typer.Argument(metavar="build", help="What to do.")],
+    kind: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[KIND]",
+            help="Worker kind, all-in-one (the default), or host: nothing but this machine's /usr.",
+        ),
+    ] = None,
+    source: Annotated[
+        str | None,
+        typer.Option(
+            "--from", metavar="FILE", help="This repository's Dockerfile or devcontainer."
+        ),
+    ] = None,
+    base: Annotated[
+        str | None, typer.Option("--base", metavar="IMAGE", help="In place of Debian and Node.js.")
+    ] = None,
+    build_args: Annotated[
+        list[str] | None,
+        typer.Option("--build-arg", metavar="NAME=VALUE", help="For the Dockerfile; no secrets."),
+    ] = None,
+    tag: Annotated[
+        str | None, typer.Option("--tag", metavar="NAME", help="In place of the usual name.")
+    ] = None,
+) -> int:
+    """Build an image on the container engine, with its progress on stderr.
+
+    The build has a network. It is sent the Dockerfile alone, or with --from also the files around
+    it, whose commands it runs.
+    """
+    name = _checked(tag) if tag else ""
+    args = _build_args(base, build_args or [])
+    if kind == HOST:
+        if source or args:
+            raise UsageError("the image `host` is made of nothing; it has no options but --tag.")
+        return asyncio.run(_import_host(name))
+    if source is not None and (kind is not None or base is not None):
+        raise UsageError("--from says what is built: give no KIND and no --base with it.")
+    order = _from_repository(source, args, name) if source else _from_recipe(kind, args, name)
+    with order.context:
+        return asyncio.run(_build(order))
+
+
+def _from_recipe(kind: str | None, args: Mapping[str, str], name: str) -> Order:
+    from agentrunner.sandboxes.docker.builds import order_recipe
+    from agentrunner.sandboxes.docker.recipes import ALL_IN_ONE, RECIPES
+
+    wanted = kind or ALL_IN_ONE.kind
+    if wanted not in RECIPES:
+        near = get_close_matches(wanted, [*RECIPES, HOST], n=1)
+        raise UsageError(
+            f'there is no image "{wanted}". Known: {", ".join([*RECIPES, HOST])}.',
+            code="unknown-kind",
+            remedy=f"did you mean {near[0]}?" if near else "",
+        )
+    return order_recipe(RECIPES[wanted], name, args)
+
+
+def _from_repository(source: str, args: Mapping[str, str], name: str) -> Order:
+    from dataclasses import replace
+
+    from agentrunner.sandboxes.docker.builds import order_repository
+    from agentrunner.sandboxes.docker.sources import pack, read_source
+
+    repo = here()
+    found = read_source(Path.cwd() / source, repo)
+    if isinstance(found, str):
+        raise UsageError(
+            f"{source} names the image {found}; there is nothing to build.",
+            remedy=f"docker pull {found}",
+        )
+    found = replace(found, args={**found.args, **args})
+    context, usual = pack(found, repo)
+    return order_repository(found, context, name or usual)
+
+
+async def _build(order: Order) -> int:
+    from agentrunner.sandboxes.docker.builds import build
+    from agentrunner.sandboxes.docker.engine import Engine
+    from agentrunner.sandboxes.docker.images import find_image
+
+    with contextlib.closing(await Engine.connect(os.environ)) as engine:
+        await build(engine, order, lambda line: show(flat(line), sys.stderr))
+        made = await find_image(engine, order.name)
+    show(f"Built {order.name}, {made.id if made else 'and it is gone already'}.")
+    return 0
+
+
+async def _import_host(name: str) -> int:
+    from agentrunner.sandboxes.docker.builds import import_host_image
+    from agentrunner.sandboxes.docker.engine import Engine
+    from agentrunner.sandboxes.docker.recipes import HOST_IMAGE
+
+    name = name or HOST_IMAGE
+    with contextlib.closing(await Engine.connect(os.environ)) as engine:
+        await import_host_image(engine, name)
+    show(
+        f"Made {name}. In the task file:\n"
+        f"  runner:\n    worker: {{docker_image: {name}}}\n    sandbox: {{read_paths: [/usr]}}"
+    )
+    return 0
+
+
+def _build_args(base: str | None, given: Sequence[str]) -> dict[str, str]:
+    args = {"BASE": base} if base is not None else {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not name.isidentifier() or not equals:
+            raise UsageError(
+                f'"{text}" is no NAME=VALUE.',
+                code="bad-option",
+                path="--build-arg",
+                remedy=f"--build-arg {name or 'NAME'}=VALUE",
+            )
+        args[name] = value
+    return args
+
+
+def _checked(tag: str) -> str:
+    from docker.utils.build import match_tag
+
+    if not match_tag(tag):
+        raise UsageError(
+            f'"{tag}" cannot be the name of an image.', code="image-name", path="--tag"
+        )
+    return tag
