@@ -86,10 +86,10 @@ async def test_the_key_goes_where_the_provider_looks_for_it(
         async with client.post(f"{box}{path}?key={PLACEHOLDER}&alt=sse", json={}) as reply:
             assert reply.status == 200
     for request in seen:
-        shown = {name: request.headers.get(name) for _, name in CALLS.values()}
+        found = {name: request.headers.get(name) for _, name in CALLS.values()}
         value = f"Bearer {REAL_KEY}" if header == "Authorization" else REAL_KEY
-        assert {name for name, said in shown.items() if said} == {header}
-        assert shown[header] == value
+        assert {name for name, said in found.items() if said} == {header}
+        assert found[header] == value
     assert seen[-1].query_string == "alt=sse"
 
 
