@@ -128,8 +128,9 @@ class Weakened(BwrapSandbox):
         if self.without:
             size = len(self.without)
             wanted = [word.replace("REPO", str(self._spec.repo)) for word in self.without]
-            at = next(n for n in range(len(words)) if words[n : n + size] == wanted)
-            del words[at : at + size]
+            # Not all of them are there for every repository.
+            for at in [n for n in range(len(words)) if words[n : n + size] == wanted]:
+                del words[at : at + size]
         end = words.index("--remount-ro" if "--remount-ro" in words else "--chdir")
         words[end:end] = [
             word.replace("STATE", str(self._spec.home.parents[2])) for word in self.added
