@@ -86,7 +86,7 @@ async def _baseline(state: TaskContext, deps: Deps, criteria: list[Criterion]) -
                 raise
             deps.warn(state, "box-changed", f"{error.message} Next: {deps.sandbox.describe()}")
         else:
-            keep_box_kind(deps.folder, deps.sandbox.kind)
+            await asyncio.to_thread(keep_box_kind, deps.folder, deps.sandbox.kind)
             return found
 
 
