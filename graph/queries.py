@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from agentrunner.errors import CheckpointCorrupt, UsageError
 from agentrunner.graph import attempts
 from agentrunner.graph.indexing import note_end
-from agentrunner.runs.events import read_events
 from agentrunner.runs.folder import RunFolder, load_spec, runs_root
 from agentrunner.runs.index import RunIndex, RunRow
 from agentrunner.runs.leftovers import remove_dead_sockets
@@ -140,15 +139,9 @@ def _all_runs(state_dir: Path) -> Iterator[tuple[Path, RunRow]]:
 
 def _studio_row(folder: RunFolder, spec: TaskSpec) -> RunRow:
     """As the index would have it; nobody writes one for a run of Studio."""
-    states = [
-        str(event.get("to"))
-        for event in read_events(folder.events_file)
-        if event.get("event") == "state_changed"
-    ]
-    state = states[-1] if states else str(TaskState.PENDING)
-    ended = None
-    if state in TERMINAL:
-        ended = datetime.fromtimestamp(folder.events_file.stat().st_mtime, UTC).isoformat()
+    moves = RunLog(folder.log_file).records("state")
+    state = moves[-1].data["to"] if moves else str(TaskState.PENDING)
+    ended = moves[-1].at if state in TERMINAL else None
     return RunRow(folder.run_id, spec.task_id, spec.title, spec.repo, state, finished_at=ended)
 
 

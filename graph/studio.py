@@ -19,6 +19,7 @@ from typing import TypedDict, cast
 
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.config import get_stream_writer
+from langgraph.errors import GraphInterrupt
 
 from agentrunner.errors import AgentRunnerError, Busy, UsageError
 from agentrunner.graph.builder import build_served_graph
@@ -28,6 +29,7 @@ from agentrunner.graph.runner import first_state
 from agentrunner.graph.workshop import Crew, assemble, open_workshop
 from agentrunner.nodes.deps import Clock, Deps
 from agentrunner.nodes.guarded import Update
+from agentrunner.nodes.note import leave_note
 from agentrunner.runs.folder import (
     RunFolder,
     load_spec,
@@ -85,11 +87,32 @@ async def _opened(state: TaskContext) -> AsyncIterator[tuple[Deps, Update]]:
         async with open_workshop(
             spec, folder, state_dir(), os.environ, [writer], repository, crew
         ) as deps:
+            _record_answer(state, deps)
             try:
                 yield deps, opened
+            except GraphInterrupt:
+                await asyncio.to_thread(_record_question, state, deps)
+                raise
             except asyncio.CancelledError:
                 _stop_workers(folder)
                 raise
+
+
+def _record_question(state: TaskContext, deps: Deps) -> None:
+    """What a run that now waits leaves: the question in log and events, and the note. Blocking."""
+    asked = state["question"]
+    assert asked is not None
+    deps.emit("question", id=asked.id, kind=asked.kind, text=asked.text, options=asked.options)
+    deps.record(state, "question", asked.id, asked)
+    leave_note(state, deps, waiting=asked)
+
+
+def _record_answer(state: TaskContext, deps: Deps) -> None:
+    """The answer, at the first node after the one that asked: nobody is told when it is given."""
+    answer = state.get("answer")
+    if answer and answer.id not in [record.key for record in deps.log.records("answer")]:
+        deps.emit("answer", id=answer.id)
+        deps.record(state, "answer", answer.id, answer)
 
 
 def _enter(

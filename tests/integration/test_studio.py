@@ -9,6 +9,7 @@ import subprocess
 import sys
 import urllib.request
 from collections.abc import AsyncIterator, Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,10 @@ import yaml
 from langgraph_sdk import get_client
 from langgraph_sdk.client import LangGraphClient
 
+from agentrunner.graph.queries import collect_garbage
 from agentrunner.runs.folder import RunFolder
 from agentrunner.runs.locks import repository_lock
+from agentrunner.runs.log import RunLog
 from agentrunner.task.spec import TaskSpec
 from tests.kit.bwrap import require_bwrap
 from tests.kit.metas import assess, consult, finish, plan, work
@@ -138,10 +141,12 @@ async def test_a_question_of_the_planner_is_answered_and_the_work_proven(
         thread, GRAPH, input=task_of(spec), stream_mode=["custom"], durability="sync"
     )
     told = [part.data["event"] async for part in parts if part.event == "custom"]
-    assert told[-2:] == ["meta_call", "decision"]
+    assert told[-4:] == ["meta_call", "decision", "question", "note_written"]
     (question,) = (await client.threads.get_state(thread))["interrupts"]
     assert question["value"]["text"] == "Add or multiply?"
     assert question["value"]["options"] == ["add", "multiply"]
+
+    assert "Add or multiply?" in project.read(".agent-runner/task-probe.md")
 
     malformed = await client.runs.create(thread, GRAPH, command={"resume": {"id": "x"}})
     await client.runs.join(thread, malformed["run_id"])
@@ -155,6 +160,11 @@ async def test_a_question_of_the_planner_is_answered_and_the_work_proven(
     assert (criterion["status"], criterion["evidence"]) == ("passed", "checked")
     folder = RunFolder.open(state_dir / "studio", ended["run"]["run_id"])
     assert "add, please" in (folder.meta_dir / "0002-next_action.request.json").read_text()
+    log = RunLog(folder.log_file)
+    assert [record.data["text"] for record in log.records("question")] == ["Add or multiply?"]
+    assert [record.data["text"] for record in log.records("answer")] == ["add, please"]
+    later = datetime.now(UTC) + timedelta(days=15)
+    assert folder.run_id in collect_garbage(state_dir, later)["removed"]
 
 
 async def test_a_task_that_cannot_be_read_is_told(client: LangGraphClient, tmp_path: Path) -> None:
