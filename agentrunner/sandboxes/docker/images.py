@@ -26,6 +26,8 @@ OnProgress = Callable[[str], None]
 
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._:@-]|/(?!\.))*", re.ASCII)
 """Every image reference, and nothing that leads elsewhere in the engine's API."""
+_NO_REFERENCE = 400
+"""The engine's answer for a name that it cannot read."""
 _BY_ID = re.compile(r"(sha256:)?[0-9a-f]{64}")
 _RUNS = {"x86_64": ("amd64", "386"), "aarch64": ("arm64",)}
 """Machine to the architectures of images that run on it."""
@@ -104,11 +106,7 @@ def wanted_image(spec: BoxSpec) -> Wanted:
 
 def _named(name: str, source: str) -> Wanted:
     if not _NAME.fullmatch(name):
-        raise UsageError(
-            f"{name!r} cannot be the name of an image.",
-            code="image-name",
-            path="runner.worker.docker_image",
-        )
+        raise _bad_name(name)
     if recipe := recipe_of(name):
         # Nobody holds these names in a registry, so whoever takes them must not be asked.
         command = f"agentrunner image build {recipe.kind}"
@@ -116,19 +114,30 @@ def _named(name: str, source: str) -> Wanted:
     return Wanted(name, source)
 
 
+def _bad_name(name: str) -> UsageError:
+    return UsageError(
+        f'"{name}" cannot be the name of an image.',
+        code="image-name",
+        path="runner.worker.docker_image",
+    )
+
+
 async def find_image(engine: Engine, name: str, source: str = "") -> Image | None:
     """The image of this name, if it is there and can run here; nothing is fetched.
 
-    Raises SandboxUnavailable (`image-digest`, `image-architecture`) and EngineError.
+    Raises UsageError (`image-name`), SandboxUnavailable (`image-digest`, `image-architecture`)
+    and EngineError.
     """
     try:
         facts = await engine.call(
             "look for the image",
-            lambda api: api.inspect_image(name),  # type: ignore[no-untyped-call]
+            lambda api: api.inspect_image(name),
         )
     except EngineError as error:
         if error.status == NOT_FOUND:
             return None
+        if error.status == _NO_REFERENCE:
+            raise _bad_name(name) from error
         raise
     _check_architecture(name, facts, platform.machine())
     return Image(str(facts["Id"]), name, _digest(name, facts), source)
