@@ -26,11 +26,17 @@ _ABOUT_THE_CLIENT = frozenset(
 """Fields of a request that say who asks, not what is asked."""
 
 _DAY = r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*"
-_MONTH = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*"
+_MONTH = (
+    "(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?"
+    "|Sep(?:tember)?|Oct(?:ober)?|Nov(?:ember)?|Dec(?:ember)?)"
+)
+_IN_PATH = r"[^\s\"'`<>=:,;()]"
+_TIME = r"\d\d?:\d\d(?::\d\d(?:[.,]\d+)?)?(?![\d:])(?:Z\b|[+-]\d\d:?\d\d)?"
 _RULES = [
     (re.compile(pattern), word)
     for pattern, word in (
-        (r"[^\s\"'`<>=:,;()]*/runs/[\w.-]+/(?:box|sock|home)\b", "<run>"),
+        # Only where a path begins: long words without a blank must not be tried at each letter.
+        (rf"(?<!{_IN_PATH})/{_IN_PATH}*/runs/[\w.-]+/(?:box|sock)\b", "<run>"),
         (r"(?:/var)?/tmp(?![\w.-])(?:/[^\s\"'`<>,:;()\\]*)?", "<tmp>"),
         (r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}", "<id>"),
         (r"0x[0-9a-f]{6,}", "<id>"),
@@ -38,14 +44,14 @@ _RULES = [
         (r"(?<=Chunk ID: )[0-9a-f]+|(?<=\"chunk_id\":\")[0-9a-f]+", "<id>"),
         # How long an output is depends on the places in it.
         (r"(?<=Original token count: )\d+|(?<=\"original_token_count\":)\d+", "<n>"),
-        (rf"{_DAY},? +(?:{_MONTH} +\d+|\d+ {_MONTH})(?:,? +\d{{4}}(?!:))?", "<date>"),
-        (rf"\b{_MONTH} +\d{{1,2}}(?:, \d{{4}})?\b|\b\d{{1,2}} {_MONTH}(?: \d{{4}})?\b", "<date>"),
-        (r"\b\d{4}[-/]\d\d[-/]\d\d", "<date>"),
-        (r"\b\d\d?:\d\d(?::\d\d(?:[.,]\d+)?)?(?: ?[AP]M)?(?:Z\b|[+-]\d\d:?\d\d)?", "<time>"),
+        (r"(?<=127\.0\.0\.1:)\d+|(?<=localhost:)\d+", "<port>"),
+        (rf"\b{_DAY},? +(?:{_MONTH} +\d+|\d+ {_MONTH})(?:,? +\d{{4}}(?!:))?", "<date>"),
+        (rf"\b{_MONTH} +\d{{1,2}}\b(?:, \d{{4}})?|\b\d{{1,2}} {_MONTH} \d{{4}}\b", "<date>"),
+        (rf"\b\d{{4}}[-/]\d\d[-/]\d\d(?:[T ]{_TIME})?", "<date>"),
+        (rf"(?<![\w:.]){_TIME}(?: ?[AP]M\b)?(?: UTC)?(?: \d{{4}}\b)?", "<time>"),
         (r"(?<=[Ww]all time[: ])[: ]*[\d.]+|(?<=\"wall_time_seconds\":)[\d.e-]+", "<n>"),
         (r"\b\d+\.\d+ ?(?:ms|s|sec|secs|seconds?)\b|\b\d+ ?(?:ms|µs|us|ns)\b", "<duration>"),
         (r"\b1[6-9]\d{8}(?:\d{3})?\b", "<moment>"),
-        (r"(?<=127\.0\.0\.1:)\d+|(?<=localhost:)\d+", "<port>"),
     )
 ]
 

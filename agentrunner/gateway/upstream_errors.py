@@ -39,7 +39,7 @@ _WORDS: Mapping[ErrorClass, str] = {
 
 _BY_STATUS: Mapping[int, ErrorClass] = {
     401: "auth", 402: "quota", 403: "auth", 404: "model", 408: "network", 413: "context",
-    429: "quota", 502: "server", 503: "overload", 529: "overload",
+    429: "quota", 503: "overload", 529: "overload",
 }  # fmt: skip
 
 
@@ -70,18 +70,18 @@ def classify(
 
 
 def _kind(status: int, text: str) -> ErrorClass:
-    # 401, 403, 429 and overload speak for themselves; the words of their texts may mislead.
+    # These speak for themselves; the words of their texts may mislead.
     if status in (401, 429, 503, 529):
         return _BY_STATUS[status]
     if 300 <= status < 400:
         return "server"
     lower = text.lower()
     for kind, pattern in _WORDS.items():
-        if (kind != "server" or status in (0, 200)) and re.search(pattern, lower, re.DOTALL):
+        # A refusal may quote the request, and with it any word.
+        ours = 400 <= status < 500 and kind in ("overload", "server")
+        if not ours and re.search(pattern, lower, re.DOTALL):
             return kind
-    if status >= 500:
-        return _BY_STATUS.get(status, "server")
-    return _BY_STATUS.get(status, "server" if status == 200 else "request")
+    return _BY_STATUS.get(status, "request" if 400 <= status < 500 else "server")
 
 
 # -- when it is over ------------------------------------------------------------------------------
