@@ -36,7 +36,10 @@ PR_SET_DUMPABLE = 4
 
 
 def main() -> NoReturn:
-    """Serve the order on stdin; exit code 2 for one that cannot be read, 1 for sockets."""
+    """Serve the order on stdin; ends with 0 if that is what its stdin said.
+
+    Exit code 143 after SIGTERM, 1 where it cannot listen, 2 for an order that cannot be read.
+    """
     keep_secret()
     try:
         order = read_order(0)
@@ -52,14 +55,13 @@ def _run(order: GatewayOrder) -> int:
     # The runner is not closed: it would wait for look-ups in threads that hang.
     runner = asyncio.Runner()
     try:
-        runner.run(serve(order))
+        return runner.run(serve(order))
     except OSError as error:
         complain(str(error))
         return 1
     except Exception:  # noqa: BLE001 - it ends with a word, and is started again
         sys.excepthook(*sys.exc_info())
         return 1
-    return 0
 
 
 def keep_secret() -> None:
@@ -101,20 +103,23 @@ def complain(text: str) -> None:
         print(f"gateway: {text}", file=sys.stderr, flush=True)  # noqa: T201 - its only voice
 
 
-async def serve(order: GatewayOrder) -> None:
-    """Listen until stdin ends or SIGTERM comes; raises OSError where it cannot."""
-    ended = asyncio.Event()
+async def serve(order: GatewayOrder) -> int:
+    """Listen until stdin ends or SIGTERM comes; returns the exit code for that.
+
+    Raises OSError where it cannot listen, ValueError for a host that is none.
+    """
     loop = asyncio.get_running_loop()
-    loop.add_signal_handler(signal.SIGTERM, ended.set)
+    ended: asyncio.Queue[int] = asyncio.Queue()
+    loop.add_signal_handler(signal.SIGTERM, ended.put_nowait, 128 + signal.SIGTERM)
     loop.add_signal_handler(signal.SIGINT, lambda: None)  # in a terminal it is for others
-    _at_end_of_input(0, ended.set)
+    _at_end_of_input(0, lambda: ended.put_nowait(0))
     services, closers = await make_services(order)
     control = Control(services)
     with contextlib.ExitStack() as listeners:
         try:
             await _listen(order.sockets, services, control, listeners)
             tell(event="ready")
-            await ended.wait()
+            return await ended.get()
         finally:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(END_SEC):

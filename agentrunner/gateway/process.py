@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import signal
 import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator, Mapping
@@ -66,6 +65,8 @@ class GatewayProcess:
         self._complaints = complaints
         self.stops: list[str] = []
         """What it asked for after `GatewayOrder.ask_after` refusals: entries for an allow-list."""
+        self.killed = False
+        """Whether its end is our own doing."""
 
     @property
     def pid(self) -> int:
@@ -79,8 +80,21 @@ class GatewayProcess:
 
     def kill(self) -> None:
         """End it as a crash would, for a test of what happens then."""
+        self.killed = True
         with contextlib.suppress(ProcessLookupError):
             self._process.kill()
+
+    async def end(self) -> None:
+        """Let it end in order, by the end of its stdin; one that hangs is killed."""
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+        try:
+            async with asyncio.timeout(END_SEC):
+                await self._process.wait()
+        except TimeoutError:
+            self.kill()
+        finally:
+            await asyncio.shield(self._process.wait())
 
 
 @asynccontextmanager
@@ -111,11 +125,11 @@ async def running(order: GatewayOrder, environ: Mapping[str, str]) -> AsyncItera
     try:
         await _start(process, how.stdin, ready, gateway)
         yield gateway
-        # Its own kill -9, by `kill`, is wanted.
-        if process.returncode not in (None, -signal.SIGKILL):
+        await gateway.end()
+        if process.returncode != 0 and not gateway.killed:
             raise _failed("ended while it was needed", gateway)
     finally:
-        await _end(process)
+        await gateway.end()
         for task in listening:
             task.cancel()
         await asyncio.gather(*listening, return_exceptions=True)
@@ -154,20 +168,6 @@ async def _collect(process: Process, complaints: bytearray) -> None:
     while data := await process.stderr.read(SAID_LIMIT):
         complaints += data
         del complaints[:-SAID_LIMIT]
-
-
-async def _end(process: Process) -> None:
-    """The end of its stdin is its sign to end; one that hangs is killed."""
-    if process.stdin is not None:
-        process.stdin.close()
-    try:
-        async with asyncio.timeout(END_SEC):
-            await process.wait()
-    except TimeoutError:
-        with contextlib.suppress(ProcessLookupError):
-            process.kill()
-    finally:
-        await asyncio.shield(process.wait())
 
 
 def _failed(what: str, gateway: GatewayProcess) -> Surroundings:

@@ -31,12 +31,13 @@ HOST = "model.test"
 METADATA = "169.254.169.254"
 GREETING = b"hello from outside"
 
-GET_BY_CURL = 'curl -sS -m 5 --cacert "$CA" "$1"'
+GET_BY_CURL = 'curl -sS -m "${WAIT:-5}" --cacert "$CA" "$1"'
 GET_BY_PYTHON = """python3 -c '
 import os, ssl, sys, urllib.request
 context = ssl.create_default_context(cafile=os.environ["CA"])
-print(urllib.request.urlopen(sys.argv[1], context=context, timeout=5).read().decode())
-' "$1" """
+answer = urllib.request.urlopen(sys.argv[1], context=context, timeout=int(sys.argv[2]))
+print(answer.read().decode())
+' "$1" "${WAIT:-5}" """
 FUNCTIONS = f"""
 get() {{ if command -v curl >/dev/null; then {GET_BY_CURL}; else {GET_BY_PYTHON}; fi; }}
 try() {{ if command -v "$1" >/dev/null; then "$@" >/dev/null 2>&1; echo "$? $*"; fi; }}
@@ -72,9 +73,9 @@ client = socket.socket(socket.AF_UNIX)
 client.settimeout(5)
 client.connect(sys.argv[1])
 client.sendall(b"{}\\n")
-sys.exit(client.recv(1) != b"")
+if client.recv(1):
+    print("heard by", sys.argv[1])
 ' "$socket" 2>/dev/null
-    [ $? = 1 ] && echo "heard by $socket"
 done; true
 """
 
@@ -214,7 +215,7 @@ class Egress:
             script = f"""
                 get {outside.url} && touch one
                 while [ ! -e killed ]; do sleep 0.02; done
-                get {outside.url} || touch two
+                WAIT=1; get {outside.url} || touch two; WAIT=5
                 while [ ! -e again ]; do sleep 0.02; done
                 get {outside.url}"""
             async with asyncio.TaskGroup() as group:
