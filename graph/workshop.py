@@ -22,6 +22,7 @@ from agentrunner.meta.make import make_meta
 from agentrunner.nodes.credentials import credential, secrets_of
 from agentrunner.nodes.deps import Cassette, Clock, Deps
 from agentrunner.nodes.egress import has_gateway
+from agentrunner.nodes.login import check_login
 from agentrunner.notes import check_note_dir
 from agentrunner.prompts import load_patterns
 from agentrunner.runs.events import EventLog
@@ -112,7 +113,8 @@ def _notices(spec: TaskSpec, worker: Worker, environ: Mapping[str, str]) -> list
     notices = []
     if network_of(spec, worker).policy == "full":
         notices.append("The box shares this machine's network (runner.sandbox.network: full).")
-    name = credential(spec, worker, environ)[0]
+    keyed = spec.runner.worker.auth == "key"
+    name = credential(spec, worker, environ)[0] if keyed else f"The {worker.kind} login's token"
     if name and not has_gateway(spec, worker, box.kind):
         notices.append(f"{name} is handed to the worker inside the box.")
     if short := Redactor(secrets_of(spec, worker, environ)).unprotected:
@@ -138,7 +140,9 @@ def _check_model_access(
             remedy="leave runner.sandbox.network out, or set it to allowlist",
             nothing_spent=True,
         )
-    keyless = replays or spec.runner.worker.base_url is not None
+    if not replays:
+        check_login(spec, worker, environ)
+    keyless = replays or spec.runner.worker.auth == "login" or bool(spec.runner.worker.base_url)
     if worker.key_names and not keyless and not credential(spec, worker, environ)[0]:
         raise Surroundings(
             f"{worker.kind} needs a key for its model, and none of "

@@ -24,6 +24,7 @@ from agentrunner.sandboxes.base import Door
 from agentrunner.sandboxes.environment import proxy_environment
 from agentrunner.settings import prices_file
 from agentrunner.task.context import Counters, Question, TaskContext, WorkerRun
+from agentrunner.task.policy_match import may_reach
 from agentrunner.task.spec import TaskSpec
 from agentrunner.workers.base import Worker, WorkerReading
 from agentrunner.workers.make import network_of
@@ -44,8 +45,6 @@ class Exit:
     door: Door | None = None
     base_url: str | None = None
     """Where the worker finds its model; None where it is not told another place."""
-    placeholder: str = ""
-    """What it shows as its key; "" where it holds the real one or needs none."""
 
     @property
     def environment(self) -> dict[str, str]:
@@ -68,7 +67,9 @@ def exit_for(state: TaskContext, deps: Deps, worker_run_id: str, upstream: Upstr
     ports: dict[int, str] = {}
     allow = None
     if network.policy == "allowlist":
-        allow = (*network.allow, *state.get("allowed_hosts", []))
+        # What a person allowed before a policy came may be too much today.
+        said = (host for host in state.get("allowed_hosts", []) if may_reach(deps.spec, host))
+        allow = (*network.allow, *said)
         ports[PROXY_PORT] = PROXY_SOCKET
     if upstream is not None:
         # With the host's network the loopback is the host's, where others listen, too.
@@ -94,7 +95,6 @@ def exit_for(state: TaskContext, deps: Deps, worker_run_id: str, upstream: Upstr
         order=order,
         door=Door(deps.folder.sock_dir, ports),
         base_url=f"http://127.0.0.1:{port}" if upstream else None,
-        placeholder=upstream.placeholder if upstream else "",
     )
 
 
@@ -161,9 +161,9 @@ def booked(counters: Counters, used: Usage, reading: WorkerReading) -> Counters:
 # -- hosts that were refused ----------------------------------------------------------------------
 
 
-def host_question(state: TaskContext, run: WorkerRun, host: str) -> Question | None:
-    """Whether a host may be reached; None where a person has said no already."""
-    if host in state.get("refused_hosts", []):
+def host_question(state: TaskContext, deps: Deps, run: WorkerRun, host: str) -> Question | None:
+    """Whether a host may be reached; None where a person said no already, or may not say yes."""
+    if host in state.get("refused_hosts", []) or not may_reach(deps.spec, host):
         return None
     text = f"The worker keeps asking for {host}, which is not on the allow-list. Allow it?"
     return question("network", text, {"host": host, "worker_run": run.worker_run_id}, state)

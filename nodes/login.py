@@ -9,12 +9,18 @@ from pathlib import Path
 from agentrunner.errors import UsageError
 from agentrunner.gateway.order import Upstream
 from agentrunner.nodes.credentials import credential, upstream_of
+from agentrunner.nodes.deps import Deps
 from agentrunner.nodes.egress import has_gateway, new_placeholder
+from agentrunner.nodes.worker_record import seen_before
+from agentrunner.task.context import TaskContext, WorkerOrder, WorkerRun
 from agentrunner.task.load import resolve_env
 from agentrunner.task.spec import TaskSpec
 from agentrunner.workers.base import Worker
 from agentrunner.workers.claude_login import TOKEN_ENV
 from agentrunner.workers.login import MIN_VALID_SEC, Access, Login, login_for, not_logged_in
+
+AGAIN = "r"
+"""Ends the id of a worker run that goes on with a fresh token."""
 
 
 @dataclass(frozen=True)
@@ -38,15 +44,21 @@ class WorkerCredential:
 
 
 async def credential_for(
-    spec: TaskSpec, worker: Worker, environ: Mapping[str, str], box: str, *, refused: str = ""
+    spec: TaskSpec,
+    worker: Worker,
+    environ: Mapping[str, str],
+    box: str,
+    *,
+    refused: str = "",
+    replays: bool = False,
 ) -> WorkerCredential:
     """The credential for one worker run in a box of kind `box`, a login refreshed where needed.
 
-    `refused` is the fingerprint of the token with which the run before ended as `auth`. Raises
-    Surroundings where a login is not there, is over or cannot be refreshed, UsageError for a
-    worker without logins.
+    `refused` is the fingerprint of the token with which the run before ended as `auth`. A run that
+    `replays` a recording needs no login. Raises Surroundings where a login is not there, is over
+    or cannot be refreshed, UsageError for a worker without logins.
     """
-    if spec.runner.worker.auth == "key":
+    if spec.runner.worker.auth == "key" or replays:
         upstream = upstream_of(spec, worker, environ, box)
         real = credential(spec, worker, environ)[1]
         return WorkerCredential(upstream, key=upstream.placeholder if upstream else real)
@@ -64,6 +76,32 @@ def check_login(spec: TaskSpec, worker: Worker, environ: Mapping[str, str]) -> N
         state = _login(spec, worker, environ).describe()
         if not state.usable:
             raise not_logged_in(f"{state.text}.", state.cure)
+
+
+def refused_login(state: TaskContext, deps: Deps) -> str:
+    """The fingerprint of the token that the latest worker run was refused with; "" for none."""
+    latest = next(reversed(state.get("recent", [])), None)
+    if latest is None or not _ended_by_auth(latest):
+        return ""
+    return str(seen_before(deps, latest.worker_run_id).get("login", ""))
+
+
+def again_with_login(deps: Deps, order: WorkerOrder, run: WorkerRun) -> WorkerOrder | None:
+    """The same order, to go on in the same session with a fresh token; None where it is no use.
+
+    Once only: a provider that refuses a token just made will refuse the next.
+    """
+    if deps.spec.runner.worker.auth == "key" or not _ended_by_auth(run):
+        return None
+    if order.worker_run_id.endswith(AGAIN):
+        return None
+    mode = "resume" if run.session_id else order.mode
+    return order.model_copy(update={"worker_run_id": f"{order.worker_run_id}{AGAIN}", "mode": mode})
+
+
+def _ended_by_auth(run: WorkerRun) -> bool:
+    # Without a gateway only the CLI's own words tell it.
+    return run.outcome == "auth" or (run.outcome == "failed" and run.error.startswith("auth:"))
 
 
 def _login(spec: TaskSpec, worker: Worker, environ: Mapping[str, str]) -> Login:

@@ -17,7 +17,7 @@ from langgraph.types import Command
 
 from agentrunner.errors import Surroundings
 from agentrunner.gateway.process import companion
-from agentrunner.nodes.credentials import credential, upstream_of, worker_env
+from agentrunner.nodes.credentials import worker_env
 from agentrunner.nodes.deps import Deps
 from agentrunner.nodes.edits import note_foreign_edits
 from agentrunner.nodes.egress import (
@@ -29,6 +29,12 @@ from agentrunner.nodes.egress import (
     usage_of,
 )
 from agentrunner.nodes.guarded import Stopped, Update
+from agentrunner.nodes.login import (
+    WorkerCredential,
+    again_with_login,
+    credential_for,
+    refused_login,
+)
 from agentrunner.nodes.worker_record import (
     BEFORE,
     booked_tokens,
@@ -94,9 +100,19 @@ async def _start(state: TaskContext, deps: Deps, order: WorkerOrder) -> subproce
     """Look at the tree as it is, then start."""
     before = await asyncio.to_thread(deps.snapshots.take)
     await note_foreign_edits(state, deps, before.tree)
-    upstream = upstream_of(deps.spec, deps.worker, deps.environ, deps.sandbox.kind)
-    way_out = exit_for(state, deps, order.worker_run_id, upstream)
-    process = await asyncio.to_thread(_hand_over, state, deps, order, before, way_out)
+    shown = await credential_for(
+        deps.spec,
+        deps.worker,
+        deps.environ,
+        deps.sandbox.kind,
+        refused=refused_login(state, deps),
+        replays=deps.cassette.replay is not None,
+    )
+    deps.redactor.learn(shown.secrets)
+    if shown.warning:
+        deps.warn(state, "login-in-box", shown.warning)
+    way_out = exit_for(state, deps, order.worker_run_id, shown.upstream)
+    process = await asyncio.to_thread(_hand_over, state, deps, order, before, way_out, shown)
     reach("after_start")
     deps.emit(
         "worker_started", worker_run_id=order.worker_run_id, worker=order.worker,
@@ -106,12 +122,17 @@ async def _start(state: TaskContext, deps: Deps, order: WorkerOrder) -> subproce
 
 
 def _hand_over(
-    state: TaskContext, deps: Deps, order: WorkerOrder, before: Snapshot, way_out: Exit
+    state: TaskContext,
+    deps: Deps,
+    order: WorkerOrder,
+    before: Snapshot,
+    way_out: Exit,
+    shown: WorkerCredential,
 ) -> subprocess.Popen[bytes]:
     """Claim the run, then hand it to a supervisor that outlives us. Blocking."""
     fingerprint = deps.snapshots.dependency_fingerprint()
     git = git_places(deps, before.embedded)
-    call = _call(state, deps, order, way_out)
+    call = _call(state, deps, order, way_out.base_url or shown.base_url)
     command = deps.worker.command(call)
     for folder in command.folders:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -121,13 +142,14 @@ def _hand_over(
     claim = deps.ledger.claim(order.worker_run_id)
     with contextlib.closing(claim):
         seen = {"tree": before.tree, "gitdirs": git, "dependencies": fingerprint}
+        seen["login"] = shown.fingerprint
         deps.folder.write(f"workers/{order.worker_run_id}/{BEFORE}", json.dumps(seen))
         reach("after_claim")
-        supervisor_order = _supervisor_order(state, deps, call, command, way_out)
+        supervisor_order = _supervisor_order(state, deps, call, command, way_out, shown)
         return start(supervisor_order, claim, deps.repository)
 
 
-def _call(state: TaskContext, deps: Deps, order: WorkerOrder, way_out: Exit) -> WorkerCall:
+def _call(state: TaskContext, deps: Deps, order: WorkerOrder, base_url: str | None) -> WorkerCall:
     """The order as the adapter reads it; `resume` without a session becomes `exec`."""
     prompt = deps.folder.read(order.prompt).decode("utf-8")
     prompt_file = deps.folder.box_dir / "prompts" / f"{order.worker_run_id}.md"
@@ -145,7 +167,7 @@ def _call(state: TaskContext, deps: Deps, order: WorkerOrder, way_out: Exit) -> 
         session_id=session,
         model=order.model,
         flags=tuple(order.flags),
-        base_url=way_out.base_url,
+        base_url=base_url,
         sandboxed=deps.sandbox.kind != "none",
     )
 
@@ -157,7 +179,12 @@ def _session(state: TaskContext) -> str | None:
 
 
 def _supervisor_order(
-    state: TaskContext, deps: Deps, call: WorkerCall, command: WorkerCommand, way_out: Exit
+    state: TaskContext,
+    deps: Deps,
+    call: WorkerCall,
+    command: WorkerCommand,
+    way_out: Exit,
+    shown: WorkerCredential,
 ) -> SupervisorOrder:
     spec = deps.spec.runner
     env = {**way_out.environment, **command.env}
@@ -165,9 +192,9 @@ def _supervisor_order(
     order = state["order"]
     assert order is not None
     env |= order.env
+    env |= shown.env
     if command.key_env:
-        real = credential(deps.spec, deps.worker, deps.environ)[1]
-        env[command.key_env] = way_out.placeholder or real
+        env[command.key_env] = shown.key
     wall = spec.worker.max_run_time_sec
     if spec.budget.wall_sec is not None:
         wall = max(1.0, min(wall, spec.budget.wall_sec - state["counters"].wall_sec))
@@ -302,8 +329,11 @@ async def _ended(
         "tail": output_tail(deps, supervised),
         "tree": after,
     }
+    if again := again_with_login(deps, order, run):
+        working: Update = {**update, "state": state["state"], "order": again}
+        return Command(update=working, goto="run_worker")
     if run.outcome == "egress":
         asking = cast("TaskContext", {**state, **update})
-        if asked := host_question(asking, run, supervised.error):
+        if asked := host_question(asking, deps, run, supervised.error):
             return Command(update={**update, "question": asked}, goto="approve")
     return Command(update=update, goto="validate")
