@@ -42,7 +42,12 @@ class Indexer:
     def __call__(self, event: dict[str, Any]) -> None:
         """Listen to the events of the run."""
         if event["event"] in ("run_started", "run_resumed"):
+            most = event["header"]["limits"]["max_loops"] + 1
+            self._row = replace(self._row, rounds_at_most=most)
             self.begin()
+        elif event["event"] == "worker_started":
+            self._row = replace(self._row, rounds=event["loop"] + 1)
+            note_in(self._folder, self._row)
         elif event["event"] == "state_changed":
             self._row = replace(self._row, state=event["to"])
             note_in(self._folder, self._row)
@@ -56,6 +61,7 @@ class Indexer:
             state=result["state"],
             waiting=waiting,
             finished_at=self._clock.stamp() if ended else None,
+            rounds=result["worker_runs"],
         )
         self._index.record(self._row)
 

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from agentrunner.runs.index import RunIndex, RunRow
 
 FOLLOW_SEC = 0.25
+LISTED = "run_id task_id title repo state waiting started_at finished_at".split()
+"""What `list --json` tells of a run."""
 
 
 def list_runs(
@@ -44,7 +46,7 @@ def list_runs(
     rows = [asdict(row) for row in index.runs(repo)]
     if as_json:
         for fields in rows:
-            show(json.dumps(fields))
+            show(json.dumps({name: fields[name] for name in LISTED}))
         return 0
     for fields in rows:
         fields["running"] = is_driven(index.state_dir, str(fields["run_id"]))

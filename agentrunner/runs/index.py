@@ -35,6 +35,9 @@ class RunRow:
     """Kind of the question it waits with; None if it does not wait."""
     started_at: str = ""
     finished_at: str | None = None
+    rounds: int = 0
+    """Worker runs; while it goes on the number of the present one."""
+    rounds_at_most: int | None = None
 
 
 COLUMNS = tuple(field.name for field in fields(RunRow))

@@ -37,8 +37,8 @@ def runs_table(
     if not rows:
         return "No runs yet" + ("." if all_repositories else " in this repository.")
     id_width = max(3, *(cell_width(flat(str(row["run_id"]))) for row in rows))
-    id_width = min(id_width, width - 52)
-    head = f"  {fit('RUN', id_width)}  {'STATE':<15}  {'LAST':<11}  {'TIME':>7}  TASK"
+    id_width = min(id_width, width - 60)
+    head = f"  {fit('RUN', id_width)}  {'STATE':<15}  {'LAST':<11}  ROUNDS  {'TIME':>7}  TASK"
     lines = [paint.bold(head), *(_run_row(row, now, id_width, width, paint) for row in rows)]
     waiting = [row for row in rows if row.get("waiting")]
     foot = []
@@ -63,10 +63,13 @@ def _run_row(row: Row, now: datetime, id_width: int, width: int, paint: Paint) -
     until = finished or (now if state == "running" else None)
     took = clock((until - started).total_seconds()) if started and until else ""
     last = ago(finished, now) if finished else "now" if state == "running" else ago(started, now)
-    title = cell(str(row.get("title") or ""), max(width - id_width - 43, 8)).rstrip()
+    rounds, most = row.get("rounds") or "", row.get("rounds_at_most")
+    if state == "running" and rounds and most:
+        rounds = f"{rounds} of {most}"
+    title = cell(str(row.get("title") or ""), max(width - id_width - 51, 8)).rstrip()
     return (
         f"  {cell(str(row['run_id']), id_width)}  {colour(fit(state, 15))}  {fit(last, 11)}  "
-        f"{took:>7}  {title}"
+        f"{rounds:>6}  {took:>7}  {title}"
     ).rstrip()
 
 

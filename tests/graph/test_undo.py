@@ -173,6 +173,22 @@ def test_ended_runs_are_kept_for_their_days(done: Run, tmp_path: Path) -> None:
     assert show(state_dir, waiting.id)["waiting"]
 
 
+def test_rounds_are_in_the_index(done: Run, tmp_path: Path) -> None:
+    (ended,) = RunIndex(done.project.state_dir).runs()
+    assert (ended.rounds, ended.rounds_at_most) == (2, 3)
+    seen: list[int] = []
+    project = Project.make(tmp_path / "other", SMALL)
+
+    def look(event: dict[str, Any]) -> None:
+        if event["event"] == "worker_finished":
+            seen.extend(row.rounds for row in RunIndex(project.state_dir).runs())
+
+    again = Run(project)
+    again.adjust = lambda options: replace(options, on_event=look)
+    again.start([plan(), work(), work("Now."), give_up()], TWO_ROUNDS, test=TEST)
+    assert seen == [1, 2]
+
+
 @pytest.mark.parametrize("look", ["list", "show"])
 def test_an_end_that_a_kill_left_unnoted_is_noted(
     done: Run, look: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
