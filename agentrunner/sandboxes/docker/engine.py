@@ -78,6 +78,8 @@ class Engine:
         self.api = api
         """For calls within `call` only: it blocks."""
         self.traits = traits
+        self.silent = False
+        """The last call got no answer at all."""
 
     @classmethod
     async def connect(cls, environ: Mapping[str, str]) -> Engine:
@@ -100,7 +102,7 @@ class Engine:
             words = _words(error)
         raise SandboxUnavailable(f"no container engine at {host}: {words}", remedy=NO_ENGINE)
 
-    async def call(self, op: str, do: Callable[[docker.APIClient], T]) -> T:
+    async def call(self, op: str, do: Callable[[Any], T]) -> T:
         """Do something with the API; `op` names it in errors. Raises EngineError.
 
         A call that is given up, or cancelled, may still come to its end in the engine.
@@ -135,15 +137,17 @@ class Engine:
         finally:
             given_up.set()
 
-    async def _outcome(self, op: str, do: Callable[[docker.APIClient], T]) -> T:
+    async def _outcome(self, op: str, do: Callable[[Any], T]) -> T:
         working = asyncio.ensure_future(in_thread(lambda: do(self.api)))
         try:
             while not (await asyncio.wait({working}, timeout=PATIENCE_SEC))[0]:
                 await self._ping(op)
             return working.result()
         except docker.errors.APIError as error:
+            self.silent = False
             raise EngineError(op, _words(error), status=error.status_code) from error
         except _FAILURES as error:
+            self.silent = True
             raise EngineError(op, f"the engine at {self.host} is gone: {_words(error)}") from error
         finally:
             working.cancel()
@@ -154,6 +158,7 @@ class Engine:
             async with asyncio.timeout(PATIENCE_SEC):
                 await in_thread(self.api.ping)
         except TimeoutError:
+            self.silent = True
             text = f"the engine at {self.host} hangs: no answer for {2 * PATIENCE_SEC:g} s"
             raise EngineError(op, text) from None
 

@@ -13,8 +13,6 @@ from pathlib import Path
 
 RUN = "agentrunner.run"
 TASK = "agentrunner.task"
-HOME = "agentrunner.home"
-"""The run's folder in its boxes, below the state folder: tells boxes of other states apart."""
 PURPOSE = "agentrunner.purpose"
 """`command` for checks and tests, `worker` for a worker; `image` for the making of one."""
 OWNER_PID = "agentrunner.owner-pid"

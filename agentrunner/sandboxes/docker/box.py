@@ -1,0 +1,260 @@
+"""Docker, or any engine with its API: containers that are kept, and one command at a time in each.
+
+A container serves requests that see the same files and have the same way out. What a command
+leaves in it is emptied before the next; a worker has a container of its own, which belongs to
+the helper that the supervisor starts (see `attach`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from agentrunner.errors import AgentRunnerError, SandboxUnavailable
+from agentrunner.sandboxes.base import (
+    BoxSpec,
+    ErrorKind,
+    Launch,
+    Mount,
+    OnOutput,
+    Request,
+    Result,
+    SandboxError,
+)
+from agentrunner.sandboxes.docker import labels, words
+from agentrunner.sandboxes.docker.config import BOX_HOME, Plan, User, container_config
+from agentrunner.sandboxes.docker.container import Command, NeverStarted
+from agentrunner.sandboxes.docker.engine import PATIENCE_SEC, Engine, EngineError
+from agentrunner.sandboxes.docker.images import Image, ensure_image
+from agentrunner.sandboxes.docker.layout import (
+    Mask,
+    box_mounts,
+    host_programs,
+    identity,
+    make_places,
+)
+from agentrunner.sandboxes.docker.order import AttachOrder
+from agentrunner.sandboxes.docker.pool import Pool, Recipe
+from agentrunner.sandboxes.docker.running import Running
+from agentrunner.sandboxes.docker.sweep import remove_dead
+from agentrunner.sandboxes.environment import base_environment
+from agentrunner.sandboxes.gitdirs import GitData, git_data
+from agentrunner.sandboxes.process import GRACE_SEC, STATUS_FD
+from agentrunner.sandboxes.requests import check_request
+from agentrunner.sandboxes.toolchain import SYSTEM_PATH
+
+OPEN_SEC = 30.0
+HELPER = "agentrunner.sandboxes.docker.attach"
+MISSING = 'for each; do [ -e "$each" ] || printf "%s\\0" "$each"; done'
+
+
+class DockerSandbox:
+    """See the module. `environ` tells which engine, `host_home` what is never shown."""
+
+    kind = "docker"
+    byte_code = Path("/var/cache/agentrunner/pycache")
+    """Not below /tmp: what is there is removed after every command."""
+
+    def __init__(
+        self,
+        spec: BoxSpec,
+        *,
+        environ: Mapping[str, str],
+        host_home: Path,
+        grace_sec: float = GRACE_SEC,
+    ) -> None:
+        self._spec = spec
+        self._environ = environ
+        self._host_home = host_home
+        self._grace_sec = grace_sec
+        self._engine: Engine | None = None
+        self._image: Image | None = None
+        self._path: tuple[Path, ...] = SYSTEM_PATH
+        self._programs: tuple[Mount, ...] = ()
+        self._pool: Pool | None = None
+        self._mask = Mask(spec.repo)
+        self._live: set[Running] = set()
+
+    def describe(self) -> str:
+        """One line: engine, image, network, what is writable, limits."""
+        traits = self._engine.traits if self._engine else None
+        return words.describe(self._spec, traits, self._image.name if self._image else "")
+
+    def isolation(self) -> Mapping[str, str]:
+        """What it holds and by which means."""
+        return words.isolation(self._spec, self._engine.traits if self._engine else None)
+
+    def mounts(self) -> list[Mount]:
+        """Everything of the host that is visible; the rest is the image's."""
+        return list(box_mounts(self._spec, git_data(self._spec.repo), programs=self._programs))
+
+    async def open(self) -> None:
+        """Make the main container and try it. Raises SandboxUnavailable with a cure.
+
+        Boxes that a dead process of ours has left on the engine are removed first.
+        """
+        try:
+            self._engine = engine = await Engine.connect(self._environ)
+            self._pool = Pool(engine)
+            await remove_dead(engine)
+            self._refuse_promises(engine)
+            self._image = image = await ensure_image(engine, self._spec)
+            await self._read_image(engine, image)
+            await self._try_out()
+        except SandboxError as error:
+            await self.close()
+            raise SandboxUnavailable(
+                f"no box on {self._engine and self._engine.host}: {error.cause}"
+            ) from error
+        except BaseException:
+            await self.close()
+            raise
+
+    def launch(self, request: Request) -> Launch:
+        """A helper that makes a container of its own, and reports on `{status_fd}`."""
+        recipe, command = self._prepare(request, "worker")
+        assert self._engine is not None
+        order = AttachOrder(
+            host=self._engine.host,
+            config=recipe.config,
+            user=recipe.user,
+            command=command,
+            door=request.door,
+            masked=self._spec.repo if recipe.masked else None,
+        )
+        argv = (sys.executable, "-P", "-m", HELPER, STATUS_FD)
+        return Launch(argv, order.to_env(), cwd=Path("/"))
+
+    async def run(self, request: Request, on_output: OnOutput | None = None) -> Result:
+        """Run in a container that nothing else runs in meanwhile.
+
+        A program that is missing is a result with exit code 127 (126 where it cannot be
+        executed). What the engine does wrong is SandboxError(INFRA); if the command surely had
+        not started, it is first tried again in a new container.
+        """
+        recipe, command = await asyncio.to_thread(self._prepare, request, "command")
+        assert self._pool is not None
+        running = Running(request, on_output, self._grace_sec)
+        self._live.add(running)
+        began = time.monotonic()
+        try:
+            while True:
+                container = await self._pool.take(recipe)
+                try:
+                    return await running.to_its_end(container, command)
+                except NeverStarted:
+                    # An engine that hung once is not waited for twice.
+                    if container.fresh or time.monotonic() - began > PATIENCE_SEC:
+                        raise
+                finally:
+                    await self._pool.give_back(recipe, container)
+        finally:
+            self._live.discard(running)
+
+    async def pause(self) -> None:
+        """Freeze the containers. Deadlines go on."""
+        if self._pool is not None:
+            await self._pool.pause()
+
+    async def unpause(self) -> None:
+        """Let them go on."""
+        if self._pool is not None:
+            await self._pool.unpause()
+
+    async def kill_all(self) -> None:
+        """End what `run` has started; a worker is ended by its supervisor."""
+        live = list(self._live)
+        for running in live:
+            running.stop()
+        for running in live:
+            await running.over.wait()
+
+    async def close(self) -> None:
+        """End everything and remove the containers, and the empty `.git` that was a mask."""
+        await self.kill_all()
+        if self._pool is not None:
+            with contextlib.suppress(EngineError):  # the boxes end by themselves, with us
+                await self._pool.close()
+        await asyncio.to_thread(self._mask.lift)
+        if self._engine is not None:
+            self._engine.close()
+
+    def _refuse_promises(self, engine: Engine) -> None:
+        """Raises SandboxUnavailable for a limit that this engine would only pretend to hold."""
+        limits = self._spec.limits
+        asked = {"memory": limits.memory, "cpus": limits.cpus, "pids": limits.pids}
+        for name in sorted(engine.traits.lacks & {key for key, value in asked.items() if value}):
+            raise SandboxUnavailable(
+                f"the engine cannot limit {name} here",
+                path=f"runner.sandbox.{name}",
+                remedy=f"leave {name} out, or run an engine with all cgroup controllers",
+            )
+
+    async def _read_image(self, engine: Engine, image: Image) -> None:
+        facts = await engine.call("image", lambda api: api.inspect_image(image.id))
+        for line in (facts.get("Config") or {}).get("Env") or ():
+            name, _, value = line.partition("=")
+            if name == "PATH":
+                self._path = tuple(map(Path, filter(None, value.split(":"))))
+
+    async def _try_out(self) -> None:
+        """Run something; and find out which of the host's programs the image lacks."""
+        programs = host_programs(self._spec, self._host_home)
+        command = ("/bin/sh", "-c", MISSING, "sh", *map(str, programs))
+        result = await self.run(Request(command, self._spec.repo, timeout_sec=OPEN_SEC))
+        if result.exit_code != 0:
+            said = result.stderr.decode(errors="replace").strip()
+            raise SandboxError(ErrorKind.INFRA, "open", said or f"exit code {result.exit_code}")
+        missing = [Path(word) for word in result.stdout.decode().split("\0")[:-1]]
+        self._programs = tuple(programs[path] for path in missing if path in programs)
+
+    def _prepare(self, request: Request, purpose: str) -> tuple[Recipe, Command]:
+        """The container and the command of a request; raises SandboxError(INVALID_REQUEST)."""
+        check_request(request, self._spec)
+        try:
+            git = git_data(self._spec.repo)
+            return self._recipe(request, git, purpose), self._command(request)
+        except AgentRunnerError as error:
+            raise SandboxError(ErrorKind.INVALID_REQUEST, "run", error.message) from error
+        except OSError as error:
+            raise SandboxError(ErrorKind.INVALID_REQUEST, "run", str(error)) from error
+
+    def _recipe(self, request: Request, git: GitData, purpose: str) -> Recipe:
+        if self._engine is None or self._image is None:
+            raise SandboxError(ErrorKind.INVALID_REQUEST, "run", "the sandbox is not open")
+        spec, traits = self._spec, self._engine.traits
+        mounts = box_mounts(spec, git, request, self._programs)
+        masks = (spec.repo / ".git",) if git.absent else ()
+        if masks:
+            self._mask.put()
+        make_places(request.repo_copy or spec.repo, spec.repo, (*mounts, *masks))
+        owner = spec.repo.stat()
+        user = User(0, 0) if traits.rootless else User(owner.st_uid, owner.st_gid)
+        full = "bridge" if traits.bridge else "host"
+        plan = Plan(
+            image=self._image.id,
+            user=user,
+            mounts=mounts,
+            masks=masks,
+            network=full if request.network == "full" else "none",
+            limits=spec.limits,
+            labels={
+                labels.RUN: spec.owner.run_id,
+                labels.TASK: spec.owner.task_id,
+                labels.PURPOSE: purpose,
+            },
+        )
+        config = container_config(plan, traits)
+        return Recipe(config, user, request.door, identity(mounts), masked=bool(masks))
+
+    def _command(self, request: Request) -> Command:
+        venv = self._spec.repo / ".venv"
+        own = (venv / "bin",) if (venv / "pyvenv.cfg").is_file() else ()
+        base = base_environment(
+            (*own, *self._path), home=BOX_HOME, repo=self._spec.repo, pycache=self.byte_code
+        )
+        return Command(request.command, {**base, **request.env}, str(request.workdir))

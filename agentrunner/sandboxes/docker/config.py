@@ -1,0 +1,153 @@
+"""What an engine is told to make: the body of one create call, every field of it. Pure."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from agentrunner.sandboxes.base import Mount, ResourceLimit
+from agentrunner.sandboxes.deny import holds
+from agentrunner.sandboxes.docker.engine import Traits
+from agentrunner.sandboxes.limits import memory_bytes
+
+BOX_HOME = Path("/home/agent")
+SOCKETS = Path("/run/agentrunner")
+"""Where doors lead to, in the box."""
+SCRATCH = (Path("/tmp"), Path("/var/tmp"), BOX_HOME)
+MEMORY = "4g"
+PIDS = 512
+SHARED_MEMORY = 256 << 20
+"""Of /dev/shm: browsers and databases need more than Docker's 64 MiB."""
+INIT = Path("/sbin/docker-init")
+"""Where the engine puts the first process of a box."""
+
+KEEPER = "exec 3<&0; cat <&3 >/dev/null & wait $!"
+"""Lives until its standard input, which we hold open, is closed: so a box ends with its owner.
+
+As first process it reaps what loses its parent, where the engine's own cannot be there.
+"""
+
+
+@dataclass(frozen=True)
+class User:
+    """Under whom things run in the box."""
+
+    uid: int
+    gid: int
+
+    @property
+    def keeper(self) -> str:
+        """Another user's `uid:gid`, so that `kill -9 -1` by this one spares the keeper."""
+        return f"{64999 if self.uid != 64999 else 64998}:{self.gid}"
+
+    def __str__(self) -> str:
+        return f"{self.uid}:{self.gid}"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything that one container is made of."""
+
+    image: str
+    """Its id: a name may come to mean another image."""
+    user: User
+    mounts: tuple[Mount, ...]
+    """In any order; the engine mounts what is deeper later."""
+    masks: tuple[Path, ...] = ()
+    """Folders that are empty and read-only whatever is below."""
+    network: str = "none"
+    """As the engine calls it."""
+    limits: ResourceLimit = field(default_factory=ResourceLimit)
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+def container_config(plan: Plan, traits: Traits) -> dict[str, Any]:
+    """The body of the create call. Raises UsageError for an amount of memory that is none."""
+    return {
+        "Image": plan.image,
+        "User": plan.user.keeper,
+        "Entrypoint": ["/bin/sh", "-c", KEEPER],
+        "Cmd": [],
+        "Env": [],
+        "WorkingDir": "/",
+        "Hostname": "box",
+        "Labels": dict(plan.labels),
+        "Healthcheck": {"Test": ["NONE"]},
+        "OpenStdin": True,
+        "StdinOnce": True,
+        "AttachStdin": True,
+        "AttachStdout": False,
+        "AttachStderr": False,
+        "Tty": False,
+        "HostConfig": _host_config(plan, traits),
+    }
+
+
+def preamble(config: Mapping[str, Any]) -> str:
+    """The shell definitions that run.sh needs in a container of this configuration."""
+    host = config["HostConfig"]
+    targets = [*(mount["Target"] for mount in host["Mounts"]), *host["Tmpfs"]]
+    kept = [
+        str(path)
+        for place in (*SCRATCH, Path("/dev/shm"))
+        for target in map(Path, targets)
+        for path in (target, *target.parents)
+        if path != place and path.is_relative_to(place)
+    ]
+    patterns = [re.sub(r"([][*?\\])", r"\\\1", path) for path in dict.fromkeys(kept)]
+    words = shlex.join([word for pattern in patterns for word in ("!", "-path", pattern)])
+    find = f'find "$place" -xdev -mindepth 1 {words} "$@"'
+    return f"home={BOX_HOME}\nscratch() {{ place=$1; shift; {find}; }}\n"
+
+
+def _host_config(plan: Plan, traits: Traits) -> dict[str, Any]:
+    limits = plan.limits
+    memory = memory_bytes(limits.memory or MEMORY)
+    scratch = f"rw,exec,nosuid,nodev,mode=1777,size={memory // 2}"
+    return {
+        "AutoRemove": True,
+        "NetworkMode": plan.network,
+        "ReadonlyRootfs": True,
+        "Privileged": False,
+        "CapDrop": ["ALL"],
+        "SecurityOpt": ["no-new-privileges"],
+        "Init": not any(holds(mount.target, INIT.parent) for mount in _outer(plan.mounts)),
+        "IpcMode": "private",
+        "PidMode": "",
+        "UTSMode": "",
+        "UsernsMode": "",
+        "Memory": memory,
+        "MemorySwap": memory,
+        "NanoCpus": round((limits.cpus or 0) * 1e9),
+        "PidsLimit": PIDS if limits.pids is None else limits.pids,
+        "ShmSize": min(SHARED_MEMORY, memory // 2),
+        "Tmpfs": {
+            **{str(place): scratch for place in SCRATCH},
+            **{str(mask): "ro,noexec,nosuid,nodev,mode=0555,size=4096" for mask in plan.masks},
+        },
+        "Mounts": [_mount(mount, traits) for mount in plan.mounts],
+        "LogConfig": {"Type": "none", "Config": {}},
+        "RestartPolicy": {"Name": "no"},
+    }
+
+
+def _outer(mounts: Sequence[Mount]) -> list[Mount]:
+    # /sbin is a link to /usr/sbin in most images: a mount over /usr hides what is put there.
+    merged = [mount for mount in mounts if mount.target == Path("/usr")]
+    return [*mounts, *(Mount(mount.source, INIT.parent) for mount in merged)]
+
+
+def _mount(mount: Mount, traits: Traits) -> dict[str, Any]:
+    # Older engines make only the uppermost file system read-only: leave the others out.
+    alone = mount.read_only and not traits.read_only_below
+    return {
+        "Type": "bind",
+        "Source": str(mount.source),
+        "Target": str(mount.target),
+        "ReadOnly": mount.read_only,
+        "BindOptions": {"Propagation": "rprivate", "NonRecursive": alone},
+    }

@@ -1,0 +1,50 @@
+"""Lets ports of a box's loopback lead to Unix sockets: `forward.py PORT:SOCKET ...`.
+
+Runs in the box, on whatever Python 3 the image has: python3-minimal has no asyncio.
+"""
+
+import contextlib
+import socket
+import sys
+import threading
+
+
+def copy(source: socket.socket, target: socket.socket) -> None:
+    """Everything, then the end, which is not the end of the other direction."""
+    with contextlib.suppress(OSError):
+        while data := source.recv(65536):
+            target.sendall(data)
+    with contextlib.suppress(OSError):
+        target.shutdown(socket.SHUT_WR)
+
+
+def forward(client: socket.socket, path: str) -> None:
+    """One connection."""
+    with client, socket.socket(socket.AF_UNIX) as server:
+        try:
+            server.connect(path)
+        except OSError:
+            return  # who listens there may be about to come back
+        back = threading.Thread(target=copy, args=(server, client), daemon=True)
+        back.start()
+        copy(client, server)
+        back.join()
+
+
+def serve(port: int, path: str) -> None:
+    """One door."""
+    with socket.create_server(("127.0.0.1", port), backlog=128) as listener:
+        while True:
+            client, _ = listener.accept()
+            threading.Thread(target=forward, args=(client, path), daemon=True).start()
+
+
+def main() -> None:
+    """All doors."""
+    for door in sys.argv[1:]:
+        port, _, path = door.partition(":")
+        threading.Thread(target=serve, args=(int(port), path)).start()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,113 @@
+"""What of the host a box sees, and where."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import struct
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from agentrunner.sandboxes.base import BoxSpec, Mount, Request
+from agentrunner.sandboxes.deny import exposes, holds
+from agentrunner.sandboxes.docker.config import SOCKETS
+from agentrunner.sandboxes.gitdirs import GitData, remove_mask
+from agentrunner.sandboxes.toolchain import SYSTEM_ROOTS
+
+
+def box_mounts(
+    spec: BoxSpec, git: GitData, request: Request | None = None, programs: Sequence[Mount] = ()
+) -> tuple[Mount, ...]:
+    """Everything that is bound into the box of a request, each target once."""
+    tree = (request and request.repo_copy) or spec.repo
+    wanted = [Mount(path.resolve(), path) for path in spec.read_paths]
+    # What is inside the repository is visible already, and must not cover the copy.
+    below = [mount for mount in (*wanted, *programs) if not holds(spec.repo, mount.target)]
+    mounts = [
+        *below,
+        Mount(tree, spec.repo, read_only=False),
+        Mount(spec.home, spec.home, read_only=False),
+        *(Mount(path, path) for path in git.paths),
+        *(request.mounts if request else ()),
+    ]
+    if spec.sockets is not None:
+        mounts.append(Mount(spec.sockets, SOCKETS))
+    return tuple({mount.target: mount for mount in mounts}.values())
+
+
+def host_programs(spec: BoxSpec, host_home: Path) -> dict[Path, Mount]:
+    """Programs that were named by their absolute path: with what would make each visible.
+
+    That is the folder of one, as its libraries and data may be beside it; the file alone where
+    the folder is the system's, a home, or holds credentials.
+    """
+    found = {}
+    for word in spec.programs:
+        path = Path(word)
+        if not path.is_absolute() or not path.is_file() or holds(spec.repo, path):
+            continue
+        place = path.parent
+        if exposes(place, host_home) or any(holds(root, place) for root in SYSTEM_ROOTS):
+            place = path
+        found[path] = Mount(place.resolve(), place)
+    return found
+
+
+def identity(mounts: Iterable[Mount]) -> tuple[tuple[str, int, int], ...]:
+    """Tells a folder from one that has taken its place since a container was made with it."""
+    facts = []
+    for mount in mounts:
+        stat = mount.source.stat()
+        facts.append((str(mount.source), stat.st_dev, stat.st_ino))
+    return tuple(facts)
+
+
+def make_places(tree: Path, repo: Path, targets: Iterable[Mount | Path]) -> None:
+    """Make the places in the repository's tree that are mounted on, where there are none.
+
+    The engine would make them as root, and leave them so.
+    """
+    for target in targets:
+        file = isinstance(target, Mount) and target.source.is_file()
+        place = target.target if isinstance(target, Mount) else target
+        if not place.is_relative_to(repo) or place == repo:
+            continue
+        here = tree
+        *above, last = place.relative_to(repo).parts
+        for name in above:
+            here /= name
+            if here.is_symlink():
+                break  # not ours to follow; the engine does so within the box
+            here.mkdir(exist_ok=True)
+        else:
+            here /= last
+            if not os.path.lexists(here):
+                here.touch() if file else here.mkdir()
+
+
+class Mask:
+    """The empty `.git` that boxes mount on where a repository has none.
+
+    It stays while anybody's box needs it: each holds a lock on the repository's folder, as
+    bwrap's --lock-file does. Ours belongs to the open file, so that no other look at the folder
+    in this process gives it up.
+    """
+
+    def __init__(self, repo: Path) -> None:
+        self._repo = repo
+        self._lock = -1
+
+    def put(self) -> None:
+        """Make it, and keep others from removing it. May be repeated."""
+        if self._lock < 0:
+            self._lock = os.open(self._repo, os.O_RDONLY | os.O_DIRECTORY)
+            wanted = struct.pack("hhqqi4x", fcntl.F_RDLCK, os.SEEK_SET, 0, 0, 0)
+            fcntl.fcntl(self._lock, fcntl.F_OFD_SETLK, wanted)
+        (self._repo / ".git").mkdir(exist_ok=True)
+
+    def lift(self) -> None:
+        """Our boxes are gone. It is removed with the last that needs it."""
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
+            remove_mask(self._repo)

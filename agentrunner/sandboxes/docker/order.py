@@ -1,0 +1,52 @@
+"""What the helper beside a worker is told: through its environment, as it may hold secrets."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from agentrunner.sandboxes.base import Door
+from agentrunner.sandboxes.docker.config import User
+from agentrunner.sandboxes.docker.container import Command
+
+PREFIX = "AGENTRUNNER_ATTACH_"
+PIECE = 100_000
+"""Of one variable: the kernel takes no string above 128 KiB."""
+
+
+@dataclass(frozen=True)
+class AttachOrder:
+    """One command in a container of its own."""
+
+    host: str
+    """The engine's address."""
+    config: Mapping[str, Any]
+    user: User
+    command: Command
+    door: Door | None
+    masked: Path | None
+    """The repository, where its missing `.git` is masked."""
+
+    def to_env(self) -> dict[str, str]:
+        """As variables, in pieces."""
+        text = json.dumps(asdict(self), default=str)
+        pieces = range(0, len(text), PIECE)
+        return {f"{PREFIX}{n}": text[at : at + PIECE] for n, at in enumerate(pieces)}
+
+    @classmethod
+    def from_env(cls, environ: Mapping[str, str]) -> AttachOrder:
+        """What `to_env` made; raises KeyError or ValueError for anything else."""
+        count = sum(name.startswith(PREFIX) for name in environ)
+        fields = json.loads("".join(environ[f"{PREFIX}{n}"] for n in range(count)))
+        command, door, masked = fields["command"], fields["door"], fields["masked"]
+        return cls(
+            host=fields["host"],
+            config=fields["config"],
+            user=User(**fields["user"]),
+            command=Command(tuple(command["argv"]), command["env"], command["workdir"]),
+            door=door and Door(Path(door["folder"]), {int(k): v for k, v in door["ports"].items()}),
+            masked=masked and Path(masked),
+        )

@@ -1,0 +1,85 @@
+"""Containers that wait for their next command, by what they were made for."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from agentrunner.sandboxes.base import Door
+from agentrunner.sandboxes.docker.config import User
+from agentrunner.sandboxes.docker.container import Container
+from agentrunner.sandboxes.docker.engine import Engine
+
+MOST_IDLE = 4
+"""Kept at a time; the one that has waited longest goes."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What a container is made of and for."""
+
+    config: Mapping[str, Any]
+    user: User
+    door: Door | None
+    identity: tuple[tuple[str, int, int], ...]
+    """Of the folders that are bound into it."""
+    masked: bool = False
+
+    @property
+    def key(self) -> str:
+        """The same for recipes that one container can serve."""
+        door = self.door and (str(self.door.folder), sorted(self.door.ports.items()))
+        return json.dumps([self.config, self.identity, door], sort_keys=True)
+
+
+class Pool:
+    """Containers of one sandbox."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._idle: list[tuple[str, Container]] = []
+        self._busy: set[Container] = set()
+
+    async def take(self, recipe: Recipe) -> Container:
+        """A container for one command; raises EngineError."""
+        key = recipe.key
+        for entry in self._idle:
+            if entry[0] == key:
+                self._idle.remove(entry)
+                self._busy.add(entry[1])
+                return entry[1]
+        container = await Container.start(self._engine, recipe.config, recipe.user)
+        self._busy.add(container)
+        try:
+            if recipe.door is not None:
+                await container.forward(recipe.door)
+        except BaseException:
+            await self.give_back(recipe, container)
+            raise
+        return container
+
+    async def give_back(self, recipe: Recipe, container: Container) -> None:
+        """Keep it for the next command, or remove it where it is not clean."""
+        self._busy.discard(container)
+        if not container.clean:
+            await asyncio.shield(container.remove())
+            return
+        self._idle.append((recipe.key, container))
+        while len(self._idle) > MOST_IDLE:
+            await asyncio.shield(self._idle.pop(0)[1].remove())
+
+    async def pause(self) -> None:
+        """Freeze what runs."""
+        await asyncio.gather(*(container.pause() for container in self._busy))
+
+    async def unpause(self) -> None:
+        """Let it go on."""
+        await asyncio.gather(*(container.unpause() for container in self._busy))
+
+    async def close(self) -> None:
+        """Remove those that wait; raises EngineError."""
+        idle, self._idle = self._idle, []
+        await asyncio.gather(*(container.remove() for _, container in idle))

@@ -1,0 +1,145 @@
+"""One request on its way through a container: bounded output, a deadline that holds."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from agentrunner.sandboxes.base import (
+    Ending,
+    ErrorKind,
+    OnOutput,
+    Request,
+    Result,
+    SandboxError,
+)
+from agentrunner.sandboxes.docker.container import Command, Container, Exit
+from agentrunner.sandboxes.docker.engine import EngineError
+from agentrunner.sandboxes.docker.stream import Stream
+from agentrunner.sandboxes.process import DRAIN_SEC, Spool
+
+KILLED = 128 + signal.SIGKILL
+
+
+@dataclass
+class _Clock:
+    at: datetime
+    monotonic: float
+
+    @classmethod
+    def now(cls) -> _Clock:
+        return cls(datetime.now(UTC), time.monotonic())
+
+
+class Running:
+    """A request, from its first container to its end."""
+
+    def __init__(self, request: Request, on_output: OnOutput | None, grace_sec: float) -> None:
+        self.over = asyncio.Event()
+        """Nothing of it is left."""
+        self._request = request
+        self._on_output = on_output
+        self._grace_sec = grace_sec
+        self._spools: dict[Stream, Spool] = {
+            "stdout": Spool(request.keep_bytes),
+            "stderr": Spool(request.keep_bytes),
+        }
+        self._enough = asyncio.Event()
+        self._stopped = False
+        self._over_limit = False
+        self._start = _Clock.now()
+
+    def stop(self) -> None:
+        """End it at once; whoever waits for it is told that it was stopped."""
+        self._stopped = True
+        self._enough.set()
+
+    async def to_its_end(self, container: Container, command: Command) -> Result:
+        """Raises SandboxError: TIMEOUT, UNKNOWN where it was stopped, INFRA (an EngineError).
+
+        The container is removed where anything of the command might be left in it.
+        """
+        self._start = _Clock.now()
+        executing = asyncio.ensure_future(
+            container.execute(command, self._stdin(), self._hear, started=self._started)
+        )
+        enough = asyncio.ensure_future(self._enough.wait())
+        both = {executing, enough}
+        late = False
+        try:
+            left = self._request.timeout_sec
+            done, _ = await asyncio.wait(both, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+            if not done:
+                late = True
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(self._grace_sec):
+                        await container.terminate()
+                        await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+            end = _Clock.now()
+            if not executing.done():
+                await _end(container, executing)
+        except asyncio.CancelledError:
+            await asyncio.shield(_end(container, executing))
+            raise
+        finally:
+            enough.cancel()
+            executing.cancel()
+            await asyncio.gather(enough, executing, return_exceptions=True)
+            self.over.set()
+        return self._result(executing, end, late=late)
+
+    def _started(self) -> None:
+        self._start = _Clock.now()
+
+    def _hear(self, stream: Stream, data: bytes) -> None:
+        if self._over_limit:
+            return
+        self._spools[stream].feed(data)
+        if self._on_output is not None:
+            self._on_output(stream, data)
+        total = sum(spool.total for spool in self._spools.values())
+        if total > self._request.stop_bytes:
+            self._over_limit = True
+            self._enough.set()
+
+    async def _stdin(self) -> AsyncIterator[bytes]:
+        if self._request.stdin:
+            yield self._request.stdin
+
+    def _result(self, executing: asyncio.Future[Exit], end: _Clock, *, late: bool) -> Result:
+        ended = not self._over_limit and not late and not self._stopped
+        told = executing.result() if ended else Exit(KILLED, oom=False)
+        ending = Ending.OOM if told.oom else Ending.EXITED
+        if self._over_limit:
+            ending = Ending.OUTPUT_LIMIT
+        out, err = self._spools["stdout"], self._spools["stderr"]
+        result = Result(
+            exit_code=told.code,
+            stdout=out.value(),
+            stderr=err.value(),
+            started_at=self._start.at,
+            ended_at=end.at,
+            duration_sec=end.monotonic - self._start.monotonic,
+            ending=ending,
+            stdout_bytes=out.total,
+            stderr_bytes=err.total,
+        )
+        if self._stopped:
+            cause = "the sandbox was told to end it"
+            raise SandboxError(ErrorKind.UNKNOWN, "run", cause, result=result)
+        if late and not self._over_limit:
+            cause = f"no end after {self._request.timeout_sec:g} s"
+            raise SandboxError(ErrorKind.TIMEOUT, "run", cause, result=result)
+        return result
+
+
+async def _end(container: Container, executing: asyncio.Future[Exit]) -> None:
+    """Take the container away from under the command."""
+    with contextlib.suppress(EngineError):
+        await container.remove()
+    await asyncio.wait({executing}, timeout=DRAIN_SEC)

@@ -1,0 +1,75 @@
+"""Both ends of a command in a box: its input, and its outputs as the engine interleaves them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import socket
+import struct
+from collections.abc import Iterator
+from typing import Any, Literal
+
+Stream = Literal["stdout", "stderr"]
+
+_HEADER = struct.Struct(">BxxxL")
+_NAMES: dict[int, Stream] = {1: "stdout", 2: "stderr"}
+CHUNK = 1 << 18
+
+
+class Frames:
+    """Takes the engine's byte stream apart; holds no more than the piece that has come."""
+
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+        self._stream: Stream = "stdout"
+        self._left = 0
+
+    def feed(self, data: bytes) -> Iterator[tuple[Stream, bytes]]:
+        """The pieces of outputs in what has come; a frame may be told in several."""
+        self._buffer += data
+        while self._buffer:
+            if not self._left:
+                if len(self._buffer) < _HEADER.size:
+                    return
+                number, self._left = _HEADER.unpack_from(self._buffer)
+                self._stream = _NAMES.get(number, "stderr")
+                del self._buffer[: _HEADER.size]
+                continue
+            piece = bytes(self._buffer[: self._left])
+            del self._buffer[: len(piece)]
+            self._left -= len(piece)
+            yield self._stream, piece
+
+
+class Pipe:
+    """The connection that the engine has turned into a command's input and outputs."""
+
+    def __init__(self, engines: Any) -> None:
+        """Takes over what docker-py's `exec_start(socket=True)` or `attach_socket` gave."""
+        self._socket = socket.socket(fileno=os.dup(engines.fileno()))
+        engines.close()
+        self._socket.setblocking(False)
+
+    async def read(self) -> bytes:
+        """Some bytes; empty at the end, also where the engine cut it off."""
+        try:
+            return await asyncio.get_running_loop().sock_recv(self._socket, CHUNK)
+        except OSError:
+            return b""
+
+    async def write(self, data: bytes) -> None:
+        """All of it, unless nobody wants it any more."""
+        with contextlib.suppress(OSError):
+            await asyncio.get_running_loop().sock_sendall(self._socket, data)
+
+    def end_input(self) -> None:
+        """No more input will come."""
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_WR)
+
+    def close(self) -> None:
+        """Both directions, at once: nobody else holds it."""
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+        self._socket.close()

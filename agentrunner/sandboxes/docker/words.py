@@ -1,0 +1,46 @@
+"""What the box is, in words. Pure."""
+
+from __future__ import annotations
+
+from agentrunner.sandboxes.base import BoxSpec
+from agentrunner.sandboxes.docker.config import MEMORY, PIDS
+from agentrunner.sandboxes.docker.engine import Traits
+
+
+def describe(spec: BoxSpec, traits: Traits | None, image: str) -> str:
+    """One line for the header; `traits` and `image` are unknown before it is open."""
+    name = f"{traits.product} {traits.version}".strip() if traits else "Docker"
+    network = "no route out" if spec.network == "none" else "the whole network on demand"
+    parts = [f"image {image}"] if image else []
+    parts += [f"{network}, system read-only, .git read-only"]
+    parts += [f"memory {spec.limits.memory or MEMORY}, {spec.limits.pids or PIDS} processes"]
+    return f"{name}; " + "; ".join(parts)
+
+
+def isolation(spec: BoxSpec, traits: Traits | None) -> dict[str, str]:
+    """What holds, and by which means."""
+    known = traits or Traits()
+    limits = spec.limits
+    group = f"cgroup v{known.cgroup}"
+    full = "a network of its own, with everything" if known.bridge else "the host's"
+    cpus = f"{limits.cpus:g}" if limits.cpus else "not limited"
+    held = {
+        "memory": f"{limits.memory or MEMORY}, no swap, {group}",
+        "cpus": f"{cpus}, {group}" if limits.cpus else cpus,
+        "pids": f"{limits.pids or PIDS}, {group}",
+        "system calls": "the engine's default seccomp filter",
+    }
+    lacking = {"seccomp": "system calls"}
+    for name in known.lacks:
+        held[lacking.get(name, name)] = "not held: the engine cannot here"
+    on_demand = f"; {full} for commands that ask for it" if spec.network == "full" else ""
+    user = "the engine's user, as uid 0 of the box" if known.rootless else "the repository's owner"
+    return {
+        "processes": "a container for one command at a time; nothing outlives it",
+        "files": "repository and run folder writable, .git and the system read-only, no HOME",
+        "network": f"its own loopback, and a door in it where there is one{on_demand}",
+        "privileges": "no capabilities, no new privileges",
+        "user": user,
+        **held,
+        "disk": "scratch space in memory; the work tree is watched",
+    }
