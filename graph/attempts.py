@@ -128,6 +128,7 @@ def next_attempt(
             update={
                 "attempt": run.attempt + 1,
                 "max_loops": spec.runner.meta.max_loops if max_loops is None else max_loops,
+                "accepting": "",
             }
         ),
         "counters": state["counters"].model_copy(update={"loops": 0, "losses": 0}),
@@ -149,8 +150,12 @@ def next_attempt(
 
 
 def with_acceptance(state: TaskContext, spec: TaskSpec, yes: Acceptance) -> TaskContext:
-    """An attempt that only looks again: completion is asked for, and no loop is left."""
-    fresh = next_attempt(state, spec, max_loops=0, replan=False)
+    """An attempt that only looks again: completion is asked for, and a no ends it as before."""
+    run, verdict = state["run"], state.get("verdict")
+    fresh = next_attempt(state, spec, max_loops=run.max_loops, replan=False)
+    reason = run.accepting or (verdict.reason if verdict else "loop_limit")
+    fresh["run"] = fresh["run"].model_copy(update={"accepting": reason})
+    fresh["counters"] = state["counters"].model_copy(update={"losses": 0})
     fresh["wants_completion"] = True
     fresh["acceptances"] = [*state.get("acceptances", []), yes]
     return fresh

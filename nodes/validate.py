@@ -17,6 +17,7 @@ from agentrunner.evidence.verdict import (
     end_at_limit,
     fingerprint,
     judge,
+    not_accepted,
     settle,
     vouched_for,
 )
@@ -258,10 +259,14 @@ def _refused(state: TaskContext, deps: Deps, update: Update, reasons: list[str])
     counters = update.get("counters", state["counters"])
     update = {**update, "wants_completion": False, "criteria": _settled(state, deps)}
     deps.emit("warning", code="completion-refused", message="; ".join(reasons)[:1000])
-    if counters.loops >= state["run"].max_loops:
+    accepting = state["run"].accepting
+    if accepting or counters.loops >= state["run"].max_loops:
         verdict = end_at_limit(
-            update["criteria"], state.get("evidence"), _judged(state, deps), "loop_limit", reasons
-        )
+            update["criteria"], state.get("evidence"), _judged(state, deps),
+            accepting or "loop_limit", reasons,
+        )  # fmt: skip
+        if accepting:
+            verdict = not_accepted(verdict)
         return Command(update={**update, "verdict": verdict}, goto="note")
     said = REFUSED + "; ".join(reasons)
     update |= {

@@ -294,6 +294,13 @@ def end_at_limit(
     return Verdict(state="NEEDS_REVIEW", reason=reason, text=text, missing=missing)
 
 
+def not_accepted(verdict: Verdict) -> Verdict:
+    """The same end, after a person's yes that could not change it."""
+    first, *others = verdict.missing
+    missing = [f"The acceptance was refused: {first}", *others]
+    return verdict.model_copy(update={"missing": missing})
+
+
 def worker_trouble(recent: Sequence[WorkerRun]) -> str:
     """Why the last worker run did not succeed, as a sentence; "" where it did."""
     if not recent or recent[-1].outcome == "completed":

@@ -104,7 +104,8 @@ def _why_it_ended(reading: Reading) -> list[Line]:
     said = [line(f"reason_{known}")]
     if known in ("aborted", "cancelled") and text:
         said.append(line("words", text=text))
-    return said
+    run = reading.context.get("run")
+    return [*said, line("not_accepted")] if run and run.accepting else said
 
 
 def decide(

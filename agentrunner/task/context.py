@@ -47,6 +47,8 @@ class RunInfo(StateModel):
     """Keys the prompt markers; drawn once per run."""
     started_at: str = ""
     """UTC, ISO 8601."""
+    accepting: str = ""
+    """In an attempt that `accept` makes: the reason of the end that the person's yes is to lift."""
 
 
 class Counters(StateModel):

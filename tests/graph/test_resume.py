@@ -144,6 +144,18 @@ def test_a_red_run_is_not_complete_whoever_accepts_it(run: Run) -> None:
     run.accept(reason="I want it.")
     assert run.ending == ("FAILED", "loop_limit", 1)
     assert run.result["attempt"] == 2
+    assert run.result["missing"][0] == f"The acceptance was refused: `{TEST}` exits 1"
+    assert "The acceptance was refused" in run.note()
+    run.resume()
+    assert "The acceptance was refused" not in run.note()
+
+
+def test_a_refused_acceptance_leaves_the_end_as_it_was(run: Run) -> None:
+    run.start([plan(JUDGED), work(), give_up()], NO_FIX, test=TEST)
+    for attempt in (2, 3):
+        run.accept("AC-1")
+        assert run.ending == ("FAILED", "aborted", 1)
+        assert (run.result["attempt"], run.result["max_loops"]) == (attempt, 2)
 
 
 def test_a_tree_that_changed_is_checked_again_before_it_is_accepted(run: Run) -> None:
@@ -172,7 +184,8 @@ def test_criteria_are_accepted_one_by_one(run: Run) -> None:
     run.start(script, FIX, test=TEST, runner=strict())
     run.accept("AC-2")
     assert run.ending == ("NEEDS_REVIEW", "loop_limit", 3)
-    assert run.result["missing"] == ["AC-1 rests on the model's word alone: It reads well."]
+    why = "AC-1 rests on the model's word alone: It reads well."
+    assert run.result["missing"] == [f"The acceptance was refused: {why}"]
     run.accept("AC-1")
     assert run.ending == ("COMPLETE", "complete", 0)
     assert run.result["attempt"] == 3
