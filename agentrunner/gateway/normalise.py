@@ -107,7 +107,10 @@ def _walk(value: Any, workdir: str) -> Any:
 
 def _text(text: str, workdir: str) -> str:
     if workdir:
-        text = text.replace(workdir, WORKDIR)
+        # Claude Code names folders of its own after it.
+        text = text.replace(workdir, WORKDIR).replace(
+            re.sub(r"[^A-Za-z0-9]", "-", workdir), WORKDIR
+        )
     for pattern, word in _RULES:
         text = pattern.sub(word, text)
     if len(text) <= LONG:

@@ -100,8 +100,8 @@ def test_a_long_word_takes_no_time() -> None:
 
 
 def test_the_folder_that_is_worked_in_is_a_word() -> None:
-    one = normalise(ask("cd /home/a/shop && ls /home/a/shop/src"), "/home/a/shop")
-    assert one["input"][0]["content"] == "cd <workdir> && ls <workdir>/src"
+    one = normalise(ask("cd /home/a/shop; ls ~/.claude/projects/-home-a-shop"), "/home/a/shop")
+    assert one["input"][0]["content"] == "cd <workdir>; ls ~/.claude/projects/<workdir>"
 
 
 def test_who_asks_is_left_out() -> None:
