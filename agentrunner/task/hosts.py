@@ -37,9 +37,9 @@ class AllowedHost:
 
 
 def find_host(hosts: Iterable[AllowedHost], name: str, port: int) -> AllowedHost | None:
-    """The entry that lets `name` at `port` be reached: a name goes before a wildcard."""
+    """The entry that lets `name` at `port` be reached: a pinned one first, a wildcard last."""
     found = [host for host in hosts if host.covers(name, port)]
-    return min(found, key=lambda host: host.wildcard, default=None)
+    return min(found, key=lambda host: (host.wildcard, host.address is None), default=None)
 
 
 def canonical_name(text: str) -> str | None:

@@ -21,7 +21,14 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from agentrunner.sandboxes.base import BoxSpec, Door, Request, Result, Sandbox
-from agentrunner.sandboxes.conformance.bench import Bench, Check, NotApplicable, expect, wait_for
+from agentrunner.sandboxes.conformance.bench import (
+    Bench,
+    Broken,
+    Check,
+    NotApplicable,
+    expect,
+    wait_for,
+)
 from agentrunner.sandboxes.environment import proxy_environment
 
 PORT = 3128
@@ -213,21 +220,27 @@ class Egress:
         """Without it a request fails and does not hang; its successor serves the same command."""
         async with self._outside(bench) as outside:
             script = f"""
-                get {outside.url} && touch one
+                get {outside.url} || exit 9
+                touch one
                 while [ ! -e killed ]; do sleep 0.02; done
-                WAIT=1; get {outside.url} || touch two; WAIT=5
+                WAIT=1
+                get {outside.url} || touch two
+                WAIT=5
                 while [ ! -e again ]; do sleep 0.02; done
                 get {outside.url}"""
-            async with asyncio.TaskGroup() as group:
+            running = asyncio.create_task(outside.sh(script))
+            try:
                 async with outside.start() as proxy:
-                    running = group.create_task(outside.sh(script))
-                    await self._until(bench.repo / "one", running)
+                    await _until(bench.repo / "one", running)
                     proxy.kill()
                 (bench.repo / "killed").touch()
-                await self._until(bench.repo / "two", running)
+                await _until(bench.repo / "two", running)
                 async with outside.start():
                     (bench.repo / "again").touch()
                     result = await running
+            finally:
+                running.cancel()
+                await asyncio.gather(running, return_exceptions=True)
             expect(result.exit_code == 0, f"it did not come back: {result.stderr!r}")
             expect(outside.server.connections == 2, f"{outside.server.connections} connections")
 
@@ -236,15 +249,6 @@ class Egress:
         async with self._outside(bench) as outside, outside.start():
             result = await outside.sh(CONTROL)
             expect(result.stdout == b"", result.stdout.decode())
-
-    async def _until(self, file: Path, running: asyncio.Task[Result]) -> None:
-        """Wait for a file that the command makes, or for its end."""
-        waiting = asyncio.create_task(wait_for(file))
-        await asyncio.wait({waiting, running}, return_when=asyncio.FIRST_COMPLETED)
-        waiting.cancel()
-        if running.done():
-            result = running.result()
-            expect(False, f"it ended before: {result.stdout!r} {result.stderr!r}")
 
     @asynccontextmanager
     async def _outside(self, bench: Bench) -> AsyncIterator[Outside]:
@@ -270,6 +274,16 @@ class Egress:
                 )
             finally:
                 await sandbox.close()
+
+
+async def _until(file: Path, running: asyncio.Task[Result]) -> None:
+    """Wait for a file that the command makes, or for its end."""
+    waiting = asyncio.create_task(wait_for(file))
+    await asyncio.wait({waiting, running}, return_when=asyncio.FIRST_COMPLETED)
+    waiting.cancel()
+    if running.done():
+        result = running.result()
+        raise Broken(f"it ended before: {result.stdout!r} {result.stderr!r}")
 
 
 def _make_certificate(bench: Bench) -> tuple[Path, Path]:

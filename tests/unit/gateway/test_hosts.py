@@ -101,12 +101,15 @@ def test_a_wildcard_means_names_below_and_not_itself() -> None:
     assert not host.covers("www.example.org", 80)
 
 
-def test_a_name_goes_before_a_wildcard() -> None:
+def test_a_pinned_name_goes_before_a_name_and_that_before_a_wildcard() -> None:
     wide, pinned = parse_host("*.example.org:443"), parse_host("db.example.org:443@10.0.0.5")
     assert find_host([wide, pinned], "db.example.org", 443) == pinned
     assert find_host([wide, pinned], "www.example.org", 443) == wide
     assert find_host([wide, pinned], "example.org", 443) is None
     assert find_host([], "example.org", 443) is None
+    # As a person allows it whose listed name turned out to lead to a private address.
+    plain = parse_host("db.example.org:443")
+    assert find_host([wide, plain, pinned], "db.example.org", 443) == pinned
 
 
 @given(st.text(max_size=40) | st.from_regex(r"(\*\.)?[a-zA-Z0-9._-]{1,20}:[0-9]{1,6}(@.{0,20})?"))
