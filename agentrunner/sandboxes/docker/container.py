@@ -19,7 +19,7 @@ from agentrunner.sandboxes.base import Door
 from agentrunner.sandboxes.docker.config import SCRATCH, SOCKETS, User, preamble
 from agentrunner.sandboxes.docker.engine import CONFLICT, NOT_FOUND, Engine, EngineError
 from agentrunner.sandboxes.docker.labels import owner_labels
-from agentrunner.sandboxes.docker.stream import Frames, Pipe, Stream
+from agentrunner.sandboxes.docker.stream import Frames, Piece, Pipe, Stream
 
 Hear = Callable[[Stream, bytes], None]
 
@@ -219,7 +219,7 @@ class Run:
         self._command = command
         self._user = user
         self._frames = Frames()
-        self._early: list[tuple[Stream, bytes]] = []
+        self._early: list[Piece] = []
         self._exec = ""
         self._pipe: Pipe | None = None
 
@@ -248,16 +248,15 @@ class Run:
 
     async def ready(self) -> tuple[str, int]:
         """What the wrapper says before it starts the command; raises NeverStarted."""
-        said = b""
         try:
-            async for stream, data in self._pieces():
-                if stream == "stdout":
-                    said += data
+            async for pieces in self._chunks():
+                self._early += pieces
+                said = b"".join(data for stream, data in self._early if stream == "stdout")
                 if b"\n" in said:
                     line, _, rest = said.partition(b"\n")
+                    errors = [piece for piece in self._early if piece[0] == "stderr"]
+                    self._early = [*errors, ("stdout", rest)] if rest else errors
                     state, killed = line.decode("ascii", "replace").split()
-                    if rest:
-                        self._early.append(("stdout", rest))
                     return state, int(killed)
         except EngineError as error:
             raise NeverStarted("run", error.cause, status=error.status) from error
@@ -270,8 +269,9 @@ class Run:
         try:
             for stream, data in self._early:
                 hear(stream, data)
-            async for stream, data in self._pieces():
-                hear(stream, data)
+            async for pieces in self._chunks():
+                for stream, data in pieces:
+                    hear(stream, data)
         finally:
             giving.cancel()
             await asyncio.gather(giving, return_exceptions=True)
@@ -288,7 +288,7 @@ class Run:
             await self._pipe.write(data)
         self._pipe.end_input()
 
-    async def _pieces(self) -> AsyncIterator[tuple[Stream, bytes]]:
+    async def _chunks(self) -> AsyncIterator[list[Piece]]:
         """Its output until it has ended, even if something else holds the stream open."""
         assert self._pipe is not None
         while True:
@@ -301,8 +301,7 @@ class Run:
                 reading.cancel()
             if not (data := reading.result()):
                 return
-            for piece in self._frames.feed(data):
-                yield piece
+            yield self._frames.feed(data)
 
     async def _exit_code(self) -> int:
         """Told by the engine a moment after the streams have ended."""

@@ -218,6 +218,9 @@ def _connect(host: str) -> Engine:
     with socket.socket(socket.AF_UNIX) as probe:
         probe.connect(host.removeprefix("unix://"))  # docker-py leaks the one that fails
     api = docker.APIClient(base_url=host, version="auto", timeout=CALL_SEC)
+    # Else docker-py keeps one open for each URL, 25 of them, and finds those of an engine that
+    # was started anew to be dead.
+    api.headers["Connection"] = "close"
     info, version = api.info(), api.version()
     bridge = any(network["Name"] in ("bridge", "podman") for network in api.networks())
     return Engine(host, api, read_traits(info, version, bridge=bridge))

@@ -7,10 +7,10 @@ import contextlib
 import os
 import socket
 import struct
-from collections.abc import Iterator
 from typing import Any, Literal
 
 Stream = Literal["stdout", "stderr"]
+Piece = tuple[Stream, bytes]
 
 _HEADER = struct.Struct(">BxxxL")
 _NAMES: dict[int, Stream] = {1: "stdout", 2: "stderr"}
@@ -25,13 +25,14 @@ class Frames:
         self._stream: Stream = "stdout"
         self._left = 0
 
-    def feed(self, data: bytes) -> Iterator[tuple[Stream, bytes]]:
+    def feed(self, data: bytes) -> list[Piece]:
         """The pieces of outputs in what has come; a frame may be told in several."""
+        pieces: list[Piece] = []
         self._buffer += data
         while self._buffer:
             if not self._left:
                 if len(self._buffer) < _HEADER.size:
-                    return
+                    break
                 number, self._left = _HEADER.unpack_from(self._buffer)
                 self._stream = _NAMES.get(number, "stderr")
                 del self._buffer[: _HEADER.size]
@@ -39,7 +40,8 @@ class Frames:
             piece = bytes(self._buffer[: self._left])
             del self._buffer[: len(piece)]
             self._left -= len(piece)
-            yield self._stream, piece
+            pieces.append((self._stream, piece))
+        return pieces
 
 
 class Pipe:
@@ -48,6 +50,11 @@ class Pipe:
     def __init__(self, engines: Any) -> None:
         """Takes over what docker-py's `exec_start(socket=True)` or `attach_socket` gave."""
         self._socket = socket.socket(fileno=os.dup(engines.fileno()))
+        # docker-py ties the answer and its connection into a knot that only the garbage
+        # collector would undo.
+        answer = getattr(engines, "_response", None)
+        if answer is not None:
+            answer.close()
         engines.close()
         self._socket.setblocking(False)
 

@@ -1,0 +1,125 @@
+"""The helper that the supervisor starts for a worker: `python -m …attach STATUS_FD`.
+
+It makes a container of its own, runs the command of its order there, and copies its streams. On
+STATUS_FD it reports lines of JSON: {"forwards-signals": true} at once; {"exit-code": N} where
+the command ran, {"oom": true} where the kernel ended it for its memory; {"error": TEXT} where
+the engine failed. SIGINT and SIGTERM go to every process of the command; SIGUSR1 kills them all.
+However it ends, the container ends with it: the engine sees its connection close.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator
+
+from agentrunner.errors import AgentRunnerError
+from agentrunner.sandboxes.docker.container import Container, Exit
+from agentrunner.sandboxes.docker.engine import Engine, EngineError, in_thread
+from agentrunner.sandboxes.docker.layout import Mask
+from agentrunner.sandboxes.docker.order import AttachOrder
+from agentrunner.sandboxes.docker.stream import CHUNK, Stream
+
+INFRA = 125
+"""Our exit code where the command's own is not known."""
+OUTPUTS: dict[Stream, int] = {"stdout": 1, "stderr": 2}
+
+
+class Attached:
+    """One command, from the order to its end."""
+
+    def __init__(self, order: AttachOrder, status: int) -> None:
+        self._order = order
+        self._status = status
+        self._mask = Mask(order.masked) if order.masked else None
+        self._container: Container | None = None
+        self._killed = asyncio.Event()
+        self._passing: set[asyncio.Task[None]] = set()
+
+    async def run(self) -> int:
+        """The exit code; its reports are made."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, self._pass_on, number)
+        loop.add_signal_handler(signal.SIGUSR1, self._killed.set)
+        self._report({"forwards-signals": True})
+        working = asyncio.ensure_future(self._work())
+        killed = asyncio.ensure_future(self._killed.wait())
+        await asyncio.wait({working, killed}, return_when=asyncio.FIRST_COMPLETED)
+        killed.cancel()
+        if not working.done():
+            return await self._kill(working)
+        try:
+            ended = working.result()
+        except AgentRunnerError as error:
+            self._report({"error": getattr(error, "cause", error.message)})
+            return INFRA
+        if ended.oom:
+            self._report({"oom": True})
+        self._report({"exit-code": ended.code})
+        return ended.code
+
+    async def _work(self) -> Exit:
+        order = self._order
+        if self._mask is not None:
+            self._mask.put()
+        try:
+            engine = await Engine.connect({"DOCKER_HOST": order.host})
+            self._container = await Container.start(engine, order.config, order.user)
+            try:
+                if order.door is not None:
+                    await self._container.forward(order.door)
+                return await self._container.execute(order.command, _stdin(), _copy)
+            finally:
+                with contextlib.suppress(EngineError):
+                    await asyncio.shield(self._container.remove())
+        finally:
+            if self._mask is not None:
+                self._mask.lift()
+
+    async def _kill(self, working: asyncio.Future[Exit]) -> int:
+        """Take the container away, whatever is going on in it or is just being made."""
+        working.cancel()
+        await asyncio.gather(working, return_exceptions=True)
+        code = 128 + signal.SIGKILL
+        self._report({"exit-code": code})
+        return code
+
+    def _pass_on(self, number: signal.Signals) -> None:
+        if self._container is None:
+            self._killed.set()  # nothing has started that could obey
+            return
+        name = number.name.removeprefix("SIG")
+        task = asyncio.ensure_future(self._container.terminate(name))
+        self._passing.add(task)
+        task.add_done_callback(self._passing.discard)
+
+    def _report(self, fact: dict[str, object]) -> None:
+        with contextlib.suppress(OSError):  # nobody listens any more
+            os.write(self._status, json.dumps(fact).encode() + b"\n")
+
+
+async def _stdin() -> AsyncIterator[bytes]:
+    while data := await in_thread(lambda: os.read(0, CHUNK)):
+        yield data
+
+
+def _copy(stream: Stream, data: bytes) -> None:
+    view = memoryview(data)
+    with contextlib.suppress(OSError):
+        while view:
+            view = view[os.write(OUTPUTS[stream], view) :]
+
+
+def main() -> int:
+    """Be the helper of one worker."""
+    order = AttachOrder.from_env(os.environ)
+    return asyncio.run(Attached(order, int(sys.argv[1])).run())
+
+
+if __name__ == "__main__":
+    sys.exit(main())
