@@ -359,7 +359,7 @@ async def _opened(
         config = thread_config(folder.run_id, attempt)
         drive = Drive(graph_for(saver), config, deps, options)
         state = fresh or (await drive.standing())[0]
-        _announce(deps, spec, crew, state["run"], begins=fresh is not None and attempt == 1)
+        _announce(deps, spec, crew, state, begins=fresh is not None and attempt == 1)
         yield drive, saver
 
 
@@ -387,9 +387,13 @@ async def _run(
     return result
 
 
-def _announce(deps: Deps, spec: TaskSpec, crew: Crew, run: RunInfo, *, begins: bool) -> None:
+def _announce(deps: Deps, spec: TaskSpec, crew: Crew, state: TaskContext, *, begins: bool) -> None:
+    run = state["run"]
     header = header_of(spec, crew, box=deps.sandbox.describe(), max_loops=run.max_loops)
     if begins:
         deps.emit("run_started", task_id=spec.task_id, title=spec.title, header=header)
-    else:
-        deps.emit("run_resumed", attempt=run.attempt, header=header)
+        return
+    deps.emit("run_resumed", attempt=run.attempt, header=header)
+    if names := [path for path, _ in changed_sources(spec)]:
+        kept = f"changed meanwhile, the run goes on with what it was made from: {', '.join(names)}"
+        deps.warn(state, "inputs-changed", kept)

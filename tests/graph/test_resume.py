@@ -247,6 +247,22 @@ def test_continue_keeps_the_inputs_of_the_start(run: Run) -> None:
     assert "Make it multiply." not in run.prompt()
 
 
+def test_an_answer_and_an_acceptance_keep_the_inputs_and_say_so(run: Run) -> None:
+    prd = run.project.repo.parent / "prd.md"
+    prd.write_text("Make it add.\n", "utf-8")
+    script = [plan(), consult("Which?"), give_up()]
+    run.start(script, test=TEST, prd={"path": str(prd)})
+    said = f"changed meanwhile, the run goes on with what it was made from: {prd}"
+    prd.write_text("Make it multiply.\n", "utf-8")
+    run.answer("Any.")
+    assert "Make it add." in run.prompt() and said in run.note()
+    run.accept(reason="It will do.")
+    assert run.warnings().count(("inputs-changed", said)) == 2
+    prd.write_text("Make it add.\n", "utf-8")
+    run.resume()
+    assert run.warnings().count(("inputs-changed", said)) == 2
+
+
 def test_replan_takes_the_new_inputs_and_plans_again(run: Run) -> None:
     two = {"id": "AC-2", "description": "It says how."}
     prd = failed_with_a_prd(run, plan(two), give_up())
