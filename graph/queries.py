@@ -38,7 +38,10 @@ def diff(
     round: int | None = None,  # noqa: A002  (what people call it)
     stat: bool = False,
 ) -> str:
-    """What the run changed so far, or what its n-th worker run did, as a unified diff."""
+    """What the run changed so far, or what its n-th worker run did, as a unified diff.
+
+    Files that only a person changed while it waited are not in it.
+    """
     folder = RunFolder.open(state_dir, run_id)
     snapshots = _snapshots(folder)
     if round is not None:
@@ -46,6 +49,9 @@ def diff(
         before, after = run.data["tree_before"], run.data["tree_after"]
     else:
         before, after = _ends(folder)
+        if theirs := _by_hand(snapshots, RunLog(folder.log_file)):
+            entries = snapshots.list(before)
+            after = snapshots.combine(after, {path: entries.get(path) for path in theirs})
     if not stat:
         return snapshots.patch(before, after)
     lines = [

@@ -64,6 +64,9 @@ def test_files_that_only_a_person_wrote_between_two_attempts_stay(tmp_path: Path
     run.start([plan(), *[work()] * 4], NO_FIX, test=TEST, runner=limit)
     run.project.write({"mine.md": "a note of mine\n"})
     run.resume(message="again")
+    shown = diff(run.project.state_dir, run.id)
+    assert run.result["changed_files"] == ["calc.py"]
+    assert "calc.py" in shown and "mine.md" not in shown
     undone = undo(run.project.state_dir, run.id)
     assert (undone["files"], undone["refused"]) == (["calc.py"], [])
     assert run.project.read("mine.md") == "a note of mine\n"
