@@ -97,6 +97,8 @@ class OpenAIChatMeta:
             raise
         except TimeoutError:
             raise self._too_slow() from None
+        except Mismatch as problem:
+            raise MetaUnavailable(f"Replay: {problem}", retryable=False) from None
         except Exception as problem:  # noqa: BLE001  (a server's answer breaks the library anywhere)
             return self._ended(problem, constrained="response_format" in options)
         finally:
@@ -160,8 +162,6 @@ class OpenAIChatMeta:
             self._status_failure(problem, constrained=constrained)
         if isinstance(problem, openai.APITimeoutError):
             raise self._too_slow() from None
-        if isinstance(problem.__cause__, Mismatch):
-            raise MetaUnavailable(f"Replay: {problem.__cause__}", retryable=False) from None
         if isinstance(problem, openai.APIConnectionError):
             raise MetaUnavailable(
                 f"The planner at {self._endpoint.host} cannot be reached: "
