@@ -9,6 +9,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,6 +17,7 @@ import typer
 
 from agentrunner import __version__, settings
 from agentrunner.commands import options as opt
+from agentrunner.commands.boxes import Look, image_for_trying, look_at_boxes
 from agentrunner.commands.console import paint_for, show, width_of
 from agentrunner.commands.limits import login_findings, policy_findings
 from agentrunner.commands.runs import here
@@ -52,9 +54,11 @@ def examine(
     """Everything `doctor` looks at."""
     from agentrunner.registry import LOGINS
     from agentrunner.survey import available_metas, available_workers, detect_tests
+    from agentrunner.task.spec import WorkerSpec
 
     tests = detect_tests(repo)
     trial = asyncio.run(try_in_box(repo, tests.command if tests else "", environ, state_dir))
+    looks = asyncio.run(look_at_boxes(repo, environ, state_dir, WorkerSpec().kind))
     home = environ.get("HOME", "")
     workers, planners = available_workers(repo), available_metas(environ)
     people = [
@@ -72,7 +76,8 @@ def examine(
         f"agentrunner {__version__}, Python {platform.python_version()}, {_system()}",
         [
             (f"This repository: {tilde(str(repo), home)}", _repository(repo, tests, trial, home)),
-            ("Boxes", [_box(trial)]),
+            ("Boxes", _boxes(trial, looks)),
+            *(look.isolation() for look in looks if look.held),
             ("Planners and workers", people),
             ("Keys and names", [_model(environ), *_names()]),
             ("Logins (runner.worker.auth: login)", login_findings(list(LOGINS), environ)),
@@ -86,9 +91,8 @@ def examine(
     elif report.ready:
         who = " or ".join(offer.kind for offer in planners if not offer.needs)
         works = " or ".join([*ready, "command"])
-        box = trial.box.split(" ")[0].rstrip(";")
         report.verdict = (
-            f"Ready: planner {who}; worker {works}; box {box}.   agentrunner run FILE.md"
+            f"Ready: planner {who}; worker {works}; box {trial.kind}.   agentrunner run FILE.md"
         )
     else:
         report.verdict = "Not ready: no box works. Nothing was started, nothing was spent."
@@ -121,11 +125,11 @@ def _repository(repo: Path, tests: Found | None, trial: Trial, home: str) -> lis
     return findings
 
 
-def _box(trial: Trial) -> Finding:
-    if trial.problem is None:
-        name, _, text = trial.box.partition(" ")
-        return Finding("ok", name.rstrip(";"), text)
-    return Finding("FAIL", "bwrap", trial.problem.message, trial.problem.remedy)
+def _boxes(trial: Trial, looks: list[Look]) -> list[Finding]:
+    found = [finding for look in looks for finding in look.findings()]
+    if trial.problem is not None:
+        return [*found, Finding("FAIL", "none works", trial.problem.message, trial.problem.remedy)]
+    return [*found, Finding("ok", "auto", f"takes {trial.kind}")]
 
 
 def _model(environ: Mapping[str, str]) -> Finding:
@@ -165,10 +169,12 @@ async def _conformance(kind: str, environ: Mapping[str, str]) -> Report:
     from agentrunner.sandboxes.conformance import run_conformance
 
     home = Path(environ.get("HOME") or Path.home())
+    image, read_paths = await image_for_trying(environ) if kind == "docker" else ("", ())
     with tempfile.TemporaryDirectory(prefix="agentrunner-") as root:
 
         def make(spec: BoxSpec) -> Sandbox:
             state = spec.home.parents[2]
+            spec = replace(spec, image=image, read_paths=(*spec.read_paths, *read_paths))
             return make_sandbox(kind, spec, environ, home, state_root=state)
 
         results = await run_conformance(make, Path(root))
@@ -178,7 +184,8 @@ async def _conformance(kind: str, environ: Mapping[str, str]) -> Report:
     kept = sum(result.status == "passed" for result in results)
     verdict = f"{kept} of {len(results)} promises kept by {kind}, {failed} broken"
     verdict += f", {len(results) - kept - failed} not made."
-    return Report(f"Sandbox {kind}, {_system()}", [("Promises", rows)], verdict, failed == 0)
+    box = f"Sandbox {kind}, image {image}" if image else f"Sandbox {kind}"
+    return Report(f"{box}, {_system()}", [("Promises", rows)], verdict, failed == 0)
 
 
 def init(

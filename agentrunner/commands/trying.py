@@ -25,6 +25,8 @@ class Trial:
 
     box: str = ""
     """What the box isolates; "" where none could be opened."""
+    kind: str = ""
+    """Its kind: "docker", "bwrap"."""
     problem: AgentRunnerError | None = None
     """Why there is no box."""
     started: bool = False
@@ -43,27 +45,38 @@ async def try_in_box(
     from agentrunner.runs.folder import RunFolder
     from agentrunner.sandboxes.base import BoxSpec
     from agentrunner.sandboxes.choose import open_sandbox
+    from agentrunner.task.spec import WorkerSpec
 
     home = Path(environ.get("HOME") or Path.home())
     with tempfile.TemporaryDirectory(prefix="agentrunner-") as root:
         folder = RunFolder(Path(root))
         folder.box_dir.mkdir()
-        spec = BoxSpec(repo=repo, home=folder.box_dir, programs=tuple(first_words(command)))
+        spec = BoxSpec(
+            repo=repo,
+            home=folder.box_dir,
+            programs=tuple(first_words(command)),
+            worker_kind=WorkerSpec().kind,  # what `run` takes where the task names no other
+        )
         try:
             sandbox = await open_sandbox(kind, spec, environ, home, state_root=state_dir)
         except AgentRunnerError as error:
             return Trial(problem=error)
+        box = DecisionBox(sandbox, repo, folder, str, environ)
         try:
-            box, tools = sandbox.describe(), _tools(sandbox, home)
             if not command:
-                return Trial(box=box, tools=tools)
-            ran = await DecisionBox(sandbox, repo, folder, str, environ).run(
-                command, timeout_sec=TRY_SEC
-            )
-            why = "" if ran.timed_out else why_not_started(command, ran, repo, is_test=True)
-            return Trial(box, None, not why, why or _told(ran), tools)
+                return Trial(sandbox.describe(), sandbox.kind, tools=_tools(sandbox, home))
+            while True:
+                ran = await box.run(command, timeout_sec=TRY_SEC)
+                why = "" if ran.timed_out else why_not_started(command, ran, repo, is_test=True)
+                # As a run does that begins with it: in the next box it may start.
+                if not why or not await box.fall_back(why):
+                    break
+            return Trial(
+                sandbox.describe(), sandbox.kind, None, not why, why or _told(ran),
+                _tools(sandbox, home),
+            )  # fmt: skip
         except AgentRunnerError as error:
-            return Trial(box=sandbox.describe(), said=error.message)
+            return Trial(sandbox.describe(), sandbox.kind, said=error.message)
         finally:
             await sandbox.close()
 

@@ -8,8 +8,12 @@ from typing import Literal
 
 from agentrunner.screens.layout import PLAIN, WIDTH, Paint, cell, flat, wrap
 
-Mark = Literal["ok", "--", "WARN", "FAIL"]
-"""`--` is absent and not needed."""
+Mark = Literal["ok", "--", "WARN", "FAIL", ""]
+"""`--` is absent and not needed; "" is a fact that is neither good nor bad."""
+
+
+_SHORTEST, _LONGEST = 12, 28
+"""Cells of the column of names."""
 
 
 @dataclass(frozen=True)
@@ -37,18 +41,21 @@ def doctor_screen(report: Report, width: int = WIDTH, paint: Paint = PLAIN) -> s
     lines = [flat(report.head), ""]
     for title, findings in report.sections:
         lines.append(paint.bold(flat(title)))
-        lines += [line for finding in findings for line in _finding(finding, width, paint)]
+        longest = max((len(finding.name) for finding in findings), default=0)
+        column = min(max(longest, _SHORTEST), _LONGEST)
+        lines += [line for finding in findings for line in _finding(finding, column, width, paint)]
     return "\n".join([*lines, "", *wrap(report.verdict, width)])
 
 
-def _finding(finding: Finding, width: int, paint: Paint) -> list[str]:
+def _finding(finding: Finding, column: int, width: int, paint: Paint) -> list[str]:
     colour = {"ok": paint.good, "WARN": paint.warn, "FAIL": paint.bad}.get(finding.mark, str)
-    lead = f"  {colour(f'{finding.mark:<4}')}  {cell(finding.name, 12)}  "
-    first, *rest = wrap(finding.text, width - 22)
-    lines = [lead + first, *(" " * 22 + more for more in rest)]
+    lead = f"  {colour(f'{finding.mark:<4}')}  {cell(finding.name, column)}  "
+    indent = " " * (column + 10)
+    first, *rest = wrap(finding.text, width - len(indent))
+    lines = [lead + first, *(indent + more for more in rest)]
     if finding.cure:
         # Not wrapped: it is to be copied.
-        lines.append(" " * 22 + f"cure: {flat(finding.cure)}")
+        lines.append(f"{indent}cure: {flat(finding.cure)}")
     return lines
 
 

@@ -1,0 +1,132 @@
+"""What boxes this machine can make, and what each of them holds: for doctor."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agentrunner.errors import AgentRunnerError
+from agentrunner.screens.doctor import Finding
+
+if TYPE_CHECKING:
+    from agentrunner.sandboxes.base import BoxSpec
+
+LIMITED = ("cpus", "memory", "pids")
+ISOLATION = (
+    "processes", "files", "network", "system calls", "privileges", "user", *LIMITED, "disk",
+)  # fmt: skip
+"""What every kind of box is asked, see `Sandbox.isolation`."""
+
+
+@dataclass
+class Look:
+    """One kind of box, opened and asked."""
+
+    kind: str
+    told: str = ""
+    problem: AgentRunnerError | None = None
+    held: dict[str, str] = field(default_factory=dict)
+    """Its isolation, with an example of every limit."""
+    more: list[Finding] = field(default_factory=list)
+    """What else is known of it."""
+
+    def findings(self) -> list[Finding]:
+        """For the list of boxes."""
+        if self.problem is None:
+            return [Finding("ok", self.kind, self.told), *self.more]
+        return [Finding("--", self.kind, self.problem.message, self.problem.remedy), *self.more]
+
+    def isolation(self) -> tuple[str, list[Finding]]:
+        """A section of its own."""
+        facts = [Finding("", name, self.held[name]) for name in ISOLATION if name in self.held]
+        return f"What {self.kind} holds here, with a limit of each kind as an example", facts
+
+
+async def look_at_boxes(
+    repo: Path, environ: Mapping[str, str], state_dir: Path, worker_kind: str
+) -> list[Look]:
+    """Every kind that `auto` may take, in its order."""
+    from agentrunner.sandboxes.base import BoxSpec, ResourceLimit
+    from agentrunner.sandboxes.choose import AUTO
+
+    looks = []
+    with tempfile.TemporaryDirectory(prefix="agentrunner-") as root:
+        home = Path(root) / "box"
+        home.mkdir()
+        limits = ResourceLimit(cpus=1, memory="2g", pids=512, disk="10g")
+        spec = BoxSpec(repo=repo, home=home, limits=limits, worker_kind=worker_kind)
+        for kind in AUTO:
+            look = Look(kind)
+            if kind == "docker":
+                spec = await _engine(look, spec, environ)
+            if look.problem is None:
+                await _open(look, spec, environ, state_dir)
+            looks.append(look)
+    return looks
+
+
+async def _engine(look: Look, spec: BoxSpec, environ: Mapping[str, str]) -> BoxSpec:
+    """Look for an engine and its images; the box to try on it."""
+    from agentrunner.sandboxes.docker.engine import Engine
+    from agentrunner.sandboxes.docker.facts import describe_engine, image_to_try, our_images
+
+    try:
+        engine = await Engine.connect(environ)
+        with contextlib.closing(engine):
+            look.more.append(Finding("ok", "engine", await describe_engine(engine)))
+            there = await our_images(engine)
+    except AgentRunnerError as error:
+        look.problem = error
+        return spec
+    cure = "" if there else f"agentrunner image build {spec.worker_kind}"
+    told = ", ".join(there) or "none of ours"
+    look.more.append(Finding("ok" if there else "--", "images", told, cure))
+    image, read_paths = image_to_try(there, spec.worker_kind)
+    return replace(spec, image=image, read_paths=read_paths)
+
+
+async def image_for_trying(environ: Mapping[str, str]) -> tuple[str, tuple[Path, ...]]:
+    """An image of ours, and what its box must read of this machine.
+
+    Where there is none, one is made of nothing. Raises SandboxUnavailable and EngineError.
+    """
+    from agentrunner.sandboxes.docker.builds import import_host_image
+    from agentrunner.sandboxes.docker.engine import Engine
+    from agentrunner.sandboxes.docker.facts import image_to_try, our_images
+    from agentrunner.sandboxes.docker.recipes import HOST_IMAGE
+
+    with contextlib.closing(await Engine.connect(environ)) as engine:
+        there = await our_images(engine)
+        image, read_paths = image_to_try(there, "")
+        if image in there:
+            return image, read_paths
+        await import_host_image(engine)
+    return HOST_IMAGE, (Path("/usr"),)
+
+
+async def _open(look: Look, spec: BoxSpec, environ: Mapping[str, str], state_dir: Path) -> None:
+    """Open it, with as many of the limits as it can hold."""
+    from agentrunner.sandboxes.choose import open_sandbox
+
+    home = Path(environ.get("HOME") or Path.home())
+    refused: dict[str, str] = {}
+    while True:
+        try:
+            sandbox = await open_sandbox(look.kind, spec, environ, home, state_root=state_dir)
+        except AgentRunnerError as error:
+            name = error.path.removeprefix("runner.sandbox.")
+            if name not in LIMITED or name in refused:
+                look.problem = error
+                return
+            refused[name] = error.message
+            spec = replace(spec, limits=replace(spec.limits, **{name: None}))
+            continue
+        look.told = sandbox.describe()
+        look.held = {**sandbox.isolation(), **refused}
+        await asyncio.shield(sandbox.close())
+        return
