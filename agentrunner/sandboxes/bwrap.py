@@ -33,7 +33,7 @@ from agentrunner.sandboxes.deny import holds
 from agentrunner.sandboxes.enter import BOOTSTRAP, sweep
 from agentrunner.sandboxes.environment import PROXY_SOCKET, base_environment, proxy_environment
 from agentrunner.sandboxes.gitdirs import GitData, git_data, remove_mask
-from agentrunner.sandboxes.limits import hold_limits, memory_bytes
+from agentrunner.sandboxes.limits import hold_limits, memory_bytes, watch_disk
 from agentrunner.sandboxes.process import (
     GRACE_SEC,
     STATUS_FD,
@@ -153,8 +153,14 @@ class BwrapSandbox:
         """
         launch = await asyncio.to_thread(self.launch, request)
         try:
+            tree = request.repo_copy or self._spec.repo
             ended = await run_launch(
-                launch, request, live=self._live, on_output=on_output, grace_sec=self._grace_sec
+                launch,
+                request,
+                live=self._live,
+                disk=watch_disk(self._spec.limits, tree, self._spec.home),
+                on_output=on_output,
+                grace_sec=self._grace_sec,
             )
         except OSError as error:
             raise SandboxError(ErrorKind.INFRA, "run", f"{launch.argv[0]}: {error}") from error

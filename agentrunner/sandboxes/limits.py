@@ -6,14 +6,18 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from agentrunner.errors import UsageError
 from agentrunner.sandboxes.base import ResourceLimit
 from agentrunner.sandboxes.cgroups import Group, Hierarchy, Limit, hold
+from agentrunner.sandboxes.disk import DiskWatch
 
 PRLIMIT = "/usr/bin/prlimit"
 DEFAULT_PIDS = 512
 """Processes and threads in a box, where a cgroup can hold them and nothing else was asked for."""
+DISK = "10g"
+"""By how much a work tree may grow where nothing else was asked for."""
 UNLIMITED = "unlimited"
 _UNITS = {"": 1, "b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 _NAMES = {"memory": "memory", "cpu": "cpus", "pids": "pids"}
@@ -102,6 +106,11 @@ def hold_by_rlimits(limits: ResourceLimit) -> Held:
     if words and not os.access(PRLIMIT, os.X_OK):
         raise _cannot("memory" if limits.memory else "pids", f"{PRLIMIT} is missing")
     return Held(means, prefix=(PRLIMIT, *words, "--") if words else ())
+
+
+def watch_disk(limits: ResourceLimit, *folders: Path) -> DiskWatch | None:
+    """The watch over what one command may write below `folders`; None where there is no limit."""
+    return DiskWatch(folders, memory_bytes(limits.disk, "disk")) if limits.disk else None
 
 
 def _cannot(name: str, why: str) -> UsageError:

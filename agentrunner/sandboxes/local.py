@@ -20,7 +20,7 @@ from agentrunner.sandboxes.base import (
     Result,
 )
 from agentrunner.sandboxes.environment import base_environment
-from agentrunner.sandboxes.limits import hold_by_rlimits
+from agentrunner.sandboxes.limits import hold_by_rlimits, watch_disk
 from agentrunner.sandboxes.process import GRACE_SEC, Running, kill_live, run_launch, signal_live
 from agentrunner.sandboxes.requests import check_request, host_workdir, invalid
 from agentrunner.sandboxes.toolchain import find_toolchain
@@ -102,10 +102,17 @@ class LocalSandbox:
         and whose parent has died cannot be found.
         """
         launch = await asyncio.to_thread(self.launch, request)
+        tree = request.repo_copy or self._spec.repo
+        disk = watch_disk(self._spec.limits, tree, self._spec.home)
         started_at = datetime.now(UTC)
         try:
             ended = await run_launch(
-                launch, request, live=self._live, on_output=on_output, grace_sec=self._grace_sec
+                launch,
+                request,
+                live=self._live,
+                disk=disk,
+                on_output=on_output,
+                grace_sec=self._grace_sec,
             )
         except OSError as error:
             code = 127 if error.errno == ENOENT else 126

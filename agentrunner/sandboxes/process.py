@@ -22,8 +22,10 @@ from agentrunner.sandboxes.base import (
     Result,
     SandboxError,
 )
+from agentrunner.sandboxes.disk import DiskWatch
 from agentrunner.sandboxes.tree import (
     children,
+    family,
     hold_family,
     kill_family,
     kill_held,
@@ -107,7 +109,8 @@ class Running:
         self.drained = asyncio.Event()
         self.stopped = False
         """Ended by kill_all, not by itself."""
-        self.over_limit = False
+        self.limit: Ending | None = None
+        """The limit of ours for which it was killed."""
         self._request = request
         self._launch = launch
         self._on_output = on_output
@@ -171,9 +174,22 @@ class Running:
             name: Literal["stdout", "stderr"] = "stdout" if fd == 1 else "stderr"
             self._on_output(name, data)
         total = self._spools[1].total + self._spools[2].total
-        if total > self._request.stop_bytes and not self.over_limit:
-            self.over_limit = True
+        if total > self._request.stop_bytes:
+            self.end_for(Ending.OUTPUT_LIMIT)
+
+    def end_for(self, limit: Ending) -> None:
+        """Kill it because it went over a limit; the first one counts."""
+        if self.limit is None:
+            self.limit = limit
             self.kill()
+
+    async def watch_disk(self, watch: DiskWatch) -> None:
+        """Kill it when it has written more than it may. To be cancelled at its end."""
+        over = False
+        while not over:
+            await asyncio.sleep(watch.wait_sec)
+            over = await asyncio.to_thread(watch.over, lambda: family(self._pid()))
+        self.end_for(Ending.DISK_LIMIT)
 
     def pipe_closed(self, fd: int) -> None:
         """No more output will come on this stream."""
@@ -187,13 +203,21 @@ class Running:
             signal_family(self._pid(), signum)
 
     def kill(self) -> None:
-        """SIGKILL everything that can be found. Does not wait."""
+        """SIGKILL the box, or without one all that can be found. Does not wait."""
         if self._transport is None:
             return
-        if self._box_pidfd >= 0:
-            # The first process of a PID namespace takes all others with it.
-            with contextlib.suppress(ProcessLookupError):
-                signal.pidfd_send_signal(self._box_pidfd, signal.SIGKILL)
+        self._read_status()
+        if self._box_pidfd < 0:
+            self._kill_family()
+            return
+        # The first process of a PID namespace takes all others with it. The helper then ends by
+        # itself, and tidies up; it may have been paused.
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self._box_pidfd, signal.SIGKILL)
+        if not self.exited.is_set():
+            signal_family(self._pid(), signal.SIGCONT)
+
+    def _kill_family(self) -> None:
         if not (self._launch.contains_children and self.exited.is_set()):
             kill_family(self._pid())
 
@@ -220,8 +244,8 @@ class Running:
         """Wait until everything is gone and the output is read, but not longer than that takes."""
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self.exited.wait(), DRAIN_SEC)
-        self._read_status()
         self.kill()
+        self._kill_family()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(DRAIN_SEC):
                 await self._box_gone()
@@ -240,7 +264,7 @@ class Running:
         exit_code = self._reported if self._reported is not None else code
         if exit_code is None or exit_code < 0:
             exit_code = 128 + abs(exit_code if exit_code is not None else signal.SIGKILL)
-        if self.over_limit:
+        if self.limit is not None:
             exit_code = 128 + signal.SIGKILL
         out, err = self._spools[1], self._spools[2]
         result = Result(
@@ -257,8 +281,8 @@ class Running:
         return Ended(result, self._reported)
 
     def _ending(self) -> Ending:
-        if self.over_limit:
-            return Ending.OUTPUT_LIMIT
+        if self.limit is not None:
+            return self.limit
         return Ending.OOM if self._oom else Ending.EXITED
 
     def _pid(self) -> int:
@@ -316,23 +340,28 @@ async def run_launch(
     request: Request,
     *,
     live: set[Running],
+    disk: DiskWatch | None = None,
     on_output: OnOutput | None = None,
     grace_sec: float = GRACE_SEC,
 ) -> Ended:
     """Run to the end. While it runs it is in `live`, for whoever must end or freeze it.
 
-    `on_output` is called from the event loop, must be quick and must not raise. Raises
-    SandboxError(TIMEOUT) after the deadline, SandboxError(UNKNOWN) when ended from `live`, and
-    OSError when it cannot be started. When this is cancelled, everything is killed.
+    `disk` is asked until then whether too much was written. `on_output` is called from the event
+    loop, must be quick and must not raise. Raises SandboxError(TIMEOUT) after the deadline,
+    SandboxError(UNKNOWN) when ended from `live`, and OSError when it cannot be started. When this
+    is cancelled, everything is killed.
     """
     running = Running(request, launch, on_output)
     started_at, start = datetime.now(UTC), time.monotonic()
     live.add(running)
     starting = asyncio.ensure_future(running.start())
     late = False
+    watching: asyncio.Task[None] | None = None
     try:
         # Shielded: asyncio's own clean-up of a half-made start forgets what it has forked.
         await asyncio.shield(starting)
+        if disk is not None:
+            watching = asyncio.create_task(running.watch_disk(disk))
         try:
             async with asyncio.timeout(request.timeout_sec):
                 await running.exited.wait()
@@ -344,11 +373,13 @@ async def run_launch(
         with contextlib.suppress(OSError):
             await starting
         live.discard(running)
+        if watching is not None:
+            watching.cancel()
         if running.is_started:
             running.kill()
             await running.finish()
     ended = running.ended(started_at, ended_after)
-    if late and not running.over_limit:
+    if late and running.limit is None:
         raise SandboxError(
             ErrorKind.TIMEOUT, "run", f"no end after {request.timeout_sec:g} s", result=ended.result
         )
