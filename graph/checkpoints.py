@@ -6,24 +6,30 @@ fresh start, because that would run every worker again.
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager, closing
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-import aiosqlite
 import ormsgpack
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import ChannelVersions, Checkpoint, CheckpointMetadata
+from langgraph.checkpoint.base import (
+    WRITES_IDX_MAP,
+    ChannelVersions,
+    Checkpoint,
+    CheckpointMetadata,
+    CheckpointTuple,
+)
 from langgraph.checkpoint.serde.jsonplus import (
     EXT_CONSTRUCTOR_KW_ARGS,
     EXT_CONSTRUCTOR_SINGLE_ARG,
     EXT_PYDANTIC_V2,
     JsonPlusSerializer,
 )
-from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.types import Interrupt
 
 from agentrunner.errors import CheckpointCorrupt
@@ -91,16 +97,93 @@ def _revived(code: int, data: bytes) -> Any:
     return cls(content) if code == EXT_CONSTRUCTOR_SINGLE_ARG else cls(**content)
 
 
-class BoundedSaver(AsyncSqliteSaver):
-    """Keeps the latest checkpoints only: a run goes on from the last, however many it has made.
+class BoundedSaver(SqliteSaver):
+    """Saves in the process's thread pool, in one hop, and keeps the latest checkpoints only.
 
-    What it forgets are checkpoints that it has itself put and followed up, by their ids, so that
-    nothing depends on the order of ids over several processes.
+    LangGraph's own asynchronous one has a thread per connection and goes there and back seven
+    times per step. What is forgotten are checkpoints that this one has itself put and followed up,
+    by their ids, so that nothing depends on the order of ids over several processes.
+
+    A finished step's writes are in the checkpoint that follows at once. Unless `history` is wanted
+    they are not saved besides: where that checkpoint did not get to the disk, the step runs again,
+    as it does after a crash in its middle.
     """
 
-    def __init__(self, connection: aiosqlite.Connection, serde: JsonPlusSerializer) -> None:
+    def __init__(
+        self, connection: sqlite3.Connection, serde: JsonPlusSerializer, *, history: bool
+    ) -> None:
         super().__init__(connection, serde=serde)
-        self._put: list[tuple[str, str, str]] = []
+        self._history = history
+        self._put: dict[tuple[str, str], list[str]] = {}
+
+    def put(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        """Save a checkpoint, and now and then forget earlier ones of its thread."""
+        saved = super().put(config, checkpoint, metadata, new_versions)
+        place = saved["configurable"]
+        thread = (place["thread_id"], place["checkpoint_ns"])
+        put = self._put.setdefault(thread, [])
+        put.append(place["checkpoint_id"])
+        if len(put) >= 2 * KEPT_CHECKPOINTS:
+            self._put[thread] = put[-KEPT_CHECKPOINTS:]
+            old = [(*thread, checkpoint_id) for checkpoint_id in put[:-KEPT_CHECKPOINTS]]
+            with self.cursor() as cursor:
+                for table in ("writes", "checkpoints"):
+                    cursor.executemany(FORGET.format(table), old)
+        return saved
+
+    def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        """A checkpoint; raises ValueError where what it holds was not written so.
+
+        LangGraph passes over a channel whose name is none, so that one flipped bit in a name
+        would be a state with a value less.
+        """
+        found = super().get_tuple(config)
+        if found is not None:
+            checkpoint = found.checkpoint
+            strange = checkpoint["channel_values"].keys() - checkpoint["channel_versions"].keys()
+            if strange:
+                raise ValueError(f"it holds {min(strange)!r} without a version")
+        return found
+
+    def keep_latest(self, threads: Iterable[str]) -> None:
+        """Keep only the last checkpoint of each thread; for ended runs."""
+        with self.cursor() as cursor:
+            for thread in threads:
+                for statement in PRUNE.split(";"):
+                    cursor.execute(statement, {"thread": thread})
+        with self.lock:
+            self.conn.execute("vacuum")
+            self.conn.execute("pragma wal_checkpoint(truncate)")
+
+    def close(self) -> None:
+        """Let go of the file, once nobody is at it."""
+        with self.lock:
+            self.conn.close()
+
+    # -- the same, off the event loop -----------------------------------------------------------
+
+    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        """The latest checkpoint, or the one that `config` names."""
+        return await asyncio.to_thread(self.get_tuple, config)
+
+    async def alist(
+        self,
+        config: RunnableConfig | None,
+        *,
+        filter: dict[str, Any] | None = None,  # noqa: A002  (LangGraph's word)
+        before: RunnableConfig | None = None,
+        limit: int | None = None,
+    ) -> AsyncIterator[CheckpointTuple]:
+        """The checkpoints that are kept, the latest first."""
+        found = self.list(config, filter=filter, before=before, limit=limit)
+        for one in await asyncio.to_thread(list, found):
+            yield one
 
     async def aput(
         self,
@@ -109,34 +192,56 @@ class BoundedSaver(AsyncSqliteSaver):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        """Save a checkpoint, and now and then forget earlier ones."""
-        saved = await super().aput(config, checkpoint, metadata, new_versions)
-        place = saved["configurable"]
-        self._put.append((place["thread_id"], place["checkpoint_ns"], place["checkpoint_id"]))
-        if len(self._put) >= 2 * KEPT_CHECKPOINTS:
-            old, self._put = self._put[:-KEPT_CHECKPOINTS], self._put[-KEPT_CHECKPOINTS:]
-            async with self.lock:
-                for table in ("writes", "checkpoints"):
-                    await self.conn.executemany(FORGET.format(table), old)
-                await self.conn.commit()
-        return saved
+        """`put`; it is on the disk when this returns."""
+        return await asyncio.to_thread(self.put, config, checkpoint, metadata, new_versions)
+
+    async def aput_writes(
+        self,
+        config: RunnableConfig,
+        writes: Sequence[tuple[str, Any]],
+        task_id: str,
+        task_path: str = "",
+    ) -> None:
+        """Save what no checkpoint follows: an interrupt, its answer, an error."""
+        if self._history or any(channel in WRITES_IDX_MAP for channel, _ in writes):
+            await asyncio.to_thread(self.put_writes, config, writes, task_id, task_path)
+
+    async def adelete_thread(self, thread_id: str) -> None:
+        """Forget a thread."""
+        await asyncio.to_thread(self.delete_thread, thread_id)
 
 
 @asynccontextmanager
-async def open_saver(path: Path, *, new: bool) -> AsyncIterator[AsyncSqliteSaver]:
-    """The checkpointer of one run; raises CheckpointCorrupt for a file that cannot be believed."""
+async def open_saver(
+    path: Path, *, new: bool, history: bool = False
+) -> AsyncIterator[BoundedSaver]:
+    """The checkpointer of one run; raises CheckpointCorrupt for a file that cannot be believed.
+
+    `history` also keeps each step's own writes, for a server that shows them.
+    """
+    saver = await asyncio.to_thread(_opened, path, new, history)
+    try:
+        yield saver
+    finally:
+        await asyncio.to_thread(saver.close)
+
+
+def _opened(path: Path, new: bool, history: bool) -> BoundedSaver:
     if not new:
         check_file(path)
-    async with aiosqlite.connect(path, timeout=BUSY_MS / 1000) as connection:
+    connection = sqlite3.connect(path, timeout=BUSY_MS / 1000, check_same_thread=False)
+    try:
         path.chmod(0o600)
-        await connection.execute(f"pragma cache_size = -{CACHE_KB}")
+        connection.execute(f"pragma cache_size = -{CACHE_KB}")
         if new:
-            await connection.execute(f"pragma application_id = {APPLICATION_ID}")
-            await connection.execute(f"pragma user_version = {SCHEMA_VERSION}")
-            await connection.commit()
-        saver = BoundedSaver(connection, serializer())
-        await saver.setup()
-        yield saver
+            connection.execute(f"pragma application_id = {APPLICATION_ID}")
+            connection.execute(f"pragma user_version = {SCHEMA_VERSION}")
+        saver = BoundedSaver(connection, serializer(), history=history)
+        saver.setup()
+    except BaseException:
+        connection.close()
+        raise
+    return saver
 
 
 def check_file(path: Path) -> None:
@@ -147,7 +252,7 @@ def check_file(path: Path) -> None:
         with closing(sqlite3.connect(read_only(path), uri=True)) as database:
             application = database.execute("pragma application_id").fetchone()[0]
             version = database.execute("pragma user_version").fetchone()[0]
-            health = database.execute("pragma quick_check").fetchone()[0]
+            health = database.execute("pragma integrity_check").fetchone()[0]
     except (sqlite3.DatabaseError, UnicodeDecodeError, ValueError) as error:
         raise damaged(path, str(error)) from error
     if application != APPLICATION_ID:
@@ -170,17 +275,6 @@ def damaged(path: Path, why: str) -> CheckpointCorrupt:
         path=str(path),
         remedy="agentrunner show reads what the run log still tells; start the task again with run",
     )
-
-
-async def prune(saver: AsyncSqliteSaver, threads: Iterable[str]) -> None:
-    """Keep only the last checkpoint of each thread; for ended runs."""
-    for thread in threads:
-        for statement in PRUNE.split(";"):
-            if statement.strip():
-                await saver.conn.execute(statement, {"thread": thread})
-    await saver.conn.commit()
-    await saver.conn.execute("vacuum")
-    await saver.conn.execute("pragma wal_checkpoint(truncate)")
 
 
 def read_errors() -> tuple[type[Exception], ...]:

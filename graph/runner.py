@@ -15,13 +15,11 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
-from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
-
 from agentrunner.errors import Busy, UsageError
 from agentrunner.graph import attempts
 from agentrunner.graph.answers import checked_answer
 from agentrunner.graph.builder import graph_for
-from agentrunner.graph.checkpoints import open_saver, prune, thread_config
+from agentrunner.graph.checkpoints import BoundedSaver, open_saver, thread_config
 from agentrunner.graph.drive import Drive, Options
 from agentrunner.graph.header import header_of
 from agentrunner.graph.indexing import Indexer
@@ -345,7 +343,7 @@ async def _opened(
     crew: Crew,
     fresh: TaskContext | None,
     index: Indexer,
-) -> AsyncIterator[tuple[Drive, AsyncSqliteSaver]]:
+) -> AsyncIterator[tuple[Drive, BoundedSaver]]:
     """What drives the attempt that `fresh` starts, or the latest one."""
     new_file = fresh is not None and attempts.untouched(folder)
     async with (
@@ -379,7 +377,8 @@ async def _run(
         drive.deps.emit("result", **{name: result[name] for name in result if name != "run_id"})
         if result["state"] in TERMINAL:
             attempt = int(result["attempt"])
-            await prune(saver, [f"{folder.run_id}#{n}" for n in range(1, attempt + 1)])
+            threads = [f"{folder.run_id}#{n}" for n in range(1, attempt + 1)]
+            await asyncio.to_thread(saver.keep_latest, threads)
     index.finish(result)
     folder.write("result.json", json.dumps(result, ensure_ascii=False, indent=1))
     if result["state"] in TERMINAL and spec.runner.retention_days == 0:

@@ -17,13 +17,12 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TypedDict, cast
 
-from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.config import get_stream_writer
 from langgraph.errors import GraphInterrupt
 
 from agentrunner.errors import AgentRunnerError, Busy, UsageError
 from agentrunner.graph.builder import build_served_graph
-from agentrunner.graph.checkpoints import open_saver
+from agentrunner.graph.checkpoints import BoundedSaver, open_saver
 from agentrunner.graph.policy import capped, capped_again
 from agentrunner.graph.runner import first_state
 from agentrunner.graph.workshop import Crew, assemble, open_workshop
@@ -160,7 +159,7 @@ def _stop_workers(folder: RunFolder) -> None:
 
 
 @asynccontextmanager
-async def open_checkpointer() -> AsyncIterator[AsyncSqliteSaver]:
+async def open_checkpointer() -> AsyncIterator[BoundedSaver]:
     """Where the server keeps the state of its runs, read as strictly as that of any other run.
 
     Its own checkpointer would be a pickle in the current folder, and hand out our models as
@@ -168,7 +167,7 @@ async def open_checkpointer() -> AsyncIterator[AsyncSqliteSaver]:
     """
     await asyncio.to_thread(make_private, studio_dir())
     path = studio_dir() / "checkpoints.sqlite"
-    async with open_saver(path, new=not path.exists()) as saver:
+    async with open_saver(path, new=not path.exists(), history=True) as saver:
         yield saver
 
 

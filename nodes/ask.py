@@ -122,8 +122,8 @@ def _record(state: TaskContext, deps: Deps, call: MetaCall) -> None:
     usage = {"input_tokens": call.input_tokens, "output_tokens": call.output_tokens}
     asked = json.dumps(messages, ensure_ascii=False)
     # For people to read; no step depends on them, as one does on the checkpoint and the log.
-    request = deps.folder.write(f"{name}.request.json", asked, sync=False)
-    response = deps.folder.write(f"{name}.response.txt", call.response, sync=False)
+    request = deps.folder.write(f"{name}.request.json", asked, sync=False, new=True)
+    response = deps.folder.write(f"{name}.response.txt", call.response, sync=False, new=True)
     deps.record(
         state,
         "meta_call",

@@ -159,7 +159,7 @@ def _order(state: TaskContext, deps: Deps, chosen: NextAction, counters: Counter
         worker_run_id=run_id,
         worker=deps.worker.kind,
         mode="resume" if call.mode == "resume" else "exec",
-        prompt=deps.folder.write(f"prompts/{run_id}.md", text),
+        prompt=deps.folder.write(f"prompts/{run_id}.md", text, new=True),
         model=call.model or deps.spec.runner.worker.model,
         flags=list(call.flags),
         env=dict(call.env),

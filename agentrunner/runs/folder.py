@@ -75,6 +75,27 @@ def write_private(path: Path, data: bytes, *, sync: bool = True) -> None:
         raise
 
 
+def write_new(path: Path, data: bytes, *, sync: bool = True) -> None:
+    """Write a file that nobody looks for before this returns; `sync` as in write_private.
+
+    It needs no second name and no rename. One that a crash has left at its place is replaced.
+    """
+    try:
+        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+    except FileExistsError:
+        write_private(path, data, sync=sync)
+        return
+    try:
+        with os.fdopen(fd, "wb") as file:
+            file.write(data)
+            file.flush()
+            if sync:
+                os.fsync(fd)
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+
+
 class RunFolder:
     """One run's folder. Holds nothing secret; only `box` and `sock` are ever mounted."""
 
@@ -148,12 +169,17 @@ class RunFolder:
             size = file.tell()
         return FileRef(path=path.relative_to(self.root).as_posix(), size=size, sha256=digest)
 
-    def write(self, name: str, data: bytes | str, *, sync: bool = True) -> FileRef:
-        """Write a file by its relative name, whole or not at all; `sync` as in write_private."""
+    def write(
+        self, name: str, data: bytes | str, *, sync: bool = True, new: bool = False
+    ) -> FileRef:
+        """Write a file by its relative name, whole or not at all; `sync` as in write_private.
+
+        `new` is for a name that nobody looks for before this returns; see write_new.
+        """
         raw = data.encode("utf-8", "backslashreplace") if isinstance(data, str) else data
         path = self._inside(name)
         make_private(path.parent)
-        write_private(path, raw, sync=sync)
+        (write_new if new else write_private)(path, raw, sync=sync)
         return FileRef(path=name, size=len(raw), sha256=hashlib.sha256(raw).hexdigest())
 
     def read(self, ref: FileRef) -> bytes:

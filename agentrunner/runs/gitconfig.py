@@ -17,6 +17,8 @@ from agentrunner.runs.git import read_small, to_bytes
 
 SETTINGS = (b"config", b"config.worktree", b"commondir", b"info/attributes")
 MOST_HOOKS = 1000
+SAMPLE = b".sample"
+"""Ends the names of the fourteen hooks that `git init` leaves; git runs none that ends so."""
 
 
 def git_settings(root: Path, places: Iterable[str]) -> dict[str, str]:
@@ -46,8 +48,9 @@ def _texts(git: bytes) -> Iterator[tuple[bytes, bytes]]:
         if linked:
             yield b"hooks", os.readlink(hooks)
         real = os.path.isdir(hooks) and not linked
-        names = sorted(os.listdir(hooks))[:MOST_HOOKS] if real else []
-        files = (*(b"/" + name for name in SETTINGS), *(b"/hooks/" + name for name in names))
+        names = (name for name in os.listdir(hooks) if not name.endswith(SAMPLE)) if real else ()
+        some = sorted(names)[:MOST_HOOKS]
+        files = (*(b"/" + name for name in SETTINGS), *(b"/hooks/" + name for name in some))
         for file in files:
             if (data := read_small(git + file)) is not None:
                 yield file, data

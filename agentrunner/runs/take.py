@@ -27,7 +27,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import IO, TypedDict
+from typing import IO, Self, TypedDict
 
 from agentrunner.runs.git import Git, replace, to_bytes, to_text
 from agentrunner.runs.ignore import IgnoreRules
@@ -97,14 +97,21 @@ def blob_name(data: bytes) -> str:
 
 
 class Pack:
-    """New objects on their way into the store."""
+    """New objects on their way into the store: in a file of `folder`, once there are any."""
 
-    def __init__(self, file: IO[bytes], known: set[str]) -> None:
-        self.file = file
+    def __init__(self, folder: Path, known: set[str]) -> None:
+        self.folder = folder
         self.known = known
         """Names of objects that the store has already."""
         self.count = 0
-        file.write(bytes(12))
+        self._file: IO[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._file is not None:
+            self._file.close()
 
     def add(self, kind: str, data: bytes) -> str:
         """Add an object unless it is known; returns its name."""
@@ -112,8 +119,11 @@ class Pack:
         if name not in self.known:
             self.known.add(name)
             self.count += 1
-            self.file.write(self._header({"tree": 2, "blob": 3}[kind], len(data)))
-            self.file.write(zlib.compress(data, 1))
+            if self._file is None:
+                self._file = tempfile.TemporaryFile(dir=self.folder)  # noqa: SIM115  (ours closes it)
+                self._file.write(bytes(12))
+            self._file.write(self._header({"tree": 2, "blob": 3}[kind], len(data)))
+            self._file.write(zlib.compress(data, 1))
         return name
 
     @staticmethod
@@ -128,19 +138,20 @@ class Pack:
 
     def store(self, git: Git) -> None:
         """Hand everything to git."""
-        if not self.count:
+        file = self._file
+        if file is None:
             return
-        self.file.seek(0)
-        self.file.write(b"PACK" + struct.pack(">II", 2, self.count))
-        self.file.seek(0)
+        file.seek(0)
+        file.write(b"PACK" + struct.pack(">II", 2, self.count))
+        file.seek(0)
         digest = hashlib.sha1()
-        while chunk := self.file.read(1 << 20):
+        while chunk := file.read(1 << 20):
             digest.update(chunk)
-        self.file.write(digest.digest())
-        self.file.flush()
-        self.file.seek(0)
+        file.write(digest.digest())
+        file.flush()
+        file.seek(0)
         few = self.count < LOOSE_OBJECTS
-        git.run(*(["unpack-objects", "-q"] if few else ["index-pack", "--stdin"]), stdin=self.file)
+        git.run(*(["unpack-objects", "-q"] if few else ["index-pack", "--stdin"]), stdin=file)
 
 
 class Walk:
@@ -266,8 +277,7 @@ def take(git: Git, work_tree: Path, note_dir: str = ".agent-runner") -> Snapshot
     walk.run()
     cache_file = git.git_dir / "agentrunner" / "cache.json"
     cache = _load_cache(cache_file)
-    with tempfile.TemporaryFile(dir=git.git_dir) as file:
-        pack = Pack(file, {*cache["trees"], *cache["blobs"].values()})
+    with Pack(git.git_dir, {*cache["trees"], *cache["blobs"].values()}) as pack:
         entries = dict(_entries(walk, cache, pack))
         tree, trees = _write_trees(
             pack, {path: (file_mode(walk.files[path]), blob) for path, blob in entries.items()}

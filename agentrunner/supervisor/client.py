@@ -14,7 +14,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -211,18 +211,25 @@ async def wait(
     began = heard = time.monotonic()
     asked = False
     try:
-        while isinstance(standing := ledger.look(worker_run_id), Running):
-            if stop is not None and stop.is_set() and not asked:
-                asked = request_stop(folder)
-            now = time.monotonic()
-            if deadline is None:
-                deadline = _longest(ledger, worker_run_id)
-            if now - began >= (START_SEC if deadline is None else deadline):
-                signal_supervisor(folder, signal.SIGKILL, process)
-            if _hear(tails, on_output):
-                heard = now
-            else:
-                await asyncio.sleep(POLL_SEC if now - heard < QUIET_SEC else QUIET_POLL_SEC)
+        with _end_of(process) as ended:
+            while True:
+                # A supervisor that lives holds its lock: only ask when ours has ended.
+                if ended.is_set():
+                    standing = ledger.look(worker_run_id)
+                    if not isinstance(standing, Running):
+                        break
+                if stop is not None and stop.is_set() and not asked:
+                    asked = request_stop(folder)
+                now = time.monotonic()
+                if now - began >= (START_SEC if deadline is None else deadline):
+                    deadline = _longest(ledger, worker_run_id) if deadline is None else deadline
+                    if now - began >= (START_SEC if deadline is None else deadline):
+                        signal_supervisor(folder, signal.SIGKILL, process)
+                if _hear(tails, on_output):
+                    heard = now
+                    await asyncio.sleep(0)
+                else:
+                    await _pause(POLL_SEC if now - heard < QUIET_SEC else QUIET_POLL_SEC, ended)
         while _hear(tails, on_output):  # noqa: ASYNC110 - lets others run in between
             await asyncio.sleep(0)
     finally:
@@ -233,6 +240,42 @@ async def wait(
     if isinstance(standing, Lost):
         end_session(folder)
     return read_result(ledger, worker_run_id, standing)
+
+
+@contextlib.contextmanager
+def _end_of(process: subprocess.Popen[bytes] | None) -> Iterator[asyncio.Event]:
+    """Set when a child of ours has ended; at once where it is none, or nobody can tell."""
+    ended = asyncio.Event()
+    try:
+        if process is None:
+            raise ProcessLookupError
+        fd = os.pidfd_open(process.pid)
+    except OSError:
+        ended.set()
+        yield ended
+        return
+    loop = asyncio.get_running_loop()
+
+    def over() -> None:
+        loop.remove_reader(fd)  # it stays readable
+        ended.set()
+
+    loop.add_reader(fd, over)
+    try:
+        yield ended
+    finally:
+        loop.remove_reader(fd)
+        os.close(fd)
+
+
+async def _pause(seconds: float, ended: asyncio.Event) -> None:
+    """Let others run, until something ends that had not."""
+    if ended.is_set():
+        await asyncio.sleep(seconds)
+        return
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await ended.wait()
 
 
 def _longest(ledger: Ledger, worker_run_id: str) -> float | None:
