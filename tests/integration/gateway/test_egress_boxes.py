@@ -20,6 +20,7 @@ from agentrunner.sandboxes.conformance import run_conformance
 from agentrunner.sandboxes.conformance.bench import Make
 from agentrunner.sandboxes.conformance.egress import HOST, PORT, SOCKET, StartProxy, egress_checks
 from tests.kit.bwrap import require_bwrap
+from tests.kit.engine import connected
 
 
 def start_proxy(
@@ -31,6 +32,10 @@ def start_proxy(
 
 def box(kind: str, spec: BoxSpec) -> Sandbox:
     state = spec.home.parents[2]
+    if kind == "docker":
+        # An empty image, which stands on this machine's own programs.
+        paths = (*spec.read_paths, Path("/usr"))
+        spec = replace(spec, image="agentrunner/worker:hostusr", read_paths=paths)
     return make_sandbox(kind, spec, os.environ, Path.home(), state_root=state)
 
 
@@ -44,6 +49,11 @@ async def keeps(kind: str, scratch: Path) -> None:
 async def test_bwrap_lets_out_what_is_listed_and_nothing_else(tmp_path: Path) -> None:
     require_bwrap()
     await keeps("bwrap", tmp_path)
+
+
+async def test_docker_lets_out_what_is_listed_and_nothing_else(tmp_path: Path) -> None:
+    async with connected():
+        await keeps("docker", tmp_path)
 
 
 class Leaking(BwrapSandbox):
