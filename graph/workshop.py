@@ -30,7 +30,7 @@ from agentrunner.runs.folder import RunFolder, box_kind
 from agentrunner.runs.ledger import Ledger
 from agentrunner.runs.locks import FileLock
 from agentrunner.runs.log import RunLog
-from agentrunner.runs.snapshots import Snapshots
+from agentrunner.runs.snapshots import Snapshots, check_open
 from agentrunner.sandboxes.base import BoxSpec, Owner, Request, ResourceLimit, Sandbox
 from agentrunner.sandboxes.choose import missing_image, open_sandbox
 from agentrunner.settings import ignored_tracing, prices_file
@@ -69,6 +69,7 @@ def assemble(spec: TaskSpec, environ: Mapping[str, str], cassette: Cassette | No
 
 def muster(spec: TaskSpec, environ: Mapping[str, str], cassette: Cassette | None = None) -> Crew:
     """Planner and worker as far as they are to be had, and what is missing."""
+    check_open(Path(spec.repo))
     check_note_dir(Path(spec.repo), spec.runner.note.dir)
     worker = make_worker(spec)
     crew = Crew(None, worker, worker.probe(), _notices(spec, worker, environ))

@@ -9,7 +9,9 @@ from __future__ import annotations
 import contextlib
 import os
 import posixpath
+import shlex
 import shutil
+import stat
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -62,6 +64,21 @@ def find_git(work_tree: Path, search: str | None = None) -> str:
     )
 
 
+def check_open(work_tree: Path) -> None:
+    """Raise Surroundings where the permissions of the top folder keep everybody out.
+
+    Root would still get in, but no command in a box.
+    """
+    permissions = stat.S_IMODE(work_tree.stat().st_mode)
+    if permissions & 0o500 != 0o500:
+        raise Surroundings(
+            f"The repository {work_tree} cannot be entered: its permissions are "
+            f"{permissions:03o}. Nothing is lost.",
+            code="repository-closed",
+            remedy=f"chmod u+rwx {shlex.quote(str(work_tree))}, then agentrunner resume",
+        )
+
+
 # `Snapshots.list` hides the builtin inside the class, so its types are spelt out here.
 Changes = list[Change]
 Folders = list[str]
@@ -82,7 +99,11 @@ class Snapshots:
         self.git = Git(git_dir, find_git(work_tree))
 
     def take(self) -> Snapshot:
-        """The work tree as it is now. The note's folder is no part of it."""
+        """The work tree as it is now. The note's folder is no part of it.
+
+        Raises Surroundings where it cannot be entered.
+        """
+        check_open(self.work_tree)
         return take(self.git, self.work_tree, self.note_dir)
 
     def take_command(self) -> tuple[str, ...]:

@@ -320,6 +320,23 @@ def test_a_check_proposed_after_work_was_done_is_tried_on_the_tree_before_it(run
     assert "failed before and passes now" in proof
 
 
+def test_a_worker_that_closes_the_repository_costs_nothing(run: Run) -> None:
+    with pytest.raises(Surroundings) as raised:
+        run.start([plan(), work(), finish(), assess()], f"{FIX}; chmod 000 .", test=TEST)
+    repo = run.project.repo
+    for _ in range(2):
+        assert raised.value.code == "repository-closed"
+        assert raised.value.remedy.startswith(f"chmod u+rwx {repo}")
+        with pytest.raises(Surroundings) as raised:
+            run.resume()
+    (worker,) = run.log("worker_run")
+    assert worker.data["outcome"] == "completed"
+    repo.chmod(0o755)
+    run.resume()
+    assert run.ending == ("COMPLETE", "complete", 0)
+    assert run.result["worker_runs"] == 1
+
+
 # -- edits of people ----------------------------------------------------------------------------
 
 
