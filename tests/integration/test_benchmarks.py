@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import cold, growth, overhead
+from benchmarks import cold, gateway, growth, overhead
 from benchmarks.measure import Figure, report
+from tests.kit.engine import connected
 from tests.kit.project import require_bwrap
 
 
@@ -25,6 +26,17 @@ def test_overhead(tmp_path: Path) -> None:
 def test_growth(tmp_path: Path) -> None:
     require_bwrap()
     found = growth.figures(tmp_path, loops=4, short=2, printed=100_000)
+    assert len(found) == 4
+
+
+async def test_gateway(tmp_path: Path) -> None:
+    found = await gateway.figures(tmp_path, rounds=1, requests=4, tokens=3, megabytes=1)
+    assert len(found) == 11
+
+
+async def test_box(tmp_path: Path) -> None:
+    async with connected():
+        found = await box.figures(tmp_path, rounds=1, boxes=2)
     assert len(found) == 4
 
 

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from agentrunner import cli
-from agentrunner.commands.boxes import ISOLATION, look_at_boxes
-from agentrunner.sandboxes.docker.builds import import_host_image
+from agentrunner.commands.boxes import ISOLATION, image_for_trying, look_at_boxes
 from tests.kit.bwrap import require_bwrap
 from tests.kit.engine import connected
 from tests.kit.project import Project
@@ -19,8 +18,8 @@ from tests.kit.project import Project
 @pytest.fixture
 async def image() -> None:
     """Something to make boxes of; it is small, and kept for others."""
-    async with connected() as engine:
-        await import_host_image(engine)
+    async with connected():
+        await image_for_trying(os.environ)
 
 
 @pytest.mark.usefixtures("image")
