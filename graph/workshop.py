@@ -33,6 +33,7 @@ from agentrunner.runs.log import RunLog
 from agentrunner.runs.snapshots import Snapshots, check_open
 from agentrunner.sandboxes.base import BoxSpec, Owner, Request, ResourceLimit, Sandbox
 from agentrunner.sandboxes.choose import missing_image, open_sandbox
+from agentrunner.sandboxes.limits import DISK
 from agentrunner.settings import ignored_tracing, prices_file
 from agentrunner.task.spec import NetworkSpec, TaskSpec
 from agentrunner.text.redaction import Redactor
@@ -41,8 +42,6 @@ from agentrunner.workers.make import make_worker, network_of
 
 IMAGES = ("auto", "docker")
 """Boxes whose image may bring a worker that this machine has not."""
-DISK = "10g"
-"""By how much a work tree may grow where the task says nothing."""
 
 
 @dataclass
@@ -77,6 +76,8 @@ def muster(spec: TaskSpec, environ: Mapping[str, str], cassette: Cassette | None
         crew.missing.append(_worker_missing(spec, crew.probe.problem, crew.probe.cure))
     replays = bool(cassette and cassette.replay)
     try:
+        if not replays:
+            check_login(spec, worker, environ)
         _check_model_access(spec, worker, environ, network_of(spec, worker), replays)
     except Surroundings as error:
         crew.missing.append(error)
@@ -141,8 +142,6 @@ def _check_model_access(
             remedy="leave runner.sandbox.network out, or set it to allowlist",
             nothing_spent=True,
         )
-    if not replays:
-        check_login(spec, worker, environ)
     keyless = replays or spec.runner.worker.auth == "login" or bool(spec.runner.worker.base_url)
     if worker.key_names and not keyless and not credential(spec, worker, environ)[0]:
         raise Surroundings(

@@ -48,6 +48,7 @@ from agentrunner.runs.ledger import Absent, NeverStarted
 from agentrunner.runs.locks import me
 from agentrunner.runs.take import Snapshot
 from agentrunner.sandboxes.base import Request
+from agentrunner.sandboxes.limits import DISK, memory_bytes
 from agentrunner.supervisor.client import (
     SupervisedResult,
     SupervisorOrder,
@@ -214,9 +215,15 @@ def _supervisor_order(
         idle_sec=spec.worker.idle_timeout_sec,
         stop_signal=command.stop_signal,
         after=deps.snapshots.take_command(),
+        disk=_disk(deps),
         companion=companion(way_out.order, deps.environ) if way_out.order else None,
         mask=deps.redactor.spellings,
     )
+
+
+def _disk(deps: Deps) -> tuple[tuple[Path, ...], int]:
+    limit = deps.spec.runner.sandbox.disk or DISK
+    return (Path(deps.spec.repo), deps.folder.box_dir), memory_bytes(limit, "disk")
 
 
 # -- waiting ------------------------------------------------------------------------------------

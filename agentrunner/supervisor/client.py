@@ -80,8 +80,8 @@ class SupervisorOrder:
     It prints JSON lines: `{"event": "ready"}` before the worker is let go, and `{"event": "stop",
     "reason": TEXT}` where the worker is to be stopped (outcome `egress`).
     """
-    disk: tuple[Path, int] | None = None
-    """A folder, and by how many bytes it may grow."""
+    disk: tuple[tuple[Path, ...], int] | None = None
+    """Folders, and by how many bytes they may grow together."""
     mask: Mapping[bytes, str] = field(default_factory=dict)
     """What must not get into the output files: each spelling of a secret, and its mark."""
 
@@ -135,6 +135,7 @@ def order_bytes(order: SupervisorOrder, folder: Path) -> bytes:
             "after": list(order.after),
             "after_timeout_sec": order.after_timeout_sec,
             "companion": _companion(order.companion),
+            "disk": order.disk and [[str(folder) for folder in order.disk[0]], order.disk[1]],
             "mask": [[spelling.hex(), mark] for spelling, mark in order.mask.items()],
         }
     ).encode()

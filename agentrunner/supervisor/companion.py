@@ -65,9 +65,17 @@ class Companion:
             return
         os.close(self.child.stdin)
         deadline = time.monotonic() + END_SEC
-        while self.alive and time.monotonic() < deadline:
+        while not self._reaped(os.WNOHANG):
+            if time.monotonic() >= deadline:
+                send(self.child.pid, signal.SIGKILL)
             self.loop.poll(deadline)
-        send(self.child.pid, signal.SIGKILL)
+
+    def _reaped(self, options: int) -> bool:
+        """Whether it is gone for good; whoever collects children may have been first."""
+        try:
+            return os.waitpid(self.child.pid, options)[0] != 0
+        except ChildProcessError:
+            return True
 
     def _spawn(self) -> None:
         self.starts += 1
@@ -75,8 +83,9 @@ class Companion:
         self.child = child = Child(self.order["argv"], self.order["env"], "/")
         error = child.release()
         os.close(child.status_pipe)
-        self.loop.listen(child.stdout, self.events, self._read)
-        self.loop.listen(child.stderr, self.events, self._pass_on)
+        # Bound to this very child: by the time a pipe of it is at its end there may be another.
+        self.loop.listen(child.stdout, self.events, lambda: self._read(child))
+        self.loop.listen(child.stderr, self.events, lambda: self._pass_on(child))
         if error:
             raise ValueError(error)
         text = bytes.fromhex(self.order["stdin"])
@@ -85,14 +94,14 @@ class Companion:
         with contextlib.suppress(BrokenPipeError):
             os.write(child.stdin, b"%d\n" % len(text) + text)
 
-    def _read(self) -> None:
+    def _read(self, child: Child) -> None:
         """Hear what it says; its silence for good means that it is dead."""
-        data = os.read(self.child.stdout, LINE_LIMIT)
+        data = os.read(child.stdout, LINE_LIMIT)
         if not data:
-            self.loop.forget(self.child.stdout)
+            self.loop.forget(child.stdout)
             self.alive = False
             if not self.ending:
-                os.close(self.child.stdin)
+                os.close(child.stdin)
                 if self.ready and self.starts < MOST_STARTS:
                     self._spawn()
             return
@@ -108,11 +117,11 @@ class Companion:
         elif said.get("event") == "stop" and not self.stop_reason:
             self.stop_reason = str(said.get("reason"))[:300]
 
-    def _pass_on(self) -> None:
+    def _pass_on(self, child: Child) -> None:
         """Its complaints go to the supervisor's own log."""
-        data = os.read(self.child.stderr, LINE_LIMIT)
+        data = os.read(child.stderr, LINE_LIMIT)
         if not data:
-            self.loop.forget(self.child.stderr)
+            self.loop.forget(child.stderr)
             return
         with contextlib.suppress(OSError):
             os.write(2, data[:4096])

@@ -31,9 +31,16 @@ from types import FrameType
 from typing import Any
 
 from agentrunner.runs.failpoints import reach
+from agentrunner.sandboxes.disk import DiskWatch
 from agentrunner.supervisor.child import Child
 from agentrunner.supervisor.companion import Companion
-from agentrunner.supervisor.processes import PR_SET_CHILD_SUBREAPER, prctl, start_time
+from agentrunner.supervisor.processes import (
+    PR_SET_CHILD_SUBREAPER,
+    descendants,
+    prctl,
+    process_table,
+    start_time,
+)
 from agentrunner.supervisor.streams import COUNTS, Mask, Stream
 
 CHUNK = 1 << 16
@@ -79,6 +86,9 @@ class Supervisor:
         """Signals still to be sent, each with the seconds to wait after it."""
         self.next_step = 0.0
         self.error = ""
+        folders, cap = order["disk"] or ((), 0)
+        self.disk = DiskWatch(map(Path, folders), cap) if folders else None
+        self.next_look = 0.0
         gateway = order["companion"]
         self.companion = Companion(gateway, self, select.POLLIN) if gateway else None
 
@@ -219,7 +229,9 @@ class Supervisor:
             if fd == self.signals:
                 os.read(self.signals, CHUNK)
             elif fd in self.pipes:
-                self.pipes[fd]()
+                # An earlier one of these events may have closed it, and a new pipe have its number.
+                with contextlib.suppress(BlockingIOError):
+                    self.pipes[fd]()
 
     def drain(self) -> None:
         """Read what is left in the pipes, for a moment: something unseen may hold them open."""
@@ -241,6 +253,8 @@ class Supervisor:
                 self.steps = [(signal.SIGTERM, TERM_GRACE_SEC), (signal.SIGKILL, KILL_GRACE_SEC)]
                 if self.order["stop_signal"] == "INT":
                     self.steps.insert(0, (signal.SIGINT, INT_GRACE_SEC))
+                if self.reason == "disk_limit":  # it would use its grace to write more
+                    del self.steps[:-1]
                 self.next_step = now
             if self.reason and now >= self.next_step:
                 if not self.steps:
@@ -255,7 +269,16 @@ class Supervisor:
         """When the next time limit is reached if nothing happens."""
         wall: float = self.began + self.order["wall_sec"]
         idle = self.order["idle_sec"]
-        return wall if idle is None else min(wall, self.heard + idle)
+        limit = wall if idle is None else min(wall, self.heard + idle)
+        return limit if self.disk is None else min(limit, self.next_look)
+
+    def disk_is_full(self, now: float) -> bool:
+        """Whether the worker has written more than it may; looked at now and then."""
+        if self.disk is None or now < self.next_look:
+            return False
+        full = self.disk.over(lambda: descendants(os.getpid(), process_table()))
+        self.next_look = now + self.disk.wait_sec
+        return full
 
     def reason_to_stop(self, now: float) -> str:
         """The limit that is exceeded, "interrupted" if we are asked to stop, else ""."""
@@ -268,7 +291,10 @@ class Supervisor:
             return "output_limit"
         if now >= self.began + self.order["wall_sec"]:
             return "timeout"
-        return "idle_timeout" if now >= self.next_limit() else ""
+        if self.disk_is_full(now):
+            return "disk_limit"
+        idle = self.order["idle_sec"]
+        return "idle_timeout" if idle is not None and now >= self.heard + idle else ""
 
     # The end
 

@@ -16,7 +16,7 @@ from agentrunner.errors import Busy
 from agentrunner.runs.ledger import Running
 from agentrunner.sandboxes.base import Launch
 from agentrunner.supervisor.client import SupervisorOrder, request_stop, wait
-from tests.integration.supervisor.conftest import Stage
+from tests.integration.supervisor.conftest import Stage, marked
 
 
 async def test_a_worker_gets_its_stdin_and_says_its_words(stage: Stage) -> None:
@@ -199,7 +199,7 @@ async def test_the_repository_stays_locked_until_the_snapshot_is_taken(stage: St
 SMALL_DISK = """
 import asyncio, subprocess, sys
 from pathlib import Path
-from tests.integration.supervisor.conftest import Stage
+from tests.integration.supervisor.conftest import Stage, marked
 root = Path(sys.argv[1])
 subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", root], check=True)
 stage = Stage(root, sys.argv[2])
@@ -230,3 +230,18 @@ async def test_a_stop_before_the_start_and_of_another_process_is_refused(stage: 
     facts = {"supervisor": {"pid": 1, "start_time": 12345}, "boot_id": "other"}
     (folder / "started.json").write_text(json.dumps(facts))
     assert not request_stop(folder)
+
+
+async def test_a_worker_that_fills_the_disk_is_killed_at_once(stage: Stage) -> None:
+    limit = ((stage.repo,), 16 << 20)
+    script = "trap '' TERM; while :; do head -c 1048576 /dev/zero >> big; done"
+    result = await stage.run(stage.order(script, disk=limit))
+    assert result.outcome == "disk_limit"
+    assert (16 << 20) < (stage.repo / "big").stat().st_size < (1 << 30)
+    assert not marked(stage.marker)
+
+
+async def test_a_worker_that_stays_below_its_disk_limit_is_left_alone(stage: Stage) -> None:
+    script = "head -c 4194304 /dev/zero > big; rm big"
+    result = await stage.run(stage.order(script, disk=((stage.repo,), 16 << 20)))
+    assert (result.outcome, result.exit_code) == ("exited", 0)
