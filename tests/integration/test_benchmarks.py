@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import cold, gateway, growth, overhead
+from benchmarks import box, cold, gateway, growth, overhead
 from benchmarks.measure import Figure, report
 from tests.kit.engine import connected
 from tests.kit.project import require_bwrap
