@@ -37,7 +37,7 @@ REFRESH_URL_ENV = "CODEX_REFRESH_TOKEN_URL_OVERRIDE"
 """The CLI's own variable."""
 CLIENT_ID = "app_EMoamEEZ73f0CkXaXp7hrann"
 _CLAIMS = "https://api.openai.com/auth"
-_LOOK_AGAIN_SEC = 3.0
+_LOOK_AGAIN_SEC = 1.0
 """How long Codex may take to write down what it was given when it was faster than we."""
 
 

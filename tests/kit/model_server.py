@@ -14,7 +14,7 @@ import json
 import socket
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
@@ -59,14 +59,22 @@ class LoggedRequest:
     bearer: str
     """The API key that was sent."""
     body: Mapping[str, Any]
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """Names in lower case."""
 
 
 class ModelServer:
     """Starts on an ephemeral loopback port when entered, and stops when left."""
 
     def __init__(
-        self, scenario: Scenario | None = None, *, chat_script: Sequence[ScriptItem] = ()
+        self,
+        scenario: Scenario | None = None,
+        *,
+        chat_script: Sequence[ScriptItem] = (),
+        accepts: Callable[[str], bool] = lambda bearer: True,
     ) -> None:
+        self.accepts = accepts
+        """Whether this credential is good on /v1/responses; any other is answered with 401."""
         self.requests: list[LoggedRequest] = []
         self._scenario = scenario or Scenario([Turn("ok")])
         self._script = tuple(chat_script)
@@ -185,6 +193,10 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self._reply(404, error_body(404, f"not found: {self.path}"))
             return
+        bearer = (self.headers.get("Authorization") or "").removeprefix("Bearer ")
+        if isinstance(wire, Responses) and not self.server.owner.accepts(bearer):
+            self._reply(401, error_body(401, "Your authentication token has expired."))
+            return
         ask = wire.ask(body)
         turn, usage = self.server.owner.next_turn(self.path, ask)
         self.server.owner.wait(turn.delay_sec)
@@ -227,7 +239,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _record(self, body: Mapping[str, Any]) -> None:
         bearer = (self.headers.get("Authorization") or "").removeprefix("Bearer ")
-        self.server.owner.record(LoggedRequest(self.command, self.path, bearer, body))
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        self.server.owner.record(LoggedRequest(self.command, self.path, bearer, body, headers))
 
     def _reply(self, status: int, body: Any, headers: Mapping[str, str] | None = None) -> None:
         self._send(status, json.dumps(body).encode(), "application/json", headers)

@@ -40,7 +40,8 @@ class TokenIssuer:
         """A request is there; answers wait for the second one."""
         self.go_on.set()
         self._lock = threading.Lock()
-        self._made = 0
+        self.made: list[str] = []
+        """Access tokens in the order in which they were made."""
         self._good: dict[str, float] = {}
         self._unspent: set[str] = set()
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
@@ -112,9 +113,10 @@ class TokenIssuer:
             return 200, {}, self._tokens()
 
     def _tokens(self) -> dict[str, str]:
-        self._made += 1
-        access = self._jwt({"jti": f"access-{self._made}"})
-        refresh = f"refresh-{self._made}-{'5e' * 16}"
+        number = len(self.made) + 1
+        access = self._jwt({"jti": f"access-{number}"})
+        refresh = f"refresh-{number}-{'5e' * 16}"
+        self.made.append(access)
         self._good[access] = time.time() + self.lifetime_sec
         self._unspent.add(refresh)
         identity = {"email": EMAIL, "https://api.openai.com/auth": {"chatgpt_plan_type": "plus"}}
