@@ -46,16 +46,18 @@ class Refused(Exception):
         self.address = address
 
     def response(self) -> bytes:
-        """As HTTP; the connection ends with it."""
-        body = f"AgentRunner: {self.text}\n".encode("ascii", "backslashreplace")
-        phrase = {400: "Bad Request", 403: "Forbidden", 405: "Method Not Allowed"}
+        """As HTTP; the connection ends with it.
+
+        Most programs show the status line and not the body, so the sentence is in both.
+        """
+        said = f"AgentRunner: {self.text}".encode("ascii", "backslashreplace")
+        said = bytes(byte if 32 <= byte < 127 else ord("?") for byte in said)
         allow = "Allow: CONNECT\r\n" if self.status == 405 else ""
-        head = (
-            f"HTTP/1.1 {self.status} {phrase.get(self.status, 'Refused')}\r\n"
-            f"Content-Type: text/plain; charset=utf-8\r\nContent-Length: {len(body)}\r\n"
+        fields = (
+            f"Content-Type: text/plain; charset=utf-8\r\nContent-Length: {len(said) + 1}\r\n"
             f"{allow}x-agentrunner-error: {self.reason}\r\nConnection: close\r\n\r\n"
         )
-        return head.encode() + body
+        return b"HTTP/1.1 %d %s\r\n%s%s\n" % (self.status, said, fields.encode(), said)
 
 
 @dataclass(frozen=True)

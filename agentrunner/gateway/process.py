@@ -7,8 +7,8 @@ import contextlib
 import json
 import sys
 from asyncio.subprocess import PIPE, Process
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -133,6 +133,20 @@ async def running(order: GatewayOrder, environ: Mapping[str, str]) -> AsyncItera
         for task in listening:
             task.cancel()
         await asyncio.gather(*listening, return_exceptions=True)
+
+
+def proxy_starter(
+    environ: Mapping[str, str],
+) -> Callable[[Path, Path, tuple[str, ...]], AbstractAsyncContextManager[GatewayProcess]]:
+    """`running` for a folder of sockets, a log and an allow-list: for the conformance suite."""
+
+    def start(
+        sockets: Path, log: Path, allow: tuple[str, ...]
+    ) -> AbstractAsyncContextManager[GatewayProcess]:
+        usage = log.with_name("usage.jsonl")
+        return running(GatewayOrder(sockets, log, usage, label="check", allow=allow), environ)
+
+    return start
 
 
 async def _start(

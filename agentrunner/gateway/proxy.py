@@ -29,8 +29,9 @@ from agentrunner.text.redaction import Redactor
 
 ESTABLISHED = b"HTTP/1.1 200 Connection established\r\n\r\n"
 LINGER_SEC = 1.0
-MOST_COUNTED = 4096
-"""Hosts whose refusals are counted; a worker may ask for any number."""
+MOST_COUNTED = 256
+"""Hosts whose refusals are counted. A worker may ask for any number, and each may become a
+question, which stays in a pipe until it is read."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,7 @@ class Proxy:
         self._way_out = way_out or Direct()
         self._limits = limits or Limits()
         self._refusals: Counter[str] = Counter()
+        self._complained = False
         self._clients: set[asyncio.Task[None]] = set()
         self._servers: set[asyncio.Server] = set()
 
@@ -179,7 +181,9 @@ class Proxy:
         try:
             self._log.add(Entry(decision, *shown, refused.reason, refused.address))
         except OSError as error:
-            print(f"gateway: {error}", file=sys.stderr, flush=True)  # noqa: T201 - its log
+            if not self._complained:
+                print(f"gateway: {error}", file=sys.stderr, flush=True)  # noqa: T201 - its log
+            self._complained = True
         entry = self._mask(refused.entry)
         if entry and (entry in self._refusals or len(self._refusals) < MOST_COUNTED):
             self._refusals[entry] += 1

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import pytest
 
-from agentrunner.gateway.order import PROXY_PORT, PROXY_SOCKET, GatewayOrder
-from agentrunner.gateway.process import GatewayProcess, running
+from agentrunner.gateway.order import PROXY_PORT, PROXY_SOCKET
+from agentrunner.gateway.process import GatewayProcess, proxy_starter
 from agentrunner.sandboxes.base import BoxSpec, OnOutput, Request, Result, Sandbox
 from agentrunner.sandboxes.bwrap import BwrapSandbox
 from agentrunner.sandboxes.choose import make_sandbox
@@ -22,12 +22,7 @@ from agentrunner.sandboxes.conformance.egress import HOST, PORT, SOCKET, StartPr
 from tests.kit.bwrap import require_bwrap
 from tests.kit.engine import connected
 
-
-def start_proxy(
-    sockets: Path, log: Path, allow: tuple[str, ...]
-) -> AbstractAsyncContextManager[GatewayProcess]:
-    order = GatewayOrder(sockets, log, log.with_name("usage.jsonl"), label="check", allow=allow)
-    return running(order, os.environ)
+start_proxy = proxy_starter(os.environ)
 
 
 def box(kind: str, spec: BoxSpec) -> Sandbox:

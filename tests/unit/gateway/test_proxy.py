@@ -211,9 +211,9 @@ async def test_a_host_that_is_not_listed_is_refused_with_the_way_out(tmp_path: P
             "wide.test:443", "www.wide.test:22", "evilwide.test:443", f"x.model.test:{at.port}",
         ):  # fmt: skip
             answer = await at.ask(target)
-            assert answer.startswith("HTTP/1.1 403 Forbidden\r\n")
+            assert answer.startswith(f"HTTP/1.1 403 AgentRunner: {target} is not on the list")
             assert "\r\nx-agentrunner-error: not_listed\r\n" in answer
-            assert f"{target} is not on the list" in answer
+            assert f"\nAgentRunner: {target} is not on the list" in answer
             assert f'to allow it: task.test.network: ["{target}"]' in answer
             last = at.lines()[-1]
             assert (f"{last['host']}:{last['port']}", last["reason"]) == (target, "not_listed")

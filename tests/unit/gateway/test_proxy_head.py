@@ -191,4 +191,4 @@ def test_any_head_is_one_target_or_one_refusal(data: bytes) -> None:
     assert 400 <= status < 500
     head, _, body = response.partition(b"\r\n\r\n")
     assert re.fullmatch(rb"AgentRunner: [\x20-\x7e]+\n", body), "a forged line"
-    assert head.count(b"\r\n") == head.count(b"\n") == head.count(b"\r")
+    assert head.count(b"\r\n") == head.count(b"\n") == head.count(b"\r") in (4, 5)
