@@ -59,6 +59,8 @@ ETC = (
 NAMESPACES = (
     "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try",
 )  # fmt: skip
+SCRATCH = {"/tmp": "1777", "/var/tmp": "1777", "/dev/shm": "1777", str(BOX_HOME): "0700"}
+"""Folders in memory and their modes, each of the size of the memory limit at most."""
 USUAL_FOLDERS = ("/usr/bin", "/usr/local/bin")
 _NOT_STARTED = re.compile(rb"bwrap: execvp (.*): ([^\n]+)\n", re.DOTALL)
 
@@ -265,8 +267,9 @@ class BwrapSandbox:
                 words += ["--symlink", os.readlink(path), str(path)]  # noqa: PTH115 - its text
         sized = ["--size", str(memory_bytes(m))] if (m := self._spec.limits.memory) else []
         words += ["--proc", "/proc", "--dev", "/dev", "--dir", "/run", "--dir", "/var"]
-        for scratch, mode in (("/tmp", "1777"), ("/var/tmp", "1777"), (str(BOX_HOME), "0700")):
+        for scratch, mode in SCRATCH.items():
             words += ["--perms", mode, *sized, "--tmpfs", scratch]
+        words += ["--remount-ro", "/dev"]
         for mount in self._mounts(request.repo_copy or self._spec.repo, git):
             words += [
                 "--ro-bind" if mount.read_only else "--bind",

@@ -91,8 +91,7 @@ def hold(limits: Sequence[Limit], hierarchies: Sequence[Hierarchy]) -> Holding:
         wanted = [limit for limit in limits if limit.controller in hierarchy.controllers]
         if not wanted:
             continue
-        # The first of those that hold the most: the nearest to us.
-        best = min((_try(hierarchy, p, wanted) for p in _parents(hierarchy)), key=_missing)
+        best = _best(hierarchy, wanted)
         if best.group.settings:
             groups.append(best.group)
         refused |= best.refused
@@ -108,8 +107,15 @@ class _Attempt:
     refused: Mapping[str, str]
 
 
-def _missing(attempt: _Attempt) -> int:
-    return len(attempt.refused)
+def _best(hierarchy: Hierarchy, limits: Sequence[Limit]) -> _Attempt:
+    """The attempt that holds the most; of several that do, the nearest to us."""
+    parents = iter(_parents(hierarchy))
+    best = _try(hierarchy, next(parents), limits)
+    for parent in parents:
+        if not best.refused:
+            break
+        best = min(best, _try(hierarchy, parent, limits), key=lambda each: len(each.refused))
+    return best
 
 
 def _parents(hierarchy: Hierarchy) -> list[Path]:
