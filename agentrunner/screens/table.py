@@ -25,6 +25,10 @@ Row = Mapping[str, Any]
 _STATES = {"NEEDS_REVIEW": "needs review", "COMPLETE": "complete", "FAILED": "failed"}
 
 
+_TITLED = 58
+"""Cells beside the id from which on a title fits in, too: the id is what commands are given."""
+
+
 def runs_table(
     rows: Sequence[Row],
     now: datetime,
@@ -37,8 +41,9 @@ def runs_table(
     if not rows:
         return "No runs yet" + ("." if all_repositories else " in this repository.")
     id_width = max(3, *(cell_width(flat(str(row["run_id"]))) for row in rows))
-    id_width = min(id_width, width - 60)
-    head = f"  {fit('RUN', id_width)}  {'STATE':<15}  {'LAST':<11}  ROUNDS  {'TIME':>7}  TASK"
+    id_width = min(id_width, width - 48)
+    head = f"  {fit('RUN', id_width)}  {'STATE':<15}  {'LAST':<10}  ROUNDS  {'TIME':>7}"
+    head += "  TASK" * (width - id_width >= _TITLED)
     lines = [paint.bold(head), *(_run_row(row, now, id_width, width, paint) for row in rows)]
     waiting = [row for row in rows if row.get("waiting")]
     foot = []
@@ -66,9 +71,10 @@ def _run_row(row: Row, now: datetime, id_width: int, width: int, paint: Paint) -
     rounds, most = row.get("rounds") or "", row.get("rounds_at_most")
     if state == "running" and rounds and most:
         rounds = f"{rounds} of {most}"
-    title = cell(str(row.get("title") or ""), max(width - id_width - 51, 8)).rstrip()
+    room = width - id_width
+    title = cell(str(row.get("title") or ""), room - 50).rstrip() if room >= _TITLED else ""
     return (
-        f"  {cell(str(row['run_id']), id_width)}  {colour(fit(state, 15))}  {fit(last, 11)}  "
+        f"  {cell(str(row['run_id']), id_width)}  {colour(fit(state, 15))}  {fit(last, 10)}  "
         f"{rounds:>6}  {took:>7}  {title}"
     ).rstrip()
 

@@ -46,6 +46,13 @@ def test_runs_table_fits_and_is_harmless() -> None:
     assert not any(character in table for character in "\x1b\x9b\r\u202e")
 
 
+def test_a_long_id_is_shown_whole_in_place_of_the_title() -> None:
+    long = {**ROWS[0], "run_id": "charge-for-every-piece-2q7x"}
+    table = runs_table([long], NOW)
+    assert "  charge-for-every-piece-2q7x  waiting" in table and "TASK" not in table
+    assert max(map(cell_width, table.split("\n"))) <= 80
+
+
 def test_no_runs() -> None:
     assert runs_table([], NOW) == "No runs yet in this repository."
 
