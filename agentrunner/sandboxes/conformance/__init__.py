@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from agentrunner.sandboxes.conformance import running, walls
+from agentrunner.sandboxes.conformance import limits, running, walls
 from agentrunner.sandboxes.conformance.bench import (
     CANARY,
     Bench,
@@ -24,7 +24,7 @@ from agentrunner.sandboxes.conformance.bench import (
 
 __all__ = ["CheckResult", "run_conformance"]
 
-CHECKS: tuple[Check, ...] = (*running.CHECKS, *walls.CHECKS)
+CHECKS: tuple[Check, ...] = (*running.CHECKS, *walls.CHECKS, *limits.CHECKS)
 _CHECK_TIMEOUT_SEC = 60
 NO_WALLS = '"none" isolates nothing'
 
@@ -47,7 +47,7 @@ async def run_conformance(
 
 async def _run(check: Check, bench: Bench) -> CheckResult:
     name = check.__name__
-    if check in walls.CHECKS and bench.sandbox.kind == "none":
+    if check not in running.CHECKS and bench.sandbox.kind == "none":
         return CheckResult(name, "not_applicable", NO_WALLS)
     try:
         async with asyncio.timeout(_CHECK_TIMEOUT_SEC):

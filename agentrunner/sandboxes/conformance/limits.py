@@ -1,0 +1,129 @@
+"""Promises about how much a command may use, each tried by its effect."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from agentrunner.errors import SandboxUnavailable, UsageError
+from agentrunner.sandboxes.base import BoxSpec, Ending, Request, ResourceLimit, Sandbox
+from agentrunner.sandboxes.conformance.bench import Bench, Check, NotApplicable, expect
+
+MEMORY = "96m"
+HOG = "head -c 400000000 /dev/zero | tail -c 400000000 >/dev/null"
+"""tail keeps what it is asked for in memory."""
+
+
+@asynccontextmanager
+async def _limited(bench: Bench, limits: ResourceLimit) -> AsyncIterator[Sandbox]:
+    """Another box with these limits."""
+    spec = BoxSpec(repo=bench.repo, home=bench.home, programs=("sh",), limits=limits)
+    try:
+        sandbox = bench.make(spec)
+        await sandbox.open()
+    except (UsageError, SandboxUnavailable) as error:
+        raise NotApplicable(error.message) from error
+    try:
+        yield sandbox
+    finally:
+        await sandbox.close()
+
+
+async def memory_is_limited(bench: Bench) -> None:
+    """What takes more memory than it may is ended, by the kernel's own count as OOM."""
+    async with _limited(bench, ResourceLimit(memory=MEMORY)) as sandbox:
+        result = await sandbox.run(bench.request(HOG))
+        expect(result.exit_code != 0, "it got four times as much")
+        if "cgroup" in sandbox.isolation()["memory"]:
+            expect(result.ending is Ending.OOM, f"it ended as {result.ending}")
+        after = await sandbox.run(bench.request("exit 3"))
+        expect((after.exit_code, after.ending) == (3, Ending.EXITED), f"the next one: {after}")
+
+
+async def said_oom_is_no_oom(bench: Bench) -> None:
+    """What looks like the kernel's end of it, or the box's, is only the command's own word."""
+    words = "Killed; OOMKilled; container is not running; Cannot connect to the Docker daemon"
+    result = await bench.sh(f"echo '{words}' >&2; exit 137")
+    expect(result.exit_code == 137 and result.ending is Ending.EXITED, f"{result}")
+
+
+async def scratch_is_limited(bench: Bench) -> None:
+    """Scratch space is memory, and is limited with it."""
+    async with _limited(bench, ResourceLimit(memory=MEMORY)) as sandbox:
+        # Without a cgroup only what was mounted with a size is limited.
+        shared = ("/dev/shm",) if "cgroup" in sandbox.isolation()["memory"] else ()
+        for place in ("/tmp", "/var/tmp", "$HOME", *shared):
+            fill = bench.request(f"head -c 400000000 /dev/zero > {place}/fill")
+            expect((await sandbox.run(fill)).exit_code != 0, f"{place} took 400 MB")
+        await sandbox.run(bench.request("true"))
+
+
+async def processors_are_limited(bench: Bench) -> None:
+    """A command that spins gets no more than its share of the processors."""
+    async with _limited(bench, ResourceLimit(cpus=0.25)) as sandbox:
+        spin = "timeout 2 sh -c 'while :; do :; done'; times"
+        result = await sandbox.run(bench.request(spin))
+        user = result.stdout.decode().splitlines()[-1].split()[0]
+        minutes, _, seconds = user.removesuffix("s").partition("m")
+        used = 60 * float(minutes) + float(seconds)
+        expect(0 < used < 1, f"of 2 s it had a processor for {used:g} s")
+
+
+async def processes_are_limited(bench: Bench) -> None:
+    """A fork bomb meets a limit, ends with the command, and leaves the box usable."""
+    async with _limited(bench, ResourceLimit(pids=40)) as sandbox:
+        many = "i=0; while [ $i -lt 200 ]; do sleep 1000 & i=$((i+1)); done"
+        result = await sandbox.run(bench.request(many))
+        expect(result.exit_code != 0, "it started 200 processes")
+        bomb = f"b() {{ b {bench.marker} & b; }}; b 2>/dev/null; sleep 1000"
+        try:
+            await sandbox.run(bench.request(bomb, timeout_sec=1.0))
+        except Exception as error:  # noqa: BLE001 - whatever became of it, it must be over
+            expect(not bench.leftovers(), f"after {error} it goes on")
+        after = await sandbox.run(bench.request("echo on"))
+        expect(after.stdout == b"on\n", f"the next one: {after}")
+
+
+async def nothing_reaches_the_next(bench: Bench) -> None:
+    """No scratch place, no shared memory and no process of one command is there for the next."""
+    places = "/tmp /var/tmp /dev/shm $HOME"
+    leave = f"""
+        for place in {places}; do
+            mkdir -p $place/.a/b && echo x >$place/.a/b/c && chmod 000 $place/.a
+            echo x >"$place/new
+line"; ln -s / $place/link
+        done
+        (trap '' TERM HUP; setsid sleep 1000) & echo left
+    """
+    look = f"for place in {places}; do ls -A $place; done"
+    before = (await bench.sh(look)).stdout
+    expect((await bench.sh(leave)).stdout == b"left\n", "nothing could be left")
+    after = (await bench.sh(look)).stdout
+    expect(after == before, f"the next one finds {after!r}")
+    count = int((await bench.sh("ls -d /proc/[0-9]* | wc -l")).stdout)
+    expect(count < 10, f"it sees {count} processes")
+
+
+async def few_system_calls(bench: Bench) -> None:
+    """System calls are filtered: no namespace and no mount of its own, no tracing of the kernel."""
+    result = await bench.sh("grep Seccomp: /proc/self/status")
+    if bench.sandbox.isolation()["system calls"].startswith(("all", "not held")):
+        raise NotApplicable(bench.sandbox.isolation()["system calls"])
+    expect(result.stdout.split()[-1:] == [b"2"], f"the filter is {result.stdout!r}")
+    for attack in ("unshare --user true", "unshare --mount true", "mount -t tmpfs x /tmp", "dmesg"):
+        request = Request(tuple(attack.split()), bench.repo)
+        expect((await bench.sandbox.run(request)).exit_code != 0, f"it worked: {attack}")
+
+
+async def no_devices_made(bench: Bench) -> None:
+    """No device can be made, and no file that gives rights has an effect."""
+    result = await bench.sh("mknod /tmp/disk b 8 0")
+    expect(result.exit_code != 0, "a device was made")
+    raised = await bench.sh("cp $(command -v id) /tmp/id; chmod 6755 /tmp/id; /tmp/id -u")
+    expect(raised.stdout == (await bench.sh("id -u")).stdout, "rights were gained")
+
+
+CHECKS: tuple[Check, ...] = (
+    memory_is_limited, said_oom_is_no_oom, scratch_is_limited, processors_are_limited,
+    processes_are_limited, nothing_reaches_the_next, few_system_calls, no_devices_made,
+)  # fmt: skip
