@@ -20,7 +20,7 @@ from agentrunner.gateway.tunnel import BUFFER, Stream
 
 HAPPY_EYEBALLS_SEC = 0.25
 KEEPALIVE_SEC = 60
-PROXY_VARIABLES = ("https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY")
+PROXY_VARIABLES = ("https_proxy", "HTTPS_PROXY")
 
 
 class NotPublic(Exception):

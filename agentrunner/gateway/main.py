@@ -21,6 +21,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import NoReturn
 
+from agentrunner.errors import AgentRunnerError
 from agentrunner.gateway.listeners import Close, Control, Listener, Serve, closed_to_others
 from agentrunner.gateway.order import (
     CONTROL_SOCKET,
@@ -56,7 +57,7 @@ def _run(order: GatewayOrder) -> int:
     runner = asyncio.Runner()
     try:
         return runner.run(serve(order))
-    except OSError as error:
+    except (OSError, ValueError, AgentRunnerError) as error:
         complain(str(error))
         return 1
     except Exception:  # noqa: BLE001 - it ends with a word, and is started again
@@ -106,7 +107,8 @@ def complain(text: str) -> None:
 async def serve(order: GatewayOrder) -> int:
     """Listen until stdin ends or SIGTERM comes; returns the exit code for that.
 
-    Raises OSError where it cannot listen, ValueError for a host that is none.
+    Raises OSError where it cannot listen, ValueError for a host or proxy of no use, UsageError for
+    prices that cannot be read.
     """
     loop = asyncio.get_running_loop()
     ended: asyncio.Queue[int] = asyncio.Queue()

@@ -24,14 +24,15 @@ main()
 """Isolated from the folder it is started in; the path is for a package that is not installed."""
 
 PASSED_ON = (
-    "ALL_PROXY", "AGENTRUNNER_FAILPOINT", "AGENTRUNNER_TEST", "HTTPS_PROXY", "HTTP_PROXY",
-    "LD_LIBRARY_PATH", "LOCALDOMAIN", "NO_PROXY", "RES_OPTIONS", "SSL_CERT_DIR", "SSL_CERT_FILE",
-    "all_proxy", "https_proxy", "http_proxy", "no_proxy",
+    "AGENTRUNNER_FAILPOINT", "AGENTRUNNER_TEST", "HTTPS_PROXY", "HTTP_PROXY", "LD_LIBRARY_PATH",
+    "LOCALDOMAIN", "NO_PROXY", "RES_OPTIONS", "SSL_CERT_DIR", "SSL_CERT_FILE", "https_proxy",
+    "http_proxy", "no_proxy",
 )  # fmt: skip
 """All that it sees of our environment: what its Python needs to start, and how to dial out."""
 
 READY_SEC = 15.0
 END_SEC = 3.0
+LAST_WORDS_SEC = 1.0
 SAID_LIMIT = 4096
 """Of what it complained about, for an error message."""
 
@@ -60,13 +61,14 @@ def companion(order: GatewayOrder, environ: Mapping[str, str]) -> Companion:
 class GatewayProcess:
     """A gateway process that listens."""
 
-    def __init__(self, process: Process, complaints: bytearray) -> None:
+    def __init__(self, process: Process) -> None:
         self._process = process
-        self._complaints = complaints
+        self._ready = asyncio.Event()
+        self._complaints = bytearray()
+        self._hearing = [asyncio.create_task(self._hear()), asyncio.create_task(self._collect())]
+        self._killed = False
         self.stops: list[str] = []
         """What it asked for after `GatewayOrder.ask_after` refusals: entries for an allow-list."""
-        self.killed = False
-        """Whether its end is our own doing."""
 
     @property
     def pid(self) -> int:
@@ -80,21 +82,78 @@ class GatewayProcess:
 
     def kill(self) -> None:
         """End it as a crash would, for a test of what happens then."""
-        self.killed = True
+        self._killed = True
         with contextlib.suppress(ProcessLookupError):
             self._process.kill()
 
+    async def start(self, order: bytes) -> None:
+        """Give it its order, and wait until it listens; raises Surroundings."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(b"%d\n" % len(order) + order)
+        waits = {
+            asyncio.create_task(self._ready.wait()),
+            asyncio.create_task(self._process.wait()),
+        }
+        try:
+            await asyncio.wait(waits, timeout=READY_SEC, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for wait in waits:
+                wait.cancel()
+        if not self._ready.is_set():
+            died = self._process.returncode is not None
+            raise await self._failed("did not start" if died else f"hangs ({READY_SEC:.0f} s)")
+
+    async def finish(self) -> None:
+        """Let it end; raises Surroundings if it had ended before."""
+        await self._leave()
+        if self._process.returncode != 0 and not self._killed:
+            raise await self._failed("ended while it was needed")
+
     async def end(self) -> None:
-        """Let it end in order, by the end of its stdin; one that hangs is killed."""
-        if self._process.stdin is not None:
-            self._process.stdin.close()
+        """Let it end, and hear it no more."""
+        try:
+            await self._leave()
+        finally:
+            for task in self._hearing:
+                task.cancel()
+            await asyncio.gather(*self._hearing, return_exceptions=True)
+
+    async def _leave(self) -> None:
+        """The end of its stdin ends it in order; one that hangs is killed."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
         try:
             async with asyncio.timeout(END_SEC):
                 await self._process.wait()
-        except TimeoutError:
+        except (TimeoutError, asyncio.CancelledError) as reason:
             self.kill()
-        finally:
-            await asyncio.shield(self._process.wait())
+            await self._process.wait()
+            if not isinstance(reason, TimeoutError):
+                raise
+
+    async def _hear(self) -> None:
+        assert self._process.stdout is not None
+        async for line in self._process.stdout:
+            event = json.loads(line)
+            if event["event"] == "ready":
+                self._ready.set()
+            elif event["event"] == "stop":
+                self.stops.append(event["reason"])
+
+    async def _collect(self) -> None:
+        assert self._process.stderr is not None
+        while data := await self._process.stderr.read(SAID_LIMIT):
+            self._complaints += data
+            del self._complaints[:-SAID_LIMIT]
+
+    async def _failed(self, what: str) -> Surroundings:
+        await asyncio.wait(self._hearing, timeout=LAST_WORDS_SEC)
+        said = f": {self.said}" if self.said else ""
+        return Surroundings(
+            f"the process that lets a box reach its hosts {what}{said}",
+            code="gateway",
+            remedy="agentrunner resume; agentrunner doctor tries it on this machine",
+        )
 
 
 @asynccontextmanager
@@ -115,24 +174,13 @@ async def running(order: GatewayOrder, environ: Mapping[str, str]) -> AsyncItera
         # Ctrl-C in a terminal is for us; it goes when we tell it to.
         start_new_session=True,
     )
-    complaints = bytearray()
-    gateway = GatewayProcess(process, complaints)
-    ready = asyncio.Event()
-    listening = [
-        asyncio.create_task(_hear(process, gateway.stops, ready)),
-        asyncio.create_task(_collect(process, complaints)),
-    ]
+    gateway = GatewayProcess(process)
     try:
-        await _start(process, how.stdin, ready, gateway)
+        await gateway.start(how.stdin)
         yield gateway
-        await gateway.end()
-        if process.returncode != 0 and not gateway.killed:
-            raise _failed("ended while it was needed", gateway)
+        await gateway.finish()
     finally:
         await gateway.end()
-        for task in listening:
-            task.cancel()
-        await asyncio.gather(*listening, return_exceptions=True)
 
 
 def proxy_starter(
@@ -147,47 +195,3 @@ def proxy_starter(
         return running(GatewayOrder(sockets, log, usage, label="check", allow=allow), environ)
 
     return start
-
-
-async def _start(
-    process: Process, order: bytes, ready: asyncio.Event, gateway: GatewayProcess
-) -> None:
-    assert process.stdin is not None
-    process.stdin.write(b"%d\n" % len(order) + order)
-    waits = {asyncio.create_task(ready.wait()), asyncio.create_task(process.wait())}
-    try:
-        with contextlib.suppress(ConnectionError):
-            await process.stdin.drain()
-        await asyncio.wait(waits, timeout=READY_SEC, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for wait in waits:
-            wait.cancel()
-    if not ready.is_set():
-        died = process.returncode is not None
-        raise _failed("did not start" if died else f"hangs ({READY_SEC:.0f} s)", gateway)
-
-
-async def _hear(process: Process, stops: list[str], ready: asyncio.Event) -> None:
-    assert process.stdout is not None
-    async for line in process.stdout:
-        event = json.loads(line)
-        if event["event"] == "ready":
-            ready.set()
-        elif event["event"] == "stop":
-            stops.append(event["reason"])
-
-
-async def _collect(process: Process, complaints: bytearray) -> None:
-    assert process.stderr is not None
-    while data := await process.stderr.read(SAID_LIMIT):
-        complaints += data
-        del complaints[:-SAID_LIMIT]
-
-
-def _failed(what: str, gateway: GatewayProcess) -> Surroundings:
-    said = f": {gateway.said}" if gateway.said else ""
-    return Surroundings(
-        f"the process that lets a box reach its hosts {what}{said}",
-        code="gateway",
-        remedy="agentrunner resume; agentrunner doctor tries it on this machine",
-    )

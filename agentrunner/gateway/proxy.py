@@ -100,6 +100,9 @@ class Proxy:
         self._log.close()
 
     def _accept(self, reader: StreamReader, writer: StreamWriter) -> None:
+        if len(self._clients) >= 2 * self._limits.connections:
+            writer.transport.abort()  # even to say no would cost too much
+            return
         client = asyncio.create_task(self._client(Stream(reader, writer)))
         self._clients.add(client)
         client.add_done_callback(self._clients.discard)

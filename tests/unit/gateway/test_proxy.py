@@ -298,7 +298,11 @@ async def test_too_many_at_a_time_are_turned_away(tmp_path: Path) -> None:
     async with bench(tmp_path, limits=Limits(connections=2)) as at:
         first, second = await at.reach(), await at.reach()
         assert "x-agentrunner-error: too_many" in await at.ask(f"model.test:{at.port}")
-        first[1].close()
+        turned_away = [await at.open(b"") for _ in range(4)]
+        ends = await asyncio.gather(*(reader.read() for reader, _ in turned_away))
+        assert any(end == b"" for end in ends), "not even a no for the rest"
+        for _, writer in (first, *turned_away):
+            writer.close()
         await at.closed()
         third = await at.reach()
         for _, writer in (second, third):

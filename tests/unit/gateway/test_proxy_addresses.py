@@ -179,4 +179,4 @@ async def test_what_no_proxy_names_or_a_pin_is_dialled_directly(
 @pytest.mark.parametrize("url", ["socks5://127.0.0.1:1080", "https://proxy.test:443", "http://"])
 def test_a_proxy_of_another_kind_is_refused_at_the_start(url: str) -> None:
     with pytest.raises(ValueError, match="only a proxy at http"):
-        way_out({"ALL_PROXY": url})
+        way_out({"HTTPS_PROXY": url})
