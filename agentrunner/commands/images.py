@@ -95,9 +95,11 @@ def _from_repository(source: str, args: Mapping[str, str], name: str) -> Order:
 
     from agentrunner.sandboxes.docker.builds import order_repository
     from agentrunner.sandboxes.docker.sources import pack, read_source
+    from agentrunner.task.repo import git_root
 
-    repo = here()
-    found = read_source(Path.cwd() / source, repo)
+    file = Path.cwd() / source
+    repo = git_root(file.parent) or here()
+    found = read_source(file, repo)
     if isinstance(found, str):
         raise UsageError(
             f"{source} names the image {found}; there is nothing to build.",

@@ -107,6 +107,8 @@ class BoxSpec:
     """Without either: whose default image it is."""
     pull: Literal["never", "missing", "always"] = "never"
     """Whether a container's image may be fetched or built."""
+    on_progress: Callable[[str], None] | None = field(default=None, compare=False, repr=False)
+    """Told, a line at a time, how far that is; in the event loop's thread."""
     limits: ResourceLimit = field(default_factory=ResourceLimit)
     sockets: Path | None = None
     """The run's `runs/<id>/sock`, where doors lead to; None for a box that has none."""

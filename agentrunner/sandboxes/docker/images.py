@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import platform
 import re
 import shlex
@@ -22,7 +23,6 @@ from agentrunner.sandboxes.docker.recipes import default_recipe, recipe_of
 from agentrunner.sandboxes.docker.sources import pack, read_source
 
 OnProgress = Callable[[str], None]
-"""Told one line at a time, in the event loop's thread."""
 
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._:@-]|/(?!\.))*", re.ASCII)
 """Every image reference, and nothing that leads elsewhere in the engine's API."""
@@ -59,9 +59,7 @@ class Wanted:
     """What a person types to get it; "" is the engine's own pull."""
 
 
-async def ensure_image(
-    engine: Engine, spec: BoxSpec, on_progress: OnProgress = lambda line: None
-) -> Image:
+async def ensure_image(engine: Engine, spec: BoxSpec) -> Image:
     """The image of this box, ready to be started.
 
     With `spec.pull` "missing" one that is not there is fetched, or built where it is made from
@@ -78,11 +76,15 @@ async def ensure_image(
             if there is not None:
                 return there
         if spec.pull != "never":
-            await _obtain(engine, wanted, on_progress)
+            await _obtain(engine, wanted, spec.on_progress or _quiet)
             there = await find_image(engine, wanted.name, wanted.source)
             if there is not None:
                 return there
     raise _missing(engine, wanted)
+
+
+def _quiet(line: str) -> None:
+    pass
 
 
 def wanted_image(spec: BoxSpec) -> Wanted:
@@ -94,12 +96,13 @@ def wanted_image(spec: BoxSpec) -> Wanted:
         return _named(spec.image, "named by the task")
     if spec.image_from is not None:
         found = read_source(spec.image_from, spec.repo)
+        shown = os.path.relpath(spec.repo / spec.image_from, spec.repo)
         if isinstance(found, str):
-            return _named(found, f"named by {spec.image_from}")
+            return _named(found, f"named by {shown}")
         context, name = pack(found, spec.repo)
         command = f"agentrunner image build --from {shlex.quote(str(spec.image_from))}"
         order = order_repository(found, context, name)
-        return Wanted(name, f"made from {spec.image_from}", order, command)
+        return Wanted(name, f"made from {shown}", order, command)
     recipe = default_recipe(spec.worker_kind)
     return _named(recipe.image, f"the default for {spec.worker_kind or 'every worker'}")
 

@@ -119,14 +119,20 @@ async def test_an_image_for_another_machine_is_refused(engine: Engine, name: str
 async def test_the_repositorys_dockerfile_makes_the_image(engine: Engine, tmp_path: Path) -> None:
     (tmp_path / "Dockerfile").write_text("FROM scratch\nCOPY a.txt /a.txt\nENV MADE=here\n")
     (tmp_path / "a.txt").write_text(secrets.token_hex(8))
-    box = BoxSpec(repo=tmp_path, home=tmp_path, image_from=Path("Dockerfile"), pull="missing")
     lines: list[str] = []
-    made = await ensure_image(engine, box, lines.append)
+    box = BoxSpec(
+        repo=tmp_path,
+        home=tmp_path,
+        image_from=Path("Dockerfile"),
+        pull="missing",
+        on_progress=lines.append,
+    )
+    made = await ensure_image(engine, box)
     try:
         assert lines[0].startswith("Step 1/3") and "Successfully" in lines[-1]
         assert made.name.startswith("agentrunner/repository:")
         lines.clear()
-        assert await ensure_image(engine, box, lines.append) == made and lines == []
+        assert await ensure_image(engine, box) == made and lines == []
     finally:
         await engine.call("tidy up", lambda api: api.remove_image(made.name))
     assert await find_image(engine, made.name) is None

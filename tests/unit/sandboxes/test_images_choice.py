@@ -196,7 +196,7 @@ async def test_one_that_may_be_fetched_is_with_its_progress() -> None:
         {"status": "Pull complete", "id": "1"},
     ]
     lines: list[str] = []
-    await ensure_image(images.engine(), spec(image="a", pull="always"), lines.append)
+    await ensure_image(images.engine(), spec(image="a", pull="always", on_progress=lines.append))
     await ensure_image(images.engine(), spec(image=f"a@{DIGEST}", pull="missing"))
     assert images.pulled == [("a", "latest"), ("a", DIGEST)]
     assert lines == [
@@ -244,7 +244,7 @@ async def test_a_build_that_fails_shows_the_end_of_what_it_printed() -> None:
     images.entries += [{"stream": "torn "}, {"stream": "line\n"}, {"error": "exit code 1"}]
     lines: list[str] = []
     with pytest.raises(SandboxUnavailable) as caught:
-        await ensure_image(images.engine(), spec(pull="missing"), lines.append)
+        await ensure_image(images.engine(), spec(pull="missing", on_progress=lines.append))
     assert caught.value.code == "image-build-failed"
     assert caught.value.details[-1] == ("printed", "torn line")
     assert lines == [*(f"line {n}" for n in range(30)), "torn line"]
