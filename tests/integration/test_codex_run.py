@@ -19,6 +19,8 @@ from agentrunner.runs.log import History, RunLog
 from agentrunner.task.spec import TaskSpec
 from tests.kit.bwrap import require_bwrap
 from tests.kit.codex import require_codex
+from tests.kit.docker import IMAGE as HOST_IMAGE
+from tests.kit.docker import require_docker
 from tests.kit.metas import reply, run_worker
 from tests.kit.model_server import ModelServer
 from tests.kit.process import living
@@ -127,6 +129,7 @@ class Codex:
 
     project: Project
     binary: Path
+    box: str = "bwrap"
 
     @property
     def place(self) -> Path:
@@ -144,6 +147,10 @@ class Codex:
             },
             "sandbox": {"kind": "bwrap"},
         }
+        if self.box == "docker":
+            runner["worker"]["docker_image"] = HOST_IMAGE
+            shown = ["/usr", sys.prefix, sys.base_prefix]
+            runner["sandbox"] = {"kind": "docker", "read_paths": shown}
         return self.project.spec(test=PYTEST, runner=runner)
 
     async def run(self, server: ModelServer, **worker: Any) -> dict[str, Any]:
@@ -168,10 +175,11 @@ class Codex:
         ]
 
 
-@pytest.fixture
-def codex(tmp_path: Path) -> Codex:
-    require_bwrap()
-    return Codex(Project.make(tmp_path), require_codex())
+@pytest.fixture(params=["bwrap", "docker"])
+def codex(tmp_path: Path, request: pytest.FixtureRequest) -> Codex:
+    box: str = request.param
+    require_bwrap() if box == "bwrap" else require_docker()
+    return Codex(Project.make(tmp_path), require_codex(), box)
 
 
 async def test_plan_run_validate_fix_complete(codex: Codex) -> None:

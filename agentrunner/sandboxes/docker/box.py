@@ -89,8 +89,14 @@ class DockerSandbox:
         return words.isolation(self._spec, self._engine.traits if self._engine else None)
 
     def mounts(self) -> list[Mount]:
-        """Everything of the host that is visible; the rest is the image's."""
-        return list(box_mounts(self._spec, git_data(self._spec.repo), programs=self._programs))
+        """Everything of the host that is visible; the rest is the image's.
+
+        Before the box is open it is not known which programs the image has itself.
+        """
+        programs = self._programs
+        if self._image is None:
+            programs = tuple(host_programs(self._spec, self._host_home).values())
+        return list(box_mounts(self._spec, git_data(self._spec.repo), programs=programs))
 
     async def open(self) -> None:
         """Make the main container and try it. Raises SandboxUnavailable with a cure.
