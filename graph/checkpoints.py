@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager, closing
 from functools import cache
 from pathlib import Path
@@ -107,13 +107,22 @@ class BoundedSaver(SqliteSaver):
     A finished step's writes are in the checkpoint that follows at once. Unless `history` is wanted
     they are not saved besides: where that checkpoint did not get to the disk, the step runs again,
     as it does after a crash in its middle.
+
+    `before` is called in the same thread before anything is saved: what the state builds on is to
+    be on the disk first.
     """
 
     def __init__(
-        self, connection: sqlite3.Connection, serde: JsonPlusSerializer, *, history: bool
+        self,
+        connection: sqlite3.Connection,
+        serde: JsonPlusSerializer,
+        *,
+        history: bool,
+        before: Callable[[], None],
     ) -> None:
         super().__init__(connection, serde=serde)
         self._history = history
+        self._before = before
         self._put: dict[tuple[str, str], list[str]] = {}
 
     def put(
@@ -124,6 +133,7 @@ class BoundedSaver(SqliteSaver):
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
         """Save a checkpoint, and now and then forget earlier ones of its thread."""
+        self._before()
         saved = super().put(config, checkpoint, metadata, new_versions)
         place = saved["configurable"]
         thread = (place["thread_id"], place["checkpoint_ns"])
@@ -136,6 +146,17 @@ class BoundedSaver(SqliteSaver):
                 for table in ("writes", "checkpoints"):
                     cursor.executemany(FORGET.format(table), old)
         return saved
+
+    def put_writes(
+        self,
+        config: RunnableConfig,
+        writes: Sequence[tuple[str, Any]],
+        task_id: str,
+        task_path: str = "",
+    ) -> None:
+        """Save what a step wrote."""
+        self._before()
+        super().put_writes(config, writes, task_id, task_path)
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """A checkpoint; raises ValueError where what it holds was not written so.
@@ -213,20 +234,25 @@ class BoundedSaver(SqliteSaver):
 
 @asynccontextmanager
 async def open_saver(
-    path: Path, *, new: bool, history: bool = False
+    path: Path,
+    *,
+    new: bool,
+    history: bool = False,
+    before: Callable[[], None] = lambda: None,
 ) -> AsyncIterator[BoundedSaver]:
     """The checkpointer of one run; raises CheckpointCorrupt for a file that cannot be believed.
 
-    `history` also keeps each step's own writes, for a server that shows them.
+    `history` also keeps each step's own writes, for a server that shows them. `before` is called
+    in another thread before each time that something is saved.
     """
-    saver = await asyncio.to_thread(_opened, path, new, history)
+    saver = await asyncio.to_thread(_opened, path, new, history, before)
     try:
         yield saver
     finally:
         await asyncio.to_thread(saver.close)
 
 
-def _opened(path: Path, new: bool, history: bool) -> BoundedSaver:
+def _opened(path: Path, new: bool, history: bool, before: Callable[[], None]) -> BoundedSaver:
     if not new:
         check_file(path)
     connection = sqlite3.connect(path, timeout=BUSY_MS / 1000, check_same_thread=False)
@@ -236,7 +262,7 @@ def _opened(path: Path, new: bool, history: bool) -> BoundedSaver:
         if new:
             connection.execute(f"pragma application_id = {APPLICATION_ID}")
             connection.execute(f"pragma user_version = {SCHEMA_VERSION}")
-        saver = BoundedSaver(connection, serializer(), history=history)
+        saver = BoundedSaver(connection, serializer(), history=history, before=before)
         saver.setup()
     except BaseException:
         connection.close()

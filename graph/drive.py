@@ -157,7 +157,7 @@ class Drive:
         self.deps.record(state, "question", question.id, question)
         if self._options.ask is None:
             self._tell(question)
-        await asyncio.to_thread(leave_note, state, self.deps, waiting=question)
+        await self._leave_note(state, waiting=question)
         return self._result(state, waiting=question)
 
     async def _interrupted(self, state: TaskContext, question: Question | None) -> dict[str, Any]:
@@ -165,8 +165,12 @@ class Drive:
         if state["state"] in TERMINAL:
             return self._ended(state)
         how: dict[str, Any] = {"waiting": question, "reason": "interrupted"}
-        await asyncio.to_thread(leave_note, state, self.deps, **how)
+        await self._leave_note(state, **how)
         return self._result(state, **how, exit_code=128 + self._signal)
+
+    async def _leave_note(self, state: TaskContext, **how: Any) -> None:
+        await asyncio.to_thread(leave_note, state, self.deps, **how)
+        await asyncio.to_thread(self.deps.log.sync)  # no state is saved after it
 
     def _result(self, state: TaskContext, **how: Any) -> dict[str, Any]:
         path = self.deps.folder.root / "note-path"

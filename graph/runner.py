@@ -351,7 +351,7 @@ async def _opened(
             spec, folder, options.state_dir, options.environ, [index, options.on_event],
             repository, crew, options.clock, options.cassette,
         ) as deps,
-        open_saver(folder.checkpoints, new=new_file) as saver,
+        open_saver(folder.checkpoints, new=new_file, before=deps.log.sync) as saver,
     ):  # fmt: skip
         attempt = fresh["run"].attempt if fresh else attempts.newest_attempt(folder)
         config = thread_config(folder.run_id, attempt)

@@ -93,6 +93,7 @@ async def _opened(state: TaskContext) -> AsyncIterator[tuple[Deps, Update]]:
                 await asyncio.to_thread(_record_question, state, deps)
                 raise
             except asyncio.CancelledError:
+                deps.stop.set()  # nothing is started by what still goes on in a thread
                 _stop_workers(folder)
                 raise
 

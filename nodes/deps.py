@@ -89,7 +89,10 @@ class Deps:
         self.events.emit(event, **{name: _told(_plain(value)) for name, value in fields.items()})
 
     def record(self, state: TaskContext, kind: str, key: str, data: Any) -> None:
-        """Append to the run log under this attempt and loop."""
+        """Append to the run log under this attempt and loop.
+
+        It is on the disk before the state is that builds on it, see `RunLog.sync`.
+        """
         self.log.append(
             kind,
             key,
@@ -97,6 +100,7 @@ class Deps:
             attempt=state["run"].attempt,
             loop=state["counters"].loops,
             at=self.clock.stamp(),
+            sync=False,
         )
 
     def warn(self, state: TaskContext, code: str, message: str) -> None:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
-
 from agentrunner.evidence.guard import changes_between
 from agentrunner.nodes.deps import Deps
 from agentrunner.task.context import TaskContext
 
 
-async def note_foreign_edits(state: TaskContext, deps: Deps, tree: str) -> list[str]:
-    """The paths that changed since the latest known tree; told as the edits of a person."""
+def note_foreign_edits(state: TaskContext, deps: Deps, tree: str) -> list[str]:
+    """The paths that changed since the latest known tree, told as a person's edits. Blocking."""
     known = state.get("tree")
     if not known or known == tree:
         return []
-    changes = await asyncio.to_thread(changes_between, deps.snapshots, known, tree)
+    changes = changes_between(deps.snapshots, known, tree)
     if changes.all:
         shown = ", ".join(changes.all[:5]) + (" …" if len(changes.all) > 5 else "")
         deps.warn(state, "edited", f"edited while running, not by the worker: {shown}")

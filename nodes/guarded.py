@@ -24,7 +24,7 @@ from pydantic import TypeAdapter
 from agentrunner.errors import AgentRunnerError, Surroundings, TaskFailed
 from agentrunner.nodes.deps import Deps
 from agentrunner.sandboxes.base import SandboxError
-from agentrunner.task.context import Counters, TaskContext, Verdict
+from agentrunner.task.context import Counters, StateModel, TaskContext, Verdict
 from agentrunner.task.lifecycle import TERMINAL, move
 from agentrunner.text.unicode import clean
 
@@ -67,7 +67,9 @@ def guarded(
                 raise BadUpdate(f"{node.__name__} was started without its dependencies")
             return await step(state, runtime.context, {})
         async with open_deps(state) as (deps, opened):
-            return await step(cast("TaskContext", {**state, **opened}), deps, opened)
+            command = await step(cast("TaskContext", {**state, **opened}), deps, opened)
+            await asyncio.to_thread(deps.log.sync)  # whoever saves the state does not know the log
+            return command
 
     async def step(state: TaskContext, deps: Deps, opened: Update) -> Command[str]:
         if asks:
@@ -157,7 +159,10 @@ def checked(
         update["counters"] = counters.model_copy(
             update={"wall_sec": round(counters.wall_sec + spent, 3)}
         )
-    valid = {channel: validated(channel, value) for channel, value in update.items()}
+    valid = {
+        channel: value if _is_settled(value, state.get(channel)) else validated(channel, value)
+        for channel, value in update.items()
+    }
     if (target := valid.get("state")) is not None and target != state["state"]:
         move(state["state"], target)
         deps.record(
@@ -169,6 +174,11 @@ def checked(
         if target not in TERMINAL:  # a terminal state is told once it is saved
             deps.emit("state_changed", **{"from": state["state"], "to": target})
     return Command(update=valid, goto=command.goto)
+
+
+def _is_settled(value: Any, known: Any) -> bool:
+    """Whether it is the frozen value that the state has, which was validated when it came there."""
+    return value is known and isinstance(value, StateModel)
 
 
 @cache

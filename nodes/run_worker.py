@@ -46,7 +46,6 @@ from agentrunner.nodes.worker_record import (
 from agentrunner.runs.failpoints import reach
 from agentrunner.runs.ledger import Absent, NeverStarted
 from agentrunner.runs.locks import me
-from agentrunner.runs.take import Snapshot
 from agentrunner.sandboxes.base import Request
 from agentrunner.sandboxes.limits import DISK, memory_bytes
 from agentrunner.supervisor.client import (
@@ -87,7 +86,7 @@ async def run_worker(state: TaskContext, deps: Deps) -> Command[str]:
     reach("after_finish")
     if supervised.outcome in ("lost", "infra"):
         return await _came_to_nothing(state, deps, order, supervised, here=process is not None)
-    return await _ended(state, deps, order, supervised)
+    return await asyncio.to_thread(_ended, state, deps, order, supervised)
 
 
 def _never_ran(deps: Deps, order: WorkerOrder) -> bool:
@@ -98,9 +97,7 @@ def _never_ran(deps: Deps, order: WorkerOrder) -> bool:
 
 
 async def _start(state: TaskContext, deps: Deps, order: WorkerOrder) -> subprocess.Popen[bytes]:
-    """Look at the tree as it is, then start."""
-    before = await asyncio.to_thread(deps.snapshots.take)
-    await note_foreign_edits(state, deps, before.tree)
+    """Find the worker's key and its way out, then start it."""
     shown = await credential_for(
         deps.spec,
         deps.worker,
@@ -113,7 +110,7 @@ async def _start(state: TaskContext, deps: Deps, order: WorkerOrder) -> subproce
     if shown.warning:
         deps.warn(state, "login-in-box", shown.warning)
     way_out = exit_for(state, deps, order.worker_run_id, shown.upstream)
-    process = await asyncio.to_thread(_hand_over, state, deps, order, before, way_out, shown)
+    process = await asyncio.to_thread(_hand_over, state, deps, order, way_out, shown)
     reach("after_start")
     deps.emit(
         "worker_started", worker_run_id=order.worker_run_id, worker=order.worker,
@@ -123,14 +120,15 @@ async def _start(state: TaskContext, deps: Deps, order: WorkerOrder) -> subproce
 
 
 def _hand_over(
-    state: TaskContext,
-    deps: Deps,
-    order: WorkerOrder,
-    before: Snapshot,
-    way_out: Exit,
-    shown: WorkerCredential,
+    state: TaskContext, deps: Deps, order: WorkerOrder, way_out: Exit, shown: WorkerCredential
 ) -> subprocess.Popen[bytes]:
-    """Claim the run, then hand it to a supervisor that outlives us. Blocking."""
+    """Look at the tree as it is, claim the run, hand it to a supervisor that outlives us. Blocking.
+
+    All in one go: each way to another thread and back costs as much as a look at a small tree.
+    """
+    before = deps.snapshots.take()
+    note_foreign_edits(state, deps, before.tree)
+    deps.log.sync()
     fingerprint = deps.snapshots.dependency_fingerprint()
     git = git_places(deps, before.embedded)
     call = _call(state, deps, order, way_out.base_url or shown.base_url)
@@ -144,7 +142,7 @@ def _hand_over(
     with contextlib.closing(claim):
         seen = {"tree": before.tree, "gitdirs": git, "dependencies": fingerprint}
         seen["login"] = shown.fingerprint
-        deps.folder.write(f"workers/{order.worker_run_id}/{BEFORE}", json.dumps(seen))
+        deps.folder.write(f"workers/{order.worker_run_id}/{BEFORE}", json.dumps(seen), new=True)
         reach("after_claim")
         supervisor_order = _supervisor_order(state, deps, call, command, way_out, shown)
         return start(supervisor_order, claim, deps.repository)
@@ -154,7 +152,7 @@ def _call(state: TaskContext, deps: Deps, order: WorkerOrder, base_url: str | No
     """The order as the adapter reads it; `resume` without a session becomes `exec`."""
     prompt = deps.folder.read(order.prompt).decode("utf-8")
     prompt_file = deps.folder.box_dir / "prompts" / f"{order.worker_run_id}.md"
-    deps.folder.write(f"box/prompts/{order.worker_run_id}.md", prompt, sync=False)
+    deps.folder.write(f"box/prompts/{order.worker_run_id}.md", prompt, sync=False, new=True)
     session = _session(state) if order.mode == "resume" else None
     if order.mode == "resume" and session is None:
         deps.warn(state, "no-session", "There is no session to resume; the worker starts afresh.")
@@ -286,7 +284,7 @@ async def _came_to_nothing(
         )
     after = (await asyncio.to_thread(deps.snapshots.take)).tree
     run = worker_run_of(deps, order, supervised, after, state["tree"])
-    await record_run(state, deps, run, WorkerReading(completed=False))
+    await asyncio.to_thread(record_run, state, deps, run, WorkerReading(completed=False))
     counters = state["counters"].model_copy(
         update={"losses": losses, "worker_runs": state["counters"].worker_runs + 1}
     )
@@ -307,10 +305,10 @@ async def _came_to_nothing(
 # -- the end ------------------------------------------------------------------------------------
 
 
-async def _ended(
+def _ended(
     state: TaskContext, deps: Deps, order: WorkerOrder, supervised: SupervisedResult
 ) -> Command[str]:
-    """What the run came to: outcome by rule, changes by snapshot, words by the stream."""
+    """What the run came to: outcome by rule, changes by snapshot, words by the stream. Blocking."""
     reading = deps.worker.read(
         Ended(
             exit_code=supervised.exit_code,
@@ -320,11 +318,11 @@ async def _ended(
             session_tokens=booked_tokens(deps, order),
         )
     )
-    after = supervised.tree_after or (await asyncio.to_thread(deps.snapshots.take)).tree
+    after = supervised.tree_after or deps.snapshots.take().tree
     used = usage_of(deps, order.worker_run_id)
     run = worker_run_of(deps, order, supervised, after, state["tree"], reading)
     run = as_the_gateway_saw(run, used)
-    changed = await record_run(state, deps, run, reading, supervised.after.get("embedded"))
+    changed = record_run(state, deps, run, reading, supervised.after.get("embedded"))
     run = run.model_copy(update={"changed_files": changed})
     counters = booked(state["counters"], used, reading)
     update: Update = {

@@ -124,7 +124,7 @@ async def _evidence(state: TaskContext, deps: Deps) -> Evidence:
     same = known is not None and tree in (known.tree, known.tree_after)
     if known is not None and same and suspicions == list(filter(_is_suspicion, known.findings)):
         return known
-    await note_foreign_edits(state, deps, tree)
+    await asyncio.to_thread(note_foreign_edits, state, deps, tree)
     baseline = state.get("baseline") or Baseline(tree=tree)
     evidence = await deps.gatherer.gather(
         state["criteria"],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -63,18 +62,18 @@ def worker_run_of(
     )
 
 
-async def record_run(
+def record_run(
     state: TaskContext,
     deps: Deps,
     run: WorkerRun,
     reading: WorkerReading,
     embedded: Sequence[str] | None = None,
 ) -> int:
-    """The worker run in run log and events, with every changed file; how many there were.
+    """The worker run in run log and events, with every changed file; how many there were. Blocking.
 
     `embedded` are the `.git` folders that the snapshot after it found, where there was one.
     """
-    changes, findings, git_before = await asyncio.to_thread(_found, deps, run, reading, embedded)
+    changes, findings, git_before = _found(deps, run, reading, embedded)
     redact = deps.redactor.redact
     data: dict[str, Any] = {
         **run.model_dump(mode="json"),
@@ -102,7 +101,7 @@ async def record_run(
 def _found(
     deps: Deps, run: WorkerRun, reading: WorkerReading, embedded: Sequence[str] | None
 ) -> tuple[list[Change], list[Finding], dict[str, str]]:
-    """Changed files, what no snapshot shows, and the changed `.git` folders. Blocking."""
+    """Changed files, what no snapshot shows, and the changed `.git` folders."""
     before = seen_before(deps, run.worker_run_id)
     changes = deps.snapshots.changes(run.tree_before, run.tree_after)
     if not before:

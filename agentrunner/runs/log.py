@@ -177,17 +177,44 @@ class RunLog:
         self.redact = redact
         self._known: dict[str, dict[tuple[int, str], Record]] = {}
         self._order: dict[tuple[int, str, str], None] = {}
+        self._unsynced = False
         self._read = 0
         """Bytes of the file that are in `_known`; always up to the end of a line."""
 
     def append(
-        self, kind: str, key: str, data: Mapping[str, Any], *, attempt: int, loop: int, at: str
+        self,
+        kind: str,
+        key: str,
+        data: Mapping[str, Any],
+        *,
+        attempt: int,
+        loop: int,
+        at: str,
+        sync: bool = True,
     ) -> None:
-        """Add a record and see it onto the disk; raises OSError if it does not get there."""
+        """Add a record and see it onto the disk; raises OSError if it does not get there.
+
+        Without `sync` it gets there with the next `sync()`, unless the machine stops before.
+        """
         value = vars(Record(kind, key, attempt, loop, at, dict(data)))
         if self.redact is not None:
             value = redact_strings(value, self.redact)
-        append_line(self.path, value, sync=True)
+        append_line(self.path, value, sync=sync)
+        self._unsynced = not sync or self._unsynced
+
+    def sync(self) -> None:
+        """See everything that was added onto the disk. Blocking."""
+        if not self._unsynced:
+            return
+        self._unsynced = False
+        fd = os.open(self.path, os.O_RDONLY | os.O_NOFOLLOW)
+        try:
+            os.fsync(fd)
+        except BaseException:
+            self._unsynced = True
+            raise
+        finally:
+            os.close(fd)
 
     def records(self, kind: str | None = None) -> list[Record]:
         """All records, or those of one kind; repeated ones once, as last written."""
