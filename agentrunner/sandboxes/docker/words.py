@@ -13,8 +13,13 @@ def describe(spec: BoxSpec, traits: Traits | None, image: str) -> str:
     network = "no route out" if spec.network == "none" else "the whole network on demand"
     parts = [f"image {image}"] if image else []
     parts += [f"{network}, system read-only, .git read-only"]
-    parts += [f"memory {spec.limits.memory or MEMORY}, {spec.limits.pids or PIDS} processes"]
-    return f"{name}; " + "; ".join(parts)
+    limits = {
+        "memory": f"memory {spec.limits.memory or MEMORY}",
+        "cpus": f"{spec.limits.cpus:g} processors" if spec.limits.cpus else "",
+        "pids": f"{spec.limits.pids or PIDS} processes",
+    }
+    held = [text for key, text in limits.items() if text and not (traits and key in traits.lacks)]
+    return f"{name}; " + "; ".join([*parts, ", ".join(held)])
 
 
 def isolation(spec: BoxSpec, traits: Traits | None) -> dict[str, str]:
