@@ -156,16 +156,13 @@ async def test_open_explains_itself(place: Place) -> None:
 
 
 async def test_auto_says_what_it_chose(place: Place) -> None:
+    environ = {"PATH": os.environ["PATH"], "DOCKER_HOST": "unix:///nonexistent/docker.sock"}
     chosen = await open_sandbox(
-        "auto",
-        place.spec(),
-        {"PATH": os.environ["PATH"]},
-        place.user,
-        state_root=place.root / "state",
+        "auto", place.spec(), environ, place.user, state_root=place.root / "state"
     )
-    assert chosen.sandbox.kind == "bwrap" and "starts here" in chosen.reason
-    assert chosen.sandbox.describe().startswith("bwrap 0.")
-    await chosen.sandbox.close()
+    assert chosen.kind == "bwrap" and chosen.describe().startswith("bwrap 0.")
+    assert "the first that starts here; docker: " in chosen.describe()
+    await chosen.close()
 
 
 def test_what_cannot_be_is_refused_by_name(place: Place) -> None:
