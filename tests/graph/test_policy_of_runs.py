@@ -20,6 +20,17 @@ from tests.kit.metas import assess, consult, finish, give_up, plan, work
 from tests.kit.project import Project
 from tests.kit.runs import FIX, SMALL, TEST, Run
 
+ASK = """\
+import os, socket, time
+proxy = int(os.environ["HTTPS_PROXY"].rpartition(":")[2])
+for _ in range(20):
+    with socket.create_connection(("127.0.0.1", proxy)) as line:
+        line.sendall(b"CONNECT blocked.example:443 HTTP/1.1\\r\\nHost: blocked.example\\r\\n\\r\\n")
+        line.makefile("rb").read()
+time.sleep(1000)
+"""
+"""A worker that asks for one host again and again, until it is stopped."""
+
 ASKING = [plan(), consult("Which?"), work(), finish(), assess()]
 NO_BWRAP = {"sandbox": {"kinds": ["docker"]}}
 
@@ -117,3 +128,13 @@ def test_a_dry_run_is_held_against_it_too(run: Run, file: Path) -> None:
 def test_a_policy_in_the_repository_stops_the_run(run: Run) -> None:
     under(run, allow(run.project.repo / "policy.yaml", {}))
     refused(lambda: run.start(ASKING, test=TEST), "policy-unsafe")
+
+
+def test_a_person_is_not_asked_for_a_host_that_a_policy_forbids(run: Run, file: Path) -> None:
+    under(run, allow(file, {"sandbox": {"hosts": ["example.org:443"]}}))
+    run.project.write({"ask.py": ASK})
+    network = {"sandbox": {"network": "allowlist"}}
+    run.start([plan(), work(), give_up()], "/usr/bin/python3 ask.py", test=TEST, runner=network)
+    assert run.log("worker_run")[-1].data["outcome"] == "egress"
+    assert run.ending == ("FAILED", "aborted", 1)
+    assert run.project.told("question") == []
