@@ -104,8 +104,8 @@ _SCRATCH = ("home/agent", "tmp", "var/tmp")
 """What is mounted on these takes their mode."""
 _ETC = ("alternatives", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "nsswitch.conf", "ssl/certs")
 """Of /etc: where programs of /usr look for each other, and certificates of authorities."""
-_PASSWD = b"root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/sh\n"
-_GROUP = b"root:x:0:\nnogroup:x:65534:\n"
+_PASSWD = b"root:x:0:0:root:/root:/bin/sh\nagent:x:1000:1000::/home/agent:/bin/sh\n"
+_GROUP = b"root:x:0:\nagent:x:1000:\n"
 
 
 def host_image(root: Path = Path("/")) -> bytes:

@@ -1,12 +1,17 @@
-"""Boxes that are left on a real engine."""
+"""Boxes that are left on a real engine.
+
+Every run that begins on this engine meanwhile sweeps, too, and may be the one that removes them.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import secrets
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import docker.errors
 import pytest
 
 from agentrunner import cli
@@ -45,7 +50,8 @@ class Left:
                 self.image, ["sleep", "infinity"], name=name, labels=labels, host_config=config
             )
             if running:
-                api.start(name)
+                with contextlib.suppress(docker.errors.NotFound):
+                    api.start(name)
 
         await self.engine.call("make", lambda api: make())
         return name
@@ -76,23 +82,19 @@ async def test_a_sweep_takes_the_boxes_of_the_dead_and_no_others(left: Left) -> 
     mine = {RUN: "shop-7f3a", **owner_labels()}
     live = await left.add(mine, running=True)
     foreign = await left.add({"somebody": "else"})
-    ended = await left.add({**mine, **NEVER})
-    running = await left.add({**mine, **NEVER}, running=True)
+    await left.add({**mine, **NEVER})
+    await left.add({**mine, **NEVER}, running=True)
 
     removed = await remove_dead(left.engine)
 
-    assert {ended, running} <= set(removed) and not {live, foreign} & set(removed)
     assert await left.there() == [live, foreign]
-    assert not {live, foreign} & set(await remove_dead(left.engine))
+    assert not {live, foreign} & set(removed)
 
 
-async def test_gc_removes_them_too(
-    left: Left, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+async def test_gc_removes_them_too(left: Left, tmp_path: Path) -> None:
     dead = await left.add({**owner_labels(), **NEVER})
     code = await asyncio.to_thread(
         cli.call, cli.app, ["gc", "--state-dir", str(tmp_path)], "agentrunner"
     )
     assert code == 0
-    assert "of killed runs removed" in capsys.readouterr().out
     assert dead not in await left.there()
