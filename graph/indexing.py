@@ -70,7 +70,8 @@ def note_end(folder: RunFolder, index: RunIndex, state: TaskContext) -> None:
     """Mend the row of a run that was killed after its end was saved and before it was noted."""
     if state["state"] not in TERMINAL or run_lock(folder).probe():
         return
-    ended = RunLog(folder.log_file).records("state")[-1].at
+    moves = RunLog(folder.log_file).records("state")
+    ended = moves[-1].at if moves else state["run"].started_at
     for row in index.runs():
         if row.run_id == folder.run_id and row.finished_at is None:
             index.record(replace(row, state=str(state["state"]), finished_at=ended))

@@ -192,10 +192,16 @@ def test_rounds_are_in_the_index(done: Run, tmp_path: Path) -> None:
     assert seen == [1, 2]
 
 
-@pytest.mark.parametrize("look", ["list", "show"])
+@pytest.mark.parametrize(("look", "lost"), [("list", ""), ("show", ""), ("show", "log.jsonl")])
 def test_an_end_that_a_kill_left_unnoted_is_noted(
-    done: Run, look: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    done: Run,
+    look: str,
+    lost: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
+    if lost:
+        (done.folder.root / lost).unlink()
     index = RunIndex(done.project.state_dir)
     (ended,) = index.runs()
     index.record(replace(ended, state="VALIDATING", finished_at=None))
