@@ -23,13 +23,7 @@ from typing import Any
 from agentrunner.errors import UsageError
 from agentrunner.gateway.exchange import Incoming, Mismatch, Outgoing, Provider, Unreachable
 from agentrunner.gateway.metering import decoded
-from agentrunner.gateway.normalise import (
-    WORKDIR,
-    digest,
-    fingerprint,
-    first_difference,
-    normalise,
-)
+from agentrunner.gateway.normalise import WORKDIR, Normal, difference, normalise
 from agentrunner.text.redaction import Redactor
 
 VERSION = 1
@@ -57,6 +51,9 @@ class Exchange:
     fingerprint: str
     digest: str
     request: Any
+    """What was asked, see `normalise`."""
+    texts: Mapping[str, str]
+    """Its long texts, but for those that an earlier line of the channel has."""
     status: int = 0
     """0: there was no reply."""
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -114,11 +111,14 @@ class Recorder:
         mine = [exchange for exchange in there if exchange.channel == channel]
         self._begun = max((exchange.number for exchange in mine), default=0)
         self._ended = len(mine)
+        self._known = {name for exchange in mine for name in exchange.texts}
 
     def begin(self, method: str, path: str, model: str, body: bytes, *, metered: bool) -> Exchange:
         """A request goes out; give what it returns to `end`."""
         self._begun += 1
         normal = normalise(self._redactor.redact_bytes(body), self._workdir)
+        texts = {name: text for name, text in normal.texts.items() if name not in self._known}
+        self._known |= texts.keys()
         return Exchange(
             channel=self._channel,
             number=self._begun,
@@ -127,9 +127,10 @@ class Recorder:
             path=path,
             model=self._redactor.redact(model),
             metered=metered,
-            fingerprint=fingerprint(normal),
-            digest=digest(normal),
-            request=normal,
+            fingerprint=normal.fingerprint,
+            digest=normal.digest,
+            request=normal.asked,
+            texts=texts,
         )
 
     def end(
@@ -192,6 +193,7 @@ class Player:
         self._others = sorted({exchange.channel for exchange in there} - {channel})
         self._redactor = redactor
         self._workdir = workdir
+        self._texts = {name: text for exchange in mine for name, text in exchange.texts.items()}
         self._free = [exchange for exchange in mine if not exchange.metered]
         self._ends = {exchange.number: end for end, exchange in enumerate(mine)}
         metered = sorted((e for e in mine if e.metered), key=lambda exchange: exchange.number)
@@ -209,7 +211,7 @@ class Player:
             raise Mismatch(self._lost)
         for exchange in self._next():
             if (exchange.method, exchange.path) == (method, path) and (
-                exchange.fingerprint == fingerprint(normal)
+                exchange.fingerprint == normal.fingerprint
             ):
                 self._left.remove(exchange)
                 return exchange
@@ -228,17 +230,17 @@ class Player:
         end = self._ends[self._left[0].number]
         return [e for e in self._left if e is self._left[0] or e.after <= end]
 
-    def _answer_free(self, method: str, path: str, normal: Any) -> Exchange:
+    def _answer_free(self, method: str, path: str, normal: Normal) -> Exchange:
         for exchange in self._free:
             if (exchange.method, exchange.path) == (method, path) and (
-                exchange.fingerprint == fingerprint(normal)
+                exchange.fingerprint == normal.fingerprint
             ):
                 return exchange
         raise Mismatch(f"the recording has no answer to {method} {path}.")
 
-    def _difference(self, method: str, path: str, normal: Any) -> str:
+    def _difference(self, method: str, path: str, normal: Normal) -> str:
         asked = f"request {self._count - len(self._left) + 1} of {self._channel!r}"
-        words = f" ({digest(normal)!r})" if digest(normal) else ""
+        words = f" ({normal.digest!r})" if normal.digest else ""
         if not self._count:
             others = ", ".join(map(repr, self._others)) or "nothing"
             return f"the recording has nothing for {self._channel!r}, but for {others}."
@@ -248,7 +250,9 @@ class Player:
         if (turn.method, turn.path) != (method, path):
             where, then, now = "address", f"{turn.method} {turn.path}", f"{method} {path}"
         else:
-            where, then, now = first_difference(turn.request, normal) or ("body", "", "")
+            texts = {**self._texts, **normal.texts}
+            found = difference(turn.request, normal.asked, texts)
+            where, then, now = found or ("body", "", "")
         return f"{asked}{words} differs from the recorded one at {where}: {then} then, {now} now."
 
 

@@ -10,6 +10,7 @@ import hmac
 import json
 import time
 from collections.abc import AsyncIterator, Callable
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -58,13 +59,13 @@ def make_app(
 
     async def serving(app: web.Application) -> AsyncIterator[None]:
         redactor = Redactor({**order.secrets, "worker key": upstream.credential})
-        books = Books(order, load_prices(order.prices), redactor)
+        prices = load_prices(order.prices)
         async with session_factory() as session:
-            provider: Provider = LiveProvider(upstream, session)
-            provider = _on_tape(provider, order, redactor, books.answered)
-            app[_STATE] = Gateway(upstream, provider, books, clock)
-            yield
-        books.close()
+            with closing(Books(order, prices, redactor)) as books:
+                live = LiveProvider(upstream, session)
+                provider = _on_tape(live, order, redactor, books.answered)
+                app[_STATE] = Gateway(upstream, provider, books, clock)
+                yield
 
     app = web.Application(
         client_max_size=MAX_REQUEST,

@@ -1,8 +1,8 @@
 """A request as it can be compared with one of another day, in another folder.
 
 What differs from run to run is replaced by a word for it: ids, dates, times, durations, addresses,
-places. Long texts are cut to their beginning and a digest of all of them. What is left is what a
-request *asks*.
+places. What is left is what a request *asks*. Long texts, which come again in every request of a
+conversation, stand beside it, each under a name made from it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,9 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any
 
 from agentrunner.gateway.wires import parse
@@ -18,7 +20,7 @@ from agentrunner.gateway.wires import parse
 WORKDIR = "<workdir>"
 SHOWN = 80
 LONG = 200
-"""Characters from which on a text is kept as its beginning and a digest."""
+"""Characters from which on a text stands beside the rest."""
 
 _ABOUT_THE_CLIENT = frozenset(
     "client_metadata metadata prompt_cache_key safety_identifier user id".split()
@@ -30,6 +32,7 @@ _MONTH = (
     "(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?"
     "|Sep(?:tember)?|Oct(?:ober)?|Nov(?:ember)?|Dec(?:ember)?)"
 )
+_NAMED = re.compile(r"… \(\d+ characters, text ([0-9a-f]{16})\)$")
 _IN_PATH = r"[^\s\"'`<>=:,;()]"
 _TIME = r"\d\d?:\d\d(?::\d\d(?:[.,]\d+)?)?(?![\d:])(?:Z\b|[+-]\d\d:?\d\d)?"
 _RULES = [
@@ -56,53 +59,91 @@ _RULES = [
 ]
 
 
-def normalise(body: bytes, workdir: str = "") -> Any:
-    """What can be compared, as JSON; a body that is no JSON is one text."""
+@dataclass(frozen=True)
+class Normal:
+    """A normalised request."""
+
+    asked: Any
+    """As JSON; of a long text its beginning and name. A body that is no JSON is one text."""
+    texts: Mapping[str, str]
+    """The long texts, by their names."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Equal for equal requests."""
+        return _hash(json.dumps(self.asked, sort_keys=True))
+
+    @property
+    def digest(self) -> str:
+        """A few words by which a person knows it: its last text."""
+        texts = list(_texts(_conversation(self.asked)))
+        return texts[-1][:SHOWN] if texts else ""
+
+
+def normalise(body: bytes, workdir: str = "") -> Normal:
+    """What of a request can be compared."""
     data = parse(body)
     if data is None and body.strip() not in (b"", b"null"):
         data = body.decode("utf-8", "replace")
     if isinstance(data, dict):
         data = {name: value for name, value in data.items() if name not in _ABOUT_THE_CLIENT}
-    return _walk(data, workdir)
+    texts: dict[str, str] = {}
+    return Normal(_walk(data, workdir, texts), texts)
 
 
-def fingerprint(normal: Any) -> str:
-    """Equal for equal requests."""
-    return _hash(json.dumps(normal, sort_keys=True))
+def difference(recorded: Any, now: Any, texts: Mapping[str, str]) -> tuple[str, str, str] | None:
+    """The place where what was asked first differs, and what stands there then and now.
+
+    None where it differs nowhere. `texts` holds the long texts of both.
+    """
+    found = _first_difference(recorded, now, "")
+    if found is None:
+        return None
+    place, one, other = found
+    if isinstance(one, str) and isinstance(other, str):
+        one, other = _full(one, texts), _full(other, texts)
+        pairs = enumerate(zip_longest(one, other))
+        same = next((at for at, (left, right) in pairs if left != right), 0)
+        if same > SHOWN:
+            one, other = f"…{one[same - SHOWN // 2 :]}", f"…{other[same - SHOWN // 2 :]}"
+    return place, _short(one), _short(other)
 
 
-def digest(normal: Any) -> str:
-    """A few words by which a person knows a request: its last text."""
-    texts = list(_texts(_conversation(normal)))
-    return texts[-1][:SHOWN] if texts else ""
+def _full(text: str, texts: Mapping[str, str]) -> str:
+    named = _NAMED.search(text)
+    return texts.get(named[1], text) if named else text
 
 
-def first_difference(recorded: Any, now: Any, path: str = "") -> tuple[str, str, str] | None:
-    """Where two normalised requests first differ, and what stands there; None where nowhere."""
+def _first_difference(recorded: Any, now: Any, path: str) -> tuple[str, Any, Any] | None:
     if isinstance(recorded, dict) and isinstance(now, dict):
         for name in [*recorded, *(name for name in now if name not in recorded)]:
             place = f"{path}.{name}" if path else name
             if name not in recorded or name not in now:
-                return place, _short(recorded.get(name, ...)), _short(now.get(name, ...))
-            if found := first_difference(recorded[name], now[name], place):
+                return place, recorded.get(name, ...), now.get(name, ...)
+            if found := _first_difference(recorded[name], now[name], place):
                 return found
         return None
     if isinstance(recorded, list) and isinstance(now, list):
-        for index, (one, other) in enumerate(zip(recorded, now, strict=False)):
-            if found := first_difference(one, other, f"{path}[{index}]"):
+        for index, (one, other) in enumerate(zip_longest(recorded, now, fillvalue=...)):
+            if found := _first_difference(one, other, f"{path}[{index}]"):
                 return found
-        if len(recorded) != len(now):
-            return path, f"{len(recorded)} items", f"{len(now)} items"
         return None
-    return None if recorded == now else (path, _short(recorded), _short(now))
+    return None if recorded == now else (path, recorded, now)
 
 
-def _walk(value: Any, workdir: str) -> Any:
+def _walk(value: Any, workdir: str, texts: dict[str, str]) -> Any:
     if isinstance(value, dict):
-        return {_text(name, workdir): _walk(inner, workdir) for name, inner in value.items()}
+        return {_text(name, workdir): _walk(inner, workdir, texts) for name, inner in value.items()}
     if isinstance(value, list):
-        return [_walk(inner, workdir) for inner in value]
-    return _text(value, workdir) if isinstance(value, str) else value
+        return [_walk(inner, workdir, texts) for inner in value]
+    if not isinstance(value, str):
+        return value
+    text = _text(value, workdir)
+    if len(text) <= LONG:
+        return text
+    name = _hash(text)
+    texts[name] = text
+    return f"{text[:SHOWN]}… ({len(text)} characters, text {name})"
 
 
 def _text(text: str, workdir: str) -> str:
@@ -113,9 +154,7 @@ def _text(text: str, workdir: str) -> str:
         )
     for pattern, word in _RULES:
         text = pattern.sub(word, text)
-    if len(text) <= LONG:
-        return text
-    return f"{text[:SHOWN]}… ({len(text)} characters, {_hash(text)})"
+    return text
 
 
 def _hash(text: str) -> str:

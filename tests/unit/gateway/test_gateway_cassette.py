@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from agentrunner.errors import UsageError
 from agentrunner.gateway.cassette import Exchange, Player, Recorder, _replaced, read_cassette
 from agentrunner.gateway.exchange import Mismatch
-from agentrunner.gateway.normalise import digest, fingerprint, first_difference, normalise
+from agentrunner.gateway.normalise import difference, normalise
 from agentrunner.text.redaction import Redactor
 
 SECRET = "hunter2-" + "d0g5" * 5
@@ -70,8 +70,8 @@ def tape(tmp_path: Path) -> Path:
 )  # fmt: skip
 def test_what_differs_from_run_to_run_is_equal(one: str, other: str) -> None:
     normal, now = normalise(ask(one)), normalise(ask(other))
-    assert first_difference(normal, now) is None
-    assert fingerprint(normal) == fingerprint(now)
+    assert difference(normal.asked, now.asked, {}) is None
+    assert normal.fingerprint == now.fingerprint
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_what_differs_from_run_to_run_is_equal(one: str, other: str) -> None:
     ],
 )
 def test_what_is_asked_is_compared(one: str, other: str) -> None:
-    assert fingerprint(normalise(ask(one))) != fingerprint(normalise(ask(other)))
+    assert normalise(ask(one)).fingerprint != normalise(ask(other)).fingerprint
 
 
 def test_a_long_word_takes_no_time() -> None:
@@ -101,7 +101,7 @@ def test_a_long_word_takes_no_time() -> None:
 
 def test_the_folder_that_is_worked_in_is_a_word() -> None:
     one = normalise(ask("cd /home/a/shop; ls ~/.claude/projects/-home-a-shop"), "/home/a/shop")
-    assert one["input"][0]["content"] == "cd <workdir>; ls ~/.claude/projects/<workdir>"
+    assert one.asked["input"][0]["content"] == "cd <workdir>; ls ~/.claude/projects/<workdir>"
 
 
 def test_who_asks_is_left_out() -> None:
@@ -110,31 +110,47 @@ def test_who_asks_is_left_out() -> None:
 
 
 def test_a_body_that_is_no_json_is_a_text() -> None:
-    assert normalise(b"plain at 10:00") == "plain at <time>"
-    assert normalise(b"") is None
+    assert normalise(b"plain at 10:00").asked == "plain at <time>"
+    assert normalise(b"").asked is None
 
 
 def test_a_request_is_known_by_its_last_text() -> None:
-    assert digest(normalise(ask("Fix add."))) == "Fix add."
+    assert normalise(ask("Fix add.")).digest == "Fix add."
     parts = {"contents": [{"parts": [{"text": "first"}]}, {"parts": [{"text": "last"}]}]}
-    assert digest(normalise(json.dumps(parts).encode())) == "last"
-    assert digest(normalise(b"{}")) == ""
+    assert normalise(json.dumps(parts).encode()).digest == "last"
+    assert normalise(b"{}").digest == ""
 
 
 @pytest.mark.parametrize(
-    ("recorded", "now", "difference"),
+    ("recorded", "now", "found"),
     [
         ({"a": 1}, {"a": 1}, None),
         ({"a": {"b": [1, 2]}}, {"a": {"b": [1, 3]}}, ("a.b[1]", "2", "3")),
-        ({"a": [1]}, {"a": [1, 2]}, ("a", "1 items", "2 items")),
+        ({"a": [1]}, {"a": [1, 2]}, ("a[1]", "nothing", "2")),
+        (
+            {"a": "x" * 100 + "yes"},
+            {"a": "x" * 100 + "no"},
+            ("a", f'"…{"x" * 40}yes"', f'"…{"x" * 40}no"'),
+        ),
         ({"a": 1}, {}, ("a", "1", "nothing")),
         ({}, {"a": "ä"}, ("a", "nothing", '"ä"')),
         ({"a": 1}, {"a": "1"}, ("a", "1", '"1"')),
         ("x", "y", ("", '"x"', '"y"')),
     ],
 )
-def test_the_first_difference(recorded: Any, now: Any, difference: Any) -> None:
-    assert first_difference(recorded, now) == difference
+def test_the_first_difference(recorded: Any, now: Any, found: Any) -> None:
+    assert difference(recorded, now, {}) == found
+
+
+def test_a_long_text_is_shown_where_it_differs() -> None:
+    one, other = (normalise(ask("a" * 500 + word + "b" * 500)) for word in ("ONE", "OTHER"))
+    (text,) = one.texts.values()
+    assert text == "a" * 500 + "ONE" + "b" * 500 and text not in str(one.asked)
+    found = difference(one.asked, other.asked, {**one.texts, **other.texts})
+    assert found is not None
+    place, then, now = found
+    assert place == "input[0].content"
+    assert then.startswith('"…aaaa') and "aONEbbb" in then and "aOTHERbbb" in now
 
 
 # -- what is kept ---------------------------------------------------------------------------------
@@ -260,6 +276,16 @@ def test_a_new_process_goes_on(tape: Path) -> None:
     assert replay(Player(tape, "1-001", REDACTOR, played=1), "b") == b"b"
 
 
+def test_a_long_text_is_kept_once(tape: Path) -> None:
+    recorder = Recorder(tape, "1-001", REDACTOR)
+    for text in ("long " * 100, "long " * 100, "other " * 100):
+        record(recorder, text, b"x")
+    record(Recorder(tape, "1-001", REDACTOR), "long " * 100, b"x")
+    assert [len(exchange.texts) for exchange in read_cassette(tape)] == [1, 0, 1, 0]
+    with pytest.raises(Mismatch, match=r'long long long long .*then, "…long .* xlong'):
+        replay(Player(tape, "1-001", REDACTOR), "long " * 60 + "x" + "long " * 40)
+
+
 # -- files ----------------------------------------------------------------------------------------
 
 
@@ -298,7 +324,7 @@ def test_a_line_can_be_read_by_a_person(tape: Path) -> None:
     assert exchange == Exchange(
         channel="1-001", number=1, after=0, method="POST", path=PATH, model="m", metered=True,
         fingerprint=exchange.fingerprint, digest="Fix add.",
-        request={"model": "m", "input": [{"role": "user", "content": "Fix add."}]},
+        request={"model": "m", "input": [{"role": "user", "content": "Fix add."}]}, texts={},
         status=200, headers={"content-type": "text/event-stream", "retry-after": "3"},
         body=["Done."],
     )  # fmt: skip
