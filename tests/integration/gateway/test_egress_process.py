@@ -229,6 +229,6 @@ def test_it_ends_with_whoever_started_it(order: GatewayOrder) -> None:
         assert json.loads(parent.stdout.readline()) == {"event": "ready"}
         process = os.pidfd_open(int(parent.stdout.readline()))
         parent.kill()
-    ended, _, _ = select.select([process], [], [], 2)
+    ended, _, _ = select.select([process], [], [], 10)
     os.close(process)
     assert ended and list(order.sockets.iterdir()) == []
