@@ -227,10 +227,9 @@ def gc(
     done = queries.collect_garbage(
         settings.state_dir(state_dir), datetime.now(UTC), older_than_days=older_than
     )
-    told = f"{count(len(done['removed']), 'run')} deleted"
+    show(f"{count(len(done['removed']), 'run')} deleted.")
     if boxes := asyncio.run(_remove_dead_boxes()):
-        told += f", {count(len(boxes), 'box', 'boxes')} of killed runs removed"
-    show(f"{told}.")
+        show(f"{count(len(boxes), 'container')} of killed runs removed.")
     return 0
 
 
