@@ -125,8 +125,6 @@ class Box:
 
     def _start_with_door(self) -> int:
         """Start it, and let the command go when its door stands."""
-        from agentrunner.sandboxes.door import DoorKeeper
-
         info, info_end = os.pipe()
         block_end, block = os.pipe()
         for fd in (info_end, block_end):
@@ -135,6 +133,9 @@ class Box:
         bwrap = self._start(words)
         os.close(info_end)
         os.close(block_end)
+        # It takes 8 ms, for sockets; bwrap makes the box meanwhile.
+        from agentrunner.sandboxes.door import DoorKeeper
+
         first = read_child(info)
         os.close(info)
         if not first:
