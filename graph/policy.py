@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from agentrunner.runs.folder import RunFolder, box_kind
 from agentrunner.task.policy_check import check_loops, narrowed
 from agentrunner.task.policy_load import load_policies
 from agentrunner.task.spec import TaskSpec
@@ -21,6 +22,7 @@ def capped(spec: TaskSpec, environ: Mapping[str, str], file: Path | None = None)
 
 def capped_again(
     spec: TaskSpec,
+    folder: RunFolder,
     environ: Mapping[str, str],
     file: Path | None = None,
     *,
@@ -28,9 +30,14 @@ def capped_again(
 ) -> TaskSpec:
     """The task of a run that goes on, within the policies of today.
 
-    Those under which it was started stay in force. `max_loops` is a limit for its next attempt.
+    Those under which it was started stay in force, and it goes on in the box where its baseline
+    started, whatever `auto` would choose now. `max_loops` is a limit for its next attempt.
     Raises UsageError where it goes beyond one.
     """
+    if kind := box_kind(folder):
+        box = spec.runner.sandbox.model_copy(update={"kind": kind})
+        runner = spec.runner.model_copy(update={"sandbox": box})
+        spec = spec.model_copy(update={"runner": runner})
     kept = [Path(source.path) for source in spec.policies]
     policies = load_policies(file, environ, Path(spec.repo), kept=kept)
     check_loops(max_loops, policies)

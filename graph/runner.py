@@ -120,7 +120,7 @@ async def resume(
             raise _inputs_changed(run_id, changes)
         if on_change == "replan":
             spec, replan = attempts.reload(spec, options.environ), True
-    spec = capped_again(spec, options.environ, options.policy, max_loops=max_loops)
+    spec = capped_again(spec, folder, options.environ, options.policy, max_loops=max_loops)
     with _driving(folder, options):
         # Read under the lock: whoever held it until now may have gone on.
         state = await _latest(folder, spec, options)
@@ -160,7 +160,7 @@ def _inputs_changed(run_id: str, changes: list[tuple[str, str]]) -> UsageError:
 async def respond(run_id: str, answer: Answer, options: Options) -> dict[str, Any]:
     """Give a waiting run its answer and go on; refuses stale, foreign and malformed ones."""
     folder = RunFolder.open(options.state_dir, run_id)
-    spec = capped_again(load_spec(folder), options.environ, options.policy)
+    spec = capped_again(load_spec(folder), folder, options.environ, options.policy)
     with _driving(folder, options):
         question = await attempts.waiting(folder)
         answer = checked_answer(run_id, question, answer)
@@ -177,7 +177,7 @@ async def accept(
     Raises UsageError for a run that has not ended, unknown criteria or an empty reason.
     """
     folder = RunFolder.open(options.state_dir, run_id)
-    spec = capped_again(load_spec(folder), options.environ, options.policy)
+    spec = capped_again(load_spec(folder), folder, options.environ, options.policy)
     if not reason.strip():
         raise UsageError("A reason is needed.", code="usage", path="--reason")
     with _driving(folder, options):

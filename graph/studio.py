@@ -122,7 +122,7 @@ def _enter(
     run = state.get("run")
     folder = RunFolder.open(studio_dir(), run.run_id) if run else None
     if folder:
-        spec = capped_again(load_spec(folder), os.environ)
+        spec = capped_again(load_spec(folder), folder, os.environ)
     else:
         spec = capped(_task(state), os.environ)
     repo = Path(spec.repo)

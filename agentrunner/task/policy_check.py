@@ -136,7 +136,9 @@ class _Narrowing:
             if name.count(".") < 2:
                 return Place(f"{key} (left out)")
         where = places[name]
-        secret = key.startswith("runner.worker.env")
+        secret = any(
+            place == where and key.startswith("runner.worker.env.") for key, place in places.items()
+        )
         return Place(where, "" if secret else self._line(where))
 
     def _line(self, where: str) -> str:

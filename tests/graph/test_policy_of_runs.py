@@ -98,6 +98,13 @@ def test_what_goes_on_is_held_against_the_policy_of_today(run: Run, file: Path, 
     steps[step]()
 
 
+def test_a_run_does_not_go_on_in_a_box_that_is_forbidden_today(run: Run, file: Path) -> None:
+    run.environ = {**os.environ, "DOCKER_HOST": "unix:///nonexistent.sock"}
+    run.start(ASKING, FIX, test=TEST, runner={"sandbox": {"kind": "auto"}})  # so, bwrap
+    under(run, allow(file, NO_BWRAP))
+    assert "bwrap is not allowed" in refused(lambda: run.answer("This.")).message
+
+
 def test_the_policy_of_the_start_stays_in_force_without_the_option(run: Run, file: Path) -> None:
     under(run, allow(file, {}))
     run.start(ASKING, FIX, test=TEST)

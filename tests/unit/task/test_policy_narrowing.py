@@ -26,12 +26,12 @@ class Desk:
     """Tasks and policies as people write them."""
 
     def __init__(self, load: Load, place: Path) -> None:
-        self._load = load
+        self.load = load
         self._place = place
 
     def task(self, runner: Mapping[str, Any], task: Mapping[str, Any], **how: Any) -> TaskSpec:
         document = {"version": 1, "task": {"prd": {"text": "x"}, **task}, "runner": dict(runner)}
-        return self._load(yaml.safe_dump(document, sort_keys=False), environ=ENVIRON, **how)
+        return self.load(yaml.safe_dump(document, sort_keys=False), environ=ENVIRON, **how)
 
     def policy(self, caps: Mapping[str, Any], name: str = "policy.yaml") -> Policy:
         file = self._place / name
@@ -182,6 +182,16 @@ def test_a_line_of_env_is_not_shown(desk: Desk) -> None:
     error = desk.refused({"worker": {"env": []}}, {"worker": {"env": env}})
     assert error.path.startswith("task.yaml:")
     assert error.source_line == ""
+
+
+def test_a_line_that_holds_env_too_is_not_shown(desk: Desk) -> None:
+    text = (
+        "version: 1\ntask: {prd: {text: x}}\n"
+        "runner: {worker: {model: big, env: {K: s3cret-word}}}\n"
+    )
+    with pytest.raises(UsageError) as refusal:
+        narrowed(desk.load(text), [desk.policy({"worker": {"models": ["small"]}})], ENVIRON)
+    assert (refusal.value.path, refusal.value.source_line) == ("task.yaml:3", "")
 
 
 @pytest.mark.parametrize(
