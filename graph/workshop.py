@@ -74,7 +74,8 @@ def muster(spec: TaskSpec, environ: Mapping[str, str], cassette: Cassette | None
     crew = Crew(None, worker, worker.probe(), _notices(spec, worker, environ))
     if crew.probe.path is None and spec.runner.sandbox.kind not in IMAGES:
         crew.missing.append(_worker_missing(spec, crew.probe.problem, crew.probe.cure))
-    replays = bool(cassette and cassette.replay)
+    tape = cassette or Cassette()
+    replays = tape.replay is not None
     try:
         if not replays:
             check_login(spec, worker, environ)
@@ -82,7 +83,7 @@ def muster(spec: TaskSpec, environ: Mapping[str, str], cassette: Cassette | None
     except Surroundings as error:
         crew.missing.append(error)
     try:
-        crew.meta = make_meta(spec, environ)
+        crew.meta = make_meta(spec, environ, record=tape.record, replay=tape.replay)
     except Surroundings as error:
         crew.missing.append(error)
     return crew
