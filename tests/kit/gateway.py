@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from ssl import SSLContext
 from typing import Any
 
 from aiohttp import web
@@ -40,23 +41,23 @@ async def gateway(order: GatewayOrder, **options: Any) -> AsyncIterator[str]:
 
 
 @asynccontextmanager
-async def provider(handler: Handler) -> AsyncIterator[str]:
+async def provider(handler: Handler, tls: SSLContext | None = None) -> AsyncIterator[str]:
     """A provider that answers every request with `handler`; gives its base URL."""
     app = web.Application(
         client_max_size=1 << 30,
         handler_args={"access_log": None, "auto_decompress": False, "handler_cancellation": True},
     )
     app.router.add_route("*", "/{path:.*}", handler)
-    async with _served(app) as address:
+    async with _served(app, tls) as address:
         yield address
 
 
 @asynccontextmanager
-async def _served(app: web.Application) -> AsyncIterator[str]:
+async def _served(app: web.Application, tls: SSLContext | None = None) -> AsyncIterator[str]:
     runner = web.AppRunner(app, shutdown_timeout=0.1)
     await runner.setup()
     try:
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        yield f"http://127.0.0.1:{runner.addresses[0][1]}"
+        await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=tls).start()
+        yield f"{'https' if tls else 'http'}://127.0.0.1:{runner.addresses[0][1]}"
     finally:
         await runner.cleanup()
