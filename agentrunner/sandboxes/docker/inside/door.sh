@@ -14,7 +14,7 @@ elif command -v socat; then
     done
 else
     exit 3
-fi >/dev/null </dev/null
+fi >/dev/null 2>&1 </dev/null
 
 listens() {
     wanted=$(printf ':%04X' "$1")
