@@ -23,6 +23,7 @@ from agentrunner.notes.model import NoteView
 from agentrunner.runs.failpoints import reach
 from agentrunner.task.context import Question, TaskContext, Verdict
 from agentrunner.task.lifecycle import TaskState
+from agentrunner.task.repo import git_root
 from agentrunner.workers.make import network_of
 
 
@@ -55,6 +56,7 @@ def leave_note(
         now=deps.clock.now().astimezone(),
         tail=lambda ref: _tail(deps, ref),
         redact=deps.redactor.redact,
+        in_git=git_root(Path(spec.repo)) is not None,
     )
     view = replace(view, facts=replace(view.facts, **_box_facts(deps)))
     text = deps.redactor.redact(_rendered(view, state, deps))

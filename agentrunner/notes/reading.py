@@ -28,6 +28,8 @@ class Reading:
     history: History
     now: datetime
     tail: Callable[[FileRef], str]
+    in_git: bool = True
+    """Whether there is anything to commit to."""
 
     @property
     def worker_runs(self) -> list[Mapping[str, Any]]:

@@ -243,7 +243,8 @@ def commands(reading: Reading, criteria: Sequence[CriterionRow], label: Label) -
             line("do_send_back", command=f'agentrunner resume {run} -m "…"'),
             look,
         )
-    return (look, line("do_commit", command="git add -p && git commit"))
+    commit = line("do_commit", command="git add -p && git commit")
+    return (look, commit) if reading.in_git else (look,)
 
 
 def notes(reading: Reading) -> tuple[Line, ...]:

@@ -33,15 +33,17 @@ def build_view(
     now: datetime,
     tail: Callable[[FileRef], str],
     redact: Callable[[str], str] = str,
+    in_git: bool = True,
 ) -> NoteView:
     """What the note of a run says at this moment, at its end or while it waits.
 
     `result` is the object that commands print (docs/reference/events.md), `host` the
     `user@machine` on which commands are to be given, `now` an aware time, whose zone all times
     are shown in. `tail` reads the end of a file of the run's folder; it is asked only for what is
-    shown. Every text is stripped of terminal controls and passed through `redact`.
+    shown; without `in_git` no commit is offered. Every text is stripped of terminal controls and
+    passed through `redact`.
     """
-    reading = Reading(result, context, spec, history, now, tail)
+    reading = Reading(result, context, spec, history, now, tail, in_git)
     label = sentences.label_of(reading)
     log = build_log(reading)
     criteria = _criteria(reading)

@@ -409,3 +409,4 @@ async def test_a_folder_without_git_is_complete(
     project.write(SHELL)
     result = await project.run(FIX, test="sh tests/run.sh", runner={"meta": {"kind": "stubborn"}})
     assert result["state"] == "COMPLETE"
+    assert "git add" not in project.read(result["note"])
