@@ -89,6 +89,7 @@ def exit_for(state: TaskContext, deps: Deps, worker_run_id: str, upstream: Upstr
         prices=prices_file(deps.environ),
         record=deps.cassette.record,
         replay=deps.cassette.replay,
+        workdir=deps.spec.repo,
         secrets=deps.secrets,
     )
     return Exit(
