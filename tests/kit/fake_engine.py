@@ -25,7 +25,6 @@ CALLS = (
     ("GET", r"/images/.*/json", "image"),
     ("GET", r"/containers/json.*", "list"),
     ("POST", r"/containers/create.*", "create"),
-    ("POST", r"/containers/\w+/attach.*", "attach"),
     ("POST", r"/containers/\w+/start", "start"),
     ("POST", r"/containers/\w+/exec", "exec"),
     ("GET", r"/containers/\w+/top.*", "top"),
@@ -128,11 +127,8 @@ def _answer(engine: FakeEngine, call: str, client: socket.socket, over: threadin
     if isinstance(fault, int) and fault:
         _send(client, fault, {"message": f"fake {fault}"})
         return True
-    if call in ("attach", "stream"):
+    if call == "stream":
         client.sendall(b"HTTP/1.1 101 UPGRADED\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n")
-        if call == "attach":
-            client.recv(1)
-            return False
         client.recv(1)  # our first line: only then does it print
         client.sendall(_frame(b"clean 0\n"))
         if fault == "cut":

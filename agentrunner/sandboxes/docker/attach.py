@@ -4,7 +4,7 @@ It makes a container of its own, runs the command of its order there, and copies
 STATUS_FD it reports lines of JSON: {"forwards-signals": true} at once; {"exit-code": N} where
 the command ran, {"oom": true} where the kernel ended it for its memory; {"error": TEXT} where
 the engine failed. SIGINT and SIGTERM go to every process of the command; SIGUSR1 kills them all.
-However it ends, the container ends with it: the engine sees its connection close.
+However it ends, the container ends with it (see `lifeline`).
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Attached:
             self._mask.put()
         try:
             engine = await Engine.connect({"DOCKER_HOST": order.host})
-            self._container = await Container.start(engine, order.config, order.user)
+            self._container = await Container.start(engine, order.config, order.user, order.folder)
             try:
                 if order.door is not None:
                     await self._container.forward(order.door)

@@ -82,7 +82,7 @@ class DockerSandbox:
     def describe(self) -> str:
         """One line: engine, image, network, what is writable, limits."""
         traits = self._engine.traits if self._engine else None
-        return words.describe(self._spec, traits, self._image.name if self._image else "")
+        return words.describe(self._spec, traits, str(self._image or ""))
 
     def isolation(self) -> Mapping[str, str]:
         """What it holds and by which means."""
@@ -105,7 +105,7 @@ class DockerSandbox:
         """
         try:
             self._engine = engine = await Engine.connect(self._environ)
-            self._pool = Pool(engine)
+            self._pool = Pool(engine, self._spec.home.parent)
             await remove_dead(engine)
             self._refuse_promises(engine)
             self._image = image = await ensure_image(engine, self._spec)
@@ -126,6 +126,7 @@ class DockerSandbox:
         assert self._engine is not None
         order = AttachOrder(
             host=self._engine.host,
+            folder=self._spec.home.parent,
             config=recipe.config,
             user=recipe.user,
             command=command,

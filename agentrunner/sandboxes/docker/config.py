@@ -25,8 +25,9 @@ SHARED_MEMORY = 256 << 20
 INIT = Path("/sbin/docker-init")
 """Where the engine puts the first process of a box."""
 
-KEEPER = "exec 3<&0; cat <&3 >/dev/null & wait $!"
-"""Lives until its standard input, which we hold open, is closed: so a box ends with its owner.
+LIFELINE = Path("/run/lifeline")
+KEEPER = f"cat {LIFELINE} >/dev/null & wait $!"
+"""Lives until the pipe is closed that its owner holds open: so a box ends with its owner.
 
 As first process it reaps what loses its parent, where the engine's own cannot be there.
 """
@@ -66,7 +67,10 @@ class Plan:
 
 
 def container_config(plan: Plan, traits: Traits) -> dict[str, Any]:
-    """The body of the create call. Raises UsageError for an amount of memory that is none."""
+    """The body of the create call, but for its lifeline and owner.
+
+    Raises UsageError for an amount of memory that is none.
+    """
     return {
         "Image": plan.image,
         "User": plan.user.keeper,
@@ -77,11 +81,6 @@ def container_config(plan: Plan, traits: Traits) -> dict[str, Any]:
         "Hostname": "box",
         "Labels": dict(plan.labels),
         "Healthcheck": {"Test": ["NONE"]},
-        "OpenStdin": True,
-        "StdinOnce": True,
-        "AttachStdin": True,
-        "AttachStdout": False,
-        "AttachStderr": False,
         "Tty": False,
         "HostConfig": _host_config(plan, traits),
     }
@@ -129,7 +128,10 @@ def _host_config(plan: Plan, traits: Traits) -> dict[str, Any]:
             **{str(place): scratch for place in SCRATCH},
             **{str(mask): "ro,noexec,nosuid,nodev,mode=0555,size=4096" for mask in plan.masks},
         },
-        "Mounts": [_mount(mount, traits) for mount in plan.mounts],
+        "Mounts": [
+            bind(mount, apart=mount.read_only and not traits.read_only_below)
+            for mount in plan.mounts
+        ],
         "LogConfig": {"Type": "none", "Config": {}},
         "RestartPolicy": {"Name": "no"},
     }
@@ -141,13 +143,15 @@ def _outer(mounts: Sequence[Mount]) -> list[Mount]:
     return [*mounts, *(Mount(mount.source, INIT.parent) for mount in merged)]
 
 
-def _mount(mount: Mount, traits: Traits) -> dict[str, Any]:
-    # Older engines make only the uppermost file system read-only: leave the others out.
-    alone = mount.read_only and not traits.read_only_below
+def bind(mount: Mount, *, apart: bool) -> dict[str, Any]:
+    """One mount; `apart` from those that are below its source.
+
+    Older engines make only the uppermost of them read-only.
+    """
     return {
         "Type": "bind",
         "Source": str(mount.source),
         "Target": str(mount.target),
         "ReadOnly": mount.read_only,
-        "BindOptions": {"Propagation": "rprivate", "NonRecursive": alone},
+        "BindOptions": {"Propagation": "rprivate", "NonRecursive": apart},
     }

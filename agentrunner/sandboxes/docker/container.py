@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from agentrunner.sandboxes.base import Door
-from agentrunner.sandboxes.docker.config import SCRATCH, SOCKETS, User, preamble
+from agentrunner.sandboxes.docker.config import SCRATCH, SOCKETS, User, bind, preamble
 from agentrunner.sandboxes.docker.engine import CONFLICT, NOT_FOUND, Engine, EngineError
 from agentrunner.sandboxes.docker.labels import owner_labels
+from agentrunner.sandboxes.docker.lifeline import Lifeline
 from agentrunner.sandboxes.docker.stream import Frames, Piece, Pipe, Stream
 
 Hear = Callable[[Stream, bytes], None]
@@ -56,23 +57,30 @@ class Exit:
 class Container:
     """A running container that is ours alone."""
 
-    def __init__(self, engine: Engine, ident: str, keeper: Pipe, user: User, preamble: str) -> None:
+    def __init__(
+        self, engine: Engine, ident: str, lifeline: Lifeline, user: User, preamble: str
+    ) -> None:
         self.id = ident
         self.fresh = True
         """No command has been tried in it yet."""
         self.clean = True
         """False once something may be left of a command: then only `remove` makes sense."""
         self._engine = engine
-        self._keeper = keeper
+        self._lifeline = lifeline
         self._user = user
         self._script = preamble + read_inside("run.sh")[0]
         self._keepers = 0
         """How many processes stand beside the commands; 0 until first counted."""
 
     @classmethod
-    async def start(cls, engine: Engine, config: Mapping[str, Any], user: User) -> Container:
-        """Make one; raises EngineError, and leaves none behind then or when cancelled."""
-        making = asyncio.ensure_future(cls._start(engine, config, user))
+    async def start(
+        cls, engine: Engine, config: Mapping[str, Any], user: User, folder: Path
+    ) -> Container:
+        """Make one, for `folder` see Lifeline.
+
+        Raises EngineError, and leaves none behind then or when cancelled.
+        """
+        making = asyncio.ensure_future(cls._start(engine, config, user, folder))
         try:
             return await asyncio.shield(making)
         except asyncio.CancelledError:
@@ -81,25 +89,33 @@ class Container:
             raise
 
     @classmethod
-    async def _start(cls, engine: Engine, config: Mapping[str, Any], user: User) -> Container:
-        body = {**config, "Labels": {**config["Labels"], **owner_labels()}}
-        made = await engine.call("create", lambda api: api.create_container_from_config(body))
-        ident: str = made["Id"]
-        keeper = None
+    async def _start(
+        cls, engine: Engine, config: Mapping[str, Any], user: User, folder: Path
+    ) -> Container:
         try:
-            params = {"stdin": 1, "stream": 1}
-            # Attached first: its input ends with its first reader, however short that lives.
-            keeper = await engine.call(
-                "attach", lambda api: Pipe(api.attach_socket(ident, params=params))
-            )
+            lifeline = Lifeline(folder)
+        except OSError as error:
+            raise EngineError("create", str(error)) from error
+        host = config["HostConfig"]
+        mounts = [*host["Mounts"], bind(lifeline.mount, apart=False)]
+        body = {
+            **config,
+            "Labels": {**config["Labels"], **owner_labels()},
+            "HostConfig": {**host, "Mounts": mounts},
+        }
+        ident = ""
+        try:
+            made = await engine.call("create", lambda api: api.create_container_from_config(body))
+            ident = made["Id"]
             await engine.call("start", lambda api: api.start(ident))
         except BaseException:
-            if keeper is not None:
-                keeper.close()
-            with contextlib.suppress(EngineError):
-                await _remove(engine, ident)
+            lifeline.cut()
+            if ident:
+                with contextlib.suppress(EngineError):
+                    await _remove(engine, ident)
             raise
-        return cls(engine, ident, keeper, user, preamble(config))
+        lifeline.hide()
+        return cls(engine, ident, lifeline, user, preamble(config))
 
     async def execute(
         self,
@@ -169,8 +185,8 @@ class Container:
             if not self._engine.silent:
                 await _remove(self._engine, self.id)
         finally:
-            # Closed last, and in any case: without it the box ends by itself.
-            self._keeper.close()
+            # In any case: without it the box ends by itself.
+            self._lifeline.cut()
 
     async def _is_empty(self) -> bool:
         """Whether only what stands beside the commands is left. Told by the engine, not by them."""

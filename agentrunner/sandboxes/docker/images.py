@@ -46,6 +46,11 @@ class Image:
     source: str = ""
     """Why it is this one, for people."""
 
+    def __str__(self) -> str:
+        """Its name, and what that means now: "debian:13 (sha256:0b65b315c2c0)"."""
+        exact = self.digest or self.id
+        return self.name if exact in self.name else f"{self.name} ({exact[:19]})"
+
 
 @dataclass(frozen=True)
 class Wanted:

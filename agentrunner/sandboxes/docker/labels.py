@@ -1,8 +1,8 @@
 """Labels that say whose box it is. Everything we make on an engine carries them.
 
-A box is dead when its owner is: the process (number, start time, boot) that started it and holds
-its standard input open. The engine ends a box by itself when that closes; labels are for what is
-left when the engine itself was killed.
+A box is dead when its owner is: the process (number, start time, boot) that started it. Nearly
+always it has then ended by itself (see `lifeline`); labels are for what is left if the engine was
+killed, too.
 """
 
 from __future__ import annotations

@@ -23,6 +23,8 @@ class AttachOrder:
 
     host: str
     """The engine's address."""
+    folder: Path
+    """For the lifeline."""
     config: Mapping[str, Any]
     user: User
     command: Command
@@ -44,6 +46,7 @@ class AttachOrder:
         command, door, masked = fields["command"], fields["door"], fields["masked"]
         return cls(
             host=fields["host"],
+            folder=Path(fields["folder"]),
             config=fields["config"],
             user=User(**fields["user"]),
             command=Command(tuple(command["argv"]), command["env"], command["workdir"]),

@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from agentrunner.sandboxes.base import Door
@@ -38,8 +39,10 @@ class Recipe:
 class Pool:
     """Containers of one sandbox."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, folder: Path) -> None:
+        """`folder` is for lifelines."""
         self._engine = engine
+        self._folder = folder
         self._idle: list[tuple[str, Container]] = []
         self._busy: set[Container] = set()
 
@@ -51,7 +54,7 @@ class Pool:
                 self._idle.remove(entry)
                 self._busy.add(entry[1])
                 return entry[1]
-        container = await Container.start(self._engine, recipe.config, recipe.user)
+        container = await Container.start(self._engine, recipe.config, recipe.user, self._folder)
         self._busy.add(container)
         try:
             if recipe.door is not None:

@@ -48,7 +48,7 @@ class Pipe:
     """The connection that the engine has turned into a command's input and outputs."""
 
     def __init__(self, engines: Any) -> None:
-        """Takes over what docker-py's `exec_start(socket=True)` or `attach_socket` gave."""
+        """Takes over what docker-py's `exec_start(socket=True)` gave."""
         self._socket = socket.socket(fileno=os.dup(engines.fileno()))
         # docker-py ties the answer and its connection into a knot that only the garbage
         # collector would undo.

@@ -38,11 +38,6 @@ def test_every_field_of_a_create_call() -> None:
         "Hostname": "box",
         "Labels": {"agentrunner.run": "r1"},
         "Healthcheck": {"Test": ["NONE"]},
-        "OpenStdin": True,
-        "StdinOnce": True,
-        "AttachStdin": True,
-        "AttachStdout": False,
-        "AttachStderr": False,
         "Tty": False,
         "HostConfig": {
             "AutoRemove": True,

@@ -47,6 +47,7 @@ def test_an_order_survives_the_way_through_the_environment() -> None:
     command = Command(("sh", "-c", "x" * 250_000), {"TOKEN": "ä" * 100}, "/repo")
     order = AttachOrder(
         host="unix:///e.sock",
+        folder=Path("/run"),
         config={"Image": "i", "HostConfig": {"Mounts": []}},
         user=User(1, 2),
         command=command,
