@@ -134,6 +134,13 @@ async def test_an_image_that_is_there_is_taken_whatever_the_policy_but_always() 
     assert images.pulled == []
 
 
+def test_an_image_is_told_with_what_its_name_means_now() -> None:
+    made = Image("sha256:0b65b315c2c0ffff", "shop:1")
+    assert str(made) == "shop:1 (sha256:0b65b315c2c0)"
+    assert str(replace(made, digest=DIGEST)) == f"shop:1 (sha256:{'a' * 12})"
+    assert str(replace(made, digest=DIGEST, name=f"shop@{DIGEST}")) == f"shop@{DIGEST}"
+
+
 @pytest.mark.parametrize("name", ["r:5000/mine:1", "r:5000/mine"])
 async def test_the_digest_is_that_of_the_registry_it_was_asked_from(name: str) -> None:
     digests = [f"mine@{OTHER}", f"r:5000/mine@{DIGEST}"]
