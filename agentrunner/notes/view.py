@@ -105,7 +105,8 @@ def prd_summary(text: str, limit: int = 400) -> str:
     """The first paragraph of prose of a PRD, or its first heading where it has none."""
     headings: list[str] = []
     paragraph: list[str] = []
-    for line in text.splitlines():
+    # Before lines are joined: an unfinished control string hides what follows in its line.
+    for line in sanitize(text).splitlines():
         stripped = line.strip()
         if stripped.startswith("#"):
             headings.append(stripped.lstrip("#").strip())

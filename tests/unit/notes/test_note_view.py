@@ -202,6 +202,7 @@ def test_outputs_are_read_only_for_full_notes() -> None:
         ("# T\n\nOne\ntwo.\n\nThree", "One two."),
         ("# 題\n一行目。\n二行目。", "一行目。二行目。"),
         ("# Only a title", "Only a title"),
+        ("\x9dhidden\nOne.", "One."),
         ("", ""),
     ],
 )
