@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 import tempfile
 import time
 from asyncio import StreamReader, StreamWriter
@@ -16,7 +17,7 @@ from statistics import median
 
 from agentrunner.gateway.order import PROXY_SOCKET, GatewayOrder
 from agentrunner.gateway.process import running
-from benchmarks.measure import Figure
+from benchmarks.measure import Figure, report
 
 CHUNK = 256 << 10
 TURNS = 5
@@ -126,3 +127,7 @@ def _slower(megabytes: int, here: float, base: float) -> Figure:
     size = megabytes // TURNS or 1
     return Figure("proxy: download", f"{size / here:.0f} MiB/s", f"{size / base:.0f} MiB/s",
                   here / base, 5)  # fmt: skip
+
+
+if __name__ == "__main__":
+    sys.exit(report(asyncio.run(proxy_figures())))
