@@ -238,11 +238,12 @@ class Run:
         self._early: list[Piece] = []
         self._exec = ""
         self._pipe: Pipe | None = None
+        self._closed = False
 
     async def begin(self) -> None:
         """Start it; raises NeverStarted."""
 
-        def make(api: Any) -> tuple[str, Pipe]:
+        def make(api: Any) -> Pipe:
             made = api.exec_create(
                 self._container,
                 list(self._command.argv),
@@ -251,14 +252,17 @@ class Run:
                 environment=dict(self._command.env),
                 workdir=self._command.workdir,
             )
-            return made["Id"], Pipe(api.exec_start(made["Id"], socket=True))
+            self._exec = made["Id"]
+            self._pipe = pipe = Pipe(api.exec_start(made["Id"], socket=True))
+            if self._closed:  # meanwhile it was given up
+                pipe.close()
+            return pipe
 
         try:
-            self._exec, pipe = await self._engine.call("run", make)
+            pipe = await self._engine.call("run", make)
         except EngineError as error:
             # Also with no answer: it waits for a line that never came.
             raise NeverStarted("run", error.cause, status=error.status) from error
-        self._pipe = pipe
         # Only now: docker-py loses what is printed before it has read the answer's head.
         await pipe.write(b"go\n")
 
@@ -295,6 +299,7 @@ class Run:
 
     def close(self) -> None:
         """Let go of it; what still runs goes on."""
+        self._closed = True
         if self._pipe is not None:
             self._pipe.close()
 

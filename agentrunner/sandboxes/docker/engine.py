@@ -138,7 +138,12 @@ class Engine:
             given_up.set()
 
     async def _outcome(self, op: str, do: Callable[[Any], T]) -> T:
-        working = asyncio.ensure_future(in_thread(lambda: do(self.api)))
+
+        def work() -> T:
+            _knock(self.host)
+            return do(self.api)
+
+        working = asyncio.ensure_future(in_thread(work))
         try:
             while not (await asyncio.wait({working}, timeout=PATIENCE_SEC))[0]:
                 await self._ping(op)
@@ -214,7 +219,15 @@ async def in_thread(work: Callable[[], T]) -> T:
     return await future
 
 
+def _knock(host: str) -> None:
+    """Raises OSError where nobody listens: docker-py would leave a socket open then."""
+    with socket.socket(socket.AF_UNIX) as probe:
+        probe.settimeout(CALL_SEC)
+        probe.connect(host.removeprefix("unix://"))
+
+
 def _connect(host: str) -> Engine:
+    _knock(host)
     with socket.socket(socket.AF_UNIX) as probe:
         probe.connect(host.removeprefix("unix://"))  # docker-py leaks the one that fails
     api = docker.APIClient(base_url=host, version="auto", timeout=CALL_SEC)
