@@ -61,11 +61,9 @@ class Books:
         ended: datetime,
     ) -> None:
         """Write down one call; `tokens` is None where they are not known."""
-        if not metered or (error is not None and tokens is None):
-            # A call that fails costs nothing, and lists of models never do.
-            usd: float | None = 0.0
-        else:
-            usd = self._prices.cost(model, tokens)
+        # A call that is refused costs nothing; one that breaks off may.
+        free = not metered or status >= 400
+        usd = 0.0 if free else self._prices.cost(model, tokens)
         self._calls += 1
         if tokens is not None:
             self._tokens += tokens.input + tokens.output

@@ -21,7 +21,7 @@ from yarl import URL
 from agentrunner.gateway.books import Books
 from agentrunner.gateway.cassette import Player, RecordedProvider, Recorder, ReplayedProvider
 from agentrunner.gateway.exchange import Incoming, Mismatch, Outgoing, Provider, Unreachable
-from agentrunner.gateway.metering import Meter, decoded
+from agentrunner.gateway.metering import Meter, decoded, decoder
 from agentrunner.gateway.order import GatewayOrder, Upstream
 from agentrunner.gateway.prices import load_prices
 from agentrunner.gateway.provider import LiveProvider, SessionFactory, end_to_end, new_session
@@ -169,9 +169,9 @@ class Gateway:
         tally.meter = meter = Meter(self._wire, kind, encoding)
         response = web.StreamResponse(status=reply.status)
         response.headers.extend(end_to_end(reply.headers))
-        await response.prepare(request)
         size = 0
         try:
+            await response.prepare(request)
             async for chunk in reply.chunks:
                 size += len(chunk)
                 if size > MAX_REPLY:
@@ -197,8 +197,11 @@ class Gateway:
             body += chunk
             if len(body) > MAX_ERROR:
                 break
+        encoding = reply.lower.get("content-encoding", "")
+        if decoder(encoding) is None:
+            body, encoding = b"an error that cannot be decompressed", ""
         # Some providers repeat the key that they refuse: it must not get into the box this way.
-        body = self._key.redact_bytes(decoded(body, reply.lower.get("content-encoding", "")))
+        body = self._key.redact_bytes(decoded(body, encoding))
         tally.error = classify(reply.status, reply.lower, body, self._clock())
         headers = CIMultiDict(
             (name, value)
@@ -207,9 +210,7 @@ class Gateway:
         )
         return web.Response(status=reply.status, body=body, headers=headers)
 
-    def _fail(
-        self, tally: _Tally, status: int, kind: ErrorClass, sentence: str
-    ) -> web.Response:  # fmt: skip
+    def _fail(self, tally: _Tally, status: int, kind: ErrorClass, sentence: str) -> web.Response:
         tally.status, tally.error = status, UpstreamError(kind, detail=sentence)
         return self._say(status, kind, sentence)
 

@@ -43,7 +43,7 @@ class Call:
     cached_tokens: int | None
     output_tokens: int | None
     usd: float | None
-    """None where tokens or price are not known; never a guess."""
+    """None where tokens or price are not known, never a guess; 0 for a call that was refused."""
     error: ErrorClass | None = None
     reset_at: str | None = None
     """When a quota is there again: UTC, ISO 8601."""
@@ -54,8 +54,8 @@ class Call:
 
     @property
     def unknown(self) -> bool:
-        """Whether it was answered without saying what that cost in tokens."""
-        return self.metered and self.input_tokens is None and self.error is None
+        """Whether a reply began, or may have, and did not say what was used."""
+        return self.metered and self.input_tokens is None and self.status < 400
 
 
 @dataclass(frozen=True)
@@ -164,7 +164,7 @@ def _sum(calls: Iterable[Call]) -> ModelUsage:
         cached_tokens=sum(_numbers(call.cached_tokens for call in calls)),
         output_tokens=sum(_numbers(call.output_tokens for call in calls)),
         known_usd=sum(call.usd for call in calls if call.usd is not None),
-        unpriced_calls=sum(call.usd is None and call.error is None for call in calls),
+        unpriced_calls=sum(call.usd is None for call in calls),
     )
 
 

@@ -330,6 +330,20 @@ async def test_a_refused_key_is_not_repeated_into_the_box(
     assert REAL_KEY not in (tmp_path / "usage.jsonl").read_text()
 
 
+async def test_an_error_that_cannot_be_looked_through_does_not_pass(
+    tmp_path: Path, client: aiohttp.ClientSession
+) -> None:
+    async def answer(request: web.Request) -> web.Response:
+        return web.Response(status=400, body=REAL_KEY.encode(), headers={"Content-Encoding": "x"})
+
+    async with (
+        provider(answer) as base,
+        gateway(order_for(tmp_path, base)) as box,
+        client.post(f"{box}/responses", json={}, headers=BEARER) as reply,
+    ):
+        assert (reply.status, await reply.read()) == (400, b"an error that cannot be decompressed")
+
+
 async def test_a_provider_that_is_not_there_is_a_bad_gateway(
     tmp_path: Path, client: aiohttp.ClientSession, unused_tcp_port: int
 ) -> None:
@@ -365,7 +379,7 @@ async def test_a_reply_that_breaks_off_breaks_off_in_the_box_too(
         with pytest.raises(aiohttp.ClientPayloadError):
             await reply.read()
     call = _only(tmp_path)
-    assert (call.error, call.input_tokens) == ("network", None)
+    assert (call.error, call.input_tokens, call.usd) == ("network", None, None)
 
 
 async def test_a_client_that_goes_away_ends_the_providers_work(

@@ -49,6 +49,13 @@ def test_what_is_unknown_is_never_nothing(tmp_path: Path) -> None:
     assert (usage.usd, usage.known_usd) == (None, 0.5)
 
 
+def test_a_reply_that_broke_off_has_a_cost_that_is_not_known(tmp_path: Path) -> None:
+    broken = replace(UNKNOWN, error="network")
+    usage = written(tmp_path / "u", CALL, broken)
+    assert (usage.unknown_calls, usage.unpriced_calls, usage.usd) == (1, 1, None)
+    assert usage.last_error == broken
+
+
 def test_a_failed_call_costs_nothing_and_the_last_one_is_told(tmp_path: Path) -> None:
     usage = written(tmp_path / "u", CALL, FAILED)
     assert (usage.unknown_calls, usage.unpriced_calls, usage.usd) == (0, 0, 0.5)
