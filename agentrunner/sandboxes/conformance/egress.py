@@ -262,8 +262,8 @@ class Egress:
         context.load_cert_chain(certificate, key)
         listening = await asyncio.start_server(server.greet, "127.0.0.1", 0, ssl=context)
         server.port = listening.sockets[0].getsockname()[1]
-        spec = BoxSpec(repo=bench.repo, home=bench.home, sockets=run / "sock")
-        sandbox = bench.make(replace(spec, programs=("sh", "git")))
+        spec = BoxSpec(bench.repo, bench.home, programs=("sh",), sockets=run / "sock")
+        sandbox = bench.make(spec)
         allow = (f"{HOST}:{server.port}@127.0.0.1",)
         log = run / "egress.jsonl"
         async with listening:
