@@ -134,3 +134,15 @@ def test_tests_reach_what_the_task_gives_them_and_nothing_else(run: Run) -> None
         other = Run(Project.make(run.project.state_dir.parent / "other", {**SMALL, "ask.py": ASK}))
         other.start([plan(), work(), finish(), assess(), finish(), finish()], FIX, test=test)
         assert other.result["state"] == "FAILED"
+
+
+def test_the_set_up_has_hosts_of_its_own_and_the_worker_does_not_get_them(run: Run) -> None:
+    with greeter() as port:
+        host = f"db.local:{port}"
+        ask = f"/usr/bin/python3 ask.py {host} 1"
+        setup = {"command": f"{ask} | grep -q hello", "network": [f"{host}@127.0.0.1"]}
+        worker = f"HTTPS_PROXY=http://127.0.0.1:3128 {ask} > seen.txt 2>&1; {FIX}"
+        run.start([plan(), work(), finish(), assess()], worker, test=TEST, setup=setup)
+    assert run.ending == ("COMPLETE", "complete", 0)
+    assert "hello" not in run.project.read("seen.txt")
+    assert run.project.told("check")[0]["target"] == "setup"
