@@ -148,10 +148,12 @@ class Container:
                 raise NeverStarted("run", f"the box is {state} after an earlier command")
             self.fresh = False
             started()
-            code = await run.follow(stdin, hear)
+            await run.follow(stdin, hear)
+            # At once, for speed; the first look may be too early.
+            code, empty = await asyncio.gather(run.exit_code(), self._is_empty())
         finally:
             run.close()
-        self.clean = await self._is_empty()
+        self.clean = empty or await self._is_empty()
         oom = code != 0 and await self._killed_for_memory() > killed
         return Exit(code, oom)
 
@@ -220,7 +222,8 @@ class Container:
         run = Run(self._engine, self.id, Command(tuple(argv), {}, "/"), user)
         try:
             await run.begin()
-            code = await run.follow(_nothing(), lambda _, data: said.append(data))
+            await run.follow(_nothing(), lambda _, data: said.append(data))
+            code = await run.exit_code()
         finally:
             run.close()
         return code, b"".join(said).decode(errors="replace").strip()
@@ -280,11 +283,11 @@ class Run:
                     return state, int(killed)
         except EngineError as error:
             raise NeverStarted("run", error.cause, status=error.status) from error
-        code = await self._exit_code()
+        code = await self.exit_code()
         raise NeverStarted("run", NO_SHELL if code in (126, 127) else f"no word of it ({code})")
 
-    async def follow(self, stdin: AsyncIterator[bytes], hear: Hear) -> int:
-        """Until its end; raises EngineError where that cannot be known."""
+    async def follow(self, stdin: AsyncIterator[bytes], hear: Hear) -> None:
+        """Until its outputs end; raises EngineError where that cannot be known."""
         giving = asyncio.ensure_future(self._give(stdin))
         try:
             for stream, data in self._early:
@@ -295,7 +298,6 @@ class Run:
         finally:
             giving.cancel()
             await asyncio.gather(giving, return_exceptions=True)
-        return await self._exit_code()
 
     def close(self) -> None:
         """Let go of it; what still runs goes on."""
@@ -324,8 +326,8 @@ class Run:
                 return
             yield self._frames.feed(data)
 
-    async def _exit_code(self) -> int:
-        """Told by the engine a moment after the streams have ended."""
+    async def exit_code(self) -> int:
+        """Told by the engine a moment after the outputs have ended; raises EngineError."""
         try:
             async with asyncio.timeout(END_SEC):
                 while (state := await self._state())["Running"]:  # noqa: ASYNC110 - it is elsewhere
