@@ -5,6 +5,7 @@ import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,7 +20,7 @@ def state(tmp_path: Path) -> Path:
     return tmp_path / "state"
 
 
-def add(home: Path, run_id: str, minute: int, repo: str = "repo", **fields: str) -> RunRow:
+def add(home: Path, run_id: str, minute: int, repo: str = "repo", **fields: Any) -> RunRow:
     RunFolder.create(home, run_id)
     row = RunRow(
         run_id=run_id,
