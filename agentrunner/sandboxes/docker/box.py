@@ -43,6 +43,7 @@ from agentrunner.sandboxes.docker.running import Running
 from agentrunner.sandboxes.docker.sweep import remove_dead
 from agentrunner.sandboxes.environment import base_environment
 from agentrunner.sandboxes.gitdirs import GitData, git_data
+from agentrunner.sandboxes.limits import watch_disk
 from agentrunner.sandboxes.process import GRACE_SEC, STATUS_FD
 from agentrunner.sandboxes.requests import check_request
 from agentrunner.sandboxes.toolchain import SYSTEM_PATH
@@ -147,12 +148,14 @@ class DockerSandbox:
         assert self._pool is not None
         running = Running(request, on_output, self._grace_sec)
         self._live.add(running)
+        tree = request.repo_copy or self._spec.repo
+        disk = watch_disk(self._spec.limits, tree, self._spec.home)
         began = time.monotonic()
         try:
             while True:
                 container = await self._pool.take(recipe)
                 try:
-                    return await running.to_its_end(container, command)
+                    return await running.to_its_end(container, command, disk)
                 except NeverStarted:
                     # An engine that hung once is not waited for twice.
                     if container.fresh or time.monotonic() - began > PATIENCE_SEC:

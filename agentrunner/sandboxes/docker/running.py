@@ -18,6 +18,7 @@ from agentrunner.sandboxes.base import (
     Result,
     SandboxError,
 )
+from agentrunner.sandboxes.disk import DiskWatch
 from agentrunner.sandboxes.docker.container import Command, Container, Exit
 from agentrunner.sandboxes.docker.engine import EngineError
 from agentrunner.sandboxes.docker.stream import Stream
@@ -51,7 +52,7 @@ class Running:
         }
         self._enough = asyncio.Event()
         self._stopped = False
-        self._over_limit = False
+        self._limit: Ending | None = None
         self._start = _Clock.now()
 
     def stop(self) -> None:
@@ -59,16 +60,20 @@ class Running:
         self._stopped = True
         self._enough.set()
 
-    async def to_its_end(self, container: Container, command: Command) -> Result:
-        """Raises SandboxError: TIMEOUT, UNKNOWN where it was stopped, INFRA (an EngineError).
+    async def to_its_end(
+        self, container: Container, command: Command, disk: DiskWatch | None = None
+    ) -> Result:
+        """Run it; `disk` is asked until its end whether too much was written.
 
-        The container is removed where anything of the command might be left in it.
+        Raises SandboxError: TIMEOUT, UNKNOWN where it was stopped, INFRA (an EngineError). The
+        container is removed where anything of the command might be left in it.
         """
         self._start = _Clock.now()
         executing = asyncio.ensure_future(
             container.execute(command, self._stdin(), self._hear, started=self._started)
         )
         enough = asyncio.ensure_future(self._enough.wait())
+        watching = asyncio.ensure_future(self._watch(disk))
         both = {executing, enough}
         late = False
         try:
@@ -87,9 +92,9 @@ class Running:
             await asyncio.shield(_end(container, executing))
             raise
         finally:
-            enough.cancel()
-            executing.cancel()
-            await asyncio.gather(enough, executing, return_exceptions=True)
+            for task in (enough, executing, watching):
+                task.cancel()
+            await asyncio.gather(enough, executing, watching, return_exceptions=True)
             self.over.set()
         return self._result(executing, end, late=late)
 
@@ -97,26 +102,38 @@ class Running:
         self._start = _Clock.now()
 
     def _hear(self, stream: Stream, data: bytes) -> None:
-        if self._over_limit:
+        if self._limit is not None:
             return
         self._spools[stream].feed(data)
         if self._on_output is not None:
             self._on_output(stream, data)
         total = sum(spool.total for spool in self._spools.values())
         if total > self._request.stop_bytes:
-            self._over_limit = True
-            self._enough.set()
+            self._end_for(Ending.OUTPUT_LIMIT)
+
+    def _end_for(self, limit: Ending) -> None:
+        """The first one counts."""
+        self._limit = self._limit or limit
+        self._enough.set()
+
+    async def _watch(self, disk: DiskWatch | None) -> None:
+        """End it when it has written more than it may. To be cancelled at its end."""
+        if disk is None:
+            return
+        over = False
+        while not over:
+            await asyncio.sleep(disk.wait_sec)
+            over = await asyncio.to_thread(disk.over)
+        self._end_for(Ending.DISK_LIMIT)
 
     async def _stdin(self) -> AsyncIterator[bytes]:
         if self._request.stdin:
             yield self._request.stdin
 
     def _result(self, executing: asyncio.Future[Exit], end: _Clock, *, late: bool) -> Result:
-        ended = not self._over_limit and not late and not self._stopped
+        ended = self._limit is None and not late and not self._stopped
         told = executing.result() if ended else Exit(KILLED, oom=False)
-        ending = Ending.OOM if told.oom else Ending.EXITED
-        if self._over_limit:
-            ending = Ending.OUTPUT_LIMIT
+        ending = self._limit or (Ending.OOM if told.oom else Ending.EXITED)
         out, err = self._spools["stdout"], self._spools["stderr"]
         result = Result(
             exit_code=told.code,
@@ -132,7 +149,7 @@ class Running:
         if self._stopped:
             cause = "the sandbox was told to end it"
             raise SandboxError(ErrorKind.UNKNOWN, "run", cause, result=result)
-        if late and not self._over_limit:
+        if late and self._limit is None:
             cause = f"no end after {self._request.timeout_sec:g} s"
             raise SandboxError(ErrorKind.TIMEOUT, "run", cause, result=result)
         return result

@@ -5,6 +5,7 @@ from __future__ import annotations
 from agentrunner.sandboxes.base import BoxSpec
 from agentrunner.sandboxes.docker.config import MEMORY, PIDS
 from agentrunner.sandboxes.docker.engine import Traits
+from agentrunner.sandboxes.limits import UNLIMITED
 
 
 def describe(spec: BoxSpec, traits: Traits | None, image: str) -> str:
@@ -28,10 +29,9 @@ def isolation(spec: BoxSpec, traits: Traits | None) -> dict[str, str]:
     limits = spec.limits
     group = f"cgroup v{known.cgroup}"
     full = "a network of its own, with everything" if known.bridge else "the host's"
-    cpus = f"{limits.cpus:g}" if limits.cpus else "not limited"
     held = {
         "memory": f"{limits.memory or MEMORY}, no swap, {group}",
-        "cpus": f"{cpus}, {group}" if limits.cpus else cpus,
+        "cpus": f"{limits.cpus:g}, {group}" if limits.cpus else UNLIMITED,
         "pids": f"{limits.pids or PIDS}, {group}",
         "system calls": "the engine's default seccomp filter",
     }
@@ -47,5 +47,5 @@ def isolation(spec: BoxSpec, traits: Traits | None) -> dict[str, str]:
         "privileges": "no capabilities, no new privileges",
         "user": user,
         **held,
-        "disk": "scratch space in memory; the work tree is watched",
+        "disk": f"{limits.disk}, watched" if limits.disk else UNLIMITED,
     }

@@ -26,6 +26,7 @@ from agentrunner.sandboxes.base import (
     ErrorKind,
     Owner,
     Request,
+    ResourceLimit,
     SandboxError,
 )
 from agentrunner.sandboxes.docker import DockerSandbox, labels
@@ -151,6 +152,16 @@ async def test_a_flood_in_one_line_is_bounded(sandbox: DockerSandbox, tmp_path: 
     result = await sandbox.run(flood)
     assert result.ending is Ending.OUTPUT_LIMIT and result.exit_code == 137
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50_000, "KiB"
+
+
+async def test_what_writes_too_much_is_ended(address: str, tmp_path: Path) -> None:
+    sandbox = docker(box_spec(tmp_path, limits=ResourceLimit(disk="20m")))
+    await sandbox.open()
+    try:
+        result = await sandbox.run(sh(tmp_path, "head -c 2G /dev/zero > big; sleep 1000"))
+    finally:
+        await sandbox.close()
+    assert (result.ending, result.exit_code) == (Ending.DISK_LIMIT, 137)
 
 
 async def test_a_container_is_kept_and_never_shared(
