@@ -116,7 +116,7 @@ async def test_the_repositorys_own_image_is_built(
     (tmp_path / "a.txt").write_text("hello")
     monkeypatch.chdir(tmp_path)
     assert await build("--from", ".devcontainer/devcontainer.json", "--tag", tag) == 0
-    facts = await engine.call("look", lambda api: api.inspect_image(tag))  # type: ignore[no-untyped-call]
+    facts = await engine.call("look", lambda api: api.inspect_image(tag))
     assert "NAME=box" in facts["Config"]["Env"]
 
 
