@@ -36,7 +36,7 @@ class LiveProvider:
     def __init__(self, upstream: Upstream, session: aiohttp.ClientSession) -> None:
         self._base = upstream.base_url.rstrip("/")
         self._session = session
-        self._proxy = _proxy_for(URL(self._base))
+        self._proxy = proxy_for(URL(self._base))
         bearer = upstream.scheme == "bearer"
         self._key = credential_headers(WIRES[upstream.wire], upstream.credential, bearer=bearer)
 
@@ -116,7 +116,7 @@ def end_to_end(headers: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
     ]  # fmt: skip
 
 
-def _proxy_for(url: URL) -> str | None:
+def proxy_for(url: URL) -> str | None:
     """The proxy of this machine's environment; none for its own addresses."""
     host = url.host or ""
     try:

@@ -8,10 +8,12 @@ import zlib
 from typing import Any
 
 import pytest
+from yarl import URL
 
 from agentrunner.gateway import metering
 from agentrunner.gateway.metering import Meter, decoded
 from agentrunner.gateway.order import Wire
+from agentrunner.gateway.provider import proxy_for
 from agentrunner.gateway.wires import WIRES, Tokens, credential_headers
 from tests.kit.scenario import Turn
 from tests.kit.wire import Answer, Ask, Chat, Responses
@@ -211,6 +213,27 @@ def test_the_model_of_a_call(wire: Wire, path: str, body: Any, model: str) -> No
 def test_no_key_is_no_header() -> None:
     """A server on this machine that asks for none."""
     assert all(credential_headers(wire, "", bearer=True) == {} for wire in WIRES.values())
+
+
+@pytest.mark.parametrize(
+    ("base_url", "proxy"),
+    [
+        ("https://api.example/v1", "http://proxy.example:3128"),
+        ("https://api.internal.example/v1", None),
+        ("http://api.example/v1", None),
+        ("http://127.0.0.1:8000/v1", None),
+        ("https://localhost/v1", None),
+    ],
+)
+def test_a_proxy_of_this_machine_is_used_for_the_outside_only(
+    monkeypatch: pytest.MonkeyPatch, base_url: str, proxy: str | None
+) -> None:
+    for name in ("all_proxy", "http_proxy", "https_proxy", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+    monkeypatch.setenv("HTTPS_PROXY", "http://proxy.example:3128")
+    monkeypatch.setenv("NO_PROXY", "internal.example")
+    assert proxy_for(URL(base_url)) == proxy
 
 
 def test_errors_look_like_the_providers() -> None:
