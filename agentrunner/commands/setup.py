@@ -165,8 +165,10 @@ def _system() -> str:
 
 async def _conformance(kind: str, environ: Mapping[str, str]) -> Report:
     """Every promise of a sandbox, tried from inside."""
+    from agentrunner.gateway.process import proxy_starter
     from agentrunner.sandboxes.choose import make_sandbox
-    from agentrunner.sandboxes.conformance import run_conformance
+    from agentrunner.sandboxes.conformance import CHECKS, run_conformance
+    from agentrunner.sandboxes.conformance.egress import egress_checks
 
     home = Path(environ.get("HOME") or Path.home())
     image, read_paths = await image_for_trying(environ) if kind == "docker" else ("", ())
@@ -177,7 +179,8 @@ async def _conformance(kind: str, environ: Mapping[str, str]) -> Report:
             spec = replace(spec, image=image, read_paths=(*spec.read_paths, *read_paths))
             return make_sandbox(kind, spec, environ, home, state_root=state)
 
-        results = await run_conformance(make, Path(root))
+        egress = egress_checks(proxy_starter(environ)) if kind != "none" else ()
+        results = await run_conformance(make, Path(root), checks=(*CHECKS, *egress))
     marks = {"passed": "ok", "failed": "FAIL", "not_applicable": "--"}
     rows = [Finding(marks[r.status], r.name, r.detail) for r in results]  # type: ignore[arg-type]
     failed = sum(result.status == "failed" for result in results)

@@ -200,6 +200,7 @@ class DecisionBox:
             usage_log=self._folder.root / "usage.jsonl",
             label=name,
             allow=tuple(hosts),
+            setting=f"task.{'setup' if name == 'setup' else 'test'}.network",
         )
         async with running(order, self._environ):
             door = Door(sockets, {PROXY_PORT: PROXY_SOCKET})
