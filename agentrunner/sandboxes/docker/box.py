@@ -80,6 +80,11 @@ class DockerSandbox:
         self._mask = Mask(spec.repo)
         self._live: set[Running] = set()
 
+    @property
+    def image(self) -> str:
+        """The id of the very image it stands on."""
+        return self._image.id if self._image else ""
+
     def describe(self) -> str:
         """One line: engine, image, network, what is writable, limits."""
         traits = self._engine.traits if self._engine else None
@@ -164,6 +169,7 @@ class DockerSandbox:
                     await self._pool.give_back(recipe, container)
         finally:
             self._live.discard(running)
+            running.over.set()
 
     async def pause(self) -> None:
         """Freeze the containers. Deadlines go on."""
@@ -241,6 +247,9 @@ class DockerSandbox:
         masks = (spec.repo / ".git",) if git.absent else ()
         if masks:
             self._mask.put()
+        if spec.sockets is not None:
+            # The forwarder is another user. What is above the folder is closed to others.
+            spec.sockets.chmod(0o711)
         make_places(request.repo_copy or spec.repo, spec.repo, (*mounts, *masks))
         owner = spec.repo.stat()
         user = User(0, 0) if traits.rootless else User(owner.st_uid, owner.st_gid)

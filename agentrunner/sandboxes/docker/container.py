@@ -69,6 +69,7 @@ class Container:
         self._lifeline = lifeline
         self._user = user
         self._script = preamble + read_inside("run.sh")[0]
+        self._removed = False
         self._keepers = 0
         """How many processes stand beside the commands; 0 until first counted."""
 
@@ -181,13 +182,16 @@ class Container:
         await self._engine.call("unpause", lambda api: api.unpause(self.id))
 
     async def remove(self) -> None:
-        """End everything in it and remove it; raises EngineError if the engine cannot."""
+        """End everything in it and remove it; raises EngineError if the engine cannot.
+
+        It ends in any case. May be repeated.
+        """
         self.clean = False
+        removed, self._removed = self._removed, True
         try:
-            if not self._engine.silent:
+            if not removed and not self._engine.silent:
                 await _remove(self._engine, self.id)
         finally:
-            # In any case: without it the box ends by itself.
             self._lifeline.cut()
 
     async def _is_empty(self) -> bool:

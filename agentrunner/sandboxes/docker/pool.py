@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from typing import Any
 from agentrunner.sandboxes.base import Door
 from agentrunner.sandboxes.docker.config import User
 from agentrunner.sandboxes.docker.container import Container
-from agentrunner.sandboxes.docker.engine import Engine
+from agentrunner.sandboxes.docker.engine import Engine, EngineError
 
 MOST_IDLE = 4
 """Kept at a time; the one that has waited longest goes."""
@@ -67,12 +68,14 @@ class Pool:
     async def give_back(self, recipe: Recipe, container: Container) -> None:
         """Keep it for the next command, or remove it where it is not clean."""
         self._busy.discard(container)
-        if not container.clean:
-            await asyncio.shield(container.remove())
-            return
-        self._idle.append((recipe.key, container))
+        dropped = [] if container.clean else [container]
+        if container.clean:
+            self._idle.append((recipe.key, container))
         while len(self._idle) > MOST_IDLE:
-            await asyncio.shield(self._idle.pop(0)[1].remove())
+            dropped.append(self._idle.pop(0)[1])
+        for each in dropped:
+            with contextlib.suppress(EngineError):  # they end without the engine, too
+                await asyncio.shield(each.remove())
 
     async def pause(self) -> None:
         """Freeze what runs."""

@@ -42,7 +42,7 @@ class Running:
 
     def __init__(self, request: Request, on_output: OnOutput | None, grace_sec: float) -> None:
         self.over = asyncio.Event()
-        """Nothing of it is left."""
+        """Nothing of it is left; set by whoever gives it containers."""
         self._request = request
         self._on_output = on_output
         self._grace_sec = grace_sec
@@ -95,7 +95,6 @@ class Running:
             for task in (enough, executing, watching):
                 task.cancel()
             await asyncio.gather(enough, executing, watching, return_exceptions=True)
-            self.over.set()
         return self._result(executing, end, late=late)
 
     def _started(self) -> None:

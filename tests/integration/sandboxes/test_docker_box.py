@@ -179,18 +179,29 @@ async def test_a_container_is_kept_and_never_shared(
 
 
 async def test_a_door_is_there_for_those_alone_who_have_one(address: str, tmp_path: Path) -> None:
-    sockets = tmp_path / "sock"
-    sockets.mkdir()
+    closed = tmp_path / "run"
+    sockets = closed / "sock"
+    sockets.mkdir(parents=True)
+    for folder in (closed, sockets):
+        folder.chmod(0o700)
     sandbox = docker(box_spec(tmp_path, sockets=sockets))
+
+    async def greet(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"hello")
+        writer.close()
+
+    server = await asyncio.start_unix_server(greet, sockets / "gateway.sock")
+    (sockets / "gateway.sock").chmod(0o666)
     await sandbox.open()
     try:
-        door = Door(sockets, {8787: "gateway.sock"})
-        result = await sandbox.run(sh(tmp_path, "cat /proc/net/tcp", door=door))
-        plain = await sandbox.run(sh(tmp_path, "cat /proc/net/tcp"))
+        call = sh(tmp_path, "bash -c 'exec 3<>/dev/tcp/127.0.0.1/8787; cat <&3'")
+        inside = await sandbox.run(replace(call, door=Door(sockets, {8787: "gateway.sock"})))
+        without = await sandbox.run(call)
     finally:
         await sandbox.close()
-    assert b"0100007F:2253" in result.stdout
-    assert b"0100007F:2253" not in plain.stdout, "without a door there is none"
+        server.close()
+    assert inside.stdout == b"hello"
+    assert without.exit_code != 0 and b"refused" in without.stderr
 
 
 DRIVER = """
