@@ -40,8 +40,10 @@ from agentrunner.task.spec import Check
 
 APPLICATION_ID = 0x41475255  # "AGRU"
 BUSY_MS = 10_000
-CACHE_KB = 256
+CACHE_KB = 64
 """What SQLite may cache per run; its own limit, 2 MB, is filled by long runs."""
+PAGE_BYTES = 1024
+"""SQLite makes room for twenty pages as a file is opened: 20 KB per run, with its own size 80."""
 RECURSION_LIMIT = 10_000
 """A seat belt: more steps than the most loops a task may have can take. The loops are counted in
 the state, where --max-loops of a later attempt is known, too."""
@@ -260,6 +262,7 @@ def _opened(path: Path, new: bool, history: bool, before: Callable[[], None]) ->
         path.chmod(0o600)
         connection.execute(f"pragma cache_size = -{CACHE_KB}")
         if new:
+            connection.execute(f"pragma page_size = {PAGE_BYTES}")
             connection.execute(f"pragma application_id = {APPLICATION_ID}")
             connection.execute(f"pragma user_version = {SCHEMA_VERSION}")
         saver = BoundedSaver(connection, serializer(), history=history, before=before)

@@ -23,6 +23,7 @@ from agentrunner.graph.checkpoints import BoundedSaver, open_saver, thread_confi
 from agentrunner.graph.drive import Drive, Options
 from agentrunner.graph.header import header_of
 from agentrunner.graph.indexing import Indexer
+from agentrunner.graph.memory import be_frugal
 from agentrunner.graph.policy import capped, capped_again
 from agentrunner.graph.workshop import (
     Crew,
@@ -285,6 +286,7 @@ async def dry_run(spec: TaskSpec, options: Options) -> dict[str, Any]:
 @contextmanager
 def _driving(folder: RunFolder, options: Options) -> Iterator[None]:
     """Hold the run's lock: one process drives a run."""
+    be_frugal()
     lock = run_lock(folder)
     lock.acquire(me(folder.run_id, options.clock.stamp()))
     with contextlib.closing(lock):

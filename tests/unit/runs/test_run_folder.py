@@ -124,3 +124,18 @@ def test_a_run_with_read_only_folders_can_be_removed(tmp_path: Path) -> None:
     (folder.box_dir / "go").chmod(0o500)
     folder.remove()
     assert not folder.root.exists()
+
+
+def test_a_new_file_is_written_at_its_place_and_what_a_crash_left_there_is_replaced(
+    tmp_path: Path,
+) -> None:
+    folder = RunFolder.create(tmp_path, "t-0000")
+    target = tmp_path / "elsewhere"
+    target.write_text("theirs")
+    (folder.prompts_dir / "1.md").symlink_to(target)
+    folder.write("prompts/1.md", "ours", new=True)
+    folder.write("prompts/2.md", "torn", new=True)
+    folder.write("prompts/2.md", "whole", new=True)
+    assert target.read_text() == "theirs"
+    assert [(folder.prompts_dir / f"{n}.md").read_text() for n in (1, 2)] == ["ours", "whole"]
+    assert (folder.prompts_dir / "2.md").stat().st_mode & 0o777 == 0o600

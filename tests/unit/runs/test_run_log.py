@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -71,3 +73,18 @@ def test_any_text_comes_back(tmp_path_factory: Any, text: str) -> None:
         Record("warning", "w", 1, 0, "2026-01-01T00:00:00Z", {"message": text})
     ]
     assert log.path.read_bytes().count(b"\n") == 1
+
+
+def test_records_without_sync_get_to_the_disk_with_the_next_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = RunLog(tmp_path / "log.jsonl")
+    synced: list[int] = []
+    monkeypatch.setattr(os, "fsync", synced.append)
+    where = {"attempt": 1, "loop": 0}
+    log.append("state", "1", {}, at="", sync=False, **where)
+    log.append("state", "2", {}, at="", sync=False, **where)
+    assert not synced and len(RunLog(log.path).records()) == 2
+    log.sync()
+    log.sync()
+    assert len(synced) == 1
