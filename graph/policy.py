@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from agentrunner.runs.folder import RunFolder, box_kind
+from agentrunner.runs.folder import RunFolder, kept_box
 from agentrunner.task.policy_check import check_loops, narrowed
 from agentrunner.task.policy_load import load_policies
 from agentrunner.task.spec import TaskSpec
@@ -34,7 +34,7 @@ def capped_again(
     started, whatever `auto` would choose now. `max_loops` is a limit for its next attempt.
     Raises UsageError where it goes beyond one.
     """
-    if kind := box_kind(folder):
+    if kind := kept_box(folder)[0]:
         box = spec.runner.sandbox.model_copy(update={"kind": kind})
         runner = spec.runner.model_copy(update={"sandbox": box})
         spec = spec.model_copy(update={"runner": runner})

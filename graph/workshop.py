@@ -7,7 +7,7 @@ import os
 import shlex
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ from agentrunner.nodes.login import check_login
 from agentrunner.notes import check_note_dir
 from agentrunner.prompts import load_patterns
 from agentrunner.runs.events import EventLog
-from agentrunner.runs.folder import RunFolder, box_kind
+from agentrunner.runs.folder import RunFolder, kept_box
 from agentrunner.runs.ledger import Ledger
 from agentrunner.runs.locks import FileLock
 from agentrunner.runs.log import RunLog
@@ -253,9 +253,17 @@ async def open_workshop(
     repo = Path(spec.repo)
     snapshots = await asyncio.to_thread(Snapshots, folder.snapshots_dir, repo, spec.runner.note.dir)
     home = Path(environ.get("HOME") or Path.home())
+
+    def told(line: str) -> None:
+        events.emit("image_progress", text=line)
+
+    kind, image = kept_box(folder)
+    wanted = box_spec(spec, crew.worker, folder)
+    if image:  # exactly that one: a worker may have changed what it was built from
+        wanted = replace(wanted, image=image, pull="never")
     sandbox = await open_sandbox(
-        box_kind(folder) or spec.runner.sandbox.kind,
-        box_spec(spec, crew.worker, folder),
+        kind or spec.runner.sandbox.kind,
+        replace(wanted, on_progress=told),
         environ,
         home,
         state_root=state_dir,

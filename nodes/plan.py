@@ -16,7 +16,7 @@ from agentrunner.nodes.deps import Deps
 from agentrunner.nodes.guarded import Update
 from agentrunner.nodes.questions import answered, messages, question, remark
 from agentrunner.protocol import CriterionDraft, PlanTask
-from agentrunner.runs.folder import keep_box_kind
+from agentrunner.runs.folder import keep_box
 from agentrunner.task.context import Baseline, Criterion, TaskContext
 from agentrunner.task.lifecycle import TaskState
 from agentrunner.task.spec import Check, CriterionSpec
@@ -86,7 +86,8 @@ async def _baseline(state: TaskContext, deps: Deps, criteria: list[Criterion]) -
                 raise
             deps.warn(state, "box-changed", f"{error.message} Next: {deps.sandbox.describe()}")
         else:
-            await asyncio.to_thread(keep_box_kind, deps.folder, deps.sandbox.kind)
+            box = deps.sandbox
+            await asyncio.to_thread(keep_box, deps.folder, box.kind, box.image)
             return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import os
 import re
 import secrets
@@ -114,7 +115,7 @@ class RunFolder:
         self.box_dir = root / "box"
         self.sock_dir = root / "sock"
         self.note_file = root / "note.md"
-        self.box_kind_file = root / "box-kind"
+        self.box_file = root / "box.json"
         self.run_lock = root / "run.lock"
         self.index_file = root / "index.json"
 
@@ -223,14 +224,15 @@ def load_spec(folder: RunFolder) -> TaskSpec:
         ) from error
 
 
-def keep_box_kind(folder: RunFolder, kind: str) -> None:
-    """Note in which kind of box this run's baseline started: it goes on there."""
-    folder.write(folder.box_kind_file.name, kind)
+def keep_box(folder: RunFolder, kind: str, image: str) -> None:
+    """Note in which kind of box this run's baseline started, and on which image: it stays there."""
+    folder.write(folder.box_file.name, json.dumps({"kind": kind, "image": image}))
 
 
-def box_kind(folder: RunFolder) -> str | None:
-    """The kind of box that this run works in; None before its baseline."""
+def kept_box(folder: RunFolder) -> tuple[str, str]:
+    """The kind of box that this run works in, and its image; empty before its baseline."""
     try:
-        return folder.box_kind_file.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        return None
+        facts = json.loads(folder.box_file.read_bytes())
+        return str(facts["kind"]), str(facts["image"])
+    except (OSError, ValueError, KeyError):
+        return "", ""

@@ -33,6 +33,11 @@ class AutoSandbox:
         return self._current.byte_code
 
     @property
+    def image(self) -> str:
+        """See Sandbox."""
+        return self._current.image
+
+    @property
     def reason(self) -> str:
         """Why it is this kind."""
         return "the first that starts here" + "".join(f"; {why}" for why in self._passed_over)

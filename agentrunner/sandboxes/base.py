@@ -188,11 +188,17 @@ OnOutput = Callable[[Literal["stdout", "stderr"], bytes], None]
 class Sandbox(Protocol):
     """One box for one task."""
 
-    kind: str
+    @property
+    def kind(self) -> str:
+        """The name it has in a task file."""
 
     @property
     def byte_code(self) -> Path | None:
         """Where Python keeps byte code in the box, for a mount; None where none can be made."""
+
+    @property
+    def image(self) -> str:
+        """The id of the very image it stands on; "" where there is none."""
 
     def describe(self) -> str:
         """What it isolates, in one line for the header: "bwrap 0.8.0; no route out, …"."""

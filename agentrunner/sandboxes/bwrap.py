@@ -68,6 +68,7 @@ _NOT_STARTED = re.compile(rb"bwrap: execvp (.*): ([^\n]+)\n", re.DOTALL)
 class BwrapSandbox:
     """See the module. `environ` and `host_home` only tell where toolchains are."""
 
+    image = ""
     kind = "bwrap"
     byte_code = Path("/tmp/pycache")
 

@@ -34,6 +34,7 @@ class LocalSandbox:
     editable installs still lead to the original. The network cannot be taken away.
     """
 
+    image = ""
     kind = "none"
     byte_code = None
 

@@ -166,6 +166,7 @@ _EVENTS: dict[str, Schema] = {
     "assessment": {"satisfied": {"type": "boolean"}, "summary": _TEXT, "by_criterion": {}},
     "question": {"id": _TEXT, "kind": _QUESTION_KINDS, "text": _TEXT, "options": _TEXTS},
     "answer": {"id": _TEXT},
+    "image_progress": {"text": _TEXT},
     "note_written": {"path": _TEXT},
     "warning": {"code": _TEXT, "message": _TEXT},
     "result": {key: value for key, value in _RESULT.items() if key != "run_id"},

@@ -171,6 +171,9 @@ class Story:
         path = event.get("path")
         return [_line(event, "note", str(path), fields={"path": path}, quiet=True)]
 
+    def _on_image_progress(self, event: Event) -> list[Line]:
+        return [_line(event, "image", str(event.get("text")), fields={"is": event.get("text")})]
+
     def _on_warning(self, event: Event) -> list[Line]:
         message = str(event.get("message"))
         self.warnings.append(message)
