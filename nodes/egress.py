@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import socket
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from agentrunner.errors import TaskFailed
 from agentrunner.gateway.order import (
@@ -116,7 +116,12 @@ def _allowance(spec: TaskSpec, counters: Counters) -> Allowance:
     if tokens is not None:
         tokens = max(0, tokens - counters.tokens)
     usd = None if budget.usd is None else max(0.0, budget.usd - counters.usd)
-    return Allowance(tokens=tokens, usd=usd)
+    return Allowance(tokens=tokens, usd=None if _subscribed(spec) else usd)
+
+
+def _subscribed(spec: TaskSpec) -> bool:
+    """Whether the worker's calls are part of a subscription, so that no price is paid for them."""
+    return spec.runner.worker.auth == "login"
 
 
 def usage_of(deps: Deps, worker_run_id: str) -> Usage:
@@ -141,8 +146,10 @@ def as_the_gateway_saw(run: WorkerRun, used: Usage) -> WorkerRun:
     return run.model_copy(update={"outcome": outcome, "error": why[:600]})
 
 
-def booked(counters: Counters, used: Usage, reading: WorkerReading) -> Counters:
+def booked(spec: TaskSpec, counters: Counters, used: Usage, reading: WorkerReading) -> Counters:
     """The counters after a worker run: as the gateway counted, else as the worker reported."""
+    if _subscribed(spec):
+        used = replace(used, known_usd=0, unpriced_calls=used.calls)
     known = used.calls > 0 and used.unknown_calls == 0
     tokens_in = used.input_tokens if known else reading.input_tokens
     tokens_out = used.output_tokens if known else reading.output_tokens

@@ -324,7 +324,7 @@ def _ended(
     run = as_the_gateway_saw(run, used)
     changed = record_run(state, deps, run, reading, supervised.after.get("embedded"))
     run = run.model_copy(update={"changed_files": changed})
-    counters = booked(state["counters"], used, reading)
+    counters = booked(deps.spec, state["counters"], used, reading)
     update: Update = {
         "state": TaskState.VALIDATING,
         "counters": counters,
