@@ -106,6 +106,8 @@ def preamble(config: Mapping[str, Any]) -> str:
 def _host_config(plan: Plan, traits: Traits) -> dict[str, Any]:
     limits = plan.limits
     memory = memory_bytes(limits.memory or MEMORY)
+    # Podman makes /run writable in a box that is read-only.
+    masks = [*plan.masks, *([Path("/run")] if traits.product == "Podman" else [])]
     scratch = f"rw,exec,nosuid,nodev,mode=1777,size={memory // 2}"
     return {
         "AutoRemove": True,
@@ -126,7 +128,7 @@ def _host_config(plan: Plan, traits: Traits) -> dict[str, Any]:
         "ShmSize": min(SHARED_MEMORY, memory // 2),
         "Tmpfs": {
             **{str(place): scratch for place in SCRATCH},
-            **{str(mask): "ro,noexec,nosuid,nodev,mode=0555,size=4096" for mask in plan.masks},
+            **{str(mask): "ro,noexec,nosuid,nodev,mode=0555,size=4096" for mask in masks},
         },
         "Mounts": [
             bind(mount, apart=mount.read_only and not traits.read_only_below)

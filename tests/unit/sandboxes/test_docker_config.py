@@ -99,6 +99,10 @@ def test_a_mask_is_an_empty_read_only_folder() -> None:
     assert made["Tmpfs"]["/repo/.git"].startswith("ro,")
 
 
+def test_podmans_own_writable_place_is_closed() -> None:
+    assert host(PLAN, Traits(product="Podman"))["Tmpfs"]["/run"].startswith("ro,")
+
+
 def test_a_newer_engine_makes_mounts_in_mounts_read_only_by_itself() -> None:
     made = host(PLAN, Traits(api=(1, 44)))
     assert [mount["BindOptions"]["NonRecursive"] for mount in made["Mounts"]] == [False, False]
