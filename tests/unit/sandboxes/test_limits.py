@@ -26,7 +26,7 @@ def test_no_amount(text: str) -> None:
 
 def test_without_limits_nothing_stands_before_the_command() -> None:
     held = hold_by_rlimits(ResourceLimit())
-    assert held.prefix == held.groups == () and held.describe() == ""
+    assert not held.prefix and not held.groups and held.describe() == ""
     assert set(held.means.values()) == {"unlimited"}
 
 
