@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import shutil
+import signal
 import subprocess
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -33,6 +35,16 @@ TRIED = {
     "tmp_is_private", "memory_is_limited",
 }  # fmt: skip
 """Those on which engines differ; the whole suite takes minutes on it."""
+
+
+def _end_monitors(folder: Path) -> None:
+    """Podman keeps one for five minutes after the end of each command."""
+    for words in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            if words.read_bytes().startswith(b"/usr/bin/conmon\0") and bytes(folder) in (
+                words.read_bytes()
+            ):
+                os.kill(int(words.parent.name), signal.SIGKILL)
 
 
 @pytest.fixture
@@ -67,6 +79,7 @@ async def podman() -> AsyncIterator[str]:
         if service.returncode is None:
             service.terminate()
         await service.wait()
+        _end_monitors(folder)
         words = ("umount", "--recursive", str(folder / "root/overlay"))
         unmounting = await asyncio.create_subprocess_exec(*words, stderr=subprocess.DEVNULL)
         await unmounting.wait()
