@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from agentrunner.errors import SandboxUnavailable
 from agentrunner.sandboxes.base import BoxSpec
@@ -16,6 +18,14 @@ from tests.kit.missing import missing
 IMAGE = "agentrunner/worker:hostusr"
 """Made by scripts/engine.sh."""
 GRACE_SEC = 0.5
+IN_DOCKER: dict[str, dict[str, Any]] = {
+    "worker": {"docker_image": IMAGE},
+    "sandbox": {
+        "kind": "docker",
+        "read_paths": list(dict.fromkeys(["/usr", sys.prefix, sys.base_prefix])),
+    },
+}
+"""The `runner` of a task that runs in that image, with the Python of these tests."""
 
 
 def on_host_usr(spec: BoxSpec) -> BoxSpec:
