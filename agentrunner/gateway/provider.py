@@ -86,6 +86,9 @@ class LiveProvider:
             connecting = isinstance(error, aiohttp.ConnectionTimeoutError)
             limit = f"{CONNECT_SEC:g} s to connect" if connecting else f"{SILENCE_SEC:g} s"
             return f"The model provider at {host} gave no answer within {limit}."
+        if isinstance(error, aiohttp.ClientHttpProxyError):
+            # Its own words hold the proxy's address, and with that the password in it.
+            return f"The proxy of this machine's network refuses {host}: {error.status}"
         reason = " ".join(str(error).split()) or type(error).__name__
         return f"The model provider at {host} cannot be reached: {reason}"
 
