@@ -31,6 +31,8 @@ from agentrunner.gateway.wires import CREDENTIAL_HEADERS, CREDENTIAL_QUERY, WIRE
 from agentrunner.text.redaction import Redactor
 
 MAX_REQUEST = 64 << 20
+MAX_HELD = 512 << 20
+"""Bytes of all requests at a time. They are held here, and no limit of the box counts them."""
 MAX_REPLY = 512 << 20
 MAX_ERROR = 1 << 20
 """Bytes of a provider's error that are passed on."""
@@ -115,6 +117,8 @@ class Gateway:
         self._provider = provider
         self._books = books
         self._clock = clock
+        self._held = 0
+        """Bytes of requests that are held, or may come to be."""
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """Answer one request; each one that is let through is booked once, however it ends."""
@@ -124,6 +128,18 @@ class Gateway:
         route = self._wire.route(request.method, path)
         if route is None:
             return self._say(404, "request", f"{request.method} {path[:200]} is not let through.")
+        size = _most_bytes(request)
+        if self._held + size > MAX_HELD:
+            return self._say(503, "overload", "too many large requests are made at a time.")
+        self._held += size
+        try:
+            return await self._let_through(request, path, query, metered=route.metered)
+        finally:
+            self._held -= size
+
+    async def _let_through(
+        self, request: web.Request, path: str, query: str, *, metered: bool
+    ) -> web.StreamResponse:
         try:
             body = await request.read()
         except web.HTTPRequestEntityTooLarge:
@@ -136,7 +152,7 @@ class Gateway:
             headers=tuple(request.headers.items()),
             body=body,
             model=self._wire.model(path, parse(plain)),
-            metered=route.metered,
+            metered=metered,
         )
         tally = _Tally(outgoing, time.monotonic())
         try:
@@ -239,8 +255,10 @@ class Gateway:
         """Whether any place for a key holds the placeholder; each is compared, in constant time."""
         shown = [request.headers.get(name, "") for name in CREDENTIAL_HEADERS]
         shown.append(request.query.get(CREDENTIAL_QUERY, ""))
-        keys = [text.removeprefix("Bearer ").strip().encode() for text in shown]
-        return any(hmac.compare_digest(key, self._placeholder) for key in keys)
+        keys = [text.removeprefix("Bearer ").strip() for text in shown]
+        # aiohttp gives bytes that are no UTF-8 as lone surrogates.
+        raw = [key.encode("utf-8", "surrogateescape") for key in keys]
+        return any(hmac.compare_digest(key, self._placeholder) for key in raw)
 
 
 _STATE: web.AppKey[Gateway] = web.AppKey("gateway", Gateway)
@@ -248,6 +266,13 @@ _STATE: web.AppKey[Gateway] = web.AppKey("gateway", Gateway)
 
 async def _handle(request: web.Request) -> web.StreamResponse:
     return await request.app[_STATE].handle(request)
+
+
+def _most_bytes(request: web.Request) -> int:
+    """What reading the request may take; one that does not tell its length may be of any."""
+    if not request.can_read_body:
+        return 0
+    return min(request.content_length or MAX_REQUEST, MAX_REQUEST)
 
 
 def _without_key(query: str) -> str:
