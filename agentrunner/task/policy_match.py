@@ -54,7 +54,13 @@ def is_below(url: str, root: str) -> bool:
         return False
     base = other.path.rstrip("/")
     inside = one.path.rstrip("/") == base or one.path.startswith(f"{base}/")
-    return same and inside and one.username is None and "/.." not in one.path
+    return same and inside and one.username is None and not _may_lead_up(one.path)
+
+
+def _may_lead_up(path: str) -> bool:
+    """Whether some client reads ".." in it: many decode %2e, and take a backslash for a slash."""
+    plain = path.lower().replace("%2e", ".").replace("%5c", "/").replace("\\", "/")
+    return "/.." in plain.replace("%2f", "/")
 
 
 def _origin(url: SplitResult) -> tuple[str, str | None, int | None]:

@@ -80,9 +80,9 @@ BREACHES: list[Breach] = [
         "hosts",
     ),
     (
-        {"sandbox": {"hosts": ["pypi.org:443"]}},
+        {"sandbox": {"hosts": ["packages.example.org:443"]}},
         {},
-        {"setup": {"command": "x", "network": ["pypi.org:80"]}},
+        {"setup": {"command": "x", "network": ["packages.example.org:80"]}},
         "hosts",
     ),
     (
@@ -94,7 +94,7 @@ BREACHES: list[Breach] = [
     (
         {"sandbox": {"network": "none"}},
         {},
-        {"test": {"command": "x", "network": ["pypi.org:443"]}},
+        {"test": {"command": "x", "network": ["packages.example.org:443"]}},
         "network",
     ),
     (
@@ -384,6 +384,8 @@ def test_hosts_are_covered_only_by_what_means_them(
         ("https://api.test/v1/team", True),
         ("https://api.test/v12", False),
         ("https://api.test/v1/../admin", False),
+        ("https://api.test/v1/%2E%2e/admin", False),
+        (r"https://api.test/v1/x\..\..\admin", False),
         ("http://api.test/v1", False),
         ("https://api.test:444/v1", False),
         ("https://api.test.evil.test/v1", False),
