@@ -78,6 +78,11 @@ class Replacement:
         os.ftruncate(self._fd, len(data))
         os.fsync(self._fd)
         self._temporary.replace(self._path)
+        folder = os.open(self._path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
 
     def __exit__(
         self,
