@@ -60,25 +60,7 @@ class Call:
 
 @dataclass(frozen=True)
 class ModelUsage:
-    """The sum over the calls of one model."""
-
-    calls: int = 0
-    unknown_calls: int = 0
-    input_tokens: int = 0
-    cached_tokens: int = 0
-    output_tokens: int = 0
-    known_usd: float = 0
-    unpriced_calls: int = 0
-
-    @property
-    def usd(self) -> float | None:
-        """What the calls cost; None where that is not known of each of them."""
-        return None if self.unpriced_calls else self.known_usd
-
-
-@dataclass(frozen=True)
-class Usage:
-    """The sum over the calls of one worker run. Calls that cost nothing are left out."""
+    """The sum over the calls of one model. Calls that cost nothing are left out."""
 
     calls: int = 0
     unknown_calls: int = 0
@@ -90,14 +72,20 @@ class Usage:
     known_usd: float = 0
     unpriced_calls: int = 0
     """Calls whose cost is not known, for want of a price or of token counts."""
-    by_model: Mapping[str, ModelUsage] = field(default_factory=dict)
-    last_error: Call | None = None
-    """The last call, if it failed: what a worker that then gave up has died of."""
 
     @property
     def usd(self) -> float | None:
         """What the calls cost; None where that is not known of each of them."""
         return None if self.unpriced_calls else self.known_usd
+
+
+@dataclass(frozen=True)
+class Usage(ModelUsage):
+    """The sum over the calls of one worker run."""
+
+    by_model: Mapping[str, ModelUsage] = field(default_factory=dict)
+    last_error: Call | None = None
+    """The last call, if it failed: what a worker that then gave up has died of."""
 
 
 def read_usage(path: Path) -> Usage:
