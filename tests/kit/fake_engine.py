@@ -28,6 +28,7 @@ CALLS = (
     ("POST", r"/containers/\w+/start", "start"),
     ("POST", r"/containers/\w+/exec", "exec"),
     ("GET", r"/containers/\w+/top.*", "top"),
+    ("GET", r"/containers/\w+/json", "look"),
     ("DELETE", r"/containers/.*", "remove"),
     ("POST", r"/exec/\w+/start", "stream"),
     ("GET", r"/exec/\w+/json", "inspect"),
@@ -41,7 +42,7 @@ INFO = {
 IMAGE = {"Id": "sha256:" + "1" * 64, "Os": "linux", "Architecture": "amd64", "Config": {"Env": []}}
 BODIES: dict[str, Any] = {
     "version": VERSION, "info": INFO, "networks": [], "image": IMAGE, "list": [],
-    "create": {"Id": "c0ffee"}, "exec": {"Id": "e0"},
+    "create": {"Id": "c0ffee"}, "exec": {"Id": "e0"}, "look": {"State": {"Pid": 0}},
     "inspect": {"Running": False, "ExitCode": 0},
     "top": {"Titles": ["PID", "UID"], "Processes": [["1", "64999"]]},
 }  # fmt: skip

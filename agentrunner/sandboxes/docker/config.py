@@ -41,9 +41,14 @@ class User:
     gid: int
 
     @property
+    def keeper_uid(self) -> int:
+        """Another user's, so that `kill -9 -1` by this one spares the keeper."""
+        return 64999 if self.uid != 64999 else 64998
+
+    @property
     def keeper(self) -> str:
-        """Another user's `uid:gid`, so that `kill -9 -1` by this one spares the keeper."""
-        return f"{64999 if self.uid != 64999 else 64998}:{self.gid}"
+        """Who keeps the box, as `uid:gid`."""
+        return f"{self.keeper_uid}:{self.gid}"
 
     def __str__(self) -> str:
         return f"{self.uid}:{self.gid}"

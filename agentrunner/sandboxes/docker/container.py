@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from agentrunner.sandboxes.base import Door
+from agentrunner.sandboxes.docker.census import member_list, users_in
 from agentrunner.sandboxes.docker.config import SCRATCH, SOCKETS, User, bind, preamble
 from agentrunner.sandboxes.docker.engine import CONFLICT, NOT_FOUND, Engine, EngineError
 from agentrunner.sandboxes.docker.labels import owner_labels
@@ -28,6 +29,8 @@ POLL_SEC = 2.0
 """Between looks whether a command that prints nothing still runs, and the engine still answers."""
 END_SEC = 5.0
 """How long the engine may take to tell of an end whose signs are there."""
+BURIAL_LOOKS, BURIAL_SEC = 20, 0.005
+"""How often, and how long apart, it is looked whether the dead of a command are gone."""
 NO_FORWARDER = "the image has none of python3, node and socat, one of which its way out needs"
 NO_SHELL = "the image has no /bin/sh"
 
@@ -58,7 +61,13 @@ class Container:
     """A running container that is ours alone."""
 
     def __init__(
-        self, engine: Engine, ident: str, lifeline: Lifeline, user: User, preamble: str
+        self,
+        engine: Engine,
+        ident: str,
+        lifeline: Lifeline,
+        user: User,
+        preamble: str,
+        members: Path | None,
     ) -> None:
         self.id = ident
         self.fresh = True
@@ -68,6 +77,7 @@ class Container:
         self._engine = engine
         self._lifeline = lifeline
         self._user = user
+        self._members = members
         self._script = preamble + read_inside("run.sh")[0]
         self._removed = False
         self._keepers = 0
@@ -109,6 +119,7 @@ class Container:
             made = await engine.call("create", lambda api: api.create_container_from_config(body))
             ident = made["Id"]
             await engine.call("start", lambda api: api.start(ident))
+            facts = await engine.call("start", lambda api: api.inspect_container(ident))
         except BaseException:
             lifeline.cut()
             if ident:
@@ -116,7 +127,8 @@ class Container:
                     await _remove(engine, ident)
             raise
         lifeline.hide()
-        return cls(engine, ident, lifeline, user, preamble(config))
+        members = member_list(ident, int(facts["State"]["Pid"]))
+        return cls(engine, ident, lifeline, user, preamble(config), members)
 
     async def execute(
         self,
@@ -154,7 +166,7 @@ class Container:
             code, empty = await asyncio.gather(run.exit_code(), self._is_empty())
         finally:
             run.close()
-        self.clean = empty or await self._is_empty()
+        self.clean = empty or await self._soon_empty()
         oom = code != 0 and await self._killed_for_memory() > killed
         return Exit(code, oom)
 
@@ -194,18 +206,32 @@ class Container:
         finally:
             self._lifeline.cut()
 
+    async def _soon_empty(self) -> bool:
+        """Whether it is empty once the kernel has buried the dead, which takes a moment."""
+        for _ in range(BURIAL_LOOKS):
+            if await self._is_empty():
+                return True
+            await asyncio.sleep(BURIAL_SEC)
+        return False
+
     async def _is_empty(self) -> bool:
-        """Whether only what stands beside the commands is left. Told by the engine, not by them."""
+        """Whether only what stands beside the commands is left. Told by kernel or engine."""
+        users = users_in(self._members) if self._members else None
+        if users is None or self._user.keeper_uid not in users:  # other uids here than in the box
+            users = await self._asked_users()
+        keepers = sum(user != self._user.uid for user in users)
+        whole = keepers >= max(1, self._keepers)
+        self._keepers = self._keepers or keepers
+        return whole and keepers == len(users)
+
+    async def _asked_users(self) -> list[int]:
+        """The uids of its processes by the engine's word; [] where it has none."""
         try:
             told = await self._engine.call("top", lambda api: api.top(self.id, "-eo pid,uid"))
             column = told["Titles"].index("UID")
-            users = [process[column] for process in told["Processes"]]
+            return [int(process[column]) for process in told["Processes"]]
         except (EngineError, KeyError, ValueError, TypeError):
-            return False
-        keepers: int = sum(user != str(self._user.uid) for user in users)
-        whole = keepers >= self._keepers
-        self._keepers = self._keepers or keepers
-        return whole and keepers == len(users)
+            return []
 
     async def _killed_for_memory(self) -> int:
         with contextlib.suppress(EngineError, ValueError):
