@@ -16,7 +16,6 @@ from agentrunner.task.context import TaskContext, WorkerOrder, WorkerRun
 from agentrunner.task.load import resolve_env
 from agentrunner.task.spec import TaskSpec
 from agentrunner.workers.base import Worker
-from agentrunner.workers.claude_login import TOKEN_ENV
 from agentrunner.workers.login import MIN_VALID_SEC, Access, Login, login_for, not_logged_in
 
 AGAIN = "r"
@@ -113,11 +112,8 @@ def _login(spec: TaskSpec, worker: Worker, environ: Mapping[str, str]) -> Login:
             remedy="remove runner.worker.base_url, or set runner.worker.auth to key",
         )
     home = Path(environ.get("HOME") or Path.home())
-    # A task's variables say nothing about where the tokens of this machine are or go; the one
-    # token that it may name is one that it was given.
-    own = resolve_env(spec.runner.worker.env, environ)
-    given = {TOKEN_ENV: own[TOKEN_ENV]} if TOKEN_ENV in own else {}
-    login = login_for(worker.kind, {**environ, **given}, home)
+    given = resolve_env(spec.runner.worker.env, environ)
+    login = login_for(worker.kind, environ, home, given=given)
     if login is None:
         raise UsageError(
             f"The worker {worker.kind} has no login that can be used.",

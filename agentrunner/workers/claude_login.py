@@ -23,6 +23,8 @@ _CURE = f"claude setup-token, then export {TOKEN_ENV}=…"
 class ClaudeLogin:
     """A token that lives for about a year and is never refreshed."""
 
+    given_names: tuple[str, ...] = (TOKEN_ENV,)
+
     def __init__(self, environ: Mapping[str, str], home: Path, now: Now) -> None:
         self._token = environ.get(TOKEN_ENV, "").strip()
         folder = environ.get("CLAUDE_CONFIG_DIR")

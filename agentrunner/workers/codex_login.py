@@ -60,6 +60,8 @@ class _Tokens:
 class CodexLogin:
     """Reads `auth.json`, and replaces it after a refresh as the CLI itself does."""
 
+    given_names: tuple[str, ...] = ()
+
     def __init__(self, environ: Mapping[str, str], home: Path, now: Now) -> None:
         self._folder = Path(environ.get("CODEX_HOME") or home / ".codex").expanduser()
         self._file = self._folder / "auth.json"

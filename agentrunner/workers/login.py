@@ -56,6 +56,9 @@ class LoginState:
 class Login(Protocol):
     """The login of one CLI."""
 
+    given_names: tuple[str, ...]
+    """Variables in which a task may hand over a token of its own."""
+
     def describe(self) -> LoginState:
         """Whether somebody is logged in, who, and until when; never raises."""
 
@@ -70,15 +73,23 @@ class Login(Protocol):
 
 
 def login_for(
-    worker_kind: str, environ: Mapping[str, str], home: Path, *, now: Now = time.time
+    worker_kind: str,
+    environ: Mapping[str, str],
+    home: Path,
+    *,
+    given: Mapping[str, str] | None = None,
+    now: Now = time.time,
 ) -> Login | None:
     """The login that this worker's CLI has on this machine; None for a kind that has none.
 
-    `environ` is that of this process, never a task's: it says where tokens are sent.
+    `environ` is that of this process: it says where tokens are, and where they are sent. Of
+    `given`, a task's variables, none but a token that was made for the task is taken.
     """
     if worker_kind not in LOGINS:
         return None
-    login: Login = load(LOGINS, worker_kind, "login")(environ, home, now)
+    adapter = load(LOGINS, worker_kind, "login")
+    tokens = {name: given[name] for name in adapter.given_names if given and name in given}
+    login: Login = adapter({**environ, **tokens}, home, now)
     return login
 
 
