@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import cache
 
 from agentrunner.errors import SandboxUnavailable
 from agentrunner.sandboxes.docker.engine import Engine
@@ -22,3 +24,14 @@ async def connected() -> AsyncIterator[Engine]:
         yield engine
     finally:
         engine.close()
+
+
+@cache
+def quiet_address() -> str:
+    """Where something listens and nobody answers, for as long as this process lives."""
+    name = f"\0agentrunner-test-{os.getpid()}"
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(name)
+    listener.listen(4096)
+    listener.detach()
+    return f"unix://{name}"

@@ -138,7 +138,6 @@ class Engine:
             given_up.set()
 
     async def _outcome(self, op: str, do: Callable[[Any], T]) -> T:
-
         def work() -> T:
             _knock(self.host)
             return do(self.api)
@@ -228,8 +227,6 @@ def _knock(host: str) -> None:
 
 def _connect(host: str) -> Engine:
     _knock(host)
-    with socket.socket(socket.AF_UNIX) as probe:
-        probe.connect(host.removeprefix("unix://"))  # docker-py leaks the one that fails
     api = docker.APIClient(base_url=host, version="auto", timeout=CALL_SEC)
     # Else docker-py keeps one open for each URL, 25 of them, and finds those of an engine that
     # was started anew to be dead.

@@ -19,6 +19,7 @@ from agentrunner.sandboxes.docker.engine import Engine, EngineError, Traits
 from agentrunner.sandboxes.docker.images import Image, ensure_image, wanted_image
 from agentrunner.sandboxes.docker.recipes import ALL_IN_ONE, RECIPES, default_recipe
 from agentrunner.workers.codex import TESTED
+from tests.kit.engine import quiet_address
 
 HERE = {"x86_64": "amd64", "aarch64": "arm64"}[platform.machine()]
 DIGEST, OTHER = "sha256:" + "a" * 64, "sha256:" + "b" * 64
@@ -67,7 +68,7 @@ class Images:
         return True
 
     def engine(self, **traits: Any) -> Engine:
-        return Engine("unix:///fake", self, Traits(**traits))  # type: ignore[arg-type]
+        return Engine(quiet_address(), self, Traits(**traits))  # type: ignore[arg-type]
 
 
 def spec(**fields: Any) -> BoxSpec:

@@ -19,6 +19,7 @@ from agentrunner.sandboxes.docker.labels import (
     owner_labels,
 )
 from agentrunner.sandboxes.docker.sweep import of_dead_owners, remove_dead
+from tests.kit.engine import quiet_address
 
 ELSEWHERE = "pid:[1]"
 
@@ -53,7 +54,7 @@ class Boxes:
         self.removed.append(box)
 
     def engine(self) -> Engine:
-        return Engine("unix:///fake", self, Traits())  # type: ignore[arg-type]
+        return Engine(quiet_address(), self, Traits())  # type: ignore[arg-type]
 
 
 def dead_process() -> int:
