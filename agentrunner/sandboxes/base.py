@@ -121,9 +121,9 @@ class Request:
 
     command: tuple[str, ...]
     workdir: Path
-    env: Mapping[str, str] = field(default_factory=dict)
+    env: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Added to the box's own minimal environment; nothing is inherited from ours."""
-    stdin: bytes = b""
+    stdin: bytes = field(default=b"", repr=False)
     network: Network = "none"
     timeout_sec: float = 600
     keep_bytes: int = 1 << 20
@@ -175,7 +175,7 @@ class Launch:
     """
 
     argv: tuple[str, ...]
-    env: Mapping[str, str]
+    env: Mapping[str, str] = field(repr=False)
     """All of it, built from nothing: the helper's and so the command's. Never in argv."""
     cwd: Path
     contains_children: bool = True

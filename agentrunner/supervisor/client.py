@@ -67,7 +67,7 @@ class SupervisorOrder:
     wall_sec: float
     idle_sec: float | None = None
     """Longest silence on both outputs."""
-    stdin: bytes = b""
+    stdin: bytes = field(default=b"", repr=False)
     output_limit: int = 1 << 30
     """Bytes of both outputs, after which the worker is stopped."""
     stop_signal: Literal["INT", "TERM"] = "TERM"
@@ -82,7 +82,7 @@ class SupervisorOrder:
     """
     disk: tuple[tuple[Path, ...], int] | None = None
     """Folders, and by how many bytes they may grow together."""
-    mask: Mapping[bytes, str] = field(default_factory=dict)
+    mask: Mapping[bytes, str] = field(default_factory=dict, repr=False)
     """What must not get into the output files: each spelling of a secret, and its mark."""
 
 
