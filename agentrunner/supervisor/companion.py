@@ -80,6 +80,7 @@ class Companion:
     def _spawn(self) -> None:
         self.starts += 1
         self.alive = True
+        self.line = b""
         self.child = child = Child(self.order["argv"], self.order["env"], "/")
         error = child.release()
         os.close(child.status_pipe)
