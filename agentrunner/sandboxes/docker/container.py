@@ -124,7 +124,7 @@ class Container:
             lifeline.cut()
             if ident:
                 with contextlib.suppress(EngineError):
-                    await _remove(engine, ident)
+                    await remove_container(engine, ident)
             raise
         lifeline.hide()
         members = member_list(ident, int(facts["State"]["Pid"]))
@@ -202,7 +202,7 @@ class Container:
         removed, self._removed = self._removed, True
         try:
             if not removed and not self._engine.silent:
-                await _remove(self._engine, self.id)
+                await remove_container(self._engine, self.id)
         finally:
             self._lifeline.cut()
 
@@ -388,13 +388,15 @@ async def _nothing() -> AsyncIterator[bytes]:
         yield piece
 
 
-async def _remove(engine: Engine, ident: str) -> None:
-    def remove(api: Any) -> None:
-        api.remove_container(ident, force=True, v=True)
-
+async def remove_container(engine: Engine, ident: str) -> bool:
+    """Whether it was us who removed it, running or not; raises EngineError if nobody can."""
     try:
-        await engine.call("remove", remove)
+        await engine.call(
+            "remove a box", lambda api: api.remove_container(ident, force=True, v=True)
+        )
     except EngineError as error:
-        # Gone already, or the engine is at it by itself.
-        if error.status not in (NOT_FOUND, CONFLICT):
-            raise
+        # Gone already, or the engine or another of us is at it.
+        if error.status in (NOT_FOUND, CONFLICT):
+            return False
+        raise
+    return True

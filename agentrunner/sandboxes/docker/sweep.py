@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from agentrunner.sandboxes.docker.engine import CONFLICT, NOT_FOUND, Engine, EngineError
+from agentrunner.sandboxes.docker.container import remove_container
+from agentrunner.sandboxes.docker.engine import Engine
 from agentrunner.sandboxes.docker.labels import OWNER_PID, owner_is_dead
 
 
@@ -22,7 +23,7 @@ async def remove_dead(engine: Engine) -> list[str]:
     removed = []
     for box in of_dead_owners(boxes):
         box_id = str(box["Id"])
-        if await _remove(engine, box_id):
+        if await remove_container(engine, box_id):
             removed.append(next(iter(box.get("Names") or [box_id]), "").removeprefix("/"))
     return removed
 
@@ -30,17 +31,3 @@ async def remove_dead(engine: Engine) -> list[str]:
 def of_dead_owners(boxes: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Those that nobody can need any more, by their labels."""
     return [box for box in boxes if owner_is_dead(box.get("Labels") or {})]
-
-
-async def _remove(engine: Engine, box_id: str) -> bool:
-    """Whether it was us who removed it."""
-    try:
-        await engine.call(
-            "remove a box that is left",
-            lambda api: api.remove_container(box_id, v=True, force=True),
-        )
-    except EngineError as error:
-        if error.status in (NOT_FOUND, CONFLICT):  # another sweep was quicker
-            return False
-        raise
-    return True
