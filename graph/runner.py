@@ -29,6 +29,7 @@ from agentrunner.graph.workshop import (
     Crew,
     assemble,
     box_spec,
+    check_box,
     muster,
     open_workshop,
     with_image,
@@ -69,6 +70,7 @@ async def start(spec: TaskSpec, options: Options) -> dict[str, Any]:
     repo = Path(spec.repo)
     crew = assemble(spec, options.environ, options.cassette)
     refuse_inside(options.state_dir, repo)
+    check_box(spec, crew, options.environ, options.state_dir)
     spec = await with_image(spec, crew, options.environ, options.confirm)
     run_id = new_run_id(spec.task_id, secrets.token_bytes(4))
     repository = repository_lock(options.state_dir, repo)
@@ -249,6 +251,7 @@ async def dry_run(spec: TaskSpec, options: Options) -> dict[str, Any]:
         Path(options.environ.get("HOME") or Path.home()),
         state_root=options.state_dir,
     )
+    auto = spec.runner.sandbox.kind == "auto"
     call = WorkerCall(
         worker_run_id="1-001",
         prompt="<the planner's prompt>",
@@ -259,7 +262,13 @@ async def dry_run(spec: TaskSpec, options: Options) -> dict[str, Any]:
         sandboxed=spec.runner.sandbox.kind != "none",
     )
     return {
-        "header": header_of(spec, crew, box=sandbox.kind, max_loops=spec.runner.meta.max_loops),
+        "header": header_of(
+            spec,
+            crew,
+            options.environ,
+            box="the first that starts here" if auto else sandbox.describe(),
+            max_loops=spec.runner.meta.max_loops,
+        ),
         "criteria": [
             {
                 "id": c.id,
@@ -390,7 +399,8 @@ async def _run(
 
 def _announce(deps: Deps, spec: TaskSpec, crew: Crew, state: TaskContext, *, begins: bool) -> None:
     run = state["run"]
-    header = header_of(spec, crew, box=deps.sandbox.describe(), max_loops=run.max_loops)
+    box = deps.sandbox.describe()
+    header = header_of(spec, crew, deps.environ, box=box, max_loops=run.max_loops)
     if begins:
         deps.emit("run_started", task_id=spec.task_id, title=spec.title, header=header)
         return

@@ -32,7 +32,7 @@ from agentrunner.runs.locks import FileLock
 from agentrunner.runs.log import RunLog
 from agentrunner.runs.snapshots import Snapshots, check_open
 from agentrunner.sandboxes.base import BoxSpec, Owner, Request, ResourceLimit, Sandbox
-from agentrunner.sandboxes.choose import missing_image, open_sandbox
+from agentrunner.sandboxes.choose import make_sandbox, missing_image, open_sandbox
 from agentrunner.sandboxes.limits import DISK
 from agentrunner.settings import ignored_tracing, prices_file
 from agentrunner.task.spec import NetworkSpec, TaskSpec
@@ -209,6 +209,17 @@ def box_spec(spec: TaskSpec, worker: Worker, folder: RunFolder) -> BoxSpec:
     )
 
 
+def check_box(spec: TaskSpec, crew: Crew, environ: Mapping[str, str], state_dir: Path) -> None:
+    """Raises UsageError where no box may hold this repository, or show what the task asks for."""
+    make_sandbox(
+        spec.runner.sandbox.kind,
+        box_spec(spec, crew.worker, RunFolder(Path(spec.repo))),
+        environ,
+        Path(environ.get("HOME") or Path.home()),
+        state_root=state_dir,
+    )
+
+
 async def with_image(
     spec: TaskSpec, crew: Crew, environ: Mapping[str, str], confirm: Callable[[str], bool] | None
 ) -> TaskSpec:
@@ -218,13 +229,14 @@ async def with_image(
     SandboxUnavailable (`image-missing`) before anything is written where nobody says yes.
     """
     box = spec.runner.sandbox
-    if box.kind != "docker" or box.pull is not None:
+    if box.kind != "docker" or box.pull in ("missing", "always"):
         return spec
     nowhere = RunFolder(Path(spec.repo))
     missing = await missing_image(box_spec(spec, crew.worker, nowhere), environ)
     if missing is None:
         return spec
-    if confirm is None or not confirm(f"{missing.message} Get it now ({missing.remedy})?"):
+    asked = confirm if box.pull is None else None
+    if asked is None or not asked(f"{missing.message} Get it now ({missing.remedy})?"):
         raise missing
     sandbox = box.model_copy(update={"pull": "missing"})
     runner = spec.runner.model_copy(update={"sandbox": sandbox})
