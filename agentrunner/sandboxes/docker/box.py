@@ -37,6 +37,7 @@ from agentrunner.sandboxes.docker.layout import (
     identity,
     make_places,
 )
+from agentrunner.sandboxes.docker.lifeline import remove_dead_lifelines
 from agentrunner.sandboxes.docker.order import AttachOrder
 from agentrunner.sandboxes.docker.pool import Pool, Recipe
 from agentrunner.sandboxes.docker.running import Running
@@ -112,7 +113,7 @@ class DockerSandbox:
         try:
             self._engine = engine = await Engine.connect(self._environ)
             self._pool = Pool(engine, self._spec.home.parent)
-            await remove_dead(engine)
+            await self._sweep()
             self._refuse_promises(engine)
             self._image = image = await ensure_image(engine, self._spec)
             await self._read_image(engine, image)
@@ -195,9 +196,22 @@ class DockerSandbox:
         if self._pool is not None:
             with contextlib.suppress(EngineError):  # the boxes end by themselves, with us
                 await self._pool.close()
+        if self._engine is not None and not self._engine.silent:
+            with contextlib.suppress(EngineError):
+                await self._sweep()
         await asyncio.to_thread(self._mask.lift)
         if self._engine is not None:
             self._engine.close()
+
+    async def _sweep(self) -> None:
+        """Remove what dead processes of ours have left; raises EngineError.
+
+        At the end as at the beginning: a worker's helper that was killed while it made its box is
+        not there to end it, and the run may be over.
+        """
+        assert self._engine is not None
+        await remove_dead(self._engine)
+        remove_dead_lifelines(self._spec.home.parent, now=time.time())
 
     def _refuse_promises(self, engine: Engine) -> None:
         """Raises SandboxUnavailable for a limit that this engine would only pretend to hold."""

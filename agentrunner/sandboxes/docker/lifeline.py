@@ -5,10 +5,15 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
+import stat
 from pathlib import Path
 
 from agentrunner.sandboxes.base import Mount
 from agentrunner.sandboxes.docker.config import LIFELINE
+
+PREFIX = ".lifeline-"
+BEING_MADE_SEC = 1.0
+"""A younger one may not have been opened yet."""
 
 
 class Lifeline:
@@ -20,7 +25,7 @@ class Lifeline:
 
     def __init__(self, folder: Path) -> None:
         """In a folder of ours that the engine can see; raises OSError."""
-        self._path = folder / f".lifeline-{secrets.token_hex(6)}"
+        self._path = folder / f"{PREFIX}{secrets.token_hex(6)}"
         os.mkfifo(self._path, 0o600)
         try:
             self._fd = os.open(self._path, os.O_RDWR | os.O_CLOEXEC)
@@ -46,3 +51,27 @@ class Lifeline:
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
+
+
+def remove_dead_lifelines(folder: Path, *, now: float) -> None:
+    """Remove the pipes in a folder whose owner was killed before a box had them.
+
+    `now` is the system's time, in seconds.
+    """
+    for path in folder.glob(f"{PREFIX}*"):
+        with contextlib.suppress(OSError):
+            known = path.lstat()
+            if stat.S_ISFIFO(known.st_mode) and now - known.st_ctime > BEING_MADE_SEC:
+                _remove_unheld(path)
+
+
+def _remove_unheld(path: Path) -> None:
+    end = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        # Without a writer it is at its end; with one that has written nothing, there is none yet.
+        if os.read(end, 1) == b"":
+            path.unlink()
+    except BlockingIOError:
+        pass
+    finally:
+        os.close(end)

@@ -15,10 +15,13 @@ import docker.errors
 import pytest
 
 from agentrunner import cli
+from agentrunner.sandboxes.base import BoxSpec
 from agentrunner.sandboxes.docker.builds import import_host_image
 from agentrunner.sandboxes.docker.engine import Engine
 from agentrunner.sandboxes.docker.labels import OWNER_START, RUN, owner_labels
 from agentrunner.sandboxes.docker.sweep import remove_dead
+from tests.kit.docker import docker as docker_box
+from tests.kit.docker import require_docker
 from tests.kit.engine import connected
 
 NEVER = {OWNER_START: "1"}
@@ -89,6 +92,20 @@ async def test_a_sweep_takes_the_boxes_of_the_dead_and_no_others(left: Left) -> 
 
     assert await left.there() == [live, foreign]
     assert not {live, foreign} & set(removed)
+
+
+async def test_a_box_that_is_closed_leaves_none_of_a_helper_that_was_killed(
+    left: Left, tmp_path: Path
+) -> None:
+    """The helper is killed while it makes its container: then nobody holds the other end of it."""
+    require_docker()
+    for name in ("repo", "run/box"):
+        (tmp_path / name).mkdir(parents=True)
+    sandbox = docker_box(BoxSpec(repo=tmp_path / "repo", home=tmp_path / "run/box"))
+    await sandbox.open()
+    dead = await left.add({**owner_labels(), **NEVER}, running=True)
+    await sandbox.close()
+    assert dead not in await left.there()
 
 
 async def test_gc_removes_them_too(left: Left, tmp_path: Path) -> None:
