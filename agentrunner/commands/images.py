@@ -113,8 +113,10 @@ def _from_repository(source: str, args: Mapping[str, str], name: str) -> Order:
 async def _build(order: Order) -> int:
     from agentrunner.sandboxes.docker.builds import build
     from agentrunner.sandboxes.docker.engine import Engine
+    from agentrunner.sandboxes.docker.helpers import check_helpers
     from agentrunner.sandboxes.docker.images import find_image
 
+    check_helpers(here())
     with contextlib.closing(await Engine.connect(os.environ)) as engine:
         await build(engine, order, lambda line: show(flat(line), sys.stderr))
         made = await find_image(engine, order.name)

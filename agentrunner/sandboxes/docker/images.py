@@ -18,6 +18,7 @@ from agentrunner.errors import SandboxUnavailable, UsageError
 from agentrunner.sandboxes.base import BoxSpec
 from agentrunner.sandboxes.docker.builds import Order, build, order_recipe, order_repository
 from agentrunner.sandboxes.docker.engine import NOT_FOUND, Engine, EngineError
+from agentrunner.sandboxes.docker.helpers import check_helpers
 from agentrunner.sandboxes.docker.progress import PullProgress
 from agentrunner.sandboxes.docker.recipes import default_recipe, recipe_of
 from agentrunner.sandboxes.docker.sources import pack, read_source
@@ -81,6 +82,7 @@ async def ensure_image(engine: Engine, spec: BoxSpec) -> Image:
             if there is not None:
                 return there
         if spec.pull != "never":
+            await asyncio.to_thread(check_helpers, spec.repo)
             await _obtain(engine, wanted, spec.on_progress or _quiet)
             there = await find_image(engine, wanted.name, wanted.source)
             if there is not None:

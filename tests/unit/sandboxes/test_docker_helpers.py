@@ -1,0 +1,47 @@
+"""Programs that hold a registry's credentials are not taken from the repository."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from agentrunner.errors import SandboxUnavailable
+from agentrunner.sandboxes.docker.helpers import check_helpers
+
+
+@pytest.fixture
+def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository with a program, beside a folder with another; one is in the settings."""
+    for folder in ("repo", "repo/bin", "usual"):
+        (tmp_path / folder).mkdir()
+        program = tmp_path / folder / "docker-credential-keys"
+        program.write_text("#!/bin/sh\n")
+        program.chmod(0o755)
+    (tmp_path / "links").mkdir()
+    (tmp_path / "links/docker-credential-keys").symlink_to("../repo/docker-credential-keys")
+    settings = {"credHelpers": {"registry.example": "keys"}}
+    (tmp_path / "config.json").write_text(json.dumps(settings))
+    monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path))
+    monkeypatch.chdir(tmp_path / "repo")
+    return tmp_path / "repo"
+
+
+@pytest.mark.parametrize("search", [".", "", "bin", "{place}/repo/bin", "{place}/links"])
+def test_one_in_the_repository_is_refused(
+    repo: Path, monkeypatch: pytest.MonkeyPatch, search: str
+) -> None:
+    monkeypatch.setenv("PATH", f"{search.format(place=repo.parent)}:/usr/bin")
+    with pytest.raises(SandboxUnavailable) as caught:
+        check_helpers(repo)
+    assert caught.value.code == "image-helper"
+    assert "docker-credential-keys" in caught.value.message
+
+
+@pytest.mark.parametrize("search", ["{place}/usual:{place}/repo", "/usr/bin"])
+def test_one_elsewhere_and_none_at_all_are_no_concern(
+    repo: Path, monkeypatch: pytest.MonkeyPatch, search: str
+) -> None:
+    monkeypatch.setenv("PATH", search.format(place=repo.parent))
+    check_helpers(repo)
