@@ -98,7 +98,7 @@ async def test_a_box_that_is_closed_leaves_none_of_a_helper_that_was_killed(
     left: Left, tmp_path: Path
 ) -> None:
     """The helper is killed while it makes its container: then nobody holds the other end of it."""
-    require_docker()
+    await asyncio.to_thread(require_docker)
     for name in ("repo", "run/box"):
         (tmp_path / name).mkdir(parents=True)
     sandbox = docker_box(BoxSpec(repo=tmp_path / "repo", home=tmp_path / "run/box"))
