@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import socket
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from agentrunner.gateway.egress_log import read_egress
+from tests.kit.greeter import greeter
 from tests.kit.metas import assess, finish, give_up, plan, work
 from tests.kit.project import Project
 from tests.kit.runs import FIX, SMALL, TEST, Run
@@ -32,29 +29,6 @@ else:
     if times > 1:
         time.sleep(1000)
 """
-
-
-@contextmanager
-def greeter() -> Iterator[int]:
-    """A server on this machine's loopback that says hello to whoever reaches it; its port."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-
-        def serve() -> None:
-            while True:
-                try:
-                    line, _ = server.accept()
-                except OSError:
-                    return
-                with line:
-                    line.sendall(b"hello\n")
-
-        thread = threading.Thread(target=serve)
-        thread.start()
-        try:
-            yield int(server.getsockname()[1])
-        finally:
-            server.shutdown(socket.SHUT_RDWR)
-            thread.join()
 
 
 @pytest.fixture

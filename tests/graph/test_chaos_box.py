@@ -1,0 +1,71 @@
+"""kill -9 of any part of a run at a moment that a seed draws: it ends right, and leaves nothing.
+
+`python -m benchmarks.chaos` does the same a hundred times.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from tests.kit.chaos import VICTIMS, Chaos, Fate, draw
+from tests.kit.engine_watch import EngineWatch
+from tests.kit.greeter import greeter
+from tests.kit.process import until
+
+SEED = 3
+KINDS = (*VICTIMS, "several")
+CASES = [("docker", kind) for kind in KINDS]
+CASES += [("bwrap", kind) for kind in KINDS if kind != "engine"]
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EngineWatch]:
+    with EngineWatch.running(tmp_path_factory.mktemp("engine")) as watch:
+        yield watch
+
+
+@pytest.fixture
+def port() -> Iterator[int]:
+    with greeter() as number:
+        yield number
+
+
+@pytest.mark.parametrize(("sandbox", "kind"), CASES)
+def test_it_ends_right_and_leaves_nothing(
+    request: pytest.FixtureRequest, tmp_path: Path, port: int, sandbox: str, kind: str
+) -> None:
+    engine = request.getfixturevalue("engine") if sandbox == "docker" else None
+    blow = draw(Random(f"{SEED} {sandbox} {kind}"), kind, engine=engine is not None)
+    with Chaos.open(tmp_path, port, engine) as chaos:
+        fate = chaos.strike([blow])
+    assert fate.killed, f"{blow} hit nothing"
+    assert fate.ok, fate
+
+
+def test_what_a_run_would_leave_is_noticed(tmp_path: Path, port: int) -> None:
+    with ExitStack() as stack:
+        chaos = stack.enter_context(Chaos.open(tmp_path, port, None))
+        undisturbed = chaos.strike([])
+        assert undisturbed == Fate(codes=[0], state="COMPLETE", outcomes=["completed"])
+        os.mkfifo(chaos.drill.folder.root / "lifeline")
+        words = [sys.executable, "-c", "input()", str(tmp_path)]
+        left = stack.enter_context(subprocess.Popen(words, stdin=subprocess.PIPE))
+        stack.callback(left.kill)
+        until(lambda: len(chaos.there()) == 2, "both are noticed")
+
+
+def test_the_seed_draws_all_there_is() -> None:
+    random = Random(SEED)
+    blows = [draw(random, kind, engine=True) for kind in KINDS for _ in range(50)]
+    assert {victim for blow in blows for victim in blow.victims} == set(VICTIMS)
+    assert all(blow.event in VICTIMS[victim] for blow in blows for victim in blow.victims)
+    assert len({replace(blow, delay_sec=0) for blow in blows}) > 30

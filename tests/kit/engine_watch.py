@@ -1,0 +1,89 @@
+"""What an engine keeps of containers, and its violent death."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from agentrunner.supervisor.processes import send
+from tests.kit.own_engine import OwnEngine, own_engine
+
+
+class EngineWatch:
+    """An engine of our own that is looked at without being asked, dead or alive."""
+
+    def __init__(self, engine: OwnEngine) -> None:
+        self.seen: set[str] = set()
+        """Ids of all containers that were ever noticed on it."""
+        self._engine = engine
+        self._own_mounts = set(mounts_below(engine.state, engine.run))
+
+    @classmethod
+    @contextmanager
+    def running(cls, place: Path) -> Iterator[EngineWatch]:
+        """One that is up, with its data in `place`; fails or skips the test where none can be."""
+        with own_engine(place) as engine:
+            yield cls(engine)
+
+    @property
+    def host(self) -> str:
+        """For DOCKER_HOST."""
+        return self._engine.address
+
+    def up(self) -> None:
+        """Start it, if it does not answer."""
+        self._engine.script("up")
+
+    def kill(self) -> bool:
+        """kill -9 of dockerd and of its containerd; whether there was one."""
+        killed = False
+        for name in ("dockerd.pid", "exec/containerd/containerd.pid"):
+            with contextlib.suppress(OSError, ValueError):
+                send(int((self._engine.run / name).read_text()), signal.SIGKILL)
+                killed = True
+        return killed
+
+    def look(self) -> None:
+        """Notice which containers it has."""
+        self.seen.update(self._containers())
+
+    def inside(self, container: str) -> list[int]:
+        """The processes of a container."""
+        for group in _groups_of(container):
+            with contextlib.suppress(OSError):
+                if pids := (group / "cgroup.procs").read_text().split():
+                    return list(map(int, pids))
+        return []
+
+    def left(self) -> list[str]:
+        """What is left of containers: their records, cgroups, shims and mounts."""
+        found = [f"container {ident[:12]}" for ident in self._containers()]
+        for ident in self.seen:
+            found += [f"cgroup {group}" for group in _groups_of(ident)]
+        for process in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                line = (process / "cmdline").read_bytes()
+                if any(ident.encode() in line for ident in self.seen):
+                    found.append(f"process {process.name} {line[:200]!r}")
+        mounts = set(mounts_below(self._engine.state, self._engine.run)) - self._own_mounts
+        return found + [f"mount {place}" for place in sorted(mounts)]
+
+    def _containers(self) -> list[str]:
+        with contextlib.suppress(OSError):
+            return [path.name for path in (self._engine.state / "data/containers").iterdir()]
+        return []
+
+
+def mounts_below(*folders: Path) -> list[str]:
+    """Mount points in these folders."""
+    places = [line.split(" ")[1] for line in Path("/proc/mounts").read_text().splitlines()]
+    return [place for place in places if any(Path(place).is_relative_to(top) for top in folders)]
+
+
+def _groups_of(container: str) -> list[Path]:
+    """Its cgroups, of either version."""
+    top = Path("/sys/fs/cgroup")
+    return [*top.glob(f"*/docker/{container}"), *top.glob(f"docker/{container}")]
