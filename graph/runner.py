@@ -16,12 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from agentrunner.errors import Busy, UsageError
+from agentrunner.gateway.order import GATEWAY_PORT
 from agentrunner.graph import attempts
 from agentrunner.graph.answers import checked_answer
 from agentrunner.graph.builder import graph_for
 from agentrunner.graph.checkpoints import BoundedSaver, open_saver, thread_config
 from agentrunner.graph.drive import Drive, Options
-from agentrunner.graph.header import header_of
+from agentrunner.graph.header import header_of, reach_of_all
 from agentrunner.graph.indexing import Indexer
 from agentrunner.graph.memory import be_frugal
 from agentrunner.graph.policy import capped, capped_again
@@ -36,10 +37,11 @@ from agentrunner.graph.workshop import (
 )
 from agentrunner.nodes.credentials import secrets_of
 from agentrunner.nodes.deps import Clock, Deps
+from agentrunner.nodes.egress import has_gateway
 from agentrunner.nodes.plan import criteria_of
 from agentrunner.runs.folder import RunFolder, load_spec, new_run_id, refuse_inside, save_spec
 from agentrunner.runs.locks import FileLock, me, repository_lock, run_lock
-from agentrunner.sandboxes.choose import make_sandbox
+from agentrunner.sandboxes.choose import AUTO, make_sandbox
 from agentrunner.supervisor.processes import kill_orphans
 from agentrunner.task.context import (
     Acceptance,
@@ -252,6 +254,7 @@ async def dry_run(spec: TaskSpec, options: Options) -> dict[str, Any]:
         state_root=options.state_dir,
     )
     auto = spec.runner.sandbox.kind == "auto"
+    gateway = has_gateway(spec, crew.worker, spec.runner.sandbox.kind)
     call = WorkerCall(
         worker_run_id="1-001",
         prompt="<the planner's prompt>",
@@ -259,6 +262,7 @@ async def dry_run(spec: TaskSpec, options: Options) -> dict[str, Any]:
         home=folder.box_dir,
         prompt_file=folder.box_dir / "prompts" / "1-001.md",
         model=spec.runner.worker.model,
+        base_url=f"http://127.0.0.1:{GATEWAY_PORT}" if gateway else None,
         sandboxed=spec.runner.sandbox.kind != "none",
     )
     return {
@@ -266,7 +270,7 @@ async def dry_run(spec: TaskSpec, options: Options) -> dict[str, Any]:
             spec,
             crew,
             options.environ,
-            box="the first that starts here" if auto else sandbox.describe(),
+            box=", else ".join(AUTO) if auto else sandbox.describe(),
             max_loops=spec.runner.meta.max_loops,
         ),
         "criteria": [
@@ -285,6 +289,7 @@ async def dry_run(spec: TaskSpec, options: Options) -> dict[str, Any]:
             for m in sandbox.mounts()
         ],
         "network": network_of(spec, crew.worker).policy,
+        "reach": reach_of_all(spec, crew.worker),
         "missing": [error.as_dict() for error in crew.missing],
     }
 

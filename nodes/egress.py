@@ -7,6 +7,7 @@ import socket
 from dataclasses import dataclass, replace
 
 from agentrunner.errors import TaskFailed
+from agentrunner.gateway.egress_log import read_egress
 from agentrunner.gateway.order import (
     GATEWAY_PORT,
     GATEWAY_SOCKET,
@@ -169,11 +170,19 @@ def booked(spec: TaskSpec, counters: Counters, used: Usage, reading: WorkerReadi
 # -- hosts that were refused ----------------------------------------------------------------------
 
 
+def refused_hosts(deps: Deps, worker_run_id: str = "") -> list[str]:
+    """Whom a worker run, else all of the run, asked for and never reached, as `host:port`."""
+    used = read_egress(deps.folder.root / EGRESS_LOG, worker_run_id)
+    return [f"{use.host}:{use.port}" for use in used if use.refused and not use.allowed]
+
+
 def host_question(state: TaskContext, deps: Deps, run: WorkerRun, host: str) -> Question | None:
     """Whether a host may be reached; None where a person said no already, or may not say yes."""
     if host in state.get("refused_hosts", []) or not may_reach(deps.spec, host):
         return None
-    text = f"The worker keeps asking for {host}, which is not on the allow-list. Allow it?"
+    text = (
+        f"The worker keeps asking for {host}, which is not on the allow-list. Allow it in this run?"
+    )
     return question("network", text, {"host": host, "worker_run": run.worker_run_id}, state)
 
 

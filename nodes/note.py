@@ -16,7 +16,7 @@ from langgraph.types import Command
 from agentrunner.errors import CheckpointCorrupt, UsageError
 from agentrunner.gateway.egress_log import read_egress
 from agentrunner.nodes.deps import Deps
-from agentrunner.nodes.egress import EGRESS_LOG
+from agentrunner.nodes.egress import EGRESS_LOG, refused_hosts
 from agentrunner.nodes.result import build_result
 from agentrunner.notes import build_view, render_note, write_note
 from agentrunner.notes.model import NoteView
@@ -83,9 +83,7 @@ def _box_facts(deps: Deps) -> dict[str, Any]:
         "box": deps.sandbox.kind,
         "network": network_of(deps.spec, deps.worker).policy,
         "hosts_reached": tuple(f"{use.host}:{use.port}" for use in used if use.allowed),
-        "hosts_refused": tuple(
-            f"{use.host}:{use.port}" for use in used if use.refused and not use.allowed
-        ),
+        "hosts_refused": tuple(refused_hosts(deps)),
     }
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from agentrunner.nodes.deps import Deps
+from agentrunner.nodes.egress import refused_hosts
 from agentrunner.runs.gitconfig import git_settings
 from agentrunner.runs.snapshots import Change
 from agentrunner.supervisor.client import SupervisedResult
@@ -94,6 +95,7 @@ def record_run(
     deps.emit(
         "worker_finished", worker_run_id=run.worker_run_id, outcome=run.outcome,
         exit_code=run.exit_code, duration_sec=run.duration_sec, changed_files=len(changes),
+        hosts_refused=refused_hosts(deps, run.worker_run_id),
     )  # fmt: skip
     return len(changes)
 

@@ -225,7 +225,7 @@ def _dry_run(spec: TaskSpec, output: Output, policy: Path | None) -> int:
         criteria_of(spec.title, spec, width_of(sys.stdout)),
         plan["worker_command"],
         [_mount(mount) for mount in plan["mounts"]],
-        plan["network"],
+        plan["reach"],
         plan["missing"],
         width_of(sys.stdout),
     )

@@ -109,15 +109,18 @@ class HostUse:
     """Both ways, of connections that have ended."""
 
 
-def read_egress(path: Path) -> list[HostUse]:
+def read_egress(path: Path, label: str = "") -> list[HostUse]:
     """Who was asked for, in the order of the first time; [] without a file. Never raises.
 
-    Lines that cannot be read are passed over.
+    With a `label` only what that worker run or command asked for. Lines that cannot be read are
+    passed over.
     """
     found: dict[tuple[str, int], dict[str, Any]] = {}
     for line in _lines(path):
         with suppress(KeyError, TypeError, ValueError):
             key = (str(line["host"]), int(line["port"]))
+            if label not in ("", line["label"]):
+                continue
             decision, count = line["decision"], int(line.get("count", 1))
             size = int(line.get("up", 0)) + int(line.get("down", 0))
             use = found.setdefault(key, {"allowed": 0, "refused": 0, "reason": "", "bytes": 0})

@@ -141,13 +141,13 @@ def header_rows(header: Mapping[str, Any], home: str) -> list[tuple[str, str]]:
     """The header as label and text; also the top of --dry-run."""
     branch = header.get("branch")
     repo = tilde(str(header.get("repo") or "?"), home) + (f", branch {branch}" if branch else "")
-    network = header.get("network")
     tests, where = header.get("tests") or "none", header.get("tests_where")
     rows = [
         ("repo", repo),
         ("planner", str(header.get("planner") or "?")),
-        ("worker", str(header.get("worker") or "?")),
-        ("box", str(header.get("box") or "?") + (f"; network {network}" if network else "")),
+        ("worker", "; ".join([str(header.get("worker") or "?"), *_told(header, "key")])),
+        ("box", str(header.get("box") or "?")),
+        ("network", "; ".join(_told(header, "reach") or _told(header, "network")) or "none"),
         ("tests", f"{tests}  ({where})" if where else str(tests)),
         ("limits", _limits(header.get("limits") or {})),
     ]
@@ -155,6 +155,10 @@ def header_rows(header: Mapping[str, Any], home: str) -> list[tuple[str, str]]:
         rows.append(("mode", str(header["completion"])))
     rows += [("policy", tilde(str(one["path"]), home)) for one in header.get("policies") or []]
     return rows + [("note", str(notice)) for notice in header.get("notices") or []]
+
+
+def _told(header: Mapping[str, Any], key: str) -> list[str]:
+    return [str(header[key])] if header.get(key) else []
 
 
 def _limits(limits: Mapping[str, Any]) -> str:

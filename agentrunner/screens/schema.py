@@ -161,6 +161,7 @@ _EVENTS: dict[str, Schema] = {
         "exit_code": _ANY_COUNT,
         "duration_sec": {"type": "number"},
         "changed_files": {},
+        "hosts_refused": _TEXTS,
     },
     "check": {"target": _TEXT, "command": _TEXT, "exit_code": _ANY_COUNT, "outcome": _TEXT},
     "assessment": {"satisfied": {"type": "boolean"}, "summary": _TEXT, "by_criterion": {}},

@@ -151,7 +151,10 @@ class Story:
         text += f"{count(number, 'file')} changed"
         self.doing = ""
         if outcome != "completed":
-            text = f"worker {outcome.replace('_', ' ')}, exit {event.get('exit_code')}; {text}"
+            why = f"{outcome.replace('_', ' ')}, exit {event.get('exit_code')}"
+            text = f"worker {_ENDS.get(outcome, why)}; {text}"
+        if refused := event.get("hosts_refused"):
+            text += f"; refused: {', '.join(map(str, refused))}"
         fields = {"round": self.round, "outcome": outcome, "files": number, "took": took}
         return [_line(event, "", text, took, fields)]
 
@@ -178,6 +181,10 @@ class Story:
         message = str(event.get("message"))
         self.warnings.append(message)
         return [_line(event, "warning", message, fields={"code": event.get("code"), "is": message})]
+
+
+_ENDS = {"egress": "stopped, as it kept asking for a refused host"}
+"""Outcomes that their name and an exit code do not explain."""
 
 
 def _line(

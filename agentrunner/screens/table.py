@@ -150,19 +150,22 @@ def dry_run_screen(
     criteria: str,
     worker_command: Sequence[str],
     mounts: Sequence[str],
-    network: str,
+    reach: Mapping[str, str],
     missing: Sequence[Row] = (),
     width: int = WIDTH,
 ) -> str:
     """What `run --dry-run` says: everything that is known before a model is asked.
 
-    `missing` has `message` and `remedy` of whatever would keep the run from starting.
+    `reach` says what each kind of command reaches. `missing` has `message` and `remedy` of
+    whatever would keep the run from starting.
     """
     lines = [row for label, text in header for row in labelled(label, text, width)]
     lines += ["", criteria, "", "The worker's command:"]
     lines += [f"  {flat(word)}" for word in worker_command]
     lines += ["", "Visible in the box:", *(f"  {flat(mount)}" for mount in mounts)]
-    lines += ["", f"Network: {flat(network)}", ""]
+    lines += ["", "Reachable from the box:"]
+    lines += [row for who, hosts in reach.items() for row in labelled(who, hosts, width)]
+    lines.append("")
     for error in missing:
         lines += labelled("missing", str(error["message"]), width)
         lines += labelled("", f"try: {error['remedy']}", width) if error["remedy"] else []

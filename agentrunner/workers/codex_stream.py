@@ -15,6 +15,7 @@ from agentrunner.workers.streams import (
     LineSplitter,
     clip,
     count_of,
+    ended_by,
     last_lines,
     lines_of,
     parse_object,
@@ -137,7 +138,7 @@ def classify(message: str) -> str:
 
 def _why(ended: Ended, tally: _Tally) -> str:
     if ended.outcome != "exited":
-        return f"ended by {ended.outcome}"
+        return ended_by(ended.outcome)
     if tally.errors:
         kind = classify(tally.errors[-1])
         storm = f" (after {tally.reconnects} reconnects)" if tally.reconnects else ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agentrunner.workers.base import Ended, WorkerReading
-from agentrunner.workers.streams import clip, last_lines, split_summary, tail_of
+from agentrunner.workers.streams import clip, ended_by, last_lines, split_summary, tail_of
 
 
 def read_plain(ended: Ended) -> WorkerReading:
@@ -21,6 +21,6 @@ def read_plain(ended: Ended) -> WorkerReading:
 
 def _why(ended: Ended) -> str:
     if ended.outcome != "exited":
-        return f"ended by {ended.outcome}"
+        return ended_by(ended.outcome)
     said = last_lines(tail_of(ended.stderr), 3)
     return f"exit code {ended.exit_code}" + (f": {said}" if said else "")

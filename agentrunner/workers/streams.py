@@ -168,3 +168,10 @@ def _claims(items: list[Any]) -> tuple[CommandRun, ...]:
 
 def _text(value: object) -> str:
     return value if isinstance(value, str) else ""
+
+
+def ended_by(outcome: str) -> str:
+    """Why a worker did not end by itself, as notes and planners are told."""
+    if outcome == "egress":
+        return "stopped, as it kept asking for a host that is not allowed"
+    return f"ended by {outcome}"

@@ -13,14 +13,16 @@ HEADER = {
     "repo": "/home/hana/src/shop",
     "branch": "main",
     "planner": "openai-chat gpt-5.5 at api.openai.com",
-    "worker": "codex-cli 0.169.0",
+    "worker": "codex-cli 0.169.0 at api.openai.com",
+    "key": "OPENAI_API_KEY stays out of the box",
     "box": "bwrap 0.9.0; no route out, system read-only",
-    "network": "full",
+    "network": "allowlist",
+    "reach": "its model, docs.example.org:443",
     "tests": "uv run pytest -q",
     "tests_where": "users-api.md",
     "limits": {"max_loops": 5, "run_time_sec": 1800, "wall_sec": 3600, "idle_timeout_sec": 600},
     "completion": "evidence",
-    "notices": ["OPENAI_API_KEY is handed to the worker inside the box."],
+    "notices": ["HF_TOKEN is too short to be masked in notes and logs."],
 }
 
 
@@ -48,7 +50,7 @@ def story_events(title: str = "Register users over HTTP") -> list[Event]:
                                       "exit_code": 1}),
         ("05:09:52", "worker_finished", {"worker_run_id": "1-001", "outcome": "completed",
                                          "exit_code": 0, "duration_sec": 433.0,
-                                         "changed_files": 4}),
+                                         "changed_files": 4, "hosts_refused": ["pypi.org:443"]}),
         ("05:10:05", "check", {"target": "test", "command": "uv run pytest -q", "exit_code": 1,
                                "outcome": "failed", "passed": 43, "failed": 1, "finding": ""}),
         ("05:10:05", "check", {"target": "AC-1", "command": "pytest -q x", "exit_code": 0,

@@ -87,7 +87,7 @@ def test_dry_run(golden: Golden) -> None:
         criteria,
         ["codex", "exec", "--json", f"-c={EVIL}"],
         ["/home/hana/src/shop (writable)", "/usr (read-only)"],
-        "none",
+        {"worker": "its model, docs.example.org:443", "tests": "nothing"},
         [
             {"message": "The Codex CLI is not found.", "remedy": "npm install -g @openai/codex"},
             {"message": EVIL, "remedy": ""},
