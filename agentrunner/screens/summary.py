@@ -237,7 +237,11 @@ def _cost(result: Result) -> str:
     usage = result.get("usage") or {}
     parts = [f"{who} {_tokens(usage.get(key))}" for who, key in _WHO]
     text = ", ".join(parts) + " tokens (reported)"
-    return text if usage.get("usd") is None else f"{text}, {usage['usd']:.2f} USD"
+    if usage.get("usd") is not None:
+        return f"{text}, {usage['usd']:.2f} USD"
+    # A price that is not known is not 0; where nothing was asked there is none.
+    spent = any(number for who in usage.values() for number in (who or {}).values())
+    return text + ", price unknown" * spent
 
 
 _WHO = (("planner", "meta"), ("worker", "worker"))
