@@ -119,7 +119,8 @@ def _notices(spec: TaskSpec, worker: Worker, environ: Mapping[str, str]) -> list
     keyed = spec.runner.worker.auth == "key"
     name = credential(spec, worker, environ)[0] if keyed else f"The {worker.kind} login's token"
     if name and not has_gateway(spec, worker, box.kind):
-        notices.append(f"{name} is handed to the worker inside the box.")
+        where = "" if box.kind == "none" else " inside the box"
+        notices.append(f"{name} is handed to the worker{where}.")
     if short := Redactor(secrets_of(spec, worker, environ)).unprotected:
         notices.append(f"{', '.join(short)} is too short to be masked in notes and logs.")
     if tracing := ignored_tracing():
@@ -236,7 +237,8 @@ async def with_image(
     if missing is None:
         return spec
     asked = confirm if box.pull is None else None
-    if asked is None or not asked(f"{missing.message} Get it now ({missing.remedy})?"):
+    question = f"{missing.message[:1].upper()}{missing.message[1:]}.\nGet it now"
+    if asked is None or not asked(f"{question} ({missing.remedy})?"):
         raise missing
     sandbox = box.model_copy(update={"pull": "missing"})
     runner = spec.runner.model_copy(update={"sandbox": sandbox})
