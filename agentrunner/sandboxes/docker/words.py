@@ -16,8 +16,8 @@ def describe(spec: BoxSpec, traits: Traits | None, image: str) -> str:
     parts += [f"{network}, system read-only, .git read-only"]
     limits = {
         "memory": f"memory {spec.limits.memory or MEMORY}",
-        "cpus": f"{spec.limits.cpus:g} processors" if spec.limits.cpus else "",
-        "pids": f"{spec.limits.pids or PIDS} processes",
+        "cpus": f"cpus {spec.limits.cpus:g}" if spec.limits.cpus else "",
+        "pids": f"pids {spec.limits.pids or PIDS}",
     }
     held = [text for key, text in limits.items() if text and not (traits and key in traits.lacks)]
     return f"{name}; " + "; ".join([*parts, ", ".join(held)])
