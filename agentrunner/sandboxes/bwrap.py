@@ -161,7 +161,7 @@ class BwrapSandbox:
                 launch,
                 request,
                 live=self._live,
-                disk=watch_disk(self._spec.limits, tree, self._spec.home),
+                disk=await asyncio.to_thread(watch_disk, self._spec.limits, tree, self._spec.home),
                 on_output=on_output,
                 grace_sec=self._grace_sec,
             )

@@ -38,7 +38,7 @@ OOM_FILES = ("memory.oom_control", "memory.events")
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
-SIGINT, SIGKILL, SIGPIPE, SIGXFSZ = 2, 9, 13, 25
+SIGHUP, SIGINT, SIGQUIT, SIGKILL, SIGPIPE, SIGXFSZ = 1, 2, 3, 9, 13, 25
 FAILED = 125
 
 libc = ctypes.CDLL(None, use_errno=True)
@@ -180,8 +180,9 @@ def main() -> None:
 
 def become(bwrap: list[str], words: list[str]) -> None:
     """Execute bwrap in the state in which a program expects to be started."""
-    # Python ignores these two, and what is ignored stays so in the command.
-    for number in (SIGPIPE, SIGXFSZ):
+    # What is ignored stays so in the command: some by our Python, some by the shell or nohup that
+    # AgentRunner was started with.
+    for number in (SIGHUP, SIGQUIT, SIGPIPE, SIGXFSZ):
         libc.signal(number, None)
     # Only for our own start (see `bwrap`): no request may set it.
     env = {name: value for name, value in os.environb.items() if name != b"LD_LIBRARY_PATH"}

@@ -104,7 +104,7 @@ class LocalSandbox:
         """
         launch = await asyncio.to_thread(self.launch, request)
         tree = request.repo_copy or self._spec.repo
-        disk = watch_disk(self._spec.limits, tree, self._spec.home)
+        disk = await asyncio.to_thread(watch_disk, self._spec.limits, tree, self._spec.home)
         started_at = datetime.now(UTC)
         try:
             ended = await run_launch(

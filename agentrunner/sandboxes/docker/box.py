@@ -155,7 +155,7 @@ class DockerSandbox:
         running = Running(request, on_output, self._grace_sec)
         self._live.add(running)
         tree = request.repo_copy or self._spec.repo
-        disk = watch_disk(self._spec.limits, tree, self._spec.home)
+        disk = await asyncio.to_thread(watch_disk, self._spec.limits, tree, self._spec.home)
         began = time.monotonic()
         try:
             while True:
