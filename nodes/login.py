@@ -11,15 +11,13 @@ from agentrunner.gateway.order import Upstream
 from agentrunner.nodes.credentials import credential, upstream_of
 from agentrunner.nodes.deps import Deps
 from agentrunner.nodes.egress import has_gateway, new_placeholder
+from agentrunner.nodes.tries import after_refused_login
 from agentrunner.nodes.worker_record import seen_before
 from agentrunner.task.context import TaskContext, WorkerOrder, WorkerRun
 from agentrunner.task.load import resolve_env
 from agentrunner.task.spec import TaskSpec
 from agentrunner.workers.base import Worker
 from agentrunner.workers.login import MIN_VALID_SEC, Access, Login, login_for, not_logged_in
-
-AGAIN = "r"
-"""Ends the id of a worker run that goes on with a fresh token."""
 
 
 @dataclass(frozen=True)
@@ -86,16 +84,14 @@ def refused_login(state: TaskContext, deps: Deps) -> str:
 
 
 def again_with_login(deps: Deps, order: WorkerOrder, run: WorkerRun) -> WorkerOrder | None:
-    """The same order, to go on in the same session with a fresh token; None where it is no use.
-
-    Once only: a provider that refuses a token just made will refuse the next.
-    """
+    """The same order, to go on in the same session with a fresh token; None where it is no use."""
     if deps.spec.runner.worker.auth == "key" or not _ended_by_auth(run):
         return None
-    if order.worker_run_id.endswith(AGAIN):
+    again = after_refused_login(order.worker_run_id)
+    if again is None:
         return None
     mode = "resume" if run.session_id else order.mode
-    return order.model_copy(update={"worker_run_id": f"{order.worker_run_id}{AGAIN}", "mode": mode})
+    return order.model_copy(update={"worker_run_id": again, "mode": mode})
 
 
 def _ended_by_auth(run: WorkerRun) -> bool:

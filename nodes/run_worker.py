@@ -35,6 +35,7 @@ from agentrunner.nodes.login import (
     credential_for,
     refused_login,
 )
+from agentrunner.nodes.tries import after_loss
 from agentrunner.nodes.worker_record import (
     BEFORE,
     booked_tokens,
@@ -297,8 +298,7 @@ async def _came_to_nothing(
         return Command(
             update={**update, "state": TaskState.VALIDATING, "order": None}, goto="validate"
         )
-    base = order.worker_run_id.partition("x")[0]
-    again = order.model_copy(update={"worker_run_id": f"{base}x{losses}"})
+    again = order.model_copy(update={"worker_run_id": after_loss(order.worker_run_id, losses)})
     return Command(update={**update, "order": again}, goto="run_worker")
 
 

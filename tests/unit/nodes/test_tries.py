@@ -1,0 +1,37 @@
+"""The tries of one order, whatever becomes of each."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+
+from agentrunner.nodes.run_worker import MAX_LOSSES
+from agentrunner.nodes.tries import after_loss, after_refused_login
+
+ENDS = ("lost", "auth")
+
+
+@pytest.mark.parametrize("ends", list(product(ENDS, repeat=6)), ids="-".join)
+def test_no_id_is_given_twice_and_the_tries_end(ends: tuple[str, ...]) -> None:
+    ids = ["1-001"]
+    losses = 0
+    for end in ends:
+        losses = losses + 1 if end == "lost" else 0  # a worker that ended is no loss
+        if losses >= MAX_LOSSES:
+            break
+        lost = end == "lost"
+        again = after_loss(ids[-1], losses) if lost else after_refused_login(ids[-1])
+        if again is None:
+            break
+        ids.append(again)
+    assert len(set(ids)) == len(ids)
+    assert len(ids) <= 4
+
+
+def test_ids_tell_what_became_of_the_try_before() -> None:
+    assert after_loss("1-001", 1) == "1-001x1"
+    assert after_loss("1-001x1", 2) == "1-001x2"
+    assert after_refused_login("1-001") == "1-001r"
+    assert after_loss("1-001x1r", 1) == "1-001x1rx1"
+    assert after_refused_login("1-001rx1") is None
