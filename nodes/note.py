@@ -26,6 +26,9 @@ from agentrunner.task.lifecycle import TaskState
 from agentrunner.task.repo import git_root
 from agentrunner.workers.make import network_of
 
+IMAGE_CHARS = 19
+"""Of an image's id, as engines shorten it: "sha256:" and twelve digits."""
+
 
 async def note(state: TaskContext, deps: Deps) -> Command[str]:
     """Move to the verdict's state and leave the note."""
@@ -79,8 +82,9 @@ def leave_note(
 def _box_facts(deps: Deps) -> dict[str, Any]:
     """What the box turned out to be, and whom commands in it reached or asked for in vain."""
     used = read_egress(deps.folder.root / EGRESS_LOG)
+    image = deps.sandbox.image
     return {
-        "box": deps.sandbox.kind,
+        "box": f"{deps.sandbox.kind} {image[:IMAGE_CHARS]}" if image else deps.sandbox.kind,
         "network": network_of(deps.spec, deps.worker).policy,
         "hosts_reached": tuple(f"{use.host}:{use.port}" for use in used if use.allowed),
         "hosts_refused": tuple(refused_hosts(deps)),
