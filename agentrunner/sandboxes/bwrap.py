@@ -31,7 +31,7 @@ from agentrunner.sandboxes.base import (
 from agentrunner.sandboxes.cgroups import hierarchies
 from agentrunner.sandboxes.deny import holds
 from agentrunner.sandboxes.enter import BOOTSTRAP, sweep
-from agentrunner.sandboxes.environment import PROXY_SOCKET, base_environment, proxy_environment
+from agentrunner.sandboxes.environment import base_environment
 from agentrunner.sandboxes.gitdirs import GitData, git_data, remove_mask
 from agentrunner.sandboxes.limits import hold_limits, memory_bytes, watch_disk
 from agentrunner.sandboxes.process import (
@@ -222,9 +222,6 @@ class BwrapSandbox:
     def _environment(self, request: Request) -> Mapping[str, str]:
         """All that the command gets, and what our own start needs and `enter` takes away."""
         env = dict(self._base_env)
-        ports = request.door.ports if request.door else {}
-        for port in [port for port, name in ports.items() if name == PROXY_SOCKET]:
-            env |= proxy_environment(port)
         if libraries := self._environ.get("LD_LIBRARY_PATH"):
             env["LD_LIBRARY_PATH"] = libraries
         return {**env, **request.env}

@@ -27,10 +27,6 @@ def base_environment(
     }
 
 
-PROXY_SOCKET = "proxy.sock"
-"""The name of a door's socket behind which a proxy listens."""
-
-
 def proxy_environment(port: int) -> dict[str, str]:
     """The variables that send programs to a CONNECT proxy on the box's own 127.0.0.1:`port`.
 

@@ -131,14 +131,6 @@ async def test_with_the_hosts_network_it_is_a_port_of_the_host(place: Place, soc
     assert caught.value.kind is ErrorKind.INFRA and "in use" in caught.value.cause
 
 
-async def test_a_proxy_is_named_to_every_program(place: Place, sockets: Path) -> None:
-    request = ask(place, Door(sockets, PORTS), "echo $https_proxy $ALL_PROXY")
-    result = await place.box().run(request)
-    assert result.stdout.decode().split() == ["http://127.0.0.1:3128"] * 2
-    request = ask(place, Door(sockets, {8787: "gateway.sock"}), "echo $https_proxy")
-    assert (await place.box().run(request)).stdout == b"\n"
-
-
 async def test_the_gateway_itself_answers_through_it(place: Place, sockets: Path) -> None:
     order = GatewayOrder(
         sockets=sockets,
