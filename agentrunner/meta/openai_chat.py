@@ -82,17 +82,17 @@ class OpenAIChatMeta:
 
     async def complete(self, request: MetaRequest) -> Reply:
         """One attempt; raises MetaUnavailable."""
-        _silence_serializer()
-        chat = await asyncio.to_thread(self._client)
-        options: dict[str, Any] = {}
-        if self._constrain:
-            options["response_format"] = _response_format(request)
+        chat = self._chat
+        if chat is None:
+            chat = await asyncio.to_thread(self._client)
+        constrained = self._constrain
+        options = _constraint(chat, request) if constrained else {}
         if request.max_output_tokens is not None:
             options["max_tokens"] = request.max_output_tokens
         messages = [(message.role, message.content) for message in request.messages]
         try:
             async with asyncio.timeout(self._endpoint.timeout_sec):
-                answer = await chat.bind(**options).ainvoke(messages)
+                answer = await chat.ainvoke(messages, **options)
         except MetaUnavailable:
             raise
         except TimeoutError:
@@ -100,7 +100,7 @@ class OpenAIChatMeta:
         except Mismatch as problem:
             raise MetaUnavailable(f"Replay: {problem}", retryable=False) from None
         except Exception as problem:  # noqa: BLE001  (a server's answer breaks the library anywhere)
-            return self._ended(problem, constrained="response_format" in options)
+            self._ended(problem, constrained=constrained)
         finally:
             if self._recording is not None:
                 self._recording.give_up("the planner gave no answer.")
@@ -115,6 +115,7 @@ class OpenAIChatMeta:
     def _client(self) -> ChatOpenAI:
         if self._chat is None:
             quiet_libraries()
+            _silence_comments()
             # 1 s and 60 MiB, so only when there is something to ask
             from langchain_openai import ChatOpenAI
             from openai import DefaultAsyncHttpxClient
@@ -150,14 +151,10 @@ class OpenAIChatMeta:
             retryable=True,
         )
 
-    def _ended(self, problem: Exception, *, constrained: bool) -> Reply:
-        """What an exception of the library means: a reply after all, or MetaUnavailable."""
+    def _ended(self, problem: Exception, *, constrained: bool) -> NoReturn:
+        """Raise MetaUnavailable for what an exception of the library means."""
         import openai
 
-        if isinstance(problem, openai.LengthFinishReasonError):
-            return _cut_reply(problem)
-        if isinstance(problem, openai.ContentFilterFinishReasonError):
-            return Reply(text="", finish_reason="content_filter", model=self._endpoint.model)
         if isinstance(problem, openai.APIStatusError):
             self._status_failure(problem, constrained=constrained)
         if isinstance(problem, openai.APITimeoutError):
@@ -220,20 +217,23 @@ def _check_completion(body: str) -> None:
         raise MetaUnavailable("no choices returned from LLM", retryable=False)
 
 
-def _response_format(request: MetaRequest) -> dict[str, Any]:
-    return {
+def _constraint(chat: ChatOpenAI, request: MetaRequest) -> dict[str, Any]:
+    """The options that ask for a reply of the message's schema."""
+    form = {
         "type": "json_schema",
         "json_schema": {"name": request.type, "schema": dict(request.schema), "strict": True},
     }
+    if chat.use_responses_api:  # there it has another name, which the library knows
+        return {"response_format": form}
+    # As it is: the library would walk through the schema and parse the reply, as we do ourselves.
+    return {"extra_body": {"response_format": form}}
 
 
 def _refuses_format(body: str) -> bool:
     return any(word in body.lower() for word in _FORMAT_REFUSALS)
 
 
-def _silence_serializer() -> None:
-    # Every constrained reply makes the library serialise its own model wrongly and say so.
-    warnings.filterwarnings("ignore", "Pydantic serializer warnings", UserWarning)
+def _silence_comments() -> None:
     # langchain-openai comments on refused formats; `_status_failure` deals with them.
     warnings.filterwarnings("ignore", "Invalid schema for OpenAI's structured", UserWarning)
     warnings.filterwarnings("ignore", "This model does not support OpenAI's struct", UserWarning)
@@ -260,15 +260,3 @@ def _finish_reason(meta: Mapping[str, Any]) -> str:
     if word in ("length", "max_tokens", "max_output_tokens", "model_length"):
         return "length"
     return "content_filter" if word == "content_filter" else "stop"
-
-
-def _cut_reply(problem: Any) -> Reply:
-    completion = problem.completion
-    usage = completion.usage
-    return Reply(
-        text=completion.choices[0].message.content or "",
-        finish_reason="length",
-        input_tokens=usage.prompt_tokens if usage else 0,
-        output_tokens=usage.completion_tokens if usage else 0,
-        model=completion.model or "",
-    )
