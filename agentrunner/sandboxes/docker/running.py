@@ -22,7 +22,8 @@ from agentrunner.sandboxes.disk import DiskWatch
 from agentrunner.sandboxes.docker.container import Command, Container, Exit
 from agentrunner.sandboxes.docker.engine import EngineError
 from agentrunner.sandboxes.docker.stream import Stream
-from agentrunner.sandboxes.process import DRAIN_SEC, Spool
+from agentrunner.sandboxes.process import DRAIN_SEC
+from agentrunner.sandboxes.spool import Spool
 
 KILLED = 128 + signal.SIGKILL
 
