@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import json
 import subprocess
+from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
@@ -97,6 +98,14 @@ def _never_ran(deps: Deps, order: WorkerOrder) -> bool:
 # -- starting -----------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class _Given:
+    """What a worker gets beside its order."""
+
+    shown: WorkerCredential
+    way_out: Exit
+
+
 async def _start(state: TaskContext, deps: Deps, order: WorkerOrder) -> subprocess.Popen[bytes]:
     """Find the worker's key and its way out, then start it."""
     shown = await credential_for(
@@ -110,8 +119,8 @@ async def _start(state: TaskContext, deps: Deps, order: WorkerOrder) -> subproce
     deps.redactor.learn(shown.secrets)
     if shown.warning:
         deps.warn(state, "login-in-box", shown.warning)
-    way_out = exit_for(state, deps, order.worker_run_id, shown.upstream)
-    process = await asyncio.to_thread(_hand_over, state, deps, order, way_out, shown)
+    given = _Given(shown, exit_for(state, deps, order.worker_run_id, shown.upstream))
+    process = await asyncio.to_thread(_hand_over, state, deps, order, given)
     reach("after_start")
     deps.emit(
         "worker_started", worker_run_id=order.worker_run_id, worker=order.worker,
@@ -121,7 +130,7 @@ async def _start(state: TaskContext, deps: Deps, order: WorkerOrder) -> subproce
 
 
 def _hand_over(
-    state: TaskContext, deps: Deps, order: WorkerOrder, way_out: Exit, shown: WorkerCredential
+    state: TaskContext, deps: Deps, order: WorkerOrder, given: _Given
 ) -> subprocess.Popen[bytes]:
     """Look at the tree as it is, claim the run, hand it to a supervisor that outlives us. Blocking.
 
@@ -132,7 +141,7 @@ def _hand_over(
     deps.log.sync()
     fingerprint = deps.snapshots.dependency_fingerprint()
     git = git_places(deps, before.embedded)
-    call = _call(state, deps, order, way_out.base_url or shown.base_url)
+    call = _call(state, deps, order, given.way_out.base_url or given.shown.base_url)
     command = deps.worker.command(call)
     for folder in command.folders:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -142,10 +151,10 @@ def _hand_over(
     claim = deps.ledger.claim(order.worker_run_id)
     with contextlib.closing(claim):
         seen = {"tree": before.tree, "gitdirs": git, "dependencies": fingerprint}
-        seen["login"] = shown.fingerprint
+        seen["login"] = given.shown.fingerprint
         deps.folder.write(f"workers/{order.worker_run_id}/{BEFORE}", json.dumps(seen), new=True)
         reach("after_claim")
-        supervisor_order = _supervisor_order(state, deps, call, command, way_out, shown)
+        supervisor_order = _supervisor_order(state, deps, call, command, given)
         return start(supervisor_order, claim, deps.repository)
 
 
@@ -179,29 +188,16 @@ def _session(state: TaskContext) -> str | None:
 
 
 def _supervisor_order(
-    state: TaskContext,
-    deps: Deps,
-    call: WorkerCall,
-    command: WorkerCommand,
-    way_out: Exit,
-    shown: WorkerCredential,
+    state: TaskContext, deps: Deps, call: WorkerCall, command: WorkerCommand, given: _Given
 ) -> SupervisorOrder:
-    spec = deps.spec.runner
-    env = {**way_out.environment, **command.env}
-    env |= worker_env(deps.spec, deps.worker, deps.environ)
     order = state["order"]
     assert order is not None
-    env |= order.env
-    env |= shown.env
-    if command.key_env:
-        env[command.key_env] = shown.key
-    wall = spec.worker.max_run_time_sec
-    if spec.budget.wall_sec is not None:
-        wall = max(1.0, min(wall, spec.budget.wall_sec - state["counters"].wall_sec))
+    wall = _wall_sec(state, deps)
+    way_out = given.way_out
     request = Request(
         command=command.argv,
         workdir=call.workdir,
-        env=env,
+        env=_environment(deps, order, command, given),
         stdin=command.stdin,
         network="full" if network_of(deps.spec, deps.worker).policy == "full" else "none",
         timeout_sec=wall,
@@ -211,13 +207,37 @@ def _supervisor_order(
         launch=deps.sandbox.launch(request),
         stdin=command.stdin,
         wall_sec=wall,
-        idle_sec=spec.worker.idle_timeout_sec,
+        idle_sec=deps.spec.runner.worker.idle_timeout_sec,
         stop_signal=command.stop_signal,
         after=deps.snapshots.take_command(),
         disk=_disk(deps),
         companion=companion(way_out.order, deps.environ) if way_out.order else None,
         mask=deps.redactor.spellings,
     )
+
+
+def _environment(
+    deps: Deps, order: WorkerOrder, command: WorkerCommand, given: _Given
+) -> dict[str, str]:
+    """What the worker's box adds to its own; of two values the later one holds."""
+    env = {
+        **given.way_out.environment,
+        **command.env,
+        **worker_env(deps.spec, deps.worker, deps.environ),
+        **order.env,
+        **given.shown.env,
+    }
+    if command.key_env:
+        env[command.key_env] = given.shown.key
+    return env
+
+
+def _wall_sec(state: TaskContext, deps: Deps) -> float:
+    """How long the worker may take, within what the run has left."""
+    most, budget = deps.spec.runner.worker.max_run_time_sec, deps.spec.runner.budget.wall_sec
+    if budget is None:
+        return most
+    return max(1.0, min(most, budget - state["counters"].wall_sec))
 
 
 def _disk(deps: Deps) -> tuple[tuple[Path, ...], int]:
