@@ -238,11 +238,15 @@ def oom_kills(group: str) -> int:
 
 
 def start_time(pid: int) -> int:
-    """When a process started, in clock ticks since boot; 0 if there is none."""
+    """When a process started, in clock ticks since boot; 0 if it has ended.
+
+    Also where nobody collects it, as in a container whose first process is none that does.
+    """
     try:
-        return int(read(f"/proc/{pid}/stat").rpartition(b")")[2].split()[19])
+        words = read(f"/proc/{pid}/stat").rpartition(b")")[2].split()
     except OSError:
         return 0
+    return 0 if words[0] in (b"Z", b"X") else int(words[19])
 
 
 def read_child(info: int) -> int:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from agentrunner.sandboxes.cgroups import Hierarchy, Limit, hierarchies, hold
+from agentrunner.sandboxes.enter import GROUP_PREFIX, start_time, sweep
 
 LIMITS = [Limit("pids", 64), Limit("memory", 2 << 20), Limit("cpu", 1.5)]
 
@@ -84,3 +87,18 @@ def test_in_version_2_the_nearest_group_that_lets_us_is_taken(tmp_path: Path) ->
     assert holding.refused == {"cpu": "no such cgroup is mounted"}
     missing = Hierarchy(2, frozenset({"cpu"}), tmp_path / "slice", tmp_path / "slice/gone")
     assert [group.parent for group in hold(LIMITS, [missing]).groups] == [tmp_path / "slice"]
+
+
+def test_the_group_of_an_owner_that_ended_is_swept_though_nobody_has_collected_it(
+    tmp_path: Path,
+) -> None:
+    owner = subprocess.Popen(["sleep", "1000"])
+    group = tmp_path / f"{GROUP_PREFIX}{owner.pid}-{start_time(owner.pid)}"
+    group.mkdir()
+    sweep(str(tmp_path))
+    assert group.exists()
+    owner.kill()
+    os.waitid(os.P_PID, owner.pid, os.WEXITED | os.WNOWAIT)
+    sweep(str(tmp_path))
+    assert not group.exists()
+    owner.wait()
