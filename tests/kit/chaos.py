@@ -149,6 +149,9 @@ class Chaos:
         self.drill = drill
         self.engine = engine
         self.fate = Fate()
+        self._parents = {hierarchy.own for hierarchy in hierarchies()}
+        self._groups: set[Path] = set()
+        """Cgroups of its boxes in bwrap: other tests of this machine have some beside them."""
 
     @classmethod
     @contextmanager
@@ -230,8 +233,15 @@ class Chaos:
         return done(process)
 
     def _look(self) -> None:
+        """Notice what it has made outside of its folders."""
         if self.engine is not None:
             self.engine.look()
+            return
+        for parent in self._parents:
+            for group in parent.glob(f"{GROUP_PREFIX}*"):
+                owner = group.name.removeprefix(GROUP_PREFIX).partition("-")[0]
+                if _named([int(owner)], str(self.drill.place)):
+                    self._groups.add(group)
 
     def _events(self) -> list[str]:
         files = sorted(self.drill.state_dir.glob("runs/*/events.jsonl"))
@@ -326,7 +336,8 @@ class Chaos:
         place = self.drill.place
         left = [f"process {pid} {line}" for pid, line in processes_of(place).items()]
         left += [f"mount {mount}" for mount in mounts_below(place)]
-        left += self.engine.left() if self.engine else _groups()
+        left += [f"cgroup {group}" for group in self._groups if group.exists()]
+        left += self.engine.left() if self.engine else []
         for folder in (self.drill.state_dir / "runs").iterdir():
             left += [f"{path.name} of {folder.name}" for path in folder.rglob("*") if _is_end(path)]
         return left
@@ -374,14 +385,3 @@ def _is_end(path: Path) -> bool:
     """Whether it is the end of a line to a process: a socket, or a box's lifeline."""
     mode = path.lstat().st_mode
     return stat.S_ISSOCK(mode) or stat.S_ISFIFO(mode)
-
-
-def _groups() -> list[str]:
-    """Cgroups of boxes that are no more."""
-    found = []
-    for parent in {hierarchy.own for hierarchy in hierarchies()}:
-        for group in parent.glob(f"{GROUP_PREFIX}*"):
-            owner = group.name.removeprefix(GROUP_PREFIX).partition("-")[0]
-            if not Path(f"/proc/{owner}").exists():
-                found.append(f"cgroup {group}")
-    return found
