@@ -129,7 +129,7 @@ def _boxes(trial: Trial, looks: list[Look]) -> list[Finding]:
     found = [finding for look in looks for finding in look.findings()]
     if trial.problem is not None:
         return [*found, Finding("FAIL", "none works", trial.problem.message, trial.problem.remedy)]
-    return [*found, Finding("ok", "auto", f"takes {trial.kind}")]
+    return [*found, Finding("ok", "auto", f"takes {trial.kind}, {trial.reason}")]
 
 
 def _model(environ: Mapping[str, str]) -> Finding:

@@ -27,6 +27,8 @@ class Trial:
     """What the box isolates; "" where none could be opened."""
     kind: str = ""
     """Its kind: "docker", "bwrap"."""
+    reason: str = ""
+    """Why `auto` took it, and not one before it; "" where the kind was named."""
     problem: AgentRunnerError | None = None
     """Why there is no box."""
     started: bool = False
@@ -64,7 +66,9 @@ async def try_in_box(
         box = DecisionBox(sandbox, repo, folder, str, environ)
         try:
             if not command:
-                return Trial(sandbox.describe(), sandbox.kind, tools=_tools(sandbox, home))
+                return Trial(
+                    sandbox.describe(), sandbox.kind, _reason(sandbox), tools=_tools(sandbox, home)
+                )
             while True:
                 ran = await box.run(command, timeout_sec=TRY_SEC)
                 why = "" if ran.timed_out else why_not_started(command, ran, repo, is_test=True)
@@ -72,13 +76,19 @@ async def try_in_box(
                 if not why or not await box.fall_back(why):
                     break
             return Trial(
-                sandbox.describe(), sandbox.kind, None, not why, why or _told(ran),
-                _tools(sandbox, home),
+                sandbox.describe(), sandbox.kind, _reason(sandbox), None, not why,
+                why or _told(ran), _tools(sandbox, home),
             )  # fmt: skip
         except AgentRunnerError as error:
-            return Trial(sandbox.describe(), sandbox.kind, said=error.message)
+            return Trial(sandbox.describe(), sandbox.kind, _reason(sandbox), said=error.message)
         finally:
             await sandbox.close()
+
+
+def _reason(sandbox: Sandbox) -> str:
+    from agentrunner.sandboxes.auto import AutoSandbox
+
+    return sandbox.reason if isinstance(sandbox, AutoSandbox) else ""
 
 
 def _tools(sandbox: Sandbox, home: Path) -> tuple[str, ...]:

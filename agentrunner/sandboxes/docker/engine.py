@@ -32,10 +32,8 @@ CALL_SEC = 120
 NOT_FOUND = 404
 CONFLICT = 409
 
-NO_ENGINE = (
-    "start it (systemctl start docker), or let DOCKER_HOST name its socket, as in"
-    " unix:///run/user/1000/podman/podman.sock"
-)
+NO_ENGINE = "systemctl start docker, or set DOCKER_HOST=unix:///…"
+NO_ACCESS = "sudo usermod -aG docker $USER, then log in again"
 
 
 class EngineError(SandboxError):
@@ -97,10 +95,11 @@ class Engine:
             async with asyncio.timeout(2 * PATIENCE_SEC):
                 return await in_thread(lambda: _connect(host))
         except TimeoutError:
-            words = f"it did not answer within {2 * PATIENCE_SEC:g} s"
+            words, remedy = f"it did not answer within {2 * PATIENCE_SEC:g} s", NO_ENGINE
         except _FAILURES as error:
             words = _words(error)
-        raise SandboxUnavailable(f"no container engine at {host}: {words}", remedy=NO_ENGINE)
+            remedy = NO_ACCESS if isinstance(error, PermissionError) else NO_ENGINE
+        raise SandboxUnavailable(f"no container engine at {host}: {words}", remedy=remedy)
 
     async def call(self, op: str, do: Callable[[Any], T]) -> T:
         """Do something with the API; `op` names it in errors. Raises EngineError.
@@ -263,4 +262,6 @@ def _words(error: Exception) -> str:
     """The engine's own sentence, without the wrapping."""
     if isinstance(error, docker.errors.APIError) and error.explanation:
         return str(error.explanation).strip()
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror  # without the number
     return (str(error) or type(error).__name__).strip()
