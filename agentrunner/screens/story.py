@@ -83,7 +83,8 @@ class Story:
         self.run_id = str(event.get("run_id") or "")
         self.title = str(event.get("title") or "")
         self.task_id = str(event.get("task_id") or "")
-        fields = {"run": self.run_id, "repo": self.header.get("repo")}
+        told = ("repo", "planner", "worker", "key", "box", "reach")
+        fields = {"run": self.run_id, **{name: self.header.get(name) for name in told}}
         notices = [{"is": str(notice)} for notice in self.header.get("notices") or []]
         return [
             _line(event, "started", self.run_id, fields=fields, quiet=True),
