@@ -140,7 +140,7 @@ def _try(hierarchy: Hierarchy, parent: Path, limits: Sequence[Limit]) -> _Attemp
     try:
         made = Path(make_group(str(parent), []))
     except OSError as error:
-        reasons = dict.fromkeys((limit.controller for limit in limits), str(error))
+        reasons = dict.fromkeys((limit.controller for limit in limits), _words(error))
         return _Attempt(Group(hierarchy.version, parent, ()), reasons)
     try:
         for limit in limits:
@@ -148,7 +148,7 @@ def _try(hierarchy: Hierarchy, parent: Path, limits: Sequence[Limit]) -> _Attemp
                 _enter(made)
                 settings += _set(made, limit.settings(hierarchy.version))
             except OSError as error:
-                refused[limit.controller] = str(error)
+                refused[limit.controller] = _words(error)
     finally:
         remove_group(str(made))
     return _Attempt(Group(hierarchy.version, parent, tuple(settings)), refused)
@@ -210,3 +210,9 @@ def _mounts(process: Path) -> Iterator[tuple[str, str, Path, list[str]]]:
             if fs_type in ("cgroup", "cgroup2"):
                 _, _, _, root, top, *_ = before.split(" ")
                 yield fs_type, root, Path(top), options.split(",")
+
+
+def _words(error: OSError) -> str:
+    """Without its number; of a place that was made up for this try the folder around it."""
+    place = os.path.dirname(error.filename) if error.filename else ""
+    return f"{error.strerror}: {place}" if place else str(error)
