@@ -214,5 +214,6 @@ def _mounts(process: Path) -> Iterator[tuple[str, str, Path, list[str]]]:
 
 def _words(error: OSError) -> str:
     """Without its number; of a place that was made up for this try the folder around it."""
-    place = os.path.dirname(error.filename) if error.filename else ""
-    return f"{error.strerror}: {place}" if place else str(error)
+    if not error.filename:
+        return str(error)
+    return f"{error.strerror}: {Path(error.filename).parent}"
