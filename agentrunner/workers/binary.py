@@ -54,7 +54,8 @@ def native_binary(path: Path, package: str, binary: str) -> Path | None:
 
 
 def _usable(path: Path, avoid: Path | None) -> bool:
-    if not path.is_absolute() or not path.is_file() or not os.access(path, os.X_OK):
+    # What may not be looked at is asked for first: is_file raises for it.
+    if not path.is_absolute() or not os.access(path, os.X_OK) or not path.is_file():
         return False
     if avoid is None:
         return True

@@ -44,7 +44,9 @@ def host_programs(spec: BoxSpec, host_home: Path) -> dict[Path, Mount]:
     found = {}
     for word in spec.programs:
         path = Path(word)
-        if not path.is_absolute() or not path.is_file() or holds(spec.repo, path):
+        if not path.is_absolute() or holds(spec.repo, path):
+            continue
+        if not os.access(path, os.X_OK) or not path.is_file():
             continue
         place = path.parent
         if exposes(place, host_home) or any(holds(root, place) for root in SYSTEM_ROOTS):
