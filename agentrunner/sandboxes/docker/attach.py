@@ -1,4 +1,4 @@
-"""The helper that the supervisor starts for a worker: `python -m …attach STATUS_FD`.
+"""The helper that the supervisor starts for a worker: `python -I -c BOOTSTRAP … STATUS_FD`.
 
 It makes a container of its own, runs the command of its order there, and copies its streams. On
 STATUS_FD it reports lines of JSON: {"forwards-signals": true} at once; {"exit-code": N} where
@@ -118,8 +118,4 @@ def _copy(stream: Stream, data: bytes) -> None:
 def main() -> int:
     """Be the helper of one worker."""
     order = AttachOrder.from_env(os.environ)
-    return asyncio.run(Attached(order, int(sys.argv[1])).run())
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    return asyncio.run(Attached(order, int(sys.argv[2])).run())

@@ -38,7 +38,7 @@ from agentrunner.sandboxes.docker.layout import (
     make_places,
 )
 from agentrunner.sandboxes.docker.lifeline import remove_dead_lifelines
-from agentrunner.sandboxes.docker.order import AttachOrder
+from agentrunner.sandboxes.docker.order import BOOTSTRAP, PASSED_ON, AttachOrder
 from agentrunner.sandboxes.docker.pool import Pool, Recipe
 from agentrunner.sandboxes.docker.running import Running
 from agentrunner.sandboxes.docker.sweep import remove_dead
@@ -50,7 +50,6 @@ from agentrunner.sandboxes.requests import check_request
 from agentrunner.sandboxes.toolchain import SYSTEM_PATH
 
 OPEN_SEC = 30.0
-HELPER = "agentrunner.sandboxes.docker.attach"
 MISSING = 'for each; do [ -e "$each" ] || printf "%s\\0" "$each"; done'
 
 
@@ -140,8 +139,11 @@ class DockerSandbox:
             door=request.door,
             masked=self._spec.repo if recipe.masked else None,
         )
-        argv = (sys.executable, "-P", "-m", HELPER, STATUS_FD)
-        return Launch(argv, order.to_env(), cwd=Path("/"))
+        package_home = str(Path(__file__).resolve().parents[3])
+        argv = (sys.executable, "-I", "-c", BOOTSTRAP, package_home, STATUS_FD)
+        names = [name for name in PASSED_ON if name in self._environ]
+        env = {**order.to_env(), **{name: self._environ[name] for name in names}}
+        return Launch(argv, env, cwd=Path("/"))
 
     async def run(self, request: Request, on_output: OnOutput | None = None) -> Result:
         """Run in a container that nothing else runs in meanwhile.

@@ -12,6 +12,15 @@ from agentrunner.sandboxes.base import Door
 from agentrunner.sandboxes.docker.config import User
 from agentrunner.sandboxes.docker.container import Command
 
+BOOTSTRAP = """\
+import sys
+sys.path.append(sys.argv[1])
+from agentrunner.sandboxes.docker.attach import main
+sys.exit(main())
+"""
+"""Isolated from the folder it is started in; the path is for a package that is not installed."""
+PASSED_ON = ("LD_LIBRARY_PATH",)
+"""All that the helper sees of our environment: what its Python needs to start."""
 PREFIX = "AGENTRUNNER_ATTACH_"
 PIECE = 100_000
 """Of one variable: the kernel takes no string above 128 KiB."""
