@@ -122,15 +122,20 @@ class Tail:
     def __init__(self, folder: Path, name: str, *, from_end: bool = False) -> None:
         self.folder = folder
         self.name = name
+        self._counts = str(folder / "counts")
         self.at = self._count() if from_end else 0
         """How many bytes have been read or passed over."""
         self._fd: int | None = None
 
     def _count(self) -> int:
         try:
-            raw = (self.folder / "counts").read_bytes()
+            fd = os.open(self._counts, os.O_RDONLY | os.O_NOFOLLOW)
         except FileNotFoundError:
             return 0
+        try:
+            raw = os.pread(fd, COUNTS.size, 0)
+        finally:
+            os.close(fd)
         return COUNTS.unpack(raw)[self.name == "stderr"] if len(raw) == COUNTS.size else 0
 
     def read(self, limit: int = 1 << 18) -> bytes:
