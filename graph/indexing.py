@@ -23,6 +23,10 @@ class Indexer:
         self._folder = folder
         self._index = RunIndex(options.state_dir)
         self._clock = options.clock
+        self._ordered = False
+        """The latest decision was for a worker, which starts at once."""
+        self._unsaid = False
+        """The folder does not tell yet what `_row` does."""
         self._row = RunRow(
             run_id=folder.run_id,
             task_id=spec.task_id,
@@ -45,12 +49,20 @@ class Indexer:
             most = event["header"]["limits"]["max_loops"] + 1
             self._row = replace(self._row, rounds_at_most=most)
             self.begin()
+            return
+        if event["event"] == "decision":
+            self._ordered = event["action"] == "run_worker"
         elif event["event"] == "worker_started":
             self._row = replace(self._row, rounds=event["loop"] + 1)
-            note_in(self._folder, self._row)
+            self._ordered, self._unsaid = False, True
         elif event["event"] == "state_changed":
             self._row = replace(self._row, state=event["to"])
+            self._unsaid = True
+            if self._ordered:  # told together with what follows: its start, or a question
+                return
+        if self._unsaid:
             note_in(self._folder, self._row)
+            self._unsaid = False
 
     def finish(self, result: Mapping[str, Any]) -> None:
         """The last word of this driving."""
