@@ -117,7 +117,7 @@ def task_view(spec: TaskSpec) -> dict[str, Any]:
 def assemble(prompt: PromptInput) -> tuple[PromptMessage, ...]:
     """The system message and the user message for one attempt."""
     role, own = _role(prompt)
-    contract = render_part(prompt.type, "contract", prompt.language, format=prompt.format)
+    contract = _fixed_part(prompt.type, "contract", prompt.language, format=prompt.format)
     request = _request(prompt)
     if own and prompt.system_prompt_mode == "replace":
         # The system message is the user's to the last word. What our parser and the markers
@@ -133,7 +133,11 @@ def _role(prompt: PromptInput) -> tuple[str, bool]:
         own = own.get(prompt.type)
     if own:
         return own.strip(), True
-    return render_part(prompt.type, "role", prompt.language), False
+    return _fixed_part(prompt.type, "role", prompt.language), False
+
+
+_fixed_part = lru_cache(maxsize=32)(render_part)
+"""What is the same in every call."""
 
 
 def _request(prompt: PromptInput) -> str:
@@ -207,12 +211,20 @@ def to_yaml(value: Mapping[str, Any]) -> str:
     An entry of a block mapping is written the same whatever stands beside it, and most entries
     are the same in every call of a run: each is written once.
     """
-    return "".join(_entry(json.dumps({name: item})) for name, item in value.items()) or "{}\n"
+    return "".join(_block(name, item) for name, item in value.items()) or "{}\n"
 
 
-@lru_cache(maxsize=64)
+def _block(name: str, value: Any) -> str:
+    """An entry; of a list of mappings each is one of its own, as its neighbours are in it again."""
+    if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
+        return "".join([_entry(json.dumps({name: []})).removesuffix(" []\n") + "\n",
+                        *(_entry(json.dumps([item])) for item in value)])  # fmt: skip
+    return _entry(json.dumps({name: value}))
+
+
+@lru_cache(maxsize=128)
 def _entry(entry: str) -> str:
-    """An object given as JSON, as YAML."""
+    """A value given as JSON, as YAML."""
     value = json.loads(entry)
     text = _dumped(value, _FastDumper)
     return _dumped(value, _Dumper) if "\\U" in text else text
