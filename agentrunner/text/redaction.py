@@ -30,10 +30,12 @@ class Redactor:
         self.unprotected: tuple[str, ...] = ()
         """Names of secrets too short to be masked; worth a warning."""
         self._names: dict[str, str] = {}
+        self._pattern: re.Pattern[str] | None = None
         self.learn(secrets)
 
     def learn(self, secrets: Mapping[str, str]) -> None:
         """Further secrets, for everything that is redacted from now on."""
+        known = len(self._names)
         values = {name: value for name, value in secrets.items() if value}
         self.unprotected += tuple(
             name for name, value in values.items() if len(value.strip()) < MIN_LENGTH
@@ -42,6 +44,8 @@ class Redactor:
             for spelling in _spellings(value):
                 if len(spelling) >= MIN_LENGTH:
                     self._names.setdefault(spelling, name)
+        if self._pattern is not None and len(self._names) == known:
+            return  # making the pattern anew takes as long as redacting a whole step
         self._longest = max(map(len, self._names), default=0)
         self._pattern = _any_of(self._names) if self._names else None
 
