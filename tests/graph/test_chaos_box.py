@@ -16,7 +16,8 @@ from random import Random
 
 import pytest
 
-from tests.kit.chaos import VICTIMS, Chaos, Fate, draw
+from benchmarks.chaos import table
+from tests.kit.chaos import VICTIMS, Blow, Chaos, Fate, draw
 from tests.kit.engine_watch import EngineWatch
 from tests.kit.greeter import greeter
 from tests.kit.process import until
@@ -69,3 +70,16 @@ def test_the_seed_draws_all_there_is() -> None:
     assert {victim for blow in blows for victim in blow.victims} == set(VICTIMS)
     assert all(blow.event in VICTIMS[victim] for blow in blows for victim in blow.victims)
     assert len({replace(blow, delay_sec=0) for blow in blows}) > 30
+
+
+def test_the_table_counts_each_kind_of_kill() -> None:
+    proxy = Blow(("proxy",), "step", 0.1)
+    both = Blow(("driver", "proxy"), "step", 0.1)
+    good = Fate(killed=["proxy"], state="COMPLETE", outcomes=["lost", "completed"], resumes=2)
+    bad = Fate(state="FAILED", wrong=["it failed"], left=["mount /x", "socket"])
+    lines = [line.split() for line in table([(proxy, good), (both, bad)]).splitlines()[1:]]
+    assert lines == [
+        ["proxy", "1", "1", "1", "0", "0", "1", "2", "(2)", "0"],
+        ["several", "1", "0", "0", "1", "1", "0", "0", "(0)", "2"],
+        ["all", "2", "1", "1", "1", "1", "1", "2", "(2)", "2"],
+    ]
