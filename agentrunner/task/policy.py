@@ -54,7 +54,8 @@ class SandboxCaps(Written):
     kinds: list[Annotated[str, _one_of(registry.SANDBOXES)]] | None = None
     """Sandboxes that may be used; `auto` then chooses among them."""
     network: NetworkPolicy | None = None
-    """The most that a worker may be given. Left out, `allowlist` where there are `hosts`."""
+    """The most that a worker may be given. Left out, `allowlist` where there are `hosts`. Below
+    `full`, no task may have an image built from its repository: a build reaches every host."""
     hosts: list[Annotated[str, AfterValidator(checked_host)]] | None = None
     """Hosts that tasks, set-up and tests may name, as `host:port`, `*.domain:port` or pinned."""
     images: list[str] | None = None

@@ -194,6 +194,16 @@ class _Narrowing:
                 cap,
                 f"--set {key}={most}",
             )
+        box = self._spec.runner.sandbox
+        builds = box.image_from and box.pull in ("missing", "always")
+        if most != "full" and builds and not self._stored:  # that of a stored task is there
+            self._refuse(
+                "runner.sandbox.image_from",
+                "The commands that build an image reach every host; "
+                f"the policy allows {most} at most.",
+                cap,
+                "--set runner.sandbox.pull=never, and build it beforehand: agentrunner image build",
+            )
         for place, host in self._named_hosts():
             if most == "none":
                 message = f"The host {host} is named; the policy allows no network."

@@ -98,6 +98,12 @@ BREACHES: list[Breach] = [
         "network",
     ),
     (
+        {"sandbox": {"hosts": ["packages.example.org:443"]}},
+        {"sandbox": {"image_from": "Dockerfile", "pull": "missing"}},
+        {},
+        "hosts",
+    ),
+    (
         {"sandbox": {"images": [f"team/*@{DIGEST}"]}},
         {"worker": {"docker_image": "team/worker:latest"}},
         {},
@@ -286,6 +292,15 @@ def test_auto_chooses_among_the_allowed(desk: Desk) -> None:
 def test_the_first_image_without_a_star_is_taken(desk: Desk) -> None:
     caps = {"sandbox": {"images": ["team/*", f"team/worker@{DIGEST}"]}}
     assert desk.held(caps).runner.worker.docker_image == f"team/worker@{DIGEST}"
+
+
+def test_an_image_that_a_person_built_beforehand_is_no_way_out(desk: Desk) -> None:
+    caps = {"sandbox": {"network": "allowlist"}}
+    box = {"sandbox": {"image_from": "Dockerfile"}}
+    assert desk.held(caps, box).runner.sandbox.image_from == "Dockerfile"
+    stored = {"sandbox": {"image_from": "Dockerfile", "pull": "missing"}}
+    assert desk.held(caps, stored, stored=True).runner.sandbox.pull == "missing"
+    assert desk.held({"sandbox": {"network": "full"}}, stored).runner.sandbox.pull == "missing"
 
 
 def test_the_machines_own_endpoint_is_not_replaced_but_refused(desk: Desk) -> None:
