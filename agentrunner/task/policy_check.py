@@ -15,6 +15,7 @@ from agentrunner import registry
 from agentrunner.errors import UsageError
 from agentrunner.task.policy import Policy
 from agentrunner.task.policy_match import covered, enumeration, is_below, matches
+from agentrunner.task.policy_place import place_of
 from agentrunner.task.rules import env_reference
 from agentrunner.task.spec import NetworkSpec, PolicySource, TaskSpec
 from agentrunner.task.yaml_text import Place
@@ -125,35 +126,11 @@ class _Narrowing:
     def _is_written(self, key: str) -> bool:
         return key in self._spec.places
 
-    def _place(self, key: str) -> Place:
-        """Of a setting, or of the nearest one around it; its name where it was left out."""
-        if "." not in key:  # a variable of this machine
-            return Place(key)
-        places, name = self._spec.places, key
-        while name not in places:
-            # `runner.worker` says nothing about a setting that is not in it.
-            name = name[: max(name.rfind("."), name.rfind("["))]
-            if name.count(".") < 2:
-                return Place(f"{key} (left out)")
-        where = places[name]
-        secret = any(
-            place == where and key.startswith("runner.worker.env.") for key, place in places.items()
-        )
-        return Place(where, "" if secret else self._line(where))
-
-    def _line(self, where: str) -> str:
-        """The text of a line of the task file."""
-        file, _, number = where.rpartition(":")
-        if not file or not number.isdigit() or self._spec.task_file is None:
-            return ""
-        lines = self._spec.task_file.text.split("\n")
-        return lines[int(number) - 1].strip() if int(number) <= len(lines) else ""
-
     def _refuse(self, key: str, message: str, cap: str, remedy: str) -> None:
         if self._stored:
             remedy = "start a new run; the task of this one is kept as it was"
         place = self._policy.place(cap)
-        self._breaches.append(_breach(message, self._place(key), place, remedy))
+        self._breaches.append(_breach(message, place_of(self._spec, key), place, remedy))
 
     # -- the box ---------------------------------------------------------------------------------
 
