@@ -5,9 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from agentrunner.sandboxes.docker.engine import Engine
-from agentrunner.sandboxes.docker.recipes import HOST_IMAGE, RECIPES, default_recipe
-
-OURS = "agentrunner/"
+from agentrunner.sandboxes.docker.recipes import HOST_IMAGE, OURS, RECIPES, default_recipe
 
 
 async def describe_engine(engine: Engine) -> str:

@@ -16,11 +16,17 @@ from typing import Any
 
 from agentrunner.errors import SandboxUnavailable, UsageError
 from agentrunner.sandboxes.base import BoxSpec
-from agentrunner.sandboxes.docker.builds import Order, build, order_recipe, order_repository
+from agentrunner.sandboxes.docker.builds import (
+    Order,
+    build,
+    import_host_image,
+    order_recipe,
+    order_repository,
+)
 from agentrunner.sandboxes.docker.engine import NOT_FOUND, Engine, EngineError
 from agentrunner.sandboxes.docker.helpers import check_helpers
 from agentrunner.sandboxes.docker.progress import PullProgress
-from agentrunner.sandboxes.docker.recipes import default_recipe, recipe_of
+from agentrunner.sandboxes.docker.recipes import HOST_IMAGE, OURS, default_recipe, recipe_of
 from agentrunner.sandboxes.docker.sources import pack, read_source
 
 OnProgress = Callable[[str], None]
@@ -121,6 +127,10 @@ def _named(name: str, source: str) -> Wanted:
         # Nobody holds these names in a registry, so whoever takes them must not be asked.
         command = f"agentrunner image build {recipe.kind}"
         return Wanted(name, source, order_recipe(recipe), command)
+    if name == HOST_IMAGE:
+        return Wanted(name, source, command="agentrunner image build host")
+    if name.startswith(OURS):  # an older version's, or a slip
+        return Wanted(name, source, command="agentrunner image build")
     return Wanted(name, source)
 
 
@@ -190,7 +200,9 @@ def _same_repository(place: str, name: str) -> bool:
 async def _obtain(engine: Engine, wanted: Wanted, on_progress: OnProgress) -> None:
     if wanted.order is not None:
         await build(engine, wanted.order, on_progress)
-    elif not _BY_ID.fullmatch(wanted.name):
+    elif wanted.name == HOST_IMAGE:
+        await import_host_image(engine)
+    elif not _BY_ID.fullmatch(wanted.name) and not wanted.name.startswith(OURS):
         await _pull(engine, wanted, on_progress)
 
 
@@ -227,8 +239,13 @@ def _missing(engine: Engine, wanted: Wanted) -> SandboxUnavailable:
         message,
         code="image-missing",
         remedy=wanted.command or _pull_command(engine, wanted.name),
-        details=(("or", "runner.sandbox.pull: missing"),),
+        details=(("or", "runner.sandbox.pull: missing"),) if _obtainable(wanted) else (),
     )
+
+
+def _obtainable(wanted: Wanted) -> bool:
+    """Whether `pull: missing` would bring it."""
+    return wanted.name == HOST_IMAGE or wanted.order is not None or not wanted.command
 
 
 def _pull_command(engine: Engine, name: str) -> str:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 from agentrunner import __version__
 
+OURS = "agentrunner/"
+"""Names that no registry is asked for: anybody could have taken them there."""
 HOST_IMAGE = "agentrunner/worker:hostusr"
 """An image without files of its own, for boxes that read this machine's /usr."""
 

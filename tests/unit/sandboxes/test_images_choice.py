@@ -17,7 +17,7 @@ from agentrunner.errors import AgentRunnerError, SandboxUnavailable, UsageError
 from agentrunner.sandboxes.base import BoxSpec
 from agentrunner.sandboxes.docker.engine import Engine, EngineError, Traits
 from agentrunner.sandboxes.docker.images import Image, ensure_image, wanted_image
-from agentrunner.sandboxes.docker.recipes import ALL_IN_ONE, RECIPES, default_recipe
+from agentrunner.sandboxes.docker.recipes import ALL_IN_ONE, HOST_IMAGE, RECIPES, default_recipe
 from agentrunner.workers.codex import TESTED
 from tests.kit.engine import quiet_address
 
@@ -244,6 +244,17 @@ async def test_a_build_has_the_engines_network_or_where_it_has_none_the_hosts(
     images = Images()
     await ensure_image(images.engine(bridge=bridge), spec(pull="missing"))
     assert images.networks == [network]
+
+
+@pytest.mark.parametrize("pull", ["never", "missing", "always"])
+async def test_a_name_of_ours_that_nothing_makes_is_never_asked_of_a_registry(pull: str) -> None:
+    images = Images()
+    images.registry["agentrunner/codex:0.1.0"] = FACTS
+    error = await refused(images, image="agentrunner/codex:0.1.0", pull=pull)
+    assert (error.code, error.remedy) == ("image-missing", "agentrunner image build")
+    assert error.details == () and images.pulled == []
+    host = await refused(images, image=HOST_IMAGE, pull="never")
+    assert host.remedy == "agentrunner image build host"
 
 
 async def test_a_build_that_fails_shows_the_end_of_what_it_printed() -> None:
