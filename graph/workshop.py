@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from agentrunner.errors import Surroundings
+from agentrunner.errors import Surroundings, UsageError
 from agentrunner.evidence.box import DecisionBox
 from agentrunner.evidence.checks import command_of
 from agentrunner.evidence.gather import Gatherer
@@ -75,6 +75,7 @@ def muster(spec: TaskSpec, environ: Mapping[str, str], cassette: Cassette | None
     if crew.probe.path is None and spec.runner.sandbox.kind not in IMAGES:
         crew.missing.append(_worker_missing(spec, crew.probe.problem, crew.probe.cure))
     tape = cassette or Cassette()
+    crew.notices += _tape_notices(tape, spec, worker)
     replays = tape.replay is not None
     try:
         if not replays:
@@ -128,6 +129,22 @@ def _notices(spec: TaskSpec, worker: Worker, environ: Mapping[str, str]) -> list
     if box.kind == "none":
         notices.append("No sandbox: the worker runs as you, with all that you can reach.")
     return notices
+
+
+def _tape_notices(tape: Cassette, spec: TaskSpec, worker: Worker) -> list[str]:
+    """What is recorded or replayed; raises UsageError where a worker would go around that."""
+    if tape.record is None and tape.replay is None:
+        return []
+    if worker.wire and not has_gateway(spec, worker, spec.runner.sandbox.kind):
+        raise UsageError(
+            f"{worker.kind} is recorded and replayed at the gateway of its box, and there is none.",
+            code="usage",
+            path="--record" if tape.record else "--replay",
+            remedy="--sandbox bwrap or --sandbox docker, with the network allowlist",
+        )
+    if tape.record:
+        return [f"Every exchange with a model is recorded in {tape.record}."]
+    return [f"Replayed from {tape.replay}: no model is asked, and the cost is that of then."]
 
 
 def _check_model_access(
@@ -236,7 +253,7 @@ async def with_image(
     missing = await missing_image(box_spec(spec, crew.worker, nowhere), environ)
     if missing is None:
         return spec
-    asked = confirm if box.pull is None else None
+    asked = confirm if box.pull is None and missing.details else None  # else a yes is no help
     question = f"{missing.message[:1].upper()}{missing.message[1:]}.\nGet it now"
     if asked is None or not asked(f"{question} ({missing.remedy})?"):
         raise missing

@@ -10,6 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from agentrunner.errors import UsageError
 from agentrunner.gateway.cassette import read_cassette
 from agentrunner.graph.runner import start
 from agentrunner.nodes.deps import Cassette
@@ -78,3 +81,17 @@ async def test_the_same_decisions_edits_and_note_without_network_and_keys(tmp_pa
     astray = await run(changed, server, KEYLESS, Cassette(replay=tape))
     assert astray["state"] == "FAILED"
     assert "differs from the recorded one at messages" in json.dumps(astray)
+
+
+async def test_a_worker_without_a_gateway_is_not_recorded(tmp_path: Path) -> None:
+    codex, tape = made(tmp_path), tmp_path / "run.cassette"
+    with ModelServer() as server:
+        box = codex.spec(server).runner.sandbox.model_copy(update={"kind": "none"})
+        spec = codex.spec(server)
+        spec = spec.model_copy(update={"runner": spec.runner.model_copy(update={"sandbox": box})})
+        options = replace(
+            codex.project.options(), environ={**KEYLESS, **KEYS}, cassette=Cassette(record=tape)
+        )
+        with pytest.raises(UsageError, match="recorded and replayed at the gateway"):
+            await start(spec, options)
+    assert server.requests == [] and not tape.exists()
