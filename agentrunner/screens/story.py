@@ -157,6 +157,7 @@ class Story:
         if refused := event.get("hosts_refused"):
             text += f"; refused: {', '.join(map(str, refused))}"
         fields = {"round": self.round, "outcome": outcome, "files": number, "took": took}
+        fields["refused"] = ", ".join(map(str, event.get("hosts_refused") or []))
         return [_line(event, "", text, took, fields)]
 
     def _on_assessment(self, event: Event) -> list[Line]:
