@@ -278,3 +278,19 @@ def test_a_secret_is_in_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert list(files_with(needles, run.project.repo, run.project.state_dir)) == []
     assert (run.folder.root / "egress.jsonl").read_text().count("refused") == 1
     assert not any(text in repr(run.project.events).encode() for text in needles.values())
+
+
+def test_a_host_that_is_asked_for_again_and_again_becomes_a_question(tmp_path: Path) -> None:
+    """T13: the worker is stopped early, in its container, too; a person decides."""
+    run = Run(Project.make(tmp_path, {**SMALL, "ask.py": ASK}))
+    run.start(
+        [plan(), work(), give_up()],
+        f"/usr/bin/python3 ask.py blocked.example.org:443 20; {FIX}",
+        test=TEST,
+        runner={**IN_DOCKER, "sandbox": {**IN_DOCKER["sandbox"], "network": "allowlist"}},
+    )
+    assert (run.result["exit_code"], run.kind) == (4, "network")
+    assert run.subject["host"] == "blocked.example.org:443"
+    assert run.log("worker_run")[-1].data["outcome"] == "egress"
+    assert "`blocked.example.org:443`" in run.note()
+    assert "a - b" in run.project.read("calc.py")  # it was stopped before it came to that
