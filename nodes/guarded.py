@@ -111,9 +111,10 @@ async def _unless_stopped(node: Node, state: TaskContext, deps: Deps) -> Command
             raise Stopped
         return work.result()
     finally:
-        for task in (work, stop):
-            task.cancel()
-        await asyncio.gather(work, stop, return_exceptions=True)
+        stop.cancel()
+        if not work.done():
+            work.cancel()
+            await asyncio.gather(work, return_exceptions=True)
 
 
 def _ended(error: Exception, state: TaskContext, deps: Deps) -> Command[str]:

@@ -76,13 +76,14 @@ async def run_worker(state: TaskContext, deps: Deps) -> Command[str]:
     order = state["order"]
     assert order is not None
     process = None
-    if not _never_ran(deps, order):
+    fresh = _never_ran(deps, order)
+    if not fresh:
         supervised = await _wait(deps, order, process)
     if not deps.repository.held:  # it was left with this run's own supervisor if that lived
         holder = me(state["run"].run_id, deps.clock.stamp())
         await asyncio.to_thread(deps.repository.acquire, holder)
     # Also after waiting: a supervisor whose driver died may have ended without an order.
-    if _never_ran(deps, order):
+    if fresh or _never_ran(deps, order):
         process = await _start(state, deps, order)
         supervised = await _wait(deps, order, process)
     reach("after_finish")

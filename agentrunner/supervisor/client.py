@@ -16,6 +16,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -142,6 +143,11 @@ def order_bytes(order: SupervisorOrder, folder: Path) -> bytes:
     return b"%d %d\n" % (len(text), len(order.stdin)) + text + order.stdin
 
 
+@cache
+def _package_home() -> str:
+    return str(Path(__file__).resolve().parents[2])
+
+
 def _companion(companion: Companion | None) -> dict[str, Any] | None:
     if companion is None:
         return None
@@ -156,13 +162,12 @@ def start(order: SupervisorOrder, claim: Claim, repo_lock: FileLock) -> subproce
     (asyncio's own subprocesses do, with the loop). If it dies at once, `wait` says so.
     """
     python = getattr(sys, "_base_executable", None) or sys.executable
-    package_home = Path(__file__).resolve().parents[2]
     try:
         said = claim.dir / "supervisor.log"
         said.touch(mode=0o600)
         with said.open("wb") as log:
             process = subprocess.Popen(
-                [python, "-I", "-S", "-c", BOOTSTRAP, str(package_home)],
+                [python, "-I", "-S", "-c", BOOTSTRAP, _package_home()],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
                 stderr=log,
