@@ -1,0 +1,89 @@
+"""What the first screen says of the network, the worker's endpoint and its key."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agentrunner.graph.header import header_of, reach_of_all
+from agentrunner.graph.workshop import Crew
+from agentrunner.task.spec import TaskSpec
+from agentrunner.workers.base import Probe
+from agentrunner.workers.make import make_worker
+from tests.kit.project import Project
+
+KEY = {"OPENAI_API_KEY": "sk-" + "1" * 30}
+
+
+def spec_of(
+    place: Path, sandbox: dict[str, Any], worker: dict[str, Any] | None = None, **task: Any
+) -> TaskSpec:
+    kinds = {
+        "worker": {"kind": "codex-cli", "command": None, **(worker or {})},
+        "meta": {"kind": "checklist"},
+    }
+    runner = {**kinds, "sandbox": sandbox}
+    return Project.make(place).spec(runner=runner, **task)
+
+
+def header(spec: TaskSpec) -> dict[str, Any]:
+    crew = Crew(None, make_worker(spec), Probe(None))
+    return header_of(spec, crew, KEY, box="a box", max_loops=1)
+
+
+@pytest.mark.parametrize(
+    ("sandbox", "reach", "key"),
+    [
+        ({"kind": "bwrap"}, "its model alone", "OPENAI_API_KEY stays out of the box"),
+        (
+            {"kind": "docker", "network": {"allow": ["pypi.org:443"]}},
+            "its model, pypi.org:443",
+            "OPENAI_API_KEY stays out of the box",
+        ),
+        (
+            {"kind": "bwrap", "network": "full"},
+            "all that this machine reaches",
+            "OPENAI_API_KEY stays out of the box",
+        ),
+        ({"kind": "none"}, "all that this machine reaches", ""),
+        ({"kind": "bwrap", "network": "none"}, "nothing", ""),
+    ],
+)
+def test_what_is_reached_and_where_the_key_is(
+    sandbox: dict[str, Any], reach: str, key: str, tmp_path: Path
+) -> None:
+    told = header(spec_of(tmp_path, sandbox))
+    assert (told["reach"], told["key"]) == (reach, key)
+    assert told["worker"].endswith(" at api.openai.com")
+
+
+def test_a_worker_without_a_model_reaches_what_is_allowed(tmp_path: Path) -> None:
+    worker = {"kind": "command", "command": ["sh", "-c", "true"]}
+    allowed = {"kind": "bwrap", "network": {"allow": ["pypi.org:443"]}}
+    assert header(spec_of(tmp_path / "a", allowed, worker))["reach"] == "pypi.org:443 alone"
+    told = header(spec_of(tmp_path / "b", {"kind": "bwrap"}, worker))
+    assert (told["reach"], told["key"], told["worker"]) == ("nothing", "", "command")
+
+
+def test_the_password_of_an_endpoint_is_not_shown(tmp_path: Path) -> None:
+    worker = {"base_url": "http://me:secret@models.example:8000/v1"}
+    assert header(spec_of(tmp_path, {"kind": "bwrap"}, worker))["worker"].endswith(
+        " at models.example:8000"
+    )
+
+
+def test_set_up_and_tests_have_hosts_of_their_own(tmp_path: Path) -> None:
+    task: dict[str, Any] = {
+        "setup": {"command": "true", "network": ["pypi.org:443"]},
+        "test": {"command": "true"},
+    }
+    closed = spec_of(tmp_path / "a", {"kind": "bwrap"}, **task)
+    assert reach_of_all(closed, make_worker(closed)) == {
+        "worker": "its model alone", "set-up": "pypi.org:443", "tests": "nothing",
+    }  # fmt: skip
+    opened = spec_of(tmp_path / "b", {"kind": "none"}, **task)
+    assert set(reach_of_all(opened, make_worker(opened)).values()) == {
+        "all that this machine reaches"
+    }
