@@ -4,7 +4,8 @@
 
 Docker's boxes are on an engine of our own, which is killed, too (root only). Each run is resumed
 until it ends; one line per kind of kill says how they ended, how often they had to be resumed,
-and what was left of them. A run that did not end right is told of in full.
+and what was left of them; idle shims are those that a killed containerd forgot. A run that did not
+end right is told of in full.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from tests.kit.greeter import greeter
 AGAIN = 0.3
 """How many of the runs are struck a second time, while they are resumed."""
 HEADINGS = ("killed", "runs", "hit", "COMPLETE", "other end", "wrong", "losses",
-            "resumes (most)", "leftovers")  # fmt: skip
+            "resumes (most)", "leftovers", "idle shims")  # fmt: skip
 
 
 def drawn(random: Random, number: int, *, engine: bool) -> list[Blow]:
@@ -81,6 +82,7 @@ def table(fates: Sequence[tuple[Blow, Fate]]) -> str:
             sum(fate.losses for fate in of_kind),
             f"{sum(resumes)} ({max(resumes)})",
             sum(len(fate.left) for fate in of_kind),
+            sum(fate.forgotten for fate in of_kind),
         )
         rows.append((kind, *map(str, facts)))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]

@@ -131,6 +131,9 @@ class Fate:
     left: list[str] = field(default_factory=list)
     """What still is there after the end."""
 
+    forgotten: int = 0
+    """Shims that a killed engine has left idle: its own affair, but told."""
+
     @property
     def losses(self) -> int:
         """Worker runs that came to nothing, and were recorded as such."""
@@ -178,6 +181,8 @@ class Chaos:
 
     def strike(self, blows: list[Blow]) -> Fate:
         """Run and resume until it has ended; each blow hits one of the commands, in their order."""
+        if self.engine is not None:
+            self.engine.begin()
         waiting = iter(blows)
         ended = self._command(next(waiting, None))
         while ended.result.get("state") != "COMPLETE" and self.fate.resumes < MOST_RESUMES:
@@ -191,6 +196,7 @@ class Chaos:
         else:
             self._judge(ended.result)
         self.fate.left = self._left()
+        self.fate.forgotten = len(self.engine.forgotten()) if self.engine else 0
         return self.fate
 
     # -- killing --------------------------------------------------------------------------------

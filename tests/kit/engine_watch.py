@@ -17,8 +17,9 @@ class EngineWatch:
 
     def __init__(self, engine: OwnEngine) -> None:
         self.seen: set[str] = set()
-        """Ids of all containers that were ever noticed on it."""
+        """Ids of all containers that were noticed on it since `begin`."""
         self._engine = engine
+        self._killed = False
         self._own_mounts = set(mounts_below(engine.state, engine.run))
 
     @classmethod
@@ -33,18 +34,22 @@ class EngineWatch:
         """For DOCKER_HOST."""
         return self._engine.address
 
+    def begin(self) -> None:
+        """From here on another run is looked at."""
+        self.seen.clear()
+        self._killed = False
+
     def up(self) -> None:
         """Start it, if it does not answer."""
         self._engine.script("up")
 
     def kill(self) -> bool:
         """kill -9 of dockerd and of its containerd; whether there was one."""
-        killed = False
         for name in ("dockerd.pid", "exec/containerd/containerd.pid"):
             with contextlib.suppress(OSError, ValueError):
                 send(int((self._engine.run / name).read_text()), signal.SIGKILL)
-                killed = True
-        return killed
+                self._killed = True
+        return self._killed
 
     def look(self) -> None:
         """Notice which containers it has."""
@@ -59,17 +64,24 @@ class EngineWatch:
         return []
 
     def left(self) -> list[str]:
-        """What is left of containers: their records, cgroups, shims and mounts."""
+        """What is left of containers: their records, mounts, cgroups and shims.
+
+        A containerd that is killed while it makes a container may forget its shim, which idles
+        with nothing in it: no client of an engine can end that, see `forgotten`.
+        """
         found = [f"container {ident[:12]}" for ident in self._containers()]
-        for ident in self.seen:
+        for ident in self.seen - self.forgotten():
             found += [f"cgroup {group}" for group in _groups_of(ident)]
-        for process in Path("/proc").glob("[0-9]*"):
-            with contextlib.suppress(OSError):
-                line = (process / "cmdline").read_bytes()
-                if any(ident.encode() in line for ident in self.seen):
-                    found.append(f"process {process.name} {line[:200]!r}")
+            found += [f"process {pid}, shim of {ident[:12]}" for pid in _shims_of(ident)]
         mounts = set(mounts_below(self._engine.state, self._engine.run)) - self._own_mounts
         return found + [f"mount {place}" for place in sorted(mounts)]
+
+    def forgotten(self) -> set[str]:
+        """Containers that a killed engine does not know any more, and in which nothing runs."""
+        if not self._killed:
+            return set()
+        gone = self.seen - set(self._containers())
+        return {ident for ident in gone if _shims_of(ident) and not self.inside(ident)}
 
     def _containers(self) -> list[str]:
         with contextlib.suppress(OSError):
@@ -87,3 +99,13 @@ def _groups_of(container: str) -> list[Path]:
     """Its cgroups, of either version."""
     top = Path("/sys/fs/cgroup")
     return [*top.glob(f"*/docker/{container}"), *top.glob(f"docker/{container}")]
+
+
+def _shims_of(container: str) -> list[str]:
+    """Processes outside of it that bear its name."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if container.encode() in (process / "cmdline").read_bytes():
+                found.append(process.name)
+    return found
