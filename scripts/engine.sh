@@ -120,6 +120,15 @@ stop() {
     die "dockerd ($stopping) did not stop"
 }
 
+forgotten_shims() { # by a containerd that was killed while it made a container
+    local process
+    for process in /proc/[0-9]*; do
+        [[ $(cat "$process/comm" 2>/dev/null) != containerd-shim* ]] ||
+            ! grep -qs -- "-address.$RUN/exec/containerd/" <(tr '\0' ' ' <"$process/cmdline") ||
+            echo "${process#/proc/}"
+    done
+}
+
 down() {
     # Containers outlive an engine that was killed: only another one can end them.
     if ! is_dockerd "$(pid)" && [[ -n $(ls -A "$STATE/data/containers" 2>/dev/null) ]]; then
@@ -131,6 +140,7 @@ down() {
         say "stopped"
     fi
     [[ ${1:-} == --purge ]] || return 0
+    forgotten_shims | xargs -r kill -9
     # What a killed engine leaves mounted, the deepest first.
     awk -v state="$STATE/" -v run="$RUN/" \
         'index($2, state) == 1 || index($2, run) == 1 { print $2 }' /proc/mounts |
