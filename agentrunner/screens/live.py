@@ -147,7 +147,7 @@ def header_rows(header: Mapping[str, Any], home: str) -> list[tuple[str, str]]:
         ("planner", str(header.get("planner") or "?")),
         ("worker", "; ".join([str(header.get("worker") or "?"), *_told(header, "key")])),
         ("box", str(header.get("box") or "?")),
-        ("network", "; ".join(_told(header, "reach") or _told(header, "network")) or "none"),
+        ("reaches", "; ".join(_told(header, "reach") or _told(header, "network")) or "none"),
         ("tests", f"{tests}  ({where})" if where else str(tests)),
         ("limits", _limits(header.get("limits") or {})),
     ]
