@@ -299,19 +299,19 @@ async def open_workshop(
         home,
         state_root=state_dir,
     )
-    gatherer = Gatherer(
-        spec=spec,
-        box=DecisionBox(sandbox, repo, folder, redactor.redact, environ),
-        snapshots=snapshots,
-        guard=Guard(
-            snapshots,
-            folder.root / "copies",
-            spec.task.test.may_change if spec.task.test else (),
-            mounts=sandbox.kind != "none",
-        ),
-        emit=events.emit,
-    )
     try:
+        gatherer = Gatherer(
+            spec=spec,
+            box=DecisionBox(sandbox, repo, folder, redactor.redact, environ),
+            snapshots=snapshots,
+            guard=Guard(
+                snapshots,
+                folder.root / "copies",
+                spec.task.test.may_change if spec.task.test else (),
+                mounts=sandbox.kind != "none",
+            ),
+            emit=events.emit,
+        )
         await _check_worker_in(sandbox, spec, crew)
         yield Deps(
             spec=spec,
