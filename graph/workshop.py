@@ -122,6 +122,16 @@ def _notices(spec: TaskSpec, worker: Worker, environ: Mapping[str, str]) -> list
     if name and not has_gateway(spec, worker, box.kind):
         where = "" if box.kind == "none" else " inside the box"
         notices.append(f"{name} is handed to the worker{where}.")
+    elsewhere = environ.get("OPENAI_BASE_URL")
+    if elsewhere and name == "OPENAI_API_KEY" and spec.runner.worker.base_url is None:
+        notices.append(
+            f"OPENAI_BASE_URL is the planner's. The worker shows OPENAI_API_KEY to "
+            f"{worker.provider_url}; runner.worker.base_url names another server."
+        )
+    if spec.runner.budget.usd is not None and not _is_priced(spec, worker, environ):
+        notices.append(
+            "The price of the worker's model is not known: runner.budget.usd cannot stop it."
+        )
     if short := Redactor(secrets_of(spec, worker, environ)).unprotected:
         notices.append(f"{', '.join(short)} is too short to be masked in notes and logs.")
     if tracing := ignored_tracing():
@@ -129,6 +139,14 @@ def _notices(spec: TaskSpec, worker: Worker, environ: Mapping[str, str]) -> list
     if box.kind == "none":
         notices.append("No sandbox: the worker runs as you, with all that you can reach.")
     return notices
+
+
+def _is_priced(spec: TaskSpec, worker: Worker, environ: Mapping[str, str]) -> bool:
+    """Whether what the gateway counts has a price, or needs none."""
+    if not worker.wire or spec.runner.worker.auth == "login":
+        return True
+    model = spec.runner.worker.model
+    return model is not None and load_prices(prices_file(environ)).price(model) is not None
 
 
 def _tape_notices(tape: Cassette, spec: TaskSpec, worker: Worker) -> list[str]:

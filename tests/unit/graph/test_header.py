@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agentrunner.graph.header import header_of, reach_of_all
-from agentrunner.graph.workshop import Crew
+from agentrunner.graph.workshop import Crew, muster
 from agentrunner.task.spec import TaskSpec
 from agentrunner.workers.base import Probe
 from agentrunner.workers.make import make_worker
@@ -38,8 +38,8 @@ def header(spec: TaskSpec) -> dict[str, Any]:
     [
         ({"kind": "bwrap"}, "its model alone", "OPENAI_API_KEY stays out of the box"),
         (
-            {"kind": "docker", "network": {"allow": ["pypi.org:443"]}},
-            "its model, pypi.org:443",
+            {"kind": "docker", "network": {"allow": ["docs.example.org:443"]}},
+            "its model, docs.example.org:443",
             "OPENAI_API_KEY stays out of the box",
         ),
         (
@@ -61,8 +61,8 @@ def test_what_is_reached_and_where_the_key_is(
 
 def test_a_worker_without_a_model_reaches_what_is_allowed(tmp_path: Path) -> None:
     worker = {"kind": "command", "command": ["sh", "-c", "true"]}
-    allowed = {"kind": "bwrap", "network": {"allow": ["pypi.org:443"]}}
-    assert header(spec_of(tmp_path / "a", allowed, worker))["reach"] == "pypi.org:443 alone"
+    allowed = {"kind": "bwrap", "network": {"allow": ["docs.example.org:443"]}}
+    assert header(spec_of(tmp_path / "a", allowed, worker))["reach"] == "docs.example.org:443 alone"
     told = header(spec_of(tmp_path / "b", {"kind": "bwrap"}, worker))
     assert (told["reach"], told["key"], told["worker"]) == ("nothing", "", "command")
 
@@ -76,14 +76,36 @@ def test_the_password_of_an_endpoint_is_not_shown(tmp_path: Path) -> None:
 
 def test_set_up_and_tests_have_hosts_of_their_own(tmp_path: Path) -> None:
     task: dict[str, Any] = {
-        "setup": {"command": "true", "network": ["pypi.org:443"]},
+        "setup": {"command": "true", "network": ["docs.example.org:443"]},
         "test": {"command": "true"},
     }
     closed = spec_of(tmp_path / "a", {"kind": "bwrap"}, **task)
     assert reach_of_all(closed, make_worker(closed)) == {
-        "worker": "its model alone", "set-up": "pypi.org:443", "tests": "nothing",
+        "worker": "its model alone", "set-up": "docs.example.org:443", "tests": "nothing",
     }  # fmt: skip
     opened = spec_of(tmp_path / "b", {"kind": "none"}, **task)
     assert set(reach_of_all(opened, make_worker(opened)).values()) == {
         "all that this machine reaches"
     }
+
+
+def test_a_key_that_goes_elsewhere_than_the_planners_is_told(tmp_path: Path) -> None:
+    spec = spec_of(tmp_path, {"kind": "bwrap"})
+    elsewhere = {**KEY, "OPENAI_BASE_URL": "http://127.0.0.1:1/v1"}
+    (said,) = [n for n in muster(spec, elsewhere).notices if "OPENAI_BASE_URL" in n]
+    assert "https://api.openai.com/v1" in said
+    assert not [n for n in muster(spec, KEY).notices if "OPENAI_BASE_URL" in n]
+    own = spec_of(tmp_path / "own", {"kind": "bwrap"}, {"base_url": "http://127.0.0.1:1/v1"})
+    assert not [n for n in muster(own, elsewhere).notices if "OPENAI_BASE_URL" in n]
+
+
+@pytest.mark.parametrize(("model", "told"), [("gpt-5", 0), ("my-own", 1), (None, 1)])
+def test_a_budget_that_no_price_can_hold_is_told(
+    model: str | None, told: int, tmp_path: Path
+) -> None:
+    spec = spec_of(tmp_path, {"kind": "bwrap"}, {"model": model})
+    budget = spec.runner.budget.model_copy(update={"usd": 1.0})
+    runner = spec.runner.model_copy(update={"budget": budget})
+    priced = spec.model_copy(update={"runner": runner})
+    assert len([n for n in muster(priced, KEY).notices if "budget.usd" in n]) == told
+    assert not [n for n in muster(spec, KEY).notices if "budget.usd" in n]

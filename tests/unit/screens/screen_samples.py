@@ -50,7 +50,7 @@ def story_events(title: str = "Register users over HTTP") -> list[Event]:
                                       "exit_code": 1}),
         ("05:09:52", "worker_finished", {"worker_run_id": "1-001", "outcome": "completed",
                                          "exit_code": 0, "duration_sec": 433.0,
-                                         "changed_files": 4, "hosts_refused": ["pypi.org:443"]}),
+                                         "changed_files": 4, "hosts_refused": ["db.example:443"]}),
         ("05:10:05", "check", {"target": "test", "command": "uv run pytest -q", "exit_code": 1,
                                "outcome": "failed", "passed": 43, "failed": 1, "finding": ""}),
         ("05:10:05", "check", {"target": "AC-1", "command": "pytest -q x", "exit_code": 0,
