@@ -46,6 +46,8 @@ def test_it_ends_right_and_leaves_nothing(
 ) -> None:
     engine = request.getfixturevalue("engine") if sandbox == "docker" else None
     blow = draw(Random(f"{SEED} {sandbox} {kind}"), kind, engine=engine is not None)
+    if kind == "keeper":  # boxes of commands are gone in no time
+        blow = replace(blow, event="step")
     with Chaos.open(tmp_path, port, engine) as chaos:
         fate = chaos.strike([blow])
     assert fate.killed, f"{blow} hit nothing"

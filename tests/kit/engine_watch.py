@@ -19,6 +19,8 @@ class EngineWatch:
         self.seen: set[str] = set()
         """Ids of all containers that were noticed on it since `begin`."""
         self._engine = engine
+        self._earlier: set[str] = set()
+        """Of runs before."""
         self._killed = False
         self._own_mounts = set(mounts_below(engine.state, engine.run))
 
@@ -36,6 +38,7 @@ class EngineWatch:
 
     def begin(self) -> None:
         """From here on another run is looked at."""
+        self._earlier |= self.seen | self._shims()
         self.seen.clear()
         self._killed = False
 
@@ -53,7 +56,7 @@ class EngineWatch:
 
     def look(self) -> None:
         """Notice which containers it has."""
-        self.seen.update(self._containers())
+        self.seen |= set(self._containers()) - self._earlier
 
     def inside(self, container: str) -> list[int]:
         """The processes of a container."""
@@ -69,10 +72,12 @@ class EngineWatch:
         A containerd that is killed while it makes a container may forget its shim, which idles
         with nothing in it: no client of an engine can end that, see `forgotten`.
         """
+        shims = self._shims()
+        self.seen |= shims - self._earlier
         found = [f"container {ident[:12]}" for ident in self._containers()]
         for ident in self.seen - self.forgotten():
             found += [f"cgroup {group}" for group in _groups_of(ident)]
-            found += [f"process {pid}, shim of {ident[:12]}" for pid in _shims_of(ident)]
+            found += [f"shim of {ident[:12]}"] * (ident in shims)
         mounts = set(mounts_below(self._engine.state, self._engine.run)) - self._own_mounts
         return found + [f"mount {place}" for place in sorted(mounts)]
 
@@ -80,8 +85,19 @@ class EngineWatch:
         """Containers that a killed engine does not know any more, and in which nothing runs."""
         if not self._killed:
             return set()
-        gone = self.seen - set(self._containers())
-        return {ident for ident in gone if _shims_of(ident) and not self.inside(ident)}
+        gone = self.seen & self._shims() - set(self._containers())
+        return {ident for ident in gone if not any(map(_has_begun, self.inside(ident)))}
+
+    def _shims(self) -> set[str]:
+        """Containers beside which a process of this engine stands."""
+        address = f"{self._engine.run}/exec/containerd/".encode()
+        found = set()
+        for process in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError, ValueError):
+                words = (process / "cmdline").read_bytes().split(b"\0")
+                if b"shim" in words[0] and any(address in word for word in words):
+                    found.add(words[words.index(b"-id") + 1].decode())
+        return found
 
     def _containers(self) -> list[str]:
         with contextlib.suppress(OSError):
@@ -101,11 +117,9 @@ def _groups_of(container: str) -> list[Path]:
     return [*top.glob(f"*/docker/{container}"), *top.glob(f"docker/{container}")]
 
 
-def _shims_of(container: str) -> list[str]:
-    """Processes outside of it that bear its name."""
-    found = []
-    for process in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            if container.encode() in (process / "cmdline").read_bytes():
-                found.append(process.name)
-    return found
+def _has_begun(pid: int) -> bool:
+    """Whether a process of a container is more than the runtime's own beginning of it."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes() != b"runc\0init\0"
+    except OSError:
+        return False
