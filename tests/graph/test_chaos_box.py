@@ -23,6 +23,7 @@ from tests.kit.greeter import greeter
 from tests.kit.process import until
 
 SEED = 3
+MOST_TRIES = 4
 KINDS = (*VICTIMS, "several")
 CASES = [("docker", kind) for kind in KINDS]
 CASES += [("bwrap", kind) for kind in KINDS if kind != "engine"]
@@ -48,10 +49,15 @@ def test_it_ends_right_and_leaves_nothing(
     blow = draw(Random(f"{SEED} {sandbox} {kind}"), kind, engine=engine is not None)
     if kind == "keeper":  # boxes of commands are gone in no time
         blow = replace(blow, event="step")
-    with Chaos.open(tmp_path, port, engine) as chaos:
-        fate = chaos.strike([blow])
-    assert fate.killed, f"{blow} hit nothing"
-    assert fate.ok, fate
+    for number in range(MOST_TRIES):
+        with Chaos.open(tmp_path / str(number), port, engine) as chaos:
+            fate = chaos.strike([blow])
+        assert fate.ok, fate
+        if fate.killed:
+            return
+        # A machine that is slow or fast today had nothing there: strike sooner after the event.
+        blow = replace(blow, delay_sec=blow.delay_sec / 4)
+    pytest.fail(f"{blow} hit nothing")
 
 
 def test_what_a_run_would_leave_is_noticed(tmp_path: Path, port: int) -> None:
