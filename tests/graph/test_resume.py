@@ -437,7 +437,7 @@ def test_a_dry_run_tells_all_it_knows_and_everything_that_is_missing(
     arguments = ["run", str(task), "--dry-run", "--state-dir", str(state)]
     assert cli.call(cli.app, arguments, "agentrunner") == 5
     screen = capsys.readouterr().out
-    known = ["openai-chat, not ready", "AC-1  critical", "no-such-worker", "(writable)", "Reachable"]
+    known = ["openai-chat, not ready", "AC-1  critical", "no-such-worker", "(writable)", "Reach"]
     assert all(part in screen for part in [*known, "OPENAI_API_KEY is not set", "not found"])
     assert screen.endswith("Nothing was started.\n")
     assert not state.exists()
