@@ -63,6 +63,7 @@ async def podman() -> AsyncIterator[str]:
     service = await asyncio.create_subprocess_exec(
         "podman", *store, "system", "service", "--time=0", address,
         env={**os.environ, "CONTAINERS_CONF": str(config)},
+        cwd=folder,  # its monitors leave a file `oom` where they are
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     try:
