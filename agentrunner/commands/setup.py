@@ -54,7 +54,7 @@ def examine(
     """Everything `doctor` looks at."""
     from agentrunner.registry import LOGINS
     from agentrunner.survey import available_metas, available_workers, detect_tests
-    from agentrunner.task.spec import WorkerSpec
+    from agentrunner.task.crew import WorkerSpec
 
     tests = detect_tests(repo)
     trial = asyncio.run(try_in_box(repo, tests.command if tests else "", environ, state_dir))
@@ -133,7 +133,7 @@ def _boxes(trial: Trial, looks: list[Look]) -> list[Finding]:
 
 
 def _model(environ: Mapping[str, str]) -> Finding:
-    from agentrunner.task.spec import DEFAULT_META_MODEL
+    from agentrunner.task.crew import DEFAULT_META_MODEL
 
     for name in ("AGENTRUNNER_META_MODEL", "OPENAI_MODEL"):
         if environ.get(name):

@@ -47,7 +47,7 @@ async def try_in_box(
     from agentrunner.runs.folder import RunFolder
     from agentrunner.sandboxes.base import BoxSpec
     from agentrunner.sandboxes.choose import open_sandbox
-    from agentrunner.task.spec import WorkerSpec
+    from agentrunner.task.crew import WorkerSpec
 
     home = Path(environ.get("HOME") or Path.home())
     with tempfile.TemporaryDirectory(prefix="agentrunner-") as root:

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from agentrunner.errors import AgentRunnerError, Surroundings, UsageError
 from agentrunner.settings import DEFAULT_META_TIMEOUT_SEC
-from agentrunner.task.spec import DEFAULT_META_MODEL, MetaSpec
+from agentrunner.task.crew import DEFAULT_META_MODEL, MetaSpec
 
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
 

@@ -221,14 +221,52 @@ class WorkerOrder(StateModel):
 
     worker_run_id: str
     worker: str
+    """Its kind."""
+    member: str = ""
+    """The candidate's name among `runner.workers`."""
     mode: Literal["exec", "resume"] = "exec"
     prompt: FileRef
     """The prompt as it will be given, in the run's folder."""
     model: str | None = None
     flags: list[str] = []
     env: dict[str, str] = {}
+    tool_specific: dict[str, str] = {}
     reason: str = ""
     loop: int = 0
+    tries: int = 0
+    """How often it was begun again without a new decision: after waits and lost sessions."""
+
+
+class Wait(StateModel):
+    """The run stands still until a quota is there again, or a provider answers."""
+
+    until: str
+    """UTC, ISO 8601."""
+    since: str
+    reason: str
+    """One sentence: who said no, and what it said."""
+    role: Literal["worker", "meta"] = "worker"
+    candidate: str = ""
+    """Whose quota it is."""
+    back_to: str = "run_worker"
+    """The node that goes on."""
+    told: bool = True
+    """Whether the provider told when; else it is a guess."""
+
+
+class Stuck(StateModel):
+    """How often the same thing has led nowhere, in a row."""
+
+    prompt: str = ""
+    """Digest of the latest worker prompt."""
+    prompts: int = 0
+    """Runs of that prompt that changed nothing."""
+    evidence: str = ""
+    """Digest of what is red."""
+    evidences: int = 0
+    """Rounds in which exactly that was red."""
+    told: bool = False
+    """Whether the meta-agent knows."""
 
 
 Outcome = Literal[
@@ -240,11 +278,27 @@ Outcome = Literal[
     "disk_limit",
     "oom",
     "egress",
+    "no_op",
+    "denied",
     "auth",
+    "model",
+    "rate_limit",
+    "context",
+    "server",
+    "network",
+    "protocol",
+    "budget",
     "interrupted",
     "lost",
     "infra",
 ]
+
+
+class CommandSeen(StateModel):
+    """A command that a worker says it ran."""
+
+    command: str = Field(max_length=200)
+    exit_code: int | None = None
 
 
 class WorkerRun(StateModel):
@@ -252,6 +306,8 @@ class WorkerRun(StateModel):
 
     worker_run_id: str
     worker: str
+    member: str = ""
+    """The candidate's name among `runner.workers`."""
     loop: int
     outcome: Outcome
     exit_code: int | None = None
@@ -264,11 +320,25 @@ class WorkerRun(StateModel):
     tree_before: str = ""
     tree_after: str = ""
     session_id: str | None = None
+    session_lost: bool = False
+    """It was to go on in a session that its CLI does not know any more."""
+    reset_at: str = ""
+    """When a spent quota is there again, as far as told: UTC, ISO 8601."""
+    commands: list[CommandSeen] = []
+    """What it ran, the last ten, as its CLI says."""
     output: FileRef | None = None
 
 
 QuestionKind = Literal[
-    "ask_human", "plan", "worker", "complete", "tests_changed", "protected_path", "network"
+    "ask_human",
+    "plan",
+    "worker",
+    "complete",
+    "tests_changed",
+    "protected_path",
+    "network",
+    "worker_failed",
+    "budget",
 ]
 
 
@@ -333,6 +403,13 @@ class TaskContext(TypedDict, total=False):
     assessment: Assessment | None
     order: WorkerOrder | None
     """The worker to be started, or being run."""
+    wait: Wait | None
+    """What the run waits for, without a person."""
+    cooling: dict[str, str]
+    """Candidates that are left alone for a while: "worker:NAME" or "meta:NAME" to a UTC time."""
+    grants: dict[str, float]
+    """What people added to limits of the budget, by name."""
+    stuck: Stuck | None
     wants_completion: bool
     """mark_complete was asked for and is not yet judged."""
     completion_reason: str

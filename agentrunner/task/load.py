@@ -18,6 +18,7 @@ from pydantic import ValidationError
 
 from agentrunner.errors import UsageError
 from agentrunner.settings import DEFAULT_META_TIMEOUT_SEC
+from agentrunner.task.crew import MetaSpec
 from agentrunner.task.document import Document, TaskSource, body, read_document, read_stdin
 from agentrunner.task.files import read_text
 from agentrunner.task.layers import apply_options, apply_overrides
@@ -27,9 +28,8 @@ from agentrunner.task.naming import task_id_from
 from agentrunner.task.prd import read_criteria
 from agentrunner.task.repo import checked_repo, git_root
 from agentrunner.task.rules import check_rules, env_missing, env_reference, shape
+from agentrunner.task.crew import DEFAULT_META_MODEL
 from agentrunner.task.spec import (
-    DEFAULT_META_MODEL,
-    MetaSpec,
     RunnerSection,
     Source,
     TaskFile,

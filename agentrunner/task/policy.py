@@ -19,7 +19,8 @@ from agentrunner import registry
 from agentrunner.task.hosts import checked_host
 from agentrunner.task.mistakes import suggestion
 from agentrunner.task.spec import Policy as NetworkPolicy
-from agentrunner.task.spec import Written, number_from_text
+from agentrunner.task.spec import number_from_text
+from agentrunner.task.written import Written
 from agentrunner.task.yaml_text import Place, Tree
 
 

@@ -20,7 +20,16 @@ from pydantic import (
 )
 from pydantic.json_schema import SkipJsonSchema
 
+from agentrunner.task.crew import (
+    AssessSpec,
+    BudgetSpec,
+    MetaSpec,
+    ProfilesSpec,
+    WorkerSpec,
+    named_workers,
+)
 from agentrunner.task.hosts import checked_host
+from agentrunner.task.written import Written
 
 TASK_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}", re.ASCII)
 """Ids become file names: no separator, no leading dot or dash, nothing a shell trips on."""
@@ -29,7 +38,6 @@ DEVICE_NAMES = re.compile(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\..*)?")
 """Names that are devices on Windows, where a checkout with the task's note may go."""
 
 CRITERION_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
-ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 
 
 def is_safe_id(text: str) -> bool:
@@ -38,22 +46,6 @@ def is_safe_id(text: str) -> bool:
         TASK_ID.fullmatch(text) is not None
         and ".." not in text
         and DEVICE_NAMES.fullmatch(text) is None
-    )
-
-
-DEFAULT_META_MODEL = "gpt-5.5"
-"""Used where neither task file nor environment names one; shown by `agentrunner doctor`."""
-
-
-class Written(BaseModel):
-    """Something a person writes: unknown keys are mistakes, numbers are text in text fields."""
-
-    model_config = ConfigDict(
-        extra="forbid",
-        frozen=True,
-        coerce_numbers_to_str=True,
-        allow_inf_nan=False,
-        use_attribute_docstrings=True,
     )
 
 
@@ -242,77 +234,6 @@ class ApproveSpec(Written):
     """Before the run ends COMPLETE."""
 
 
-class BudgetSpec(Written):
-    """Limits over all attempts of a run. None is unlimited, 0 is none at all."""
-
-    wall_sec: float | None = Field(3600, ge=0)
-    """Seconds of work; pauses cost nothing."""
-    meta_calls: int | None = Field(None, ge=0)
-    """Calls of the meta-agent's model, repeated ones included."""
-    tokens: int | None = Field(None, ge=0)
-    """Tokens of meta-agent and workers together, as reported."""
-    usd: float | None = Field(None, ge=0)
-    """Cost in US dollars, where it is known."""
-
-
-class MetaSpec(Written):
-    """The meta-agent, which plans, decides and assesses."""
-
-    kind: str = "openai-chat"
-    """`openai-chat`, `checklist` (no model), `script` (replies from a file) or `mock`."""
-    model: str | None = None
-    """Left out: AGENTRUNNER_META_MODEL, OPENAI_MODEL, else the built-in default."""
-    base_url: str | None = None
-    """An OpenAI-compatible endpoint. Left out: OPENAI_BASE_URL of the process."""
-    max_loops: int = Field(5, ge=0, le=1000)
-    """How often work may be ordered again; at most one more worker run than this."""
-    system_prompt: str | dict[str, str] | None = None
-    """Own words for the meta-agent's role, for all messages or by message."""
-    system_prompt_mode: Literal["extend", "replace"] = "extend"
-    """`replace` leaves out the built-in prompt, reply format included."""
-    format: Literal["auto", "yaml", "json"] = "auto"
-    """The format replies are asked for in."""
-    timeout_sec: float | None = Field(None, gt=0)
-    """Seconds for one call. Left out: META_TIMEOUT_SEC, else 60."""
-    language: Literal["auto", "en", "ja"] = "auto"
-    """Of the prompts; `auto` goes by the PRD."""
-    script: str | None = None
-    """Kind `script`: the file with the replies, relative to the task file."""
-
-
-class WorkerSpec(Written):
-    """The coding agent that does the work in the sandbox."""
-
-    kind: str = "codex-cli"
-    """`codex-cli`, `command` (any command line) or `mock`."""
-    model: str | None = None
-    """The model it is told to use; left out, the CLI's own default."""
-    base_url: str | None = None
-    """The endpoint it is told to use; left out, the CLI's own."""
-    command: list[str] | str | None = None
-    """Kind `command`: argv, with `{prompt_file}` or `{prompt}`; else the prompt comes by stdin."""
-    docker_image: str | None = None
-    """The image of a Docker box; other boxes have none."""
-    max_run_time_sec: float = Field(1800, gt=0)
-    """Seconds until one worker run is ended."""
-    idle_timeout_sec: float = Field(600, gt=0)
-    """Seconds without any output until it is ended."""
-    auth: Literal["key", "login"] = "key"
-    """`login`: the subscription that its CLI is logged in with on this machine."""
-    env: dict[str, str] = {}
-    """`env:NAME` takes the host's variable, `literal:TEXT` a text that begins with `env:`."""
-    flags: list[str] = []
-    """Further flags of its command line."""
-
-    @field_validator("env")
-    @classmethod
-    def _variable_names(cls, value: dict[str, str]) -> dict[str, str]:
-        for name in value:
-            if not ENV_NAME.fullmatch(name):
-                raise ValueError(f"{name!r} cannot be the name of an environment variable")
-        return value
-
-
 Policy = Literal["none", "allowlist", "full"]
 
 
@@ -387,6 +308,15 @@ class RunnerSection(Written):
     """Who plans and decides."""
     worker: WorkerSpec = WorkerSpec()
     """Who works."""
+    workers: list[WorkerSpec] = []
+    """Candidates to work, in order of preference, in place of `worker`."""
+    assess: AssessSpec | None = None
+    """Who judges completion; left out, who plans."""
+    profiles: ProfilesSpec = ProfilesSpec()
+    """Who fills which role, and what happens when a quota is spent."""
+    stuck_after: int = Field(3, ge=0)
+    """The same order without a change, or the same failing evidence, so often in a row: the
+    planner is told, then a person. 0: never."""
     sandbox: SandboxSpec = SandboxSpec()
     """Where work, tests and checks run."""
     patterns: str | None = None
@@ -470,6 +400,19 @@ class TaskSpec(BaseModel):
     """The policy files that the task was held against."""
     host_caps: list[list[str]] = []
     """Hosts that policies allow at most, one list for each that names any."""
+
+    @property
+    def candidates(self) -> list[tuple[str, TaskSpec]]:
+        """Who may work, by name, each as the task in which it is `runner.worker`."""
+        workers = self.runner.workers or [self.runner.worker]
+        return [(name, self.with_worker(worker)) for name, worker in named_workers(workers)]
+
+    def with_worker(self, worker: WorkerSpec) -> TaskSpec:
+        """The same task with another `runner.worker`."""
+        if worker is self.runner.worker:
+            return self
+        runner = self.runner.model_copy(update={"worker": worker})
+        return self.model_copy(update={"runner": runner})
 
     @property
     def completion(self) -> Literal["evidence", "strict", "judged"]:

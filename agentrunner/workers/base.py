@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-from agentrunner.task.spec import WorkerSpec
+from agentrunner.task.crew import WorkerSpec
 
 WireName = Literal["", "openai", "anthropic", "gemini"]
 
@@ -29,12 +29,38 @@ class WorkerCall:
     """The prompt as a file that the box can read."""
     mode: Literal["exec", "resume"] = "exec"
     session_id: str | None = None
+    """The session to resume."""
+    new_session_id: str = ""
+    """A UUID for a CLI whose new sessions can be given their id."""
     model: str | None = None
     flags: tuple[str, ...] = ()
+    tool_specific: Mapping[str, str] = field(default_factory=dict)
+    """Settings by the names of the adapter's `tool_rules`, each allowed by it."""
     base_url: str | None = None
     """Where its model is from inside the box: the gateway. None: the provider's own address."""
+    login: bool = False
+    """Its credential is a login's token, which some CLIs take in another way than a key."""
     sandboxed: bool = True
     """False with sandbox `none`: the CLI's own sandbox is used in place of its bypass flag."""
+
+
+@dataclass(frozen=True)
+class Watch:
+    """What the supervisor looks for in each line of output, to stop a worker that leads nowhere.
+
+    Patterns are regular expressions over bytes, searched in one line; "" looks for nothing.
+    """
+
+    final: str = ""
+    """A line of stdout after which nothing comes: its last event."""
+    final_grace_sec: float = 10
+    """Seconds in which it must exit after that."""
+    retry: str = ""
+    """A line of either stream that tells of one more try at the model."""
+    retries: int = 8
+    """So many of them in a row, with no other line of stdout between, are a storm."""
+    login: str = ""
+    """A line of either stream that asks somebody to log in, who is not there."""
 
 
 @dataclass(frozen=True)
@@ -49,8 +75,11 @@ class WorkerCommand:
     """Where the caller puts the first credential it finds under `key_names`; "" wants none."""
     folders: tuple[Path, ...] = ()
     """Made before the start."""
+    files: Mapping[Path, str] = field(default_factory=dict)
+    """Written before the start, below `WorkerCall.home`. Not secret."""
     stop_signal: Literal["INT", "TERM"] = "TERM"
     """INT: interrupt first and give it 2 s, then TERM, 5 s, KILL."""
+    watch: Watch = field(default_factory=Watch)
 
 
 @dataclass(frozen=True)
@@ -70,22 +99,52 @@ class CommandRun:
     status: str = ""
 
 
+ProcessOutcome = Literal[
+    "exited", "lingered", "timeout", "idle_timeout", "retry_storm", "login_prompt", "output_limit",
+    "disk_limit", "oom", "egress", "interrupted", "lost", "infra",
+]  # fmt: skip
+"""How a worker's process came to its end, as the supervisor saw it.
+
+`lingered`: it had told its last event, did not exit, and was ended. `retry_storm`, `login_prompt`:
+it was ended for what its `Watch` looks for.
+"""
+
+
 @dataclass(frozen=True)
 class Ended:
     """How the process ended, as the supervisor recorded it."""
 
     exit_code: int | None
-    outcome: Literal[
-        "exited", "timeout", "idle_timeout", "output_limit", "disk_limit", "oom", "egress",
-        "interrupted", "lost", "infra",
-    ]  # fmt: skip
+    outcome: ProcessOutcome
     stdout: Path
     stderr: Path
+    home: Path = Path("/nonexistent")
+    """`WorkerCall.home`, for CLIs that leave their account in a file."""
     session_tokens: tuple[int, int] = (0, 0)
     """Input and output tokens already booked for this session's earlier runs.
 
     Some CLIs report a resumed session's total; the adapter subtracts these from it.
     """
+
+    @property
+    def by_itself(self) -> bool:
+        """Whether it came to its end on its own: exited, or only forgot to."""
+        return self.outcome in ("exited", "lingered")
+
+
+FailureKind = Literal[
+    "auth", "model", "rate_limit", "context", "server", "network", "protocol", "budget"
+]
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a worker's model, or its CLI, said no."""
+
+    kind: FailureKind
+    message: str
+    reset_at: str = ""
+    """When a quota is there again, as far as told: UTC, ISO 8601."""
 
 
 @dataclass(frozen=True)
@@ -97,10 +156,38 @@ class WorkerReading:
     summary: str = ""
     """At most 600 characters, like `error`: they go into the state."""
     commands: tuple[CommandRun, ...] = ()
+    actions: int | None = None
+    """Tools it used, commands among them; None where its CLI does not tell."""
     session_id: str | None = None
+    session_lost: bool = False
+    """It was to resume a session that its CLI does not know."""
     input_tokens: int = 0
     output_tokens: int = 0
+    usd: float | None = None
+    """What its CLI says it cost; None where it does not tell."""
+    model: str = ""
+    """The model that its CLI says it used."""
+    denied: tuple[str, ...] = ()
+    """Tools it wanted and was not let."""
+    failure: Failure | None = None
+    """Why it came to nothing, where its words tell."""
     error: str = ""
+
+
+@dataclass(frozen=True)
+class Reports:
+    """What a CLI can tell of itself, as far as it was tried."""
+
+    exit_codes: bool = False
+    """Of the commands it runs."""
+    actions: bool = False
+    """Every use of a tool, so that "nothing was done" can be seen."""
+    tokens: bool = False
+    cost: bool = False
+    resume: bool = False
+    """Whether a session can be gone on with."""
+    schema: bool = False
+    """Whether its answer can be held to a JSON Schema."""
 
 
 @dataclass(frozen=True)
@@ -132,6 +219,15 @@ class Worker(Protocol):
     """Credential variables, the one to use first."""
     wire: WireName
     """What its model calls look like; "" where it makes none that a gateway could pass on."""
+    reports: Reports
+    verified: str
+    """How it was tried: "codex 0.169.0, real", or what it was built from."""
+    confines_itself: bool
+    """Whether it can be run without our sandbox: it has one, or a mode that is not all-allowing."""
+    memory: str
+    """What a box should give it at least, as in "1g"; "" for no matter."""
+    hosts: tuple[str, ...]
+    """Hosts it needs beside a model that the gateway serves, as in `network.allow`."""
 
     @property
     def provider_url(self) -> str:
@@ -139,6 +235,8 @@ class Worker(Protocol):
 
     flag_rules: Mapping[str, str]
     """Flags that a meta-agent may set, each with a regex for its value ("" takes none)."""
+    tool_rules: Mapping[str, str]
+    """Names of `tool_specific` that a meta-agent may set, each with a regex for its value."""
 
     def __init__(self, spec: WorkerSpec, repo: Path | None = None) -> None:
         """Keep the settings; raises UsageError for a setting that cannot work.

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 
 from agentrunner.errors import UsageError
-from agentrunner.task.spec import WorkerSpec
+from agentrunner.task.crew import WorkerSpec
 from agentrunner.workers.base import (
     Ended,
     EventReader,

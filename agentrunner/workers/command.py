@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from agentrunner.errors import UsageError
-from agentrunner.task.spec import WorkerSpec
+from agentrunner.task.crew import WorkerSpec
 from agentrunner.workers.base import (
     Ended,
     EventReader,

@@ -7,7 +7,8 @@ from typing import cast
 
 from agentrunner.protocol import canonical_worker_type
 from agentrunner.registry import WORKERS, load
-from agentrunner.task.spec import NetworkSpec, TaskSpec, WorkerSpec
+from agentrunner.task.crew import WorkerSpec
+from agentrunner.task.spec import NetworkSpec, TaskSpec
 from agentrunner.workers.base import Probe, Worker
 
 canonical_kind = canonical_worker_type

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from agentrunner.task.spec import WorkerSpec
+from agentrunner.task.crew import WorkerSpec
 from agentrunner.workers.base import (
     Ended,
     EventReader,

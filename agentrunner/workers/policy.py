@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from agentrunner.errors import ProtocolError
 from agentrunner.protocol import WorkerCall
-from agentrunner.task.spec import WorkerSpec
+from agentrunner.task.crew import WorkerSpec
 from agentrunner.workers.base import Worker
 from agentrunner.workers.make import canonical_kind
 

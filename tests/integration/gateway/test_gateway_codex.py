@@ -14,7 +14,7 @@ import pytest
 from agentrunner.gateway.cassette import read_cassette
 from agentrunner.gateway.order import Allowance, GatewayOrder
 from agentrunner.gateway.usage import Usage, read_usage
-from agentrunner.task.spec import WorkerSpec
+from agentrunner.task.crew import WorkerSpec
 from agentrunner.workers.base import WorkerCall
 from agentrunner.workers.codex import CodexWorker
 from tests.kit.codex import require_codex

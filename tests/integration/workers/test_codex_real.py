@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from agentrunner.task.spec import WorkerSpec
+from agentrunner.task.crew import WorkerSpec
 from agentrunner.workers.base import CommandRun, Ended, WorkerCall, WorkerEvent, WorkerReading
 from agentrunner.workers.codex import TESTED, CodexWorker
 from tests.kit.codex import require_codex

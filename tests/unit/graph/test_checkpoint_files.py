@@ -45,8 +45,9 @@ from agentrunner.task.context import (
     WorkerOrder,
     WorkerRun,
 )
+from agentrunner.task.crew import BudgetSpec
 from agentrunner.task.lifecycle import TaskState
-from agentrunner.task.spec import BudgetSpec, Check
+from agentrunner.task.spec import Check
 
 REF = FileRef(path="prompts/1-001.md", size=7, sha256="ab" * 32)
 CHECK = Check(kind="command", run="make check", timeout_sec=1.5)

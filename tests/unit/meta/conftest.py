@@ -7,15 +7,14 @@ from typing import Any
 
 import pytest
 
+from agentrunner.task.crew import MetaSpec, WorkerSpec
 from agentrunner.task.spec import (
     CriterionSpec,
-    MetaSpec,
     PrdSpec,
     RunnerSection,
     TaskSection,
     TaskSpec,
     TestSpec,
-    WorkerSpec,
 )
 from tests.unit.meta.faults import FaultServer, MakeSpec, VirtualClock
 

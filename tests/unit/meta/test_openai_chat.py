@@ -13,7 +13,7 @@ from agentrunner.errors import AgentRunnerError, Surroundings, UsageError
 from agentrunner.meta.base import ChatMessage, MetaRequest, MetaUnavailable, Reply
 from agentrunner.meta.openai_chat import MAX_BODY_BYTES, OpenAIChatMeta
 from agentrunner.protocol import message_schema
-from agentrunner.task.spec import DEFAULT_META_MODEL
+from agentrunner.task.crew import DEFAULT_META_MODEL
 from tests.unit.meta.faults import Fault, FaultServer, MakeSpec, completion
 
 KEY = "sk-secret-0123456789"

@@ -26,8 +26,8 @@ from agentrunner.task.context import (
     TestOutcome,
     WorkerRun,
 )
+from agentrunner.task.crew import BudgetSpec
 from agentrunner.task.lifecycle import TaskState
-from agentrunner.task.spec import BudgetSpec
 
 RUN = RunInfo(run_id="probe-0000", task_id="probe", title="t", repo="/r")
 RED = Evidence(tree="t", test=TestOutcome(command="x", exit_code=1))

@@ -9,7 +9,8 @@ import pytest
 
 from agentrunner.errors import UsageError
 from agentrunner.nodes.login import check_login, credential_for
-from agentrunner.task.spec import PrdSpec, RunnerSection, TaskSection, TaskSpec, WorkerSpec
+from agentrunner.task.crew import WorkerSpec
+from agentrunner.task.spec import PrdSpec, RunnerSection, TaskSection, TaskSpec
 from agentrunner.workers.base import WireName
 from agentrunner.workers.codex import CodexWorker
 from agentrunner.workers.mock import MockWorker

@@ -32,17 +32,16 @@ from agentrunner.task.context import (
     TestOutcome,
     WorkerRun,
 )
+from agentrunner.task.crew import MetaSpec, WorkerSpec
 from agentrunner.task.lifecycle import TaskState
 from agentrunner.task.spec import (
     Check,
     CriterionSpec,
-    MetaSpec,
     PrdSpec,
     RunnerSection,
     TaskSection,
     TaskSpec,
     TestSpec,
-    WorkerSpec,
 )
 from agentrunner.task.summary import summarize
 

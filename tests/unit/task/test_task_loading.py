@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from agentrunner.errors import Surroundings, UsageError
+from agentrunner.task.crew import DEFAULT_META_MODEL
 from agentrunner.task.load import (
     TaskSource,
     changed_sources,
@@ -22,7 +23,7 @@ from agentrunner.task.load import (
     resolve_env,
     task_schema,
 )
-from agentrunner.task.spec import DEFAULT_META_MODEL, TaskSpec
+from agentrunner.task.spec import TaskSpec
 
 from .conftest import Load
 

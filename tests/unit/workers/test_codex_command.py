@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from agentrunner.errors import UsageError
-from agentrunner.task.spec import WorkerSpec
+from agentrunner.task.crew import WorkerSpec
 from agentrunner.workers.base import WorkerCall, WorkerCommand
 from agentrunner.workers.codex import CodexWorker
 

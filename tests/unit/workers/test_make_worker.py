@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from agentrunner.errors import UsageError
-from agentrunner.task.spec import PrdSpec, RunnerSection, TaskSection, TaskSpec, WorkerSpec
+from agentrunner.task.crew import WorkerSpec
+from agentrunner.task.spec import PrdSpec, RunnerSection, TaskSection, TaskSpec
 from agentrunner.workers.make import canonical_kind, make_worker, probe
 
 

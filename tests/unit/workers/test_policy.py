@@ -6,7 +6,7 @@ import pytest
 
 from agentrunner.errors import ProtocolError
 from agentrunner.protocol import WorkerCall
-from agentrunner.task.spec import WorkerSpec
+from agentrunner.task.crew import WorkerSpec
 from agentrunner.workers.make import make_worker
 from agentrunner.workers.policy import MAX_PROMPT_BYTES, check_call
 
