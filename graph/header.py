@@ -2,44 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from agentrunner.graph.workshop import Crew
+from agentrunner.graph.crew import Crew
 from agentrunner.nodes.credentials import credential
 from agentrunner.nodes.egress import has_gateway
 from agentrunner.survey import read_branch
 from agentrunner.task.spec import TaskSpec
-from agentrunner.workers.base import Worker
 from agentrunner.workers.make import network_of
+from agentrunner.workers.member import Member
 
 
 def header_of(
     spec: TaskSpec, crew: Crew, environ: Mapping[str, str], *, box: str, max_loops: int
 ) -> dict[str, Any]:
     """The `header` of the first event, and of --dry-run; `max_loops` are the attempt's."""
-    worker = spec.runner.worker
-    version = f" {crew.probe.version}" if crew.probe.version else ""
-    model = f", {worker.model}" if worker.model else ""
     test = spec.task.test
     return {
         "repo": spec.repo,
         "branch": read_branch(Path(spec.repo)),
         "planner": crew.meta.describe() if crew.meta else f"{spec.runner.meta.kind}, not ready",
-        "worker": f"{worker.kind}{version}{model}{_model_host(spec, crew.worker)}",
-        "key": _key(spec, crew.worker, environ),
+        "worker": ", else ".join(_described(one) for one in crew.members),
+        "key": ", ".join(dict.fromkeys(filter(None, (_key(one, environ) for one in crew.members)))),
         "box": box,
-        "network": network_of(spec, crew.worker).policy,
-        "reach": reach_of(spec, crew.worker),
+        "network": network_of(crew.members[0].spec, crew.members[0].worker).policy,
+        "reach": reach_of(spec, crew.members),
         "tests": test.command if test else None,
         "tests_where": Path(spec.task_file.path).name
         if spec.task_file and spec.task_file.path
         else None,
         "limits": {
             "max_loops": max_loops,
-            "run_time_sec": worker.max_run_time_sec,
+            "run_time_sec": crew.members[0].spec.runner.worker.max_run_time_sec,
             "wall_sec": spec.runner.budget.wall_sec,
         },
         "completion": spec.completion,
@@ -48,20 +45,28 @@ def header_of(
     }
 
 
-def reach_of(spec: TaskSpec, worker: Worker) -> str:
-    """What a worker reaches from its box."""
-    network = network_of(spec, worker)
+def _described(member: Member) -> str:
+    """A worker with its version and its model."""
+    version = f" {member.probe.version}" if member.probe.version else ""
+    model = member.spec.runner.worker.model
+    named = f", {model}" if model else ""
+    return f"{member.worker.kind}{version}{named}{_model_host(member)}"
+
+
+def reach_of(spec: TaskSpec, members: Sequence[Member]) -> str:
+    """What workers reach from their box."""
+    network = network_of(members[0].spec, members[0].worker)
     if spec.runner.sandbox.kind == "none" or network.policy == "full":
         return "all that this machine reaches"
     if network.policy == "none":
         return "nothing"
-    hosts = ["its model"] * bool(worker.wire) + network.allow
+    hosts = ["its model"] * any(one.worker.wire for one in members) + network.allow
     return ", ".join(hosts) + " alone" * (len(hosts) == 1) if hosts else "nothing"
 
 
-def reach_of_all(spec: TaskSpec, worker: Worker) -> dict[str, str]:
+def reach_of_all(spec: TaskSpec, members: Sequence[Member]) -> dict[str, str]:
     """What each kind of command reaches, by its name."""
-    reach = {"worker": reach_of(spec, worker)}
+    reach = {"worker": reach_of(spec, members)}
     for name, section in (("set-up", spec.task.setup), ("tests", spec.task.test)):
         if section is not None:
             open_ = spec.runner.sandbox.kind == "none"
@@ -70,15 +75,17 @@ def reach_of_all(spec: TaskSpec, worker: Worker) -> dict[str, str]:
     return reach
 
 
-def _model_host(spec: TaskSpec, worker: Worker) -> str:
+def _model_host(member: Member) -> str:
     """Where the worker's key is shown; a login knows its place itself."""
+    spec, worker = member.spec, member.worker
     if not worker.provider_url or spec.runner.worker.auth == "login":
         return ""
     return f" at {urlsplit(worker.provider_url).netloc.rpartition('@')[2]}"
 
 
-def _key(spec: TaskSpec, worker: Worker, environ: Mapping[str, str]) -> str:
+def _key(member: Member, environ: Mapping[str, str]) -> str:
     """What of the worker's secrets stays out of the box; "" where nothing does."""
+    spec, worker = member.spec, member.worker
     if not has_gateway(spec, worker, spec.runner.sandbox.kind):
         return ""
     if spec.runner.worker.auth == "login":

@@ -21,20 +21,13 @@ from agentrunner.graph import attempts
 from agentrunner.graph.answers import checked_answer
 from agentrunner.graph.builder import graph_for
 from agentrunner.graph.checkpoints import BoundedSaver, open_saver, thread_config
+from agentrunner.graph.crew import Crew, assemble, muster
 from agentrunner.graph.drive import Drive, Options
 from agentrunner.graph.header import header_of, reach_of_all
 from agentrunner.graph.indexing import Indexer
 from agentrunner.graph.memory import be_frugal
 from agentrunner.graph.policy import capped, capped_again
-from agentrunner.graph.workshop import (
-    Crew,
-    assemble,
-    box_spec,
-    check_box,
-    muster,
-    open_workshop,
-    with_image,
-)
+from agentrunner.graph.workshop import box_spec, check_box, open_workshop, with_image
 from agentrunner.nodes.credentials import secrets_of
 from agentrunner.nodes.deps import Clock, Deps
 from agentrunner.nodes.egress import has_gateway
@@ -198,7 +191,7 @@ async def accept(
 
 def _redactor(spec: TaskSpec, crew: Crew, options: Options) -> Redactor:
     """Takes secrets out of what people type, before it is kept anywhere."""
-    return Redactor(secrets_of(spec, crew.worker, options.environ))
+    return Redactor(secrets_of(spec, crew.members, options.environ))
 
 
 def _check_acceptable(state: TaskContext, criteria: list[str]) -> None:
@@ -248,20 +241,21 @@ async def dry_run(spec: TaskSpec, options: Options) -> dict[str, Any]:
     folder = RunFolder(options.state_dir / "runs" / f"{spec.task_id}-0000")
     sandbox = make_sandbox(
         spec.runner.sandbox.kind,
-        box_spec(spec, crew.worker, folder),
+        box_spec(spec, crew.members, folder),
         options.environ,
         Path(options.environ.get("HOME") or Path.home()),
         state_root=options.state_dir,
     )
+    first = crew.members[0]
     auto = spec.runner.sandbox.kind == "auto"
-    gateway = has_gateway(spec, crew.worker, spec.runner.sandbox.kind)
+    gateway = has_gateway(first.spec, first.worker, spec.runner.sandbox.kind)
     call = WorkerCall(
         worker_run_id="1-001",
         prompt="<the planner's prompt>",
         workdir=Path(spec.repo),
         home=folder.box_dir,
         prompt_file=folder.box_dir / "prompts" / "1-001.md",
-        model=spec.runner.worker.model,
+        model=first.spec.runner.worker.model,
         base_url=f"http://127.0.0.1:{GATEWAY_PORT}" if gateway else None,
         sandboxed=spec.runner.sandbox.kind != "none",
     )
@@ -283,13 +277,13 @@ async def dry_run(spec: TaskSpec, options: Options) -> dict[str, Any]:
             }
             for c in spec.criteria
         ],
-        "worker_command": list(crew.worker.command(call).argv),
+        "worker_command": list(first.worker.command(call).argv),
         "mounts": [
             {"source": str(m.source), "target": str(m.target), "read_only": m.read_only}
             for m in sandbox.mounts()
         ],
-        "network": network_of(spec, crew.worker).policy,
-        "reach": reach_of_all(spec, crew.worker),
+        "network": network_of(first.spec, first.worker).policy,
+        "reach": reach_of_all(spec, crew.members),
         "missing": [error.as_dict() for error in crew.missing],
     }
 

@@ -23,9 +23,10 @@ from langgraph.errors import GraphInterrupt
 from agentrunner.errors import AgentRunnerError, Busy, UsageError
 from agentrunner.graph.builder import build_served_graph
 from agentrunner.graph.checkpoints import BoundedSaver, open_saver
+from agentrunner.graph.crew import Crew, assemble
 from agentrunner.graph.policy import capped, capped_again
 from agentrunner.graph.runner import first_state
-from agentrunner.graph.workshop import Crew, assemble, open_workshop
+from agentrunner.graph.workshop import open_workshop
 from agentrunner.nodes.deps import Clock, Deps
 from agentrunner.nodes.guarded import Update
 from agentrunner.nodes.note import leave_note

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from agentrunner.gateway.order import Upstream
 from agentrunner.nodes.egress import has_gateway, new_placeholder
 from agentrunner.task.load import resolve_env
 from agentrunner.task.spec import TaskSpec
 from agentrunner.workers.base import Worker
+from agentrunner.workers.member import Member
 
 SECRET_WORDS = ("KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL")
 
@@ -45,12 +46,22 @@ def worker_env(spec: TaskSpec, worker: Worker, environ: Mapping[str, str]) -> di
     return {name: value for name, value in own.items() if name not in worker.key_names}
 
 
-def secrets_of(spec: TaskSpec, worker: Worker, environ: Mapping[str, str]) -> dict[str, str]:
-    """Every value that must never be written: keys of planner and worker, `env:` references."""
-    names = {"OPENAI_API_KEY", *worker.key_names}
+def secrets_of(
+    spec: TaskSpec, members: Iterable[Member], environ: Mapping[str, str]
+) -> dict[str, str]:
+    """Every value that must never be written: keys of planner and workers, `env:` references."""
+    names = {"OPENAI_API_KEY", *(name for one in members for name in one.worker.key_names)}
     found = {name: environ[name] for name in names if environ.get(name)}
-    resolved = resolve_env(spec.runner.worker.env, environ)
-    for name, written in spec.runner.worker.env.items():
-        if written.startswith("env:") or any(word in name.upper() for word in SECRET_WORDS):
-            found[name] = resolved[name]
+    for worker in spec.runner.workers or [spec.runner.worker]:
+        resolved = resolve_env(worker.env, environ)
+        for name, written in worker.env.items():
+            if written.startswith("env:") or any(word in name.upper() for word in SECRET_WORDS):
+                found[_unused(name, resolved[name], found)] = resolved[name]
     return found
+
+
+def _unused(name: str, value: str, found: Mapping[str, str]) -> str:
+    """A name under which two candidates' different values both stand."""
+    while found.get(name, value) != value:
+        name += "'"
+    return name

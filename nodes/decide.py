@@ -99,7 +99,7 @@ def _allowed(deps: Deps, state: TaskContext) -> Callable[[Message], None]:
         chosen = message.payload
         assert isinstance(chosen, NextAction)
         if chosen.worker_call is not None:
-            check_call(chosen.worker_call, deps.spec.runner.worker, deps.worker)
+            check_call(chosen.worker_call, deps.members[0])
         if (
             chosen.decision.action == "ask_human"
             and not (chosen.question or chosen.decision.reason).strip()
@@ -154,13 +154,15 @@ def _order(state: TaskContext, deps: Deps, chosen: NextAction, counters: Counter
     if unknown:
         deps.warn(state, "unknown-pattern", f"No such pattern: {', '.join(unknown)}")
     run_id = f"{state['run'].attempt}-{counters.decisions:03d}"
+    member = deps.members[0]
     text = worker_prompt(call.prompt, state["criteria"], patterns, deps.spec.language)
     return WorkerOrder(
         worker_run_id=run_id,
-        worker=deps.worker.kind,
+        worker=member.worker.kind,
+        member=member.name,
         mode="resume" if call.mode == "resume" else "exec",
         prompt=deps.folder.write(f"prompts/{run_id}.md", text, new=True),
-        model=call.model or deps.spec.runner.worker.model,
+        model=call.model or member.spec.runner.worker.model,
         flags=list(call.flags),
         env=dict(call.env),
         reason=chosen.decision.reason[:600],

@@ -25,7 +25,7 @@ from agentrunner.task.context import StateModel, TaskContext
 from agentrunner.task.spec import TaskSpec
 from agentrunner.text.redaction import Redactor
 from agentrunner.text.unicode import clean
-from agentrunner.workers.base import Worker
+from agentrunner.workers.member import Member
 
 
 class Clock:
@@ -68,7 +68,8 @@ class Deps:
     ledger: Ledger
     gatherer: Gatherer
     meta: MetaClient
-    worker: Worker
+    members: tuple[Member, ...]
+    """Who may work, in order of preference; at least one."""
     sandbox: Sandbox
     redactor: Redactor
     patterns: Mapping[str, Pattern]
@@ -83,6 +84,10 @@ class Deps:
     clock: Clock = field(default_factory=Clock)
     stop: asyncio.Event = field(default_factory=asyncio.Event)
     """Set by the first signal."""
+
+    def member(self, name: str) -> Member:
+        """The candidate of this name; the first for one that is no candidate any more."""
+        return next((one for one in self.members if one.name == name), self.members[0])
 
     def emit(self, event: str, **fields: Any) -> None:
         """Tell whoever watches; models become plain data."""

@@ -24,7 +24,7 @@ from agentrunner.nodes.questions import answered, question, remark, subject_of
 from agentrunner.sandboxes.base import Door
 from agentrunner.sandboxes.environment import proxy_environment
 from agentrunner.settings import prices_file
-from agentrunner.task.context import Counters, Question, TaskContext, WorkerRun
+from agentrunner.task.context import Counters, Question, TaskContext, WorkerOrder, WorkerRun
 from agentrunner.task.policy_match import may_reach
 from agentrunner.task.spec import TaskSpec
 from agentrunner.workers.base import Worker, WorkerReading
@@ -60,9 +60,10 @@ def has_gateway(spec: TaskSpec, worker: Worker, box: str) -> bool:
     return bool(worker.wire) and box != "none" and network_of(spec, worker).policy != "none"
 
 
-def exit_for(state: TaskContext, deps: Deps, worker_run_id: str, upstream: Upstream | None) -> Exit:
+def exit_for(state: TaskContext, deps: Deps, order: WorkerOrder, upstream: Upstream | None) -> Exit:
     """The way out of one worker run; `upstream` is where its model calls go, with the real key."""
-    network = network_of(deps.spec, deps.worker)
+    member = deps.member(order.member)
+    network = network_of(member.spec, member.worker)
     if deps.sandbox.kind == "none" or network.policy == "none":
         return Exit()
     ports: dict[int, str] = {}
@@ -78,15 +79,15 @@ def exit_for(state: TaskContext, deps: Deps, worker_run_id: str, upstream: Upstr
         ports[port] = GATEWAY_SOCKET
     if not ports:
         return Exit()
-    order = GatewayOrder(
+    gateway = GatewayOrder(
         sockets=deps.folder.sock_dir,
         egress_log=deps.folder.root / EGRESS_LOG,
-        usage_log=deps.ledger.dir(worker_run_id) / USAGE_LOG,
-        label=worker_run_id,
+        usage_log=deps.ledger.dir(order.worker_run_id) / USAGE_LOG,
+        label=order.worker_run_id,
         allow=allow,
         ask_after=ASK_AFTER if allow is not None else 0,
         upstream=upstream,
-        allowance=_allowance(deps.spec, state["counters"]),
+        allowance=_allowance(member.spec, state["counters"]),
         prices=prices_file(deps.environ),
         record=deps.cassette.record,
         replay=deps.cassette.replay,
@@ -94,7 +95,7 @@ def exit_for(state: TaskContext, deps: Deps, worker_run_id: str, upstream: Upstr
         secrets=deps.secrets,
     )
     return Exit(
-        order=order,
+        order=gateway,
         door=Door(deps.folder.sock_dir, ports),
         base_url=f"http://127.0.0.1:{port}" if upstream else None,
     )

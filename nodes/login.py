@@ -75,9 +75,10 @@ def check_login(spec: TaskSpec, worker: Worker, environ: Mapping[str, str]) -> N
             raise not_logged_in(f"{state.text}.", state.cure)
 
 
-def refused_login(state: TaskContext, deps: Deps) -> str:
-    """The fingerprint of the token that the latest worker run was refused with; "" for none."""
-    latest = next(reversed(state.get("recent", [])), None)
+def refused_login(state: TaskContext, deps: Deps, order: WorkerOrder) -> str:
+    """The fingerprint of the token that its latest run was refused with; "" for none."""
+    runs = [run for run in state.get("recent", []) if run.member == order.member]
+    latest = runs[-1] if runs else None
     if latest is None or not _ended_by_auth(latest):
         return ""
     return str(seen_before(deps, latest.worker_run_id).get("login", ""))
@@ -85,7 +86,8 @@ def refused_login(state: TaskContext, deps: Deps) -> str:
 
 def again_with_login(deps: Deps, order: WorkerOrder, run: WorkerRun) -> WorkerOrder | None:
     """The same order, to go on in the same session with a fresh token; None where it is no use."""
-    if deps.spec.runner.worker.auth == "key" or not _ended_by_auth(run):
+    member = deps.member(order.member)
+    if member.spec.runner.worker.auth == "key" or not _ended_by_auth(run):
         return None
     again = after_refused_login(order.worker_run_id)
     if again is None:

@@ -85,7 +85,7 @@ def _box_facts(deps: Deps) -> dict[str, Any]:
     image = deps.sandbox.image
     return {
         "box": f"{deps.sandbox.kind} {image[:IMAGE_CHARS]}" if image else deps.sandbox.kind,
-        "network": network_of(deps.spec, deps.worker).policy,
+        "network": network_of(deps.spec, deps.members[0].worker).policy,
         "hosts_reached": tuple(f"{use.host}:{use.port}" for use in used if use.allowed),
         "hosts_refused": tuple(refused_hosts(deps)),
     }

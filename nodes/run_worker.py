@@ -62,6 +62,7 @@ from agentrunner.task.context import (
     WorkerOrder,
 )
 from agentrunner.task.lifecycle import TaskState
+from agentrunner.task.spec import TaskSpec
 from agentrunner.workers.base import Ended, WorkerCall, WorkerCommand, WorkerEvent, WorkerReading
 from agentrunner.workers.make import network_of
 
@@ -110,17 +111,17 @@ class _Given:
 async def _start(state: TaskContext, deps: Deps, order: WorkerOrder) -> subprocess.Popen[bytes]:
     """Find the worker's key and its way out, then start it."""
     shown = await credential_for(
-        deps.spec,
-        deps.worker,
+        deps.member(order.member).spec,
+        deps.member(order.member).worker,
         deps.environ,
         deps.sandbox.kind,
-        refused=refused_login(state, deps),
+        refused=refused_login(state, deps, order),
         replays=deps.cassette.replay is not None,
     )
     deps.redactor.learn(shown.secrets)
     if shown.warning:
         deps.warn(state, "login-in-box", shown.warning)
-    given = _Given(shown, exit_for(state, deps, order.worker_run_id, shown.upstream))
+    given = _Given(shown, exit_for(state, deps, order, shown.upstream))
     process = await asyncio.to_thread(_hand_over, state, deps, order, given)
     reach("after_start")
     deps.emit(
@@ -143,7 +144,7 @@ def _hand_over(
     fingerprint = deps.snapshots.dependency_fingerprint()
     git = git_places(deps, before.embedded)
     call = _call(state, deps, order, given.way_out.base_url or given.shown.base_url)
-    command = deps.worker.command(call)
+    command = deps.member(order.member).worker.command(call)
     for folder in command.folders:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     if deps.stop.is_set():
@@ -164,7 +165,7 @@ def _call(state: TaskContext, deps: Deps, order: WorkerOrder, base_url: str | No
     prompt = deps.folder.read(order.prompt).decode("utf-8")
     prompt_file = deps.folder.box_dir / "prompts" / f"{order.worker_run_id}.md"
     deps.folder.write(f"box/prompts/{order.worker_run_id}.md", prompt, sync=False, new=True)
-    session = _session(state) if order.mode == "resume" else None
+    session = _session(state, order) if order.mode == "resume" else None
     if order.mode == "resume" and session is None:
         deps.warn(state, "no-session", "There is no session to resume; the worker starts afresh.")
     return WorkerCall(
@@ -182,10 +183,10 @@ def _call(state: TaskContext, deps: Deps, order: WorkerOrder, base_url: str | No
     )
 
 
-def _session(state: TaskContext) -> str | None:
-    return next(
-        (run.session_id for run in reversed(state.get("recent", [])) if run.session_id), None
-    )
+def _session(state: TaskContext, order: WorkerOrder) -> str | None:
+    """The latest session of this candidate; another one's is of no use to it."""
+    runs = [run for run in state.get("recent", []) if run.member == order.member]
+    return next((run.session_id for run in reversed(runs) if run.session_id), None)
 
 
 def _supervisor_order(
@@ -193,14 +194,15 @@ def _supervisor_order(
 ) -> SupervisorOrder:
     order = state["order"]
     assert order is not None
-    wall = _wall_sec(state, deps)
+    member = deps.member(order.member)
+    wall = _wall_sec(state, deps, member.spec)
     way_out = given.way_out
     request = Request(
         command=command.argv,
         workdir=call.workdir,
         env=_environment(deps, order, command, given),
         stdin=command.stdin,
-        network="full" if network_of(deps.spec, deps.worker).policy == "full" else "none",
+        network="full" if network_of(member.spec, member.worker).policy == "full" else "none",
         timeout_sec=wall,
         door=way_out.door,
     )
@@ -208,7 +210,7 @@ def _supervisor_order(
         launch=deps.sandbox.launch(request),
         stdin=command.stdin,
         wall_sec=wall,
-        idle_sec=deps.spec.runner.worker.idle_timeout_sec,
+        idle_sec=member.spec.runner.worker.idle_timeout_sec,
         stop_signal=command.stop_signal,
         after=deps.snapshots.take_command(),
         disk=_disk(deps),
@@ -221,21 +223,22 @@ def _environment(
     deps: Deps, order: WorkerOrder, command: WorkerCommand, given: _Given
 ) -> dict[str, str]:
     """What the worker's box adds to its own; of two values the later one holds."""
+    member = deps.member(order.member)
     env = {
         **given.way_out.environment,
         **command.env,
-        **worker_env(deps.spec, deps.worker, deps.environ),
+        **worker_env(member.spec, member.worker, deps.environ),
         **order.env,
         **given.shown.env,
     }
-    if command.key_env:
+    if command.key_env and given.shown.key:
         env[command.key_env] = given.shown.key
     return env
 
 
-def _wall_sec(state: TaskContext, deps: Deps) -> float:
+def _wall_sec(state: TaskContext, deps: Deps, spec: TaskSpec) -> float:
     """How long the worker may take, within what the run has left."""
-    most, budget = deps.spec.runner.worker.max_run_time_sec, deps.spec.runner.budget.wall_sec
+    most, budget = spec.runner.worker.max_run_time_sec, deps.spec.runner.budget.wall_sec
     if budget is None:
         return most
     return max(1.0, min(most, budget - state["counters"].wall_sec))
@@ -253,7 +256,7 @@ async def _wait(
     deps: Deps, order: WorkerOrder, process: subprocess.Popen[bytes] | None
 ) -> SupervisedResult:
     """Follow the run to its end and tell its events."""
-    reader = deps.worker.events()
+    reader = deps.member(order.member).worker.events()
     first, told = True, 0
 
     def on_output(stream: str, chunk: bytes) -> None:
@@ -330,7 +333,8 @@ def _ended(
     state: TaskContext, deps: Deps, order: WorkerOrder, supervised: SupervisedResult
 ) -> Command[str]:
     """What the run came to: outcome by rule, changes by snapshot, words by the stream. Blocking."""
-    reading = deps.worker.read(
+    member = deps.member(order.member)
+    reading = member.worker.read(
         Ended(
             exit_code=supervised.exit_code,
             outcome=supervised.outcome,
@@ -345,7 +349,7 @@ def _ended(
     run = as_the_gateway_saw(run, used)
     changed = record_run(state, deps, run, reading, supervised.after.get("embedded"))
     run = run.model_copy(update={"changed_files": changed})
-    counters = booked(deps.spec, state["counters"], used, reading)
+    counters = booked(member.spec, state["counters"], used, reading)
     update: Update = {
         "state": TaskState.VALIDATING,
         "counters": counters,

@@ -48,6 +48,7 @@ def worker_run_of(
     return WorkerRun(
         worker_run_id=order.worker_run_id,
         worker=order.worker,
+        member=order.member,
         loop=order.loop,
         outcome=outcome,
         exit_code=supervised.exit_code,

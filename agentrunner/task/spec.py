@@ -326,6 +326,17 @@ class RunnerSection(Written):
     retention_days: float = Field(14, ge=0)
     """Days until `gc` removes the run's folder; 0 removes it at the end."""
 
+    @model_validator(mode="before")
+    @classmethod
+    def _first_worker(cls, data: Any) -> Any:
+        """Of several candidates the first stands as `worker` as well."""
+        workers = data.get("workers") if isinstance(data, dict) else None
+        if not isinstance(workers, list) or not workers:
+            return data
+        if data.get("worker") not in (None, workers[0]):
+            raise ValueError("give worker or workers, not both")
+        return {**data, "worker": workers[0]}
+
 
 def number_from_text(value: Any) -> Any:
     """The version of a file as a number; YAML is read without types."""

@@ -11,9 +11,8 @@ from collections.abc import Mapping, Sequence
 
 from agentrunner.errors import ProtocolError
 from agentrunner.protocol import WorkerCall
-from agentrunner.task.crew import WorkerSpec
-from agentrunner.workers.base import Worker
 from agentrunner.workers.make import canonical_kind
+from agentrunner.workers.member import Member
 
 MAX_PROMPT_BYTES = 256 * 1024
 _MAX_FLAGS = 20
@@ -26,12 +25,13 @@ _ENV_NAMES = re.compile(
 """An allow-list: what steers loaders, interpreters, git, proxies and homes has no end of names."""
 
 
-def check_call(call: WorkerCall, spec: WorkerSpec, worker: Worker) -> None:
+def check_call(call: WorkerCall, member: Member) -> None:
     """Refuse what the task does not allow; raises ProtocolError("invalid", path, reason).
 
-    `worker` is the adapter made from `spec`. The task's own `worker.flags` and `worker.env` are a
+    The task's own `worker.flags` and `worker.env` are a
     person's word and are not looked at here.
     """
+    spec, worker = member.spec.runner.worker, member.worker
     if worker.kind != "mock" and canonical_kind(call.worker_type) != worker.kind:
         raise _refused("worker_type", f"this task's worker is {worker.kind}")
     if call.mode not in _MODES:

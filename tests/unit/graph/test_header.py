@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
+from agentrunner.graph.crew import Crew, muster
 from agentrunner.graph.header import header_of, reach_of_all
-from agentrunner.graph.workshop import Crew, muster
 from agentrunner.task.spec import TaskSpec
-from agentrunner.workers.base import Probe
-from agentrunner.workers.make import make_worker
+from agentrunner.workers.member import make_members
 from tests.kit.project import Project
 
 KEY = {"OPENAI_API_KEY": "sk-" + "1" * 30}
@@ -29,7 +28,7 @@ def spec_of(
 
 
 def header(spec: TaskSpec) -> dict[str, Any]:
-    crew = Crew(None, make_worker(spec), Probe(None))
+    crew = Crew(None, make_members(spec))
     return header_of(spec, crew, KEY, box="a box", max_loops=1)
 
 
@@ -80,11 +79,11 @@ def test_set_up_and_tests_have_hosts_of_their_own(tmp_path: Path) -> None:
         "test": {"command": "true"},
     }
     closed = spec_of(tmp_path / "a", {"kind": "bwrap"}, **task)
-    assert reach_of_all(closed, make_worker(closed)) == {
+    assert reach_of_all(closed, make_members(closed)) == {
         "worker": "its model alone", "set-up": "docs.example.org:443", "tests": "nothing",
     }  # fmt: skip
     opened = spec_of(tmp_path / "b", {"kind": "none"}, **task)
-    assert set(reach_of_all(opened, make_worker(opened)).values()) == {
+    assert set(reach_of_all(opened, make_members(opened)).values()) == {
         "all that this machine reaches"
     }
 

@@ -7,7 +7,8 @@ import pytest
 from agentrunner.errors import ProtocolError
 from agentrunner.protocol import WorkerCall
 from agentrunner.task.crew import WorkerSpec
-from agentrunner.workers.make import make_worker
+from agentrunner.task.spec import PrdSpec, RunnerSection, TaskSection, TaskSpec
+from agentrunner.workers.member import make_members
 from agentrunner.workers.policy import MAX_PROMPT_BYTES, check_call
 
 
@@ -19,7 +20,12 @@ def asked(**changes: object) -> WorkerCall:
 
 def check(call: WorkerCall, **spec: object) -> None:
     settings = WorkerSpec.model_validate(spec)
-    check_call(call, settings, make_worker(settings))
+    task = TaskSpec(
+        task_id="t", title="t", repo="/repo", prd_text="p", base_dir="/",
+        task=TaskSection(prd=PrdSpec(text="p")), runner=RunnerSection(worker=settings),
+    )  # fmt: skip
+    (member,) = make_members(task)
+    check_call(call, member)
 
 
 def refusal(call: WorkerCall, **spec: object) -> str:
