@@ -1,0 +1,1 @@
+"""Plans: a tree of tasks that a conversation makes, changes and can undo."""

@@ -1,0 +1,149 @@
+"""A plan: a tree of tasks under phases, the design of each node, and how each task stands.
+
+Everything is immutable. Maps are never changed in place: whoever edits a plan makes new ones
+(`patch.py`), so that what a reader holds stays as it was. Ids are given in order, `TASK-0001` and
+`node-0001`, and never twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+ROOT = "node-root"
+
+
+class PlanTaskStatus(StrEnum):
+    """Where a task of a plan is: the states of a run, and two that only a plan knows.
+
+    BLOCKED is stored for a task that a person has to unblock; one that merely waits for its
+    dependencies is PENDING here and shown as BLOCKED (`Plan.shown_status`).
+    """
+
+    PENDING = "PENDING"
+    PLANNING = "PLANNING"
+    RUNNING = "RUNNING"
+    VALIDATING = "VALIDATING"
+    FIXING = "FIXING"
+    COMPLETE = "COMPLETE"
+    FAILED = "FAILED"
+    NEEDS_REVIEW = "NEEDS_REVIEW"
+    RETRY_WAIT = "RETRY_WAIT"
+    BLOCKED = "BLOCKED"
+    DELETED = "DELETED"
+
+
+AT_WORK = frozenset(
+    {
+        PlanTaskStatus.PLANNING,
+        PlanTaskStatus.RUNNING,
+        PlanTaskStatus.VALIDATING,
+        PlanTaskStatus.FIXING,
+    }
+)
+"""A run works on it: it is neither deleted nor moved to another parent."""
+
+
+@dataclass(frozen=True)
+class Hint:
+    """How a task might be done."""
+
+    language: str = ""
+    file_paths: tuple[str, ...] = ()
+    constraints: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class NodeDesign:
+    """What a node is about. It outlives the node, for history."""
+
+    title: str
+    description: str = ""
+    acceptance_criteria: tuple[str, ...] = ()
+    dependencies: tuple[str, ...] = ()
+    """Ids of tasks that come first."""
+    phase_name: str = ""
+    milestone: str = ""
+    wbs_level: int = 3
+    """1 concept, 2 design, 3 implementation."""
+    estimated_effort: str = "medium"
+    suggested_impl: Hint | None = None
+    deleted_in: int = 0
+    """The plan's version that deleted it; 0 for one that lives."""
+
+
+@dataclass(frozen=True)
+class Node:
+    """A place in the tree."""
+
+    parent_id: str | None
+    """None for the root alone."""
+    children: tuple[str, ...] = ()
+    task_id: str | None = None
+    """None for the root and for phases, which only group."""
+
+
+@dataclass(frozen=True)
+class PlanTask:
+    """A task and how it stands."""
+
+    node_id: str
+    status: PlanTaskStatus = PlanTaskStatus.PENDING
+
+
+@dataclass(frozen=True)
+class PotentialConflict:
+    """A file that several tasks may change."""
+
+    file: str
+    tasks: tuple[str, ...] = ()
+    warning: str = ""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All of it, at one version."""
+
+    version: int = 0
+    """Counts accepted changes."""
+    goal: str = ""
+    nodes: Mapping[str, Node] = field(default_factory=lambda: {ROOT: Node(None)})
+    """The living tree by node id."""
+    designs: Mapping[str, NodeDesign] = field(default_factory=dict)
+    """By node id, deleted ones among them."""
+    tasks: Mapping[str, PlanTask] = field(default_factory=dict)
+    """Living tasks by task id."""
+    conflicts: tuple[PotentialConflict, ...] = ()
+    tasks_made: int = 0
+    nodes_made: int = 0
+
+    def walk(self) -> Iterator[str]:
+        """Ids of all nodes in the order of the tree, each before its children; the root first."""
+        todo = [ROOT]
+        while todo:
+            node_id = todo.pop()
+            yield node_id
+            todo.extend(reversed(self.nodes[node_id].children))
+
+    def task_order(self) -> list[str]:
+        """Ids of all living tasks in the order of the tree."""
+        return [task for node in self.walk() if (task := self.nodes[node].task_id) is not None]
+
+    def design_of(self, task_id: str) -> NodeDesign:
+        """The design of a living task; raises KeyError for any other."""
+        return self.designs[self.tasks[task_id].node_id]
+
+    def waits_for(self, task_id: str) -> tuple[str, ...]:
+        """Dependencies of a living task that are not COMPLETE."""
+        return tuple(
+            other
+            for other in self.design_of(task_id).dependencies
+            if self.tasks[other].status != PlanTaskStatus.COMPLETE
+        )
+
+    def shown_status(self, task_id: str) -> PlanTaskStatus:
+        """The status as people see it: a pending task that waits for others is BLOCKED."""
+        status = self.tasks[task_id].status
+        waits = status == PlanTaskStatus.PENDING and self.waits_for(task_id)
+        return PlanTaskStatus.BLOCKED if waits else status
