@@ -26,7 +26,7 @@ from agentrunner.task.context import (
     WorkerOrder,
 )
 from agentrunner.task.lifecycle import LOOPS, TaskState
-from agentrunner.workers.policy import check_call
+from agentrunner.workers.policy import check_call, settings_of
 
 
 async def decide(state: TaskContext, deps: Deps) -> Command[str]:
@@ -99,7 +99,7 @@ def _allowed(deps: Deps, state: TaskContext) -> Callable[[Message], None]:
         chosen = message.payload
         assert isinstance(chosen, NextAction)
         if chosen.worker_call is not None:
-            check_call(chosen.worker_call, deps.members[0])
+            check_call(chosen.worker_call, deps.members)
         if (
             chosen.decision.action == "ask_human"
             and not (chosen.question or chosen.decision.reason).strip()
@@ -154,7 +154,7 @@ def _order(state: TaskContext, deps: Deps, chosen: NextAction, counters: Counter
     if unknown:
         deps.warn(state, "unknown-pattern", f"No such pattern: {', '.join(unknown)}")
     run_id = f"{state['run'].attempt}-{counters.decisions:03d}"
-    member = deps.members[0]
+    member = check_call(call, deps.members)
     text = worker_prompt(call.prompt, state["criteria"], patterns, deps.spec.language)
     return WorkerOrder(
         worker_run_id=run_id,
@@ -165,6 +165,7 @@ def _order(state: TaskContext, deps: Deps, chosen: NextAction, counters: Counter
         model=call.model or member.spec.runner.worker.model,
         flags=list(call.flags),
         env=dict(call.env),
+        tool_specific=settings_of(call),
         reason=chosen.decision.reason[:600],
         loop=counters.loops,
     )

@@ -29,26 +29,27 @@ def find_program(
     return next((path for path in candidates if _usable(path, avoid)), None)
 
 
-def native_binary(path: Path, package: str, binary: str) -> Path | None:
-    """The native program behind an npm wrapper script; `path` itself where it is none.
+def native_binary(path: Path, package: str, where: str) -> Path | None:
+    """The native program behind an npm wrapper script; `path`, links resolved, where it is none.
 
     npm installs `PACKAGE/bin/NAME.js` and beside the package, or nested in it, one package per
-    platform: `PACKAGE-linux-x64/vendor/TRIPLE/bin/NAME`. Killing the wrapper would leave the
-    native program running. None where the wrapper's platform package is missing.
+    platform, `PACKAGE-linux-x64`, in which `where` is a glob for the program. Killing the wrapper
+    would leave the native program running. None where the platform's package is missing.
     """
     real = path.resolve()
     if real.suffix != ".js":
         return real
     machine = platform.machine()
-    root = real.parent.parent
+    root = real.parent
+    while root.name != package.rpartition("/")[2] and root != root.parent:
+        root = root.parent
     scope, _, short = package.rpartition("/")
     platform_package = f"{short}-linux-{_NPM_PLATFORMS.get(machine, machine)}"
     for folder in (
         root.parent / platform_package,
         root / "node_modules" / scope / platform_package,
     ):
-        found = sorted(folder.glob(f"vendor/{machine}-*/bin/{binary}"))
-        if found:
+        if found := sorted(folder.glob(where)):
             return found[0]
     return None
 

@@ -17,6 +17,7 @@ from agentrunner.workers.base import (
     Ended,
     EventReader,
     Probe,
+    Reports,
     WireName,
     WorkerCall,
     WorkerCommand,
@@ -40,7 +41,13 @@ class CommandWorker:
     key_names: tuple[str, ...] = ()
     wire: WireName = ""
     provider_url = ""
+    reports = Reports()
+    verified = "any command line"
+    confines_itself = True
+    memory = ""
+    hosts: tuple[str, ...] = ()
     flag_rules: Mapping[str, str] = {}
+    tool_rules: Mapping[str, str] = {}
 
     def __init__(self, spec: WorkerSpec, repo: Path | None = None) -> None:
         command = spec.command

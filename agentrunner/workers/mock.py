@@ -10,6 +10,7 @@ from agentrunner.workers.base import (
     Ended,
     EventReader,
     Probe,
+    Reports,
     WireName,
     WorkerCall,
     WorkerCommand,
@@ -27,7 +28,13 @@ class MockWorker:
     key_names: tuple[str, ...] = ()
     wire: WireName = ""
     provider_url = ""
+    reports = Reports()
+    verified = "built in"
+    confines_itself = True
+    memory = ""
+    hosts: tuple[str, ...] = ()
     flag_rules: Mapping[str, str] = {}
+    tool_rules: Mapping[str, str] = {}
 
     def __init__(self, spec: WorkerSpec, repo: Path | None = None) -> None:
         """Nothing to keep: the mock has no settings."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from agentrunner.errors import ProtocolError
 from agentrunner.protocol import WorkerCall
@@ -25,25 +26,48 @@ _ENV_NAMES = re.compile(
 """An allow-list: what steers loaders, interpreters, git, proxies and homes has no end of names."""
 
 
-def check_call(call: WorkerCall, member: Member) -> None:
-    """Refuse what the task does not allow; raises ProtocolError("invalid", path, reason).
+def check_call(call: WorkerCall, members: Sequence[Member]) -> Member:
+    """The candidate that this call orders, by its name or its kind.
 
-    The task's own `worker.flags` and `worker.env` are a
-    person's word and are not looked at here.
+    Of several of one kind it is the first that may use the model asked for. Raises
+    ProtocolError("invalid", path, reason) for what the task does not allow. The task's own
+    `worker.flags` and `worker.env` are a person's word and are not looked at here; `use_stdin`
+    says how a prompt is handed over, which is the adapter's affair and changes nothing.
     """
-    spec, worker = member.spec.runner.worker, member.worker
-    if worker.kind != "mock" and canonical_kind(call.worker_type) != worker.kind:
-        raise _refused("worker_type", f"this task's worker is {worker.kind}")
+    member = _ordered(call, members)
     if call.mode not in _MODES:
         raise _refused("mode", f"the modes are {' and '.join(_MODES)}")
-    if call.model and call.model != spec.model:
-        allowed = f"only {spec.model}" if spec.model else "none"
-        raise _refused("model", f"the task allows {allowed}; leave it out")
-    if call.tool_specific:
-        raise _refused("tool_specific", "no settings are allowed here; leave it out")
+    if call.model and call.model not in _models(member):
+        allowed = f"only {', '.join(_models(member))}" if _models(member) else "none"
+        raise _refused("model", f"the task allows {allowed} for {member.name}; leave it out")
     _check_prompt(call.prompt)
-    _check_flags(call.flags, worker.flag_rules)
+    _check_flags(call.flags, member.worker.flag_rules)
+    _check_settings(call.tool_specific, member.worker.tool_rules)
     _check_env(call.env)
+    return member
+
+
+def settings_of(call: WorkerCall) -> dict[str, str]:
+    """`tool_specific` of a call that was allowed, each value as the text that was checked."""
+    return {name: str(_as_text(value)) for name, value in call.tool_specific.items()}
+
+
+def _ordered(call: WorkerCall, members: Sequence[Member]) -> Member:
+    wanted = canonical_kind(call.worker_type)
+    named = [one for one in members if canonical_kind(one.name) == wanted]
+    found = named or [one for one in members if one.worker.kind == wanted]
+    found = found or [one for one in members if one.worker.kind == "mock"]
+    if not found:
+        known = ", ".join(one.name for one in members)
+        what = "this task's worker is" if len(members) == 1 else "this task's workers are"
+        raise _refused("worker_type", f"{what} {known}")
+    return next((one for one in found if call.model in _models(one)), found[0])
+
+
+def _models(member: Member) -> list[str]:
+    """What a candidate may be told to use, its own model first."""
+    spec = member.spec.runner.worker
+    return [model for model in (spec.model, *spec.models) if model]
 
 
 def _check_prompt(prompt: str) -> None:
@@ -77,6 +101,24 @@ def _check_flags(flags: Sequence[str], rules: Mapping[str, str]) -> None:
         if not re.fullmatch(rule, value):
             raise _refused(place, f"{name} does not take this value; it must match {rule!r}")
         index += 1
+
+
+def _check_settings(settings: Mapping[str, Any], rules: Mapping[str, str]) -> None:
+    known = ", ".join(rules) or "none"
+    for name, value in settings.items():
+        place = f"tool_specific.{name[:60]}"
+        if name not in rules:
+            raise _refused("tool_specific", f"{name[:60]!r} is not allowed. Allowed: {known}")
+        text = _as_text(value)
+        if text is None or not re.fullmatch(rules[name], text):
+            raise _refused(place, f"it does not take this value; it must match {rules[name]!r}")
+
+
+def _as_text(value: object) -> str | None:
+    """A single value as a command line has it; None for what is no such value."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value) if isinstance(value, str | int | float) else None
 
 
 def _check_env(env: Mapping[str, str]) -> None:

@@ -137,7 +137,7 @@ def split_summary(text: str) -> tuple[str, tuple[CommandRun, ...]]:
         return text.strip(), ()
     start, value = found
     before = text[: len(text) - len(tail) + start].rstrip().removesuffix("```json")
-    prose = before.removesuffix("```").strip() or _text(value.get("summary")) or text.strip()
+    prose = before.removesuffix("```").strip() or text_of(value.get("summary")) or text.strip()
     return prose, _claims(value["commands"])
 
 
@@ -159,15 +159,26 @@ def _claims(items: list[Any]) -> tuple[CommandRun, ...]:
     runs = []
     for item in items[:MAX_COMMANDS]:
         claim: Mapping[str, Any] = item if isinstance(item, dict) else {"cmd": item}
-        command = _text(claim.get("cmd")) or _text(claim.get("command"))
+        command = text_of(claim.get("cmd")) or text_of(claim.get("command"))
         if command:
-            status = clip(_text(claim.get("status")), 40)
+            status = clip(text_of(claim.get("status")), 40)
             runs.append(CommandRun(clip(command, MAX_COMMAND_CHARS), status=status))
     return tuple(runs)
 
 
-def _text(value: object) -> str:
+def text_of(value: object) -> str:
+    """A text of a record; "" for anything else."""
     return value if isinstance(value, str) else ""
+
+
+def dict_of(value: object) -> dict[str, Any]:
+    """An object of a record; {} for anything else."""
+    return value if isinstance(value, dict) else {}
+
+
+def list_of(value: object) -> list[Any]:
+    """A list of a record; [] for anything else."""
+    return value if isinstance(value, list) else []
 
 
 def ended_by(outcome: str) -> str:

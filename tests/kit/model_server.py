@@ -4,8 +4,9 @@
         … base_url=server.base_url …
         assert [request.path for request in server.requests] == […]
 
-POST /v1/responses plays the scenario. POST /v1/chat/completions answers with the items of
-`chat_script` in order, whatever it is asked, or plays the scenario where there is none.
+POST /v1/responses and Gemini's /v1beta/models/MODEL:generateContent play the scenario.
+POST /v1/chat/completions answers with the items of `chat_script` in order, whatever it is asked,
+or plays the scenario where there is none.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from typing import Any, Self
 
 from tests.kit.scenario import Scenario, Turn, tool_call
 from tests.kit.wire import Answer, Ask, Chat, Responses, Usage, Wire, error_body
+from tests.kit.wire_gemini import Gemini, gemini_error, gemini_of
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,12 @@ class ModelServer:
     @property
     def base_url(self) -> str:
         """What clients are given, with /v1."""
-        return f"http://127.0.0.1:{self._http.server_port}/v1"
+        return f"{self.address}/v1"
+
+    @property
+    def address(self) -> str:
+        """What clients are given who put the version there themselves, as Gemini's do."""
+        return f"http://127.0.0.1:{self._http.server_port}"
 
     @property
     def script_left(self) -> int:
@@ -185,12 +192,8 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers.get("Content-Length") or 0)))
         self._record(body)
-        wire: Wire
-        if self.path.endswith("/responses"):
-            wire = Responses()
-        elif self.path.endswith("/chat/completions"):
-            wire = Chat()
-        else:
+        wire = _wire_of(self.path)
+        if wire is None:
             self._reply(404, error_body(404, f"not found: {self.path}"))
             return
         bearer = (self.headers.get("Authorization") or "").removeprefix("Bearer ")
@@ -203,7 +206,8 @@ class _Handler(BaseHTTPRequestHandler):
         if turn.status and turn.cut:
             self._hang_up()
         elif turn.status:
-            self._reply(turn.status, error_body(turn.status, turn.text), turn.headers)
+            in_error = gemini_error if isinstance(wire, Gemini) else error_body
+            self._reply(turn.status, in_error(turn.status, turn.text), turn.headers)
         elif turn.raw is not None:
             self._send(200, turn.raw.encode(), "text/event-stream")
         elif turn.hang:
@@ -238,7 +242,8 @@ class _Handler(BaseHTTPRequestHandler):
         self._send_chunk(b"")
 
     def _record(self, body: Mapping[str, Any]) -> None:
-        bearer = (self.headers.get("Authorization") or "").removeprefix("Bearer ")
+        shown = self.headers.get("Authorization") or self.headers.get("X-Goog-Api-Key") or ""
+        bearer = shown.removeprefix("Bearer ")
         headers = {name.lower(): value for name, value in self.headers.items()}
         self.server.owner.record(LoggedRequest(self.command, self.path, bearer, body, headers))
 
@@ -268,3 +273,11 @@ class _Handler(BaseHTTPRequestHandler):
     def _hang_up(self) -> None:
         self.close_connection = True
         self.connection.shutdown(socket.SHUT_RDWR)
+
+
+def _wire_of(path: str) -> Wire | None:
+    if path.endswith("/responses"):
+        return Responses()
+    if path.endswith("/chat/completions"):
+        return Chat()
+    return gemini_of(path)

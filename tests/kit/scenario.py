@@ -19,7 +19,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-SHELL_TOOLS = ("exec_command", "shell_command", "local_shell", "shell", "bash", "Bash")
+SHELL_TOOLS = (
+    "exec_command", "shell_command", "local_shell", "shell", "bash", "Bash", "run_shell_command",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -139,9 +141,19 @@ def _shell_call(command: str, tools: Mapping[str, Tool]) -> ToolCall:
             properties = tools[name].schema.get("properties", {})
             key = "cmd" if "cmd" in properties else "command"
             array = properties.get(key, {}).get("type") == "array"
-            return ToolCall(name, {key: ["bash", "-lc", command] if array else command})
+            said = {key: ["bash", "-lc", command] if array else command}
+            return ToolCall(name, {**_required(tools[name].schema), **said})
     if "exec" in tools and tools["exec"].freeform:
         # Newer models of Codex have one tool that runs JavaScript.
         script = f"text(JSON.stringify(await tools.exec_command({{cmd: {json.dumps(command)}}})));"
         return ToolCall("exec", text=script)
     raise LookupError(f"no tool for {command!r} among {sorted(tools)}")
+
+
+def _required(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Harmless values for what a tool wants to be told beside its command."""
+    properties = schema.get("properties", {})
+    return {
+        name: False if properties.get(name, {}).get("type") == "boolean" else "A step"
+        for name in schema.get("required", ())
+    }

@@ -9,12 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentrunner.workers.base import CommandRun, Ended, WorkerReading
-from agentrunner.workers.codex_stream import CodexEvents, classify, read_codex
+from agentrunner.task.crew import WorkerSpec
+from agentrunner.workers.base import CommandRun, Ended, EventReader, WorkerReading
+from agentrunner.workers.codex import CodexWorker
 from agentrunner.workers.streams import MAX_LINE_BYTES
 
 STREAMS = Path(__file__).parents[2] / "data" / "worker_streams"
 ALL = sorted(STREAMS.iterdir())
+CODEX = CodexWorker(WorkerSpec())
 GOOD = ["codex-exec-apply_patch.jsonl", "codex-exec-output-schema.jsonl", "codex-exec.jsonl"]
 
 
@@ -22,13 +24,17 @@ def read(
     path: Path, exit_code: int | None = 0, booked: tuple[int, int] = (0, 0), **changes: Any
 ) -> WorkerReading:
     fields = {"outcome": "exited", "stderr": path.with_name("no-stderr"), **changes}
-    return read_codex(Ended(exit_code, stdout=path, session_tokens=booked, **fields))
+    return CODEX.read(Ended(exit_code, stdout=path, session_tokens=booked, **fields))
 
 
 def read_lines(tmp_path: Path, *records: object, exit_code: int = 0) -> WorkerReading:
     path = tmp_path / "stdout"
     path.write_text("".join(f"{json.dumps(record)}\n" for record in records))
     return read(path, exit_code)
+
+
+def events() -> EventReader:
+    return CODEX.events()
 
 
 def item(
@@ -90,7 +96,7 @@ def test_a_stream_without_its_last_line_is_not_completed(name: str, tmp_path: Pa
 def test_errors_are_told_with_what_they_are_about(name: str, error: str) -> None:
     reading = read(STREAMS / name, exit_code=1)
     assert reading.error.startswith(error)
-    assert reading.error.endswith("(after 5 reconnects)") == ("429" not in name)
+    assert reading.error.endswith("(after 5 retries)") == ("429" not in name)
 
 
 def test_a_turn_that_began_again_is_not_completed(tmp_path: Path) -> None:
@@ -147,18 +153,18 @@ def test_an_endless_line_is_dropped_and_the_next_is_read(tmp_path: Path) -> None
 
 
 def test_events_of_a_whole_run() -> None:
-    events = CodexEvents().feed((STREAMS / "codex-exec.jsonl").read_bytes())
-    assert [event.kind for event in events] == [
+    told = events().feed((STREAMS / "codex-exec.jsonl").read_bytes())
+    assert [event.kind for event in told] == [
         *("text", "command_started", "command_finished") * 3,
         *("text", "usage"),
     ]
-    assert events[8].fields == {"command": "echo oops >&2; exit 3", "exit_code": 3}
-    assert events[-1].fields == {"input_tokens": 4800, "output_tokens": 136}
+    assert told[8].fields == {"command": "echo oops >&2; exit 3", "exit_code": 3}
+    assert told[-1].fields == {"input_tokens": 4800, "output_tokens": 136}
 
 
 def test_events_of_a_patch_name_the_files() -> None:
-    events = CodexEvents().feed((STREAMS / "codex-exec-apply_patch.jsonl").read_bytes())
-    changed = [event.fields for event in events if event.kind == "file_changed"]
+    told = events().feed((STREAMS / "codex-exec-apply_patch.jsonl").read_bytes())
+    changed = [event.fields for event in told if event.kind == "file_changed"]
     assert changed == [
         {"path": "/task/repo/README.md", "change": "update"},
         {"path": "/task/repo/hello.py", "change": "add"},
@@ -166,8 +172,8 @@ def test_events_of_a_patch_name_the_files() -> None:
 
 
 def test_a_repeated_error_is_told_once() -> None:
-    events = CodexEvents().feed((STREAMS / "codex-exec-429.jsonl").read_bytes())
-    messages = [event.fields["message"] for event in events]
+    told = events().feed((STREAMS / "codex-exec-429.jsonl").read_bytes())
+    messages = [event.fields["message"] for event in told]
     assert len(messages) == 2
     assert messages[1] == "exceeded retry limit, last status: 429 Too Many Requests"
 
@@ -175,9 +181,9 @@ def test_a_repeated_error_is_told_once() -> None:
 @pytest.mark.parametrize("path", ALL, ids=lambda path: path.name)
 def test_events_do_not_depend_on_how_the_stream_is_cut(path: Path) -> None:
     data = path.read_bytes()
-    reader = CodexEvents()
+    reader = events()
     pieces = [event for at in range(0, len(data), 7) for event in reader.feed(data[at : at + 7])]
-    assert pieces == CodexEvents().feed(data)
+    assert pieces == events().feed(data)
 
 
 NAMES = st.sampled_from(
@@ -214,23 +220,6 @@ def test_nothing_that_is_printed_breaks_the_reader(
 ) -> None:
     stdout = tmp_path_factory.mktemp("run") / "stdout"
     stdout.write_text("".join(json.dumps({**rest, "type": kind}) + "\n" for kind, rest in records))
-    facts = [event.fields for event in CodexEvents().feed(stdout.read_bytes())]
+    facts = [event.fields for event in events().feed(stdout.read_bytes())]
     for fact in (*facts, asdict(read(stdout))):
         json.dumps(fact, ensure_ascii=False).encode()
-
-
-@pytest.mark.parametrize(
-    ("message", "kind"),
-    [
-        ("Missing environment variable: `AR_MODEL_KEY`.", "auth"),
-        ("unexpected status 403 Forbidden", "auth"),
-        ("Your input exceeds the context window of this model", "context"),
-        ("The model `x` does not exist or you do not have access to it", "model"),
-        ("idle timeout waiting for SSE", "network"),
-        ("stream disconnected before completion", "network"),
-        ("unexpected status 418", "protocol"),
-        ("something else", ""),
-    ],
-)
-def test_what_an_error_is_about(message: str, kind: str) -> None:
-    assert classify(message) == kind

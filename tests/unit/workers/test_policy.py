@@ -24,8 +24,7 @@ def check(call: WorkerCall, **spec: object) -> None:
         task_id="t", title="t", repo="/repo", prd_text="p", base_dir="/",
         task=TaskSection(prd=PrdSpec(text="p")), runner=RunnerSection(worker=settings),
     )  # fmt: skip
-    (member,) = make_members(task)
-    check_call(call, member)
+    check_call(call, make_members(task))
 
 
 def refusal(call: WorkerCall, **spec: object) -> str:

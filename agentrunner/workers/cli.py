@@ -1,0 +1,211 @@
+"""The base of every adapter for a CLI: finds its binary, probes it, reads its event stream.
+
+An adapter adds what is its own: class attributes, `command` and `facts`. One whose CLI prints no
+JSON lines overrides `events` and `read`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from agentrunner.errors import UsageError
+from agentrunner.task.crew import WorkerSpec
+from agentrunner.workers.base import (
+    Ended,
+    EventReader,
+    Failure,
+    Probe,
+    Reports,
+    WireName,
+    WorkerCall,
+    WorkerCommand,
+    WorkerReading,
+)
+from agentrunner.workers.binary import find_program, native_binary
+from agentrunner.workers.failures import unknown_flag
+from agentrunner.workers.streams import clip, tail_of
+from agentrunner.workers.transcript import Fact, TranscriptEvents, read_transcript
+
+_PROBE_TIMEOUT_SEC = 20
+_VERSION = re.compile(r"\d+(?:\.\d+)+[\w.+-]*")
+
+LOGIN_PROMPT = (
+    r"(?i)^\s*(?!\s*\{).*(?:(?:please|must|need to) (?:log|sign) ?in\b|not logged in"
+    r"|press enter to (?:log|sign) ?in|enter (?:the |your )?(?:authorization|verification|device)"
+    r" code|open (?:the following|this) (?:url|link).{0,40}(?:log|sign|authenti)"
+    r"|waiting for (?:authentication|login))"
+)
+"""For `Watch.login`: somebody is asked to log in.
+
+Only lines that are no JSON speak for the CLI itself: in JSON are files and what the model wrote,
+and a worker that builds a login page must not be ended for it.
+"""
+
+
+class CliWorker(ABC):
+    """A `Worker` (see `workers/base.py`) for a CLI that prints its events as JSON lines."""
+
+    kind: str
+    title: str
+    """The CLI at the beginning of a sentence: "The Codex CLI"."""
+    binary: str
+    """Its name on PATH, and in an image."""
+    binary_env: str
+    """The variable that names another one: AGENTRUNNER_CODEX."""
+    package: str = ""
+    """The npm package whose script starts a native program, with `native`."""
+    native: str = ""
+    """Where that program is in the package for this platform, as a glob; "" for no such."""
+    tested: str
+    """The version that it was built for."""
+    verified: str
+    cure: str
+    """One command that installs the tested version."""
+    needs_model: bool = True
+    key_names: tuple[str, ...] = ()
+    wire: WireName = ""
+    default_url: str = ""
+    """The provider's base URL where the task names none."""
+    reports: Reports = Reports()
+    confines_itself: bool = False
+    memory: str = "1g"
+    hosts: tuple[str, ...] = ()
+    flag_rules: Mapping[str, str] = {}
+    tool_rules: Mapping[str, str] = {}
+    lost_session: str = ""
+    """A pattern for the words with which it says that it does not know a session."""
+    version_env: Mapping[str, str] = {}
+    """What `--version` wants beside PATH and HOME."""
+
+    def __init__(self, spec: WorkerSpec, repo: Path | None = None) -> None:
+        self.spec = spec
+        self._repo = repo
+        self._named = _binary_setting(self.kind, spec.command)
+        self._version = ""
+        self.provider_url = spec.base_url or self.default_url
+        if self.provider_url and not re.fullmatch(r"https?://[\x21-\x7e]+", self.provider_url):
+            raise UsageError(
+                "A base URL begins with http:// or https:// and has no blanks.",
+                code="worker-base-url",
+                path="runner.worker.base_url",
+            )
+
+    @abstractmethod
+    def command(self, call: WorkerCall) -> WorkerCommand:
+        """The command line for this call; pure but for finding the binary once.
+
+        The task's own flags come last, so that they win over the meta-agent's.
+        """
+
+    @abstractmethod
+    def facts(self, record: dict[str, Any]) -> Iterable[Fact]:
+        """What one record of its stream tells: pure, without a memory, never raises."""
+
+    def probe(self) -> Probe:
+        """Find the binary and ask it for its version; never raises."""
+        path = self._binary
+        if path is None:
+            missing = (
+                f"{self.title} is not found outside the repository: neither runner.worker.command "
+                f"nor {self.binary_env} nor PATH leads to it by an absolute path."
+            )
+            return Probe(None, tested=self.tested, problem=missing, cure=self.cure)
+        try:
+            said = subprocess.run(
+                [path, "--version"],
+                # Of scripts the interpreter often lies beside them.
+                env={
+                    "PATH": f"{path.parent}:/usr/local/bin:{os.defpath}",
+                    "HOME": "/nonexistent",
+                    **self.version_env,
+                },
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=_PROBE_TIMEOUT_SEC,
+                check=True,
+            ).stdout
+        except (OSError, subprocess.SubprocessError) as error:
+            return Probe(path=path, tested=self.tested, problem=f"{path} does not run: {error}")
+        found = _VERSION.search(said.decode("utf-8", "replace"))
+        self._version = found[0] if found else ""
+        return Probe(path=path, version=self._version, tested=self.tested)
+
+    def program(self) -> str:
+        """The binary's absolute path; without one here, the name it has in an image."""
+        return str(self._binary or self.binary)
+
+    def events(self) -> EventReader:
+        """Reads the JSON lines."""
+        return TranscriptEvents(self.facts)
+
+    def read(self, ended: Ended) -> WorkerReading:
+        """The facts of the stream; see `read_transcript`."""
+        reading = read_transcript(
+            ended,
+            self.facts,
+            lost_session=self.lost_session,
+            counts_actions=self.reports.actions,
+        )
+        return self.with_refused_flags(ended, reading)
+
+    def with_refused_flags(self, ended: Ended, reading: WorkerReading) -> WorkerReading:
+        """The reading of a CLI that did not begin, with a sentence on the flag that it refused."""
+        began = reading.completed or reading.session_id or reading.actions
+        if began or ended.outcome != "exited" or ended.exit_code == 0:
+            return reading
+        flag = unknown_flag(tail_of(ended.stderr))
+        if not flag:
+            return reading
+        version = f" {self._version}" if self._version else ""
+        sentence = clip(
+            f"{self.title}{version} does not take {flag} as it is given; "
+            f"AgentRunner was tested with version {self.tested}."
+        )
+        return replace(reading, failure=Failure("protocol", sentence), error=sentence)
+
+    def model_of(self, call: WorkerCall) -> str | None:
+        """The model to name: the call's, else the task's."""
+        return call.model or self.spec.model
+
+    def url_of(self, call: WorkerCall) -> str:
+        """Where the model is from inside the box: the gateway, else the provider."""
+        return call.base_url or self.provider_url
+
+    def flags_of(self, call: WorkerCall) -> tuple[str, ...]:
+        """Further flags; the task's own last, so that they win over the meta-agent's."""
+        return (*call.flags, *self.spec.flags)
+
+    @cached_property
+    def _binary(self) -> Path | None:
+        name = self._named or os.environ.get(self.binary_env) or self.binary
+        found = find_program(name, avoid=self._repo)
+        if found is None or not self.native:
+            return found
+        return native_binary(found, self.package, self.native)
+
+
+def resumed(call: WorkerCall) -> str | None:
+    """The session to go on with; None for a new one."""
+    return call.session_id if call.mode == "resume" else None
+
+
+def _binary_setting(kind: str, command: list[str] | str | None) -> str:
+    words = [command] if isinstance(command, str) else list(command or ())
+    if not words:
+        return ""
+    if len(words) > 1 or not Path(words[0]).is_absolute():
+        raise UsageError(
+            f"For the worker kind {kind} the command is one absolute path, of its binary.",
+            code="worker-command",
+            path="runner.worker.command",
+            remedy="put options into runner.worker.flags",
+        )
+    return words[0]

@@ -1,0 +1,441 @@
+"""What a CLI's event stream tells, in facts that all CLIs share, and what follows from them.
+
+An adapter translates each record of its stream into facts, one record at a time and without a
+memory; this room turns facts into live events and into the reading of an ended run. Facts are a
+witness's words: what changed comes from snapshots, what passed from our own checks.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+from agentrunner.workers.base import (
+    CommandRun,
+    Ended,
+    Failure,
+    FailureKind,
+    WorkerEvent,
+    WorkerReading,
+)
+from agentrunner.workers.failures import failure_of
+from agentrunner.workers.streams import (
+    MAX_COMMAND_CHARS,
+    MAX_COMMANDS,
+    MAX_COUNT,
+    LineSplitter,
+    clip,
+    ended_by,
+    last_lines,
+    lines_of,
+    parse_object,
+    split_summary,
+    tail_of,
+)
+
+MAX_SAID_CHARS = 256 << 10
+"""Of one text that comes in pieces."""
+MAX_DENIED = 20
+
+
+@dataclass(frozen=True)
+class Said:
+    """The worker said something."""
+
+    text: str
+    joins: bool = False
+    """A piece, which goes on where the piece before it ended if nothing came between."""
+
+
+@dataclass(frozen=True)
+class Tool:
+    """What a tool is used for: a command, a file to change, or anything else by its name."""
+
+    name: str = ""
+    command: str = ""
+    path: str = ""
+    """Of the file that it changes; "" for a tool that changes none."""
+    change: str = "update"
+    """`add`, `update` or `delete`."""
+
+
+@dataclass(frozen=True)
+class ToolBegan:
+    """A tool is being used."""
+
+    id: str
+    tool: Tool
+
+
+@dataclass(frozen=True)
+class ToolEnded:
+    """The use of a tool is over."""
+
+    id: str
+    failed: bool = False
+    exit_code: int | None = None
+    """Of a command."""
+    status: str = ""
+    tool: Tool | None = None
+    """None where `ToolBegan` told it; what has neither is passed over."""
+
+
+@dataclass(frozen=True)
+class FileChanged:
+    """A file was changed, told apart from any tool."""
+
+    path: str
+    change: str = "update"
+
+
+@dataclass(frozen=True)
+class ToolDenied:
+    """A tool was wanted, and not let."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """What the model has read, cached parts among it, and written."""
+
+    input: int
+    output: int
+    scope: Literal["step", "run", "session"] = "run"
+    """`step`: to be added to the others. `run`: this run's total so far. `session`: that of all
+    runs of the session so far."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What was spent, in US dollars."""
+
+    usd: float
+    adds: bool = False
+    """To be added to the others; else this run's total so far."""
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """Something went wrong."""
+
+    message: str
+    kind: FailureKind | None = None
+    """What it is about, where the record has a code for it; else its words tell."""
+    fatal: bool = True
+    """False for a remark, after which it goes on."""
+
+
+@dataclass(frozen=True)
+class Retrying:
+    """The model is asked once more, after this went wrong."""
+
+    message: str
+    kind: FailureKind | None = None
+
+
+@dataclass(frozen=True)
+class Session:
+    """The session has this id."""
+
+    id: str
+
+
+@dataclass(frozen=True)
+class Model:
+    """This model answers."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class SessionLost:
+    """The session to be resumed is not known."""
+
+    message: str = ""
+
+
+@dataclass(frozen=True)
+class TurnBegan:
+    """Work begins; what was finished before is not the end of the run."""
+
+
+@dataclass(frozen=True)
+class Finished:
+    """The CLI's own last word on the run."""
+
+    clean: bool
+    text: str | None = None
+    """The final text; None leaves it at what was said last."""
+
+
+Fact = (
+    Said | ToolBegan | ToolEnded | FileChanged | ToolDenied | Tokens | Cost | Trouble | Retrying
+    | Session | Model | SessionLost | TurnBegan | Finished
+)  # fmt: skip
+
+Translate = Callable[[dict[str, Any]], Iterable[Fact]]
+"""The facts of one record. Pure; takes any JSON object whatever, and never raises."""
+
+
+@dataclass
+class Tally:
+    """What the facts have told so far."""
+
+    session_id: str | None = None
+    session_lost: bool = False
+    model: str = ""
+    clean: bool | None = None
+    """Of the last word on the run; None where there is none."""
+    said: str = ""
+    actions: int = 0
+    commands: dict[str, CommandRun] = field(default_factory=dict)
+    denied: dict[str, None] = field(default_factory=dict)
+    input_tokens: int = 0
+    output_tokens: int = 0
+    of_session: bool = False
+    """Whether the tokens are those of all runs of the session."""
+    usd: float | None = None
+    trouble: Trouble | None = None
+    """The last one that was fatal."""
+    retry: Retrying | None = None
+    retries: int = 0
+    _tools: dict[str, Tool] = field(default_factory=dict)
+    _joining: bool = False
+
+    def add(self, fact: Fact) -> None:
+        """Count one fact."""
+        joining, self._joining = self._joining, isinstance(fact, Said) and fact.joins
+        match fact:
+            case Said(text):
+                self.said = (self.said + text if joining and fact.joins else text)[-MAX_SAID_CHARS:]
+            case ToolBegan() | ToolEnded() | FileChanged():
+                self._add_action(fact)
+            case ToolDenied(name):
+                if len(self.denied) < MAX_DENIED:
+                    self.denied[clip(name, 80)] = None
+            case Tokens():
+                self._add_tokens(fact)
+            case Cost(usd, adds):
+                self.usd = (self.usd or 0) + usd if adds else usd
+            case Trouble():
+                self.trouble = fact if fact.fatal and fact.message else self.trouble
+            case Retrying():
+                self.retry, self.retries = fact, self.retries + 1
+            case Session(name):
+                self.session_id = clip(name, 100) or self.session_id
+            case Model(name):
+                self.model = clip(name, 100) or self.model
+            case SessionLost(message):
+                self.session_lost = True
+                self.trouble = Trouble(message) if message else self.trouble
+            case TurnBegan():
+                self.clean = None
+            case Finished(clean, text):
+                self.clean, self.said = clean, self.said if text is None else text
+
+    def tool(self, fact: ToolEnded) -> Tool | None:
+        """What the tool that ended was used for."""
+        return fact.tool or self._tools.get(fact.id)
+
+    def _add_action(self, fact: ToolBegan | ToolEnded | FileChanged) -> None:
+        if isinstance(fact, FileChanged):
+            self.actions += 1
+            return
+        known = fact.id in self._tools
+        tool = fact.tool if isinstance(fact, ToolBegan) else self.tool(fact)
+        if tool is None:
+            return
+        self.actions += not (fact.id and known)
+        key = fact.id or str(self.actions)
+        if len(self._tools) < MAX_COMMANDS:
+            self._tools[key] = tool
+        if tool.command and (key in self.commands or len(self.commands) < MAX_COMMANDS):
+            command = clip(tool.command, MAX_COMMAND_CHARS)
+            self.commands[key] = (
+                CommandRun(command, exit_code_of(fact.exit_code), clip(fact.status, 40))
+                if isinstance(fact, ToolEnded)
+                else CommandRun(command, status="in_progress")
+            )
+
+    def _add_tokens(self, fact: Tokens) -> None:
+        if fact.scope == "step":
+            self.input_tokens = min(MAX_COUNT, self.input_tokens + fact.input)
+            self.output_tokens = min(MAX_COUNT, self.output_tokens + fact.output)
+        else:
+            self.input_tokens, self.output_tokens = fact.input, fact.output
+        self.of_session = fact.scope == "session"
+
+    @property
+    def failure(self) -> tuple[str, FailureKind | None] | None:
+        """The last thing that went wrong, in its words, and what its record says it is about."""
+        last = self.trouble or self.retry
+        return (last.message, last.kind) if last else None
+
+
+class TranscriptEvents:
+    """Live events of a stream; an error that is repeated at once is told once."""
+
+    def __init__(self, translate: Translate) -> None:
+        self._translate = translate
+        self._splitter = LineSplitter()
+        self._tally = Tally()
+        self._last_error = ""
+        self._pieces = ""
+
+    def feed(self, chunk: bytes) -> list[WorkerEvent]:
+        """Events that this chunk completes."""
+        return [event for line in self._splitter.feed(chunk) for event in self._events(line)]
+
+    def _events(self, line: str) -> Iterator[WorkerEvent]:
+        for fact in self._translate(parse_object(line) or {}):
+            self._tally.add(fact)
+            if isinstance(fact, Said) and fact.joins:
+                self._pieces = (self._pieces + fact.text)[:MAX_SAID_CHARS]
+                continue
+            if self._pieces:
+                yield _text_event(self._pieces)
+                self._pieces = ""
+            if (event := self._event(fact)) is not None:
+                yield event
+
+    def _event(self, fact: Fact) -> WorkerEvent | None:
+        match fact:
+            case Said(text) if text.strip():
+                return _text_event(text)
+            case ToolBegan(_, tool) if tool.command:
+                command = clip(tool.command, MAX_COMMAND_CHARS)
+                return WorkerEvent("command_started", {"command": command})
+            case ToolEnded():
+                return self._ended(fact)
+            case FileChanged(path, change):
+                return _file_event(path, change)
+            case Tokens():
+                usage = {
+                    "input_tokens": self._tally.input_tokens,
+                    "output_tokens": self._tally.output_tokens,
+                }
+                return WorkerEvent("usage", usage)
+            case Trouble(message) | Retrying(message) | SessionLost(message):
+                if message and message != self._last_error:
+                    self._last_error = message
+                    return WorkerEvent("error", {"message": clip(message)})
+        return None
+
+    def _ended(self, fact: ToolEnded) -> WorkerEvent | None:
+        tool = self._tally.tool(fact)
+        if tool is not None and tool.command:
+            command = clip(tool.command, MAX_COMMAND_CHARS)
+            fields = {"command": command, "exit_code": exit_code_of(fact.exit_code)}
+            return WorkerEvent("command_finished", fields)
+        if tool is not None and tool.path and not fact.failed:
+            return _file_event(tool.path, tool.change)
+        return None
+
+
+def tally_of(stdout: Path, translate: Translate) -> Tally:
+    """What a captured stream tells; lines that are no JSON objects are passed over."""
+    tally = Tally()
+    for line in lines_of(stdout):
+        if record := parse_object(line):
+            for fact in translate(record):
+                tally.add(fact)
+    return tally
+
+
+def read_transcript(
+    ended: Ended, translate: Translate, *, lost_session: str = "", counts_actions: bool = True
+) -> WorkerReading:
+    """The facts of an ended run.
+
+    Completed only where the CLI's last word is a clean one and it exited with 0 or was ended for
+    not exiting after it. `lost_session` is a pattern for the words, on stderr or in its last
+    error, with which the CLI says that it does not know the session to be resumed.
+    """
+    tally = tally_of(ended.stdout, translate)
+    return reading_of(ended, tally, lost_session=lost_session, counts_actions=counts_actions)
+
+
+def reading_of(
+    ended: Ended, tally: Tally, *, lost_session: str = "", counts_actions: bool = True
+) -> WorkerReading:
+    """As `read_transcript`, of facts that are counted already."""
+    exited_well = ended.exit_code == 0 or ended.outcome == "lingered"
+    completed = bool(ended.by_itself and exited_well and tally.clean)
+    stderr = tail_of(ended.stderr)
+    failure = None if completed else _failure(ended, tally, stderr)
+    error = "" if completed else clip(_why(ended, tally, stderr, failure))
+    lost = tally.session_lost or bool(
+        lost_session and not completed and re.search(lost_session, f"{stderr}\n{error}")
+    )
+    prose, claims = split_summary(tally.said)
+    seen = tuple(tally.commands.values())
+    names = {run.command for run in seen}
+    booked_in, booked_out = ended.session_tokens if tally.of_session else (0, 0)
+    return WorkerReading(
+        completed=completed,
+        summary=clip(prose),
+        commands=seen + tuple(claim for claim in claims if claim.command not in names),
+        actions=tally.actions if counts_actions else None,
+        session_id=tally.session_id,
+        session_lost=lost,
+        input_tokens=max(0, tally.input_tokens - booked_in),
+        output_tokens=max(0, tally.output_tokens - booked_out),
+        usd=tally.usd,
+        model=tally.model,
+        denied=tuple(tally.denied),
+        failure=failure,
+        error=error,
+    )
+
+
+def exit_code_of(value: object) -> int | None:
+    """An exit code as printed by a CLI; None for anything that is none."""
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1 << 31:
+        return value
+    return None
+
+
+def written_at(ended: Ended) -> datetime:
+    """When the CLI printed its last word: a reset "in 5s" counts from there."""
+    files = [path for path in (ended.stdout, ended.stderr) if path.exists()]
+    stamp = max((path.stat().st_mtime for path in files), default=0.0)
+    return datetime.fromtimestamp(stamp, UTC)
+
+
+def _failure(ended: Ended, tally: Tally, stderr: str) -> Failure | None:
+    now = written_at(ended)
+    if tally.failure is not None:
+        message, kind = tally.failure
+        found = failure_of(message, now, kind=kind)
+    elif tally.clean is None:
+        found = failure_of(last_lines(stderr, 3), now)
+    else:
+        found = None
+    return replace(found, message=clip(found.message)) if found else None
+
+
+def _why(ended: Ended, tally: Tally, stderr: str, failure: Failure | None) -> str:
+    if not ended.by_itself:
+        return ended_by(ended.outcome)
+    if tally.failure is not None:
+        storm = f" (after {tally.retries} retries)" if tally.retries else ""
+        kind = f"{failure.kind}: " if failure else ""
+        return kind + tally.failure[0] + storm
+    if tally.clean:
+        return f"exit code {ended.exit_code} after the turn was completed"
+    said = last_lines(stderr, 3)
+    ending = f"exit code {ended.exit_code} without the end of the turn"
+    return ending + (f": {said}" if said else "")
+
+
+def _text_event(text: str) -> WorkerEvent:
+    return WorkerEvent("text", {"text": clip(text, 4_000)})
+
+
+def _file_event(path: str, change: str) -> WorkerEvent:
+    return WorkerEvent("file_changed", {"path": clip(path, 4_000), "change": clip(change, 40)})
