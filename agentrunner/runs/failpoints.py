@@ -32,7 +32,10 @@ IN_SUPERVISOR = (
 )
 """Reached in the supervisor, which is handed its fail-point with its order."""
 
-REGISTERED = IN_RUNNER + IN_SUPERVISOR
+IN_PLAN = ("plan_half_changed", "plan_before_commit")
+"""Reached where a plan is changed on disk."""
+
+REGISTERED = IN_RUNNER + IN_SUPERVISOR + IN_PLAN
 
 SIGNALS = {
     "kill": signal.SIGKILL,
