@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -112,11 +113,12 @@ def test_only_the_latest_versions_are_kept_whole(store: PlanStore) -> None:
     for number in range(KEPT_PLANS + 2):
         plan = keep(store, apply(plan, [create(f"t{number}")]), f"{number}")
     undone = 0
-    with pytest.raises(UsageError, match="can be undone"):
-        while True:
-            store.undo(at=AT, author="")
+    with suppress(UsageError):
+        while store.undo(at=AT, author=""):
             undone += 1
     assert undone >= KEPT_PLANS // 2  # an undo is a version, too
+    with pytest.raises(UsageError, match="can be undone"):
+        store.undo(at=AT, author="")
     assert len(store.changes()) == KEPT_PLANS + 2 + undone
 
 

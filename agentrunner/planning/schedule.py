@@ -1,0 +1,192 @@
+"""Which task of a plan may start now. Pure: no clock, no runs, only the order of things.
+
+A task may start when all that it depends on is COMPLETE, and nothing that is at work may change
+the same files. Of those that may, the first in the order of the tree goes first. Each call costs
+the same however large the plan is, but for the heap that keeps the order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from graphlib import TopologicalSorter
+from heapq import heappop, heappush
+from pathlib import PurePosixPath
+
+from agentrunner.planning.plan import Plan, PlanTaskStatus
+
+
+class Schedule:
+    """The tasks of one plan on their way, made anew when the plan changes."""
+
+    def __init__(self, plan: Plan, *, only: Collection[str] | None = None) -> None:
+        """`only`: these tasks and what they depend on.
+
+        Tasks that are COMPLETE are done; every other one is still to be run, also one that was
+        being worked on when an earlier process ended.
+        """
+        order = plan.task_order()
+        self._place = {task_id: number for number, task_id in enumerate(order)}
+        wanted = set(order) if only is None else _with_dependencies(plan, only)
+        complete = {t for t in wanted if plan.tasks[t].status == PlanTaskStatus.COMPLETE}
+        self._waits = {
+            task_id: [d for d in plan.design_of(task_id).dependencies if d not in complete]
+            for task_id in order
+            if task_id in wanted - complete
+        }
+        self._sorter = TopologicalSorter(self._waits)
+        self._sorter.prepare()
+        self._files = {task_id: files_of_task(plan, task_id) for task_id in self._waits}
+        for task_id, files in _conflicting(plan).items():
+            if task_id in self._files:
+                self._files[task_id] |= files
+        self._ready: list[tuple[int, str]] = []
+        self._held: dict[str, list[str]] = {}
+        """Tasks that wait for another's files, by the task that has them."""
+        self._names: dict[str, str] = {}
+        """File or folder to the task at work that may change it."""
+        self._below: dict[str, list[str]] = {}
+        """Folder to the tasks at work that may change something in it."""
+        self._at_work: set[str] = set()
+        self._open()
+
+    @property
+    def at_work(self) -> frozenset[str]:
+        """Tasks that were started and have not ended."""
+        return frozenset(self._at_work)
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing is at work and nothing can be started any more."""
+        return not self._at_work and not self._ready
+
+    def start(self, most: int) -> list[str]:
+        """Up to `most` tasks that start now."""
+        started: list[str] = []
+        while self._ready and len(started) < most:
+            _, task_id = heappop(self._ready)
+            if (holder := self._holder(task_id)) is not None:
+                self._held.setdefault(holder, []).append(task_id)
+                continue
+            self._take(task_id)
+            started.append(task_id)
+        return started
+
+    def complete(self, task_id: str) -> None:
+        """A task is COMPLETE: what waited for it may start."""
+        self._release(task_id)
+        self._sorter.done(task_id)
+        self._open()
+
+    def again(self, task_id: str) -> None:
+        """A task is to be started once more."""
+        self._release(task_id)
+        self._push(task_id)
+
+    def give_up(self, task_id: str) -> None:
+        """A task has ended otherwise: what depends on it does not start."""
+        self._release(task_id)
+
+    def stopped_by(self, failed: Iterable[str]) -> list[str]:
+        """Tasks that cannot start because one of these did not become COMPLETE, in order."""
+        followers: dict[str, list[str]] = {}
+        for task_id, waits in self._waits.items():
+            for other in waits:
+                followers.setdefault(other, []).append(task_id)
+        todo, stopped = list(failed), set[str]()
+        while todo:
+            fresh = [t for t in followers.get(todo.pop(), ()) if t not in stopped]
+            stopped.update(fresh)
+            todo += fresh
+        return sorted(stopped, key=self._place.__getitem__)
+
+    def _open(self) -> None:
+        """Take in what has become ready."""
+        for task_id in self._sorter.get_ready():
+            self._push(task_id)
+
+    def _push(self, task_id: str) -> None:
+        heappush(self._ready, (self._place[task_id], task_id))
+
+    def _holder(self, task_id: str) -> str | None:
+        """A task at work that may change what this one may change."""
+        for name in self._files[task_id]:
+            if below := self._below.get(name):
+                return below[0]
+            for place in (name, *_folders(name)):
+                if place in self._names:
+                    return self._names[place]
+        return None
+
+    def _take(self, task_id: str) -> None:
+        self._at_work.add(task_id)
+        for name in self._files[task_id]:
+            self._names[name] = task_id
+            for folder in _folders(name):
+                self._below.setdefault(folder, []).append(task_id)
+
+    def _release(self, task_id: str) -> None:
+        self._at_work.discard(task_id)
+        for name in self._files[task_id]:
+            if self._names.get(name) == task_id:
+                del self._names[name]
+                for folder in _folders(name):
+                    self._below[folder].remove(task_id)
+        for waiting in self._held.pop(task_id, ()):
+            self._push(waiting)
+
+
+def files_of_task(plan: Plan, task_id: str) -> set[str]:
+    """Files and folders that a task may change, as its design suggests; normalised."""
+    hint = plan.design_of(task_id).suggested_impl
+    return {_normal(path) for path in hint.file_paths} if hint else set()
+
+
+def overlaps(plan: Plan) -> Iterator[tuple[str, str, str]]:
+    """Pairs of tasks that may change the same file, each with the first such file."""
+    order = plan.task_order()
+    files = {task_id: files_of_task(plan, task_id) for task_id in order}
+    for task_id, more in _conflicting(plan).items():
+        files[task_id] |= more
+    by_name: dict[str, list[str]] = {}
+    for task_id in order:
+        for name in sorted(files[task_id]):
+            by_name.setdefault(name, []).append(task_id)
+    seen = set()
+    for task_id in order:
+        for name in sorted(files[task_id]):
+            for place in (name, *_folders(name)):
+                for other in by_name.get(place, ()):
+                    pair = (min(task_id, other), max(task_id, other))
+                    if other != task_id and pair not in seen:
+                        seen.add(pair)
+                        yield (*pair, name)
+
+
+def _conflicting(plan: Plan) -> dict[str, set[str]]:
+    """What the planner said that tasks may be changing at once."""
+    files: dict[str, set[str]] = {}
+    for conflict in plan.conflicts:
+        for task_id in conflict.tasks:
+            if conflict.file and task_id in plan.tasks:
+                files.setdefault(task_id, set()).add(_normal(conflict.file))
+    return files
+
+
+def _with_dependencies(plan: Plan, names: Iterable[str]) -> set[str]:
+    wanted: set[str] = set()
+    todo = list(names)
+    while todo:
+        task_id = todo.pop()
+        if task_id not in wanted:
+            wanted.add(task_id)
+            todo.extend(plan.design_of(task_id).dependencies)
+    return wanted
+
+
+def _normal(path: str) -> str:
+    return str(PurePosixPath(path.strip().lstrip("/")))
+
+
+def _folders(path: str) -> list[str]:
+    """The folders that a path is in, and the whole where it is `.`."""
+    return [str(parent) for parent in PurePosixPath(path).parents]

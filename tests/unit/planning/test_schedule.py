@@ -1,0 +1,136 @@
+"""Which task starts when: after what it needs, in the order of the tree, never on shared files."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agentrunner.planning.diff import with_task
+from agentrunner.planning.edits import Edit
+from agentrunner.planning.patch import apply
+from agentrunner.planning.plan import Hint, Plan, PlanTask, PlanTaskStatus, PotentialConflict
+from agentrunner.planning.schedule import Schedule, overlaps
+
+A, B, C, D = (f"TASK-000{number}" for number in range(1, 5))
+
+
+def plan_of(*tasks: dict[str, Any], conflicts: tuple[PotentialConflict, ...] = ()) -> Plan:
+    """Tasks in order; `needs` and `files` of each."""
+    edits = [
+        Edit(
+            "create",
+            f"t{number}",
+            {
+                "title": f"t{number}",
+                "dependencies": tuple(f"t{other}" for other in task.get("needs", ())),
+                "suggested_impl": Hint(file_paths=tuple(task.get("files", ()))),
+            },
+        )
+        for number, task in enumerate(tasks, start=1)
+    ]
+    return apply(Plan(), edits, conflicts=conflicts)
+
+
+def test_what_is_needed_comes_first_and_the_order_is_the_trees() -> None:
+    schedule = Schedule(plan_of({"needs": [3]}, {}, {}, {}))
+    assert schedule.start(2) == [B, C]
+    assert schedule.start(9) == [D]
+    assert schedule.start(9) == []
+    schedule.complete(C)
+    assert schedule.start(9) == [A]
+    for task_id in (A, B, D):
+        assert not schedule.finished
+        schedule.complete(task_id)
+    assert schedule.finished
+
+
+def test_tasks_with_the_same_files_do_not_work_at_once() -> None:
+    schedule = Schedule(plan_of({"files": ["src/a.py"]}, {"files": ["./src/a.py"]}, {}))
+    assert schedule.start(9) == [A, C]
+    schedule.complete(A)
+    assert schedule.start(9) == [B]
+
+
+def test_a_folder_holds_all_that_is_in_it() -> None:
+    schedule = Schedule(
+        plan_of({"files": ["src/a.py", "b"]}, {"files": ["src"]}, {"files": ["b/c"]})
+    )
+    assert schedule.start(9) == [A]
+    schedule.give_up(A)
+    assert schedule.start(9) == [B, C]
+
+
+def test_what_the_planner_calls_a_conflict_is_one() -> None:
+    said = (PotentialConflict("x", ("t1", "t2")), PotentialConflict("y", ("OLD-1",)))
+    plan = plan_of({}, {}, {}, conflicts=said)
+    assert Schedule(plan).start(9) == [A, C]
+    assert list(overlaps(plan)) == [(A, B, "x")]
+
+
+def test_a_failure_stops_what_needs_it_and_nothing_else() -> None:
+    schedule = Schedule(plan_of({}, {"needs": [1]}, {"needs": [2]}, {}))
+    assert schedule.start(9) == [A, D]
+    schedule.give_up(A)
+    schedule.complete(D)
+    assert schedule.start(9) == []
+    assert schedule.finished
+    assert schedule.stopped_by([A]) == [B, C]
+
+
+def test_what_is_complete_is_not_started_again() -> None:
+    plan = plan_of({}, {"needs": [1]}, {"needs": [2]})
+    done = PlanTask(plan.tasks[B].node_id, PlanTaskStatus.COMPLETE)
+    schedule = Schedule(with_task(plan, B, done))
+    assert schedule.start(9) == [A, C]
+
+
+def test_only_some_of_it_with_what_they_need() -> None:
+    assert Schedule(plan_of({}, {"needs": [1]}, {}), only=[B]).start(9) == [A]
+
+
+def test_a_task_may_be_started_again() -> None:
+    schedule = Schedule(plan_of({"files": ["a"]}, {"files": ["a"]}))
+    assert schedule.start(9) == [A]
+    schedule.again(A)
+    assert schedule.start(9) == [A]
+    assert schedule.at_work == {A}
+
+
+tasks_of_plans = st.lists(
+    st.fixed_dictionaries(
+        {
+            "needs": st.sets(st.integers(1, 12), max_size=3),
+            "files": st.lists(st.sampled_from(["a", "a/b", "a/b/c", "d", "d/e", "f"]), max_size=2),
+        }
+    ),
+    min_size=1,
+    max_size=12,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(tasks_of_plans, st.integers(1, 4), st.data())
+def test_every_task_is_started_once_after_what_it_needs(
+    tasks: list[dict[str, Any]], parallel: int, data: st.DataObject
+) -> None:
+    tasks = [
+        {**task, "needs": sorted(n for n in task["needs"] if n < number)}
+        for number, task in enumerate(tasks, start=1)
+    ]
+    plan = plan_of(*tasks)
+    schedule = Schedule(plan)
+    shared = {frozenset(pair[:2]) for pair in overlaps(plan)}
+    done: list[str] = []
+    while not schedule.finished:
+        for started in schedule.start(parallel - len(schedule.at_work)):
+            assert set(plan.design_of(started).dependencies) <= set(done)
+        at_work = sorted(schedule.at_work)
+        assert at_work
+        assert len(at_work) <= parallel
+        assert not any(frozenset((x, y)) in shared for x in at_work for y in at_work if x != y)
+        one = data.draw(st.sampled_from(at_work))
+        schedule.complete(one)
+        done.append(one)
+    assert sorted(done) == sorted(plan.tasks)
