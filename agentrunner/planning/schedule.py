@@ -28,10 +28,11 @@ class Schedule:
         self._place = {task_id: number for number, task_id in enumerate(order)}
         wanted = set(order) if only is None else _with_dependencies(plan, only)
         complete = {t for t in wanted if plan.tasks[t].status == PlanTaskStatus.COMPLETE}
+        left = wanted - complete
         self._waits = {
             task_id: [d for d in plan.design_of(task_id).dependencies if d not in complete]
             for task_id in order
-            if task_id in wanted - complete
+            if task_id in left
         }
         self._sorter = TopologicalSorter(self._waits)
         self._sorter.prepare()
