@@ -36,6 +36,7 @@ from agentrunner.nodes.login import (
     credential_for,
     refused_login,
 )
+from agentrunner.nodes.recover import given_up, recovered
 from agentrunner.nodes.tries import after_loss
 from agentrunner.nodes.worker_record import (
     BEFORE,
@@ -74,6 +75,8 @@ MAX_LOSSES = 2
 
 async def run_worker(state: TaskContext, deps: Deps) -> Command[str]:
     """Run the ordered worker to its end, or take over what an earlier process began."""
+    if (end := given_up(state)) is not None:
+        return end
     order = state["order"]
     assert order is not None
     process = None
@@ -348,7 +351,7 @@ def _ended(
     run = worker_run_of(deps, order, supervised, after, state["tree"], reading)
     run = as_the_gateway_saw(run, used)
     changed = record_run(state, deps, run, reading, supervised.after.get("embedded"))
-    run = run.model_copy(update={"changed_files": changed})
+    run = run.model_copy(update=changed)
     counters = booked(member.spec, state["counters"], used, reading)
     update: Update = {
         "state": TaskState.VALIDATING,
@@ -362,6 +365,8 @@ def _ended(
     if again := again_with_login(deps, order, run):
         working: Update = {**update, "state": state["state"], "order": again}
         return Command(update=working, goto="run_worker")
+    if command := recovered(state, deps, order, run, update):
+        return command
     if run.outcome == "egress":
         asking = cast("TaskContext", {**state, **update})
         if asked := host_question(asking, deps, run, supervised.error):
