@@ -18,6 +18,7 @@ SANDBOXES = {
 }
 WORKERS = {
     "codex-cli": "agentrunner.workers.codex:CodexWorker",
+    "claude-code": "agentrunner.workers.claude:ClaudeWorker",
     "command": "agentrunner.workers.command:CommandWorker",
     "mock": "agentrunner.workers.mock:MockWorker",
 }

@@ -4,7 +4,8 @@
         … base_url=server.base_url …
         assert [request.path for request in server.requests] == […]
 
-POST /v1/responses and Gemini's /v1beta/models/MODEL:generateContent play the scenario.
+POST /v1/responses, Anthropic's /v1/messages and Gemini's /v1beta/models/MODEL:generateContent
+play the scenario.
 POST /v1/chat/completions answers with the items of `chat_script` in order, whatever it is asked,
 or plays the scenario where there is none.
 """
@@ -23,6 +24,7 @@ from typing import Any, Self
 
 from tests.kit.scenario import Scenario, Turn, tool_call
 from tests.kit.wire import Answer, Ask, Chat, Responses, Usage, Wire, error_body
+from tests.kit.wire_anthropic import Anthropic, anthropic_error
 from tests.kit.wire_gemini import Gemini, gemini_error, gemini_of
 
 
@@ -206,7 +208,7 @@ class _Handler(BaseHTTPRequestHandler):
         if turn.status and turn.cut:
             self._hang_up()
         elif turn.status:
-            in_error = gemini_error if isinstance(wire, Gemini) else error_body
+            in_error = _error_of(wire)
             self._reply(turn.status, in_error(turn.status, turn.text), turn.headers)
         elif turn.raw is not None:
             self._send(200, turn.raw.encode(), "text/event-stream")
@@ -242,7 +244,8 @@ class _Handler(BaseHTTPRequestHandler):
         self._send_chunk(b"")
 
     def _record(self, body: Mapping[str, Any]) -> None:
-        shown = self.headers.get("Authorization") or self.headers.get("X-Goog-Api-Key") or ""
+        names = ("Authorization", "X-Goog-Api-Key", "X-Api-Key")
+        shown = next((value for name in names if (value := self.headers.get(name))), "")
         bearer = shown.removeprefix("Bearer ")
         headers = {name.lower(): value for name, value in self.headers.items()}
         self.server.owner.record(LoggedRequest(self.command, self.path, bearer, body, headers))
@@ -280,4 +283,12 @@ def _wire_of(path: str) -> Wire | None:
         return Responses()
     if path.endswith("/chat/completions"):
         return Chat()
+    if path.partition("?")[0].endswith("/messages"):
+        return Anthropic()
     return gemini_of(path)
+
+
+def _error_of(wire: Wire) -> Callable[[int, str], Any]:
+    if isinstance(wire, Anthropic):
+        return anthropic_error
+    return gemini_error if isinstance(wire, Gemini) else error_body
