@@ -19,6 +19,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from tests.kit.faults import Refusal, ResetIn
+
 SHELL_TOOLS = (
     "exec_command", "shell_command", "local_shell", "shell", "bash", "Bash", "run_shell_command",
 )  # fmt: skip
@@ -57,6 +59,12 @@ class Turn:
     actions: Sequence[Action] = ()
     status: int = 0
     """An HTTP error with this status, `text` as its message."""
+    refusal: Refusal | None = None
+    """An HTTP error in the provider's own words."""
+    reset_sec: int = 5
+    """Of a refusal for a spent quota: when it is there again."""
+    reset_in: ResetIn = ""
+    """Where that is told; "" nowhere."""
     headers: Mapping[str, str] = field(default_factory=dict)
     """Sent with the HTTP error."""
     delay_sec: float = 0
@@ -100,7 +108,9 @@ class Scenario:
             self._hits[index] += 1
             spent = turn.times is not None and self._hits[index] > turn.times
         if spent:
-            return replace(turn, status=0, delay_sec=0, hang=False, cut=False, raw=None)
+            return replace(
+                turn, status=0, refusal=None, delay_sec=0, hang=False, cut=False, raw=None
+            )
         return turn
 
 

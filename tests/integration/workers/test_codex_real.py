@@ -92,7 +92,7 @@ class Codex:
     def read(
         self, server: ModelServer, exit_code: int, booked: tuple[int, int] = (0, 0)
     ) -> WorkerReading:
-        ended = Ended(exit_code, "exited", self.root / "stdout", self.root / "stderr", booked)
+        ended = Ended(exit_code, "exited", self.root / "stdout", self.root / "stderr", session_tokens=booked)
         return self.worker(server).read(ended)
 
     def events(self, server: ModelServer) -> list[WorkerEvent]:
