@@ -28,6 +28,9 @@ LOGINS = {
 }
 METAS = {
     "openai-chat": "agentrunner.meta.openai_chat:OpenAIChatMeta",
+    "chat": "agentrunner.meta.chat:ChatMeta",
+    "codex-cli": "agentrunner.meta.codex_cli:CodexMeta",
+    "claude-code": "agentrunner.meta.claude_code:ClaudeMeta",
     "mock": "agentrunner.meta.mock:MockMeta",
     "script": "agentrunner.meta.script:ScriptMeta",
     "checklist": "agentrunner.meta.checklist:ChecklistMeta",
