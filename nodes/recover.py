@@ -13,7 +13,7 @@ from agentrunner.nodes.guarded import Update
 from agentrunner.nodes.questions import answered, question, subject_of
 from agentrunner.nodes.quota import cooled
 from agentrunner.nodes.recovery import (
-    WORDS,
+    TROUBLES,
     AskPerson,
     Facts,
     FailOver,
@@ -28,9 +28,6 @@ from agentrunner.nodes.tries import begun_again, ordered_as
 from agentrunner.task.context import Question, TaskContext, Verdict, Wait, WorkerOrder, WorkerRun
 from agentrunner.workers.login import login_for
 from agentrunner.workers.member import Member
-
-CODES = {"rate_limit": "worker-quota"}
-"""Reasons of an end that are not "worker-" and the outcome."""
 
 
 def recovered(
@@ -53,7 +50,11 @@ def recovered(
             again = _again(order).model_copy(update={"mode": "exec"})
             return Command(update={**working, "order": again}, goto="run_worker")
         case FailOver():
-            deps.warn(state, "fail-over", f"{run.member} {WORDS[run.outcome]}: {step.member}.")
+            deps.warn(
+                state,
+                "fail-over",
+                f"{run.member}: {TROUBLES[run.outcome].words}. {step.member} goes on.",
+            )
             cooling = cooled(cooling, "worker", run.member, step.until, now)
             again = _for_member(_again(order), deps.member(step.member), update)
             again = again.model_copy(update={"mode": "exec"})
@@ -170,7 +171,7 @@ def _question(
 ) -> Question:
     subject = {
         "why": why,
-        "code": CODES.get(run.outcome, f"worker-{run.outcome}"),
+        "code": TROUBLES[run.outcome].code,
         "order": order.model_dump(mode="json"),
     }
     return question("worker_failed", text, subject, state)

@@ -24,14 +24,25 @@ SETTLE_SEC = 1.0
 PERSON_AT_ONCE = ("auth", "model")
 FAULTS = ("server", "network")
 
-WORDS: Mapping[Outcome, str] = {
-    "auth": "its credential is refused",
-    "model": "its model is not to be had",
-    "rate_limit": "its quota is spent",
-    "server": "its provider fails",
-    "network": "its provider cannot be reached",
+
+@dataclass(frozen=True)
+class Trouble:
+    """Why a worker could not work."""
+
+    code: str
+    """The reason of a run that ends with it."""
+    words: str
+    """What it means, for people."""
+
+
+TROUBLES: Mapping[Outcome, Trouble] = {
+    "auth": Trouble(code="worker-auth", words="its credential is refused"),
+    "model": Trouble(code="worker-model", words="its model is not to be had"),
+    "rate_limit": Trouble(code="worker-quota", words="its quota is spent"),
+    "server": Trouble(code="worker-server", words="its provider fails"),
+    "network": Trouble(code="worker-network", words="its provider cannot be reached"),
 }
-"""What an outcome means, for people."""
+"""By the outcome that a run came to."""
 
 
 @dataclass(frozen=True)
@@ -184,7 +195,9 @@ def _within_limit(facts: Facts, member: str, until: datetime, told: bool) -> Nex
 def _why(facts: Facts) -> str:
     run = facts.run
     said = f": {run.error}" if run.error else ""
-    return f"{run.member or run.worker} could not work, {WORDS[run.outcome]}{said}".rstrip(". ")
+    return f"{run.member or run.worker} could not work, {TROUBLES[run.outcome].words}{said}".rstrip(
+        ". "
+    )
 
 
 def seconds_of(wait: Wait) -> float:
