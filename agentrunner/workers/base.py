@@ -135,6 +135,8 @@ class WorkerReading:
 
     completed: bool
     """Exit 0 *and* the CLI's own terminal event, clean; never true unless it ended by itself."""
+    cut_off: bool = False
+    """Its stream has no last word of the CLI, which always says one."""
     summary: str = ""
     """At most 600 characters, like `error`: they go into the state."""
     commands: tuple[CommandRun, ...] = ()

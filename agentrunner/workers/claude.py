@@ -6,6 +6,7 @@ a login is not taken with it.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -16,6 +17,7 @@ from agentrunner.workers.transcript import Fact
 
 TESTED = "2.1.197"
 KEY_ENV = "ANTHROPIC_API_KEY"
+_URL = "ANTHROPIC_BASE_URL"
 _EFFORT = "low|medium|high"
 _TURNS = r"[1-9]\d{0,3}"
 _TOOLS = "Bash,Edit,Write,Read,Glob,Grep,NotebookEdit,TodoWrite"
@@ -45,13 +47,16 @@ class ClaudeWorker(CliWorker):
         """`claude -p`, with an id chosen for a new session."""
         home = call.home / "claude"
         scratch = call.home / "tmp"
-        model = self.model_of(call)
+        model, url = self.model_of(call), self.url_of(call)
         settings = (w for name, value in call.tool_specific.items() for w in (f"--{name}", value))
         argv = [
             *(self.program(), "-p", "--output-format", "stream-json", "--verbose"),
             *(("--model", model) if model else ()),
             *_session(call),
             *_permissions(call.sandboxed),
+            # Of the same variable, the one in the repository's .claude/settings.json would win
+            # over the environment, and lead the calls, and the key, elsewhere.
+            *("--settings", json.dumps({"env": {_URL: url}})),
             *settings,
             *self.flags_of(call),
         ]
@@ -63,7 +68,7 @@ class ClaudeWorker(CliWorker):
                 # Else every command fails on a read-only root, and the run still is a success.
                 "CLAUDE_CODE_TMPDIR": str(scratch),
                 "TMPDIR": str(scratch),
-                "ANTHROPIC_BASE_URL": self.url_of(call),
+                _URL: url,
                 "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
                 "DISABLE_AUTOUPDATER": "1",
                 # AgentRunner waits for quotas itself; ten doubling delays are minutes.
