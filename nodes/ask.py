@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from agentrunner.errors import TaskFailed
 from agentrunner.gateway.prices import Prices
@@ -49,6 +50,7 @@ async def ask(
     type: PromptType,  # noqa: A002  (the protocol's word)
     counters: Counters,
     check: Callable[[Message], None] | None = None,
+    repository: Mapping[str, Any] | None = None,
 ) -> tuple[Message, Counters]:
     """One message of the meta-agent, and the counters after it.
 
@@ -70,7 +72,10 @@ async def ask(
     prompt = PromptInput.of(
         deps.spec,
         type,
-        facts=summarize(state, deps.spec, patterns=deps.patterns),
+        facts=summarize(
+            state, deps.spec, patterns=deps.patterns, workers=[one.name for one in deps.members]
+        ),
+        repository=repository,
         salt=state["run"].salt,
         call_number=counters.meta_calls,
         format=reply_format(deps.spec),

@@ -27,6 +27,7 @@ from agentrunner.nodes.edits import note_foreign_edits
 from agentrunner.nodes.egress import heard_about_host
 from agentrunner.nodes.guarded import Update
 from agentrunner.nodes.questions import answered, question, remark, subject_of
+from agentrunner.nodes.stuck import after_worker
 from agentrunner.protocol import CompletionAssessment, Message
 from agentrunner.runs.failpoints import reach
 from agentrunner.runs.gitconfig import git_settings
@@ -60,6 +61,7 @@ async def validate(state: TaskContext, deps: Deps) -> Command[str]:
     reach("during_validation")
     if not state.get("wants_completion"):
         update["criteria"] = _settled(now, deps)
+        update |= after_worker(now, deps.spec.runner.stuck_after)
         return Command(update=update, goto="decide")
     return await _answer_request(now, deps, update)
 
