@@ -10,10 +10,11 @@ import json
 
 from agentrunner.meta.cli import CliAnswer, CliCall, CliMeta
 from agentrunner.meta.cli_box import Command
+from agentrunner.workers.claude import KEY_ENV
 from agentrunner.workers.failures import kind_of_status
 from agentrunner.workers.streams import count_of, dict_of, list_of, parse_object, text_of
 
-KEY_ENV = "ANTHROPIC_API_KEY"
+URL_ENV = "ANTHROPIC_BASE_URL"
 _READING = "Read,Grep,Glob"
 """The tools that it has where it may read the repository."""
 _UNSTRUCTURED = "error_max_structured_output_retries"
@@ -35,6 +36,8 @@ class ClaudeMeta(CliMeta):
             *("--system-prompt-file", str(system)),
             *(("--model", model) if model else ()),
             *("--permission-mode", "dontAsk", "--strict-mcp-config", "--disable-slash-commands"),
+            # Of a repository that it may read, settings could name another server for the key.
+            *("--settings", json.dumps({"env": {URL_ENV: call.base_url}})),
             # Nothing but what is told; with it a login's token is not taken.
             *(() if call.shown.token_env else ("--bare",)),
             *_tools(call),
@@ -50,7 +53,7 @@ class ClaudeMeta(CliMeta):
                 # What failed is counted, recorded and waited for by us.
                 "CLAUDE_CODE_MAX_RETRIES": "0",
                 "DISABLE_AUTOUPDATER": "1",
-                "ANTHROPIC_BASE_URL": call.base_url,
+                URL_ENV: call.base_url,
                 call.shown.token_env or KEY_ENV: call.shown.key,
                 **call.shown.env,
             },

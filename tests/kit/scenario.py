@@ -48,7 +48,15 @@ class Patch:
     text: str
 
 
-Action = Write | Shell | Patch
+@dataclass(frozen=True)
+class Use:
+    """Use a tool by its name, as it is offered."""
+
+    name: str
+    arguments: Mapping[str, Any]
+
+
+Action = Write | Shell | Patch | Use
 
 
 @dataclass(frozen=True)
@@ -135,6 +143,10 @@ class ToolCall:
 
 def tool_call(action: Action, tools: Mapping[str, Tool]) -> ToolCall:
     """The action as a call of a tool on offer; raises LookupError where none fits."""
+    if isinstance(action, Use):
+        if action.name not in tools:
+            raise LookupError(f"no tool {action.name!r} among {sorted(tools)}")
+        return ToolCall(action.name, action.arguments)
     if isinstance(action, Patch):
         if "apply_patch" in tools and tools["apply_patch"].freeform:
             return ToolCall("apply_patch", text=action.text)
