@@ -44,7 +44,7 @@ NODES: dict[str, Node] = {
 ROUTES: dict[str, tuple[str, ...]] = {
     "plan": ("plan", "approve", "ask_human", "decide", "wait", "note"),
     "decide": ("ask_human", "approve", "run_worker", "validate", "wait", "note"),
-    "ask_human": ("ask_human", "plan", "decide", "run_worker", "validate"),
+    "ask_human": ("ask_human", "plan", "decide", "run_worker", "validate", "note"),
     "approve": ("approve", "plan", "decide", "run_worker", "validate"),
     "run_worker": ("run_worker", "approve", "ask_human", "validate", "wait", "note"),
     "validate": ("decide", "approve", "ask_human", "wait", "note"),

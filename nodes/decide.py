@@ -10,7 +10,7 @@ from langgraph.types import Command
 
 from agentrunner.errors import ProtocolError
 from agentrunner.evidence.verdict import end_at_limit, judge, settle
-from agentrunner.nodes.ask import ask, check_budget
+from agentrunner.nodes.ask import ask
 from agentrunner.nodes.deps import Deps
 from agentrunner.nodes.guarded import Update
 from agentrunner.nodes.plan import edited_criteria
@@ -39,7 +39,6 @@ async def decide(state: TaskContext, deps: Deps) -> Command[str]:
     if "remarks" in heard:
         heard["stuck"] = forgotten(state)
     state = cast("TaskContext", {**state, **heard})
-    check_budget(deps, state["counters"])
     message, counters = await ask(
         state, deps, "next_action", state["counters"], check=_allowed(deps, state)
     )

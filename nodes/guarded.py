@@ -22,14 +22,16 @@ from langgraph.types import Command
 from pydantic import TypeAdapter
 
 from agentrunner.errors import AgentRunnerError, Surroundings, TaskFailed
+from agentrunner.nodes.budget import BudgetSpent, pause
 from agentrunner.nodes.deps import Deps
+from agentrunner.nodes.deps import Update as Update
 from agentrunner.nodes.quota import MustWait
+from agentrunner.nodes.tally import caught_up
 from agentrunner.sandboxes.base import SandboxError
 from agentrunner.task.context import Counters, StateModel, TaskContext, Verdict
 from agentrunner.task.lifecycle import TERMINAL, move
 from agentrunner.text.unicode import clean
 
-Update = dict[str, Any]
 Node = Callable[[TaskContext, Deps], Awaitable[Command[str]]]
 OpenDeps = Callable[[TaskContext], AbstractAsyncContextManager[tuple[Deps, Update]]]
 """Opens what one node stands on, and what the state is to hold besides."""
@@ -82,6 +84,8 @@ def guarded(
         if asks:
             return checked(await node(state, deps), targets, state, deps, opened)
         started = deps.clock.monotonic()
+        known = await asyncio.to_thread(caught_up, state, deps)
+        state, opened = cast("TaskContext", {**state, **known}), {**opened, **known}
         try:
             command = await _unless_stopped(node, state, deps)
             spent = 0.0 if idle else deps.clock.monotonic() - started
@@ -90,6 +94,11 @@ def guarded(
             raise
         except MustWait as error:
             command = _waiting(error, state, node.__name__)
+        except BudgetSpent as error:
+            asked = pause(error, state, deps, node.__name__)
+            command = (
+                Command(update=asked, goto="ask_human") if asked else _ended(error, state, deps)
+            )
         except Exception as error:
             if node.__name__ == "note" or _of_the_machine(error):
                 raise

@@ -12,7 +12,7 @@ from typing import Any, cast
 from langgraph.types import Command
 
 from agentrunner.errors import EnvironmentNotReady
-from agentrunner.nodes.ask import ask, check_budget
+from agentrunner.nodes.ask import ask
 from agentrunner.nodes.deps import Deps
 from agentrunner.nodes.guarded import Update
 from agentrunner.nodes.questions import answered, messages, question, remark
@@ -42,7 +42,6 @@ async def plan(state: TaskContext, deps: Deps) -> Command[str]:
     heard = messages(state, deps)
     own = criteria_of(deps.spec.criteria)
     baseline = await _baseline(state, deps, own)
-    check_budget(deps, state["counters"])
     asking = cast("TaskContext", {**state, **heard, "criteria": own, "baseline": baseline})
     known = await asyncio.to_thread(_repository, deps, baseline)
     message, counters = await ask(asking, deps, "plan_task", asking["counters"], repository=known)

@@ -10,6 +10,7 @@ from typing import Any
 
 from agentrunner.nodes.deps import Deps
 from agentrunner.nodes.egress import refused_hosts
+from agentrunner.notes.bill import Amount
 from agentrunner.runs.gitconfig import git_settings
 from agentrunner.runs.snapshots import Change, stat_line
 from agentrunner.supervisor.client import SupervisedResult
@@ -73,12 +74,14 @@ def record_run(
     run: WorkerRun,
     reading: WorkerReading,
     embedded: Sequence[str] | None = None,
+    amounts: Sequence[Amount] = (),
 ) -> dict[str, Any]:
     """The worker run in run log and events, with every changed file. Blocking.
 
     Returns what it changed, as fields of its reference in the state.
 
-    `embedded` are the `.git` folders that the snapshot after it found, where there was one.
+    `embedded` are the `.git` folders that the snapshot after it found, where there was one, and
+    `amounts` what it cost.
     """
     changes, findings, git_before = _found(deps, run, reading, embedded)
     redact = deps.redactor.redact
@@ -96,6 +99,7 @@ def record_run(
         "findings": [finding.model_dump(mode="json") for finding in findings],
         "git_before": git_before,
         "tokens": {"input": reading.input_tokens, "output": reading.output_tokens},
+        "usage": [amount.as_dict() for amount in amounts],
     }
     deps.record(state, "worker_run", run.worker_run_id, data)
     deps.emit(

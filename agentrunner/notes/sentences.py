@@ -28,7 +28,7 @@ KNOWN_FINDINGS = frozenset(
 )
 KNOWN_REASONS = frozenset(
     {"loop_limit", "aborted", "cancelled", "environment_not_ready", "wall_sec", "meta_calls"}
-    | {"tokens", "usd"}
+    | {"worker_runs", "tokens", "usd"}
 )
 
 
