@@ -18,6 +18,7 @@ SANDBOXES = {
 }
 WORKERS = {
     "codex-cli": "agentrunner.workers.codex:CodexWorker",
+    "claude-code": "agentrunner.workers.claude:ClaudeWorker",
     "command": "agentrunner.workers.command:CommandWorker",
     "mock": "agentrunner.workers.mock:MockWorker",
 }
@@ -27,6 +28,9 @@ LOGINS = {
 }
 METAS = {
     "openai-chat": "agentrunner.meta.openai_chat:OpenAIChatMeta",
+    "chat": "agentrunner.meta.chat:ChatMeta",
+    "codex-cli": "agentrunner.meta.codex_cli:CodexMeta",
+    "claude-code": "agentrunner.meta.claude_code:ClaudeMeta",
     "mock": "agentrunner.meta.mock:MockMeta",
     "script": "agentrunner.meta.script:ScriptMeta",
     "checklist": "agentrunner.meta.checklist:ChecklistMeta",

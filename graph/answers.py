@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from agentrunner.errors import UsageError
+from agentrunner.nodes.budget import read_answer
 from agentrunner.nodes.plan import edited_criteria
 from agentrunner.task.context import Answer, Question
+from agentrunner.task.spec import TaskSpec
 
 MAX_ANSWER = 16_384
+IN_WORDS = ("ask_human", "budget")
+"""Kinds of questions that are answered with a text, not with yes or no."""
 
 
-def checked_answer(run_id: str, question: Question | None, answer: Answer) -> Answer:
-    """The answer as one to this very question; raises UsageError, and the question stays."""
+def checked_answer(
+    run_id: str,
+    question: Question | None,
+    answer: Answer,
+    spec: TaskSpec,
+    grants: Mapping[str, float],
+) -> Answer:
+    """The answer as one to this very question; raises UsageError, and the question stays.
+
+    `grants` are what people added to limits of the budget before.
+    """
     if question is None:
         raise UsageError(f"{run_id} is not waiting for anyone.", code="not-waiting")
     if answer.id and answer.id != question.id:
@@ -19,7 +34,7 @@ def checked_answer(run_id: str, question: Question | None, answer: Answer) -> An
             code="stale-answer",
             remedy=f"agentrunner show {run_id}",
         )
-    free = question.kind == "ask_human"
+    free = question.kind in IN_WORDS
     if free != (answer.decision == "answer"):
         verb = "answer" if free else "approve or reject"
         raise UsageError(
@@ -45,4 +60,6 @@ def checked_answer(run_id: str, question: Question | None, answer: Answer) -> An
     text = answer.text
     if free and text.strip().isdigit() and 1 <= int(text) <= len(question.options):
         text = question.options[int(text) - 1]
+    if question.kind == "budget":
+        read_answer(text, question, spec, grants)
     return answer.model_copy(update={"id": question.id, "kind": question.kind, "text": text})

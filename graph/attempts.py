@@ -28,6 +28,7 @@ from agentrunner.graph.checkpoints import (
 from agentrunner.nodes.guarded import BadUpdate, validated
 from agentrunner.nodes.plan import criteria_of
 from agentrunner.nodes.result import build_result
+from agentrunner.nodes.stuck import forgotten
 from agentrunner.runs.folder import RunFolder
 from agentrunner.runs.ledger import Absent, Ledger, NeverStarted
 from agentrunner.runs.locks import Holder, process_start_time, repository_lock, run_lock
@@ -135,9 +136,11 @@ def next_attempt(
         "state": TaskState.VALIDATING,
         "wants_completion": False,
         "order": None,
+        "wait": None,
         "question": None,
         "answer": None,
         "verdict": None,
+        "stuck": forgotten(state),
     }
     if replan or not state.get("criteria") or state.get("baseline") is None:
         fresh["criteria"] = criteria_of(spec.criteria)

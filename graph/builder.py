@@ -4,6 +4,7 @@
                │       │  ▲          ▲           │
                └─► approve ◄─────────┼───────────┤     a person's yes or no
                        └─► ask_human ┘ (answer ─► decide)
+                   wait: between any of them and itself, until a quota is there again
 
 Every node but `note` says itself where to go (a Command); no other edge leaves it, because
 LangGraph would follow both. What a node may say is its row in ROUTES.
@@ -26,6 +27,7 @@ from agentrunner.nodes.note import note
 from agentrunner.nodes.plan import plan
 from agentrunner.nodes.run_worker import run_worker
 from agentrunner.nodes.validate import validate
+from agentrunner.nodes.wait import wait
 from agentrunner.task.context import TaskContext
 from agentrunner.task.lifecycle import TaskState
 
@@ -36,19 +38,23 @@ NODES: dict[str, Node] = {
     "approve": approve,
     "run_worker": run_worker,
     "validate": validate,
+    "wait": wait,
     "note": note,
 }
 ROUTES: dict[str, tuple[str, ...]] = {
-    "plan": ("plan", "approve", "decide", "note"),
-    "decide": ("ask_human", "approve", "run_worker", "validate", "note"),
-    "ask_human": ("ask_human", "decide"),
+    "plan": ("plan", "approve", "ask_human", "decide", "wait", "note"),
+    "decide": ("ask_human", "approve", "run_worker", "validate", "wait", "note"),
+    "ask_human": ("ask_human", "plan", "decide", "run_worker", "validate", "note"),
     "approve": ("approve", "plan", "decide", "run_worker", "validate"),
-    "run_worker": ("run_worker", "approve", "validate", "note"),
-    "validate": ("decide", "approve", "note"),
+    "run_worker": ("run_worker", "approve", "ask_human", "validate", "wait", "note"),
+    "validate": ("decide", "approve", "ask_human", "wait", "note"),
+    "wait": ("plan", "decide", "run_worker", "validate", "note"),
     "note": (END,),
 }
 ASKS = frozenset({"ask_human", "approve"})
 """Nodes that wait for a person; nothing may catch what they raise."""
+IDLE = frozenset({"wait"})
+"""Nodes whose time is not the run's."""
 
 Builder = StateGraph[TaskContext, Deps, TaskContext, TaskContext]
 Graph = CompiledStateGraph[TaskContext, Deps, TaskContext, TaskContext]
@@ -85,7 +91,7 @@ def _wired(builder: Builder, open_deps: OpenDeps | None = None) -> Builder:
     for name, node in NODES.items():
         builder.add_node(
             name,
-            guarded(node, ROUTES[name], asks=name in ASKS, open_deps=open_deps),
+            guarded(node, ROUTES[name], asks=name in ASKS, idle=name in IDLE, open_deps=open_deps),
             destinations=ROUTES[name],
         )
     builder.add_conditional_edges(START, entry, ["plan", "validate", "note"])

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from agentrunner.errors import Surroundings, UsageError
 from agentrunner.gateway.prices import load_prices
-from agentrunner.meta.base import MetaClient
-from agentrunner.meta.make import make_meta
+from agentrunner.meta.panel import Panel, make_panel
 from agentrunner.nodes.credentials import credential, secrets_of
 from agentrunner.nodes.deps import Cassette
 from agentrunner.nodes.egress import has_gateway
@@ -30,7 +29,7 @@ IMAGES = ("auto", "docker")
 class Crew:
     """Who plans and who may work."""
 
-    meta: MetaClient | None
+    meta: Panel | None
     """None where it is not to be had."""
     members: tuple[Member, ...]
     """In order of preference; those that cannot work are left out as long as another one can."""
@@ -66,7 +65,8 @@ def muster(spec: TaskSpec, environ: Mapping[str, str], cassette: Cassette | None
     for one in crew.members:
         crew.notices += [told for told in _tape_notices(tape, one) if told not in crew.notices]
     try:
-        crew.meta = make_meta(spec, environ, record=tape.record, replay=tape.replay)
+        crew.meta = make_panel(spec, environ, record=tape.record, replay=tape.replay)
+        crew.notices += crew.meta.notices
     except Surroundings as error:
         crew.missing.append(error)
     return crew

@@ -15,10 +15,12 @@ from langgraph.errors import GraphDrained
 from langgraph.runtime import RunControl
 from langgraph.types import Command
 
-from agentrunner.graph.answers import checked_answer
+from agentrunner.errors import UsageError
+from agentrunner.graph.answers import IN_WORDS, checked_answer
 from agentrunner.graph.attempts import stop_workers
 from agentrunner.graph.builder import Graph
 from agentrunner.graph.checkpoints import damaged, read_errors
+from agentrunner.nodes.budget import granted
 from agentrunner.nodes.deps import Cassette, Clock, Deps
 from agentrunner.nodes.guarded import Stopped
 from agentrunner.nodes.note import leave_note
@@ -26,6 +28,8 @@ from agentrunner.nodes.result import build_result
 from agentrunner.task.context import Answer, Question, TaskContext
 from agentrunner.task.lifecycle import TERMINAL
 
+INLINE_TRIES = 3
+"""So often a person at the terminal may mistype an amount; then the run pauses."""
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -117,7 +121,7 @@ class Drive:
             update={"text": redact(answer.text), "edit": redact(answer.edit)}
         )
         value: dict[str, str] = {"id": answer.id, "text": answer.text}
-        if answer.kind != "ask_human":
+        if answer.kind not in IN_WORDS:
             value |= {"decision": answer.decision, "edit": answer.edit}
         state = cast("TaskContext", snapshot.values)
         self.deps.emit("answer", id=answer.id)
@@ -130,14 +134,27 @@ class Drive:
         self._tell(question)
         await self.deps.sandbox.pause()
         try:
-            # On this very thread: only the main thread can be interrupted at a prompt.
-            answer = self._options.ask(question)
-            await asyncio.sleep(0)
+            for _ in range(INLINE_TRIES):
+                # On this very thread: only the main thread can be interrupted at a prompt.
+                answer = self._options.ask(question)
+                await asyncio.sleep(0)
+                if answer is None or self._signal is not None:
+                    return None
+                try:
+                    return self._checked(question, answer)
+                except UsageError as problem:
+                    if question.kind != "budget":
+                        raise
+                    told = " ".join(filter(None, (problem.message, f"Try: {problem.remedy}")))
+                    self.deps.emit("warning", code=problem.code, message=told)
+            return None
         finally:
             await self.deps.sandbox.unpause()
-        if answer is None or self._signal is not None:
-            return None
-        return checked_answer(self.deps.folder.run_id, question, answer)
+
+    def _checked(self, question: Question, answer: Answer) -> Answer:
+        deps = self.deps
+        grants = granted(deps.log)
+        return checked_answer(deps.folder.run_id, question, answer, deps.spec, grants)
 
     def _tell(self, question: Question) -> None:
         self.deps.emit(

@@ -37,7 +37,7 @@ class Indexer:
         )
         for row in self._index.runs():
             if row.run_id == folder.run_id:
-                self._row = replace(row, waiting=None, finished_at=None)
+                self._row = replace(row, waiting=None, waiting_until=None, finished_at=None)
 
     def begin(self) -> None:
         """From now on the run is found by its name."""
@@ -50,6 +50,13 @@ class Indexer:
             self._row = replace(self._row, rounds_at_most=most)
             self.begin()
             return
+        if event["event"] == "waiting":
+            self._row = replace(self._row, waiting_until=event["until"])
+            note_in(self._folder, self._row)
+            return
+        if self._row.waiting_until is not None:  # whatever happens, it waits no more
+            self._row = replace(self._row, waiting_until=None)
+            self._unsaid = True
         if event["event"] == "decision":
             self._ordered = event["action"] == "run_worker"
         elif event["event"] == "worker_started":
@@ -72,6 +79,7 @@ class Indexer:
             self._row,
             state=result["state"],
             waiting=waiting,
+            waiting_until=result["waiting_until"],
             finished_at=self._clock.stamp() if ended else None,
             rounds=result["worker_runs"],
         )

@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import json
 import secrets
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
@@ -28,14 +28,17 @@ from agentrunner.graph.indexing import Indexer
 from agentrunner.graph.memory import be_frugal
 from agentrunner.graph.policy import capped, capped_again
 from agentrunner.graph.workshop import box_spec, check_box, open_workshop, with_image
+from agentrunner.nodes.budget import granted
 from agentrunner.nodes.credentials import secrets_of
 from agentrunner.nodes.deps import Clock, Deps
 from agentrunner.nodes.egress import has_gateway
 from agentrunner.nodes.plan import criteria_of
 from agentrunner.runs.folder import RunFolder, load_spec, new_run_id, refuse_inside, save_spec
 from agentrunner.runs.locks import FileLock, me, repository_lock, run_lock
+from agentrunner.runs.log import RunLog
 from agentrunner.sandboxes.choose import AUTO, make_sandbox
 from agentrunner.supervisor.processes import kill_orphans
+from agentrunner.task.budget import read_grants
 from agentrunner.task.context import (
     Acceptance,
     Answer,
@@ -104,11 +107,13 @@ async def resume(
     max_loops: int | None = None,
     message: str | None = None,
     on_change: str | None = None,
+    budget: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Go on where a run was; a FAILED or NEEDS_REVIEW one starts its next attempt.
 
-    Raises UsageError where its inputs changed and `on_change` does not say what that means,
-    Busy where someone else drives it.
+    `budget` are grants like "usd=+5"; where the run waits with a spent limit they are the answer.
+    Raises UsageError where its inputs changed and `on_change` does not say what that means, and
+    for grants that cannot be given; Busy where someone else drives it.
     """
     folder = RunFolder.open(options.state_dir, run_id)
     spec = load_spec(folder)
@@ -131,6 +136,7 @@ async def resume(
                 path="--max-loops",
                 remedy=f"agentrunner resume {run_id}",
             )
+        grants, answer = await _grants(folder, spec, budget)
         crew = assemble(spec, options.environ, options.cassette)
         with _repository(spec, folder, options) as repository:
             fresh = state if attempts.untouched(folder) else None
@@ -142,7 +148,22 @@ async def resume(
             if message:
                 words = _redactor(spec, crew, options).redact(message)
                 attempts.leave_message(folder, state, words, options.clock.stamp())
-            return await _run(spec, folder, options, repository, crew, fresh)
+            answer = None if fresh else answer
+            return await _run(spec, folder, options, repository, crew, fresh, answer, grants=grants)
+
+
+async def _grants(
+    folder: RunFolder, spec: TaskSpec, budget: Sequence[str]
+) -> tuple[dict[str, float], Answer | None]:
+    """What is granted; as the answer, too, where the run waits with a spent limit."""
+    if not budget:
+        return {}, None
+    text, before = " ".join(budget), granted(RunLog(folder.log_file))
+    asked = None if attempts.untouched(folder) else await attempts.waiting(folder)
+    if asked is None or asked.kind != "budget":
+        return read_grants(text, spec, before), None
+    answer = Answer(id=asked.id, kind="budget", text=text)
+    return {}, checked_answer(folder.run_id, asked, answer, spec, before)
 
 
 def _inputs_changed(run_id: str, changes: list[tuple[str, str]]) -> UsageError:
@@ -161,7 +182,8 @@ async def respond(run_id: str, answer: Answer, options: Options) -> dict[str, An
     spec = capped_again(load_spec(folder), folder, options.environ, options.policy)
     with _driving(folder, options):
         question = await attempts.waiting(folder)
-        answer = checked_answer(run_id, question, answer)
+        before = granted(RunLog(folder.log_file))
+        answer = checked_answer(run_id, question, answer, spec, before)
         crew = assemble(spec, options.environ, options.cassette)
         with _repository(spec, folder, options) as repository:
             return await _run(spec, folder, options, repository, crew, None, answer)
@@ -379,10 +401,16 @@ async def _run(
     crew: Crew,
     fresh: TaskContext | None,
     answer: Answer | None = None,
+    *,
+    grants: Mapping[str, float] | None = None,
 ) -> dict[str, Any]:
     """Drive one attempt: `fresh` starts it, None goes on with the latest."""
     index = Indexer(spec, folder, options)
     async with _opened(spec, folder, options, repository, crew, fresh, index) as (drive, saver):
+        if grants:
+            state = fresh or (await drive.standing())[0]
+            number = len(drive.deps.log.records("grant")) + 1
+            drive.deps.record(state, "grant", f"resume-{number}", {"amounts": dict(grants)})
         result = await drive.to_the_end(fresh, answer)
         drive.deps.emit("result", **{name: result[name] for name in result if name != "run_id"})
         if result["state"] in TERMINAL:

@@ -18,6 +18,7 @@ from agentrunner.evidence.gather import Gatherer
 from agentrunner.evidence.guard import Guard
 from agentrunner.gateway.prices import load_prices
 from agentrunner.graph.crew import Crew, worker_missing
+from agentrunner.meta.bench import Bench
 from agentrunner.nodes.credentials import secrets_of
 from agentrunner.nodes.deps import Cassette, Clock, Deps
 from agentrunner.prompts import load_patterns
@@ -215,6 +216,7 @@ async def open_workshop(
             emit=events.emit,
         )
         await _check_workers_in(sandbox, crew)
+        await crew.meta.open(Bench(folder, state_dir, sandbox, redactor))
         yield Deps(
             spec=spec,
             folder=folder,
@@ -236,5 +238,7 @@ async def open_workshop(
             cassette=cassette or Cassette(),
         )
     finally:
-        await sandbox.close()
-        await crew.meta.close()
+        try:
+            await crew.meta.close()
+        finally:
+            await sandbox.close()

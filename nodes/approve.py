@@ -1,4 +1,4 @@
-"""A person's yes or no to a plan, a worker run, a completion or a change."""
+"""A person's yes or no to a plan, a worker run, another try of one, a completion or a change."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ AFTER = {
     ("plan", "reject"): "plan",
     ("worker", "approve"): "run_worker",
     ("worker", "reject"): "decide",
+    ("worker_failed", "approve"): "run_worker",
+    ("worker_failed", "reject"): "run_worker",
     ("network", "approve"): "validate",
     ("network", "reject"): "validate",
     ("complete", "approve"): "validate",

@@ -1,10 +1,11 @@
-"""A question of the meta-agent to a person."""
+"""A question in words to a person: of the meta-agent, or about a spent budget."""
 
 from __future__ import annotations
 
 from langgraph.types import Command, interrupt
 from pydantic import BaseModel, ConfigDict, Field
 
+from agentrunner.nodes.budget import decided
 from agentrunner.nodes.deps import Deps
 from agentrunner.task.context import Answer, TaskContext
 
@@ -25,5 +26,7 @@ async def ask_human(state: TaskContext, deps: Deps) -> Command[str]:
     said = interrupt(asked.model_dump(mode="json"), response_schema=AnswerText)
     if said.id not in ("", asked.id):
         return Command(goto="ask_human")  # an answer to another question: this one stays
+    if asked.kind == "budget":
+        return decided(state, deps, said.text)
     answer = Answer(id=asked.id, kind=asked.kind, decision="answer", text=said.text)
     return Command(update={"answer": answer}, goto="decide")

@@ -10,11 +10,12 @@ from langgraph.types import Command
 
 from agentrunner.errors import ProtocolError
 from agentrunner.evidence.verdict import end_at_limit, judge, settle
-from agentrunner.nodes.ask import ask, check_budget
+from agentrunner.nodes.ask import ask
 from agentrunner.nodes.deps import Deps
 from agentrunner.nodes.guarded import Update
 from agentrunner.nodes.plan import edited_criteria
 from agentrunner.nodes.questions import answered, messages, question, remark
+from agentrunner.nodes.stuck import forgotten, leads_nowhere, ordered, stuck_end
 from agentrunner.prompts import choose, worker_prompt
 from agentrunner.protocol import Message, NextAction
 from agentrunner.task.context import (
@@ -35,8 +36,9 @@ async def decide(state: TaskContext, deps: Deps) -> Command[str]:
     heard |= _heard(cast("TaskContext", {**state, **heard}))
     if "criteria" in heard:
         heard["baseline"] = await _as_edited(state, deps, heard["criteria"])
+    if "remarks" in heard:
+        heard["stuck"] = forgotten(state)
     state = cast("TaskContext", {**state, **heard})
-    check_budget(deps, state["counters"])
     message, counters = await ask(
         state, deps, "next_action", state["counters"], check=_allowed(deps, state)
     )
@@ -119,9 +121,13 @@ def _run_worker(
             return Command(update={**update, "verdict": at_limit(state, deps)}, goto="note")
         counters = counters.model_copy(update={"loops": counters.loops + 1})
     order = _order(state, deps, chosen, counters)
+    if leads_nowhere(state, order.prompt.sha256, deps.spec.runner.stuck_after):
+        verdict = stuck_end(state, at_limit(state, deps))
+        return Command(update={**update, "verdict": verdict}, goto="note")
     update |= {
         "counters": counters,
         "order": order,
+        "stuck": ordered(state, order.prompt.sha256),
         "state": target,
         "wants_completion": False,
         "remarks": [],

@@ -27,6 +27,9 @@ from agentrunner.text.redaction import Redactor
 from agentrunner.text.unicode import clean
 from agentrunner.workers.member import Member
 
+Update = dict[str, Any]
+"""What a node changes: channels of the state and their new values."""
+
 
 class Clock:
     """Wall time for what people read, monotonic time for what is measured, and waiting."""

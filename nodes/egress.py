@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import socket
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from agentrunner.errors import TaskFailed
 from agentrunner.gateway.egress_log import read_egress
@@ -13,21 +13,20 @@ from agentrunner.gateway.order import (
     GATEWAY_SOCKET,
     PROXY_PORT,
     PROXY_SOCKET,
-    Allowance,
     GatewayOrder,
     Upstream,
 )
 from agentrunner.gateway.usage import Usage, read_usage
-from agentrunner.nodes.deps import Deps
-from agentrunner.nodes.guarded import Update
+from agentrunner.nodes.budget import allowance
+from agentrunner.nodes.deps import Deps, Update
 from agentrunner.nodes.questions import answered, question, remark, subject_of
 from agentrunner.sandboxes.base import Door
 from agentrunner.sandboxes.environment import proxy_environment
 from agentrunner.settings import prices_file
-from agentrunner.task.context import Counters, Question, TaskContext, WorkerOrder, WorkerRun
+from agentrunner.task.context import Question, TaskContext, WorkerOrder, WorkerRun
 from agentrunner.task.policy_match import may_reach
 from agentrunner.task.spec import TaskSpec
-from agentrunner.workers.base import Worker, WorkerReading
+from agentrunner.workers.base import Worker
 from agentrunner.workers.make import network_of
 
 ASK_AFTER = 8
@@ -87,7 +86,9 @@ def exit_for(state: TaskContext, deps: Deps, order: WorkerOrder, upstream: Upstr
         allow=allow,
         ask_after=ASK_AFTER if allow is not None else 0,
         upstream=upstream,
-        allowance=_allowance(member.spec, state["counters"]),
+        allowance=allowance(
+            member.spec, state, state["counters"], subscribed=subscribed(member.spec)
+        ),
         prices=prices_file(deps.environ),
         record=deps.cassette.record,
         replay=deps.cassette.replay,
@@ -111,17 +112,7 @@ def _free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def _allowance(spec: TaskSpec, counters: Counters) -> Allowance:
-    """What is left of the run's budget."""
-    budget = spec.runner.budget
-    tokens = budget.tokens
-    if tokens is not None:
-        tokens = max(0, tokens - counters.tokens)
-    usd = None if budget.usd is None else max(0.0, budget.usd - counters.usd)
-    return Allowance(tokens=tokens, usd=None if _subscribed(spec) else usd)
-
-
-def _subscribed(spec: TaskSpec) -> bool:
+def subscribed(spec: TaskSpec) -> bool:
     """Whether the worker's calls are part of a subscription, so that no price is paid for them."""
     return spec.runner.worker.auth == "login"
 
@@ -144,28 +135,9 @@ def as_the_gateway_saw(run: WorkerRun, used: Usage) -> WorkerRun:
     why = f"its model calls failed ({last.error}): {last.detail}"
     if last.reset_at:
         why += f"; again from {last.reset_at}"
-    outcome = "auth" if last.error == "auth" and run.outcome == "failed" else run.outcome
+    named = last.error in ("auth", "budget") and run.outcome == "failed"
+    outcome = last.error if named else run.outcome
     return run.model_copy(update={"outcome": outcome, "error": why[:600]})
-
-
-def booked(spec: TaskSpec, counters: Counters, used: Usage, reading: WorkerReading) -> Counters:
-    """The counters after a worker run: as the gateway counted, else as the worker reported."""
-    if _subscribed(spec):
-        used = replace(used, known_usd=0, unpriced_calls=used.calls)
-    known = used.calls > 0 and used.unknown_calls == 0
-    tokens_in = used.input_tokens if known else reading.input_tokens
-    tokens_out = used.output_tokens if known else reading.output_tokens
-    return counters.model_copy(
-        update={
-            "worker_runs": counters.worker_runs + 1,
-            "worker_input_tokens": counters.worker_input_tokens + tokens_in,
-            "worker_output_tokens": counters.worker_output_tokens + tokens_out,
-            "usd": counters.usd + used.known_usd,
-            "priced_calls": counters.priced_calls + used.calls - used.unpriced_calls,
-            "unpriced_calls": counters.unpriced_calls + used.unpriced_calls,
-            "losses": 0,
-        }
-    )
 
 
 # -- hosts that were refused ----------------------------------------------------------------------

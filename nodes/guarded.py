@@ -22,13 +22,16 @@ from langgraph.types import Command
 from pydantic import TypeAdapter
 
 from agentrunner.errors import AgentRunnerError, Surroundings, TaskFailed
+from agentrunner.nodes.budget import BudgetSpent, pause
 from agentrunner.nodes.deps import Deps
+from agentrunner.nodes.deps import Update as Update
+from agentrunner.nodes.quota import MustWait
+from agentrunner.nodes.tally import caught_up
 from agentrunner.sandboxes.base import SandboxError
 from agentrunner.task.context import Counters, StateModel, TaskContext, Verdict
 from agentrunner.task.lifecycle import TERMINAL, move
 from agentrunner.text.unicode import clean
 
-Update = dict[str, Any]
 Node = Callable[[TaskContext, Deps], Awaitable[Command[str]]]
 OpenDeps = Callable[[TaskContext], AbstractAsyncContextManager[tuple[Deps, Update]]]
 """Opens what one node stands on, and what the state is to hold besides."""
@@ -52,13 +55,19 @@ class BadUpdate(AgentRunnerError):
 
 
 def guarded(
-    node: Node, targets: tuple[str, ...], *, asks: bool = False, open_deps: OpenDeps | None = None
+    node: Node,
+    targets: tuple[str, ...],
+    *,
+    asks: bool = False,
+    idle: bool = False,
+    open_deps: OpenDeps | None = None,
 ) -> Wrapped:
     """`node` with its update checked, its time counted and its failures turned into an end.
 
     `asks` marks the nodes that interrupt: they get no error handling at all, because whatever
-    catches a malformed answer there loses the question. The dependencies are the caller's
-    context, or, with `open_deps`, opened for each node and closed after it.
+    catches a malformed answer there loses the question. `idle` marks the one that only waits,
+    whose time is not counted. The dependencies are the caller's context, or, with `open_deps`,
+    opened for each node and closed after it.
     """
 
     async def run(state: TaskContext, *, runtime: Runtime[Deps]) -> Command[str]:
@@ -75,12 +84,21 @@ def guarded(
         if asks:
             return checked(await node(state, deps), targets, state, deps, opened)
         started = deps.clock.monotonic()
+        known = await asyncio.to_thread(caught_up, state, deps)
+        state, opened = cast("TaskContext", {**state, **known}), {**opened, **known}
         try:
             command = await _unless_stopped(node, state, deps)
-            spent = deps.clock.monotonic() - started
+            spent = 0.0 if idle else deps.clock.monotonic() - started
             return checked(command, targets, state, deps, opened, spent=spent)
         except (Surroundings, SandboxError, GraphBubbleUp, Stopped):
             raise
+        except MustWait as error:
+            command = _waiting(error, state, node.__name__)
+        except BudgetSpent as error:
+            asked = pause(error, state, deps, node.__name__)
+            command = (
+                Command(update=asked, goto="ask_human") if asked else _ended(error, state, deps)
+            )
         except Exception as error:
             if node.__name__ == "note" or _of_the_machine(error):
                 raise
@@ -132,10 +150,23 @@ def _ended(error: Exception, state: TaskContext, deps: Deps) -> Command[str]:
     counters = getattr(error, "counters", None)
     update: Update = {"verdict": verdict}
     if isinstance(counters, Counters):
-        # What a person said is not heard until a node has used it.
-        heard = state["counters"].messages
-        update["counters"] = counters.model_copy(update={"messages": heard})
+        update["counters"] = _unheard(counters, state)
     return Command(update=update, goto="note")
+
+
+def _waiting(error: MustWait, state: TaskContext, node: str) -> Command[str]:
+    """The run waits, and the node runs again when that is over; what it has spent is booked."""
+    update: Update = {
+        "wait": error.wait.model_copy(update={"back_to": node}),
+        "counters": _unheard(error.counters, state),
+        "cooling": error.cooling,
+    }
+    return Command(update=update, goto="wait")
+
+
+def _unheard(counters: Counters, state: TaskContext) -> Counters:
+    """What a person said is not heard until a node has used it."""
+    return counters.model_copy(update={"messages": state["counters"].messages})
 
 
 def checked(

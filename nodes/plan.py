@@ -6,22 +6,28 @@ import asyncio
 import json
 from collections.abc import Sequence
 from difflib import SequenceMatcher
+from pathlib import Path
 from typing import Any, cast
 
 from langgraph.types import Command
 
 from agentrunner.errors import EnvironmentNotReady
-from agentrunner.nodes.ask import ask, check_budget
+from agentrunner.nodes.ask import ask
 from agentrunner.nodes.deps import Deps
 from agentrunner.nodes.guarded import Update
 from agentrunner.nodes.questions import answered, messages, question, remark
 from agentrunner.protocol import CriterionDraft, PlanTask
 from agentrunner.runs.folder import keep_box
+from agentrunner.survey.context import repository_context
 from agentrunner.task.context import Baseline, Criterion, TaskContext
 from agentrunner.task.lifecycle import TaskState
 from agentrunner.task.spec import Check, CriterionSpec
 
 MAX_CRITERIA = 50
+CONTEXT_FILE = "repository.json"
+"""In the run's folder: what the planner was told of the repository, and of which tree."""
+NO_READERS = frozenset({"checklist", "mock", "script"})
+"""Planners that read no prompt."""
 SAME_WORDS = 0.6
 """From how alike two descriptions (0 to 1) of one id are taken for one criterion."""
 SET_BY_CODE = {"status", "evidence", "proof", "comment"}
@@ -36,9 +42,9 @@ async def plan(state: TaskContext, deps: Deps) -> Command[str]:
     heard = messages(state, deps)
     own = criteria_of(deps.spec.criteria)
     baseline = await _baseline(state, deps, own)
-    check_budget(deps, state["counters"])
     asking = cast("TaskContext", {**state, **heard, "criteria": own, "baseline": baseline})
-    message, counters = await ask(asking, deps, "plan_task", asking["counters"])
+    known = await asyncio.to_thread(_repository, deps, baseline)
+    message, counters = await ask(asking, deps, "plan_task", asking["counters"], repository=known)
     assert isinstance(message.payload, PlanTask)
     criteria = merged(own, message.payload)
     by_model = [c for c in criteria if c.check is not None and c.check_origin == "model"]
@@ -58,6 +64,28 @@ async def plan(state: TaskContext, deps: Deps) -> Command[str]:
         update["question"] = _approval(state, criteria)
         return Command(update=update, goto="approve")
     return Command(update={**update, "state": TaskState.RUNNING}, goto="decide")
+
+
+def _repository(deps: Deps, baseline: Baseline) -> dict[str, Any] | None:
+    """What a model should know of the repository as it was, the same however often it is asked.
+
+    None where nobody plans who would read it.
+    """
+    runner = deps.spec.runner
+    candidates = (runner.profiles.plan or runner.profiles.meta).candidates
+    if ({one.kind for one in candidates} or {runner.meta.kind}) <= NO_READERS:
+        return None
+    kept = deps.folder.root / CONTEXT_FILE
+    if kept.exists():
+        known = json.loads(kept.read_bytes())
+        if known["tree"] == baseline.tree:
+            return dict(known["facts"])
+    facts = repository_context(
+        deps.snapshots, baseline.tree, Path(deps.spec.repo), deps.redactor.redact
+    )
+    kept_facts = {"tree": baseline.tree, "facts": facts}
+    deps.folder.write(CONTEXT_FILE, json.dumps(kept_facts, ensure_ascii=False))
+    return facts
 
 
 def _plan_again(state: TaskContext) -> Command[str]:

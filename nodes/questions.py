@@ -6,8 +6,7 @@ import hashlib
 import json
 from typing import Any
 
-from agentrunner.nodes.deps import Deps
-from agentrunner.nodes.guarded import Update
+from agentrunner.nodes.deps import Deps, Update
 from agentrunner.task.context import Answer, Question, QuestionKind, TaskContext
 
 WORDS = 4000

@@ -81,7 +81,14 @@ def build_result(
         },
         "duration_sec": counters.wall_sec,
         "waiting": _waiting(waiting),
+        "waiting_until": _waiting_until(state),
     }
+
+
+def _waiting_until(state: TaskContext) -> str | None:
+    """When it goes on by itself; None where it does not wait for a quota or a provider."""
+    wait = state.get("wait")
+    return wait.until if wait is not None and state["state"] not in TERMINAL else None
 
 
 def _usd(counters: Counters) -> float | None:

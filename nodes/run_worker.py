@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import math
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,15 +19,17 @@ from langgraph.types import Command
 
 from agentrunner.errors import Surroundings
 from agentrunner.gateway.process import companion
+from agentrunner.gateway.usage import Usage
+from agentrunner.nodes.budget import FOR_WORKER, check_budget, stopped_by_budget
 from agentrunner.nodes.credentials import worker_env
 from agentrunner.nodes.deps import Deps
 from agentrunner.nodes.edits import note_foreign_edits
 from agentrunner.nodes.egress import (
     Exit,
     as_the_gateway_saw,
-    booked,
     exit_for,
     host_question,
+    subscribed,
     usage_of,
 )
 from agentrunner.nodes.guarded import Stopped, Update
@@ -36,6 +39,8 @@ from agentrunner.nodes.login import (
     credential_for,
     refused_login,
 )
+from agentrunner.nodes.recover import given_up, recovered
+from agentrunner.nodes.tally import amounts_of, with_worker
 from agentrunner.nodes.tries import after_loss
 from agentrunner.nodes.worker_record import (
     BEFORE,
@@ -45,6 +50,7 @@ from agentrunner.nodes.worker_record import (
     record_run,
     worker_run_of,
 )
+from agentrunner.notes.bill import Amount
 from agentrunner.runs.failpoints import reach
 from agentrunner.runs.ledger import Absent, NeverStarted
 from agentrunner.runs.locks import me
@@ -56,6 +62,7 @@ from agentrunner.supervisor.client import (
     start,
     wait,
 )
+from agentrunner.task.budget import left_of
 from agentrunner.task.context import (
     RECENT,
     TaskContext,
@@ -74,6 +81,8 @@ MAX_LOSSES = 2
 
 async def run_worker(state: TaskContext, deps: Deps) -> Command[str]:
     """Run the ordered worker to its end, or take over what an earlier process began."""
+    if (end := given_up(state)) is not None:
+        return end
     order = state["order"]
     assert order is not None
     process = None
@@ -85,6 +94,7 @@ async def run_worker(state: TaskContext, deps: Deps) -> Command[str]:
         await asyncio.to_thread(deps.repository.acquire, holder)
     # Also after waiting: a supervisor whose driver died may have ended without an order.
     if fresh or _never_ran(deps, order):
+        check_budget(state, deps, state["counters"], FOR_WORKER)
         process = await _start(state, deps, order)
         supervised = await _wait(deps, order, process)
     reach("after_finish")
@@ -238,10 +248,8 @@ def _environment(
 
 def _wall_sec(state: TaskContext, deps: Deps, spec: TaskSpec) -> float:
     """How long the worker may take, within what the run has left."""
-    most, budget = spec.runner.worker.max_run_time_sec, deps.spec.runner.budget.wall_sec
-    if budget is None:
-        return most
-    return max(1.0, min(most, budget - state["counters"].wall_sec))
+    left = left_of(deps.spec, state).get("wall_sec", math.inf)
+    return max(1.0, min(spec.runner.worker.max_run_time_sec, left))
 
 
 def _disk(deps: Deps) -> tuple[tuple[Path, ...], int]:
@@ -309,10 +317,12 @@ async def _came_to_nothing(
         )
     after = (await asyncio.to_thread(deps.snapshots.take)).tree
     run = worker_run_of(deps, order, supervised, after, state["tree"])
-    await asyncio.to_thread(record_run, state, deps, run, WorkerReading(completed=False))
-    counters = state["counters"].model_copy(
-        update={"losses": losses, "worker_runs": state["counters"].worker_runs + 1}
+    amounts = _amounts(
+        deps, order, usage_of(deps, order.worker_run_id), _read(deps, order, supervised)
     )
+    blank = WorkerReading(completed=False)
+    await asyncio.to_thread(record_run, state, deps, run, blank, amounts=amounts)
+    counters = with_worker(state["counters"], amounts).model_copy(update={"losses": losses})
     update: Update = {
         "counters": counters,
         "recent": [*state.get("recent", []), run][-RECENT:],
@@ -329,12 +339,9 @@ async def _came_to_nothing(
 # -- the end ------------------------------------------------------------------------------------
 
 
-def _ended(
-    state: TaskContext, deps: Deps, order: WorkerOrder, supervised: SupervisedResult
-) -> Command[str]:
-    """What the run came to: outcome by rule, changes by snapshot, words by the stream. Blocking."""
-    member = deps.member(order.member)
-    reading = member.worker.read(
+def _read(deps: Deps, order: WorkerOrder, supervised: SupervisedResult) -> WorkerReading:
+    """What the worker's output says. Blocking."""
+    return deps.member(order.member).worker.read(
         Ended(
             exit_code=supervised.exit_code,
             outcome=supervised.outcome,
@@ -343,13 +350,31 @@ def _ended(
             session_tokens=booked_tokens(deps, order),
         )
     )
+
+
+def _amounts(deps: Deps, order: WorkerOrder, used: Usage, reading: WorkerReading) -> list[Amount]:
+    """What the worker run cost, as far as it is known."""
+    member = deps.member(order.member)
+    return amounts_of(
+        used, reading,
+        calls_model=member.worker.needs_model, subscribed=subscribed(member.spec),
+    )  # fmt: skip
+
+
+def _ended(
+    state: TaskContext, deps: Deps, order: WorkerOrder, supervised: SupervisedResult
+) -> Command[str]:
+    """What the run came to: outcome by rule, changes by snapshot, words by the stream. Blocking."""
+    reading = _read(deps, order, supervised)
     after = supervised.tree_after or deps.snapshots.take().tree
     used = usage_of(deps, order.worker_run_id)
     run = worker_run_of(deps, order, supervised, after, state["tree"], reading)
     run = as_the_gateway_saw(run, used)
-    changed = record_run(state, deps, run, reading, supervised.after.get("embedded"))
-    run = run.model_copy(update={"changed_files": changed})
-    counters = booked(member.spec, state["counters"], used, reading)
+    amounts = _amounts(deps, order, used, reading)
+    embedded = supervised.after.get("embedded")
+    changed = record_run(state, deps, run, reading, embedded, amounts=amounts)
+    run = run.model_copy(update=changed)
+    counters = with_worker(state["counters"], amounts).model_copy(update={"losses": 0})
     update: Update = {
         "state": TaskState.VALIDATING,
         "counters": counters,
@@ -362,6 +387,10 @@ def _ended(
     if again := again_with_login(deps, order, run):
         working: Update = {**update, "state": state["state"], "order": again}
         return Command(update=working, goto="run_worker")
+    if command := recovered(state, deps, order, run, update):
+        return command
+    if command := stopped_by_budget(state, deps, order, run, update):
+        return command
     if run.outcome == "egress":
         asking = cast("TaskContext", {**state, **update})
         if asked := host_question(asking, deps, run, supervised.error):

@@ -21,12 +21,14 @@ from agentrunner.evidence.verdict import (
     settle,
     vouched_for,
 )
+from agentrunner.evidence.votes import merged
 from agentrunner.nodes.ask import ask
 from agentrunner.nodes.deps import Deps
 from agentrunner.nodes.edits import note_foreign_edits
 from agentrunner.nodes.egress import heard_about_host
 from agentrunner.nodes.guarded import Update
 from agentrunner.nodes.questions import answered, question, remark, subject_of
+from agentrunner.nodes.stuck import after_worker
 from agentrunner.protocol import CompletionAssessment, Message
 from agentrunner.runs.failpoints import reach
 from agentrunner.runs.gitconfig import git_settings
@@ -41,6 +43,7 @@ from agentrunner.task.context import (
     TaskContext,
     Verdict,
 )
+from agentrunner.task.crew import AssessSpec
 from agentrunner.task.lifecycle import TaskState
 from agentrunner.task.summary import REFUSED
 
@@ -60,6 +63,7 @@ async def validate(state: TaskContext, deps: Deps) -> Command[str]:
     reach("during_validation")
     if not state.get("wants_completion"):
         update["criteria"] = _settled(now, deps)
+        update |= after_worker(now, deps.spec.runner.stuck_after)
         return Command(update=update, goto="decide")
     return await _answer_request(now, deps, update)
 
@@ -218,8 +222,12 @@ async def _assess(state: TaskContext, deps: Deps) -> Update:
     evidence = state["evidence"]
     assert evidence is not None
     asking = cast("TaskContext", {**state, "criteria": _settled(state, deps)})
-    message, counters = await ask(asking, deps, "completion_assessment", state["counters"])
-    assessment = assessment_of(message, state["criteria"], evidence.tree)
+    judge, counters = deps.spec.runner.assess or AssessSpec(), state["counters"]
+    votes = []
+    for _ in range(judge.votes):
+        message, counters = await ask(asking, deps, "completion_assessment", counters)
+        votes.append(assessment_of(message, state["criteria"], evidence.tree))
+    assessment = merged(votes)
     by_criterion: dict[str, Any] = dict.fromkeys(assessment.passed, "passed")
     by_criterion |= dict.fromkeys(assessment.failed, "failed")
     deps.emit(

@@ -10,8 +10,9 @@ from typing import Any
 
 from agentrunner.nodes.deps import Deps
 from agentrunner.nodes.egress import refused_hosts
+from agentrunner.notes.bill import Amount
 from agentrunner.runs.gitconfig import git_settings
-from agentrunner.runs.snapshots import Change
+from agentrunner.runs.snapshots import Change, stat_line
 from agentrunner.supervisor.client import SupervisedResult
 from agentrunner.task.context import (
     TAIL_BYTES,
@@ -25,6 +26,9 @@ from agentrunner.workers.base import WorkerReading
 
 BEFORE = "before.json"
 """In a worker run's folder: what was there when it was started."""
+MOST_CHANGES = 20
+PATH_CHARS = 120
+"""Of a changed file in the state; what is before that is cut."""
 INSTALLS = re.compile(
     r"\b(pip3?|uv|npm|pnpm|yarn|poetry|pdm|bundle|cargo|go)\b.*\b(install|add|sync|update|get|ci)\b"
 )
@@ -70,10 +74,14 @@ def record_run(
     run: WorkerRun,
     reading: WorkerReading,
     embedded: Sequence[str] | None = None,
-) -> int:
-    """The worker run in run log and events, with every changed file; how many there were. Blocking.
+    amounts: Sequence[Amount] = (),
+) -> dict[str, Any]:
+    """The worker run in run log and events, with every changed file. Blocking.
 
-    `embedded` are the `.git` folders that the snapshot after it found, where there was one.
+    Returns what it changed, as fields of its reference in the state.
+
+    `embedded` are the `.git` folders that the snapshot after it found, where there was one, and
+    `amounts` what it cost.
     """
     changes, findings, git_before = _found(deps, run, reading, embedded)
     redact = deps.redactor.redact
@@ -91,6 +99,7 @@ def record_run(
         "findings": [finding.model_dump(mode="json") for finding in findings],
         "git_before": git_before,
         "tokens": {"input": reading.input_tokens, "output": reading.output_tokens},
+        "usage": [amount.as_dict() for amount in amounts],
     }
     deps.record(state, "worker_run", run.worker_run_id, data)
     deps.emit(
@@ -98,7 +107,26 @@ def record_run(
         exit_code=run.exit_code, duration_sec=run.duration_sec, changed_files=len(changes),
         hosts_refused=refused_hosts(deps, run.worker_run_id),
     )  # fmt: skip
-    return len(changes)
+    return _seen(changes)
+
+
+def _seen(changes: Sequence[Change]) -> dict[str, Any]:
+    """What a worker run changed, short enough for the state."""
+    return {
+        "changed_files": len(changes),
+        "diff_stat": stat_line(changes) if changes else "",
+        "changes": [_change_line(change) for change in changes[:MOST_CHANGES]],
+    }
+
+
+def _change_line(change: Change) -> str:
+    """A changed file in a few words: "app/links.py +10 -3", "old.py deleted"."""
+    path = change.path if len(change.path) <= PATH_CHARS else "…" + change.path[1 - PATH_CHARS :]
+    if change.kind in ("deleted", "type"):
+        return f"{path} {'deleted' if change.kind == 'deleted' else 'changed its type'}"
+    if change.added is None:
+        return f"{path} {change.kind} (binary)"
+    return f"{path} +{change.added} -{change.removed}"
 
 
 def _found(

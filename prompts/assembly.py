@@ -66,6 +66,8 @@ class PromptInput:
     """The user's own words for the role and policy: for all messages, or by message type."""
     system_prompt_mode: Literal["extend", "replace"] = "extend"
     patterns: Mapping[str, Pattern] = field(default_factory=dict)
+    repository: Mapping[str, Any] | None = None
+    """What is known of the repository before the work, for a plan; JSON-native."""
     repair: Repair | None = None
 
     @classmethod
@@ -79,6 +81,7 @@ class PromptInput:
         call_number: int,
         format: Literal["json", "yaml"],  # noqa: A002
         patterns: Mapping[str, Pattern],
+        repository: Mapping[str, Any] | None = None,
     ) -> Self:
         """The input for a message about this task."""
         meta = spec.runner.meta
@@ -94,6 +97,7 @@ class PromptInput:
             system_prompt=meta.system_prompt,
             system_prompt_mode=meta.system_prompt_mode,
             patterns=patterns,
+            repository=repository,
         )
 
 
@@ -155,6 +159,7 @@ def _request(prompt: PromptInput) -> str:
         context=block("context", to_yaml(_context(prompt.facts))),
         patterns=block("patterns", to_yaml(summaries)) if summaries else "",
         notes=block("notes", to_yaml(notes)) if notes["notes"] else "",
+        repository=block("repository", to_yaml(prompt.repository)) if prompt.repository else "",
         format=prompt.format,
     )
     if prompt.repair is None:

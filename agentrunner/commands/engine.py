@@ -5,6 +5,7 @@ LangGraph costs about a second; `--help` and a task file that is refused must no
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from agentrunner.settings import quiet_libraries
@@ -29,6 +30,7 @@ class Engine(Protocol):
         max_loops: int | None = None,
         message: str | None = None,
         on_change: str | None = None,
+        budget: Sequence[str] = (),
     ) -> dict[str, Any]:
         """Go on where a run was, or start its next attempt."""
 

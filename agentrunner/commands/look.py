@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from agentrunner.runs.index import RunIndex, RunRow
 
 FOLLOW_SEC = 0.25
-LISTED = "run_id task_id title repo state waiting started_at finished_at".split()
+LISTED = "run_id task_id title repo state waiting waiting_until started_at finished_at".split()
 """What `list --json` tells of a run."""
 
 

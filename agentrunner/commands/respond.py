@@ -37,6 +37,10 @@ def resume(
     on_change: Annotated[
         opt.OnChange | None, typer.Option("--on-change", help="If task file or PRD changed.")
     ] = None,
+    budget: Annotated[
+        list[str] | None,
+        typer.Option("--budget", metavar="NAME=+AMOUNT", help="Raise a limit, e.g. usd=+5."),
+    ] = None,
     *,
     output: Output,
 ) -> int:
@@ -46,7 +50,12 @@ def resume(
         _, run_id = resolve(run, output.state_dir)
         change = on_change.value if on_change else None
         return engine.resume(
-            run_id, options, max_loops=max_loops, message=message, on_change=change
+            run_id,
+            options,
+            max_loops=max_loops,
+            message=message,
+            on_change=change,
+            budget=budget or (),
         )
 
     return drive(work, output)
@@ -59,7 +68,7 @@ def answer(
     *,
     output: Output,
 ) -> int:
-    """Answer a question of the planner, by the number of an option or in your own words."""
+    """Answer a question by the number of an option or in words; a spent budget with "usd=+5"."""
 
     def work(engine: Engine, options: Options) -> Awaitable[dict[str, Any]]:
         *names, text = words

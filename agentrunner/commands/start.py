@@ -61,6 +61,10 @@ def run(
     strict: Annotated[
         bool, typer.Option("--strict", help="The model's word never completes a criterion.")
     ] = False,
+    budget: Annotated[
+        list[str] | None,
+        typer.Option("--budget", metavar="NAME=AMOUNT", help="A limit of the run, e.g. usd=5."),
+    ] = None,
     overrides: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="KEY.PATH=VALUE", help="Any setting of the task file."),
@@ -93,7 +97,8 @@ def run(
     }
 
     def spec() -> TaskSpec:
-        return load(source_of(file, goal, prd), overrides or [], named)
+        given = [*(overrides or []), *map(budget_override, budget or [])]
+        return load(source_of(file, goal, prd), given, named)
 
     if dry_run:
         return _dry_run(spec(), output, policy)
@@ -107,6 +112,21 @@ def run(
         return engine.start(task, replace(options, cassette=cassette, policy=policy))
 
     return drive(work, output)
+
+
+def budget_override(text: str) -> str:
+    """`usd=5` as `--set` would say it; raises UsageError for what is no limit of a run."""
+    from agentrunner.task.budget import NAMES
+
+    name, equals, amount = text.partition("=")
+    if name not in NAMES or not equals or amount.startswith("+"):
+        raise UsageError(
+            f"--budget {text} sets no limit.",
+            code="bad-option",
+            path="--budget",
+            remedy=f"--budget NAME=AMOUNT, where NAME is one of {', '.join(NAMES)}",
+        )
+    return f"runner.budget.{text}"
 
 
 def _cassette(record: Path | None, replay: Path | None, repo: Path) -> Cassette:

@@ -52,6 +52,12 @@ class _Progress:
     limit: int | None = None
     repair: Repair | None = None
 
+    def spend(self, reply: Reply | None) -> None:
+        """Count what an attempt has used, answered or not."""
+        if reply is not None:
+            self.input_tokens += reply.input_tokens
+            self.output_tokens += reply.output_tokens
+
 
 class Asker:
     """Asks `client` and reads its answers."""
@@ -122,7 +128,8 @@ class Asker:
                 reply = await self._client.complete(request)
             except MetaUnavailable as failure:
                 clean = self._clean(failure)
-                await self._note(request, started, error=str(clean))
+                progress.spend(failure.spent)
+                await self._note(request, started, reply=_spent(failure), error=str(clean))
                 wait = wait_before_retry(failure, retries)
                 if wait is None:
                     raise clean from None  # the original's text and causes may hold secrets
@@ -154,8 +161,7 @@ class Asker:
         progress: _Progress,
         check: Callable[[Message], None] | None,
     ) -> Message | tuple[ProtocolError, str]:
-        progress.input_tokens += reply.input_tokens
-        progress.output_tokens += reply.output_tokens
+        progress.spend(reply)
         # Before parsing: what the model copied out of somewhere must not reach worker or state.
         reply = replace(reply, text=self._redact(reply.text))
         try:
@@ -189,6 +195,11 @@ class Asker:
                 input_tokens=reply.input_tokens,
                 output_tokens=reply.output_tokens,
                 model=reply.model,
+                cached_tokens=reply.cached_tokens,
+                usd=reply.usd,
+                known=reply.known,
+                subscription=reply.subscription,
+                candidate=reply.candidate,
             )
         )
 
@@ -197,4 +208,13 @@ class Asker:
             self._redact(failure.message),
             retryable=failure.retryable,
             retry_after=failure.retry_after,
+            kind=failure.kind,
+            reset_at=failure.reset_at,
+            candidate=failure.candidate,
         )
+
+
+def _spent(failure: MetaUnavailable) -> Reply:
+    """What a failed attempt has used, without any text."""
+    spent = failure.spent or Reply("")
+    return replace(spent, text="", candidate=failure.candidate or spent.candidate)

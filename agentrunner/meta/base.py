@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from agentrunner.errors import TaskFailed
+from agentrunner.meta.bench import Bench
+from agentrunner.workers.base import FailureKind
+
+Known = Literal["counted", "reported", "unknown"]
+"""How a figure is known: from the provider's own reply, as a CLI says it, or not at all."""
 
 MessageType = Literal[
     "plan_task", "next_action", "completion_assessment", "decompose", "plan_patch"
@@ -44,8 +49,19 @@ class Reply:
     finish_reason: str = "stop"
     """`stop`, `length`, `content_filter`, `refusal`."""
     input_tokens: int = 0
+    """All that was read, cached or not."""
     output_tokens: int = 0
     model: str = ""
+    cached_tokens: int = 0
+    """The part of `input_tokens` that came from a cache."""
+    usd: float | None = None
+    """What it cost, where whoever answered tells; None leaves it to the table of prices."""
+    known: Known = "unknown"
+    """How the figures are known."""
+    subscription: bool = False
+    """Whether it is part of a subscription, so that no price is paid for it."""
+    candidate: str = ""
+    """The name of who answered, among those of the role."""
 
 
 class MetaClient(Protocol):
@@ -63,15 +79,40 @@ class MetaClient(Protocol):
         """Release connections."""
 
 
+@runtime_checkable
+class Housed(Protocol):
+    """A client that works with programs of its own, and so wants a place in the run."""
+
+    async def open(self, bench: Bench) -> None:
+        """Keep the place; starts nothing and spends nothing. Before the first `complete`."""
+
+
 class MetaUnavailable(TaskFailed):
     """The model's API did not answer. `retryable` with an optional server wish in seconds."""
 
     default_code = "meta-unavailable"
 
-    def __init__(self, message: str, *, retryable: bool, retry_after: float | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        retryable: bool,
+        retry_after: float | None = None,
+        kind: FailureKind | Literal[""] = "",
+        reset_at: str = "",
+        spent: Reply | None = None,
+        candidate: str = "",
+    ) -> None:
+        """`kind` says why, as far as known; `reset_at` when a quota is there again, in UTC and
+        ISO 8601; `spent` what the attempt has used all the same; `candidate` whose word it is.
+        """
         super().__init__(message)
         self.retryable = retryable
         self.retry_after = retry_after
+        self.kind: FailureKind | Literal[""] = kind
+        self.reset_at = reset_at
+        self.spent = spent
+        self.candidate = candidate
 
 
 @dataclass(frozen=True)
@@ -87,4 +128,10 @@ class MetaCall:
     input_tokens: int = 0
     output_tokens: int = 0
     model: str = ""
+    cached_tokens: int = 0
+    usd: float | None = None
+    """See `Reply`, as for the next three."""
+    known: Known = "unknown"
+    subscription: bool = False
+    candidate: str = ""
     extra: Mapping[str, Any] = field(default_factory=dict)

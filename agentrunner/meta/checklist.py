@@ -48,7 +48,7 @@ class ChecklistMeta:
         else:
             raise UsageError(f'the meta-agent checklist has no answer to "{request.type}"')
         reply = {"type": request.type, "version": 1, "payload": payload}
-        return Reply(text=json.dumps(reply, ensure_ascii=False), model="checklist")
+        return Reply(text=json.dumps(reply, ensure_ascii=False), model="checklist", known="counted")
 
     async def close(self) -> None:
         """Nothing is held."""

@@ -41,13 +41,18 @@ def endpoint(meta: MetaSpec, environ: Mapping[str, str]) -> Endpoint:
     )
     from_file = meta.base_url
     base_url = from_file or environ.get("OPENAI_BASE_URL") or DEFAULT_BASE_URL
-    problem: type[AgentRunnerError] = UsageError if from_file else Surroundings
     place = "runner.meta.base_url" if from_file else "OPENAI_BASE_URL"
-    host, loopback = _checked(base_url, problem, place)
-    return Endpoint(model, base_url, host, loopback, _timeout(meta, environ))
+    host, loopback = checked_url(base_url, place, from_file=bool(from_file))
+    return Endpoint(model, base_url, host, loopback, timeout_of(meta, environ))
 
 
-def _checked(base_url: str, problem: type[AgentRunnerError], place: str) -> tuple[str, bool]:
+def checked_url(base_url: str, place: str, *, from_file: bool) -> tuple[str, bool]:
+    """Host, with the port where the URL names one, and whether it is this machine.
+
+    Raises UsageError for a URL `from_file` to which no key may go, else Surroundings.
+    """
+    problem: type[AgentRunnerError] = UsageError if from_file else Surroundings
+
     def refuse(why: str, remedy: str) -> AgentRunnerError:
         return problem(
             f"The planner's base URL {why}.",
@@ -83,7 +88,8 @@ def _is_loopback(host: str) -> bool:
         return False
 
 
-def _timeout(meta: MetaSpec, environ: Mapping[str, str]) -> float:
+def timeout_of(meta: MetaSpec, environ: Mapping[str, str]) -> float:
+    """Seconds for one attempt at a chat model; raises Surroundings for a bad META_TIMEOUT_SEC."""
     if meta.timeout_sec is not None:
         return meta.timeout_sec
     text = environ.get("META_TIMEOUT_SEC", "").strip()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from agentrunner.meta.base import MetaClient
 from agentrunner.registry import METAS, load
@@ -17,16 +17,19 @@ def make_meta(
     *,
     record: Path | None = None,
     replay: Path | None = None,
+    channel: str = "",
 ) -> MetaClient:
     """The meta-agent of `runner.meta.kind`; opens no connection and spends nothing.
 
     Where it asks a server, `record` keeps every exchange in a cassette and `replay` answers from
-    one. Raises UsageError for an unknown kind, a setting that cannot work or a cassette that
-    cannot be used, Surroundings where a key is missing. `environ` is the environment of the
-    process, never of a file in the repository.
+    one; `channel` tells one planner's part of it from another's. Raises UsageError for an unknown
+    kind, a setting that cannot work or a cassette that cannot be used, Surroundings where a key is
+    missing. `environ` is the environment of the process, never of a file in the repository.
     """
     kind = load(METAS, spec.runner.meta.kind, "the meta-agent")
-    tape = {"record": record, "replay": replay} if getattr(kind, "recordable", False) else {}
+    tape: dict[str, Any] = {}
+    if getattr(kind, "recordable", False):
+        tape = {"record": record, "replay": replay, "channel": channel}
     client: MetaClient = kind(spec, environ, **tape)
     return client
 

@@ -27,7 +27,7 @@ class MockMeta:
         """The fixed answer to this type of message."""
         payload = self._payload(request)
         reply = {"type": request.type, "version": 1, "payload": payload}
-        return Reply(text=json.dumps(reply, ensure_ascii=False), model="mock")
+        return Reply(text=json.dumps(reply, ensure_ascii=False), model="mock", known="counted")
 
     async def close(self) -> None:
         """Nothing is held."""

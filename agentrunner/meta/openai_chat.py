@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 import warnings
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -20,6 +20,7 @@ from agentrunner.errors import Surroundings
 from agentrunner.gateway.cassette import META, Player, Recorder
 from agentrunner.gateway.exchange import Mismatch
 from agentrunner.meta.base import MetaRequest, MetaUnavailable, Reply
+from agentrunner.meta.chat_reply import reply_of
 from agentrunner.meta.endpoint import endpoint
 from agentrunner.meta.make import reply_format
 from agentrunner.meta.recorded import Recording, replay_transport
@@ -29,7 +30,6 @@ from agentrunner.task.spec import TaskSpec
 from agentrunner.text.redaction import Redactor
 
 if TYPE_CHECKING:
-    from langchain_core.messages import AIMessage
     from langchain_openai import ChatOpenAI
 
 KEY_NAME = "OPENAI_API_KEY"
@@ -52,18 +52,21 @@ class OpenAIChatMeta:
         *,
         record: Path | None = None,
         replay: Path | None = None,
+        channel: str = "",
     ) -> None:
         """Read the settings; opens no connection.
 
         `record` is a file to keep every exchange in, `replay` one that answers in the server's
-        place, without a key. Raises Surroundings (`no-planner-key`, …) or UsageError for settings
-        that cannot work, and for a cassette that cannot be used.
+        place, without a key; `channel` is the part of it that is not the first planner's. Raises
+        Surroundings (`no-planner-key`, …) or UsageError for settings that cannot work, and for a
+        cassette that cannot be used.
         """
         self._endpoint = endpoint(spec.runner.meta, environ)
         self._key = environ.get(KEY_NAME, "").strip()
         redactor = Redactor({KEY_NAME: self._key})
-        self._player = Player(replay, META, redactor, spec.repo) if replay else None
-        recorder = Recorder(record, META, redactor, spec.repo) if record else None
+        part = f"{META}:{channel}" if channel else META
+        self._player = Player(replay, part, redactor, spec.repo) if replay else None
+        recorder = Recorder(record, part, redactor, spec.repo) if record else None
         self._recording = Recording(recorder) if recorder else None
         if not self._key and self._player is None:
             raise Surroundings(
@@ -104,7 +107,7 @@ class OpenAIChatMeta:
         finally:
             if self._recording is not None:
                 self._recording.give_up("the planner gave no answer.")
-        return _reply(answer)
+        return reply_of(answer)
 
     async def close(self) -> None:
         """Release connections."""
@@ -149,6 +152,7 @@ class OpenAIChatMeta:
             f"The planner at {self._endpoint.host} gave no answer within "
             f"{self._endpoint.timeout_sec:g} s.",
             retryable=True,
+            kind="network",
         )
 
     def _ended(self, problem: Exception, *, constrained: bool) -> NoReturn:
@@ -164,10 +168,12 @@ class OpenAIChatMeta:
                 f"The planner at {self._endpoint.host} cannot be reached: "
                 f"{problem.__cause__ or problem}",
                 retryable=True,
+                kind="network",
             ) from None
         raise MetaUnavailable(
             f"OpenAI API error: 200 {type(problem).__name__}: {capped(str(problem))}",
             retryable=False,
+            kind="protocol",
         ) from None
 
     def _status_failure(self, problem: Any, *, constrained: bool) -> NoReturn:
@@ -181,9 +187,13 @@ class OpenAIChatMeta:
                 f"OpenAI API error: {response.status_code} {capped(body)}",
                 retryable=True,
                 retry_after=0,
+                kind="protocol",
             ) from None
-        wish = parse_retry_after(response.headers.get("retry-after"), time.time())
-        raise http_failure(response.status_code, body, wish) from None
+        now = datetime.now(UTC)
+        wish = parse_retry_after(response.headers.get("retry-after"), now.timestamp())
+        raise http_failure(
+            response.status_code, body, wish, headers=response.headers, now=now
+        ) from None
 
 
 async def _take_body(response: Any, *, recording: Recording | None) -> None:
@@ -194,7 +204,9 @@ async def _take_body(response: Any, *, recording: Recording | None) -> None:
         size += len(chunk)
         if size > MAX_BODY_BYTES:
             raise MetaUnavailable(
-                f"The planner's server sent more than {MAX_BODY_BYTES >> 20} MiB.", retryable=False
+                f"The planner's server sent more than {MAX_BODY_BYTES >> 20} MiB.",
+                retryable=False,
+                kind="protocol",
             )
         chunks.append(chunk)
     # What aread() would set: there is no public way to hand over a body that a hook has read.
@@ -214,7 +226,7 @@ def _check_completion(body: str) -> None:
     if not isinstance(data, dict) or data.get("error"):
         raise http_failure(200, body)
     if not data.get("choices") and "output" not in data:  # `output`: the Responses API
-        raise MetaUnavailable("no choices returned from LLM", retryable=False)
+        raise MetaUnavailable("no choices returned from LLM", retryable=False, kind="protocol")
 
 
 def _constraint(chat: ChatOpenAI, request: MetaRequest) -> dict[str, Any]:
@@ -237,26 +249,3 @@ def _silence_comments() -> None:
     # langchain-openai comments on refused formats; `_status_failure` deals with them.
     warnings.filterwarnings("ignore", "Invalid schema for OpenAI's structured", UserWarning)
     warnings.filterwarnings("ignore", "This model does not support OpenAI's struct", UserWarning)
-
-
-def _reply(answer: AIMessage) -> Reply:
-    usage = answer.usage_metadata
-    meta = answer.response_metadata
-    refusal = answer.additional_kwargs.get("refusal")
-    return Reply(
-        # Blocks of the Responses API are joined by .text; thinking is no part of it.
-        text=str(refusal or answer.text),
-        finish_reason="refusal" if refusal else _finish_reason(meta),
-        input_tokens=usage["input_tokens"] if usage else 0,
-        output_tokens=usage["output_tokens"] if usage else 0,
-        model=str(meta.get("model_name") or ""),
-    )
-
-
-def _finish_reason(meta: Mapping[str, Any]) -> str:
-    """Ours for the server's word; servers have many words for an ordinary end."""
-    incomplete = meta.get("incomplete_details") or {}
-    word = incomplete.get("reason") or meta.get("finish_reason") or "stop"
-    if word in ("length", "max_tokens", "max_output_tokens", "model_length"):
-        return "length"
-    return "content_filter" if word == "content_filter" else "stop"

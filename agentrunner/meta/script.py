@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping
+from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
@@ -42,12 +43,14 @@ class WireFault(_Strict):
             raise ValueError("an error has exactly one of status and kind")
         return self
 
-    def failure(self) -> MetaUnavailable:
+    def failure(self, now: datetime) -> MetaUnavailable:
         """What the client raises for it."""
         if self.status is not None:
-            return http_failure(self.status, "(from the script)", self.retry_after)
+            return http_failure(self.status, "(from the script)", self.retry_after, now=now)
         what = "no answer in time" if self.kind == "timeout" else "connection failed"
-        return MetaUnavailable(f"The planner: {what} (from the script).", retryable=True)
+        return MetaUnavailable(
+            f"The planner: {what} (from the script).", retryable=True, kind="network"
+        )
 
 
 class Item(_Strict):
@@ -81,6 +84,7 @@ class ScriptMeta:
         spec: TaskSpec,
         environ: Mapping[str, str],
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         """Read `spec.script_text`; raises UsageError (`script-missing`, `script-invalid`)."""
         if spec.script_text is None:
@@ -92,6 +96,7 @@ class ScriptMeta:
             )
         self._items = read_script(spec.script_text)
         self._sleep = sleep
+        self._clock = clock
 
     def describe(self) -> str:
         """For the header."""
@@ -106,7 +111,7 @@ class ScriptMeta:
         if item.delay_sec:
             await self._sleep(item.delay_sec)
         if item.error is not None:
-            raise item.error.failure()
+            raise item.error.failure(self._clock())
         reply = item.reply
         return Reply(
             text=reply if isinstance(reply, str) else json.dumps(reply, ensure_ascii=False),
@@ -114,6 +119,7 @@ class ScriptMeta:
             input_tokens=item.usage.input_tokens,
             output_tokens=item.usage.output_tokens,
             model="script",
+            known="reported" if item.usage != Usage() else "counted",
         )
 
     async def close(self) -> None:

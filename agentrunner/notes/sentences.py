@@ -28,7 +28,7 @@ KNOWN_FINDINGS = frozenset(
 )
 KNOWN_REASONS = frozenset(
     {"loop_limit", "aborted", "cancelled", "environment_not_ready", "wall_sec", "meta_calls"}
-    | {"tokens", "usd"}
+    | {"worker_runs", "tokens", "usd"}
 )
 
 
@@ -257,6 +257,11 @@ def notes(reading: Reading) -> tuple[Line, ...]:
         if answer := answers.get(record.key):
             decision = answer.get("decision") or "answer"
             said.append(line(f"note_{decision}", text=answer.get("text") or ""))
+    for record in history.of("wait"):
+        data = record.data
+        said.append(line("note_wait", since=local_time(str(data.get("since")), now),
+                         until=local_time(str(data.get("until")), now),
+                         text=data.get("reason")))  # fmt: skip
     for record in history.human_edits:
         paths = list(map(str, record.data.get("paths") or ()))
         said.append(line("note_human_edit", paths=paths[:5], more=max(0, len(paths) - 5)))

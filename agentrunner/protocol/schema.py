@@ -1,7 +1,7 @@
 """JSON Schemas of the wrapped messages, as strict structured output takes them.
 
 Every object is closed, every property required, what may be left out is nullable. They ask for
-the common core only: what a meta-agent has no reason to set (a worker's flags or environment) is
+the common core only: what a meta-agent seldom has a reason to set (a worker's flags) is
 read where it comes, but not asked for. Lengths are bounded, since constrained decoding can
 otherwise repeat itself until the token limit.
 """
@@ -118,7 +118,12 @@ _PAYLOADS: dict[MessageType, Schema] = {
             action=_one_of("run_worker", "mark_complete", "ask_human", "abort"), reason=_text()
         ),
         worker_call=_nullable(
-            _object(worker_type=_ID, mode=_one_of("exec", "resume"), prompt=_text(MAX_PROMPT))
+            _object(
+                worker_type=_ID,
+                mode=_one_of("exec", "resume"),
+                model=_MAYBE_ID,
+                prompt=_text(MAX_PROMPT),
+            )
         ),
         used_patterns=_list(_ID),
         question=_nullable(_text()),

@@ -38,6 +38,8 @@ class RunRow:
     rounds: int = 0
     """Worker runs; while it goes on the number of the present one."""
     rounds_at_most: int | None = None
+    waiting_until: str | None = None
+    """When it goes on by itself, where it waits for a quota or a provider."""
 
 
 COLUMNS = tuple(field.name for field in fields(RunRow))

@@ -3,8 +3,10 @@
 A node that is run again after a crash writes its records again; (attempt, kind, key) tells, and
 the last one wins. Kinds, with their keys and data:
 
-    meta_call    number         number, type, at, duration_sec, usage, error, model, and the files
-                                request and response
+    meta_begun   number         number, type: before a call is made, so that one is known whose end
+                                nobody saw
+    meta_call    number         number, type, at, duration_sec, usage, usd, known, subscription,
+                                candidate, error, model, and the files request and response
     plan         "plan"         criteria
     decision     number         number, action, reason, loop, worker_run_id, used_patterns
     worker_run   worker run id  a WorkerRun, and commands and changes
@@ -12,9 +14,11 @@ the last one wins. Kinds, with their keys and data:
     assessment                  an Assessment
     question     id             a Question, and at
     answer       id             an Answer, and at
+    grant        question id    amounts by limit of the budget
     human_edit                  paths, tree_before, tree_after
     state        number         from, to
     acceptance                  an Acceptance
+    wait         role and since a Wait
     warning                     code, message
 """
 
@@ -166,6 +170,13 @@ class History:
         return self.of("warning")
 
 
+def _record(value: Mapping[str, Any]) -> Record | None:
+    try:
+        return Record(**value)
+    except TypeError:
+        return None
+
+
 class RunLog:
     """Appends to and reads one run's log. `redact` is applied to every string written.
 
@@ -177,6 +188,7 @@ class RunLog:
         self.redact = redact
         self._known: dict[str, dict[tuple[int, str], Record]] = {}
         self._order: dict[tuple[int, str, str], None] = {}
+        self._written: list[Record] = []
         self._unsynced = False
         self._read = 0
         """Bytes of the file that are in `_known`; always up to the end of a line."""
@@ -223,6 +235,14 @@ class RunLog:
             return list(self._known.get(kind, {}).values())
         return [self._known[kind][attempt, key] for attempt, kind, key in self._order]
 
+    def occurrences(self, *kinds: str) -> list[Record]:
+        """Every record of these kinds as it was written, repeated ones as often as they were.
+
+        What a killed process did and its successor did again has happened twice.
+        """
+        self._catch_up()
+        return [record for record in self._written if record.kind in kinds]
+
     def _catch_up(self) -> None:
         """Read what has been written since the last time, by whomever."""
         try:
@@ -231,15 +251,14 @@ class RunLog:
                 raw = file.read()
         except FileNotFoundError:
             return
-        for value in _objects(raw):
-            try:
-                record = Record(**value)
-            except TypeError:
-                continue
-            self._known.setdefault(record.kind, {})[record.attempt, record.key] = record
-            self._order[record.attempt, record.kind, record.key] = None
         # A last line without its end may be torn; it is read again.
-        self._read += raw.rfind(b"\n") + 1
+        whole = raw.rfind(b"\n") + 1
+        self._written += [record for value in _objects(raw[:whole]) if (record := _record(value))]
+        for value in _objects(raw):
+            if record := _record(value):
+                self._known.setdefault(record.kind, {})[record.attempt, record.key] = record
+                self._order[record.attempt, record.kind, record.key] = None
+        self._read += whole
 
     def history(self, attempt: int | None = None) -> History:
         """The records by kind, of one attempt or of all."""

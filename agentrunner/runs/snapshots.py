@@ -14,7 +14,7 @@ import shutil
 import stat
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Literal
@@ -143,11 +143,7 @@ class Snapshots:
 
     def stat_line(self, before: str, after: str) -> str:
         """The difference in one line: "2 files changed, +12 -3"."""
-        changes = self.changes(before, after)
-        added = sum(change.added or 0 for change in changes)
-        removed = sum(change.removed or 0 for change in changes)
-        files = "1 file" if len(changes) == 1 else f"{len(changes)} files"
-        return f"{files} changed, +{added} -{removed}"
+        return stat_line(self.changes(before, after))
 
     def list(self, tree: str) -> dict[str, Entry]:
         """Every path of a tree with its mode ("100644", "100755", "120000") and blob."""
@@ -312,6 +308,14 @@ def followed(
         target = to_text(target_of(entries[link][1]))
         place = posixpath.normpath(posixpath.join(posixpath.dirname(link), target, *rest))
     return None
+
+
+def stat_line(changes: Collection[Change]) -> str:
+    """Changes in one line: "2 files changed, +12 -3"."""
+    added = sum(change.added or 0 for change in changes)
+    removed = sum(change.removed or 0 for change in changes)
+    files = "1 file" if len(changes) == 1 else f"{len(changes)} files"
+    return f"{files} changed, +{added} -{removed}"
 
 
 def _count(number: bytes) -> int | None:

@@ -17,6 +17,7 @@ from agentrunner.screens.layout import (
     PLAIN,
     Paint,
     cell,
+    clock,
     duration,
     flat,
     labelled,
@@ -24,7 +25,7 @@ from agentrunner.screens.layout import (
     tilde,
     wrap,
 )
-from agentrunner.screens.story import Event, Line, Story
+from agentrunner.screens.story import Event, Line, Story, moment
 from agentrunner.text.terminal import cell_width, shorten
 
 QUIET_SEC = 60
@@ -51,20 +52,28 @@ class LiveView:
         self._timezone = timezone
         self._started: float | None = None
         self._last_event = 0.0
-        self._last_stamp = ""
+        self._wait_ends = 0.0
+        """Of the wait that goes on, by the clock that only runs while this machine does."""
 
     def feed(self, event: Event, now: float) -> list[str]:
         """The lines that `event` completes."""
         self._started = now if self._started is None else self._started
         self._last_event = now
         lines = [text for line in self.story.feed(event) for text in self._format(line)]
+        self._count_down(now, moment(event.get("ts")))
         if event.get("event") == "run_started":
             lines += header_lines(self.story, self._width, self._paint, self._home)
         return lines
 
     def tick(self, now: float, wall: datetime) -> list[str]:
         """Nothing: the status line says that it is alive."""
+        self._count_down(now, wall)
         return []
+
+    def _count_down(self, now: float, wall: datetime | None) -> None:
+        """A wait ends at a time of day, which a machine that was asleep finds nearer."""
+        if self.story.waits_until is not None and wall is not None:
+            self._wait_ends = now + (self.story.waits_until - wall).total_seconds()
 
     def flush(self, now: float) -> list[str]:
         """What was held back."""
@@ -77,7 +86,11 @@ class LiveView:
         silent = now - self._last_event
         elapsed = now - self._started
         parts = [self._where(), self._clock(elapsed)]
-        if silent >= QUIET_SEC:
+        if self.story.waits_until is not None:
+            ends = self.story.waits_until.astimezone(self._timezone)
+            left = f"goes on at {ends:%H:%M:%S}, in {clock(self._wait_ends - now)}"
+            rule = " -- ".join([self._where(), left, flat(self.story.waits_for)])
+        elif silent >= QUIET_SEC:
             rule = " -- ".join([self._where(), _whole(elapsed), self._quiet(silent)])
         elif self.story.doing:
             who = f"{flat(self.story.worker)}, {_whole(silent)} ago"

@@ -38,6 +38,7 @@ class PlainView:
             "elapsed": duration(now - self._started).replace(" ", ""),
             "last": duration(now - self._last_event).replace(" ", ""),
             "cmd": self.story.doing,
+            "until": self.story.waits_until and self.story.waits_until.isoformat(),
         }
         return self._written([Line(wall.isoformat(), "alive", "", fields=fields)], now)
 

@@ -61,6 +61,8 @@ _QUESTION_KINDS: Schema = {
         "tests_changed",
         "protected_path",
         "network",
+        "worker_failed",
+        "budget",
     ]
 }
 _RESULT: Schema = {
@@ -98,6 +100,7 @@ _RESULT: Schema = {
             {"id": _TEXT, "kind": _QUESTION_KINDS, "text": _TEXT, "options": _TEXTS}, closed=False
         )
     ),
+    "waiting_until": _ANY_TEXT,
 }
 RESULT_KEYS = tuple(_RESULT)
 """All of them are in every result, in this order; a run that came to be says more."""
@@ -165,6 +168,12 @@ _EVENTS: dict[str, Schema] = {
     },
     "check": {"target": _TEXT, "command": _TEXT, "exit_code": _ANY_COUNT, "outcome": _TEXT},
     "assessment": {"satisfied": {"type": "boolean"}, "summary": _TEXT, "by_criterion": {}},
+    "waiting": {
+        "until": _TEXT,
+        "reason": _TEXT,
+        "role": {"enum": ["worker", "meta"]},
+        "candidate": _TEXT,
+    },
     "question": {"id": _TEXT, "kind": _QUESTION_KINDS, "text": _TEXT, "options": _TEXTS},
     "answer": {"id": _TEXT},
     "image_progress": {"text": _TEXT},

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 from agentrunner.screens.layout import count, duration
@@ -47,6 +48,10 @@ class Story:
     """The command or sentence the worker was last heard of with."""
     commands: int = 0
     """Of this round's worker."""
+    waits_until: datetime | None = None
+    """When it goes on by itself, while it waits for a quota or a provider."""
+    waits_for: str = ""
+    """Why it does."""
     warnings: list[str] = field(default_factory=list)
     statuses: dict[str, str] = field(default_factory=dict)
     """Latest outcome by check target."""
@@ -62,6 +67,7 @@ class Story:
     def feed(self, event: Event) -> list[Line]:
         """The lines this event completes."""
         name = str(event.get("event", ""))
+        self.waits_until = None  # whatever happens, it waits no more
         if self._held and (name, self.round) != (self._held[0]["event"], self.round):
             lines = self.flush()
         else:
@@ -165,6 +171,15 @@ class Story:
         text = ("satisfied" if satisfied else "not satisfied") + f": {event.get('summary')}"
         return [_line(event, "judged", text, fields={"satisfied": satisfied})]
 
+    def _on_waiting(self, event: Event) -> list[Line]:
+        self.waits_until, self.waits_for = moment(event.get("until")), str(event.get("reason"))
+        fields = {name: event.get(name) for name in ("until", "reason", "role", "candidate")}
+        since = moment(event.get("ts"))
+        aside = ""
+        if self.waits_until is not None and since is not None:
+            aside = duration((self.waits_until - since).total_seconds())
+        return [_line(event, "waiting", self.waits_for, aside, fields)]
+
     def _on_question(self, event: Event) -> list[Line]:
         fields = {"id": event.get("id"), "kind": event.get("kind"), "text": event.get("text")}
         return [_line(event, "question", str(event.get("text")), fields=fields)]
@@ -183,6 +198,15 @@ class Story:
         message = str(event.get("message"))
         self.warnings.append(message)
         return [_line(event, "warning", message, fields={"code": event.get("code"), "is": message})]
+
+
+def moment(text: object) -> datetime | None:
+    """A time of an event; None where it is none."""
+    try:
+        found = datetime.fromisoformat(str(text))
+    except ValueError:
+        return None
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
 _ENDS = {"egress": "stopped, as it kept asking for a refused host"}

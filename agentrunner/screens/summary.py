@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, tzinfo
 from typing import Any
 
 from agentrunner.screens.layout import (
@@ -41,6 +42,7 @@ def summary_screen(
     target: str = "",
     all_rows: bool = False,
     in_git: bool = True,
+    timezone: tzinfo | None = None,
 ) -> str:
     """The end of a run, or where it stands.
 
@@ -49,6 +51,7 @@ def summary_screen(
     `in_git` there is nothing to commit to.
     """
     lines = [_head(result, width, paint), ""]
+    lines += _wait_lines(result, width, timezone)
     missing = missing_sentences(result)
     if result.get("state") != "COMPLETE" and missing:
         shown = missing if all_rows else missing[:3]
@@ -72,6 +75,8 @@ def headline(result: Result) -> str:
     state = result.get("state")
     if result.get("reason") == "interrupted":
         return "INTERRUPTED"
+    if result.get("waiting_until"):
+        return "WAITING"
     if state == "COMPLETE" and result.get("reason") == "unproven":
         return "COMPLETE (UNPROVEN)"
     return _HEADS.get(str(state), "STOPPED")
@@ -86,6 +91,17 @@ def _head(result: Result, width: int, paint: Paint) -> str:
     line = spread(f"{word}  {names}", ", ".join(right), width)
     colour = {"COMPLETE": paint.good, "FAILED": paint.bad}.get(word, paint.warn)
     return line.replace(word, colour(word), 1)
+
+
+def _wait_lines(result: Result, width: int, timezone: tzinfo | None) -> list[str]:
+    """Until when a run waits that needs no person. A command that is stopped waits no more."""
+    if not result.get("waiting_until"):
+        return []
+    until = datetime.fromisoformat(str(result["waiting_until"])).astimezone(timezone)
+    text = f"until {until:%Y-%m-%d %H:%M:%S}, for a quota or a provider; then it goes on by itself"
+    if result.get("reason") == "interrupted":
+        text = f"until {until:%Y-%m-%d %H:%M:%S}; agentrunner resume waits for what is left"
+    return [*labelled("waiting", text, width), ""]
 
 
 def missing_sentences(result: Result) -> list[str]:

@@ -54,6 +54,7 @@ def runs_table(
             f"{count(len(waiting), 'run')} {'waits' if one else 'wait'} for you: "
             f"agentrunner show {name}"
         )
+    foot += [_wait_of(row, now) for row in rows if state_word(row) == "waiting"]
     if not all_repositories:
         foot.append("other repositories: agentrunner list --all")
     return "\n".join([*lines, "", *foot] if foot else lines)
@@ -65,11 +66,12 @@ def _run_row(row: Row, now: datetime, id_width: int, width: int, paint: Paint) -
     colours = {"complete": paint.good, "failed": paint.bad, "running": str}
     colour = colours.get(state, paint.warn)
     started, finished = _moment(row.get("started_at")), _moment(row.get("finished_at"))
-    until = finished or (now if state == "running" else None)
+    goes_on = state in ("running", "waiting")
+    until = finished or (now if goes_on else None)
     took = clock((until - started).total_seconds()) if started and until else ""
-    last = ago(finished, now) if finished else "now" if state == "running" else ago(started, now)
+    last = ago(finished, now) if finished else "now" if goes_on else ago(started, now)
     rounds, most = row.get("rounds") or "", row.get("rounds_at_most")
-    if state == "running" and rounds and most:
+    if goes_on and rounds and most:
         rounds = f"{rounds} of {most}"
     room = width - id_width
     title = cell(str(row.get("title") or ""), room - 50).rstrip() if room >= _TITLED else ""
@@ -86,7 +88,20 @@ def state_word(row: Row) -> str:
     state = str(row.get("state"))
     if state in _STATES:
         return _STATES[state]
-    return "running" if row.get("running", True) else "stopped"
+    if not row.get("running", True):
+        return "stopped"
+    return "waiting" if row.get("waiting_until") else "running"
+
+
+def _wait_of(row: Row, now: datetime) -> str:
+    """What a run waits for that needs no person: a time."""
+    until = _moment(row.get("waiting_until"))
+    assert until is not None
+    local = until.astimezone(now.tzinfo)
+    day = "" if local.date() == now.date() else f"{local:%Y-%m-%d} "
+    return (
+        f"{flat(str(row['run_id']))} is waiting until {day}{local:%H:%M:%S} and goes on by itself"
+    )
 
 
 def ago(moment: datetime | None, now: datetime) -> str:

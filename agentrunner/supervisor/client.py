@@ -36,6 +36,7 @@ from agentrunner.runs.locks import FileLock, boot_id
 from agentrunner.sandboxes.base import Launch, OnOutput
 from agentrunner.supervisor.processes import process_table, send, start_time
 from agentrunner.supervisor.streams import Tail
+from agentrunner.supervisor.watching import Watch
 
 BOOTSTRAP = """\
 import sys
@@ -55,8 +56,8 @@ PASSED_ON = ("LD_LIBRARY_PATH", "AGENTRUNNER_TEST", "AGENTRUNNER_FAILPOINT")
 """All that the supervisor sees of our environment: what its Python needs to start, and tests."""
 
 Outcome = Literal[
-    "exited", "timeout", "idle_timeout", "output_limit", "disk_limit", "oom", "egress",
-    "interrupted", "lost", "infra",
+    "exited", "lingered", "timeout", "idle_timeout", "retry_storm", "login_prompt", "output_limit",
+    "disk_limit", "oom", "egress", "interrupted", "lost", "infra",
 ]  # fmt: skip
 
 
@@ -72,6 +73,8 @@ class SupervisorOrder:
     output_limit: int = 1 << 30
     """Bytes of both outputs, after which the worker is stopped."""
     stop_signal: Literal["INT", "TERM"] = "TERM"
+    watch: Watch = field(default_factory=Watch)
+    """What to look for in its output: outcomes `lingered`, `retry_storm`, `login_prompt`."""
     after: tuple[str, ...] = ()
     """Command for when the worker has ended, e.g. `Snapshots.take_command()`; prints JSON."""
     after_timeout_sec: float = 600
@@ -133,6 +136,7 @@ def order_bytes(order: SupervisorOrder, folder: Path) -> bytes:
             "idle_sec": order.idle_sec,
             "output_limit": order.output_limit,
             "stop_signal": order.stop_signal,
+            "watch": order.watch._asdict(),
             "after": list(order.after),
             "after_timeout_sec": order.after_timeout_sec,
             "companion": _companion(order.companion),

@@ -26,6 +26,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from math import inf
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -42,6 +43,7 @@ from agentrunner.supervisor.processes import (
     start_time,
 )
 from agentrunner.supervisor.streams import COUNTS, Mask, Stream
+from agentrunner.supervisor.watching import Watch, Watcher
 
 CHUNK = 1 << 16
 RESERVED = 1 << 16
@@ -71,6 +73,7 @@ class Supervisor:
         pairs = [(bytes.fromhex(spelling), mark.encode()) for spelling, mark in order["mask"]]
         self.out = Stream(self.dir / "stdout", Mask(pairs))
         self.err = Stream(self.dir / "stderr", Mask(pairs))
+        self.watcher = Watcher(Watch(**order["watch"]))
         self.counts = self.open_new("counts")
         os.write(self.counts, COUNTS.pack(0, 0))  # room for it, as for the result
         self.result = self.reserve()
@@ -203,6 +206,7 @@ class Supervisor:
             return
         self.heard = time.monotonic()
         stream.feed(data)
+        self.watcher.feed(data, self.heard, stdout=stream is self.out)
         os.pwrite(self.counts, COUNTS.pack(self.out.size, self.err.size), 0)
 
     def write_stdin(self) -> None:
@@ -268,9 +272,13 @@ class Supervisor:
     def next_limit(self) -> float:
         """When the next time limit is reached if nothing happens."""
         wall: float = self.began + self.order["wall_sec"]
-        idle = self.order["idle_sec"]
-        limit = wall if idle is None else min(wall, self.heard + idle)
+        limit = min(wall, self.watcher.limit, self.idle_limit())
         return limit if self.disk is None else min(limit, self.next_look)
+
+    def idle_limit(self) -> float:
+        """When it has been silent for too long; never, where it has told its last event."""
+        idle = self.order["idle_sec"]
+        return inf if idle is None or self.watcher.finished else self.heard + idle
 
     def disk_is_full(self, now: float) -> bool:
         """Whether the worker has written more than it may; looked at now and then."""
@@ -293,8 +301,9 @@ class Supervisor:
             return "timeout"
         if self.disk_is_full(now):
             return "disk_limit"
-        idle = self.order["idle_sec"]
-        return "idle_timeout" if idle is not None and now >= self.heard + idle else ""
+        if now >= self.idle_limit():
+            return "idle_timeout"
+        return self.watcher.reason(now)
 
     # The end
 

@@ -58,6 +58,9 @@ class Counters(StateModel):
     worker_runs: int = 0
     meta_calls: int = 0
     """Attempts on the wire; also the cursor of a scripted meta-agent."""
+    repeated_calls: int = 0
+    """Attempts of nodes that were killed before they were saved. They were made again under the
+    same numbers, so they are no part of `meta_calls`."""
     meta_input_tokens: int = 0
     meta_output_tokens: int = 0
     worker_input_tokens: int = 0
@@ -67,6 +70,10 @@ class Counters(StateModel):
     priced_calls: int = 0
     unpriced_calls: int = 0
     """Calls whose cost nobody knows."""
+    subscribed_calls: int = 0
+    """Calls that are part of a subscription, so that no price is paid for them."""
+    unknown_calls: int = 0
+    """Calls whose tokens nobody knows, or not all of them: what is counted is the least."""
     decisions: int = 0
     questions: int = 0
     messages: int = 0
@@ -75,6 +82,11 @@ class Counters(StateModel):
     """Worker attempts lost in a row."""
     wall_sec: float = 0
     """Spent, pauses not counted."""
+
+    @property
+    def calls(self) -> int:
+        """All attempts of the meta-agent on the wire."""
+        return self.meta_calls + self.repeated_calls
 
     @property
     def tokens(self) -> int:
@@ -235,6 +247,10 @@ class WorkerOrder(StateModel):
     loop: int = 0
     tries: int = 0
     """How often it was begun again without a new decision: after waits and lost sessions."""
+    waits: int = 0
+    """Waits in a row for the same, without anything that came of it."""
+    waited_sec: float = 0
+    """Of all waits for it whose end was a guess, since it was decided or a person asked."""
 
 
 class Wait(StateModel):
@@ -267,6 +283,8 @@ class Stuck(StateModel):
     """Rounds in which exactly that was red."""
     told: bool = False
     """Whether the meta-agent knows."""
+    run: str = ""
+    """Id of the latest worker run that is counted."""
 
 
 Outcome = Literal[
@@ -317,6 +335,10 @@ class WorkerRun(StateModel):
     summary: str = Field("", max_length=600)
     error: str = Field("", max_length=600)
     changed_files: int = 0
+    diff_stat: str = ""
+    """What it changed, in one line: "2 files changed, +12 -3"."""
+    changes: list[str] = []
+    """The first twenty of them: "app/links.py +10 -3"."""
     tree_before: str = ""
     tree_after: str = ""
     session_id: str | None = None

@@ -39,7 +39,7 @@ def narrowed(
     `stored` is for the task of a run that was started before: nobody can write its numbers anew,
     so budgets and rounds are lowered to what is allowed today.
     """
-    spec = spec.model_copy(update={"policies": [], "host_caps": []})
+    spec = spec.model_copy(update={"policies": [], "host_caps": [], "budget_caps": {}})
     for policy in policies:
         spec = _Narrowing(spec, policy, environ, stored=stored).result()
     return spec
@@ -104,11 +104,16 @@ class _Narrowing:
         policy, caps = self._policy, self._policy.caps
         source = PolicySource(path=str(policy.path), sha256=policy.sha256)
         hosts = [] if caps.sandbox.hosts is None else [list(caps.sandbox.hosts)]
+        budget = dict(self._spec.budget_caps)
+        for name, cap in caps.budget:
+            if cap is not None:
+                budget[name] = min(cap, budget.get(name, cap))
         return self._spec.model_copy(
             update={
                 "runner": _with(self._spec.runner, self._given),
                 "policies": [*self._spec.policies, source],
                 "host_caps": [*self._spec.host_caps, *hosts],
+                "budget_caps": budget,
             }
         )
 

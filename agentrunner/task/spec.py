@@ -326,16 +326,14 @@ class RunnerSection(Written):
     retention_days: float = Field(14, ge=0)
     """Days until `gc` removes the run's folder; 0 removes it at the end."""
 
-    @model_validator(mode="before")
-    @classmethod
-    def _first_worker(cls, data: Any) -> Any:
+    @model_validator(mode="after")
+    def _first_worker(self) -> RunnerSection:
         """Of several candidates the first stands as `worker` as well."""
-        workers = data.get("workers") if isinstance(data, dict) else None
-        if not isinstance(workers, list) or not workers:
-            return data
-        if data.get("worker") not in (None, workers[0]):
-            raise ValueError("give worker or workers, not both")
-        return {**data, "worker": workers[0]}
+        if self.workers:
+            if "worker" in self.model_fields_set and self.worker != self.workers[0]:
+                raise ValueError("give worker or workers, not both")
+            object.__setattr__(self, "worker", self.workers[0])
+        return self
 
 
 def number_from_text(value: Any) -> Any:
@@ -407,10 +405,14 @@ class TaskSpec(BaseModel):
     places: dict[str, str] = {}
     """Where settings of `runner` and commands of `task` were written: dotted name to
     "task.yaml:21" or "--sandbox". What is not in here is a default."""
+    chosen: dict[str, str] = {}
+    """Why the kinds of `meta` and `worker` were chosen, where they were left to this machine."""
     policies: list[PolicySource] = []
     """The policy files that the task was held against."""
     host_caps: list[list[str]] = []
     """Hosts that policies allow at most, one list for each that names any."""
+    budget_caps: dict[str, float] = {}
+    """Up to where policies let people raise limits of `runner.budget`, by name."""
 
     @property
     def candidates(self) -> list[tuple[str, TaskSpec]]:

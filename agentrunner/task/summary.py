@@ -7,16 +7,21 @@ environment.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+import re
+from collections.abc import Callable, Collection, Iterable
+from datetime import datetime
 from typing import Any
 
 from agentrunner.task.context import (
     RECENT,
     TAIL_BYTES,
     CheckOutcome,
+    Counters,
     Criterion,
     Evidence,
     Finding,
+    Outcome,
     TaskContext,
     TestOutcome,
     WorkerRun,
@@ -29,40 +34,82 @@ PATHS = 100
 FAILING = 20
 REFUSED = "Completion was refused, because: "
 """How the note begins that says what completion was refused for."""
+NOTICED = "Noticed: "
+"""How the note begins that tells of work that led nowhere."""
+MEANING: dict[Outcome, str] = {
+    "completed": "it ended in order; whether the work is right only the evidence tells",
+    "failed": "its CLI ended with an error",
+    "timeout": "ended at its time limit",
+    "idle_timeout": "ended after a long silence",
+    "output_limit": "ended for too much output",
+    "disk_limit": "ended for filling the disk",
+    "oom": "out of memory",
+    "egress": "ended for wanting a host that is not allowed",
+    "no_op": "it changed no file and ran no command",
+    "denied": "its CLI refused it a tool it wanted",
+    "auth": "its credential was refused",
+    "model": "its model is not to be had",
+    "rate_limit": "its quota is spent, or its provider overloaded",
+    "context": "too long for its model's context: fresh start, smaller step",
+    "server": "its provider had an error",
+    "network": "its provider was not reached",
+    "protocol": "its provider refused the request",
+    "budget": "ended by the budget",
+    "interrupted": "stopped from outside",
+    "lost": "its end is not known",
+    "infra": "it could not be started",
+}
+"""Each outcome in a few words."""
 
 View = dict[str, Any]
 
 
-def summarize(context: TaskContext, spec: TaskSpec, *, patterns: Iterable[str] = ()) -> View:
+def summarize(
+    context: TaskContext,
+    spec: TaskSpec,
+    *,
+    patterns: Iterable[str] = (),
+    workers: Collection[str] | None = None,
+) -> View:
     """What is to be done, what was done and what was found, JSON-native.
 
-    `patterns` are the names of the pattern library. The same arguments give an equal result
-    with the same order of keys.
+    `patterns` are the names of the pattern library, `workers` those of the candidates that can
+    work here, in place of all. The same arguments give an equal result with the same order of
+    keys.
     """
     evidence = context.get("evidence")
-    counters = context.get("counters")
+    counters = context.get("counters") or Counters()
     run = context.get("run")
     recent = context.get("recent", [])
     baseline = context.get("baseline")
-    return {
+    max_loops = run.max_loops if run else spec.runner.meta.max_loops
+    view = {
         "task": _task(spec),
         "state": str(context.get("state", "PENDING")),
         "acceptance_criteria": [_criterion(c) for c in context.get("criteria", [])],
-        "worker_runs_count": counters.worker_runs if counters else 0,
-        "loops": counters.loops if counters else 0,
-        "max_loops": run.max_loops if run else spec.runner.meta.max_loops,
+        "worker_runs_count": counters.worker_runs,
+        "loops": counters.loops,
+        "max_loops": max_loops,
+        "loops_left": max(0, max_loops - counters.loops),
+        "budget_left": _budget_left(spec, counters, context.get("grants", {})),
         "completion": spec.completion,
         "last_worker_result": _last_worker(recent, context.get("tail", "")),
         "recent_worker_runs": [_worker_run(worker_run) for worker_run in recent[-RECENT:]],
         "baseline_test": _test(baseline.test if baseline else None),
         "test_result": _test(evidence.test if evidence else None),
         "evidence": _evidence(evidence),
-        "changed_files": _paths(evidence.changed_files if evidence else []),
+        "changed_files": _changed(evidence),
         "last_assessment": _assessment(context),
-        "workers": [_worker(spec, recent)],
+        "refused": _refused(context),
+        "workers": [
+            _worker(name, own, context)
+            for name, own in spec.candidates
+            if workers is None or name in workers
+        ],
         "patterns": list(patterns),
         "notes": list(context.get("remarks", []))[-RECENT:],
     }
+    return dict(_without_host(view, spec.repo))
 
 
 def _task(spec: TaskSpec) -> View:
@@ -93,19 +140,28 @@ def _criterion(criterion: Criterion) -> View:
 def _last_worker(recent: list[WorkerRun], output: str) -> View:
     if not recent:
         return {"exists": False}
-    return {"exists": True, **_worker_run(recent[-1]), "stdout_tail": tail(output, TAIL_BYTES)}
+    told = _worker_run(recent[-1])
+    for name in ("changes", "commands"):  # they stand among the recent runs
+        del told[name]
+    return {"exists": True, **told, "stdout_tail": tail(output, TAIL_BYTES)}
 
 
 def _worker_run(run: WorkerRun) -> View:
     return {
         "worker_run_id": run.worker_run_id,
-        "worker": run.worker,
+        "worker": run.member or run.worker,
         "loop": run.loop,
         "outcome": run.outcome,
+        "meaning": MEANING[run.outcome],
         "exit_code": run.exit_code,
         "summary": run.summary,
         "error": run.error,
         "changed_files": run.changed_files,
+        "diff_stat": run.diff_stat,
+        "changes": list(run.changes),
+        "commands": [
+            {"command": seen.command, "exit_code": seen.exit_code} for seen in run.commands
+        ],
     }
 
 
@@ -179,15 +235,100 @@ def _assessment(context: TaskContext) -> View | None:
     }
 
 
-def _worker(spec: TaskSpec, recent: list[WorkerRun]) -> View:
-    """The worker that may be ordered; a session to go on in exists once a run left one."""
-    session = bool(recent) and recent[-1].session_id is not None
+def _changed(evidence: Evidence | None) -> View:
+    """What all runs together changed, against the tree before the first."""
+    if evidence is None:
+        return _paths([])
     return {
-        "worker_type": spec.runner.worker.kind,
-        "model": spec.runner.worker.model,
+        **_paths(evidence.changed_files),
+        "deleted": _paths(evidence.deleted_files)["total"],
+        "lines_added": evidence.lines_added,
+        "lines_removed": evidence.lines_removed,
+    }
+
+
+def _budget_left(spec: TaskSpec, counters: Counters, grants: dict[str, float]) -> View:
+    """What may still be spent of each limit, None where there is none."""
+    budget = spec.runner.budget
+    spent: dict[str, tuple[float | None, float]] = {
+        "wall_time": (budget.wall_sec, counters.wall_sec),
+        "meta_calls": (budget.meta_calls, counters.meta_calls),
+        "worker_runs": (budget.worker_runs, counters.worker_runs),
+        "tokens": (budget.tokens, counters.tokens),
+        "usd": (budget.usd, counters.usd),
+    }
+    left: View = {}
+    for name, (limit, used) in spent.items():
+        granted = grants.get("wall_sec" if name == "wall_time" else name, 0)
+        rest = None if limit is None else max(0.0, limit + granted - used)
+        if name == "wall_time" and rest is not None:
+            # In words that a replay knows for a duration: no two runs take equally long.
+            left[name] = f"{math.ceil(rest / 60) * 60:.1f} s"
+        elif name == "usd" and rest is not None:
+            left[name] = round(rest, 4)
+        else:
+            left[name] = rest if rest is None else int(rest)
+    return left
+
+
+def _refused(context: TaskContext) -> View:
+    """What was asked for and not given, lately."""
+    remarks = context.get("remarks", [])
+    completion = (text for text in reversed(remarks) if text.startswith(REFUSED))
+    return {
+        "completion": next(completion, None),
+        "hosts": list(context.get("refused_hosts", []))[-PATHS:],
+    }
+
+
+def _worker(name: str, own: TaskSpec, context: TaskContext) -> View:
+    """A candidate; a session to go on in exists once its latest run left one."""
+    worker = own.runner.worker
+    runs = [run for run in context.get("recent", []) if (run.member or run.worker) == name]
+    session = bool(runs) and runs[-1].session_id is not None and not runs[-1].session_lost
+    return {
+        "worker_type": name,
+        "kind": worker.kind,
+        "model": worker.model,
+        "further_models": list(worker.models),
         "modes": ["exec", "resume"] if session else ["exec"],
         "session_available": session,
+        "left_alone_until": _cooling(name, context),
     }
+
+
+def _cooling(name: str, context: TaskContext) -> str | None:
+    """Until when its quota is spent, as far as that was still to come when a worker last ended."""
+    until = context.get("cooling", {}).get(f"worker:{name}")
+    latest = [run.ended_at for run in context.get("recent", []) if run.ended_at][-1:]
+    if until and latest and datetime.fromisoformat(until) <= datetime.fromisoformat(latest[0]):
+        return None
+    return until
+
+
+def _without_host(value: Any, repo: str) -> Any:
+    """The value with places in the repository as seen from its root.
+
+    Tools print absolute paths, and where a person keeps a repository is nobody's business.
+    """
+    if not repo.strip("/"):
+        return value
+    inside = re.compile(re.escape(repo.rstrip("/")) + r"(/(?=[\w.-])|(?![\w.-]))")
+    return _walked(value, lambda text: inside.sub(_from_root, text) if repo in text else text)
+
+
+def _from_root(found: re.Match[str]) -> str:
+    return "" if found[1] == "/" else "."
+
+
+def _walked(value: Any, change: Callable[[str], str]) -> Any:
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, dict):
+        return {name: _walked(item, change) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_walked(item, change) for item in value]
+    return value
 
 
 def head(text: str, characters: int) -> str:

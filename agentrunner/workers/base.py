@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+from agentrunner.supervisor.watching import Watch as Watch
 from agentrunner.task.crew import WorkerSpec
 
 WireName = Literal["", "openai", "anthropic", "gemini"]
@@ -42,25 +43,6 @@ class WorkerCall:
     """Its credential is a login's token, which some CLIs take in another way than a key."""
     sandboxed: bool = True
     """False with sandbox `none`: the CLI's own sandbox is used in place of its bypass flag."""
-
-
-@dataclass(frozen=True)
-class Watch:
-    """What the supervisor looks for in each line of output, to stop a worker that leads nowhere.
-
-    Patterns are regular expressions over bytes, searched in one line; "" looks for nothing.
-    """
-
-    final: str = ""
-    """A line of stdout after which nothing comes: its last event."""
-    final_grace_sec: float = 10
-    """Seconds in which it must exit after that."""
-    retry: str = ""
-    """A line of either stream that tells of one more try at the model."""
-    retries: int = 8
-    """So many of them in a row, with no other line of stdout between, are a storm."""
-    login: str = ""
-    """A line of either stream that asks somebody to log in, who is not there."""
 
 
 @dataclass(frozen=True)
@@ -153,6 +135,8 @@ class WorkerReading:
 
     completed: bool
     """Exit 0 *and* the CLI's own terminal event, clean; never true unless it ended by itself."""
+    cut_off: bool = False
+    """Its stream has no last word of the CLI, which always says one."""
     summary: str = ""
     """At most 600 characters, like `error`: they go into the state."""
     commands: tuple[CommandRun, ...] = ()

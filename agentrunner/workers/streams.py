@@ -20,6 +20,11 @@ MAX_TEXT_CHARS = 600
 MAX_COMMAND_CHARS = 2_000
 MAX_COMMANDS = 500
 MAX_COUNT = 1 << 53
+_STOPPED = {
+    "egress": "stopped, as it kept asking for a host that is not allowed",
+    "retry_storm": "stopped, as it only asked its model again and again",
+    "login_prompt": "stopped, as it asked somebody to log in",
+}
 _TAIL_BYTES = 16 << 10
 _SUMMARY_LINES = 5
 _READ_BYTES = 64 << 10
@@ -183,6 +188,4 @@ def list_of(value: object) -> list[Any]:
 
 def ended_by(outcome: str) -> str:
     """Why a worker did not end by itself, as notes and planners are told."""
-    if outcome == "egress":
-        return "stopped, as it kept asking for a host that is not allowed"
-    return f"ended by {outcome}"
+    return _STOPPED.get(outcome, f"ended by {outcome}")

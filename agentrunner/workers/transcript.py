@@ -378,17 +378,18 @@ def reading_of(
     booked_in, booked_out = ended.session_tokens if tally.of_session else (0, 0)
     return WorkerReading(
         completed=completed,
+        cut_off=tally.clean is None,
         summary=clip(prose),
         commands=seen + tuple(claim for claim in claims if claim.command not in names),
         actions=tally.actions if counts_actions else None,
-        session_id=tally.session_id,
+        session_id=None if lost else tally.session_id,
         session_lost=lost,
         input_tokens=max(0, tally.input_tokens - booked_in),
         output_tokens=max(0, tally.output_tokens - booked_out),
         usd=tally.usd,
         model=tally.model,
         denied=tuple(tally.denied),
-        failure=failure,
+        failure=None if lost else failure,
         error=error,
     )
 

@@ -4,7 +4,8 @@
         … base_url=server.base_url …
         assert [request.path for request in server.requests] == […]
 
-POST /v1/responses and Gemini's /v1beta/models/MODEL:generateContent play the scenario.
+POST /v1/responses, Anthropic's /v1/messages and Gemini's /v1beta/models/MODEL:generateContent
+play the scenario.
 POST /v1/chat/completions answers with the items of `chat_script` in order, whatever it is asked,
 or plays the scenario where there is none.
 """
@@ -17,12 +18,15 @@ import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self
 
+from tests.kit.faults import HttpError, Provider, refused
 from tests.kit.scenario import Scenario, Turn, tool_call
 from tests.kit.wire import Answer, Ask, Chat, Responses, Usage, Wire, error_body
+from tests.kit.wire_anthropic import Anthropic, anthropic_error
 from tests.kit.wire_gemini import Gemini, gemini_error, gemini_of
 
 
@@ -65,6 +69,18 @@ class LoggedRequest:
     """Names in lower case."""
 
 
+@dataclass(frozen=True)
+class Served:
+    """How a model call was answered."""
+
+    path: str
+    model: str
+    status: int
+    """0 where the connection was dropped without a word."""
+    told: Usage | None = None
+    """The tokens that the client was told; None for no word of them."""
+
+
 class ModelServer:
     """Starts on an ephemeral loopback port when entered, and stops when left."""
 
@@ -78,6 +94,8 @@ class ModelServer:
         self.accepts = accepts
         """Whether this credential is good on /v1/responses; any other is answered with 401."""
         self.requests: list[LoggedRequest] = []
+        self.served: list[Served] = []
+        """Every model call, in the order in which their answers began."""
         self._scenario = scenario or Scenario([Turn("ok")])
         self._script = tuple(chat_script)
         self._answered = 0
@@ -128,6 +146,18 @@ class ModelServer:
         """Add to the log of requests."""
         with self._lock:
             self.requests.append(request)
+
+    def book(self, served: Served) -> None:
+        """Add to the log of answers."""
+        with self._lock:
+            self.served.append(served)
+
+    @property
+    def told(self) -> Usage:
+        """The tokens of all answers together."""
+        with self._lock:
+            told = [one.told for one in self.served if one.told is not None]
+        return Usage(sum(one.input_tokens for one in told), sum(one.output_tokens for one in told))
 
     def wait(self, seconds: float) -> None:
         """Wait, or until the server stops."""
@@ -203,14 +233,17 @@ class _Handler(BaseHTTPRequestHandler):
         ask = wire.ask(body)
         turn, usage = self.server.owner.next_turn(self.path, ask)
         self.server.owner.wait(turn.delay_sec)
-        if turn.status and turn.cut:
-            self._hang_up()
+        if error := _error_of(turn, wire, ask):
+            self._book(ask, error.status)
+            self._reply(error.status, error.body, error.headers)
         elif turn.status:
-            in_error = gemini_error if isinstance(wire, Gemini) else error_body
-            self._reply(turn.status, in_error(turn.status, turn.text), turn.headers)
+            self._book(ask, 0)
+            self._hang_up()
         elif turn.raw is not None:
+            self._book(ask, 200)
             self._send(200, turn.raw.encode(), "text/event-stream")
         elif turn.hang:
+            self._book(ask, 200)
             self._start_stream()
             self.server.owner.wait(3600)
             self._hang_up()
@@ -221,19 +254,22 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             calls = [tool_call(action, ask.tools) for action in turn.actions]
         except LookupError as error:
+            self._book(ask, 400)
             self._reply(400, error_body(400, str(error)))
             return
         answer = Answer(turn.text, calls, turn.finish_reason, usage)
+        self._book(ask, 200, _told(wire, ask, usage, cut=turn.cut))
         if not ask.stream:
-            self._reply(200, wire.whole(ask, answer))
+            data = json.dumps(wire.whole(ask, answer)).encode()
+            self._send(200, data, "application/json", cut=turn.cut)
             return
         self._start_stream()
         events = list(wire.events(ask, answer))
         if turn.cut:
             events = events[: max(2, len(events) // 2)]
-        for name, data in events:
+        for name, event in events:
             head = f"event: {name}\n" if name else ""
-            self._send_chunk(f"{head}data: {json.dumps(data)}\n\n".encode())
+            self._send_chunk(f"{head}data: {json.dumps(event)}\n\n".encode())
         if turn.cut:
             self._hang_up()
             return
@@ -241,8 +277,12 @@ class _Handler(BaseHTTPRequestHandler):
             self._send_chunk(b"data: [DONE]\n\n")
         self._send_chunk(b"")
 
+    def _book(self, ask: Ask, status: int, told: Usage | None = None) -> None:
+        self.server.owner.book(Served(self.path, ask.model, status, told))
+
     def _record(self, body: Mapping[str, Any]) -> None:
-        shown = self.headers.get("Authorization") or self.headers.get("X-Goog-Api-Key") or ""
+        names = ("Authorization", "X-Goog-Api-Key", "X-Api-Key")
+        shown = next((value for name in names if (value := self.headers.get(name))), "")
         bearer = shown.removeprefix("Bearer ")
         headers = {name.lower(): value for name, value in self.headers.items()}
         self.server.owner.record(LoggedRequest(self.command, self.path, bearer, body, headers))
@@ -251,7 +291,13 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(status, json.dumps(body).encode(), "application/json", headers)
 
     def _send(
-        self, status: int, data: bytes, kind: str, headers: Mapping[str, str] | None = None
+        self,
+        status: int,
+        data: bytes,
+        kind: str,
+        headers: Mapping[str, str] | None = None,
+        *,
+        cut: bool = False,
     ) -> None:
         self.send_response(status)
         self.send_header("Content-Type", kind)
@@ -259,7 +305,9 @@ class _Handler(BaseHTTPRequestHandler):
         for name, value in (headers or {}).items():
             self.send_header(name, value)
         self.end_headers()
-        self.wfile.write(data)
+        self.wfile.write(data[: len(data) // 2] if cut else data)
+        if cut:
+            self._hang_up()
 
     def _start_stream(self) -> None:
         self.send_response(200)
@@ -280,4 +328,33 @@ def _wire_of(path: str) -> Wire | None:
         return Responses()
     if path.endswith("/chat/completions"):
         return Chat()
+    if path.partition("?")[0].endswith("/messages"):
+        return Anthropic()
     return gemini_of(path)
+
+
+def _error_of(turn: Turn, wire: Wire, ask: Ask) -> HttpError | None:
+    """The HTTP error that this turn is; None where it is none."""
+    provider: Provider = "openai"
+    in_words = error_body
+    if isinstance(wire, Anthropic):
+        provider, in_words = "anthropic", anthropic_error
+    elif isinstance(wire, Gemini):
+        provider, in_words = "gemini", gemini_error
+    if turn.refusal is not None:
+        now = datetime.now(UTC)
+        return refused(
+            turn.refusal, provider, ask.model, now,
+            reset_sec=turn.reset_sec, reset_in=turn.reset_in,
+        )  # fmt: skip
+    if turn.status and not turn.cut:
+        return HttpError(turn.status, in_words(turn.status, turn.text), turn.headers)
+    return None
+
+
+def _told(wire: Wire, ask: Ask, usage: Usage, *, cut: bool) -> Usage | None:
+    """What a client learns of an answer's tokens."""
+    if not cut:
+        return usage
+    # Anthropic's first event tells the input, and one token of the output.
+    return Usage(usage.input_tokens, 1) if isinstance(wire, Anthropic) and ask.stream else None

@@ -19,6 +19,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from tests.kit.faults import Refusal, ResetIn
+
 SHELL_TOOLS = (
     "exec_command", "shell_command", "local_shell", "shell", "bash", "Bash", "run_shell_command",
 )  # fmt: skip
@@ -46,7 +48,15 @@ class Patch:
     text: str
 
 
-Action = Write | Shell | Patch
+@dataclass(frozen=True)
+class Use:
+    """Use a tool by its name, as it is offered."""
+
+    name: str
+    arguments: Mapping[str, Any]
+
+
+Action = Write | Shell | Patch | Use
 
 
 @dataclass(frozen=True)
@@ -57,6 +67,12 @@ class Turn:
     actions: Sequence[Action] = ()
     status: int = 0
     """An HTTP error with this status, `text` as its message."""
+    refusal: Refusal | None = None
+    """An HTTP error in the provider's own words."""
+    reset_sec: int = 5
+    """Of a refusal for a spent quota: when it is there again."""
+    reset_in: ResetIn = ""
+    """Where that is told; "" nowhere."""
     headers: Mapping[str, str] = field(default_factory=dict)
     """Sent with the HTTP error."""
     delay_sec: float = 0
@@ -100,7 +116,9 @@ class Scenario:
             self._hits[index] += 1
             spent = turn.times is not None and self._hits[index] > turn.times
         if spent:
-            return replace(turn, status=0, delay_sec=0, hang=False, cut=False, raw=None)
+            return replace(
+                turn, status=0, refusal=None, delay_sec=0, hang=False, cut=False, raw=None
+            )
         return turn
 
 
@@ -125,6 +143,10 @@ class ToolCall:
 
 def tool_call(action: Action, tools: Mapping[str, Tool]) -> ToolCall:
     """The action as a call of a tool on offer; raises LookupError where none fits."""
+    if isinstance(action, Use):
+        if action.name not in tools:
+            raise LookupError(f"no tool {action.name!r} among {sorted(tools)}")
+        return ToolCall(action.name, action.arguments)
     if isinstance(action, Patch):
         if "apply_patch" in tools and tools["apply_patch"].freeform:
             return ToolCall("apply_patch", text=action.text)

@@ -85,7 +85,8 @@ class Responses:
     def events(self, ask: Ask, answer: Answer) -> Iterator[Event]:
         items = _items(ask, answer)
         final = self._final(ask, answer, items)
-        events: list[Event] = [("response.created", {"response": {**final, "output": []}})]
+        begun = {**final, "output": [], "status": "in_progress", "usage": None}
+        events: list[Event] = [("response.created", {"response": begun})]
         for index, item in enumerate(items):
             events += _item_events(index, item)
         end = "response.incomplete" if answer.finish_reason == "length" else "response.completed"

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import subprocess
-import time
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from agentrunner.task.crew import WorkerSpec
-from agentrunner.workers.base import CommandRun, Ended, WorkerCall, WorkerEvent, WorkerReading
+from agentrunner.workers.base import CommandRun, FailureKind
 from agentrunner.workers.codex import TESTED, CodexWorker
 from tests.kit.codex import require_codex
 from tests.kit.missing import missing
 from tests.kit.model_server import ModelServer
+from tests.kit.plain_run import KEY, PlainRun, wait_until
 from tests.kit.scenario import Patch, Scenario, Shell, Turn, Write
 
-KEY = "sk-test-0123456789abcdef"
 ONE_STEP = [Turn("Creating it.", [Write("hello.py", "print('hello')\n")]), Turn("Created.")]
 
 
@@ -29,79 +24,9 @@ def binary() -> Path:
     return require_codex()
 
 
-@dataclass
-class Codex:
-    """Runs the adapter's command line as a plain process."""
-
-    binary: Path
-    root: Path
-    sandboxed: bool = True
-
-    def worker(self, server: ModelServer) -> CodexWorker:
-        return CodexWorker(WorkerSpec(command=[str(self.binary)], base_url=server.base_url))
-
-    @property
-    def repo(self) -> Path:
-        return self.root / "repo"
-
-    def start(
-        self, server: ModelServer, prompt: str, session: str | None
-    ) -> subprocess.Popen[bytes]:
-        home = self.root / "home"
-        self.repo.mkdir(exist_ok=True)
-        call = WorkerCall(
-            worker_run_id="w1",
-            prompt=prompt,
-            workdir=self.repo,
-            home=home,
-            prompt_file=home / "prompt.md",
-            mode="resume" if session else "exec",
-            session_id=session,
-            model="gpt-5.5",
-            sandboxed=self.sandboxed,
-        )
-        command = self.worker(server).command(call)
-        for folder in command.folders:
-            folder.mkdir(parents=True, exist_ok=True)
-        env = {"PATH": os.defpath, "HOME": str(home), "LANG": "C.UTF-8", "TERM": "dumb"}
-        with (self.root / "stdout").open("wb") as out, (self.root / "stderr").open("wb") as err:
-            process = subprocess.Popen(
-                command.argv,
-                env={**env, **command.env, command.key_env: KEY},
-                cwd=call.workdir,
-                stdin=subprocess.PIPE,
-                stdout=out,
-                stderr=err,
-            )
-        assert process.stdin is not None
-        process.stdin.write(command.stdin)
-        process.stdin.close()
-        return process
-
-    def run(
-        self,
-        server: ModelServer,
-        prompt: str = "Create hello.py",
-        *,
-        session: str | None = None,
-        booked: tuple[int, int] = (0, 0),
-    ) -> WorkerReading:
-        process = self.start(server, prompt, session)
-        return self.read(server, process.wait(timeout=60), booked)
-
-    def read(
-        self, server: ModelServer, exit_code: int, booked: tuple[int, int] = (0, 0)
-    ) -> WorkerReading:
-        ended = Ended(exit_code, "exited", self.root / "stdout", self.root / "stderr", booked)
-        return self.worker(server).read(ended)
-
-    def events(self, server: ModelServer) -> list[WorkerEvent]:
-        return self.worker(server).events().feed((self.root / "stdout").read_bytes())
-
-
 @pytest.fixture
-def codex(binary: Path, tmp_path: Path) -> Codex:
-    return Codex(binary, tmp_path)
+def codex(binary: Path, tmp_path: Path) -> PlainRun:
+    return PlainRun("codex-cli", binary, tmp_path, "gpt-5.5")
 
 
 def test_the_installed_version_is_the_tested_one(binary: Path) -> None:
@@ -109,7 +34,7 @@ def test_the_installed_version_is_the_tested_one(binary: Path) -> None:
     assert (probe.version, probe.problem) == (TESTED, "")
 
 
-def test_an_edit_is_made_and_read(codex: Codex) -> None:
+def test_an_edit_is_made_and_read(codex: PlainRun) -> None:
     with ModelServer(Scenario(ONE_STEP)) as server:
         reading = codex.run(server, "--help is not an option; $(touch evil) neither")
         events = codex.events(server)
@@ -126,7 +51,7 @@ def test_an_edit_is_made_and_read(codex: Codex) -> None:
     assert "--help is not an option; $(touch evil) neither" in str(server.requests[0].body)
 
 
-def test_a_session_is_resumed_and_its_tokens_are_not_booked_twice(codex: Codex) -> None:
+def test_a_session_is_resumed_and_its_tokens_are_not_booked_twice(codex: PlainRun) -> None:
     turns = [*ONE_STEP, Turn("Going on.", [Shell("exit 3")]), Turn("Looked at it.")]
     with ModelServer(Scenario(turns)) as server:
         first = codex.run(server)
@@ -142,7 +67,7 @@ def test_a_session_is_resumed_and_its_tokens_are_not_booked_twice(codex: Codex) 
     assert (second.input_tokens, second.output_tokens) == (2400, 68)
 
 
-def test_commands_of_the_model_do_not_see_the_key(codex: Codex) -> None:
+def test_commands_of_the_model_do_not_see_the_key(codex: PlainRun) -> None:
     turns = [Turn("Looking.", [Shell("env > seen.txt")]), Turn("Seen.")]
     with ModelServer(Scenario(turns)) as server:
         assert codex.run(server).completed
@@ -151,7 +76,7 @@ def test_commands_of_the_model_do_not_see_the_key(codex: Codex) -> None:
     assert KEY not in seen
 
 
-def test_a_patch_is_told_as_changed_files(codex: Codex) -> None:
+def test_a_patch_is_told_as_changed_files(codex: PlainRun) -> None:
     patch = "*** Begin Patch\n*** Add File: hello.py\n+print('hello')\n*** End Patch"
     with ModelServer(Scenario([Turn("Patching.", [Patch(patch)]), Turn("Patched.")])) as server:
         assert codex.run(server).completed
@@ -160,7 +85,7 @@ def test_a_patch_is_told_as_changed_files(codex: Codex) -> None:
     assert changed == [{"path": str(codex.repo / "hello.py"), "change": "add"}]
 
 
-def test_without_our_sandbox_codex_uses_its_own(codex: Codex) -> None:
+def test_without_our_sandbox_codex_uses_its_own(codex: PlainRun) -> None:
     codex.sandboxed = False
     with ModelServer(Scenario(ONE_STEP)) as server:
         reading = codex.run(server)
@@ -173,21 +98,21 @@ def test_without_our_sandbox_codex_uses_its_own(codex: Codex) -> None:
 @pytest.mark.parametrize(
     ("turn", "kind"),
     [
-        (Turn("Incorrect API key provided", status=401), "auth: "),
-        (Turn("slow down", status=429), "rate_limit: "),
-        (Turn("The model `gpt-5.5` does not exist", status=404), "model: "),
-        (Turn("half an answer, and then the line is dead", cut=True), "network: "),
+        (Turn("Incorrect API key provided", status=401), "auth"),
+        (Turn("slow down", status=429), "rate_limit"),
+        (Turn("The model `gpt-5.5` does not exist", status=404), "model"),
+        (Turn("half an answer, and then the line is dead", cut=True), "network"),
     ],
     ids=["401", "429", "404", "cut"],
 )
-def test_a_failing_model_is_no_completion(codex: Codex, turn: Turn, kind: str) -> None:
+def test_a_failing_model_is_no_completion(codex: PlainRun, turn: Turn, kind: FailureKind) -> None:
     with ModelServer(Scenario([turn])) as server:
         reading = codex.run(server)
     assert not reading.completed
-    assert reading.error.startswith(kind), reading.error
+    assert reading.failure is not None and reading.failure.kind == kind, reading
 
 
-def test_a_passing_fault_is_retried(codex: Codex) -> None:
+def test_a_passing_fault_is_retried(codex: PlainRun) -> None:
     turns = [Turn("Creating it.", ONE_STEP[0].actions, cut=True, times=1), ONE_STEP[1]]
     with ModelServer(Scenario(turns)) as server:
         reading = codex.run(server)
@@ -195,28 +120,36 @@ def test_a_passing_fault_is_retried(codex: Codex) -> None:
     assert (codex.repo / "hello.py").exists()
 
 
-def test_an_unknown_session_says_so_on_stderr_only(codex: Codex) -> None:
+def test_an_unknown_session_says_so_on_stderr_only(codex: PlainRun) -> None:
     with ModelServer(Scenario(ONE_STEP)) as server:
         reading = codex.run(server, session="00000000-0000-7000-8000-000000000000")
     assert not reading.completed
+    assert reading.session_lost and reading.session_id is None
     assert "without the end of the turn" in reading.error
 
 
-def test_an_interrupt_during_a_command_leaves_no_completion(codex: Codex) -> None:
+def test_a_flag_that_is_gone_is_a_sentence(codex: PlainRun) -> None:
+    codex.flags = ("--frobnicate",)
+    with ModelServer(Scenario(ONE_STEP)) as server:
+        reading = codex.run(server)
+    assert reading.failure is not None and reading.failure.kind == "protocol"
+    assert "--frobnicate" in reading.error and TESTED in reading.error
+
+
+def test_tools_that_could_not_be_used_are_no_work(codex: PlainRun) -> None:
+    with ModelServer(Scenario([Turn("All is done.")])) as server:
+        reading = codex.run(server)
+    assert (reading.completed, reading.actions) == (True, 0)
+
+
+def test_an_interrupt_during_a_command_leaves_no_completion(codex: PlainRun) -> None:
     turns = [Turn("Sleeping.", [Shell("touch started; sleep 60; touch late")]), Turn("Slept.")]
     with ModelServer(Scenario(turns)) as server:
-        process = codex.start(server, "sleep", None)
+        process = codex.start(server, "sleep")
         wait_until((codex.repo / "started").exists)
-        wait_until(lambda: b"command_execution" in (codex.root / "stdout").read_bytes())
+        wait_until(lambda: b"command_execution" in codex.stdout.read_bytes())
         process.send_signal(signal.SIGINT)
         reading = codex.read(server, process.wait(timeout=20))
     assert not reading.completed
     assert reading.commands[0].exit_code is None
     assert not (codex.repo / "late").exists()
-
-
-def wait_until(happened: Callable[[], bool], seconds: float = 30) -> None:
-    end = time.monotonic() + seconds
-    while not happened():
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.02)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -143,10 +144,23 @@ async def test_no_retry_for_our_own_fault(
 async def test_the_servers_wish_is_kept_up_to_a_minute(
     make_spec: MakeSpec, clock: VirtualClock
 ) -> None:
-    items = [error(429, retry_after=7), error(429, retry_after=600), error(429), reply(DONE)]
+    items = [error(429, retry_after=7), error(500, retry_after=600), error(429), reply(DONE)]
     desk = Desk(make_spec, clock, items)
     await desk.asker.ask(desk.prompt)
     assert clock.slept == [7, 60, 4]
+
+
+async def test_a_quota_that_is_spent_for_longer_is_not_asked_for_again(
+    make_spec: MakeSpec, clock: VirtualClock
+) -> None:
+    desk = Desk(make_spec, clock, [error(429, retry_after=600), reply(DONE)])
+    with pytest.raises(MetaUnavailable) as caught:
+        await desk.asker.ask(desk.prompt)
+    assert (caught.value.kind, caught.value.retry_after) == ("rate_limit", 600)
+    left = datetime.fromisoformat(caught.value.reset_at) - datetime.now(UTC)
+    assert timedelta(seconds=500) < left <= timedelta(seconds=600)
+    assert clock.slept == []
+    assert len(desk.calls) == 1
 
 
 async def test_a_bad_answer_is_asked_for_again_with_error_and_answer(
@@ -299,7 +313,7 @@ async def test_the_key_in_a_servers_error_stays_with_us(
 async def test_over_http_four_attempts_and_their_waits(
     make_spec: MakeSpec, clock: VirtualClock, server: FaultServer
 ) -> None:
-    server.script = [Fault(503), Fault(429, headers={"Retry-After": "90"}), Fault(reset=True)]
+    server.script = [Fault(503), Fault(429, headers={"Retry-After": "50"}), Fault(reset=True)]
     server.script.append(completion(json.dumps(DONE)))
     client = OpenAIChatMeta(make_spec(base_url=server.url), {"OPENAI_API_KEY": "key"})
     desk = Desk(make_spec, clock, [])
@@ -313,4 +327,4 @@ async def test_over_http_four_attempts_and_their_waits(
     asked = await asker.ask(desk.prompt)
     await client.close()
     assert (asked.attempts, len(server.paths)) == (4, 4)
-    assert clock.slept == [1, 60, 4]
+    assert clock.slept == [1, 50, 4]

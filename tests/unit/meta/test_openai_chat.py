@@ -49,7 +49,12 @@ async def fail(make_spec: MakeSpec, server: FaultServer, **meta: Any) -> MetaUna
 async def test_what_goes_over_the_wire(make_spec: MakeSpec, server: FaultServer) -> None:
     server.script = [completion("{}")]
     assert await ask(make_spec, server, model="m-1") == Reply(
-        text="{}", finish_reason="stop", input_tokens=3, output_tokens=4, model="some-model-0613"
+        text="{}",
+        finish_reason="stop",
+        input_tokens=3,
+        output_tokens=4,
+        model="some-model-0613",
+        known="counted",
     )
     sent = server.requests[0]
     assert server.paths == ["/v1/chat/completions"]

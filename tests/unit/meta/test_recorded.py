@@ -77,7 +77,9 @@ async def test_failures_are_played_too(
     assert (
         recorded[3]
         == replayed[3]
-        == Reply(text="{}", input_tokens=3, output_tokens=4, model="some-model-0613")
+        == Reply(
+            text="{}", input_tokens=3, output_tokens=4, model="some-model-0613", known="counted"
+        )
     )
     pairs: list[tuple[Any, Any]] = list(zip(recorded[:3], replayed[:3], strict=True))
     for then, now in pairs:

@@ -7,9 +7,27 @@ from itertools import product
 import pytest
 
 from agentrunner.nodes.run_worker import MAX_LOSSES
-from agentrunner.nodes.tries import after_loss, after_refused_login
+from agentrunner.nodes.tries import after_loss, after_refused_login, begun_again, ordered_as
 
 ENDS = ("lost", "auth")
+
+
+def test_tries_after_waits_are_new_as_well() -> None:
+    for ends in product(("lost", "auth", "spent"), repeat=6):
+        ids, losses, tries = ["1-001"], 0, 0
+        for end in ends:
+            losses = losses + 1 if end == "lost" else 0
+            if losses >= MAX_LOSSES:
+                break
+            again = after_refused_login(ids[-1]) if end == "auth" else None
+            if end == "lost":
+                again = after_loss(ids[-1], losses)
+            elif again is None:
+                tries += 1
+                again = begun_again(ids[-1], tries)
+            ids.append(again)
+        assert len(set(ids)) == len(ids), ids
+        assert {ordered_as(name) for name in ids} == {"1-001"}
 
 
 @pytest.mark.parametrize("ends", list(product(ENDS, repeat=6)), ids="-".join)
@@ -35,3 +53,6 @@ def test_ids_tell_what_became_of_the_try_before() -> None:
     assert after_refused_login("1-001") == "1-001r"
     assert after_loss("1-001x1r", 1) == "1-001x1rx1"
     assert after_refused_login("1-001rx1") is None
+    assert begun_again("1-001", 1) == "1-001w1"
+    assert begun_again("1-001w1", 2) == "1-001w2"
+    assert begun_again("1-001w1x1", 2) == "1-001w1x1w2"

@@ -83,7 +83,7 @@ def test_an_answer_under_the_schema_is_read(
 
 def test_what_the_task_decides_is_not_asked_for() -> None:
     call = message_schema("next_action")["properties"]["payload"]["properties"]["worker_call"]
-    assert set(call["anyOf"][0]["properties"]) == {"worker_type", "mode", "prompt"}
+    assert set(call["anyOf"][0]["properties"]) == {"worker_type", "mode", "model", "prompt"}
 
 
 def test_a_schema_may_be_changed_by_its_owner() -> None:

@@ -96,9 +96,9 @@ def test_before_anything_ran(tmp_path: Path) -> None:
     assert view["last_worker_result"] == {"exists": False}
     assert view["test_result"] == {"executed": False}
     assert view["evidence"] == {"exists": False}
-    assert view["workers"] == [
-        {"worker_type": "mock", "model": None, "modes": ["exec"], "session_available": False}
-    ]
+    (worker,) = view["workers"]
+    assert (worker["worker_type"], worker["kind"], worker["model"]) == ("mock", "mock", None)
+    assert (worker["modes"], worker["session_available"]) == (["exec"], False)
 
 
 def test_in_the_middle_of_a_run(tmp_path: Path) -> None:

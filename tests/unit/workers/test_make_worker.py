@@ -35,7 +35,7 @@ def test_a_kind_becomes_its_adapter(name: str) -> None:
 
 
 def test_an_unknown_kind_names_the_known_ones() -> None:
-    with pytest.raises(UsageError, match="codex-cli, command, mock") as refusal:
+    with pytest.raises(UsageError, match="codex-cli, claude-code") as refusal:
         make_worker(WorkerSpec(kind="codex-clj"))
     assert "codex-cli" in refusal.value.remedy
 

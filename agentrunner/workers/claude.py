@@ -1,0 +1,101 @@
+"""Anthropic's Claude Code, `claude -p`, as a worker.
+
+Not `--bare`: the repository's CLAUDE.md is to be obeyed, the tool that writes files is wanted, and
+a login is not taken with it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from agentrunner.workers.base import Reports, Watch, WorkerCall, WorkerCommand
+from agentrunner.workers.claude_stream import FINAL, RETRY, facts_of
+from agentrunner.workers.cli import LOGIN_PROMPT, CliWorker, resumed
+from agentrunner.workers.transcript import Fact
+
+TESTED = "2.1.197"
+KEY_ENV = "ANTHROPIC_API_KEY"
+_URL = "ANTHROPIC_BASE_URL"
+_EFFORT = "low|medium|high"
+_TURNS = r"[1-9]\d{0,3}"
+_TOOLS = "Bash,Edit,Write,Read,Glob,Grep,NotebookEdit,TodoWrite"
+"""Without a sandbox of ours; the web is not among them."""
+
+
+class ClaudeWorker(CliWorker):
+    """Builds the command line and reads the event stream of Claude Code."""
+
+    kind = "claude-code"
+    title = "Claude Code"
+    binary = "claude"
+    binary_env = "AGENTRUNNER_CLAUDE"
+    tested = TESTED
+    verified = f"claude {TESTED}, real"
+    cure = f"npm install -g @anthropic-ai/claude-code@{TESTED}"
+    key_names = (KEY_ENV,)
+    wire = "anthropic"
+    default_url = "https://api.anthropic.com"
+    reports = Reports(actions=True, tokens=True, cost=True, resume=True, schema=True)
+    confines_itself = True
+    flag_rules: Mapping[str, str] = {"--effort": _EFFORT, "--max-turns": _TURNS}
+    tool_rules: Mapping[str, str] = {"effort": _EFFORT, "max-turns": _TURNS}
+    lost_session = r"No conversation found with session ID"
+
+    def command(self, call: WorkerCall) -> WorkerCommand:
+        """`claude -p`, with an id chosen for a new session."""
+        home = call.home / "claude"
+        scratch = call.home / "tmp"
+        model, url = self.model_of(call), self.url_of(call)
+        settings = (w for name, value in call.tool_specific.items() for w in (f"--{name}", value))
+        argv = [
+            *(self.program(), "-p", "--output-format", "stream-json", "--verbose"),
+            *(("--model", model) if model else ()),
+            *_session(call),
+            *_permissions(call.sandboxed),
+            # Of the same variable, the one in the repository's .claude/settings.json would win
+            # over the environment, and lead the calls, and the key, elsewhere.
+            *("--settings", json.dumps({"env": {_URL: url}})),
+            *settings,
+            *self.flags_of(call),
+        ]
+        return WorkerCommand(
+            argv=tuple(argv),
+            stdin=call.prompt.encode(),
+            env={
+                "CLAUDE_CONFIG_DIR": str(home),
+                # Else every command fails on a read-only root, and the run still is a success.
+                "CLAUDE_CODE_TMPDIR": str(scratch),
+                "TMPDIR": str(scratch),
+                _URL: url,
+                "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+                "DISABLE_AUTOUPDATER": "1",
+                # AgentRunner waits for quotas itself; ten doubling delays are minutes.
+                "CLAUDE_CODE_MAX_RETRIES": "2",
+                # As root it refuses the bypass flag without this.
+                **({"IS_SANDBOX": "1"} if call.sandboxed else {}),
+            },
+            # The login's token comes by its own variable; a key beside it would win.
+            key_env="" if call.login else KEY_ENV,
+            folders=(home, scratch),
+            stop_signal="INT",
+            watch=Watch(final=FINAL, retry=RETRY, login=LOGIN_PROMPT),
+        )
+
+    def facts(self, record: dict[str, Any]) -> Iterable[Fact]:
+        """What an event tells."""
+        return facts_of(record)
+
+
+def _session(call: WorkerCall) -> tuple[str, ...]:
+    if session := resumed(call):
+        return ("--resume", session)
+    return ("--session-id", call.new_session_id) if call.new_session_id else ()
+
+
+def _permissions(sandboxed: bool) -> tuple[str, ...]:
+    if sandboxed:
+        return ("--dangerously-skip-permissions",)
+    # The other modes deny Write or Bash, and the run still says that it was a success.
+    return ("--permission-mode", "dontAsk", "--allowedTools", _TOOLS)

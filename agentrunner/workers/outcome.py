@@ -1,0 +1,106 @@
+"""What a worker run came to, from all who saw it: supervisor, CLI, gateway and snapshots.
+
+No exit code and no "success" is believed alone. The supervisor knows how the process ended, the
+gateway whether the model answered, the snapshots whether anything was changed; the CLI's own
+stream has the last word only where none of them contradicts it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, cast
+
+from agentrunner.gateway.usage import Call, ErrorClass
+from agentrunner.task.context import Outcome
+from agentrunner.workers.base import Ended, FailureKind, Reports, WorkerReading
+from agentrunner.workers.streams import clip, ended_by
+
+GATEWAY_KINDS: dict[ErrorClass, FailureKind] = {
+    "auth": "auth",
+    "model": "model",
+    "quota": "rate_limit",
+    "overload": "rate_limit",
+    "context": "context",
+    "request": "protocol",
+    "server": "server",
+    "network": "network",
+    "budget": "budget",
+    "replay": "protocol",
+}
+"""What a failed call of its model makes of a run."""
+
+STUCK_AT_MODEL = ("retry_storm", "idle_timeout")
+"""Ends of a worker that may have waited for its model, which then is what it ended for."""
+
+
+class Came(NamedTuple):
+    """What a run came to."""
+
+    outcome: Outcome
+    error: str = ""
+    """At most 600 characters; "" for a run that is completed."""
+    reset_at: str = ""
+    """When a spent quota is there again, as far as told: UTC, ISO 8601."""
+
+
+def outcome_of(
+    ended: Ended,
+    reading: WorkerReading,
+    *,
+    gateway_error: Call | None,
+    changed: int,
+    reports: Reports,
+) -> Came:
+    """What the run came to.
+
+    `gateway_error` is its last model call, where that failed; `changed` counts the files that
+    differ by snapshot. A run that was ended is never completed, whatever it printed, but for one
+    that had said all and only did not exit.
+    """
+    if not ended.by_itself:
+        return _stopped(ended, reading, gateway_error)
+    if gateway_error is not None:
+        return _failed_call(gateway_error, reading)
+    if reading.failure is not None and not reading.completed:
+        failure = reading.failure
+        return Came(failure.kind, reading.error or failure.message, failure.reset_at)
+    if reading.denied:
+        return Came("denied", clip(f"it was not allowed to use: {', '.join(reading.denied)}"))
+    if not reading.completed:
+        # Exit 0 without its last word: somebody else than we has stopped it.
+        cut = reading.cut_off and ended.exit_code == 0
+        return Came("interrupted" if cut else "failed", reading.error)
+    if reports.actions and reading.actions == 0 and not changed:
+        return Came("no_op", "it used no tool and changed nothing")
+    return Came("completed")
+
+
+def _stopped(ended: Ended, reading: WorkerReading, gateway_error: Call | None) -> Came:
+    how = ended_by(ended.outcome)
+    if ended.outcome == "login_prompt":
+        return Came("auth", how)
+    if ended.outcome in STUCK_AT_MODEL and gateway_error is not None:
+        came = _failed_call(gateway_error, reading)
+        return came._replace(error=clip(f"{how}: {came.error}"))
+    if ended.outcome == "retry_storm":
+        failure = reading.failure
+        if failure is None:
+            return Came("server", how)
+        return Came(failure.kind, clip(f"{how}: {failure.message}"), failure.reset_at)
+    error = reading.error or how
+    if gateway_error is not None:
+        error = clip(f"{error}; {_words(gateway_error)}")
+    return Came(cast("Outcome", ended.outcome), error)
+
+
+def _failed_call(call: Call, reading: WorkerReading) -> Came:
+    """The gateway's word wins over the CLI's, which may hide it."""
+    assert call.error is not None
+    kind, error, reset_at = GATEWAY_KINDS[call.error], _words(call), ""
+    if kind == "rate_limit":
+        reset_at = call.reset_at or (reading.failure.reset_at if reading.failure else "")
+        error += f"; again from {reset_at}" if reset_at else ""
+    return Came(kind, clip(error), reset_at)
+
+
+def _words(call: Call) -> str:
+    return f"its model calls failed ({call.error}): {call.detail}"

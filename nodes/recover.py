@@ -1,0 +1,177 @@
+"""After a worker run that could not work: the next try, a wait, or a person who is asked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import cast
+
+from langgraph.types import Command
+
+from agentrunner.nodes.credentials import credential
+from agentrunner.nodes.deps import Deps
+from agentrunner.nodes.guarded import Update
+from agentrunner.nodes.questions import answered, question, subject_of
+from agentrunner.nodes.quota import cooled
+from agentrunner.nodes.recovery import (
+    TROUBLES,
+    AskPerson,
+    Facts,
+    FailOver,
+    GoOn,
+    StartAfresh,
+    WaitUntil,
+    next_step,
+    seconds_of,
+    waits_in_a_row,
+)
+from agentrunner.nodes.tries import begun_again, ordered_as
+from agentrunner.task.context import Question, TaskContext, Verdict, Wait, WorkerOrder, WorkerRun
+from agentrunner.workers.login import login_for
+from agentrunner.workers.member import Member
+
+
+def recovered(
+    state: TaskContext, deps: Deps, order: WorkerOrder, run: WorkerRun, update: Update
+) -> Command[str] | None:
+    """Where the run leads instead of `validate`; None where that looks at it as ever.
+
+    `update` is what the run has changed in the state. The order that is in it then is the one
+    that is begun next, under an id of its own.
+    """
+    facts = _facts(state, deps, order, run)
+    step = next_step(facts)
+    if isinstance(step, GoOn):
+        return None
+    working: Update = {**update, "state": state["state"]}
+    now, cooling = facts.now, state.get("cooling", {})
+    match step:
+        case StartAfresh():
+            deps.warn(state, "session-lost", "The worker's session is gone; it starts afresh.")
+            again = _again(order).model_copy(update={"mode": "exec"})
+            return Command(update={**working, "order": again}, goto="run_worker")
+        case FailOver():
+            deps.warn(
+                state,
+                "fail-over",
+                f"{run.member}: {TROUBLES[run.outcome].words}. {step.member} goes on.",
+            )
+            cooling = cooled(cooling, "worker", run.member, step.until, now)
+            again = _for_member(_again(order), deps.member(step.member), update)
+            again = again.model_copy(update={"mode": "exec"})
+            return Command(
+                update={**working, "order": again, "cooling": cooling}, goto="run_worker"
+            )
+        case WaitUntil():
+            if run.outcome == "rate_limit":
+                cooling = cooled(cooling, "worker", step.member, step.wait.until, now)
+            again = _for_member(_again(order), deps.member(step.member), update)
+            again = _counted(again, waits_in_a_row(facts), step.wait)
+            after = {**working, "order": again, "cooling": cooling, "wait": step.wait}
+            return Command(update=after, goto="wait")
+        case AskPerson():
+            again = _for_member(_again(order), deps.member(order.member), update)
+            again = again.model_copy(update={"waits": 0, "waited_sec": 0})
+            text = f"{step.why}. {cure_of(deps, order, run)} Then approve: it is tried again."
+            asked = _question(cast("TaskContext", {**state, **working}), again, run, step.why, text)
+            return Command(update={**working, "order": again, "question": asked}, goto="approve")
+
+
+def given_up(state: TaskContext) -> Command[str] | None:
+    """The end of the run where a person said no to another try; None where nobody did."""
+    answer = answered(state, "worker_failed")
+    if answer is None or answer.decision == "approve":
+        return None
+    subject = subject_of(state)
+    said = f" A person gave up: {answer.text}" if answer.text else " A person gave up."
+    verdict = Verdict(state="FAILED", reason=str(subject["code"]), text=f"{subject['why']}.{said}")
+    return Command(update={"answer": None, "order": None, "verdict": verdict}, goto="note")
+
+
+def cure_of(deps: Deps, order: WorkerOrder, run: WorkerRun) -> str:
+    """What a person may do, in one or two sentences."""
+    member = deps.member(order.member)
+    if run.outcome == "auth":
+        return _cure_of_credential(member, deps)
+    if run.outcome == "model":
+        named = order.model or member.spec.runner.worker.model
+        which = f"It was told to use the model {named}. " if named else ""
+        return f"{which}Name one that its account has in runner.worker.model."
+    if run.outcome == "rate_limit":
+        return "Wait, raise the quota, or add a candidate to runner.workers."
+    url = member.worker.provider_url
+    return f"See whether {url} is up." if url else "See whether its provider is up."
+
+
+def _cure_of_credential(member: Member, deps: Deps) -> str:
+    worker, spec = member.worker, member.spec
+    if spec.runner.worker.auth == "login":
+        home = Path(deps.environ.get("HOME") or Path.home())
+        login = login_for(worker.kind, deps.environ, home)
+        cure = login.describe().cure if login else ""
+        return f"Log in with its CLI again: {cure or worker.kind.removesuffix('-cli') + ' login'}."
+    name = credential(spec, worker, deps.environ)[0] or next(iter(worker.key_names), "")
+    return f"Set {name} to a key that is good." if name else "Give it a credential that is good."
+
+
+def _facts(state: TaskContext, deps: Deps, order: WorkerOrder, run: WorkerRun) -> Facts:
+    return Facts(
+        run=run,
+        order=order,
+        earlier=_same_order(state.get("recent", []), order),
+        candidates=[one.name for one in deps.members],
+        cooling=state.get("cooling", {}),
+        profile=deps.spec.runner.profiles.worker,
+        wait_sec=deps.spec.runner.budget.wait_sec,
+        now=deps.clock.now(),
+    )
+
+
+def _same_order(runs: list[WorkerRun], order: WorkerOrder) -> list[WorkerRun]:
+    ours = ordered_as(order.worker_run_id)
+    return [run for run in runs if ordered_as(run.worker_run_id) == ours]
+
+
+def _again(order: WorkerOrder) -> WorkerOrder:
+    """The next try of an order, under an id that no try had."""
+    tries = order.tries + 1
+    name = begun_again(order.worker_run_id, tries)
+    return order.model_copy(update={"worker_run_id": name, "tries": tries})
+
+
+def _for_member(order: WorkerOrder, member: Member, update: Update) -> WorkerOrder:
+    """The order for this candidate: in the session it has for it, else a new one.
+
+    What a planner may set differs between workers, so another one gets none of it.
+    """
+    sessions = [run for run in _same_order(update["recent"], order) if run.member == member.name]
+    begun = any(run.session_id for run in sessions)
+    if order.member == member.name:
+        return order.model_copy(update={"mode": "resume" if begun else order.mode})
+    return order.model_copy(
+        update={
+            "worker": member.worker.kind,
+            "member": member.name,
+            "mode": "resume" if begun else "exec",
+            "model": member.spec.runner.worker.model,
+            "flags": [],
+            "env": {},
+            "tool_specific": {},
+            "waits": 0,
+        }
+    )
+
+
+def _counted(order: WorkerOrder, waits: int, wait: Wait) -> WorkerOrder:
+    waited = order.waited_sec + (0 if wait.told else seconds_of(wait))
+    return order.model_copy(update={"waits": waits + 1, "waited_sec": waited})
+
+
+def _question(
+    state: TaskContext, order: WorkerOrder, run: WorkerRun, why: str, text: str
+) -> Question:
+    subject = {
+        "why": why,
+        "code": TROUBLES[run.outcome].code,
+        "order": order.model_dump(mode="json"),
+    }
+    return question("worker_failed", text, subject, state)

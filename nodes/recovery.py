@@ -1,0 +1,206 @@
+"""What comes after a worker run that its model or its CLI kept from working. Pure.
+
+Only a run that came to nothing for want of a provider is begun again without a new decision: it
+is no round of work, and a planner that is told of it would order the same once more. Whatever is
+wrong with a key or a model is a person's to mend, at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from agentrunner.nodes.quota import cooling_until, moment, stamp
+from agentrunner.task.context import Outcome, Wait, WorkerOrder, WorkerRun
+from agentrunner.task.crew import WorkerRoleSpec
+
+QUOTA_BACKOFF_SEC = (30.0, 60.0, 120.0, 240.0, 480.0, 900.0)
+"""Waits for a quota whose reset nobody told, or told wrongly; the last one again and again."""
+FAULT_BACKOFF_SEC = (10.0, 30.0, 90.0)
+"""Waits for a provider that fails or cannot be reached; then a person is asked."""
+SETTLE_SEC = 1.0
+"""Added to a reset that was told: clocks differ, and to come too early costs a whole wait."""
+PERSON_AT_ONCE = ("auth", "model")
+FAULTS = ("server", "network")
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """Why a worker could not work."""
+
+    code: str
+    """The reason of a run that ends with it."""
+    words: str
+    """What it means, for people."""
+
+
+TROUBLES: Mapping[Outcome, Trouble] = {
+    "auth": Trouble(code="worker-auth", words="its credential is refused"),
+    "model": Trouble(code="worker-model", words="its model is not to be had"),
+    "rate_limit": Trouble(code="worker-quota", words="its quota is spent"),
+    "server": Trouble(code="worker-server", words="its provider fails"),
+    "network": Trouble(code="worker-network", words="its provider cannot be reached"),
+}
+"""By the outcome that a run came to."""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is decided from."""
+
+    run: WorkerRun
+    """The run that has just ended."""
+    order: WorkerOrder
+    """What it was to do."""
+    earlier: Sequence[WorkerRun]
+    """The runs before it, the latest last."""
+    candidates: Sequence[str]
+    """All who may work, in order of preference."""
+    cooling: Mapping[str, str]
+    profile: WorkerRoleSpec
+    wait_sec: float
+    """The longest wait that nobody is asked about."""
+    now: datetime
+    """UTC."""
+
+
+@dataclass(frozen=True)
+class GoOn:
+    """Look at what it did: `validate`, as after any run."""
+
+
+@dataclass(frozen=True)
+class StartAfresh:
+    """The same order in a new session: the old one is gone."""
+
+
+@dataclass(frozen=True)
+class FailOver:
+    """The same order by another candidate, in a session of its own."""
+
+    member: str
+    until: str
+    """When the first one may be asked again."""
+
+
+@dataclass(frozen=True)
+class WaitUntil:
+    """The same order when the wait is over, by `member`."""
+
+    member: str
+    wait: Wait
+
+
+@dataclass(frozen=True)
+class AskPerson:
+    """A person mends what is wrong, and has it tried again; or ends the run."""
+
+    why: str
+    """One sentence."""
+
+
+NextStep = GoOn | StartAfresh | FailOver | WaitUntil | AskPerson
+
+
+def next_step(facts: Facts) -> NextStep:
+    """What comes after this run."""
+    run = facts.run
+    if run.session_lost and facts.order.mode == "resume":
+        return StartAfresh()
+    if run.outcome in PERSON_AT_ONCE:
+        return AskPerson(_why(facts))
+    if run.outcome == "rate_limit":
+        return _after_spent_quota(facts)
+    if run.outcome in FAULTS:
+        return _after_fault(facts)
+    return GoOn()
+
+
+def waits_in_a_row(facts: Facts) -> int:
+    """How often it was waited for the very same without anything that came of it."""
+    before = facts.earlier[-1] if facts.earlier else None
+    again = before is not None and before.outcome == facts.run.outcome
+    return facts.order.waits if again and not facts.run.changed_files else 0
+
+
+def _after_spent_quota(facts: Facts) -> NextStep:
+    own = _own_wait(facts)
+    if facts.profile.fallback_on_rate_limit:
+        others = [name for name in facts.candidates if name != facts.run.member]
+        until = {name: cooling_until(facts.cooling, "worker", name, facts.now) for name in others}
+        free = next((name for name in others if until[name] is None), None)
+        if free is not None:
+            return FailOver(free, stamp(_cool_until(facts)))
+        back = [(ends, name) for name, ends in until.items() if ends is not None]
+        if back and min(back)[0] < own[0]:
+            soonest, name = min(back)
+            return _within_limit(facts, name, soonest, told=True)
+    return _within_limit(facts, facts.run.member, *own)
+
+
+def _own_wait(facts: Facts) -> tuple[datetime, bool]:
+    """When this candidate is asked again, and whether that was told.
+
+    A provider is believed once: where its quota is spent again right after the reset it told,
+    the waits grow all the same, or it would be asked in a tight circle.
+    """
+    waits, told = waits_in_a_row(facts), moment(facts.run.reset_at)
+    step = QUOTA_BACKOFF_SEC[min(waits, len(QUOTA_BACKOFF_SEC) - 1)]
+    guess = facts.now + timedelta(seconds=step)
+    if told is None:
+        return guess, False
+    told = max(told, facts.now) + timedelta(seconds=SETTLE_SEC)
+    return (told, True) if not waits or told >= guess else (guess, False)
+
+
+def _cool_until(facts: Facts) -> datetime:
+    told = moment(facts.run.reset_at)
+    if told is not None and told > facts.now:
+        return told
+    return facts.now + timedelta(seconds=facts.profile.cool_down_sec)
+
+
+def _after_fault(facts: Facts) -> NextStep:
+    waits = waits_in_a_row(facts)
+    if waits >= len(FAULT_BACKOFF_SEC):
+        return AskPerson(_why(facts))
+    until = facts.now + timedelta(seconds=FAULT_BACKOFF_SEC[waits])
+    return _within_limit(facts, facts.run.member, until, told=False)
+
+
+def _within_limit(facts: Facts, member: str, until: datetime, told: bool) -> NextStep:
+    """The wait, or a person's word where it is longer than the task allows.
+
+    Waits that are guesses are added up: each is short, and together they must not last for ever.
+    """
+    seconds = (until - facts.now).total_seconds()
+    if seconds + (0 if told else facts.order.waited_sec) > facts.wait_sec:
+        return AskPerson(
+            f"{_why(facts)}. It would be tried again at {stamp(until)}, and "
+            f"runner.budget.wait_sec allows waits of {facts.wait_sec:g} s"
+        )
+    wait = Wait(
+        until=stamp(until),
+        since=stamp(facts.now),
+        reason=_why(facts)[:600],
+        role="worker",
+        candidate=member,
+        back_to="run_worker",
+        told=told,
+    )
+    return WaitUntil(member, wait)
+
+
+def _why(facts: Facts) -> str:
+    run = facts.run
+    said = f": {run.error}" if run.error else ""
+    return f"{run.member or run.worker} could not work, {TROUBLES[run.outcome].words}{said}".rstrip(
+        ". "
+    )
+
+
+def seconds_of(wait: Wait) -> float:
+    """How long a wait is when it begins."""
+    until, since = moment(wait.until), moment(wait.since)
+    return (until - since).total_seconds() if until and since else 0.0

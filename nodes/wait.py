@@ -1,0 +1,41 @@
+"""Any state, kept: wait until a quota is there again, or a provider may have recovered.
+
+The time it ends is in the state. A process that is killed meanwhile is no loss: `resume` waits
+for what is left.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from langgraph.types import Command
+
+from agentrunner.nodes.deps import Clock, Deps
+from agentrunner.nodes.quota import moment
+from agentrunner.task.context import TaskContext
+
+LOOK_SEC = 5.0
+"""How often the time of day is looked at: a machine that was asleep goes on soon after it woke."""
+
+
+async def wait(state: TaskContext, deps: Deps) -> Command[str]:
+    """Wait, with the box paused, and go back to the node that could not go on."""
+    waiting = state["wait"]
+    assert waiting is not None
+    told = waiting.model_dump(include={"until", "reason", "role", "candidate", "told"})
+    deps.emit("waiting", **told)
+    deps.record(state, "wait", f"{waiting.role}-{waiting.since}", waiting)
+    until = moment(waiting.until)
+    await deps.sandbox.pause()
+    try:
+        await _sleep_until(until or deps.clock.now(), deps.clock)
+    finally:
+        await deps.sandbox.unpause()
+    return Command(update={"wait": None}, goto=waiting.back_to)
+
+
+async def _sleep_until(until: datetime, clock: Clock) -> None:
+    """Until that time of day; not longer than it is away now, should the clock be set back."""
+    longest = clock.monotonic() + (until - clock.now()).total_seconds()
+    while (left := min((until - clock.now()).total_seconds(), longest - clock.monotonic())) > 0:
+        await clock.sleep(min(left, LOOK_SEC))

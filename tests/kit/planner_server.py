@@ -1,0 +1,44 @@
+"""A model server for CLIs that plan: each call is a new session, and gets the next item.
+
+    with PlannerServer([PLAN, "I would rather not.", PLAN]) as server:
+        … a CLI whose model is at server.base_url (Codex) or server.address (Claude Code) …
+
+A mapping is given in whichever way the CLI asks for structured answers; a text is prose.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tests.kit.model_server import ModelServer
+from tests.kit.scenario import Turn, Use
+from tests.kit.wire import Ask, Usage
+
+STRUCTURED = "StructuredOutput"
+"""The tool by which Claude Code takes a value of a schema."""
+
+Item = Mapping[str, Any] | str | Turn
+
+
+class PlannerServer(ModelServer):
+    """Answers new sessions from `items`, in order; the last one repeats."""
+
+    def __init__(self, items: Sequence[Item]) -> None:
+        super().__init__()
+        self._items = tuple(items)
+        self.sessions = 0
+        """How many have begun."""
+
+    def next_turn(self, path: str, ask: Ask) -> tuple[Turn, Usage]:
+        """The item of the session; in its later turns the same again."""
+        self.sessions += not ask.turns
+        item = self._items[min(max(self.sessions, 1), len(self._items)) - 1]
+        if isinstance(item, Turn):
+            return item, Usage()
+        if isinstance(item, str):
+            return Turn(item), Usage()
+        if STRUCTURED in ask.tools:
+            return Turn("", [Use(STRUCTURED, item)]), Usage()
+        return Turn(json.dumps(item)), Usage()
