@@ -84,6 +84,27 @@ class SafeFolder:
             return UNREADABLE, False
         return (file_mode(facts), blob_name(data)), data.startswith(LARGE_MARK)
 
+    def read(self, path: str) -> tuple[str, bytes] | None:
+        """Mode and whole content of a file or link; None where neither is there."""
+        try:
+            with self._parent(path) as (fd, name):
+                facts = os.stat(name, dir_fd=fd, follow_symlinks=False)
+                if stat.S_ISLNK(facts.st_mode):
+                    return "120000", os.readlink(name, dir_fd=fd)
+                if not stat.S_ISREG(facts.st_mode):
+                    return None
+                flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+                with os.fdopen(os.open(name, flags, dir_fd=fd), "rb") as file:
+                    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                        return None
+                    return file_mode(facts), file.read()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            if error.errno == errno.ELOOP:  # a link where a folder was
+                return None
+            raise
+
     def write(self, path: str, mode: str, data: bytes) -> None:
         """Put a file ("100644", "100755") or link ("120000") at `path` in one step."""
         with self._parent(path, make=True) as (fd, name):

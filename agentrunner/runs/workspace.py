@@ -1,0 +1,275 @@
+"""Work outside of the checkout: a private clone of a repository, with a folder for each task.
+
+Git runs on our clone alone, with our settings: of the user's repository it only fetches, and into
+it it only puts a branch. What a worker made is read as files and never through its `.git`, so no
+hook, filter or setting of a work tree is obeyed (threat T1). Everything here blocks.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from agentrunner.errors import UsageError
+from agentrunner.runs.git import CONFIG, Git, GitFailed, replace, to_bytes, to_text
+from agentrunner.runs.restore import SafeFolder
+from agentrunner.runs.snapshots import find_git
+
+HEAD = "refs/agentrunner/head"
+BRANCHES = "refs/heads/"
+_NO_HOOKS = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "gc.auto=0")
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Author or committer."""
+
+    name: str
+    email: str
+
+
+@dataclass(frozen=True)
+class Merged:
+    """Two commits brought together."""
+
+    tree: str
+    """Of the result; where there are conflicts, with their marks in the files."""
+    conflicts: tuple[str, ...] = ()
+    """Paths that both changed, sorted."""
+
+
+class CloneStore:
+    """The private clone of one repository: commits and branches, and the folders they are in.
+
+    Every method may raise GitFailed and OSError.
+    """
+
+    def __init__(self, git_dir: Path, repo: Path) -> None:
+        self.repo = repo
+        self.git = Git(git_dir, find_git(repo))
+
+    def fetch(self) -> str:
+        """Bring the clone up to the repository's HEAD, whose commit is returned.
+
+        Raises UsageError (`no-repository`, `no-commit`) where there is none.
+        """
+        self._prepare()
+        if not (self.repo / ".git").exists():
+            raise UsageError(
+                f"{self.repo} is no git repository, so there is nothing to branch from.",
+                code="no-repository",
+                path="task.repo",
+                remedy="git init, then a first commit; or run without --worktree",
+            )
+        try:
+            self.git.run(
+                *("-c", "protocol.file.allow=always", "fetch", "--quiet", "--no-tags"),
+                *("--update-shallow", "--no-write-fetch-head", "--no-recurse-submodules"),
+                *(str(self.repo), f"+HEAD:{HEAD}"),
+            )
+        except GitFailed as error:
+            if "couldn't find remote ref HEAD" in error.message:
+                raise UsageError(
+                    f"{self.repo} has no commit yet, so there is nothing to branch from.",
+                    code="no-commit",
+                    path="task.repo",
+                    remedy="git commit, then again",
+                ) from error
+            raise
+        return self.resolve(HEAD)
+
+    def _prepare(self) -> None:
+        """An empty clone with our settings, whatever a worker without a box did to them."""
+        if not (self.git.git_dir / "HEAD").is_file():
+            self.git.git_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self.git.run("init", "--quiet", "--bare", "--template=", "--object-format=sha1")
+        replace(self.git.git_dir / "config", CONFIG.encode())
+
+    def resolve(self, name: str) -> str:
+        """The commit that a name means; raises GitFailed for none."""
+        return _line(self.git.run("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}"))
+
+    def tree_of(self, commit: str) -> str:
+        """The tree of a commit."""
+        return _line(self.git.run("rev-parse", "--verify", "--quiet", f"{commit}^{{tree}}"))
+
+    def branch(self, name: str, commit: str, before: str = "") -> None:
+        """Let a branch of the clone point to a commit; with `before` only where it was there."""
+        told = (before,) if before else ()
+        self.git.run("update-ref", f"{BRANCHES}{name}", commit, *told)
+
+    def branch_at(self, name: str) -> str | None:
+        """The commit of a branch of the clone; None where there is none."""
+        found = self.git.run("rev-parse", "--verify", "--quiet", f"{BRANCHES}{name}", accept=(0, 1))
+        return _line(found) or None
+
+    # -- folders --------------------------------------------------------------------------------
+
+    def check_out(self, folder: Path, commit: str) -> None:
+        """A new work tree at a commit, on no branch; its parent exists."""
+        self._prepare()
+        self.git.run("worktree", "prune")
+        self.git.run("worktree", "add", "--quiet", "--detach", "--force", str(folder), commit)
+
+    def remove(self, folder: Path) -> None:
+        """Take a work tree away, whatever is in it."""
+        _remove_tree(folder)
+        self.git.run("worktree", "prune")
+
+    def carry_over(self, folder: Path, paths: Iterable[str]) -> None:
+        """Make files of a work tree as they are in the user's own, deleted ones deleted.
+
+        Symbolic links are made again and never followed, on either side.
+        """
+        with SafeFolder(self.repo) as source, SafeFolder(folder) as target:
+            found = {path: source.read(path) for path in paths}
+            for path in sorted(found, reverse=True):  # room is made before it is used
+                with contextlib.suppress(OSError):
+                    target.remove(path)
+            for path, entry in found.items():
+                if entry is not None:
+                    target.write(path, *entry)
+
+    # -- commits --------------------------------------------------------------------------------
+
+    def commit(
+        self,
+        folder: Path,
+        paths: Iterable[str],
+        *,
+        parents: tuple[str, ...],
+        message: str,
+        author: Identity,
+        at: str,
+        tree: str = "",
+    ) -> str:
+        """A commit of the first parent with these files as they are in a folder.
+
+        Files that are not there are deleted. `at` is a UTC time, ISO 8601; `tree` stands in for
+        that of the first parent. Nothing is checked out or changed but the clone's objects.
+        """
+        self._prepare()
+        index = self.git.git_dir / "agentrunner.index"
+        env = {"GIT_INDEX_FILE": str(index)}
+        index.unlink(missing_ok=True)
+        try:
+            self.git.run("read-tree", tree or parents[0], env=env)
+            lines = b"".join(self._entries(folder, paths))
+            self.git.run("update-index", "-z", "--index-info", stdin=lines, env=env)
+            made = _line(self.git.run("write-tree", env=env))
+        finally:
+            index.unlink(missing_ok=True)
+        return self.commit_tree(made, parents=parents, message=message, author=author, at=at)
+
+    def commit_tree(
+        self, tree: str, *, parents: tuple[str, ...], message: str, author: Identity, at: str
+    ) -> str:
+        """A commit of a whole tree."""
+        who = {
+            "GIT_AUTHOR_NAME": author.name,
+            "GIT_AUTHOR_EMAIL": author.email,
+            "GIT_AUTHOR_DATE": at,
+            "GIT_COMMITTER_NAME": author.name,
+            "GIT_COMMITTER_EMAIL": author.email,
+            "GIT_COMMITTER_DATE": at,
+        }
+        told = [word for parent in parents for word in ("-p", parent)]
+        return _line(
+            self.git.run("commit-tree", tree, *told, "-F", "-", stdin=message.encode(), env=who)
+        )
+
+    def _entries(self, folder: Path, paths: Iterable[str]) -> Iterable[bytes]:
+        """A line for the index per file: its mode and content, or that it is gone."""
+        with SafeFolder(folder) as tree:
+            for path in sorted(set(paths)):
+                entry = tree.read(path)
+                if entry is None:
+                    yield b"0 " + b"0" * 40 + b"\t" + to_bytes(path) + b"\0"
+                    continue
+                mode, content = entry
+                # With the path, so that line ends become what the repository's attributes say.
+                how = () if mode == "120000" else (f"--path={path}",)
+                blob = _line(self.git.run("hash-object", "-w", *how, "--stdin", stdin=content))
+                yield f"{mode} {blob}\t".encode() + to_bytes(path) + b"\0"
+
+    def merge(self, ours: str, theirs: str) -> Merged:
+        """The tree in which both commits come together; no work tree is touched."""
+        self._prepare()
+        out = self.git.run(
+            *("merge-tree", "--write-tree", "-z", "--name-only", "--no-messages"),
+            *(ours, theirs),
+            accept=(0, 1),
+        )
+        tree, *names = out.split(b"\0")
+        return Merged(tree.decode(), tuple(sorted({to_text(name) for name in names if name})))
+
+    def changed(self, before: str, after: str) -> tuple[str, ...]:
+        """Paths that differ between two commits or trees."""
+        out = self.git.run("diff-tree", "-r", "-z", "--name-only", "--no-renames", before, after)
+        return tuple(to_text(name) for name in out.split(b"\0") if name)
+
+    def contains(self, commit: str, ancestor: str) -> bool:
+        """Whether a commit has another one behind it, or is it."""
+        base = self.git.run("merge-base", ancestor, commit, accept=(0, 1))
+        return _line(base) == ancestor
+
+    # -- the user's repository ------------------------------------------------------------------
+
+    def publish(self, commit: str, branch: str, *, replaces: str | None = None) -> None:
+        """Put a commit into the user's repository as a branch, which is not checked out.
+
+        A branch of that name that is there is only moved from the commit `replaces`. Raises
+        UsageError (`branch-exists`, `branch-name`).
+        """
+        user = Git(self._user_git_dir(), self.git.binary)
+        name = f"{BRANCHES}{branch}"
+        if branch.startswith("-") or not _is_ref(self.git, name):
+            raise UsageError(f'"{branch}" cannot be the name of a branch.', code="branch-name")
+        there = _line(user.run("rev-parse", "--verify", "--quiet", name, accept=(0, 1)))
+        if there == commit:
+            return
+        if there and there != replaces:
+            raise UsageError(
+                f"There is a branch {branch} already.",
+                code="branch-exists",
+                remedy=f"git branch -m {branch} {branch}-old, or name another branch",
+            )
+        user.run(
+            *(*_NO_HOOKS, "-c", "protocol.file.allow=always", "fetch", "--quiet", "--no-tags"),
+            *("--no-write-fetch-head", "--no-recurse-submodules", str(self.git.git_dir), commit),
+        )
+        expected = there or "0" * 40
+        user.run(*_NO_HOOKS, "update-ref", name, commit, expected)
+
+    def _user_git_dir(self) -> Path:
+        place = self.repo / ".git"
+        if place.is_dir():
+            return place
+        text = place.read_text(errors="replace").removeprefix("gitdir:").strip()
+        return (self.repo / text).resolve()
+
+
+def _is_ref(git: Git, name: str) -> bool:
+    try:
+        git.run("check-ref-format", name)
+    except GitFailed:
+        return False
+    return True
+
+
+def _remove_tree(folder: Path) -> None:
+    """Also where a worker took permissions away from folders."""
+    for top, names, _ in os.walk(folder):
+        for name in names:
+            place = Path(top) / name
+            if not place.is_symlink():
+                place.chmod(0o700)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _line(out: bytes) -> str:
+    return out.decode("utf-8", "replace").strip()

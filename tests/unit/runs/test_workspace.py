@@ -1,0 +1,218 @@
+"""Work outside of the checkout: cloned, committed, merged and published, and nothing obeyed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from agentrunner.errors import UsageError
+from agentrunner.runs.workspace import CloneStore, Identity
+
+WHO = Identity("Hana", "hana@example.org")
+AT = "2026-01-01T00:00:00Z"
+
+
+def git(repo: Path, *words: str) -> str:
+    names = [f"GIT_{who}_{what}" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")]
+    env = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    env |= dict.fromkeys(names, "x@example.org") | {"GIT_CONFIG_GLOBAL": "/dev/null"}
+    command = ["git", "-C", str(repo), *words]
+    return subprocess.run(command, env=env, check=True, capture_output=True, text=True).stdout
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Path:
+    place = tmp_path / "shop"
+    place.mkdir()
+    git(place, "init", "-q", "-b", "main")
+    (place / "a.txt").write_text("one\ntwo\nthree\n")
+    (place / "b.txt").write_text("b\n")
+    git(place, "add", "-A")
+    git(place, "commit", "-qm", "first")
+    return place
+
+
+@pytest.fixture
+def store(repo: Path, tmp_path: Path) -> CloneStore:
+    return CloneStore(tmp_path / "clone.git", repo)
+
+
+def commit(store: CloneStore, folder: Path, parent: str, *paths: str) -> str:
+    return store.commit(folder, paths, parents=(parent,), message="m\n", author=WHO, at=AT)
+
+
+def test_a_folder_is_at_the_head_and_the_checkout_stays_as_it_is(
+    store: CloneStore, repo: Path, tmp_path: Path
+) -> None:
+    (repo / "b.txt").write_text("edited\n")
+    before = sorted(path.name for path in (repo / ".git").rglob("*"))
+    head = store.fetch()
+    assert head == git(repo, "rev-parse", "HEAD").strip()
+    folder = tmp_path / "work"
+    store.check_out(folder, head)
+    assert (folder / "b.txt").read_text() == "b\n"
+    assert git(folder, "status", "--porcelain") == ""
+    assert git(folder, "log", "--format=%s") == "first\n"
+    assert sorted(path.name for path in (repo / ".git").rglob("*")) == before
+    store.remove(folder)
+    assert not folder.exists()
+    store.check_out(folder, head)
+
+
+def test_what_is_not_committed_can_be_taken_along(
+    store: CloneStore, repo: Path, tmp_path: Path
+) -> None:
+    (repo / "a.txt").unlink()
+    (repo / "new").mkdir()
+    (repo / "new" / "c.txt").write_text("c")
+    (repo / "new" / "c.txt").chmod(0o755)
+    (repo / "link").symlink_to("/etc/passwd")
+    folder = tmp_path / "work"
+    store.check_out(folder, store.fetch())
+    store.carry_over(folder, ["a.txt", "new/c.txt", "link"])
+    assert not (folder / "a.txt").exists()
+    assert (folder / "new" / "c.txt").stat().st_mode & 0o111
+    assert (folder / "link").readlink() == Path("/etc/passwd")
+
+
+def test_a_link_in_the_commit_is_not_written_through(
+    store: CloneStore, repo: Path, tmp_path: Path
+) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (repo / "dir").symlink_to(outside)
+    git(repo, "add", "-A")
+    git(repo, "commit", "-qm", "a link")
+    (repo / "dir").unlink()
+    (repo / "dir").mkdir()
+    (repo / "dir" / "x").write_text("x")
+    folder = tmp_path / "work"
+    store.check_out(folder, store.fetch())
+    store.carry_over(folder, ["dir", "dir/x"])
+    assert list(outside.iterdir()) == []
+    assert (folder / "dir" / "x").read_text() == "x"
+
+
+def test_a_commit_holds_the_named_files_and_nothing_behind_a_link(
+    store: CloneStore, tmp_path: Path
+) -> None:
+    head = store.fetch()
+    folder = tmp_path / "work"
+    store.check_out(folder, head)
+    (folder / "a.txt").write_text("changed\n")
+    (folder / "b.txt").unlink()
+    (folder / "tool").write_text("#!/bin/sh\n")
+    (folder / "tool").chmod(0o755)
+    (folder / "left-out").write_text("x")
+    (folder / "etc").symlink_to("/etc")
+    os.mkfifo(folder / "pipe")
+    made = commit(store, folder, head, "a.txt", "b.txt", "tool", "etc/passwd", "pipe")
+    assert store.changed(head, made) == ("a.txt", "b.txt", "tool")
+    listed = store.git.run("ls-tree", "-r", made).decode()
+    assert "100755" in listed
+    assert "passwd" not in listed
+    said = store.git.run("log", "-1", "--format=%an <%ae> %cI %s", made).decode()
+    assert said == "Hana <hana@example.org> 2026-01-01T00:00:00+00:00 m\n"
+
+
+def test_nothing_that_a_worker_planted_is_run(store: CloneStore, tmp_path: Path) -> None:
+    canary = tmp_path / "canary"
+    head = store.fetch()
+    folder = tmp_path / "work"
+    store.check_out(folder, head)
+    (folder / ".gitattributes").write_text("* filter=evil diff=evil merge=evil\n")
+    run = f"touch {canary}"
+    evil = f'[filter "evil"]\n clean = {run}\n smudge = {run}\n[core]\n fsmonitor = {run}\n'
+    (store.git.git_dir / "config").write_text(evil + f'[merge "evil"]\n driver = {run}\n')
+    hook = store.git.git_dir / "hooks" / "reference-transaction"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text(f"#!/bin/sh\n{run}\n")
+    hook.chmod(0o755)
+    (folder / "a.txt").write_text("evil\n")
+    made = commit(store, folder, head, "a.txt", ".gitattributes")
+    store.branch("task", made)
+    store.merge(head, made)
+    store.check_out(tmp_path / "other", made)
+    store.publish(made, "agentrunner/task")
+    assert not canary.exists()
+
+
+def test_merges_name_what_both_changed(store: CloneStore, tmp_path: Path) -> None:
+    head = store.fetch()
+    made = []
+    for name, text in (
+        ("x", "ONE\ntwo\nthree\n"),
+        ("y", "one\ntwo\nTHREE\n"),
+        ("z", "1\ntwo\nthree\n"),
+    ):
+        folder = tmp_path / name
+        store.check_out(folder, head)
+        (folder / "a.txt").write_text(text)
+        made.append(commit(store, folder, head, "a.txt"))
+    clean = store.merge(made[0], made[1])
+    assert clean.conflicts == ()
+    assert store.git.run("cat-file", "-p", f"{clean.tree}:a.txt") == b"ONE\ntwo\nTHREE\n"
+    clash = store.merge(made[0], made[2])
+    assert clash.conflicts == ("a.txt",)
+    assert b"<<<<<<<" in store.git.run("cat-file", "-p", f"{clash.tree}:a.txt")
+    both = store.commit_tree(
+        clean.tree, parents=(made[0], made[1]), message="both", author=WHO, at=AT
+    )
+    assert store.contains(both, made[1])
+    assert not store.contains(made[0], made[1])
+
+
+def test_a_branch_is_put_into_the_repository_and_never_over_anothers(
+    store: CloneStore, repo: Path, tmp_path: Path
+) -> None:
+    head = store.fetch()
+    folder = tmp_path / "work"
+    store.check_out(folder, head)
+    (folder / "a.txt").write_text("changed\n")
+    made = commit(store, folder, head, "a.txt")
+    store.publish(made, "agentrunner/shop")
+    store.publish(made, "agentrunner/shop")
+    assert git(repo, "show", "agentrunner/shop:a.txt") == "changed\n"
+    assert git(repo, "status", "--porcelain") == ""
+    assert git(repo, "rev-parse", "--abbrev-ref", "HEAD") == "main\n"
+    with pytest.raises(UsageError) as refused:
+        store.publish(head, "agentrunner/shop")
+    assert refused.value.code == "branch-exists"
+    store.publish(head, "agentrunner/shop", replaces=made)
+    for name in ("a..b", "-x", "x.lock", "a b"):
+        with pytest.raises(UsageError) as refused:
+            store.publish(made, name)
+        assert refused.value.code == "branch-name"
+
+
+def test_what_has_nothing_to_branch_from_is_said(tmp_path: Path) -> None:
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    with pytest.raises(UsageError) as refused:
+        CloneStore(tmp_path / "c1", empty).fetch()
+    assert refused.value.code == "no-repository"
+    git(empty, "init", "-q")
+    with pytest.raises(UsageError) as refused:
+        CloneStore(tmp_path / "c2", empty).fetch()
+    assert refused.value.code == "no-commit"
+
+
+def test_worktrees_detached_heads_and_shallow_clones_are_repositories(
+    repo: Path, tmp_path: Path
+) -> None:
+    (repo / "b.txt").write_text("second\n")
+    git(repo, "commit", "-qam", "second")
+    git(repo, "worktree", "add", "-q", "--detach", str(tmp_path / "tree"))
+    git(tmp_path, "clone", "-q", "--depth=1", f"file://{repo}", "shallow")
+    for place in (tmp_path / "tree", tmp_path / "shallow"):
+        store = CloneStore(tmp_path / f"{place.name}.git", place)
+        head = store.fetch()
+        folder = tmp_path / f"{place.name}-work"
+        store.check_out(folder, head)
+        (folder / "a.txt").write_text(place.name)
+        made = commit(store, folder, head, "a.txt")
+        store.publish(made, "done")
+        assert git(place, "show", "done:a.txt") == place.name
