@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from agentrunner.gateway.order import Allowance, GatewayOrder
 from agentrunner.gateway.prices import Prices
 from agentrunner.gateway.upstream_errors import UpstreamError
-from agentrunner.gateway.usage import Call, UsageLog, read_calls
+from agentrunner.gateway.usage import Call, UsageLog, read_log
 from agentrunner.gateway.wires import Tokens
 from agentrunner.text.redaction import Redactor
 
@@ -25,9 +25,11 @@ class Books:
         self._label = order.label
         self._prices = prices
         self._redactor = redactor
-        earlier = [call for call in read_calls(order.usage_log) if call.label == order.label]
+        ended, lost = read_log(order.usage_log)
+        earlier = [call for call in ended if call.label == order.label]
         self._log = UsageLog(order.usage_log)
-        self._calls = len(earlier)
+        known = (call.n for call in (*earlier, *lost) if call.label == order.label)
+        self._calls = max(known, default=0)
         self.answered = sum(c.metered and c.error not in ("budget", "replay") for c in earlier)
         """Calls that an earlier process had sent on."""
         self._tokens = sum((c.input_tokens or 0) + (c.output_tokens or 0) for c in earlier)
@@ -48,9 +50,23 @@ class Books:
             )
         return ""
 
+    def begin(self, path: str, model: str, started: datetime) -> int:
+        """Write down that a call is sent on, and give its number."""
+        self._calls += 1
+        call = Call(
+            ts=_stamp(started), label=self._label, n=self._calls, path=path,
+            model=self._redactor.redact(model[:200]), status=0, duration_ms=0,
+            input_tokens=None, cached_tokens=None, output_tokens=None, usd=None,
+            detail="nobody saw the end of this call",
+        )  # fmt: skip
+        with contextlib.suppress(OSError):
+            self._log.append(call, begins=True)
+        return self._calls
+
     def book(
         self,
         *,
+        number: int | None,
         path: str,
         model: str,
         metered: bool,
@@ -60,11 +76,15 @@ class Books:
         error: UpstreamError | None,
         ended: datetime,
     ) -> None:
-        """Write down one call; `tokens` is None where they are not known."""
+        """Write down how a call ended; `tokens` is None where they are not known.
+
+        `number` is that of `begin`, None for a call that was not sent on or costs nothing.
+        """
         # A call that is refused costs nothing; one that breaks off may.
         free = not metered or status >= 400
         usd = 0.0 if free else self._prices.cost(model, tokens)
-        self._calls += 1
+        if number is None:
+            self._calls = number = self._calls + 1
         if tokens is not None:
             self._tokens += tokens.input + tokens.output
         self._usd += usd or 0
@@ -72,7 +92,7 @@ class Books:
         call = Call(
             ts=_stamp(ended),
             label=self._label,
-            n=self._calls,
+            n=number,
             path=path,
             model=self._redactor.redact(model[:200]),
             status=status,

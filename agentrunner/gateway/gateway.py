@@ -101,6 +101,8 @@ class _Tally:
 
     request: Outgoing
     started: float
+    number: int | None = None
+    """In the books, once it is sent on."""
     status: int = 0
     meter: Meter | None = None
     error: UpstreamError | None = None
@@ -164,6 +166,9 @@ class Gateway:
         refusal = self._books.refusal() if tally.request.metered else ""
         if refusal:
             return self._fail(tally, FINAL, "budget", refusal)
+        if tally.request.metered:
+            asked = tally.request
+            tally.number = self._books.begin(asked.path, asked.model, self._clock())
         try:
             async with self._provider.ask(tally.request) as reply:
                 tally.status = reply.status
@@ -241,6 +246,7 @@ class Gateway:
     def _book(self, tally: _Tally) -> None:
         tokens = tally.meter.tokens() if tally.meter is not None else None
         self._books.book(
+            number=tally.number,
             path=tally.request.path,
             model=tally.request.model,
             metered=tally.request.metered,

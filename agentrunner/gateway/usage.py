@@ -1,4 +1,8 @@
-"""What the gateway counted: one JSON line per call, and their sum."""
+"""What the gateway counted: one JSON line per call, and their sum.
+
+A call that is sent on has a line of its own before that, `{"begun": …}`, so that one is known of
+whose end a gateway that was killed could not tell.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +36,7 @@ class Call:
     label: str
     """The worker run that made it."""
     n: int
-    """Counts the calls of one worker run, from 1."""
+    """Counts the calls of one worker run in the order they began, from 1."""
     path: str
     model: str
     status: int
@@ -94,12 +98,32 @@ def read_usage(path: Path) -> Usage:
 
 
 def read_calls(path: Path) -> list[Call]:
-    """Every call of a usage log in the order of their ends; lines cut by a crash are left out."""
+    """Every call of a usage log in the order of their ends, then those that have none.
+
+    Lines cut by a crash are left out.
+    """
+    ended, lost = read_log(path)
+    return [*ended, *lost]
+
+
+def read_log(path: Path) -> tuple[list[Call], list[Call]]:
+    """The calls that ended, and those that began and are at work still or were lost."""
     try:
         lines = path.read_bytes().splitlines()
     except FileNotFoundError:
-        return []
-    return [call for line in lines if (call := _call(line)) is not None]
+        return [], []
+    ended: list[Call] = []
+    begun: dict[tuple[str, int], Call] = {}
+    for line in lines:
+        call, begins = _call(line)
+        if call is None:
+            continue
+        if begins:
+            begun[call.label, call.n] = call
+        else:
+            begun.pop((call.label, call.n), None)
+            ended.append(call)
+    return ended, list(begun.values())
 
 
 def total(calls: Iterable[Call]) -> Usage:
@@ -126,21 +150,27 @@ class UsageLog:
         if size and os.pread(self._file, 1, size - 1) != b"\n":
             os.write(self._file, b"\n")
 
-    def append(self, call: Call) -> None:
-        """Write one line. Raises OSError where the disk is full."""
-        os.write(self._file, json.dumps(asdict(call)).encode() + b"\n")
+    def append(self, call: Call, *, begins: bool = False) -> None:
+        """Write one line: a call that ended, or one that `begins`.
+
+        Raises OSError where the disk is full.
+        """
+        line = {"begun": asdict(call)} if begins else asdict(call)
+        os.write(self._file, json.dumps(line).encode() + b"\n")
 
     def close(self) -> None:
         """Release the file."""
         os.close(self._file)
 
 
-def _call(line: bytes) -> Call | None:
+def _call(line: bytes) -> tuple[Call | None, bool]:
+    """The call of a line, and whether it only begins there."""
     try:
         fields: Any = json.loads(line)
-        return Call(**fields)
+        begins = "begun" in fields
+        return Call(**(fields["begun"] if begins else fields)), begins
     except (ValueError, TypeError):
-        return None
+        return None, False
 
 
 def _sum(calls: Iterable[Call]) -> ModelUsage:

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any, get_args
 
 from agentrunner.errors import UsageError
+from agentrunner.protocol import canonical_worker_type
+from agentrunner.task.crew import WorkerSpec
 from agentrunner.task.mistakes import suggestion
 from agentrunner.task.spec import ApproveSpec, Moment
 from agentrunner.task.yaml_text import Path as KeyPath
@@ -40,6 +42,8 @@ def apply_overrides(tree: Tree, overrides: Sequence[str]) -> None:
 
 def apply_options(tree: Tree, options: Mapping[str, Any], cwd: Path) -> None:
     """The named options `run` has; None and False mean not given. `repo` is relative to `cwd`."""
+    if _chosen_from_list(tree, options.get("worker")):
+        options = {**options, "worker": None}
     for name, path in _NAMED.items():
         value = options.get(name)
         if value is not None:
@@ -49,6 +53,32 @@ def apply_options(tree: Tree, options: Mapping[str, Any], cwd: Path) -> None:
         _put(tree, ("runner", "completion"), "strict", Place("--strict"))
     for moment in _moments(options.get("approve")):
         _put(tree, ("runner", "approve", moment), get_args(Moment)[1], Place("--approve"))
+
+
+def _chosen_from_list(tree: Tree, wanted: Any) -> bool:
+    """Whether `--worker` is the name or kind of a candidate, which then works alone.
+
+    Where it is neither, all candidates give way to the kind.
+    """
+    runner = tree.value.get("runner")
+    if wanted is None or not isinstance(runner, dict):
+        return False
+    workers = runner.pop("workers", None)
+    for index, worker in enumerate(workers if isinstance(workers, list) else ()):
+        if isinstance(worker, dict) and _is_meant(worker, str(wanted)):
+            runner["worker"] = worker
+            listed: KeyPath = ("runner", "workers", index)
+            for old in [old for old in tree.places if old[:3] == listed]:
+                tree.places["runner", "worker", *old[3:]] = tree.places.pop(old)
+            return True
+    return False
+
+
+def _is_meant(worker: Mapping[str, Any], wanted: str) -> bool:
+    if name := worker.get("name"):
+        return bool(name == wanted)
+    kind = str(worker.get("kind") or WorkerSpec().kind)
+    return canonical_worker_type(kind) == canonical_worker_type(wanted)
 
 
 def _moments(value: str | Sequence[str] | None) -> list[str]:

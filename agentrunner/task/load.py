@@ -17,8 +17,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from agentrunner.errors import UsageError
-from agentrunner.settings import DEFAULT_META_TIMEOUT_SEC
-from agentrunner.task.crew import MetaSpec
+from agentrunner.task.config_files import lay_under, read_layers
+from agentrunner.task.crew import DEFAULT_META_MODEL, MetaSpec
 from agentrunner.task.document import Document, TaskSource, body, read_document, read_stdin
 from agentrunner.task.files import read_text
 from agentrunner.task.layers import apply_options, apply_overrides
@@ -27,8 +27,15 @@ from agentrunner.task.mistakes import dotted, from_validation, mistake
 from agentrunner.task.naming import task_id_from
 from agentrunner.task.prd import read_criteria
 from agentrunner.task.repo import checked_repo, git_root
-from agentrunner.task.rules import check_rules, env_missing, env_reference, shape
-from agentrunner.task.crew import DEFAULT_META_MODEL
+from agentrunner.task.rules import (
+    canonical_kinds,
+    check_rules,
+    env_missing,
+    env_reference,
+    leave_kinds_open,
+    refuse_both,
+    shape,
+)
 from agentrunner.task.spec import (
     RunnerSection,
     Source,
@@ -48,6 +55,7 @@ __all__ = [
 ]
 
 DetectTest = Callable[[Path], str | None]
+MODEL_VARIABLES = ("AGENTRUNNER_META_MODEL", "OPENAI_MODEL")
 TEMPLATES = ("core", "architecture")
 """Note templates that are built in."""
 
@@ -61,13 +69,15 @@ def load_task(
     cwd: Path,
     detect_test: DetectTest | None = None,
     today: date | None = None,
+    auto: bool = False,
 ) -> TaskSpec:
     """Read a task and everything it names.
 
     `overrides` are `--set key.path=VALUE` texts, `options` the named options (test, repo, meta,
     worker, sandbox, max_loops, approve, strict), which win. `detect_test` answers `test: auto`
-    for a repository; `today` names a task whose title leaves nothing for an id. Raises UsageError
-    with place and remedy, and Surroundings (`repo-owner`) for somebody else's repository.
+    for a repository; `today` names a task whose title leaves nothing for an id. With `auto`, a
+    planner and a worker of which nothing is said are of kind `auto`. Raises UsageError with place
+    and remedy, and Surroundings (`repo-owner`) for somebody else's repository.
     """
     cwd = cwd.absolute()
     document = read_document(source, cwd)
@@ -75,10 +85,20 @@ def load_task(
     shape(tree, document.name)
     apply_overrides(tree, overrides)
     apply_options(tree, options or {}, cwd)
+    refuse_both(tree)
+    repo = _repo(_validated(tree), document, environ)
+    complete(tree, repo, environ, auto=auto)
     file = _validated(tree)
-    repo = _repo(file, document, environ)
     check_rules(file, tree, repo, environ)
     return _assemble(file, document, repo, environ, detect_test, today)
+
+
+def complete(tree: Tree, repo: Path, environ: Mapping[str, str], *, auto: bool) -> None:
+    """Fill in what options and task leave out from configuration files, and then kind `auto`."""
+    lay_under(tree, read_layers(repo, environ))
+    canonical_kinds(tree)
+    if auto:
+        leave_kinds_open(tree)
 
 
 def _validated(tree: Tree) -> TaskFile:
@@ -112,7 +132,7 @@ def _assemble(
     heading = document.title or first_heading(prd_text)
     task_id = task.id or task_id_from(document.stem, task.title or heading, today)
     from_words = document.is_prd or document.name == "--goal"
-    runner = file.runner.model_copy(update={"meta": _meta(file.runner.meta, environ)})
+    runner = file.runner.model_copy(update={"meta": with_environment(file.runner.meta, environ)})
     return TaskSpec(
         task_id=task_id,
         title=_one_line(task.title or (heading if from_words else "") or task_id),
@@ -183,23 +203,27 @@ def _with_test(
     return task.model_copy(update={"test": task.test.model_copy(update={"command": command})})
 
 
-def _meta(meta: MetaSpec, environ: Mapping[str, str]) -> MetaSpec:
-    """Settings that the environment may give: file, then environment, then default."""
+def with_environment(meta: MetaSpec, environ: Mapping[str, str]) -> MetaSpec:
+    """A planner with what the environment says where nothing is written, then the default.
+
+    Its time limit stays open without either: that of a CLI is another than that of a model.
+    Raises UsageError for a META_TIMEOUT_SEC that is no number.
+    """
     update: dict[str, Any] = {}
-    if meta.timeout_sec is None:
-        update["timeout_sec"] = _timeout(environ.get("META_TIMEOUT_SEC", ""))
+    if meta.timeout_sec is None and environ.get("META_TIMEOUT_SEC"):
+        update["timeout_sec"] = _timeout(environ["META_TIMEOUT_SEC"])
     if meta.kind == "openai-chat" and not meta.model:
-        update["model"] = (
-            environ.get("AGENTRUNNER_META_MODEL")
-            or environ.get("OPENAI_MODEL")
-            or DEFAULT_META_MODEL
-        )
+        name = model_variable(environ)
+        update["model"] = environ[name] if name else DEFAULT_META_MODEL
     return meta.model_copy(update=update)
 
 
+def model_variable(environ: Mapping[str, str]) -> str:
+    """The variable that names the planner's model; "" where none does."""
+    return next((name for name in MODEL_VARIABLES if environ.get(name)), "")
+
+
 def _timeout(text: str) -> float:
-    if not text:
-        return DEFAULT_META_TIMEOUT_SEC
     try:
         seconds = float(text)
     except ValueError:

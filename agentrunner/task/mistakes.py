@@ -31,7 +31,7 @@ def mistake(
 ) -> UsageError:
     """A UsageError at the place of `path`; its source line is shown unless it may be secret."""
     place = place or tree.place(path)
-    secret = path[:3] == ("runner", "worker", "env")
+    secret = path[:2] in (("runner", "worker"), ("runner", "workers")) and "env" in path[2:4]
     return UsageError(
         message,
         code=code,

@@ -95,6 +95,8 @@ class MetaCaps(Written):
     """Models, `*` for any text; the first without `*` is taken where a task names none."""
     base_urls: list[Annotated[str, AfterValidator(_web_address)]] | None = None
     """Endpoints, each with all that is below it; the first is taken where nothing names one."""
+    login: bool | None = None
+    """`false`: no CLI plans with the login of this machine."""
     max_loops: int | None = Field(None, ge=0, le=1000)
     """The most rounds after the first."""
 

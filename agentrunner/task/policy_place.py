@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 from agentrunner.task.spec import TaskSpec
 from agentrunner.task.yaml_text import Place
+
+_SECRET = re.compile(r"runner\.workers?(\[\d+\])?\.env\.")
 
 
 def place_of(spec: TaskSpec, key: str) -> Place:
@@ -17,9 +22,7 @@ def place_of(spec: TaskSpec, key: str) -> Place:
         if name.count(".") < 2:
             return Place(f"{key} (left out)")
     where = places[name]
-    secret = any(
-        place == where and key.startswith("runner.worker.env.") for key, place in places.items()
-    )
+    secret = any(place == where and _SECRET.match(key) for key, place in places.items())
     return Place(where, "" if secret else _line(spec, where))
 
 
@@ -27,6 +30,9 @@ def _line(spec: TaskSpec, where: str) -> str:
     """The text of a line of the task file."""
     file, _, number = where.rpartition(":")
     if not file or not number.isdigit() or spec.task_file is None:
+        return ""
+    # A configuration file is named by its absolute path; its text is not kept.
+    if Path(file).is_absolute() and file != spec.task_file.path:
         return ""
     lines = spec.task_file.text.split("\n")
     return lines[int(number) - 1].strip() if int(number) <= len(lines) else ""

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from agentrunner import registry
 from agentrunner.errors import UsageError
+from agentrunner.protocol import canonical_worker_type
+from agentrunner.task.crew import AUTO, WorkerSpec, named_workers
 from agentrunner.task.mistakes import dotted, mistake, suggestion
 from agentrunner.task.prd import read_item
-from agentrunner.task.spec import Check, CriterionSpec, TaskFile
+from agentrunner.task.spec import Check, CriterionSpec, RunnerSection, TaskFile
 from agentrunner.task.yaml_text import Path as KeyPath
 from agentrunner.task.yaml_text import Tree
 
@@ -27,6 +29,13 @@ _NEEDS: dict[str, tuple[str, ...]] = {
     "diff": ("must_change", "must_not_change"),
 }
 """By kind of check, the fields of which one must be given."""
+
+
+_TELLING = {
+    "meta": ("kind", "model", "base_url", "script"),
+    "worker": ("kind", "model", "models", "base_url", "command", "docker_image", "flags"),
+}
+"""Settings that mean one kind of planner or worker, and so the usual one where none is named."""
 
 
 def shape(tree: Tree, name: str) -> None:
@@ -64,6 +73,7 @@ def _criterion(item: Any, path: KeyPath, tree: Tree, name: str) -> Any:
 def check_rules(file: TaskFile, tree: Tree, repo: Path, environ: Mapping[str, str]) -> None:
     """Raises UsageError for a valid shape that cannot be carried out."""
     _check_kinds(file, tree)
+    _check_names(file, tree)
     _check_env(file, tree, environ)
     _check_criteria(file.task.acceptance_criteria, tree)
     task, note = file.task, file.runner.note
@@ -76,42 +86,156 @@ def check_rules(file: TaskFile, tree: Tree, repo: Path, environ: Mapping[str, st
             _inside(repo, value, tree, (*_CRITERIA, index, "check", field))
 
 
+def refuse_both(tree: Tree) -> None:
+    """Raises UsageError where one worker is written and a list of them, too."""
+    runner = tree.value.get("runner")
+    if isinstance(runner, dict) and runner.get("workers") and "worker" in runner:
+        raise mistake(
+            tree,
+            ("runner", "worker"),
+            "runner.worker and runner.workers are both given.",
+            code="bad-value",
+            remedy="write it into the list, or leave the list out",
+        )
+
+
+def canonical_kinds(tree: Tree) -> None:
+    """Bring the kinds of workers and planners into their one spelling (`codex`, `Claude_Code`)."""
+    runner = tree.value.get("runner")
+    if not isinstance(runner, dict):
+        return
+    profiles = runner.get("profiles")
+    roles = profiles.values() if isinstance(profiles, dict) else ()
+    lists = [runner.get("workers"), *(r.get("candidates") for r in roles if isinstance(r, dict))]
+    sections = [runner.get("worker"), runner.get("meta"), runner.get("assess")]
+    sections += [one for found in lists if isinstance(found, list) for one in found]
+    for section in sections:
+        if isinstance(section, dict) and isinstance(section.get("kind"), str):
+            kind = canonical_worker_type(section["kind"])
+            if kind in registry.WORKERS or kind in registry.METAS:
+                section["kind"] = kind
+
+
+def leave_kinds_open(tree: Tree) -> None:
+    """Kind `auto` for a planner and a worker of which nothing is said that only one kind means.
+
+    A model without a kind, for instance, is that of the kind which was always the default.
+    """
+    runner = tree.value.setdefault("runner", {})
+    for section, telling in _TELLING.items():
+        if section == "worker" and runner.get("workers"):
+            continue
+        own = runner.setdefault(section, {})
+        if not any(own.get(name) for name in telling):
+            own["kind"] = AUTO
+
+
 def _check_kinds(file: TaskFile, tree: Tree) -> None:
     runner = file.runner
-    for section, kind, known in (
-        ("meta", runner.meta.kind, list(registry.METAS)),
-        ("worker", runner.worker.kind, list(registry.WORKERS)),
-        ("sandbox", runner.sandbox.kind, ["auto", *registry.SANDBOXES]),
-    ):
-        if kind not in known:
+    metas, workers = list(registry.METAS), list(registry.WORKERS)
+    _check_kind(runner.meta.kind, [AUTO, *metas], tree, ("runner", "meta", "kind"))
+    _check_kind(
+        runner.sandbox.kind, ["auto", *registry.SANDBOXES], tree, ("runner", "sandbox", "kind")
+    )
+    for path, kind in meta_candidates(runner):
+        _check_kind(kind, metas, tree, (*path, "kind"))
+    for path, worker in written_workers(runner):
+        alone = [AUTO] if path == ("runner", "worker") else []
+        _check_kind(worker.kind, [*alone, *workers], tree, (*path, "kind"))
+        if worker.kind == "command" and not worker.command:
+            remedy = f"--set '{dotted(path)}.command=[my-agent, \"{{prompt_file}}\"]'"
+            _refuse_incomplete(tree, path, "command", "command", remedy)
+        if worker.kind == AUTO and worker.command:
             raise mistake(
                 tree,
-                ("runner", section, "kind"),
-                f'runner.{section}.kind "{kind}" is not known. Known: {", ".join(known)}.',
-                code="unknown-kind",
-                remedy=suggestion(kind, known),
+                (*path, "command"),
+                "runner.worker.command has no meaning with the kind auto.",
+                code="bad-value",
+                remedy="--worker command, or the kind of the CLI whose path it is",
             )
-    command = "--set 'runner.worker.command=[my-agent, \"{prompt_file}\"]'"
-    for section, kind, needed, given, remedy in (
-        ("worker", "command", "command", runner.worker.command, command),
-        ("meta", "script", "script", runner.meta.script, "--set runner.meta.script=replies.yaml"),
+    if runner.meta.kind == "script" and not runner.meta.script:
+        remedy = "--set runner.meta.script=replies.yaml"
+        _refuse_incomplete(tree, ("runner", "meta"), "script", "script", remedy)
+
+
+def _check_kind(kind: str, known: list[str], tree: Tree, path: KeyPath) -> None:
+    if kind not in known:
+        raise mistake(
+            tree,
+            path,
+            f'{dotted(path)} "{kind}" is not known. Known: {", ".join(known)}.',
+            code="unknown-kind",
+            remedy=suggestion(kind, known),
+        )
+
+
+def _refuse_incomplete(tree: Tree, path: KeyPath, kind: str, needed: str, remedy: str) -> None:
+    raise mistake(
+        tree,
+        (*path, "kind"),
+        f"{dotted((*path, 'kind'))} {kind} needs {dotted((*path, needed))}.",
+        code="missing-key",
+        remedy=remedy,
+    )
+
+
+def written_workers(runner: RunnerSection) -> list[tuple[KeyPath, WorkerSpec]]:
+    """Each candidate to work, and where it stands: `runner.worker`, or its place in the list."""
+    if not runner.workers:
+        return [(("runner", "worker"), runner.worker)]
+    return [(("runner", "workers", i), worker) for i, worker in enumerate(runner.workers)]
+
+
+def meta_candidates(runner: RunnerSection) -> Iterator[tuple[KeyPath, str]]:
+    """Kind and place of everyone who may take a role of the meta-agent beside `runner.meta`."""
+    if runner.assess is not None and runner.assess.kind is not None:
+        yield ("runner", "assess"), runner.assess.kind
+    profiles = runner.profiles
+    for role, profile in (
+        ("meta", profiles.meta), ("plan", profiles.plan), ("assess", profiles.assess),
+    ):  # fmt: skip
+        for index, one in enumerate(profile.candidates if profile else ()):
+            yield ("runner", "profiles", role, "candidates", index), one.kind
+
+
+def _check_names(file: TaskFile, tree: Tree) -> None:
+    """Candidates are told apart by their names, and the forced one is among them."""
+    runner = file.runner
+    seen: set[str] = set()
+    for (path, worker), (name, _) in zip(
+        written_workers(runner),
+        named_workers(runner.workers or [runner.worker]),
+        strict=True,
     ):
-        if getattr(runner, section).kind == kind and not given:
+        # A kind that is there twice gets a number; a name that somebody gave must be the only one.
+        if (worker.name or name) in seen:
             raise mistake(
                 tree,
-                ("runner", section, "kind"),
-                f"runner.{section}.kind {kind} needs runner.{section}.{needed}.",
-                code="missing-key",
-                remedy=remedy,
+                (*path, "name"),
+                f"the name {worker.name or name} is used by two workers.",
+                code="duplicate-id",
+                remedy="give it another name, or none",
             )
+        seen.add(name)
+    force = runner.profiles.worker.force
+    if force and force not in seen:
+        raise mistake(
+            tree,
+            ("runner", "profiles", "worker", "force"),
+            f'runner.profiles.worker.force is "{force}", and no worker has that name. '
+            f"There is {', '.join(sorted(seen))}.",
+            code="unknown-candidate",
+            remedy=suggestion(force, seen),
+        )
 
 
 def _check_env(file: TaskFile, tree: Tree, environ: Mapping[str, str]) -> None:
-    for key, value in file.runner.worker.env.items():
-        name = env_reference(value)
-        if name is not None and not environ.get(name):
-            path: KeyPath = ("runner", "worker", "env", key)
-            raise env_missing(dotted(path), name, tree.place(path).where)
+    for place, worker in written_workers(file.runner):
+        for key, value in worker.env.items():
+            name = env_reference(value)
+            if name is not None and not environ.get(name):
+                path = (*place, "env", key)
+                raise env_missing(dotted(path), name, tree.place(path).where)
 
 
 def env_reference(value: str) -> str | None:

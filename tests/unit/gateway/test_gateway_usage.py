@@ -85,6 +85,20 @@ def test_each_call_is_one_line_for_its_owner_only(tmp_path: Path) -> None:
     assert path.stat().st_mode & 0o777 == 0o600
 
 
+def test_a_call_whose_end_nobody_told_is_known_of_and_counted_once(tmp_path: Path) -> None:
+    """A gateway that is killed leaves the beginning of what it had sent on."""
+    path = tmp_path / "u"
+    log = UsageLog(path)
+    log.append(replace(UNKNOWN, status=0, n=1), begins=True)
+    log.append(replace(UNKNOWN, status=0, n=2), begins=True)
+    log.append(replace(CALL, n=2))
+    log.close()
+    assert [(call.n, call.unknown) for call in read_calls(path)] == [(2, False), (1, True)]
+    usage = read_usage(path)
+    assert (usage.calls, usage.unknown_calls, usage.input_tokens) == (2, 1, 1200)
+    assert usage.usd is None
+
+
 # -- prices ---------------------------------------------------------------------------------------
 
 MILLION = Tokens(input=1_000_000, output=1_000_000)

@@ -69,7 +69,7 @@ def pick(spec: TaskSpec, path: str) -> Any:
         ("R-054", "runner.worker.docker_image", None),
         ("R-055", "runner.worker.max_run_time_sec", 1800),
         ("R-056", "runner.worker.env", {}),
-        ("R-252", "runner.meta.timeout_sec", 60),
+        ("R-252", "runner.meta.timeout_sec", None),  # 60 s, and 600 of a CLI: see `timeout_of`
         ("C-06", "runner.sandbox.network", None),
         ("budget", "runner.budget.wall_sec", 3600),
         ("budget", "runner.budget.tokens", None),
@@ -292,7 +292,7 @@ def test_further_mistakes_are_listed(load: Load) -> None:
     ("lines", "code"),
     [
         ("runner: {meta: {kind: openai}}", "unknown-kind"),
-        ("runner: {worker: {kind: codex}}", "unknown-kind"),
+        ("runner: {worker: {kind: codx}}", "unknown-kind"),
         ("runner: {sandbox: {kind: dokcer}}", "unknown-kind"),
         ("runner: {sandbox: {kind: bwarp}}", "unknown-kind"),
         ("runner: {sandbox: {network: some}}", "bad-value"),
@@ -429,7 +429,7 @@ def test_a_mistake_in_set(load: Load, override: str, code: str, path: str) -> No
 
 
 def test_a_mistake_in_an_option_names_the_option(load: Load) -> None:
-    error = failure(load, MINIMAL, options={"worker": "codex"})
+    error = failure(load, MINIMAL, options={"worker": "codex-clo"})
     assert (error.path, error.remedy) == ("--worker", "did you mean codex-cli?")
     assert failure(load, MINIMAL, options={"approve": "plam"}).remedy == "did you mean plan?"
     assert failure(load, MINIMAL, options={"max_loops": -1}).path == "--max-loops"
