@@ -26,9 +26,9 @@ from agentrunner.nodes.deps import Deps
 from agentrunner.nodes.edits import note_foreign_edits
 from agentrunner.nodes.egress import (
     Exit,
-    as_the_gateway_saw,
     exit_for,
     host_question,
+    refuse_unrecorded,
     subscribed,
     usage_of,
 )
@@ -48,6 +48,7 @@ from agentrunner.nodes.worker_record import (
     git_places,
     output_tail,
     record_run,
+    tree_before,
     worker_run_of,
 )
 from agentrunner.notes.bill import Amount
@@ -65,13 +66,17 @@ from agentrunner.supervisor.client import (
 from agentrunner.task.budget import left_of
 from agentrunner.task.context import (
     RECENT,
+    Counters,
+    Outcome,
     TaskContext,
     WorkerOrder,
+    WorkerRun,
 )
 from agentrunner.task.lifecycle import TaskState
 from agentrunner.task.spec import TaskSpec
 from agentrunner.workers.base import Ended, WorkerCall, WorkerCommand, WorkerEvent, WorkerReading
 from agentrunner.workers.make import network_of
+from agentrunner.workers.outcome import Came, outcome_of
 
 MOST_EVENTS = 5_000
 """Told of one worker run: a flood of short lines would take hours, and fill the disk."""
@@ -316,12 +321,14 @@ async def _came_to_nothing(
             remedy="agentrunner doctor, then agentrunner resume",
         )
     after = (await asyncio.to_thread(deps.snapshots.take)).tree
-    run = worker_run_of(deps, order, supervised, after, state["tree"])
-    amounts = _amounts(
-        deps, order, usage_of(deps, order.worker_run_id), _read(deps, order, supervised)
-    )
+    trees = (tree_before(deps, order) or state["tree"], after)
+    changes = await asyncio.to_thread(deps.snapshots.changes, *trees)
     blank = WorkerReading(completed=False)
-    await asyncio.to_thread(record_run, state, deps, run, blank, amounts=amounts)
+    came = Came(cast("Outcome", supervised.outcome), supervised.error)
+    run = worker_run_of(deps, order, supervised, trees, blank, came)
+    reading = deps.member(order.member).worker.read(_ended_as(deps, order, supervised))
+    amounts = _amounts(deps, order, usage_of(deps, order.worker_run_id), reading)
+    await asyncio.to_thread(record_run, state, deps, run, blank, changes, amounts=amounts)
     counters = with_worker(state["counters"], amounts).model_copy(update={"losses": losses})
     update: Update = {
         "counters": counters,
@@ -339,16 +346,15 @@ async def _came_to_nothing(
 # -- the end ------------------------------------------------------------------------------------
 
 
-def _read(deps: Deps, order: WorkerOrder, supervised: SupervisedResult) -> WorkerReading:
-    """What the worker's output says. Blocking."""
-    return deps.member(order.member).worker.read(
-        Ended(
-            exit_code=supervised.exit_code,
-            outcome=supervised.outcome,
-            stdout=supervised.stdout,
-            stderr=supervised.stderr,
-            session_tokens=booked_tokens(deps, order),
-        )
+def _ended_as(deps: Deps, order: WorkerOrder, supervised: SupervisedResult) -> Ended:
+    """What the adapter is told of the end."""
+    return Ended(
+        exit_code=supervised.exit_code,
+        outcome=supervised.outcome,
+        stdout=supervised.stdout,
+        stderr=supervised.stderr,
+        home=deps.folder.box_dir,
+        session_tokens=booked_tokens(deps, order),
     )
 
 
@@ -361,20 +367,34 @@ def _amounts(deps: Deps, order: WorkerOrder, used: Usage, reading: WorkerReading
     )  # fmt: skip
 
 
+def _recorded(
+    state: TaskContext, deps: Deps, order: WorkerOrder, supervised: SupervisedResult
+) -> tuple[WorkerRun, Counters]:
+    """What the run came to: outcome by rule, changes by snapshot, words by the stream. Blocking."""
+    ended = _ended_as(deps, order, supervised)
+    worker = deps.member(order.member).worker
+    reading, used = worker.read(ended), usage_of(deps, order.worker_run_id)
+    refuse_unrecorded(used)
+    after = supervised.tree_after or deps.snapshots.take().tree
+    trees = (tree_before(deps, order) or state["tree"], after)
+    changes = deps.snapshots.changes(*trees)
+    came = outcome_of(
+        ended, reading,
+        gateway_error=used.last_error, changed=len(changes), reports=worker.reports,
+    )  # fmt: skip
+    run = worker_run_of(deps, order, supervised, trees, reading, came)
+    amounts = _amounts(deps, order, used, reading)
+    embedded = supervised.after.get("embedded")
+    seen = record_run(state, deps, run, reading, changes, embedded, amounts=amounts)
+    counters = with_worker(state["counters"], amounts).model_copy(update={"losses": 0})
+    return run.model_copy(update=seen), counters
+
+
 def _ended(
     state: TaskContext, deps: Deps, order: WorkerOrder, supervised: SupervisedResult
 ) -> Command[str]:
-    """What the run came to: outcome by rule, changes by snapshot, words by the stream. Blocking."""
-    reading = _read(deps, order, supervised)
-    after = supervised.tree_after or deps.snapshots.take().tree
-    used = usage_of(deps, order.worker_run_id)
-    run = worker_run_of(deps, order, supervised, after, state["tree"], reading)
-    run = as_the_gateway_saw(run, used)
-    amounts = _amounts(deps, order, used, reading)
-    embedded = supervised.after.get("embedded")
-    changed = record_run(state, deps, run, reading, embedded, amounts=amounts)
-    run = run.model_copy(update=changed)
-    counters = with_worker(state["counters"], amounts).model_copy(update={"losses": 0})
+    """Where the run leads: to what was done, or first to what kept it from working. Blocking."""
+    run, counters = _recorded(state, deps, order, supervised)
     update: Update = {
         "state": TaskState.VALIDATING,
         "counters": counters,
@@ -382,7 +402,7 @@ def _ended(
         "answer": None,
         "recent": [*state.get("recent", []), run][-RECENT:],
         "tail": output_tail(deps, supervised),
-        "tree": after,
+        "tree": run.tree_after,
     }
     if again := again_with_login(deps, order, run):
         working: Update = {**update, "state": state["state"], "order": again}
