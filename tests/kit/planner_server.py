@@ -30,11 +30,15 @@ class PlannerServer(ModelServer):
         self._items = tuple(items)
         self.sessions = 0
         """How many have begun."""
+        self.after: Item | None = None
+        """What a session gets in its later turns; None: the same again."""
 
     def next_turn(self, path: str, ask: Ask) -> tuple[Turn, Usage]:
-        """The item of the session; in its later turns the same again."""
+        """The item of the session."""
         self.sessions += not ask.turns
         item = self._items[min(max(self.sessions, 1), len(self._items)) - 1]
+        if ask.turns and self.after is not None:
+            item = self.after
         if isinstance(item, Turn):
             return item, Usage()
         if isinstance(item, str):
