@@ -19,6 +19,13 @@ SANDBOXES = {
 WORKERS = {
     "codex-cli": "agentrunner.workers.codex:CodexWorker",
     "claude-code": "agentrunner.workers.claude:ClaudeWorker",
+    "gemini-cli": "agentrunner.workers.gemini:GeminiWorker",
+    "qwen-code": "agentrunner.workers.qwen:QwenWorker",
+    "opencode": "agentrunner.workers.opencode:OpencodeWorker",
+    "copilot-cli": "agentrunner.workers.copilot:CopilotWorker",
+    "cursor-cli": "agentrunner.workers.cursor:CursorWorker",
+    "aider": "agentrunner.workers.aider:AiderWorker",
+    "mini-swe-agent": "agentrunner.workers.mini:MiniWorker",
     "command": "agentrunner.workers.command:CommandWorker",
     "mock": "agentrunner.workers.mock:MockWorker",
 }

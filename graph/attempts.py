@@ -29,6 +29,8 @@ from agentrunner.nodes.guarded import BadUpdate, validated
 from agentrunner.nodes.plan import criteria_of
 from agentrunner.nodes.result import build_result
 from agentrunner.nodes.stuck import forgotten
+from agentrunner.nodes.tally import caught_up
+from agentrunner.notes.bill import bill_of
 from agentrunner.runs.folder import RunFolder
 from agentrunner.runs.ledger import Absent, Ledger, NeverStarted
 from agentrunner.runs.locks import Holder, process_start_time, repository_lock, run_lock
@@ -112,7 +114,9 @@ def result_of(
     """The result object of a saved state."""
     path = folder.root / "note-path"
     note = path.read_text(encoding="utf-8") if path.exists() else None
-    return build_result(state, spec, waiting=question, note=note)
+    log = RunLog(folder.log_file)
+    state = cast("TaskContext", {**state, **caught_up(state, log)})
+    return build_result(state, spec, waiting=question, note=note, bill=bill_of(log))
 
 
 # -- the next attempt ---------------------------------------------------------------------------

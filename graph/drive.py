@@ -25,6 +25,7 @@ from agentrunner.nodes.deps import Cassette, Clock, Deps
 from agentrunner.nodes.guarded import Stopped
 from agentrunner.nodes.note import leave_note
 from agentrunner.nodes.result import build_result
+from agentrunner.notes.bill import bill_of
 from agentrunner.task.context import Answer, Question, TaskContext
 from agentrunner.task.lifecycle import TERMINAL
 
@@ -192,7 +193,8 @@ class Drive:
     def _result(self, state: TaskContext, **how: Any) -> dict[str, Any]:
         path = self.deps.folder.root / "note-path"
         note = path.read_text(encoding="utf-8") if path.exists() else None
-        return build_result(state, self.deps.spec, note=note, **how)
+        bill = bill_of(self.deps.log)
+        return build_result(state, self.deps.spec, note=note, bill=bill, **how)
 
     # -- signals --------------------------------------------------------------------------------
 

@@ -24,8 +24,9 @@ def header_of(
     return {
         "repo": spec.repo,
         "branch": read_branch(Path(spec.repo)),
-        "planner": crew.meta.describe() if crew.meta else f"{spec.runner.meta.kind}, not ready",
-        "worker": ", else ".join(_described(one) for one in crew.members),
+        "planner": _planner(spec, crew) + _because(spec, "meta"),
+        "worker": ", else ".join(_described(one) for one in crew.members)
+        + _because(spec, "worker"),
         "key": ", ".join(dict.fromkeys(filter(None, (_key(one, environ) for one in crew.members)))),
         "box": box,
         "network": network_of(crew.members[0].spec, crew.members[0].worker).policy,
@@ -43,6 +44,15 @@ def header_of(
         "policies": [source.model_dump() for source in spec.policies],
         "notices": crew.notices,
     }
+
+
+def _planner(spec: TaskSpec, crew: Crew) -> str:
+    return crew.meta.describe() if crew.meta else f"{spec.runner.meta.kind}, not ready"
+
+
+def _because(spec: TaskSpec, who: str) -> str:
+    """Why it was chosen, where the task left that to this machine."""
+    return f" (chosen: {spec.chosen[who]})" if who in spec.chosen else ""
 
 
 def _described(member: Member) -> str:

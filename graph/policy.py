@@ -6,17 +6,27 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from agentrunner.runs.folder import RunFolder, kept_box
+from agentrunner.survey.crew import settled
 from agentrunner.task.policy_check import check_loops, narrowed
 from agentrunner.task.policy_load import load_policies
 from agentrunner.task.spec import TaskSpec
 
 
-def capped(spec: TaskSpec, environ: Mapping[str, str], file: Path | None = None) -> TaskSpec:
-    """A new task, within every policy in force and that of `file`.
+def capped(
+    spec: TaskSpec,
+    environ: Mapping[str, str],
+    state_dir: Path,
+    file: Path | None = None,
+    *,
+    replays: bool = False,
+) -> TaskSpec:
+    """A new task, its planner and worker settled, within every policy in force and that of `file`.
 
-    Raises UsageError where it goes beyond one.
+    Raises UsageError where it goes beyond one, Surroundings where nobody is there to plan or work.
+    A run that `replays` a recording needs no key.
     """
     policies = load_policies(file, environ, Path(spec.repo))
+    spec = settled(spec, policies, environ, state_dir, replays=replays)
     return narrowed(spec, policies, environ)
 
 

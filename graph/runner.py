@@ -64,7 +64,7 @@ async def start(spec: TaskSpec, options: Options) -> dict[str, Any]:
     where planner, worker or repository are not to be had, and during the run where its box or its
     state fail; then `resume` goes on.
     """
-    spec = capped(spec, options.environ, options.policy)
+    spec = _capped(spec, options)
     repo = Path(spec.repo)
     crew = assemble(spec, options.environ, options.cassette)
     refuse_inside(options.state_dir, repo)
@@ -80,6 +80,11 @@ async def start(spec: TaskSpec, options: Options) -> dict[str, Any]:
         with _driving(folder, options):
             first = first_state(spec, run_id, options.clock)
             return await _run(spec, folder, options, repository, crew, first)
+
+
+def _capped(spec: TaskSpec, options: Options) -> TaskSpec:
+    replays = options.cassette is not None and options.cassette.replay is not None
+    return capped(spec, options.environ, options.state_dir, options.policy, replays=replays)
 
 
 def first_state(spec: TaskSpec, run_id: str, clock: Clock) -> TaskContext:
@@ -258,7 +263,7 @@ async def dry_run(spec: TaskSpec, options: Options) -> dict[str, Any]:
 
     What keeps it from starting is among it, as `missing`.
     """
-    spec = capped(spec, options.environ, options.policy)
+    spec = _capped(spec, options)
     crew = muster(spec, options.environ, options.cassette)
     folder = RunFolder(options.state_dir / "runs" / f"{spec.task_id}-0000")
     sandbox = make_sandbox(

@@ -125,7 +125,7 @@ def _enter(
     if folder:
         spec = capped_again(load_spec(folder), folder, os.environ)
     else:
-        spec = capped(_task(state), os.environ)
+        spec = capped(_task(state), os.environ, state_dir())
     repo = Path(spec.repo)
     crew = assemble(spec, os.environ)
     refuse_inside(state_dir(), repo)

@@ -122,22 +122,11 @@ def usage_of(deps: Deps, worker_run_id: str) -> Usage:
     return read_usage(deps.ledger.dir(worker_run_id) / USAGE_LOG)
 
 
-def as_the_gateway_saw(run: WorkerRun, used: Usage) -> WorkerRun:
-    """The worker run with the provider's own word for why its model did not answer.
-
-    Raises TaskFailed where a replayed run asked for something that was not recorded.
-    """
+def refuse_unrecorded(used: Usage) -> None:
+    """Raise TaskFailed where a replayed run asked for something that was not recorded."""
     last = used.last_error
-    if last is None or run.outcome == "completed":
-        return run
-    if last.error == "replay":
+    if last is not None and last.error == "replay":
         raise TaskFailed(last.detail, code="replay-mismatch", remedy="record the run again")
-    why = f"its model calls failed ({last.error}): {last.detail}"
-    if last.reset_at:
-        why += f"; again from {last.reset_at}"
-    named = last.error in ("auth", "budget") and run.outcome == "failed"
-    outcome = last.error if named else run.outcome
-    return run.model_copy(update={"outcome": outcome, "error": why[:600]})
 
 
 # -- hosts that were refused ----------------------------------------------------------------------

@@ -97,8 +97,7 @@ def again_with_login(deps: Deps, order: WorkerOrder, run: WorkerRun) -> WorkerOr
 
 
 def _ended_by_auth(run: WorkerRun) -> bool:
-    # Without a gateway only the CLI's own words tell it.
-    return run.outcome == "auth" or (run.outcome == "failed" and run.error.startswith("auth:"))
+    return run.outcome == "auth"
 
 
 def _login(spec: TaskSpec, worker: Worker, environ: Mapping[str, str]) -> Login:

@@ -19,6 +19,7 @@ from agentrunner.nodes.deps import Deps
 from agentrunner.nodes.egress import EGRESS_LOG, refused_hosts
 from agentrunner.nodes.result import build_result
 from agentrunner.notes import build_view, render_note, write_note
+from agentrunner.notes.bill import bill_of
 from agentrunner.notes.model import NoteView
 from agentrunner.runs.failpoints import reach
 from agentrunner.task.context import Question, TaskContext, Verdict
@@ -49,7 +50,7 @@ def leave_note(
     of the run does not depend on it.
     """
     spec = deps.spec
-    result = build_result(state, spec, waiting=waiting, reason=reason)
+    result = build_result(state, spec, waiting=waiting, reason=reason, bill=bill_of(deps.log))
     view = build_view(
         result,
         state,

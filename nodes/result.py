@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agentrunner.evidence.verdict import worker_trouble
@@ -34,8 +34,12 @@ def build_result(
     exit_code: int | None = None,
     reason: str | None = None,
     note: str | None = None,
+    bill: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, Any]:
-    """Every key is always there, None where something is not known."""
+    """Every key is always there, None where something is not known.
+
+    `bill` is what `notes.bill.bill_of` makes of the run log.
+    """
     run, counters = state["run"], state["counters"]
     verdict, evidence = state.get("verdict"), state.get("evidence")
     ended = state["state"] in TERMINAL
@@ -57,7 +61,7 @@ def build_result(
         "loops": counters.loops,
         "max_loops": run.max_loops,
         "worker_runs": counters.worker_runs,
-        "meta_calls": counters.meta_calls,
+        "meta_calls": counters.calls,
         "completion": spec.completion,
         "acceptance_criteria": [_criterion(c.model_dump()) for c in state.get("criteria", [])],
         "test": _test(state),
@@ -79,6 +83,7 @@ def build_result(
             },
             "usd": _usd(counters),
         },
+        "bill": [dict(row) for row in bill],
         "duration_sec": counters.wall_sec,
         "waiting": _waiting(waiting),
         "waiting_until": _waiting_until(state),

@@ -7,71 +7,55 @@ started is started here; a live one is attached to, a finished one adopted, a lo
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import json
-import math
 import subprocess
-from dataclasses import dataclass
-from pathlib import Path
 from typing import cast
 
 from langgraph.types import Command
 
 from agentrunner.errors import Surroundings
-from agentrunner.gateway.process import companion
 from agentrunner.gateway.usage import Usage
 from agentrunner.nodes.budget import FOR_WORKER, check_budget, stopped_by_budget
-from agentrunner.nodes.credentials import worker_env
 from agentrunner.nodes.deps import Deps
-from agentrunner.nodes.edits import note_foreign_edits
 from agentrunner.nodes.egress import (
-    Exit,
-    as_the_gateway_saw,
-    exit_for,
     host_question,
+    refuse_unrecorded,
     subscribed,
     usage_of,
 )
-from agentrunner.nodes.guarded import Stopped, Update
+from agentrunner.nodes.guarded import Update
 from agentrunner.nodes.login import (
-    WorkerCredential,
     again_with_login,
-    credential_for,
-    refused_login,
 )
 from agentrunner.nodes.recover import given_up, recovered
 from agentrunner.nodes.tally import amounts_of, with_worker
 from agentrunner.nodes.tries import after_loss
 from agentrunner.nodes.worker_record import (
-    BEFORE,
     booked_tokens,
-    git_places,
     output_tail,
     record_run,
+    tree_before,
     worker_run_of,
 )
+from agentrunner.nodes.worker_start import start_worker
 from agentrunner.notes.bill import Amount
 from agentrunner.runs.failpoints import reach
 from agentrunner.runs.ledger import Absent, NeverStarted
 from agentrunner.runs.locks import me
-from agentrunner.sandboxes.base import Request
-from agentrunner.sandboxes.limits import DISK, memory_bytes
 from agentrunner.supervisor.client import (
     SupervisedResult,
-    SupervisorOrder,
-    start,
     wait,
 )
-from agentrunner.task.budget import left_of
 from agentrunner.task.context import (
     RECENT,
+    Counters,
+    Outcome,
     TaskContext,
     WorkerOrder,
+    WorkerRun,
 )
 from agentrunner.task.lifecycle import TaskState
-from agentrunner.task.spec import TaskSpec
-from agentrunner.workers.base import Ended, WorkerCall, WorkerCommand, WorkerEvent, WorkerReading
-from agentrunner.workers.make import network_of
+from agentrunner.workers.base import Ended, WorkerEvent, WorkerReading
+from agentrunner.workers.outcome import Came, outcome_of
 
 MOST_EVENTS = 5_000
 """Told of one worker run: a flood of short lines would take hours, and fill the disk."""
@@ -95,7 +79,7 @@ async def run_worker(state: TaskContext, deps: Deps) -> Command[str]:
     # Also after waiting: a supervisor whose driver died may have ended without an order.
     if fresh or _never_ran(deps, order):
         check_budget(state, deps, state["counters"], FOR_WORKER)
-        process = await _start(state, deps, order)
+        process = await start_worker(state, deps, order)
         supervised = await _wait(deps, order, process)
     reach("after_finish")
     if supervised.outcome in ("lost", "infra"):
@@ -105,156 +89,6 @@ async def run_worker(state: TaskContext, deps: Deps) -> Command[str]:
 
 def _never_ran(deps: Deps, order: WorkerOrder) -> bool:
     return isinstance(deps.ledger.look(order.worker_run_id), Absent | NeverStarted)
-
-
-# -- starting -----------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _Given:
-    """What a worker gets beside its order."""
-
-    shown: WorkerCredential
-    way_out: Exit
-
-
-async def _start(state: TaskContext, deps: Deps, order: WorkerOrder) -> subprocess.Popen[bytes]:
-    """Find the worker's key and its way out, then start it."""
-    shown = await credential_for(
-        deps.member(order.member).spec,
-        deps.member(order.member).worker,
-        deps.environ,
-        deps.sandbox.kind,
-        refused=refused_login(state, deps, order),
-        replays=deps.cassette.replay is not None,
-    )
-    deps.redactor.learn(shown.secrets)
-    if shown.warning:
-        deps.warn(state, "login-in-box", shown.warning)
-    given = _Given(shown, exit_for(state, deps, order, shown.upstream))
-    process = await asyncio.to_thread(_hand_over, state, deps, order, given)
-    reach("after_start")
-    deps.emit(
-        "worker_started", worker_run_id=order.worker_run_id, worker=order.worker,
-        model=order.model, loop=order.loop,
-    )  # fmt: skip
-    return process
-
-
-def _hand_over(
-    state: TaskContext, deps: Deps, order: WorkerOrder, given: _Given
-) -> subprocess.Popen[bytes]:
-    """Look at the tree as it is, claim the run, hand it to a supervisor that outlives us. Blocking.
-
-    All in one go: each way to another thread and back costs as much as a look at a small tree.
-    """
-    before = deps.snapshots.take()
-    note_foreign_edits(state, deps, before.tree)
-    deps.log.sync()
-    fingerprint = deps.snapshots.dependency_fingerprint()
-    git = git_places(deps, before.embedded)
-    call = _call(state, deps, order, given.way_out.base_url or given.shown.base_url)
-    command = deps.member(order.member).worker.command(call)
-    for folder in command.folders:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    if deps.stop.is_set():
-        raise Stopped
-    reach("before_claim")
-    claim = deps.ledger.claim(order.worker_run_id)
-    with contextlib.closing(claim):
-        seen = {"tree": before.tree, "gitdirs": git, "dependencies": fingerprint}
-        seen["login"] = given.shown.fingerprint
-        deps.folder.write(f"workers/{order.worker_run_id}/{BEFORE}", json.dumps(seen), new=True)
-        reach("after_claim")
-        supervisor_order = _supervisor_order(state, deps, call, command, given)
-        return start(supervisor_order, claim, deps.repository)
-
-
-def _call(state: TaskContext, deps: Deps, order: WorkerOrder, base_url: str | None) -> WorkerCall:
-    """The order as the adapter reads it; `resume` without a session becomes `exec`."""
-    prompt = deps.folder.read(order.prompt).decode("utf-8")
-    prompt_file = deps.folder.box_dir / "prompts" / f"{order.worker_run_id}.md"
-    deps.folder.write(f"box/prompts/{order.worker_run_id}.md", prompt, sync=False, new=True)
-    session = _session(state, order) if order.mode == "resume" else None
-    if order.mode == "resume" and session is None:
-        deps.warn(state, "no-session", "There is no session to resume; the worker starts afresh.")
-    return WorkerCall(
-        worker_run_id=order.worker_run_id,
-        prompt=prompt,
-        workdir=Path(deps.spec.repo),
-        home=deps.folder.box_dir,
-        prompt_file=prompt_file,
-        mode="resume" if session else "exec",
-        session_id=session,
-        model=order.model,
-        flags=tuple(order.flags),
-        base_url=base_url,
-        sandboxed=deps.sandbox.kind != "none",
-    )
-
-
-def _session(state: TaskContext, order: WorkerOrder) -> str | None:
-    """The latest session of this candidate; another one's is of no use to it."""
-    runs = [run for run in state.get("recent", []) if run.member == order.member]
-    return next((run.session_id for run in reversed(runs) if run.session_id), None)
-
-
-def _supervisor_order(
-    state: TaskContext, deps: Deps, call: WorkerCall, command: WorkerCommand, given: _Given
-) -> SupervisorOrder:
-    order = state["order"]
-    assert order is not None
-    member = deps.member(order.member)
-    wall = _wall_sec(state, deps, member.spec)
-    way_out = given.way_out
-    request = Request(
-        command=command.argv,
-        workdir=call.workdir,
-        env=_environment(deps, order, command, given),
-        stdin=command.stdin,
-        network="full" if network_of(member.spec, member.worker).policy == "full" else "none",
-        timeout_sec=wall,
-        door=way_out.door,
-    )
-    return SupervisorOrder(
-        launch=deps.sandbox.launch(request),
-        stdin=command.stdin,
-        wall_sec=wall,
-        idle_sec=member.spec.runner.worker.idle_timeout_sec,
-        stop_signal=command.stop_signal,
-        after=deps.snapshots.take_command(),
-        disk=_disk(deps),
-        companion=companion(way_out.order, deps.environ) if way_out.order else None,
-        mask=deps.redactor.spellings,
-    )
-
-
-def _environment(
-    deps: Deps, order: WorkerOrder, command: WorkerCommand, given: _Given
-) -> dict[str, str]:
-    """What the worker's box adds to its own; of two values the later one holds."""
-    member = deps.member(order.member)
-    env = {
-        **given.way_out.environment,
-        **command.env,
-        **worker_env(member.spec, member.worker, deps.environ),
-        **order.env,
-        **given.shown.env,
-    }
-    if command.key_env and given.shown.key:
-        env[command.key_env] = given.shown.key
-    return env
-
-
-def _wall_sec(state: TaskContext, deps: Deps, spec: TaskSpec) -> float:
-    """How long the worker may take, within what the run has left."""
-    left = left_of(deps.spec, state).get("wall_sec", math.inf)
-    return max(1.0, min(spec.runner.worker.max_run_time_sec, left))
-
-
-def _disk(deps: Deps) -> tuple[tuple[Path, ...], int]:
-    limit = deps.spec.runner.sandbox.disk or DISK
-    return (Path(deps.spec.repo), deps.folder.box_dir), memory_bytes(limit, "disk")
 
 
 # -- waiting ------------------------------------------------------------------------------------
@@ -316,12 +150,14 @@ async def _came_to_nothing(
             remedy="agentrunner doctor, then agentrunner resume",
         )
     after = (await asyncio.to_thread(deps.snapshots.take)).tree
-    run = worker_run_of(deps, order, supervised, after, state["tree"])
-    amounts = _amounts(
-        deps, order, usage_of(deps, order.worker_run_id), _read(deps, order, supervised)
-    )
+    trees = (tree_before(deps, order) or state["tree"], after)
+    changes = await asyncio.to_thread(deps.snapshots.changes, *trees)
     blank = WorkerReading(completed=False)
-    await asyncio.to_thread(record_run, state, deps, run, blank, amounts=amounts)
+    came = Came(cast("Outcome", supervised.outcome), supervised.error)
+    run = worker_run_of(deps, order, supervised, trees, blank, came)
+    reading = deps.member(order.member).worker.read(_ended_as(deps, order, supervised))
+    amounts = _amounts(deps, order, usage_of(deps, order.worker_run_id), reading)
+    await asyncio.to_thread(record_run, state, deps, run, blank, changes, amounts=amounts)
     counters = with_worker(state["counters"], amounts).model_copy(update={"losses": losses})
     update: Update = {
         "counters": counters,
@@ -339,16 +175,15 @@ async def _came_to_nothing(
 # -- the end ------------------------------------------------------------------------------------
 
 
-def _read(deps: Deps, order: WorkerOrder, supervised: SupervisedResult) -> WorkerReading:
-    """What the worker's output says. Blocking."""
-    return deps.member(order.member).worker.read(
-        Ended(
-            exit_code=supervised.exit_code,
-            outcome=supervised.outcome,
-            stdout=supervised.stdout,
-            stderr=supervised.stderr,
-            session_tokens=booked_tokens(deps, order),
-        )
+def _ended_as(deps: Deps, order: WorkerOrder, supervised: SupervisedResult) -> Ended:
+    """What the adapter is told of the end."""
+    return Ended(
+        exit_code=supervised.exit_code,
+        outcome=supervised.outcome,
+        stdout=supervised.stdout,
+        stderr=supervised.stderr,
+        home=deps.folder.box_dir,
+        session_tokens=booked_tokens(deps, order),
     )
 
 
@@ -361,20 +196,34 @@ def _amounts(deps: Deps, order: WorkerOrder, used: Usage, reading: WorkerReading
     )  # fmt: skip
 
 
+def _recorded(
+    state: TaskContext, deps: Deps, order: WorkerOrder, supervised: SupervisedResult
+) -> tuple[WorkerRun, Counters]:
+    """What the run came to: outcome by rule, changes by snapshot, words by the stream. Blocking."""
+    ended = _ended_as(deps, order, supervised)
+    worker = deps.member(order.member).worker
+    reading, used = worker.read(ended), usage_of(deps, order.worker_run_id)
+    refuse_unrecorded(used)
+    after = supervised.tree_after or deps.snapshots.take().tree
+    trees = (tree_before(deps, order) or state["tree"], after)
+    changes = deps.snapshots.changes(*trees)
+    came = outcome_of(
+        ended, reading,
+        gateway_error=used.last_error, changed=len(changes), reports=worker.reports,
+    )  # fmt: skip
+    run = worker_run_of(deps, order, supervised, trees, reading, came)
+    amounts = _amounts(deps, order, used, reading)
+    embedded = supervised.after.get("embedded")
+    seen = record_run(state, deps, run, reading, changes, embedded, amounts=amounts)
+    counters = with_worker(state["counters"], amounts).model_copy(update={"losses": 0})
+    return run.model_copy(update=seen), counters
+
+
 def _ended(
     state: TaskContext, deps: Deps, order: WorkerOrder, supervised: SupervisedResult
 ) -> Command[str]:
-    """What the run came to: outcome by rule, changes by snapshot, words by the stream. Blocking."""
-    reading = _read(deps, order, supervised)
-    after = supervised.tree_after or deps.snapshots.take().tree
-    used = usage_of(deps, order.worker_run_id)
-    run = worker_run_of(deps, order, supervised, after, state["tree"], reading)
-    run = as_the_gateway_saw(run, used)
-    amounts = _amounts(deps, order, used, reading)
-    embedded = supervised.after.get("embedded")
-    changed = record_run(state, deps, run, reading, embedded, amounts=amounts)
-    run = run.model_copy(update=changed)
-    counters = with_worker(state["counters"], amounts).model_copy(update={"losses": 0})
+    """Where the run leads: to what was done, or first to what kept it from working. Blocking."""
+    run, counters = _recorded(state, deps, order, supervised)
     update: Update = {
         "state": TaskState.VALIDATING,
         "counters": counters,
@@ -382,7 +231,7 @@ def _ended(
         "answer": None,
         "recent": [*state.get("recent", []), run][-RECENT:],
         "tail": output_tail(deps, supervised),
-        "tree": after,
+        "tree": run.tree_after,
     }
     if again := again_with_login(deps, order, run):
         working: Update = {**update, "state": state["state"], "order": again}

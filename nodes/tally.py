@@ -10,8 +10,9 @@ from agentrunner.gateway.usage import ModelUsage, Usage
 from agentrunner.gateway.wires import Tokens
 from agentrunner.meta.base import MetaCall
 from agentrunner.nodes.budget import granted
-from agentrunner.nodes.deps import Deps, Update
+from agentrunner.nodes.deps import Update
 from agentrunner.notes.bill import Amount, Known, amount_of_call, made_calls
+from agentrunner.runs.log import RunLog
 from agentrunner.task.context import Counters, TaskContext
 from agentrunner.workers.base import WorkerReading
 
@@ -89,7 +90,7 @@ def _money(counters: Counters, amounts: Iterable[Amount]) -> dict[str, Any]:
     }
 
 
-def caught_up(state: TaskContext, deps: Deps) -> Update:
+def caught_up(state: TaskContext, log: RunLog) -> Update:
     """What the run log knows and the saved state does not: channels to be set, {} for nothing.
 
     A node that was killed made calls that no state has. They are those that the log has more than
@@ -98,12 +99,12 @@ def caught_up(state: TaskContext, deps: Deps) -> Update:
     """
     update: Update = {}
     counters = state["counters"]
-    made = made_calls(deps.log.occurrences("meta_begun", "meta_call"))
+    made = made_calls(log.occurrences("meta_begun", "meta_call"))
     for call in made[counters.calls :]:
         counters = _with_call(counters, amount_of_call(call), "repeated_calls")
     if counters is not state["counters"]:
         update["counters"] = counters
-    grants = granted(deps.log)
+    grants = granted(log)
     if grants != state.get("grants", {}):
         update["grants"] = grants
     return update

@@ -16,16 +16,19 @@ from agentrunner.runs.snapshots import Change, stat_line
 from agentrunner.supervisor.client import SupervisedResult
 from agentrunner.task.context import (
     TAIL_BYTES,
+    CommandSeen,
     Finding,
-    Outcome,
     TaskContext,
     WorkerOrder,
     WorkerRun,
 )
 from agentrunner.workers.base import WorkerReading
+from agentrunner.workers.outcome import Came
 
 BEFORE = "before.json"
 """In a worker run's folder: what was there when it was started."""
+MOST_COMMANDS = 10
+"""Of a worker run in the state, the latest."""
 MOST_CHANGES = 20
 PATH_CHARS = 120
 """Of a changed file in the state; what is before that is cut."""
@@ -38,32 +41,34 @@ def worker_run_of(
     deps: Deps,
     order: WorkerOrder,
     supervised: SupervisedResult,
-    after: str,
-    latest: str,
-    reading: WorkerReading | None = None,
+    trees: tuple[str, str],
+    reading: WorkerReading,
+    came: Came,
 ) -> WorkerRun:
-    """The reference that the state keeps; `latest` is the tree where none was noted before it."""
-    outcome: Outcome
-    if supervised.outcome != "exited":
-        outcome = supervised.outcome
-    else:
-        outcome = "completed" if reading is not None and reading.completed else "failed"
+    """The reference that the state keeps; `trees` are those before and after it."""
     redact = deps.redactor.redact
+    seen = [
+        CommandSeen(command=redact(one.command)[:200], exit_code=one.exit_code)
+        for one in reading.commands[-MOST_COMMANDS:]
+    ]
     return WorkerRun(
         worker_run_id=order.worker_run_id,
         worker=order.worker,
         member=order.member,
         loop=order.loop,
-        outcome=outcome,
+        outcome=came.outcome,
         exit_code=supervised.exit_code,
         started_at=supervised.started_at,
         ended_at=supervised.ended_at,
         duration_sec=supervised.duration_sec,
-        summary=redact(reading.summary)[:600] if reading else "",
-        error=redact((reading.error if reading else "") or supervised.error)[:600],
-        tree_before=tree_before(deps, order) or latest,
-        tree_after=after,
-        session_id=reading.session_id if reading else None,
+        summary=redact(reading.summary)[:600],
+        error=redact(came.error or supervised.error)[:600],
+        tree_before=trees[0],
+        tree_after=trees[1],
+        session_id=reading.session_id,
+        session_lost=reading.session_lost,
+        reset_at=came.reset_at,
+        commands=seen,
         output=deps.folder.ref(supervised.stdout) if supervised.stdout.exists() else None,
     )
 
@@ -73,6 +78,7 @@ def record_run(
     deps: Deps,
     run: WorkerRun,
     reading: WorkerReading,
+    changes: Sequence[Change],
     embedded: Sequence[str] | None = None,
     amounts: Sequence[Amount] = (),
 ) -> dict[str, Any]:
@@ -80,10 +86,10 @@ def record_run(
 
     Returns what it changed, as fields of its reference in the state.
 
-    `embedded` are the `.git` folders that the snapshot after it found, where there was one, and
-    `amounts` what it cost.
+    `changes` are what it changed, `embedded` the `.git` folders that the snapshot after it found,
+    where there was one, and `amounts` what it cost.
     """
-    changes, findings, git_before = _found(deps, run, reading, embedded)
+    findings, git_before = _found(deps, run, reading, embedded)
     redact = deps.redactor.redact
     data: dict[str, Any] = {
         **run.model_dump(mode="json"),
@@ -131,14 +137,13 @@ def _change_line(change: Change) -> str:
 
 def _found(
     deps: Deps, run: WorkerRun, reading: WorkerReading, embedded: Sequence[str] | None
-) -> tuple[list[Change], list[Finding], dict[str, str]]:
-    """Changed files, what no snapshot shows, and the changed `.git` folders."""
+) -> tuple[list[Finding], dict[str, str]]:
+    """What no snapshot shows, and the changed `.git` folders."""
     before = seen_before(deps, run.worker_run_id)
-    changes = deps.snapshots.changes(run.tree_before, run.tree_after)
     if not before:
-        return changes, [], {}
+        return [], {}
     findings = _suspicions(deps, run, reading, before["dependencies"])
-    return changes, findings, _git_changed(deps, before["gitdirs"], embedded)
+    return findings, _git_changed(deps, before["gitdirs"], embedded)
 
 
 def _suspicions(

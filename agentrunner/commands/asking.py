@@ -51,7 +51,8 @@ def ask_yes(text: str, console: Console) -> bool:
 def _answer(question: Question) -> Answer | None:
     from agentrunner.task.context import Answer
 
-    show(asked_screen(question.text, question.options, width_of(sys.stderr)), sys.stderr)
+    width = width_of(sys.stderr)
+    show(asked_screen(question.text, question.options, width, question.kind), sys.stderr)
     text = _read(QUESTION_PROMPT).strip()
     return Answer(id=question.id, kind=question.kind, text=text) if text else None
 

@@ -198,8 +198,17 @@ def source_of(file: str | None, goal: str | None, prd: str | None) -> TaskSource
     return TaskSource("goal", goal) if goal is not None else TaskSource("prd", str(prd))
 
 
-def load(source: TaskSource, overrides: Sequence[str], named: Mapping[str, Any]) -> TaskSpec:
-    """The task, with options laid over it; raises UsageError."""
+def load(
+    source: TaskSource,
+    overrides: Sequence[str],
+    named: Mapping[str, Any],
+    *,
+    auto: bool = True,
+) -> TaskSpec:
+    """The task, with options laid over it; raises UsageError.
+
+    With `auto`, who plans and who works is left to this machine where nothing names them.
+    """
     from agentrunner.task.load import load_task
 
     return load_task(
@@ -210,6 +219,7 @@ def load(source: TaskSource, overrides: Sequence[str], named: Mapping[str, Any])
         cwd=Path.cwd(),
         detect_test=_detect_test,
         today=date.today(),
+        auto=auto,
     )
 
 
@@ -309,7 +319,7 @@ def run_stdin() -> int:
 
     async def work(engine: Engine, options: Options) -> dict[str, Any]:
         nonlocal waiting
-        spec = load(read_stdin(sys.stdin.buffer), [], {})
+        spec = load(read_stdin(sys.stdin.buffer), [], {}, auto=False)
         result = await engine.start(spec, options)
         if result.get("waiting"):
             waiting = answer_command(result)

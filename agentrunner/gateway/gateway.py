@@ -227,7 +227,7 @@ class Gateway:
         headers = CIMultiDict(
             (name, value)
             for name, value in end_to_end(reply.headers)
-            if name.lower() not in ("content-length", "content-encoding")
+            if name.lower() not in _NOT_OF_ERRORS
         )
         return web.Response(status=reply.status, body=body, headers=headers)
 
@@ -266,6 +266,10 @@ class Gateway:
         raw = [key.encode("utf-8", "surrogateescape") for key in keys]
         return any(hmac.compare_digest(key, self._placeholder) for key in raw)
 
+
+_NOT_OF_ERRORS = ("content-length", "content-encoding", "retry-after", "retry-after-ms")
+"""A CLI that is told when its quota is back sleeps until then in its box, however long that is, and
+nobody knows. Not told, it ends, and the run waits, which is seen and can be handed to another."""
 
 _STATE: web.AppKey[Gateway] = web.AppKey("gateway", Gateway)
 

@@ -102,7 +102,7 @@ class ChatMeta:
             raise _no_package(package, f"pip install {package}") from None
         except Exception as problem:  # noqa: BLE001  (every provider's library has its own)
             words = capped(self._redactor.redact(" ".join(str(problem).split())), 300)
-            if isinstance(problem, ValueError) and "model_provider" in words:
+            if type(problem) is ValueError and "provider" in words:
                 raise _no_model(f'LangChain knows no provider "{self._provider}"') from None
             raise Surroundings(
                 f"The planner's model {self._provider}:{self._model} cannot be used: {words}",

@@ -15,7 +15,7 @@ from agentrunner.errors import UsageError
 from agentrunner.meta.base import MetaRequest, Reply
 from agentrunner.prompts import render
 from agentrunner.task.spec import TaskSpec
-from agentrunner.task.summary import REFUSED
+from agentrunner.task.summary import NOTICED, REFUSED
 
 _NOTHING = ("", "nothing to execute")
 _TEST = "the test command"
@@ -200,7 +200,7 @@ def _only_a_person_decides(facts: Facts) -> list[str]:
     evidence = _map(facts, "evidence")
     unproven = not evidence.get("proof") and facts.get("completion") != "judged"
     findings = any(finding.get("blocks") for finding in evidence.get("findings", []))
-    said = any(not note.startswith(REFUSED) for note in facts.get("notes", []))
+    said = any(not note.startswith((REFUSED, NOTICED)) for note in facts.get("notes", []))
     if unproven or findings or said or _red_tests(facts):
         return []
     return [str(c["id"]) for c in _open(facts) if not _executable(c, facts)]

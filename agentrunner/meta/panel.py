@@ -119,19 +119,22 @@ def pick(
     now: datetime,
     salt: str,
     number: int,
+    *,
+    turn: int = 0,
 ) -> Candidate | None:
     """Who answers call `number`: the first that is not cooling; None where all are.
 
     `cooling` tells by "meta:NAME" until when one is left alone, as a time in ISO 8601. Where
     candidates have weights, calls are shared out among those by a keyed hash of their number: the
-    same run picks the same again. One without a weight is then for when those cool.
+    same run picks the same again. One without a weight is then for when those cool. Of several
+    votes on one thing, the one of `turn` n goes to the n-th who is ready, counted from 0.
     """
     ready = [
         one for one in candidates if not seconds_until(cooling.get(f"meta:{one.name}", ""), now)
     ]
     weighted = [one for one in ready if one.weight]
-    if not weighted:
-        return next(iter(ready), None)
+    if not weighted or turn:
+        return ready[turn % len(ready)] if ready else None
     draw = hmac.digest(salt.encode(), f"pick {number}".encode(), hashlib.sha256)
     place = int.from_bytes(draw[:8], "big") % sum(one.weight for one in weighted)
     for one in weighted:

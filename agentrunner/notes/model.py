@@ -167,6 +167,27 @@ class Facts:
 
 
 @dataclass(frozen=True)
+class BillLine:
+    """What calls of one model cost."""
+
+    who: str
+    """The role, its candidate, and the worker run."""
+    model: str
+    calls: int | None
+    """None where nobody counted them."""
+    tokens_in: int
+    tokens_out: int
+    known: Literal["counted", "reported", "unknown"]
+    unknown_calls: int = 0
+    usd: float | None = None
+    """None where nobody knows."""
+    unpriced: bool = False
+    """Whether some of the calls have a cost that nobody knows, so that `usd` is the least."""
+    subscription: bool = False
+    """Whether it is part of a subscription, so that no price is paid for it."""
+
+
+@dataclass(frozen=True)
 class NoteView:
     """All that a template can show. Texts are one-to-one what came in, secrets removed."""
 
@@ -193,6 +214,9 @@ class NoteView:
     test: TestFacts | None
     proof: tuple[str, ...]
     facts: Facts
+    bill: tuple[BillLine, ...]
+    """The newest lines, and last their sum where there are several."""
+    bill_omitted: int
     risks: tuple[str, ...]
     """The model's words."""
     commands: tuple[Line, ...]

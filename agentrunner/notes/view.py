@@ -9,7 +9,15 @@ from typing import Any
 
 from agentrunner.notes import sentences
 from agentrunner.notes.log import build_log, summary_of
-from agentrunner.notes.model import CriterionRow, Facts, Line, NoteView, Shown, TestFacts
+from agentrunner.notes.model import (
+    BillLine,
+    CriterionRow,
+    Facts,
+    Line,
+    NoteView,
+    Shown,
+    TestFacts,
+)
 from agentrunner.notes.reading import Reading, attachment, local_time, period
 from agentrunner.runs.log import History
 from agentrunner.task.context import Evidence, FileRef, TaskContext
@@ -18,6 +26,7 @@ from agentrunner.text.terminal import cell_width, sanitize
 
 MAX_CRITERIA = 200
 MAX_FAILING = 10
+MAX_BILL = 60
 MAX_RISKS = 3
 PRD_BYTES = 128 * 1024
 SUMMARY_CHARS = 2000
@@ -71,6 +80,8 @@ def build_view(
         test=test,
         proof=tuple(result["proof"] or ()),
         facts=_facts(reading),
+        bill=_bill(reading),
+        bill_omitted=max(0, len(result.get("bill") or ()) - MAX_BILL),
         risks=_risks(reading)[:MAX_RISKS],
         commands=sentences.commands(reading, criteria, label),
         summary=summary_of(reading)[:SUMMARY_CHARS],
@@ -218,6 +229,44 @@ def _facts(reading: Reading) -> Facts:
         protected_touched=any(
             finding.code == "protected_path" for finding in (evidence.findings if evidence else ())
         ),
+    )
+
+
+def _bill(reading: Reading) -> tuple[BillLine, ...]:
+    """The lines of the bill; what is left out is in the sum all the same."""
+    rows = list(reading.result.get("bill") or ())
+    lines = tuple(
+        BillLine(
+            who=" ".join(filter(None, (row["role"], row["candidate"], row["run"]))),
+            model=row["model"],
+            calls=row["calls"],
+            tokens_in=row["input_tokens"],
+            tokens_out=row["output_tokens"],
+            known=row["known"],
+            unknown_calls=row["unknown_calls"],
+            usd=row["usd"],
+            unpriced=row["unpriced_calls"] > 0,
+            subscription=row["subscription"],
+        )
+        for row in rows
+    )
+    return (*lines[-MAX_BILL:], _sum(lines)) if len(lines) > 1 else lines
+
+
+def _sum(lines: Sequence[BillLine]) -> BillLine:
+    calls = [one.calls for one in lines]
+    worst = ("counted", "reported", "unknown")
+    return BillLine(
+        who="",
+        model="",
+        calls=None if None in calls else sum(number or 0 for number in calls),
+        tokens_in=sum(one.tokens_in for one in lines),
+        tokens_out=sum(one.tokens_out for one in lines),
+        known=max((one.known for one in lines), key=worst.index),
+        unknown_calls=sum(one.unknown_calls for one in lines),
+        usd=None if all(one.usd is None for one in lines) else sum(one.usd or 0 for one in lines),
+        unpriced=any(one.unpriced for one in lines),
+        subscription=all(one.subscription for one in lines),
     )
 
 

@@ -44,6 +44,17 @@ _WORKER_ALIASES = {
     "claude-code-cli": "claude-code",
     "cursor": "cursor-cli",
     "cursor-agent": "cursor-cli",
+    "gemini": "gemini-cli",
+    "qwen": "qwen-code",
+    "qwen-cli": "qwen-code",
+    "copilot": "copilot-cli",
+    "github-copilot": "copilot-cli",
+    "opencode-cli": "opencode",
+    "open-code": "opencode",
+    "aider-cli": "aider",
+    "aider-chat": "aider",
+    "mini": "mini-swe-agent",
+    "mini-swe": "mini-swe-agent",
 }
 
 

@@ -19,8 +19,16 @@ from agentrunner.screens.layout import (
 from agentrunner.screens.summary import Result, next_lines
 from agentrunner.text.terminal import escape
 
-APPROVALS = ("plan", "worker", "complete", "tests_changed", "protected_path", "network")
-"""Kinds that are answered by yes or no; the other one is a question in words."""
+APPROVALS = (
+    "plan",
+    "worker",
+    "complete",
+    "tests_changed",
+    "protected_path",
+    "network",
+    "worker_failed",
+)
+"""Kinds that are answered by yes or no; the others are questions in words."""
 _NAMES = {
     "plan": "plan approval",
     "worker": "worker approval",
@@ -28,6 +36,8 @@ _NAMES = {
     "tests_changed": "existing tests were changed",
     "protected_path": "a protected path was changed",
     "network": "a host is asked for",
+    "budget": "a budget is spent",
+    "worker_failed": "the worker could not work",
 }
 QUESTION_PROMPT = "your answer (empty leaves it waiting) > "
 
@@ -80,7 +90,8 @@ def _head(result: Result, kind: str, width: int, paint: Paint) -> str:
 
 
 def _question_text(waiting: Mapping[str, Any], width: int) -> list[str]:
-    lines = ["  Question, from the planner:", *wrap(str(waiting.get("text")), width, "    ")]
+    asker = "" if waiting.get("kind") == "budget" else ", from the planner"
+    lines = [f"  Question{asker}:", *wrap(str(waiting.get("text")), width, "    ")]
     for number, option in enumerate(waiting.get("options") or [], start=1):
         lines += wrap(f"{number}  {option}", width, "      ")
     return lines
@@ -105,6 +116,12 @@ def _next(result: Result, approval: bool, target: str, width: int) -> list[str]:
                 f'agentrunner reject{name} --id {flat(str(waiting.get("id")))} --reason "..."',
                 "say what is wrong",
             ),
+        ]
+    elif waiting.get("kind") == "budget":
+        more, stop = waiting.get("options") or ["NAME=+AMOUNT", "stop"]
+        steps = [
+            (f'agentrunner answer{name} "{more}"', "or any other amount"),
+            (f"agentrunner answer{name} {stop}", "end here, FAILED"),
         ]
     elif waiting.get("options"):
         steps = [(f"agentrunner answer{name} 1", 'or in your own words: answer "..."')]
@@ -161,6 +178,6 @@ def _verbatim(text: str, width: int, indent: str) -> list[str]:
     return [line for part in text.split("\n") for line in wrap(escape(part), width, indent)]
 
 
-def asked_screen(text: str, options: list[str], width: int = WIDTH) -> str:
+def asked_screen(text: str, options: list[str], width: int = WIDTH, kind: str = "") -> str:
     """A question in words, asked inline."""
-    return "\n".join(_question_text({"text": text, "options": options}, width))
+    return "\n".join(_question_text({"text": text, "options": options, "kind": kind}, width))

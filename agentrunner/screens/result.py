@@ -22,6 +22,7 @@ def error_result(
         "acceptance_criteria": [],
         "proof": [],
         "changed_files": [],
+        "bill": [],
         "usage": {
             "meta": {"input_tokens": None, "output_tokens": None},
             "worker": {"input_tokens": None, "output_tokens": None},

@@ -65,6 +65,23 @@ _QUESTION_KINDS: Schema = {
         "budget",
     ]
 }
+_BILL_ROW = _object(
+    {
+        "role": {"enum": ["planner", "assess", "worker"]},
+        "candidate": _TEXT,
+        "run": _TEXT,
+        "model": _TEXT,
+        "calls": _ANY_COUNT,
+        "input_tokens": _COUNT,
+        "cached_tokens": _COUNT,
+        "output_tokens": _COUNT,
+        "usd": {"type": ["number", "null"]},
+        "unpriced_calls": _COUNT,
+        "unknown_calls": _COUNT,
+        "known": {"enum": ["counted", "reported", "unknown"]},
+        "subscription": {"type": "boolean"},
+    }
+)
 _RESULT: Schema = {
     "run_id": _ANY_TEXT,
     "task_id": _ANY_TEXT,
@@ -94,6 +111,7 @@ _RESULT: Schema = {
     "proof": _TEXTS,
     "changed_files": _TEXTS,
     "usage": _object({"meta": _TOKENS, "worker": _TOKENS, "usd": {"type": ["number", "null"]}}),
+    "bill": {"type": "array", "items": _BILL_ROW},
     "duration_sec": {"type": ["number", "null"]},
     "waiting": _or_null(
         _object(

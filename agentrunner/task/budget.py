@@ -25,7 +25,7 @@ STOP = "stop"
 MOST = 1e15
 """Of one grant; more than any limit, and still exact in what a state is stored as."""
 
-_GRANT = re.compile(r"(?:(?P<name>[a-z_]+)=)?\+(?P<amount>\d[\d_]*(?:\.\d+)?)")
+_GRANT = re.compile(r"(?:(?P<name>[a-z_]+)=)?\+(?P<amount>\d[\d_]*(?:\.\d+)?)", re.ASCII)
 
 
 def limits_of(spec: TaskSpec, grants: Mapping[str, float]) -> dict[str, float]:

@@ -165,9 +165,10 @@ class CliWorker(ABC):
         if not flag:
             return reading
         version = f" {self._version}" if self._version else ""
+        tested = f"version {self.tested}" if self.tested else "no version of it"
         sentence = clip(
             f"{self.title}{version} does not take {flag} as it is given; "
-            f"AgentRunner was tested with version {self.tested}."
+            f"AgentRunner was tested with {tested}."
         )
         return replace(reading, failure=Failure("protocol", sentence), error=sentence)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Iterator
 from typing import Any
@@ -30,8 +29,9 @@ from agentrunner.workers.transcript import (
 )
 
 FINAL = r'^\{"type":"turn\.(completed|failed)"'
-RETRY = r'^\{"type":"error","message":"Reconnecting\.\.\. |waiting for network'
-_RECONNECTING = re.compile(r"Reconnecting\.\.\. \d+/\d+")
+RETRY = r'^\{"type":"error","message":"Reconnecting\.\.\. '
+_RECONNECTING = "Reconnecting... "
+"""Then "2/5 (why)", or, where nobody is there, for ever "waiting for network (why)"."""
 _SHELLS = {"sh", "bash", "zsh"}
 
 
@@ -76,7 +76,7 @@ def _of_item(item: dict[str, Any], *, done: bool) -> Iterator[Fact]:
 
 def _trouble(record: dict[str, Any]) -> Fact:
     message = _message(record)
-    return Retrying(message) if _RECONNECTING.match(message) else Trouble(message)
+    return Retrying(message) if message.startswith(_RECONNECTING) else Trouble(message)
 
 
 def _command(item: dict[str, Any]) -> str:

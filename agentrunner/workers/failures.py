@@ -31,7 +31,7 @@ _WORDS: dict[FailureKind, str] = {
         r"stream disconnected|idle timeout|connect|network|error sending request|dns|timed out"
         r"|fetch failed|ECONN|ENOTFOUND|EAI_AGAIN|socket hang up"
     ),
-    "protocol": r"\b4(00|22)\b|invalid.request|unexpected status|bad request",
+    "protocol": r"\b4(00|22)\b|invalid.request|unexpected status|bad request|malformed response",
 }
 """What a message is about, first match wins."""
 

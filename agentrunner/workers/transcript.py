@@ -368,7 +368,7 @@ def reading_of(
     completed = bool(ended.by_itself and exited_well and tally.clean)
     stderr = tail_of(ended.stderr)
     failure = None if completed else _failure(ended, tally, stderr)
-    error = "" if completed else clip(_why(ended, tally, stderr, failure))
+    error = "" if completed else clip(_why(ended, tally, stderr))
     lost = tally.session_lost or bool(
         lost_session and not completed and re.search(lost_session, f"{stderr}\n{error}")
     )
@@ -420,13 +420,12 @@ def _failure(ended: Ended, tally: Tally, stderr: str) -> Failure | None:
     return replace(found, message=clip(found.message)) if found else None
 
 
-def _why(ended: Ended, tally: Tally, stderr: str, failure: Failure | None) -> str:
+def _why(ended: Ended, tally: Tally, stderr: str) -> str:
     if not ended.by_itself:
         return ended_by(ended.outcome)
     if tally.failure is not None:
         storm = f" (after {tally.retries} retries)" if tally.retries else ""
-        kind = f"{failure.kind}: " if failure else ""
-        return kind + tally.failure[0] + storm
+        return tally.failure[0] + storm
     if tally.clean:
         return f"exit code {ended.exit_code} after the turn was completed"
     said = last_lines(stderr, 3)

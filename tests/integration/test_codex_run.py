@@ -248,14 +248,16 @@ def test_the_command_line_does_the_same(codex: Codex) -> None:
 async def test_a_refused_key_is_told_and_not_repeated(codex: Codex) -> None:
     refusal = f"Incorrect API key provided: {KEYS['CODEX_API_KEY']}"
     model = Scenario([Turn(refusal, status=401)])
-    with ModelServer(model, chat_script=(PLAN, FIX, GIVE_UP)) as server:
+    with ModelServer(model, chat_script=(PLAN, FIX)) as server:
         result = await codex.run(server)
         tried = sum(request.path == "/v1/responses" for request in server.requests)
     (run,) = codex.history(result).worker_runs
     assert run.data["outcome"] == "auth"
     assert "auth" in run.data["error"]
     assert tried < 10
-    assert (result["state"], result["exit_code"], result["reason"]) == ("FAILED", 1, "aborted")
+    assert (result["state"], result["exit_code"]) == ("RUNNING", 4)
+    assert result["waiting"]["kind"] == "worker_failed"
+    assert "Set CODEX_API_KEY to a key that is good." in result["waiting"]["text"]
     assert codex.leaks() == []  # though the server repeats the key
     assert living(codex.place) == {}
 

@@ -22,6 +22,24 @@ STRUCTURED = "StructuredOutput"
 Item = Mapping[str, Any] | str | Turn
 
 
+def filled(value: Any, schema: Mapping[str, Any]) -> Any:
+    """`value` with what the schema requires beside it: strict models leave nothing out."""
+    if isinstance(value, list):
+        return [filled(item, schema.get("items", {})) for item in value]
+    for choice in schema.get("anyOf", ()):
+        if choice["type"] != "null":
+            return filled(value, choice) if value is not None else None
+    if not isinstance(value, Mapping):
+        return value
+    properties: Mapping[str, Mapping[str, Any]] = schema.get("properties", {})
+    lacking = {name: _EMPTY.get(one.get("type"), None) for name, one in properties.items()}
+    given = {name: filled(one, properties.get(name, {})) for name, one in value.items()}
+    return {**lacking, **given}
+
+
+_EMPTY: Mapping[Any, Any] = {"string": "", "array": [], "boolean": True}
+
+
 class PlannerServer(ModelServer):
     """Answers new sessions from `items`, in order; the last one repeats."""
 
@@ -30,15 +48,20 @@ class PlannerServer(ModelServer):
         self._items = tuple(items)
         self.sessions = 0
         """How many have begun."""
+        self.after: Item | None = None
+        """What a session gets in its later turns; None: the same again."""
 
     def next_turn(self, path: str, ask: Ask) -> tuple[Turn, Usage]:
-        """The item of the session; in its later turns the same again."""
+        """The item of the session."""
         self.sessions += not ask.turns
         item = self._items[min(max(self.sessions, 1), len(self._items)) - 1]
+        if ask.turns and self.after is not None:
+            item = self.after
         if isinstance(item, Turn):
             return item, Usage()
         if isinstance(item, str):
             return Turn(item), Usage()
         if STRUCTURED in ask.tools:
-            return Turn("", [Use(STRUCTURED, item)]), Usage()
+            value = filled(item, ask.tools[STRUCTURED].schema)
+            return Turn("", [Use(STRUCTURED, value)]), Usage()
         return Turn(json.dumps(item)), Usage()

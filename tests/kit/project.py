@@ -83,6 +83,8 @@ class Project:
                 runner[name] = {**runner.get(name, {}), **value}
             else:
                 runner[name] = value
+        if runner.get("workers"):
+            del runner["worker"]
         section = {"id": "probe", "repo": str(self.repo), "prd": {"text": "Make it work."}, **task}
         text = yaml.safe_dump({"version": 1, "task": section, "runner": runner})
         path = self.state_dir.parent / "task.yaml"

@@ -123,12 +123,8 @@ async def test_a_budget_that_is_used_up_ends_codex_at_once(tmp_path: Path) -> No
     [
         (Turn("Incorrect API key provided", status=401), "auth", False),
         (Turn("The model does not exist", status=404), "model", False),
-        # with Retry-After it would wait and try again, three times in all
-        (
-            Turn("Rate limit reached", status=429, headers={"x-ratelimit-reset-tokens": "6m0s"}),
-            "quota",
-            True,
-        ),
+        # Codex would wait an hour if it were told to.
+        (Turn("Rate limit reached", status=429, headers={"Retry-After": "3600"}), "quota", True),
     ],
 )
 async def test_why_it_failed_is_known(tmp_path: Path, turn: Turn, kind: str, reset: bool) -> None:

@@ -330,6 +330,25 @@ async def test_a_refused_key_is_not_repeated_into_the_box(
     assert REAL_KEY not in (tmp_path / "usage.jsonl").read_text()
 
 
+async def test_when_a_quota_is_back_is_booked_and_not_told_in_the_box(
+    tmp_path: Path, client: aiohttp.ClientSession
+) -> None:
+    async def answer(request: web.Request) -> web.Response:
+        told = {"Retry-After": "3600", "Retry-After-Ms": "3600000", "X-Request-Id": "req-1"}
+        return web.json_response({"error": {"message": "slow down"}}, status=429, headers=told)
+
+    async with provider(answer) as base:
+        order = order_for(tmp_path, base + "/v1")
+        async with gateway(order) as box:
+            reply = await client.post(f"{box}/responses", json={}, headers=BEARER)
+            headers = reply.headers
+            await reply.read()
+    assert reply.status == 429 and headers["X-Request-Id"] == "req-1"
+    assert not [name for name in headers if name.lower().startswith("retry-after")]
+    (call,) = read_calls(order.usage_log)
+    assert call.error == "quota" and call.reset_at is not None
+
+
 async def test_an_error_that_cannot_be_looked_through_does_not_pass(
     tmp_path: Path, client: aiohttp.ClientSession
 ) -> None:

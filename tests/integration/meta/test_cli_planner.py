@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
-from pathlib import Path
+from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
-from agentrunner.errors import Surroundings
 from agentrunner.gateway.usage import read_usage
 from agentrunner.meta.base import MetaUnavailable
-from tests.integration.meta.conftest import KEY_OF, REAL_KEY, SECRET, Desk, desk_of, request
-from tests.kit.planner_server import PlannerServer
+from tests.kit.faults import Refusal
+from tests.kit.planner_desk import REAL_KEY, SECRET, Desk
+from tests.kit.planner_server import STRUCTURED, PlannerServer
 from tests.kit.process import living
-from tests.kit.scenario import Shell, Turn
+from tests.kit.scenario import Action, Shell, Turn, Use
 
 DONE = {
     "type": "next_action",
@@ -27,9 +27,12 @@ DONE = {
         "options": [],
     },
 }
-
-
 EVERYWHERE = [(k, b) for k in ("codex-cli", "claude-code") for b in ("bwrap", "docker", "none")]
+
+
+def asked(server: PlannerServer) -> list[Mapping[str, Any]]:
+    """The body of each model call."""
+    return [call.body for call in server.requests if call.method == "POST"]
 
 
 @pytest.mark.parametrize("desk", EVERYWHERE, indirect=True, ids="-".join)
@@ -38,15 +41,98 @@ async def test_an_answer_and_what_it_cost(desk: Desk) -> None:
         reply = await desk.ask(server, number=3, model="planner-1")
     assert json.loads(reply.text) == DONE
     assert (reply.finish_reason, reply.model) == ("stop", "planner-1")
-    assert (reply.input_tokens, reply.output_tokens) == (
-        server.told.input_tokens,
-        server.told.output_tokens,
-    )
+    told = server.told
+    assert (reply.input_tokens, reply.output_tokens) == (told.input_tokens, told.output_tokens)
     assert reply.known == ("counted" if desk.box != "none" else "reported")
     assert not reply.subscription
     counted = read_usage(desk.folder.meta_dir / "0003-usage.jsonl")
-    assert counted.calls == (len(server.served) if desk.box != "none" else 0)
+    assert counted.calls == (1 if desk.box != "none" else 0)
+    (body,) = asked(server)
+    assert "You decide." in str(body) and "The state." in str(body)
     assert {call.bearer for call in server.requests if call.method == "POST"} == {REAL_KEY}
-    (asked,) = [call.body for call in server.requests if call.method == "POST"]
-    assert "You decide." in str(asked) and "The state." in str(asked)
+    files = [path for path in desk.place.rglob("*") if path.is_file()]
+    assert [path for path in files if REAL_KEY.encode() in path.read_bytes()] == []
+    assert [path for path in files if "planner" in path.parts] == []
     assert living(desk.place) == {}
+
+
+async def test_prose_is_handed_on_to_be_asked_for_again(desk: Desk) -> None:
+    with PlannerServer(["I would rather not say."]) as server:
+        reply = await desk.ask(server)
+    assert reply.text == "I would rather not say."
+    assert reply.output_tokens == server.told.output_tokens
+
+
+@pytest.mark.parametrize(
+    ("refusal", "kind", "retryable"),
+    [("401", "auth", False), ("404", "model", False), ("429", "rate_limit", True)],
+)
+async def test_a_refusal_is_told_and_hardly_repeated(
+    desk: Desk, refusal: Refusal, kind: str, retryable: bool
+) -> None:
+    with PlannerServer([Turn(refusal=refusal, reset_sec=30, reset_in="header")]) as server:
+        with pytest.raises(MetaUnavailable) as caught:
+            await desk.ask(server, model="planner-1")
+        # Of a stream that is refused with 404, Claude Code tries once without a stream.
+        assert len(asked(server)) <= (2 if refusal == "404" else 1)
+    failure = caught.value
+    assert (failure.kind, failure.retryable) == (kind, retryable)
+    assert bool(failure.reset_at) == (kind == "rate_limit")
+    if kind == "rate_limit":
+        assert failure.retry_after is not None and 20 < failure.retry_after <= 30
+    assert failure.spent is not None and failure.spent.known == "counted"
+    assert desk.kind in failure.message and REAL_KEY not in failure.message
+
+
+@pytest.mark.parametrize("item", [Turn(refusal="500"), Turn("A word.", cut=True)], ids=str)
+async def test_a_server_that_fails_is_worth_another_try(desk: Desk, item: Turn) -> None:
+    with PlannerServer([item]) as server, pytest.raises(MetaUnavailable) as caught:
+        await desk.ask(server)
+    assert caught.value.kind in ("server", "network")
+    assert caught.value.retryable
+
+
+HANGING = [("codex-cli", "bwrap"), ("claude-code", "docker"), ("claude-code", "none")]
+
+
+@pytest.mark.parametrize("desk", HANGING, indirect=True, ids="-".join)
+async def test_a_time_out_leaves_nothing_running(desk: Desk) -> None:
+    with PlannerServer([Turn("Thinking.", hang=True)]) as server:
+        with pytest.raises(MetaUnavailable, match="no answer within 2 s") as caught:
+            await desk.ask(server, timeout_sec=2)
+        assert server.sessions == 1
+    assert caught.value.retryable
+    assert living(desk.place) == {}
+
+
+async def test_without_a_repository_it_has_no_tools(desk: Desk) -> None:
+    with PlannerServer([DONE]) as server:
+        await desk.ask(server, model="gpt-5.5")
+    (body,) = asked(server)
+    tools = {str(tool.get("name")) for tool in body["tools"]}
+    if desk.kind == "claude-code":
+        assert tools == {STRUCTURED}
+    else:
+        # What it has is of no use on an empty folder.
+        assert tools <= {"apply_patch", "request_user_input", "view_image", "update_plan"}
+    assert str(desk.repo) not in str(body)
+
+
+READING = [("codex-cli", "bwrap"), ("codex-cli", "docker"), ("claude-code", "bwrap")]
+
+
+@pytest.mark.parametrize("desk", READING, indirect=True, ids="-".join)
+async def test_it_may_read_the_repository_and_never_write(desk: Desk) -> None:
+    look = f"cat {desk.repo}/secret.txt; env; cat /proc/[0-9]*/environ; touch {desk.repo}/planted"
+    action: Action = Shell(f"{look}; echo looked")
+    if desk.kind == "claude-code":
+        action = Use("Read", {"file_path": f"{desk.repo}/secret.txt"})
+    with PlannerServer([Turn("Looking.", [action])]) as server:
+        server.after = DONE
+        reply = await desk.ask(server, model="gpt-5.5", see_repo="read")
+        said = str(asked(server))
+    assert json.loads(reply.text) == DONE
+    assert SECRET in said and REAL_KEY not in said
+    if desk.kind == "codex-cli":
+        assert "looked" in said and "sk-agentrunner-placeholder-" in said
+    assert [path.name for path in desk.repo.iterdir()] == ["secret.txt"]

@@ -1,15 +1,13 @@
-"""Small parts of decisions: the state a worker runs in, questions, remarks, claims, budgets."""
+"""Small parts of decisions: the state a worker runs in, questions, remarks, claims."""
 
 from __future__ import annotations
 
 import json
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
-from agentrunner.nodes.ask import BudgetSpent, check_budget
 from agentrunner.nodes.decide import _state_for_worker
-from agentrunner.nodes.deps import Deps
 from agentrunner.nodes.questions import answered, question, remark, subject_of
 from agentrunner.nodes.validate import assessment_of
 from agentrunner.protocol import parse_reply
@@ -17,7 +15,6 @@ from agentrunner.task.context import (
     Answer,
     Assessment,
     CheckOutcome,
-    Counters,
     Criterion,
     Evidence,
     Outcome,
@@ -26,7 +23,6 @@ from agentrunner.task.context import (
     TestOutcome,
     WorkerRun,
 )
-from agentrunner.task.crew import BudgetSpec
 from agentrunner.task.lifecycle import TaskState
 
 RUN = RunInfo(run_id="probe-0000", task_id="probe", title="t", repo="/r")
@@ -134,48 +130,3 @@ def test_all_means_all_where_none_is_named() -> None:
 def test_criteria_that_nobody_asked_about_are_left_out() -> None:
     named = claim(all_criteria_satisfied=True, by_criterion=[{"id": "AC-9", "status": "passed"}])
     assert "AC-9" not in named.passed
-
-
-# -- budgets ------------------------------------------------------------------------------------
-
-SPENT = Counters(
-    meta_calls=3, wall_sec=60, meta_input_tokens=1, meta_output_tokens=2, worker_input_tokens=3,
-    worker_output_tokens=4,
-)  # fmt: skip
-
-
-class Spec:
-    def __init__(self, **budget: float) -> None:
-        self.runner = self
-        self.budget = BudgetSpec.model_validate(budget)
-
-
-def spent(counters: Counters, **budget: float) -> str | None:
-    deps = cast("Deps", type("Task", (), {"spec": Spec(**budget)}))
-    try:
-        check_budget(deps, counters)
-    except BudgetSpent as error:
-        return error.code
-    return None
-
-
-@pytest.mark.parametrize(
-    ("budget", "code"),
-    [
-        ({}, None),
-        ({"meta_calls": 4}, None),
-        ({"meta_calls": 3}, "budget: meta_calls"),
-        ({"tokens": 11}, None),
-        ({"tokens": 10}, "budget: tokens"),
-        ({"wall_sec": 60.5}, None),
-        ({"wall_sec": 60}, "budget: wall_sec"),
-        ({"wall_sec": 1, "meta_calls": 1}, "budget: wall_sec"),
-    ],
-)
-def test_a_budget_is_spent_when_it_is_reached(budget: dict[str, float], code: str | None) -> None:
-    assert spent(SPENT, **budget) == code
-
-
-@pytest.mark.parametrize("name", ["meta_calls", "tokens", "wall_sec"])
-def test_none_at_all_is_spent_from_the_start(name: str) -> None:
-    assert spent(Counters(), **{name: 0}) == f"budget: {name}"

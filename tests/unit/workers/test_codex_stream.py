@@ -86,15 +86,16 @@ def test_a_stream_without_its_last_line_is_not_completed(name: str, tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    ("name", "error"),
+    ("name", "kind", "error"),
     [
-        ("codex-exec-401.jsonl", "auth: unexpected status 401 Unauthorized"),
-        ("codex-exec-429.jsonl", "rate_limit: exceeded retry limit"),
-        ("codex-exec-500.jsonl", "server: We’re currently experiencing high demand"),
+        ("codex-exec-401.jsonl", "auth", "unexpected status 401 Unauthorized"),
+        ("codex-exec-429.jsonl", "rate_limit", "exceeded retry limit"),
+        ("codex-exec-500.jsonl", "server", "We’re currently experiencing high demand"),
     ],
 )
-def test_errors_are_told_with_what_they_are_about(name: str, error: str) -> None:
+def test_errors_are_told_with_what_they_are_about(name: str, kind: str, error: str) -> None:
     reading = read(STREAMS / name, exit_code=1)
+    assert reading.failure is not None and reading.failure.kind == kind
     assert reading.error.startswith(error)
     assert reading.error.endswith("(after 5 retries)") == ("429" not in name)
 
@@ -104,6 +105,28 @@ def test_a_turn_that_began_again_is_not_completed(tmp_path: Path) -> None:
     assert not read_lines(tmp_path, TURN_DONE, {"type": "turn.started"}).completed
     failed = {"type": "turn.failed", "error": {"message": "no"}}
     assert not read_lines(tmp_path, TURN_DONE, failed).completed
+
+
+def test_waiting_for_the_network_is_a_retry_and_what_it_was_stopped_for(tmp_path: Path) -> None:
+    waits = "Reconnecting... waiting for network (Connection failed: error sending request)"
+    (tmp_path / "stdout").write_text(f"{json.dumps({'type': 'error', 'message': waits})}\n" * 8)
+    reading = read(tmp_path / "stdout", None, outcome="retry_storm")
+    assert reading.failure is not None and reading.failure.kind == "network"
+
+
+def test_a_remark_is_not_what_a_run_ended_for(tmp_path: Path) -> None:
+    remark = item("error", message="Model metadata for `x` not found.")
+    reading = read_lines(tmp_path, remark, {"type": "turn.failed"}, exit_code=1)
+    assert reading.failure is None and "metadata" not in reading.error
+
+
+def test_every_tool_is_an_action(tmp_path: Path) -> None:
+    change = item("file_change", status="completed", changes=[{"path": "a", "kind": "add"}])
+    running = item("command_execution", "started", command="ls", status="in_progress")
+    ended = item("command_execution", command="ls", exit_code=0, status="completed")
+    other = {"type": "item.completed", "item": {"id": "item_9", "type": "web_search"}}
+    reading = read_lines(tmp_path, running, ended, change, other, TURN_DONE)
+    assert reading.actions == 3
 
 
 def test_a_command_that_did_not_end_has_no_exit_code(tmp_path: Path) -> None:

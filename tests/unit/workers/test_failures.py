@@ -42,6 +42,7 @@ NOW = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
         ("stream disconnected before completion", "network"),
         ("getaddrinfo ENOTFOUND api.openai.com", "network"),
         ("unexpected status 418", "protocol"),
+        ("API returned an empty or malformed response (HTTP 200)", "protocol"),
         ("something else", None),
         ("", None),
     ],

@@ -1,0 +1,144 @@
+"""aider, as a worker: it edits text, runs no commands, and prints no JSON."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from agentrunner.task.crew import DEFAULT_META_MODEL
+from agentrunner.workers.base import (
+    Ended,
+    EventReader,
+    Reports,
+    Watch,
+    WorkerCall,
+    WorkerCommand,
+    WorkerReading,
+)
+from agentrunner.workers.cli import CliWorker
+from agentrunner.workers.streams import TextEvents, lines_of
+from agentrunner.workers.transcript import (
+    Fact,
+    FileChanged,
+    Finished,
+    Model,
+    Retrying,
+    Said,
+    Tally,
+    Trouble,
+    reading_of,
+)
+
+TESTED = "0.86.2"
+KEY_ENV = "OPENAI_API_KEY"
+RETRY = r"^(?:litellm\.\w+: |The API provider|Retrying in \d)"
+"""Each try prints three such lines."""
+MAX_SAID_LINES = 200
+
+_OPTIONS = (
+    *("--edit-format", "whole", "--yes-always", "--no-stream", "--no-pretty", "--no-fancy-input"),
+    # The work tree is to have its work alone: no commits, no entry in .gitignore, no cached map.
+    *("--no-auto-commits", "--no-dirty-commits", "--no-gitignore", "--map-tokens", "0"),
+    # It would run linters, tests and commands of the model, and fetch every address that it sees.
+    *("--no-auto-lint", "--no-auto-test", "--no-suggest-shell-commands", "--no-detect-urls"),
+    *("--no-check-update", "--analytics-disable", "--no-show-release-notes"),
+    "--no-show-model-warnings",
+)
+_PRICES = ".aider/caches/model_prices_and_context_window.json"
+"""Where it keeps what it would else fetch from GitHub, each time."""
+
+_ANSWERED = re.compile(r"Tokens: [\d.,]+[kM]? sent, [\d.,]+[kM]? received")
+_APPLIED = re.compile(r"Applied edit to (.+)")
+_FAILED = re.compile(r"litellm\.\w+: |Model \S+ has hit a token limit!")
+_EXHAUSTED = "possibly exhausted context window"
+_MODEL = re.compile(r"Model: (\S+) with ")
+
+
+class AiderWorker(CliWorker):
+    """Builds aider's command line and reads what it prints.
+
+    Its exit code tells nothing: it is 0 also where the key is refused. Its last word is the line
+    that counts the tokens of the model's answer, if no error comes after it.
+    """
+
+    kind = "aider"
+    title = "aider"
+    binary = "aider"
+    binary_env = "AGENTRUNNER_AIDER"
+    tested = TESTED
+    verified = f"aider {TESTED}, real"
+    cure = f"pipx install aider-chat=={TESTED}"
+    key_names = (KEY_ENV,)
+    wire = "openai"
+    default_url = "https://api.openai.com/v1"
+    reports = Reports(actions=True)
+
+    def command(self, call: WorkerCall) -> WorkerCommand:
+        """`aider` with the prompt in a file, where it is no option and of any length."""
+        home = call.home / "aider"
+        scratch = call.home / "tmp"
+        prompt = home / "prompt.md"
+        argv = [
+            *(self.program(), "--model", f"openai/{self.model_of(call) or DEFAULT_META_MODEL}"),
+            # A variable of the repository's .env would win over one of the environment.
+            *("--openai-api-base", self.url_of(call)),
+            *_OPTIONS,
+            *("--chat-history-file", str(home / "chat.md")),
+            *("--input-history-file", str(home / "input")),
+            *self.flags_of(call),
+            *("--message-file", str(prompt)),
+        ]
+        return WorkerCommand(
+            argv=tuple(argv),
+            env={
+                "HOME": str(home),
+                "TMPDIR": str(scratch),
+                "COLUMNS": "1000",  # or its errors are broken into lines
+                "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+            },
+            key_env=KEY_ENV,
+            folders=(home, scratch),
+            files={prompt: call.prompt, home / _PRICES: json.dumps({"none": {}})},
+            watch=Watch(retry=RETRY, retries=9),
+        )
+
+    def facts(self, record: dict[str, Any]) -> Iterable[Fact]:
+        """None: it prints no records."""
+        return ()
+
+    def events(self) -> EventReader:
+        """Each line as text."""
+        return TextEvents()
+
+    def read(self, ended: Ended) -> WorkerReading:
+        """What its lines tell."""
+        tally = Tally()
+        for fact in facts_of(lines_of(ended.stdout)):
+            tally.add(fact)
+        return self.with_refused_flags(ended, reading_of(ended, tally))
+
+
+def facts_of(lines: Iterable[str]) -> Iterator[Fact]:
+    """What the lines of a run tell, in their order."""
+    said: list[str] = []
+    for line in lines:
+        if _ANSWERED.match(line):
+            yield Said("\n".join(said).strip())
+            yield Finished(clean=True)
+            said.clear()
+        elif found := _APPLIED.match(line):
+            yield FileChanged(found[1])
+        elif found := _MODEL.match(line):
+            yield Model(found[1])
+            said.clear()  # a banner
+        elif _FAILED.match(line):
+            yield Trouble(line)
+            yield Finished(clean=False)
+        elif _EXHAUSTED in line:
+            yield Trouble(line, "context")
+        elif line.startswith("Retrying in "):
+            yield Retrying(line)
+        else:
+            said = [*said[-MAX_SAID_LINES:], line]

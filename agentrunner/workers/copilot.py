@@ -1,0 +1,178 @@
+"""GitHub's Copilot CLI, `copilot --output-format json`, as a worker with a model of one's own.
+
+It works without an account of GitHub where a provider is named (`COPILOT_PROVIDER_…`), and so all
+its calls go through the gateway. It masks secrets wherever they stand in its output: a key of few
+letters would garble its JSON.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from agentrunner.task.crew import DEFAULT_META_MODEL
+from agentrunner.workers.base import Reports, Watch, WorkerCall, WorkerCommand
+from agentrunner.workers.cli import LOGIN_PROMPT, CliWorker, resumed
+from agentrunner.workers.failures import kind_of_status
+from agentrunner.workers.streams import dict_of, list_of, text_of
+from agentrunner.workers.transcript import (
+    Fact,
+    FileChanged,
+    Finished,
+    Model,
+    Retrying,
+    Said,
+    Session,
+    Tool,
+    ToolBegan,
+    ToolDenied,
+    ToolEnded,
+    Trouble,
+    TurnBegan,
+)
+
+TESTED = "1.0.102"
+KEY_ENV = "COPILOT_PROVIDER_API_KEY"
+FINAL = r'^\{"type":"result"'
+RETRY = r'^\{"type":"(?:model\.call_failure|assistant\.turn_retry)"|"infoType":"model_retry"'
+"""Each attempt prints about five lines, of which these are most that tell something."""
+_EFFORT = "low|medium|high"
+_CHANGES = {"create": "add", "edit": "update", "str_replace": "update", "insert": "update"}
+_KINDS = {"create": "add", "delete": "delete"}
+
+
+class CopilotWorker(CliWorker):
+    """Builds the command line and reads the event stream of the Copilot CLI."""
+
+    kind = "copilot-cli"
+    title = "The Copilot CLI"
+    binary = "copilot"
+    binary_env = "AGENTRUNNER_COPILOT"
+    # A signal to npm's loader ends the loader alone.
+    package = "@github/copilot"
+    native = "copilot"
+    tested = TESTED
+    verified = f"copilot {TESTED}, real, with a provider of one's own"
+    cure = f"npm install -g @github/copilot@{TESTED}"
+    key_names = (KEY_ENV, "OPENAI_API_KEY")
+    wire = "openai"
+    default_url = "https://api.openai.com/v1"
+    reports = Reports(exit_codes=True, actions=True, resume=True)
+    confines_itself = True
+    flag_rules: Mapping[str, str] = {"--reasoning-effort": _EFFORT}
+    tool_rules: Mapping[str, str] = {"reasoning-effort": _EFFORT}
+    lost_session = r"No session, task, or name matched"
+    # It unpacks itself into a cache first, even for that.
+    version_env: Mapping[str, str] = {"COPILOT_AUTO_UPDATE": "false"}
+
+    def command(self, call: WorkerCall) -> WorkerCommand:
+        """`copilot` with the prompt by stdin, and an id chosen for a new session."""
+        home = call.home / "copilot"
+        scratch = call.home / "tmp"
+        settings = (w for name, value in call.tool_specific.items() for w in (f"--{name}", value))
+        argv = [
+            *(self.program(), "--output-format", "json", "--disable-client-telemetry"),
+            # Its own servers would be asked for GitHub's tools.
+            "--disable-builtin-mcps",
+            *_permissions(call.sandboxed),
+            *_session(call),
+            *settings,
+            *self.flags_of(call),
+        ]
+        return WorkerCommand(
+            argv=tuple(argv),
+            stdin=call.prompt.encode(),
+            env={
+                # 260 files are unpacked into ~/.cache at the first run.
+                "HOME": str(home),
+                "COPILOT_HOME": str(home),
+                "COPILOT_OFFLINE": "true",
+                "COPILOT_AUTO_UPDATE": "false",
+                "COPILOT_PROVIDER_TYPE": "openai",
+                "COPILOT_PROVIDER_BASE_URL": self.url_of(call),
+                "COPILOT_MODEL": self.model_of(call) or DEFAULT_META_MODEL,
+                "TMPDIR": str(scratch),
+            },
+            key_env=KEY_ENV,
+            folders=(home, scratch),
+            watch=Watch(final=FINAL, login=LOGIN_PROMPT),
+        )
+
+    def facts(self, record: dict[str, Any]) -> Iterable[Fact]:
+        """What an event tells."""
+        return facts_of(record)
+
+
+def facts_of(record: dict[str, Any]) -> Iterator[Fact]:
+    """What one event tells; most of the ephemeral ones are pieces of what comes whole later."""
+    kind, data = record.get("type"), dict_of(record.get("data"))
+    if kind == "model.call_failure":
+        status = data.get("statusCode")
+        message = text_of(data.get("errorMessage")) or "a model call failed"
+        yield Retrying(f"{_digits(status)}{message}", kind_of_status(status))
+    elif record.get("ephemeral") is True:
+        return
+    elif kind == "user.message":
+        yield TurnBegan()
+    elif kind == "assistant.message":
+        yield Model(text_of(data.get("model")))
+        if said := text_of(data.get("content")):
+            yield Said(said)
+    elif kind == "tool.execution_start":
+        given = dict_of(data.get("arguments"))
+        yield ToolBegan(
+            text_of(data.get("toolCallId")), _tool(text_of(data.get("toolName")), given)
+        )
+    elif kind == "tool.execution_complete":
+        yield from _of_tool_end(data)
+    elif kind == "session.error":
+        status = data.get("statusCode")
+        yield Trouble(text_of(data.get("message")) or "it failed", kind_of_status(status))
+    elif kind == "result":
+        yield Session(text_of(record.get("sessionId")))
+        yield Finished(record.get("exitCode") == 0)
+
+
+def _tool(name: str, given: dict[str, Any]) -> Tool:
+    if name == "bash":
+        return Tool(name, command=text_of(given.get("command")))
+    if name in _CHANGES:
+        return Tool(name, path=text_of(given.get("path")), change=_CHANGES[name])
+    return Tool(name)
+
+
+def _of_tool_end(data: dict[str, Any]) -> Iterator[Fact]:
+    failed = data.get("success") is not True
+    code = dict_of(data.get("shellExecution")).get("exitCode")
+    yield ToolEnded(
+        text_of(data.get("toolCallId")),
+        failed,
+        code if isinstance(code, int) else None,
+        "failed" if failed or code else "completed",
+    )
+    properties = dict_of(dict_of(data.get("toolTelemetry")).get("properties"))
+    named = text_of(properties.get("command"))
+    if dict_of(data.get("error")).get("code") == "denied":
+        yield ToolDenied(named or ("bash" if "shell_error_category" in properties else "a tool"))
+    if named not in _CHANGES and not failed:
+        for edit in map(dict_of, list_of(data.get("fileEdits"))):
+            yield FileChanged(
+                text_of(edit.get("path")), _KINDS.get(text_of(edit.get("kind")), "update")
+            )
+
+
+def _session(call: WorkerCall) -> tuple[str, ...]:
+    if session := resumed(call):
+        return (f"--resume={session}",)
+    return ("--session-id", call.new_session_id) if call.new_session_id else ()
+
+
+def _permissions(sandboxed: bool) -> tuple[str, ...]:
+    if sandboxed:
+        return ("--allow-all-tools", "--allow-all-paths")
+    # It is let to change files in the folder; what else it wants is denied, and told.
+    return ("--allow-tool", "write")
+
+
+def _digits(status: object) -> str:
+    return f"{status} " if isinstance(status, int) else ""

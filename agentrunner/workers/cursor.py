@@ -1,0 +1,140 @@
+"""Cursor's CLI, `agent -p`, as a worker, as its documentation describes it.
+
+It was not run: it is installed by a script of its vendor alone and wants a paid account. Its model
+calls go to Cursor's servers, so no gateway can carry its key or count its tokens: the key is
+handed into the box, and the box must reach these hosts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from agentrunner.workers.base import Reports, Watch, WorkerCall, WorkerCommand
+from agentrunner.workers.cli import LOGIN_PROMPT, CliWorker, resumed
+from agentrunner.workers.prompt_argument import prompt_argument
+from agentrunner.workers.streams import dict_of, list_of, text_of
+from agentrunner.workers.transcript import (
+    Fact,
+    Finished,
+    Model,
+    Said,
+    Session,
+    Tool,
+    ToolBegan,
+    ToolDenied,
+    ToolEnded,
+    Trouble,
+    TurnBegan,
+)
+
+KEY_ENV = "CURSOR_API_KEY"
+FINAL = r'^\{"type":"result"'
+_SHELL = "shellToolCall"
+_CHANGES = {"writeToolCall": "update", "editToolCall": "update", "deleteToolCall": "delete"}
+
+
+class CursorWorker(CliWorker):
+    """Builds the command line and reads the event stream of Cursor's CLI."""
+
+    kind = "cursor-cli"
+    title = "Cursor's CLI"
+    binary = "cursor-agent"  # its newer name, `agent`, may be anybody's
+    binary_env = "AGENTRUNNER_CURSOR"
+    tested = ""
+    verified = "built from its documentation; not run against the real binary"
+    cure = "curl https://cursor.com/install -fsS | bash"
+    key_names = (KEY_ENV,)
+    hosts = ("*.cursor.sh", "*.cursorapi.com")
+    reports = Reports(actions=True, resume=True)
+
+    def command(self, call: WorkerCall) -> WorkerCommand:
+        """`agent -p` with the prompt as its argument."""
+        home = call.home / "cursor"
+        scratch = call.home / "tmp"
+        model = self.model_of(call)
+        session = resumed(call)
+        argv = [
+            *(self.program(), "-p", "--output-format", "stream-json"),
+            *("--workspace", str(call.workdir), "--trust"),
+            # Without --force changes are proposed only. Its own sandbox is not tried within ours.
+            *("--force", "--sandbox", "disabled"),
+            *(("--model", model) if model else ()),
+            *(("--resume", session) if session else ()),
+            *self.flags_of(call),
+            prompt_argument(call),
+        ]
+        return WorkerCommand(
+            argv=tuple(argv),
+            env={
+                "HOME": str(home),
+                "CURSOR_CONFIG_DIR": str(home / ".cursor"),
+                "TMPDIR": str(scratch),
+                "NO_OPEN_BROWSER": "1",
+            },
+            key_env=KEY_ENV,
+            folders=(home, scratch),
+            watch=Watch(final=FINAL, login=LOGIN_PROMPT),
+        )
+
+    def facts(self, record: dict[str, Any]) -> Iterable[Fact]:
+        """What an event tells."""
+        return facts_of(record)
+
+
+def facts_of(record: dict[str, Any]) -> Iterator[Fact]:
+    """What one event tells."""
+    kind, subtype = record.get("type"), record.get("subtype")
+    if kind == "system" and subtype == "init":
+        yield Session(text_of(record.get("session_id")))
+        yield Model(text_of(record.get("model")))
+        yield TurnBegan()
+    elif kind == "assistant":
+        parts = map(dict_of, list_of(dict_of(record.get("message")).get("content")))
+        yield Said("".join(text_of(part.get("text")) for part in parts))
+    elif kind == "tool_call" and subtype in ("started", "completed"):
+        name, use = _named(record)
+        tool = _tool(name, dict_of(use.get("args")))
+        if subtype == "started":
+            yield ToolBegan(text_of(record.get("call_id")), tool)
+        else:
+            yield from _of_tool_end(text_of(record.get("call_id")), tool, use)
+    elif kind == "result":
+        text = text_of(record.get("result"))
+        clean = subtype == "success" and record.get("is_error") is False
+        if not clean:
+            yield Trouble(text or text_of(subtype) or "it failed")
+        yield Session(text_of(record.get("session_id")))
+        yield Finished(clean, text if clean and text else None)
+
+
+def _named(record: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """The one entry of `tool_call`: what kind of tool, and its use."""
+    calls = dict_of(record.get("tool_call"))
+    name = next((name for name in calls if name.endswith("ToolCall")), "")
+    return name, dict_of(calls.get(name))
+
+
+def _tool(name: str, given: dict[str, Any]) -> Tool:
+    short = name.removesuffix("ToolCall")
+    if name == _SHELL:
+        return Tool(short, command=text_of(given.get("command")))
+    if name in _CHANGES:
+        return Tool(short, path=text_of(given.get("path")), change=_CHANGES[name])
+    return Tool(short)
+
+
+def _of_tool_end(name: str, tool: Tool, use: dict[str, Any]) -> Iterator[Fact]:
+    """Its result holds one word, `success` among others, and what belongs to it."""
+    result = dict_of(use.get("result"))
+    failed = "success" not in result
+    code = dict_of(result.get("success") or result.get("failure")).get("exitCode")
+    yield ToolEnded(
+        name,
+        failed,
+        code if isinstance(code, int) else None,
+        "failed" if failed or code else "completed",
+        tool,
+    )
+    if "rejected" in result or "permissionDenied" in result:
+        yield ToolDenied(tool.name)

@@ -1,0 +1,135 @@
+"""Google's Gemini CLI, `gemini -o stream-json`, as a worker."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from agentrunner.workers.base import Reports, Watch, WorkerCall, WorkerCommand
+from agentrunner.workers.cli import LOGIN_PROMPT, CliWorker, resumed
+from agentrunner.workers.streams import count_of, dict_of, text_of
+from agentrunner.workers.transcript import (
+    Fact,
+    Finished,
+    Model,
+    Said,
+    Session,
+    Tokens,
+    Tool,
+    ToolBegan,
+    ToolEnded,
+    Trouble,
+    TurnBegan,
+)
+
+TESTED = "0.61.0"
+KEY_ENV = "GEMINI_API_KEY"
+FINAL = r'^\{"type":"result"'
+RETRY = r"^Attempt \d+ failed"
+"""On stderr; nothing of it is in the stream."""
+
+_SETTINGS = {
+    # With a base URL it would else settle on an authentication that it then refuses (exit 41).
+    "security": {"auth": {"selectedType": "gemini-api-key"}},
+    # AgentRunner waits for quotas itself; ten attempts are minutes.
+    "general": {"enableAutoUpdate": False, "maxAttempts": 3},
+    "privacy": {"usageStatisticsEnabled": False},
+    "telemetry": {"enabled": False},
+}
+_CHANGES = ("write_file", "replace")
+
+
+class GeminiWorker(CliWorker):
+    """Builds the command line and reads the event stream of the Gemini CLI.
+
+    It tells no exit codes of commands, and a command that fails is a `success` for it. Where it
+    is stopped it exits with 0, so that nothing but its `result` says that it came to its end.
+    """
+
+    kind = "gemini-cli"
+    title = "The Gemini CLI"
+    binary = "gemini"
+    binary_env = "AGENTRUNNER_GEMINI"
+    tested = TESTED
+    verified = f"gemini {TESTED}, real"
+    cure = f"npm install -g @google/gemini-cli@{TESTED}"
+    key_names = (KEY_ENV, "GOOGLE_API_KEY")
+    wire = "gemini"
+    default_url = "https://generativelanguage.googleapis.com"
+    reports = Reports(actions=True, tokens=True, resume=True)
+    confines_itself = True
+    lost_session = r"Error resuming session"
+
+    def command(self, call: WorkerCall) -> WorkerCommand:
+        """`gemini` with the prompt by stdin, and an id chosen for a new session."""
+        home = call.home / "gemini"
+        scratch = call.home / "tmp"
+        model = self.model_of(call)
+        argv = [
+            *(self.program(), "-o", "stream-json"),
+            *(("-m", model) if model else ()),
+            # Without our sandbox it is let to change files in the folder, and to run nothing.
+            *("--skip-trust", "--approval-mode", "yolo" if call.sandboxed else "auto_edit"),
+            *_session(call),
+            *self.flags_of(call),
+        ]
+        return WorkerCommand(
+            argv=tuple(argv),
+            stdin=call.prompt.encode(),
+            env={
+                "GEMINI_CLI_HOME": str(home),
+                "GOOGLE_GEMINI_BASE_URL": self.url_of(call),
+                "TMPDIR": str(scratch),
+                # It would start itself once more, and the first process ignores all signals.
+                "GEMINI_CLI_NO_RELAUNCH": "true",
+            },
+            key_env=KEY_ENV,
+            folders=(home, scratch),
+            files={home / ".gemini" / "settings.json": json.dumps(_SETTINGS)},
+            watch=Watch(final=FINAL, retry=RETRY, retries=4, login=LOGIN_PROMPT),
+        )
+
+    def facts(self, record: dict[str, Any]) -> Iterable[Fact]:
+        """What an event tells."""
+        return facts_of(record)
+
+
+def facts_of(record: dict[str, Any]) -> Iterator[Fact]:
+    """What one event tells."""
+    kind, failed = record.get("type"), record.get("status") != "success"
+    if kind == "init":
+        yield Session(text_of(record.get("session_id")))
+        yield Model(text_of(record.get("model")))
+        yield TurnBegan()
+    elif kind == "message" and record.get("role") == "assistant":
+        yield Said(text_of(record.get("content")), joins=record.get("delta") is True)
+    elif kind == "tool_use":
+        given = dict_of(record.get("parameters"))
+        yield ToolBegan(
+            text_of(record.get("tool_id")), _tool(text_of(record.get("tool_name")), given)
+        )
+    elif kind == "tool_result":
+        status = "failed" if failed else "completed"
+        yield ToolEnded(text_of(record.get("tool_id")), failed, status=status)
+    elif kind == "error":
+        fatal = record.get("severity") == "error"
+        yield Trouble(text_of(record.get("message")), fatal=fatal)
+    elif kind == "result":
+        stats = dict_of(record.get("stats"))
+        yield Tokens(count_of(stats.get("input_tokens")), count_of(stats.get("output_tokens")))
+        if failed:
+            yield Trouble(text_of(dict_of(record.get("error")).get("message")) or "it failed")
+        yield Finished(not failed)
+
+
+def _tool(name: str, given: dict[str, Any]) -> Tool:
+    if name == "run_shell_command":
+        return Tool(name, command=text_of(given.get("command")))
+    return Tool(name, path=text_of(given.get("file_path")) if name in _CHANGES else "")
+
+
+def _session(call: WorkerCall) -> tuple[str, ...]:
+    if session := resumed(call):
+        return ("--resume", session)
+    return ("--session-id", call.new_session_id) if call.new_session_id else ()

@@ -1,0 +1,174 @@
+"""mini-swe-agent, `mini`, as a worker. What it did is in a file that it writes, its trajectory."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from agentrunner.task.crew import DEFAULT_META_MODEL
+from agentrunner.workers.base import (
+    Ended,
+    EventReader,
+    Reports,
+    Watch,
+    WorkerCall,
+    WorkerCommand,
+    WorkerReading,
+)
+from agentrunner.workers.cli import CliWorker
+from agentrunner.workers.prompt_argument import prompt_argument
+from agentrunner.workers.streams import (
+    TextEvents,
+    count_of,
+    dict_of,
+    list_of,
+    parse_object,
+    text_of,
+)
+from agentrunner.workers.transcript import (
+    Fact,
+    Finished,
+    Model,
+    Said,
+    Tally,
+    Tokens,
+    Tool,
+    ToolBegan,
+    ToolEnded,
+    Trouble,
+    reading_of,
+)
+
+TESTED = "2.4.6"
+KEY_ENV = "OPENAI_API_KEY"
+RETRY = r"^Retrying <unknown> in "
+MAX_BYTES = 64 << 20
+"""A longer trajectory is not read."""
+_TRAJECTORY = Path("mini", "trajectory.json")
+"""Below `WorkerCall.home`."""
+
+
+class MiniWorker(CliWorker):
+    """Builds the command line of mini-swe-agent and reads its trajectory."""
+
+    kind = "mini-swe-agent"
+    title = "mini-swe-agent"
+    binary = "mini"
+    binary_env = "AGENTRUNNER_MINI"
+    tested = TESTED
+    verified = f"mini-swe-agent {TESTED}, real"
+    # litellm, which it asks the model with, fails for ever without mcp.
+    cure = f"pipx install mini-swe-agent=={TESTED} && pipx inject mini-swe-agent mcp"
+    key_names = (KEY_ENV,)
+    wire = "openai"
+    default_url = "https://api.openai.com/v1"
+    reports = Reports(exit_codes=True, actions=True, tokens=True)
+
+    def command(self, call: WorkerCall) -> WorkerCommand:
+        """`mini` with the prompt as an argument; it takes it neither by stdin nor by file."""
+        home = call.home / "mini"
+        scratch = call.home / "tmp"
+        trajectory = call.home / _TRAJECTORY
+        argv = [
+            *(self.program(), "-m", f"openai/{self.model_of(call) or DEFAULT_META_MODEL}"),
+            *("-y", "--exit-immediately", "--cost-limit", "0", "-o", str(trajectory)),
+            *self.flags_of(call),
+            f"--task={prompt_argument(call)}",
+        ]
+        return WorkerCommand(
+            argv=tuple(argv),
+            env={
+                "HOME": str(home),
+                "TMPDIR": str(scratch),
+                "OPENAI_API_BASE": self.url_of(call),
+                "MSWEA_CONFIGURED": "true",
+                "MSWEA_GLOBAL_CONFIG_DIR": str(home / "config"),
+                "MSWEA_SILENT_STARTUP": "1",
+                "MSWEA_COST_TRACKING": "ignore_errors",
+                # AgentRunner waits for quotas itself; ten attempts are minutes.
+                "MSWEA_MODEL_RETRY_STOP_AFTER_ATTEMPT": "3",
+                "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+            },
+            key_env=KEY_ENV,
+            folders=(home, scratch),
+            # What an earlier run has written must not be taken for this one's.
+            files={trajectory: ""},
+            watch=Watch(retry=RETRY),
+        )
+
+    def facts(self, record: dict[str, Any]) -> Iterable[Fact]:
+        """What a trajectory tells."""
+        return facts_of(record)
+
+    def events(self) -> EventReader:
+        """Each line as text."""
+        return TextEvents()
+
+    def read(self, ended: Ended) -> WorkerReading:
+        """What its trajectory tells."""
+        tally = Tally()
+        for fact in facts_of(_trajectory(ended.home)):
+            tally.add(fact)
+        return self.with_refused_flags(ended, reading_of(ended, tally))
+
+
+def facts_of(record: dict[str, Any]) -> Iterator[Fact]:
+    """What a trajectory tells."""
+    for message in map(dict_of, list_of(record.get("messages"))):
+        extra = dict_of(message.get("extra"))
+        if message.get("role") == "assistant":
+            yield from _of_turn(message, extra)
+        elif message.get("role") == "tool":
+            yield _of_result(message, extra)
+        elif message.get("role") == "exit":
+            yield from _of_end(message, extra)
+
+
+def _of_turn(message: dict[str, Any], extra: dict[str, Any]) -> Iterator[Fact]:
+    yield Said(text_of(message.get("content")))
+    for action in map(dict_of, list_of(extra.get("actions"))):
+        command = text_of(action.get("command"))
+        yield ToolBegan(text_of(action.get("tool_call_id")), Tool("bash", command=command))
+    response = dict_of(extra.get("response"))
+    usage = dict_of(response.get("usage"))
+    read, written = usage.get("prompt_tokens"), usage.get("completion_tokens")
+    yield Tokens(count_of(read), count_of(written), scope="step")
+    yield Model(text_of(response.get("model")))
+
+
+def _of_result(message: dict[str, Any], extra: dict[str, Any]) -> ToolEnded:
+    code = extra.get("returncode")
+    # The command by which it hands in its work is not run, and has -1.
+    ran = isinstance(code, int) and not extra.get("exception_info")
+    status = ("failed" if code else "completed") if ran else "not run"
+    return ToolEnded(
+        text_of(message.get("tool_call_id")), bool(code), code if ran else None, status
+    )
+
+
+def _of_end(message: dict[str, Any], extra: dict[str, Any]) -> Iterator[Fact]:
+    status, said = text_of(extra.get("exit_status")), text_of(message.get("content"))
+    clean = status == "Submitted"
+    if not clean:
+        yield Trouble(said or status or "it failed")
+    yield Finished(clean, text_of(extra.get("submission")).strip() or None)
+
+
+def _trajectory(home: Path) -> dict[str, Any]:
+    """The worker's file: read with care, since it may have put anything in its place."""
+    path = home / _TRAJECTORY
+    try:
+        if path.parent.resolve() != home.resolve() / _TRAJECTORY.parent:
+            return {}
+        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                return {}
+            data = file.read(MAX_BYTES + 1)
+    except OSError:
+        return {}
+    if len(data) > MAX_BYTES:
+        return {}
+    return parse_object(data.decode("utf-8", "replace")) or {}

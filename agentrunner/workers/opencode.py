@@ -1,0 +1,177 @@
+"""opencode, `opencode run --format json`, as a worker; its model is any OpenAI-like server's."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from agentrunner.task.crew import DEFAULT_META_MODEL
+from agentrunner.workers.base import FailureKind, Reports, Watch, WorkerCall, WorkerCommand
+from agentrunner.workers.cli import LOGIN_PROMPT, CliWorker, resumed
+from agentrunner.workers.failures import kind_of_status
+from agentrunner.workers.streams import count_of, dict_of, text_of
+from agentrunner.workers.transcript import (
+    Fact,
+    Finished,
+    Said,
+    Session,
+    Tokens,
+    Tool,
+    ToolDenied,
+    ToolEnded,
+    Trouble,
+    TurnBegan,
+)
+
+TESTED = "1.18.33"
+KEY_ENV = "AR_MODEL_KEY"
+FINAL = r'^\{"type":"step_finish".*"reason":"stop"'
+FINAL_GRACE_SEC = 120
+"""It has no last event: a step that ends so may also be a summary, after which it goes on."""
+RETRY = r"level=ERROR .*stream error"
+"""In its log on stderr."""
+_KINDS: dict[str, FailureKind] = {
+    "ProviderAuthError": "auth",
+    "ProviderModelNotFoundError": "model",
+    "ContextOverflowError": "context",
+}
+_SHUT = {"bash": "deny", "external_directory": "deny", "webfetch": "deny", "websearch": "deny"}
+
+
+class OpencodeWorker(CliWorker):
+    """Builds the command line and reads the event stream of opencode."""
+
+    kind = "opencode"
+    title = "opencode"
+    binary = "opencode"
+    binary_env = "AGENTRUNNER_OPENCODE"
+    tested = TESTED
+    verified = f"opencode {TESTED}, real"
+    cure = f"npm install -g opencode-ai@{TESTED}"
+    key_names = ("OPENAI_API_KEY",)
+    wire = "openai"
+    default_url = "https://api.openai.com/v1"
+    reports = Reports(exit_codes=True, actions=True, tokens=True, resume=True)
+    confines_itself = True
+    memory = "2g"
+    lost_session = r"Session not found"
+
+    def command(self, call: WorkerCall) -> WorkerCommand:
+        """`opencode run` with the prompt by stdin and all its settings in one variable."""
+        home = call.home / "opencode"
+        scratch = call.home / "tmp"
+        model = self.model_of(call) or DEFAULT_META_MODEL
+        session = resumed(call)
+        argv = [
+            *(self.program(), "run", "--format", "json", "-m", f"ar/{model}"),
+            # Without these nothing tells that it asks its model again and again.
+            *("--print-logs", "--log-level", "ERROR"),
+            *(("--auto",) if call.sandboxed else ()),
+            *(("--session", session) if session else ()),
+            *self.flags_of(call),
+        ]
+        settings = _settings(model, self.url_of(call), sandboxed=call.sandboxed)
+        return WorkerCommand(
+            argv=tuple(argv),
+            stdin=call.prompt.encode(),
+            env={
+                "HOME": str(home),
+                **{f"XDG_{n}_HOME": str(home / n.lower()) for n in _XDG},
+                "TMPDIR": str(scratch),
+                "OPENCODE_CONFIG_CONTENT": json.dumps(settings),
+                "OPENCODE_DISABLE_AUTOUPDATE": "1",
+                "OPENCODE_DISABLE_MODELS_FETCH": "1",
+            },
+            key_env=KEY_ENV,
+            folders=(home, scratch),
+            watch=Watch(
+                final=FINAL,
+                final_grace_sec=FINAL_GRACE_SEC,
+                retry=RETRY,
+                retries=4,
+                login=LOGIN_PROMPT,
+            ),
+        )
+
+    def facts(self, record: dict[str, Any]) -> Iterable[Fact]:
+        """What an event tells."""
+        return facts_of(record)
+
+
+_XDG = ("CONFIG", "DATA", "CACHE", "STATE")
+
+
+def _settings(model: str, url: str, *, sandboxed: bool) -> dict[str, Any]:
+    provider = {
+        "npm": "@ai-sdk/openai-compatible",
+        "name": "ar",
+        "options": {"baseURL": url, "apiKey": f"{{env:{KEY_ENV}}}"},
+        # Without a limit it never sums up what has become too long.
+        "models": {model: {"name": model, "limit": {"context": 128_000, "output": 8_000}}},
+    }
+    return {
+        "autoupdate": False,
+        "share": "disabled",
+        # Of two rules the later one holds. Without our sandbox it may change files of the folder.
+        "permission": {"*": "allow", **({} if sandboxed else _SHUT)},
+        "model": f"ar/{model}",
+        "small_model": f"ar/{model}",
+        "provider": {"ar": provider},
+    }
+
+
+def facts_of(record: dict[str, Any]) -> Iterator[Fact]:
+    """What one event tells. A tool is told of once, when it has ended."""
+    kind, part = record.get("type"), dict_of(record.get("part"))
+    if kind == "step_start":
+        yield Session(text_of(record.get("sessionID")))
+        yield TurnBegan()
+    elif kind == "text" and part.get("synthetic") is not True:
+        yield Said(text_of(part.get("text")))
+    elif kind == "tool_use":
+        yield from _of_tool(part)
+    elif kind == "step_finish":
+        yield from _of_step(part)
+    elif kind == "error":
+        error = dict_of(record.get("error"))
+        name, data = text_of(error.get("name")), dict_of(error.get("data"))
+        message = text_of(data.get("message")) or name or "it failed"
+        yield Session(text_of(record.get("sessionID")))
+        yield Trouble(message, _KINDS.get(name) or kind_of_status(data.get("statusCode")))
+
+
+def _of_tool(part: dict[str, Any]) -> Iterator[Fact]:
+    state = dict_of(part.get("state"))
+    name, given = text_of(part.get("tool")), dict_of(state.get("input"))
+    failed = state.get("status") != "completed"
+    code = dict_of(state.get("metadata")).get("exit")
+    yield ToolEnded(
+        text_of(part.get("callID")),
+        failed,
+        code if isinstance(code, int) else None,
+        "failed" if failed or code else "completed",
+        _tool(name, given),
+    )
+    if failed and "rejected permission" in text_of(state.get("error")):
+        yield ToolDenied(name)
+
+
+def _tool(name: str, given: dict[str, Any]) -> Tool:
+    if name == "bash":
+        return Tool(name, command=text_of(given.get("command")))
+    return Tool(name, path=text_of(given.get("filePath")) if name in ("write", "edit") else "")
+
+
+def _of_step(part: dict[str, Any]) -> Iterator[Fact]:
+    tokens = dict_of(part.get("tokens"))
+    cache = dict_of(tokens.get("cache"))
+    read = (tokens.get("input"), cache.get("read"), cache.get("write"))
+    written = (tokens.get("output"), tokens.get("reasoning"))
+    yield Tokens(sum(map(count_of, read)), sum(map(count_of, written)), scope="step")
+    reason = part.get("reason")
+    if reason == "stop":
+        yield Finished(clean=True)
+    elif reason != "tool-calls":
+        yield Trouble(f"the model stopped: {reason}")
+        yield Finished(clean=False)

@@ -1,0 +1,155 @@
+"""Qwen Code, `qwen -o stream-json`, as a worker; its model is any OpenAI-like server's."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from agentrunner.task.crew import DEFAULT_META_MODEL
+from agentrunner.workers.base import Reports, Watch, WorkerCall, WorkerCommand
+from agentrunner.workers.cli import LOGIN_PROMPT, CliWorker, resumed
+from agentrunner.workers.streams import count_of, dict_of, list_of, text_of
+from agentrunner.workers.transcript import (
+    Fact,
+    Finished,
+    Model,
+    Said,
+    Session,
+    Tokens,
+    Tool,
+    ToolBegan,
+    ToolDenied,
+    ToolEnded,
+    Trouble,
+    TurnBegan,
+)
+
+TESTED = "0.15.10"
+KEY_ENV = "OPENAI_API_KEY"
+FINAL = r'^\{"type":"result"'
+
+_SETTINGS = {
+    # It sends all calls through the proxy of HTTPS_PROXY, also those to the loopback that
+    # NO_PROXY excepts. A blank means none; the commands it runs keep the variable.
+    "proxy": " ",
+    "general": {"enableAutoUpdate": False},
+    "model": {"generationConfig": {"maxRetries": 1}},
+    "privacy": {"usageStatisticsEnabled": False},
+    "telemetry": {"enabled": False},
+}
+_API_ERROR = re.compile(r"\[API Error: (.*)\]\s*\Z", re.DOTALL)
+"""How a failed call ends the final text of a run that calls itself a success and exits with 0."""
+
+
+class QwenWorker(CliWorker):
+    """Builds the command line and reads the event stream of Qwen Code.
+
+    It tells no exit codes of commands, and a command that fails is no error for it.
+    """
+
+    kind = "qwen-code"
+    title = "Qwen Code"
+    binary = "qwen"
+    binary_env = "AGENTRUNNER_QWEN"
+    tested = TESTED
+    verified = f"qwen {TESTED}, real"
+    cure = f"npm install -g @qwen-code/qwen-code@{TESTED}"
+    key_names = (KEY_ENV,)
+    wire = "openai"
+    default_url = "https://api.openai.com/v1"
+    reports = Reports(actions=True, tokens=True, resume=True)
+    confines_itself = True
+    memory = "2g"
+    lost_session = r"No saved session found"
+
+    def command(self, call: WorkerCall) -> WorkerCommand:
+        """`qwen` with the prompt by stdin, and an id chosen for a new session."""
+        home = call.home / "qwen"
+        scratch = call.home / "tmp"
+        argv = [
+            *(self.program(), "-o", "stream-json", "--auth-type", "openai"),
+            *("-m", self.model_of(call) or DEFAULT_META_MODEL),
+            # Without our sandbox it is let to change files in the folder, and to run nothing.
+            *("--approval-mode", "yolo" if call.sandboxed else "auto-edit"),
+            *_session(call),
+            *self.flags_of(call),
+        ]
+        return WorkerCommand(
+            argv=tuple(argv),
+            stdin=call.prompt.encode(),
+            env={
+                "HOME": str(home),
+                "OPENAI_BASE_URL": self.url_of(call),
+                "TMPDIR": str(scratch),
+                # It would start itself once more; a signal then ends the first process alone.
+                "QWEN_CODE_NO_RELAUNCH": "true",
+            },
+            key_env=KEY_ENV,
+            folders=(home, scratch),
+            files={home / ".qwen" / "settings.json": json.dumps(_SETTINGS)},
+            watch=Watch(final=FINAL, login=LOGIN_PROMPT),
+        )
+
+    def facts(self, record: dict[str, Any]) -> Iterable[Fact]:
+        """What an event tells."""
+        return facts_of(record)
+
+
+def facts_of(record: dict[str, Any]) -> Iterator[Fact]:
+    """What one event tells."""
+    kind = record.get("type")
+    if kind == "system" and record.get("subtype") == "init":
+        yield Session(text_of(record.get("session_id")))
+        yield Model(text_of(record.get("model")))
+        yield TurnBegan()
+    elif kind in ("assistant", "user"):
+        for part in map(dict_of, list_of(dict_of(record.get("message")).get("content"))):
+            yield from _of_part(part)
+    elif kind == "result":
+        yield from _of_end(record)
+
+
+def _of_part(part: dict[str, Any]) -> Iterator[Fact]:
+    kind = part.get("type")
+    if kind == "text" and not _API_ERROR.search(text_of(part.get("text"))):
+        yield Said(text_of(part.get("text")))
+    elif kind == "tool_use":
+        given = dict_of(part.get("input"))
+        yield ToolBegan(text_of(part.get("id")), _tool(text_of(part.get("name")), given))
+    elif kind == "tool_result":
+        failed = part.get("is_error") is True
+        status = "failed" if failed else "completed"
+        yield ToolEnded(text_of(part.get("tool_use_id")), failed, status=status)
+
+
+def _tool(name: str, given: dict[str, Any]) -> Tool:
+    if name == "run_shell_command":
+        return Tool(name, command=text_of(given.get("command")))
+    return Tool(
+        name, path=text_of(given.get("file_path")) if name in ("write_file", "edit") else ""
+    )
+
+
+def _of_end(record: dict[str, Any]) -> Iterator[Fact]:
+    usage = dict_of(record.get("usage"))
+    # Unlike with Claude Code, whose stream this resembles, cached tokens are among the input,
+    # and what earlier runs of the session have used is, too.
+    read, written = count_of(usage.get("input_tokens")), count_of(usage.get("output_tokens"))
+    yield Tokens(read, written, scope="session")
+    for denial in map(dict_of, list_of(record.get("permission_denials"))):
+        yield ToolDenied(text_of(denial.get("tool_name")))
+    text = text_of(record.get("result"))
+    told = _API_ERROR.search(text)
+    clean = record.get("subtype") == "success" and record.get("is_error") is False and not told
+    if not clean:
+        error = text_of(dict_of(record.get("error")).get("message"))
+        yield Trouble(told[1] if told else error or text or "it failed")
+    yield Finished(clean, text if clean and text else None)
+
+
+def _session(call: WorkerCall) -> tuple[str, ...]:
+    if session := resumed(call):
+        return ("--resume", session)
+    return ("--session-id", call.new_session_id) if call.new_session_id else ()

@@ -1,0 +1,108 @@
+"""A worker whose quota is spent is replaced by the next candidate."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.graph.test_waits import HAPPY, VirtualClock, at, tries, waits
+from tests.kit.faulty import calls_of, does, faulty, faulty_worker, says
+from tests.kit.project import Project
+from tests.kit.runs import FIX, SMALL, TEST, Run
+
+__all__ = ["faulty_worker"]
+
+
+@pytest.fixture
+def run(tmp_path: Path, faulty_worker: None) -> Run:
+    return Run(Project.make(tmp_path, SMALL))
+
+
+@pytest.fixture
+def clock(run: Run) -> VirtualClock:
+    clock = VirtualClock()
+    run.adjust = lambda options: replace(options, clock=clock)
+    return clock
+
+
+def begin(run: Run, first: tuple[str, ...], second: tuple[str, ...], **runner: Any) -> None:
+    both = [
+        faulty(*first, name="first", model="big"),
+        faulty(*second, name="second", model="small"),
+    ]
+    run.start(HAPPY, test=TEST, runner={"workers": both, **runner})
+
+
+def members(run: Run) -> list[str]:
+    return [str(record.data["member"]) for record in run.log("worker_run")]
+
+
+def test_the_next_candidate_does_the_same_at_once(run: Run, clock: VirtualClock) -> None:
+    begin(run, (says("rate_limit", reset_at=at(9000)),), (does(FIX, "t-1"),))
+    assert run.ending == ("COMPLETE", "complete", 0)
+    assert clock.slept == [] and waits(run) == []
+    assert tries(run) == [("1-001", "rate_limit"), ("1-001w1", "completed")]
+    assert members(run) == ["first", "second"]
+    assert calls_of(run, "first") == ["exec - big"]
+    assert calls_of(run, "second") == ["exec - small"]
+    assert run.state()["cooling"] == {"worker:first": at(9000)}
+    folder = run.folder.box_dir / "prompts"
+    assert (folder / "1-001.md").read_text() == (folder / "1-001w1.md").read_text()
+    assert (run.result["worker_runs"], run.result["loops"], run.result["meta_calls"]) == (2, 0, 4)
+    assert "fail-over" in [code for code, _ in run.warnings()]
+
+
+def test_where_both_are_spent_the_first_to_be_back_goes_on_in_its_session(
+    run: Run, clock: VirtualClock
+) -> None:
+    spent = says("rate_limit", reset_at=at(120), session="f-1")
+    begin(run, (spent, does(FIX, "f-1")), (says("rate_limit", reset_at=at(900)),))
+    assert run.ending == ("COMPLETE", "complete", 0)
+    assert members(run) == ["first", "second", "first"]
+    assert waits(run) == [(at(120), "worker", "first")]
+    assert calls_of(run, "first") == ["exec - big", "resume f-1 big"]
+
+
+def test_a_second_that_is_back_sooner_goes_on(run: Run, clock: VirtualClock) -> None:
+    spent = says("rate_limit", reset_at=at(5000))
+    begin(run, (spent,), (says("rate_limit", reset_at=at(60), session="t-1"), does(FIX, "t-1")))
+    assert run.ending == ("COMPLETE", "complete", 0)
+    assert members(run) == ["first", "second", "second"]
+    assert calls_of(run, "second") == ["exec - small", "resume t-1 small"]
+    assert waits(run) == [(at(61), "worker", "second")]
+
+
+def test_the_first_is_waited_for_where_the_task_says_so(run: Run, clock: VirtualClock) -> None:
+    first = (says("rate_limit", reset_at=at(60)), does(FIX))
+    profiles = {"worker": {"fallback_on_rate_limit": False}}
+    begin(run, first, (does("false"),), profiles=profiles)
+    assert run.ending == ("COMPLETE", "complete", 0)
+    assert members(run) == ["first", "first"] and len(waits(run)) == 1
+
+
+def test_the_forced_one_is_waited_for(run: Run, clock: VirtualClock) -> None:
+    second = (says("rate_limit", reset_at=at(60)), does(FIX))
+    begin(run, (does("false"),), second, profiles={"worker": {"force": "second"}})
+    assert run.ending == ("COMPLETE", "complete", 0)
+    assert members(run) == ["second", "second"]
+
+
+def test_a_refused_key_is_asked_about_though_another_could_work(
+    run: Run, clock: VirtualClock
+) -> None:
+    begin(run, (says("auth"), does(FIX)), (does(FIX),))
+    assert run.kind == "worker_failed" and members(run) == ["first"]
+    run.approve(run.question)
+    assert run.ending == ("COMPLETE", "complete", 0)
+    assert members(run) == ["first", "first"]
+
+
+def test_without_a_reset_the_first_cools_down_as_the_task_says(
+    run: Run, clock: VirtualClock
+) -> None:
+    profiles = {"worker": {"cool_down_sec": 1234}}
+    begin(run, (says("rate_limit"),), (does(FIX),), profiles=profiles)
+    assert run.state()["cooling"] == {"worker:first": at(1234)}

@@ -1,0 +1,274 @@
+"""A spent quota and a provider that fails: waited for without a person, a loop or a respawn."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agentrunner.nodes.deps import Clock
+from agentrunner.nodes.quota import stamp
+from agentrunner.nodes.recovery import FAULT_BACKOFF_SEC, QUOTA_BACKOFF_SEC, SETTLE_SEC
+from tests.kit.faulty import calls_of, does, faulty, faulty_worker, says
+from tests.kit.metas import Item, assess, finish, plan, work
+from tests.kit.project import Project
+from tests.kit.runs import FIX, SMALL, TEST, Run
+
+__all__ = ["faulty_worker"]
+
+START = datetime(2027, 1, 15, 8, 0, tzinfo=UTC)
+HAPPY = [plan(), work(worker="faulty"), finish(), assess()]
+
+
+class VirtualClock(Clock):
+    """Time that passes only where somebody waits."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self.slept: list[float] = []
+
+    def now(self) -> datetime:
+        return START + timedelta(seconds=self.seconds)
+
+    def monotonic(self) -> float:
+        return self.seconds
+
+    async def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.seconds += seconds
+        await asyncio.sleep(0)
+
+
+def at(seconds: float) -> str:
+    return stamp(START + timedelta(seconds=seconds))
+
+
+@pytest.fixture
+def run(tmp_path: Path, faulty_worker: None) -> Run:
+    return Run(Project.make(tmp_path, SMALL))
+
+
+@pytest.fixture
+def clock(run: Run) -> VirtualClock:
+    clock = VirtualClock()
+    run.adjust = lambda options: replace(options, clock=clock)
+    return clock
+
+
+def waits(run: Run) -> list[tuple[str, str, str]]:
+    return [(w["until"], w["role"], w["candidate"]) for w in run.project.told("waiting")]
+
+
+def tries(run: Run) -> list[tuple[str, str]]:
+    return [(record.key, str(record.data["outcome"])) for record in run.log("worker_run")]
+
+
+def begin(run: Run, *steps: str, script: list[Item] | None = None, **runner: Any) -> None:
+    runner = {"worker": faulty(*steps), **runner}
+    run.start(script or HAPPY, test=TEST, runner=runner)
+
+
+def test_a_reset_that_was_told_is_one_wait_in_the_same_session(
+    run: Run, clock: VirtualClock
+) -> None:
+    begin(run, says("rate_limit", reset_at=at(600)), does(FIX))
+    assert run.ending == ("COMPLETE", "complete", 0)
+    assert waits(run) == [(at(601), "worker", "faulty")]
+    assert tries(run) == [("1-001", "rate_limit"), ("1-001w1", "completed")]
+    assert calls_of(run) == ["exec - -", "resume s-1 -"]
+    assert (run.result["worker_runs"], run.result["loops"], run.result["meta_calls"]) == (2, 0, 4)
+    assert run.result["waiting_until"] is None
+    assert sum(clock.slept) == 600 + SETTLE_SEC
+    assert run.result["duration_sec"] == 0  # a wait is nobody's time
+    assert "the provider says: rate_limit" in run.note()
+    state = run.state()
+    assert state.get("wait") is None and state["cooling"] == {"worker:faulty": at(601)}
+
+
+def test_the_prompt_is_the_same_to_the_letter(run: Run, clock: VirtualClock) -> None:
+    begin(run, says("rate_limit", reset_at=at(5)), does(FIX))
+    folder = run.folder.box_dir / "prompts"
+    first, again = (folder / "1-001.md").read_text(), (folder / "1-001w1.md").read_text()
+    assert first == again and "Do the task." in first
+
+
+def test_a_worker_that_never_had_a_session_starts_in_a_new_one(
+    run: Run, clock: VirtualClock
+) -> None:
+    begin(run, says("rate_limit", reset_at=at(5), session=None), does(FIX))
+    assert run.ending == ("COMPLETE", "complete", 0)
+    assert calls_of(run) == ["exec - -", "exec - -"]
+
+
+def test_nobody_tells_when_and_the_waits_grow(run: Run, clock: VirtualClock) -> None:
+    begin(run, *[says("rate_limit")] * 7, does(FIX))
+    assert run.ending == ("COMPLETE", "complete", 0)
+    assert sum(clock.slept) == sum(QUOTA_BACKOFF_SEC) + QUOTA_BACKOFF_SEC[-1]
+    assert len(tries(run)) == 8 and len({name for name, _ in tries(run)}) == 8
+    assert run.result["loops"] == 0
+    assert "Waited from" in run.note()
+
+
+def test_a_provider_that_says_now_for_ever_is_not_asked_in_a_circle(
+    run: Run, clock: VirtualClock
+) -> None:
+    begin(run, says("rate_limit", reset_at=at(-60)), budget={"wait_sec": 600})
+    assert run.kind == "worker_failed"
+    assert clock.seconds > 400
+    assert len(tries(run)) < 8
+
+
+def test_a_storm_of_errors_is_waited_out_thrice_then_a_person_is_asked(
+    run: Run, clock: VirtualClock
+) -> None:
+    begin(run, *[says("server")] * 4, does(FIX))
+    assert (run.result["exit_code"], run.kind) == (4, "worker_failed")
+    assert clock.seconds == sum(FAULT_BACKOFF_SEC)
+    assert [outcome for _, outcome in tries(run)] == ["server"] * 4
+    assert "the provider says: server" in run.result["waiting"]["text"]
+    run.approve(run.question)
+    assert run.ending == ("COMPLETE", "complete", 0)
+    assert calls_of(run)[-1] == "resume s-1 -"
+    assert run.result["loops"] == 0
+
+
+def test_a_longer_wait_than_the_task_allows_is_a_person_s_affair(
+    run: Run, clock: VirtualClock
+) -> None:
+    steps = (says("rate_limit", reset_at=at(7200)), does(FIX))
+    begin(run, *steps, budget={"wait_sec": 3600})
+    assert run.kind == "worker_failed" and clock.slept == []
+    assert f"tried again at {at(7201)}" in run.result["waiting"]["text"]
+    run.reject("Not today.", run.question)
+    assert run.ending == ("FAILED", "worker-quota", 1)
+    assert "Not today." in run.result["text"]
+
+
+# -- what a person must mend --------------------------------------------------------------------
+
+
+def test_a_refused_key_is_asked_about_at_once_and_tried_again_after_repair(
+    run: Run, clock: VirtualClock
+) -> None:
+    begin(run, says("auth"), does(FIX), script=HAPPY)
+    assert (run.result["exit_code"], run.kind) == (4, "worker_failed")
+    assert run.result["worker_runs"] == 1 and clock.slept == []
+    subject = run.subject
+    assert subject["order"]["worker_run_id"] == "1-001w1" and "auth" in subject["why"]
+    run.approve(run.question)
+    assert run.ending == ("COMPLETE", "complete", 0)
+    assert calls_of(run) == ["exec - -", "resume s-1 -"]
+    assert (run.result["worker_runs"], run.result["loops"]) == (2, 0)
+    assert run.calls() == ["plan_task", "next_action", "next_action", "completion_assessment"]
+
+
+def test_a_key_that_stays_refused_is_asked_about_again(run: Run, clock: VirtualClock) -> None:
+    begin(run, says("auth"), says("auth"), does(FIX))
+    first = run.question
+    run.approve(first)
+    assert run.kind == "worker_failed" and run.question != first
+    run.approve(run.question)
+    assert run.ending == ("COMPLETE", "complete", 0)
+
+
+@pytest.mark.parametrize("failure", ["auth", "model"])
+def test_a_no_ends_the_run_with_the_reason(run: Run, clock: VirtualClock, failure: Any) -> None:
+    begin(run, says(failure), does(FIX))
+    run.reject("No budget for it.", run.question)
+    assert run.ending == ("FAILED", f"worker-{failure}", 1)
+    assert f"the provider says: {failure}" in run.result["text"]
+    assert "No budget for it." in run.note()
+    assert run.result["worker_runs"] == 1
+    run.resume()  # the next attempt: the planner decides anew
+    assert run.result["attempt"] == 2
+
+
+def test_a_model_that_is_not_there_is_named(run: Run, clock: VirtualClock) -> None:
+    runner = {"worker": faulty(says("model"), does(FIX), model="gpt-none")}
+    run.start(HAPPY, test=TEST, runner=runner)
+    assert "the model gpt-none" in run.result["waiting"]["text"]
+    assert "runner.worker.model" in run.result["waiting"]["text"]
+
+
+# -- sessions -----------------------------------------------------------------------------------
+
+
+def test_a_session_that_is_gone_is_begun_afresh_once(run: Run, clock: VirtualClock) -> None:
+    again = work(worker="faulty")
+    again["reply"]["payload"]["worker_call"]["mode"] = "resume"
+    lost = "echo '{\"lost\": true}'; exit 1"
+    begin(run, does("true"), lost, does(FIX, "s-2"), script=[plan(), HAPPY[1], again, *HAPPY[2:]])
+    assert run.ending == ("COMPLETE", "complete", 0)
+    assert calls_of(run) == ["exec - -", "resume s-1 -", "exec - -"]
+    assert [name for name, _ in tries(run)] == ["1-001", "1-002", "1-002w1"]
+    assert run.result["loops"] == 1
+    assert "session-lost" in [code for code, _ in run.warnings()]
+
+
+# -- the wait itself ----------------------------------------------------------------------------
+
+
+def test_what_is_counted_is_in_the_budget_of_worker_runs(run: Run, clock: VirtualClock) -> None:
+    budget = {"worker_runs": 2, "on_spent": "fail"}
+    begin(run, *[says("rate_limit")] * 3, does(FIX), budget=budget)
+    assert run.ending == ("FAILED", "budget: worker_runs", 1)
+    assert run.result["worker_runs"] == 2
+
+
+def test_a_laptop_that_was_asleep_does_not_wait_longer(run: Run, clock: VirtualClock) -> None:
+    class Asleep(VirtualClock):
+        """Sleeps through the night at the first breath: only the time of day goes on."""
+
+        def now(self) -> datetime:
+            return super().now() + timedelta(hours=8 if self.slept else 0)
+
+    asleep = Asleep()
+    run.adjust = lambda options: replace(options, clock=asleep)
+    begin(run, says("rate_limit", reset_at=at(3600)), does(FIX))
+    assert run.ending == ("COMPLETE", "complete", 0)
+    assert len(asleep.slept) == 1
+
+
+def test_a_clock_that_is_set_back_does_not_prolong_a_wait(run: Run) -> None:
+    class SetBack(VirtualClock):
+        """An hour earlier than before, at the first breath."""
+
+        def now(self) -> datetime:
+            return super().now() - timedelta(hours=1 if self.slept else 0)
+
+    clock = SetBack()
+    run.adjust = lambda options: replace(options, clock=clock)
+    begin(run, says("rate_limit", reset_at=at(60)), does(FIX))
+    assert run.ending == ("COMPLETE", "complete", 0)
+    assert sum(clock.slept) == 61
+
+
+def test_a_signal_ends_the_wait_and_resume_waits_the_rest(run: Run) -> None:
+    class Stopping(VirtualClock):
+        """After a minute somebody presses Ctrl-C."""
+
+        async def sleep(self, seconds: float) -> None:
+            await super().sleep(seconds)
+            if self.seconds == 60:
+                os.kill(os.getpid(), signal.SIGINT)
+                await asyncio.Event().wait()
+
+    clock = Stopping()
+    run.adjust = lambda options: replace(options, clock=clock)
+    begin(run, says("rate_limit", reset_at=at(600)), does(FIX))
+    assert run.ending == ("RUNNING", "interrupted", 130)
+    assert run.result["waiting"] is None and run.result["waiting_until"] == at(601)
+    later = VirtualClock()
+    later.seconds = 60
+    run.adjust = lambda options: replace(options, clock=later)
+    run.resume()
+    assert run.ending == ("COMPLETE", "complete", 0)
+    assert sum(later.slept) == 541
+    assert waits(run) == [(at(601), "worker", "faulty")] * 2
+    assert calls_of(run) == ["exec - -", "resume s-1 -"]

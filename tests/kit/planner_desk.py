@@ -1,0 +1,128 @@
+"""A planner that is a CLI, with a place in a run, and a server that plays its model."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from agentrunner.meta.base import ChatMessage, MetaRequest, Reply
+from agentrunner.meta.bench import Bench
+from agentrunner.meta.cli import CliMeta
+from agentrunner.meta.make import make_meta
+from agentrunner.protocol import message_schema
+from agentrunner.runs.folder import RunFolder
+from agentrunner.sandboxes.base import BoxSpec, Sandbox
+from agentrunner.sandboxes.choose import open_sandbox
+from agentrunner.task.crew import MetaSpec, WorkerSpec
+from agentrunner.task.spec import PrdSpec, RunnerSection, SandboxSpec, TaskSection, TaskSpec
+from agentrunner.text.redaction import Redactor
+from tests.kit.bwrap import require_bwrap
+from tests.kit.claude import require_claude
+from tests.kit.codex import require_codex
+from tests.kit.docker import IN_DOCKER, on_host_usr, require_docker
+from tests.kit.planner_server import PlannerServer
+
+REAL_KEY = "sk-planner-" + "4f1c" * 12
+KEY_OF = {"codex-cli": "CODEX_API_KEY", "claude-code": "ANTHROPIC_API_KEY"}
+SECRET = "what only the repository knows"
+
+
+@dataclass
+class Desk:
+    """One machine, one repository, one kind of CLI in one kind of box."""
+
+    kind: str
+    box: str
+    place: Path
+    binary: Path
+    environ: dict[str, str] = field(default_factory=lambda: dict(os.environ))
+    redactor: Redactor = field(default_factory=lambda: Redactor({}))
+
+    @property
+    def repo(self) -> Path:
+        return self.place / "repo"
+
+    @property
+    def state_dir(self) -> Path:
+        return self.place / "state"
+
+    @property
+    def folder(self) -> RunFolder:
+        return RunFolder.open(self.state_dir, "probe-1a2b")
+
+    def base_url(self, server: PlannerServer) -> str:
+        return server.base_url if self.kind == "codex-cli" else server.address
+
+    def spec(self, server: PlannerServer | None, **meta: Any) -> TaskSpec:
+        """A task whose planner is this CLI."""
+        url = {"base_url": self.base_url(server)} if server else {}
+        sandbox: Mapping[str, Any] = {"kind": self.box}
+        if self.box == "docker":
+            sandbox = IN_DOCKER["sandbox"]
+        return TaskSpec(
+            task_id="probe",
+            title="Probe",
+            repo=str(self.repo),
+            prd_text="Make it work.",
+            task=TaskSection(prd=PrdSpec(text="Make it work.")),
+            runner=RunnerSection(
+                meta=MetaSpec(kind=self.kind, **{**url, **meta}),
+                worker=WorkerSpec(kind=self.kind, command=[str(self.binary)]),
+                sandbox=SandboxSpec(**sandbox),
+            ),
+            base_dir=str(self.place),
+        )
+
+    async def client(self, spec: TaskSpec) -> tuple[CliMeta, Sandbox]:
+        """The planner with its place, and the run's box, which is to be closed."""
+        box = BoxSpec(repo=self.repo, home=self.folder.box_dir, sockets=self.folder.sock_dir)
+        sandbox = await open_sandbox(
+            self.box,
+            on_host_usr(box) if self.box == "docker" else box,
+            self.environ,
+            Path.home(),
+            state_root=self.state_dir,
+        )
+        meta = make_meta(spec, self.environ)
+        assert isinstance(meta, CliMeta)
+        await meta.open(Bench(self.folder, self.state_dir, sandbox, self.redactor))
+        return meta, sandbox
+
+    async def ask(self, server: PlannerServer | None, number: int = 0, **meta: Any) -> Reply:
+        """One attempt."""
+        client, sandbox = await self.client(self.spec(server, **meta))
+        try:
+            return await client.complete(request(number))
+        finally:
+            await client.close()
+            await sandbox.close()
+
+
+def request(number: int = 0) -> MetaRequest:
+    """A question for the next action."""
+    return MetaRequest(
+        type="next_action",
+        messages=(ChatMessage("system", "You decide."), ChatMessage("user", "The state.")),
+        schema=message_schema("next_action"),
+        facts={},
+        call_number=number,
+    )
+
+
+def require(kind: str, box: str) -> Path:
+    """The CLI's program; skips or fails the test where it or the kind of box is missing."""
+    require_docker() if box == "docker" else require_bwrap()
+    return require_codex() if kind == "codex-cli" else require_claude()
+
+
+def desk_of(kind: str, box: str, place: Path) -> Desk:
+    """A desk with the real CLI; skips or fails as `require`."""
+    desk = Desk(kind, box, place, require(kind, box))
+    desk.environ[KEY_OF[kind]] = REAL_KEY
+    desk.repo.mkdir()
+    (desk.repo / "secret.txt").write_text(SECRET)
+    RunFolder.create(desk.state_dir, "probe-1a2b")
+    return desk
