@@ -126,7 +126,7 @@ def choose_worker(facts: Facts, barred: Barred, box: str) -> Choice:
         allowed = [cli.kind for cli in facts.workers if not barred(cli.kind)]
         usual = [kind for kind in allowed if kind == USUAL_WORKER] or allowed
         if usual:
-            return Choice(usual[0], "no worker's CLI is ready here; an image may have it")
+            return Choice(usual[0], "none is ready here; an image may have it")
     raise Surroundings(
         f"{_listed([cli.kind for cli in installed])} installed here, and nothing that may be used "
         "has a way to its model."
@@ -307,8 +307,12 @@ def settle(
         replays=replays,
     )
     ways: dict[str, Callable[[], Choice]] = {
-        "meta": lambda: choose_planner(facts, _by(policies, "meta"), provable=_provable(spec)),
-        "worker": lambda: choose_worker(facts, _by(policies, "worker"), runner.sandbox.kind),
+        "meta": lambda: choose_planner(
+            facts, by_policies(policies, "meta"), provable=_provable(spec)
+        ),
+        "worker": lambda: choose_worker(
+            facts, by_policies(policies, "worker"), runner.sandbox.kind
+        ),
     }
     chosen, update, missing = dict(spec.chosen), dict[str, Any](), []
     for name, choose in ways.items():
@@ -329,7 +333,8 @@ def settle(
     return spec.model_copy(update={"runner": runner, "chosen": chosen}), missing
 
 
-def _by(policies: Sequence[Policy], section: str) -> Barred:
+def by_policies(policies: Sequence[Policy], section: str) -> Barred:
+    """What keeps kinds of `worker` or `meta` away."""
     return lambda kind: barred(kind, section, policies)
 
 
