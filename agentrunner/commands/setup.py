@@ -81,10 +81,7 @@ def examine(
             *(look.isolation() for look in looks if look.held),
             ("Planners", people),
             ("Workers (agentrunner workers tells more)", _workers(workers)),
-            (
-                "Taken where the task names none",
-                _chosen(repo, environ, state_dir, bool(tests), policy),
-            ),
+            ("Taken where the task names none", chosen),
             ("Keys and names", [_model(environ), *_names()]),
             ("Logins (runner.worker.auth: login)", login_findings(list(LOGINS), environ)),
             ("Policies", policies),

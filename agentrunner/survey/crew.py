@@ -306,13 +306,10 @@ def settle(
         no_login=[name for name in ("meta", "worker") if login_barred(name, policies)],
         replays=replays,
     )
+    may_plan, may_work = by_policies(policies, "meta"), by_policies(policies, "worker")
     ways: dict[str, Callable[[], Choice]] = {
-        "meta": lambda: choose_planner(
-            facts, by_policies(policies, "meta"), provable=_provable(spec)
-        ),
-        "worker": lambda: choose_worker(
-            facts, by_policies(policies, "worker"), runner.sandbox.kind
-        ),
+        "meta": lambda: choose_planner(facts, may_plan, provable=_provable(spec)),
+        "worker": lambda: choose_worker(facts, may_work, runner.sandbox.kind),
     }
     chosen, update, missing = dict(spec.chosen), dict[str, Any](), []
     for name, choose in ways.items():
