@@ -59,7 +59,7 @@ def test_the_planner_picks_a_worker_by_its_name(run: Run) -> None:
 def test_nothing_hostile_of_an_order_reaches_the_worker(run: Run) -> None:
     """Three refused orders before each that is obeyed."""
     refused = [ordered(**changes) for changes in HOSTILE]
-    rounds = [refused[at : at + 3] + [ordered()] for at in range(0, len(refused), 3)]
+    rounds = [[*refused[at : at + 3], ordered()] for at in range(0, len(refused), 3)]
     script = [plan(), *(item for one in rounds for item in one), finish(), assess()]
     run.start(script, f"{KEPT}; {FIX}", test=TEST, runner={"meta": {"max_loops": 9}})
     assert run.ending == ("COMPLETE", "complete", 0)
@@ -67,14 +67,8 @@ def test_nothing_hostile_of_an_order_reaches_the_worker(run: Run) -> None:
     errors = [one.data["error"] for one in run.log("meta_call") if one.data["error"]]
     assert len(errors) == len(HOSTILE)
     calls = run.project.read("calls")
-    assert calls.count("\n--help\n") + calls.count("--help\n$(touch evil)") >= len(rounds)
-    for word in (
-        "--dangerously-skip-permissions",
-        "notify",
-        "LD_PRELOAD",
-        "./evil",
-        "sandbox_mode",
-    ):
+    assert calls.count("--help\n$(touch evil)") == len(rounds)
+    for word in ("--dangerously-skip", "notify", "LD_PRELOAD", "./evil", "sandbox_mode"):
         assert word not in calls
     assert not (run.project.repo / "evil").exists()
 
