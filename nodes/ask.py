@@ -10,9 +10,9 @@ from typing import Any
 
 from agentrunner.errors import TaskFailed
 from agentrunner.meta.asking import Asked, Asker
-from agentrunner.meta.base import MetaCall, MetaClient
+from agentrunner.meta.base import MetaCall, MetaClient, MetaUnavailable
 from agentrunner.meta.make import reply_format
-from agentrunner.nodes.budget import FOR_CALL, BudgetSpent, check_budget
+from agentrunner.nodes.budget import FOR_CALL, BudgetSpent, allowance, check_budget
 from agentrunner.nodes.candidates import ask_in_turn
 from agentrunner.nodes.deps import Deps
 from agentrunner.nodes.tally import Tally
@@ -66,8 +66,14 @@ async def ask(
             before_attempt=before_attempt,
             sleep=deps.clock.sleep,
             redact=deps.redactor.redact,
+            allowance=lambda: allowance(deps.spec, state, tally.counters),
         )
-        return await asker.ask(replace(prompt, call_number=tally.counters.meta_calls), check)
+        try:
+            return await asker.ask(replace(prompt, call_number=tally.counters.meta_calls), check)
+        except MetaUnavailable as failure:
+            if failure.kind == "budget":  # its gateway refused a further call
+                check_budget(state, deps, tally.counters, FOR_CALL)
+            raise
 
     try:
         asked = await ask_in_turn(state, deps, type, tally, asked_of)
