@@ -29,9 +29,11 @@ async def ask(
     counters: Counters,
     check: Callable[[Message], None] | None = None,
     repository: Mapping[str, Any] | None = None,
+    turn: int = 0,
 ) -> tuple[Message, Counters]:
     """One message of the meta-agent, and the counters after it.
 
+    Of several votes on one thing `turn` says which it is: they go round among the candidates.
     Raises TaskFailed where it can't be had, BudgetSpent where it may not be asked for, MustWait
     where its quota is spent; the counters so far are on the error.
     """
@@ -76,7 +78,7 @@ async def ask(
             raise
 
     try:
-        asked = await ask_in_turn(state, deps, type, tally, asked_of)
+        asked = await ask_in_turn(state, deps, type, tally, asked_of, turn=turn)
     except BudgetSpent:
         raise
     except TaskFailed as error:

@@ -51,22 +51,25 @@ async def ask_in_turn(
     message: MessageType,
     tally: Tally,
     ask: Callable[[MetaClient], Awaitable[Answered]],
+    *,
+    turn: int = 0,
 ) -> Answered:
-    """What `ask` gets from the first candidate of the role that answers.
+    """What `ask` gets from the first candidate of the role that answers; of several votes on one
+    thing, the one of `turn` n begins with the n-th.
 
     Raises MustWait where the quota of each is spent, Surroundings (`meta-quota`) where that is
     for longer than the task may wait, and the last one's error where it is of another kind.
     """
     seat = deps.meta.seat(role_of(message))
     while True:
-        chosen = _choice(state, deps, seat, tally)
+        chosen = _choice(state, deps, seat, tally, turn)
         if chosen is None:
             raise _must_wait(state, deps, seat, tally)
         try:
             return await ask(Chosen(deps.meta, chosen))
         except MetaUnavailable as failure:
             deps.cooled[f"meta:{chosen.name}"] = stamp(_until(deps, seat, failure))
-            following = _choice(state, deps, seat, tally)
+            following = _choice(state, deps, seat, tally, turn)
             if following is not None:
                 said = f"{chosen.name} does not answer, {following.name} does: {failure.message}"
                 deps.warn(state, "fail-over", said[:500])
@@ -75,13 +78,15 @@ async def ask_in_turn(
                 raise
 
 
-def _choice(state: TaskContext, deps: Deps, seat: Seat, tally: Tally) -> Candidate | None:
+def _choice(
+    state: TaskContext, deps: Deps, seat: Seat, tally: Tally, turn: int
+) -> Candidate | None:
     """Who is asked now; None where that must wait."""
     now, salt, number = deps.clock.now(), state["run"].salt, tally.counters.meta_calls
     cooling = _cooling(state, deps)
     if seat.fallback_on_rate_limit:
-        return pick(seat.candidates, cooling, now, salt, number)
-    chosen = pick(seat.candidates, {}, now, salt, number)
+        return pick(seat.candidates, cooling, now, salt, number, turn=turn)
+    chosen = pick(seat.candidates, {}, now, salt, number, turn=turn)
     return chosen if chosen and not cooling_until(cooling, "meta", chosen.name, now) else None
 
 
