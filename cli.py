@@ -37,6 +37,8 @@ COMMANDS = {
     "parse": ("texts:parse", "Read a reply of a model as a run would."),
     "graph": ("texts:graph", "The graph as a Mermaid diagram."),
     "image": ("images:image", "Build the images that workers run in."),
+    "workers": ("workers:workers", "The worker CLIs: versions, needs, what each can report."),
+    "config": ("config:config", "The settings in force, and where each comes from."),
     "doctor": ("setup:doctor", "What works on this machine, found out by trying."),
     "init": ("setup:init", "Write a first task for this repository."),
     "explain": ("texts:explain", "What an error code means and what to do about it."),

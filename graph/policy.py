@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from agentrunner.errors import Surroundings
 from agentrunner.runs.folder import RunFolder, kept_box
-from agentrunner.survey.crew import settled
+from agentrunner.survey.crew import settle
 from agentrunner.task.policy_check import check_loops, narrowed
 from agentrunner.task.policy_load import load_policies
 from agentrunner.task.spec import TaskSpec
@@ -25,9 +26,29 @@ def capped(
     Raises UsageError where it goes beyond one, Surroundings where nobody is there to plan or work.
     A run that `replays` a recording needs no key.
     """
+    spec, missing = capped_as_far(spec, environ, state_dir, file, replays=replays)
+    if missing:
+        raise missing[0]
+    return spec
+
+
+def capped_as_far(
+    spec: TaskSpec,
+    environ: Mapping[str, str],
+    state_dir: Path,
+    file: Path | None = None,
+    *,
+    replays: bool = False,
+) -> tuple[TaskSpec, list[Surroundings]]:
+    """As `capped`, with the usual planner or worker where there is none to choose, and the errors.
+
+    Raises UsageError where the task goes beyond a policy.
+    """
     policies = load_policies(file, environ, Path(spec.repo))
-    spec = settled(spec, policies, environ, state_dir, replays=replays)
-    return narrowed(spec, policies, environ)
+    spec, missing = settle(spec, policies, environ, state_dir, replays=replays)
+    if missing:  # then it does not start, and a policy that forbids the usual one says nothing new
+        return spec, missing
+    return narrowed(spec, policies, environ), missing
 
 
 def capped_again(

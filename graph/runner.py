@@ -26,7 +26,7 @@ from agentrunner.graph.drive import Drive, Options
 from agentrunner.graph.header import header_of, reach_of_all
 from agentrunner.graph.indexing import Indexer
 from agentrunner.graph.memory import be_frugal
-from agentrunner.graph.policy import capped, capped_again
+from agentrunner.graph.policy import capped, capped_again, capped_as_far
 from agentrunner.graph.workshop import box_spec, check_box, open_workshop, with_image
 from agentrunner.nodes.budget import granted
 from agentrunner.nodes.credentials import secrets_of
@@ -64,7 +64,8 @@ async def start(spec: TaskSpec, options: Options) -> dict[str, Any]:
     where planner, worker or repository are not to be had, and during the run where its box or its
     state fail; then `resume` goes on.
     """
-    spec = _capped(spec, options)
+    environ, state_dir, policy = options.environ, options.state_dir, options.policy
+    spec = capped(spec, environ, state_dir, policy, replays=_replays(options))
     repo = Path(spec.repo)
     crew = assemble(spec, options.environ, options.cassette)
     refuse_inside(options.state_dir, repo)
@@ -80,11 +81,6 @@ async def start(spec: TaskSpec, options: Options) -> dict[str, Any]:
         with _driving(folder, options):
             first = first_state(spec, run_id, options.clock)
             return await _run(spec, folder, options, repository, crew, first)
-
-
-def _capped(spec: TaskSpec, options: Options) -> TaskSpec:
-    replays = options.cassette is not None and options.cassette.replay is not None
-    return capped(spec, options.environ, options.state_dir, options.policy, replays=replays)
 
 
 def first_state(spec: TaskSpec, run_id: str, clock: Clock) -> TaskContext:
@@ -263,7 +259,8 @@ async def dry_run(spec: TaskSpec, options: Options) -> dict[str, Any]:
 
     What keeps it from starting is among it, as `missing`.
     """
-    spec = _capped(spec, options)
+    environ, state_dir, policy = options.environ, options.state_dir, options.policy
+    spec, missing = capped_as_far(spec, environ, state_dir, policy, replays=_replays(options))
     crew = muster(spec, options.environ, options.cassette)
     folder = RunFolder(options.state_dir / "runs" / f"{spec.task_id}-0000")
     sandbox = make_sandbox(
@@ -311,8 +308,12 @@ async def dry_run(spec: TaskSpec, options: Options) -> dict[str, Any]:
         ],
         "network": network_of(first.spec, first.worker).policy,
         "reach": reach_of_all(spec, crew.members),
-        "missing": [error.as_dict() for error in crew.missing],
+        "missing": [error.as_dict() for error in missing or crew.missing],
     }
+
+
+def _replays(options: Options) -> bool:
+    return options.cassette is not None and options.cassette.replay is not None
 
 
 # -- driving ------------------------------------------------------------------------------------

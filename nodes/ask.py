@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from agentrunner.errors import TaskFailed
-from agentrunner.meta.asking import Asker
-from agentrunner.meta.base import MetaCall
+from agentrunner.meta.asking import Asked, Asker
+from agentrunner.meta.base import MetaCall, MetaClient, MetaUnavailable
 from agentrunner.meta.make import reply_format
-from agentrunner.nodes.budget import FOR_CALL, BudgetSpent, check_budget
+from agentrunner.nodes.budget import FOR_CALL, BudgetSpent, allowance, check_budget
+from agentrunner.nodes.candidates import ask_in_turn
 from agentrunner.nodes.deps import Deps
 from agentrunner.nodes.tally import Tally
 from agentrunner.prompts import PromptInput, PromptType
@@ -27,11 +29,13 @@ async def ask(
     counters: Counters,
     check: Callable[[Message], None] | None = None,
     repository: Mapping[str, Any] | None = None,
+    turn: int = 0,
 ) -> tuple[Message, Counters]:
     """One message of the meta-agent, and the counters after it.
 
-    Raises TaskFailed where it can't be had, BudgetSpent where it may not be asked for; the counters
-    so far are on the error.
+    Of several votes on one thing `turn` says which it is: they go round among the candidates.
+    Raises TaskFailed where it can't be had, BudgetSpent where it may not be asked for, MustWait
+    where its quota is spent; the counters so far are on the error.
     """
     tally = Tally(counters, deps.prices)
 
@@ -44,13 +48,6 @@ async def ask(
         number = tally.counters.meta_calls
         deps.record(state, "meta_begun", str(number), {"number": number, "type": type})
 
-    asker = Asker(
-        deps.meta,
-        record=record,
-        before_attempt=before_attempt,
-        sleep=deps.clock.sleep,
-        redact=deps.redactor.redact,
-    )
     prompt = PromptInput.of(
         deps.spec,
         type,
@@ -63,8 +60,25 @@ async def ask(
         format=reply_format(deps.spec),
         patterns=deps.patterns,
     )
+
+    async def asked_of(client: MetaClient) -> Asked:
+        asker = Asker(
+            client,
+            record=record,
+            before_attempt=before_attempt,
+            sleep=deps.clock.sleep,
+            redact=deps.redactor.redact,
+            allowance=lambda: allowance(deps.spec, state, tally.counters),
+        )
+        try:
+            return await asker.ask(replace(prompt, call_number=tally.counters.meta_calls), check)
+        except MetaUnavailable as failure:
+            if failure.kind == "budget":  # its gateway refused a further call
+                check_budget(state, deps, tally.counters, FOR_CALL)
+            raise
+
     try:
-        asked = await asker.ask(prompt, check)
+        asked = await ask_in_turn(state, deps, type, tally, asked_of, turn=turn)
     except BudgetSpent:
         raise
     except TaskFailed as error:

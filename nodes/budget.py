@@ -25,6 +25,7 @@ from agentrunner.task.budget import (
     STOP,
     added,
     amount_of,
+    figure_of,
     limits_of,
     read_grants,
     spent_limit,
@@ -127,7 +128,7 @@ def _asked(spent: BudgetSpent, state: TaskContext, back_to: str) -> Question:
     }
     step = "worker run" if back_to == "run_worker" else "call of the planner"
     text = (
-        f"The budget runner.budget.{name} is spent: {amount_of(name, used)} of "
+        f"The budget runner.budget.{name} is spent: {figure_of(name, used)} of "
         f"{amount_of(name, limit)}. {_spent_on(counters)} The next {step} needs at least "
         f"{name}=+{least:.12g}. Raise it, or stop here?"
     )

@@ -12,7 +12,7 @@ from typing import Any
 
 from agentrunner.evidence.gather import Gatherer
 from agentrunner.gateway.prices import Prices
-from agentrunner.meta.base import MetaClient
+from agentrunner.meta.panel import Panel
 from agentrunner.prompts import Pattern
 from agentrunner.runs.events import EventLog
 from agentrunner.runs.folder import RunFolder
@@ -70,7 +70,7 @@ class Deps:
     snapshots: Snapshots
     ledger: Ledger
     gatherer: Gatherer
-    meta: MetaClient
+    meta: Panel
     members: tuple[Member, ...]
     """Who may work, in order of preference; at least one."""
     sandbox: Sandbox
@@ -87,6 +87,8 @@ class Deps:
     clock: Clock = field(default_factory=Clock)
     stop: asyncio.Event = field(default_factory=asyncio.Event)
     """Set by the first signal."""
+    cooled: dict[str, str] = field(default_factory=dict)
+    """What the present node adds to the channel `cooling`; the wrapper puts it there."""
 
     def member(self, name: str) -> Member:
         """The candidate of this name; the first for one that is no candidate any more."""

@@ -159,7 +159,6 @@ def _waiting(error: MustWait, state: TaskContext, node: str) -> Command[str]:
     update: Update = {
         "wait": error.wait.model_copy(update={"back_to": node}),
         "counters": _unheard(error.counters, state),
-        "cooling": error.cooling,
     }
     return Command(update=update, goto="wait")
 
@@ -186,6 +185,9 @@ def checked(
     if command.update is not None and not isinstance(command.update, dict):
         raise BadUpdate("an update is a mapping of channels")
     update = {**opened, **(command.update or {})}
+    if deps.cooled:
+        update["cooling"] = {**update.get("cooling", state.get("cooling", {})), **deps.cooled}
+        deps.cooled.clear()
     if spent:
         counters: Counters = update.get("counters") or state["counters"]
         update["counters"] = counters.model_copy(

@@ -1,4 +1,4 @@
-"""Who is left alone for a while because a quota is spent, and until when. Pure.
+"""When a spent quota is asked for again, and who is left alone until then. Pure.
 
 The channel `cooling` has a UTC time for each such candidate, as "worker:NAME" or "meta:NAME".
 """
@@ -6,23 +6,27 @@ The channel `cooling` has a UTC time for each such candidate, as "worker:NAME" o
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Literal
 
 from agentrunner.task.context import Counters, Wait
 
 Role = Literal["worker", "meta"]
 
+QUOTA_BACKOFF_SEC = (30.0, 60.0, 120.0, 240.0, 480.0, 900.0)
+"""Waits for a quota whose reset nobody told, or told wrongly; the last one again and again."""
+SETTLE_SEC = 1.0
+"""Added to a reset that was told: clocks differ, and to come too early costs a whole wait."""
+
 
 class MustWait(Exception):
     """A node cannot go on before a quota is there again; the wrapper sends it to `wait`."""
 
-    def __init__(self, wait: Wait, counters: Counters, cooling: dict[str, str]) -> None:
-        """`counters` and `cooling` are kept; the node itself runs again from its top."""
+    def __init__(self, wait: Wait, counters: Counters) -> None:
+        """`counters` are kept, with what was spent so far; the node runs again from its top."""
         super().__init__(wait.reason)
         self.wait = wait
         self.counters = counters
-        self.cooling = cooling
 
 
 def moment(text: str) -> datetime | None:
@@ -53,3 +57,24 @@ def cooled(
     """The channel with this candidate in it, and without those whose time has come."""
     left = {key: at for key, at in cooling.items() if (ends := moment(at)) and ends > now}
     return {**left, f"{role}:{name}": until}
+
+
+def next_try(waits: int, reset_at: str, now: datetime) -> tuple[datetime, bool]:
+    """When one whose quota is spent is asked again, and whether that was told.
+
+    `waits` is how often it was waited for in a row. A provider is believed once: where its quota
+    is spent again right after the reset it told, the waits grow all the same, or it would be
+    asked in a tight circle.
+    """
+    told = moment(reset_at)
+    guess = now + timedelta(seconds=QUOTA_BACKOFF_SEC[min(waits, len(QUOTA_BACKOFF_SEC) - 1)])
+    if told is None:
+        return guess, False
+    told = max(told, now) + timedelta(seconds=SETTLE_SEC)
+    return (told, True) if not waits or told >= guess else (guess, False)
+
+
+def seconds_of(wait: Wait) -> float:
+    """How long a wait is when it begins."""
+    until, since = moment(wait.until), moment(wait.since)
+    return (until - since).total_seconds() if until and since else 0.0

@@ -11,7 +11,7 @@ from agentrunner.nodes.credentials import credential
 from agentrunner.nodes.deps import Deps
 from agentrunner.nodes.guarded import Update
 from agentrunner.nodes.questions import answered, question, subject_of
-from agentrunner.nodes.quota import cooled
+from agentrunner.nodes.quota import cooled, seconds_of
 from agentrunner.nodes.recovery import (
     TROUBLES,
     AskPerson,
@@ -21,7 +21,6 @@ from agentrunner.nodes.recovery import (
     StartAfresh,
     WaitUntil,
     next_step,
-    seconds_of,
     waits_in_a_row,
 )
 from agentrunner.nodes.tries import begun_again, ordered_as

@@ -11,16 +11,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from agentrunner.nodes.quota import cooling_until, moment, stamp
+from agentrunner.nodes.quota import cooling_until, moment, next_try, stamp
 from agentrunner.task.context import Outcome, Wait, WorkerOrder, WorkerRun
 from agentrunner.task.crew import WorkerRoleSpec
 
-QUOTA_BACKOFF_SEC = (30.0, 60.0, 120.0, 240.0, 480.0, 900.0)
-"""Waits for a quota whose reset nobody told, or told wrongly; the last one again and again."""
 FAULT_BACKOFF_SEC = (10.0, 30.0, 90.0)
 """Waits for a provider that fails or cannot be reached; then a person is asked."""
-SETTLE_SEC = 1.0
-"""Added to a reset that was told: clocks differ, and to come too early costs a whole wait."""
 PERSON_AT_ONCE = ("auth", "model")
 FAULTS = ("server", "network")
 
@@ -125,7 +121,7 @@ def waits_in_a_row(facts: Facts) -> int:
 
 
 def _after_spent_quota(facts: Facts) -> NextStep:
-    own = _own_wait(facts)
+    own = next_try(waits_in_a_row(facts), facts.run.reset_at, facts.now)
     if facts.profile.fallback_on_rate_limit:
         others = [name for name in facts.candidates if name != facts.run.member]
         until = {name: cooling_until(facts.cooling, "worker", name, facts.now) for name in others}
@@ -137,21 +133,6 @@ def _after_spent_quota(facts: Facts) -> NextStep:
             soonest, name = min(back)
             return _within_limit(facts, name, soonest, told=True)
     return _within_limit(facts, facts.run.member, *own)
-
-
-def _own_wait(facts: Facts) -> tuple[datetime, bool]:
-    """When this candidate is asked again, and whether that was told.
-
-    A provider is believed once: where its quota is spent again right after the reset it told,
-    the waits grow all the same, or it would be asked in a tight circle.
-    """
-    waits, told = waits_in_a_row(facts), moment(facts.run.reset_at)
-    step = QUOTA_BACKOFF_SEC[min(waits, len(QUOTA_BACKOFF_SEC) - 1)]
-    guess = facts.now + timedelta(seconds=step)
-    if told is None:
-        return guess, False
-    told = max(told, facts.now) + timedelta(seconds=SETTLE_SEC)
-    return (told, True) if not waits or told >= guess else (guess, False)
 
 
 def _cool_until(facts: Facts) -> datetime:
@@ -198,9 +179,3 @@ def _why(facts: Facts) -> str:
     return f"{run.member or run.worker} could not work, {TROUBLES[run.outcome].words}{said}".rstrip(
         ". "
     )
-
-
-def seconds_of(wait: Wait) -> float:
-    """How long a wait is when it begins."""
-    until, since = moment(wait.until), moment(wait.since)
-    return (until - since).total_seconds() if until and since else 0.0

@@ -224,8 +224,8 @@ async def _assess(state: TaskContext, deps: Deps) -> Update:
     asking = cast("TaskContext", {**state, "criteria": _settled(state, deps)})
     judge, counters = deps.spec.runner.assess or AssessSpec(), state["counters"]
     votes = []
-    for _ in range(judge.votes):
-        message, counters = await ask(asking, deps, "completion_assessment", counters)
+    for turn in range(judge.votes):
+        message, counters = await ask(asking, deps, "completion_assessment", counters, turn=turn)
         votes.append(assessment_of(message, state["criteria"], evidence.tree))
     assessment = merged(votes)
     by_criterion: dict[str, Any] = dict.fromkeys(assessment.passed, "passed")

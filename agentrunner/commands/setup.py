@@ -8,7 +8,7 @@ import platform
 import shutil
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -29,6 +29,12 @@ from agentrunner.screens.layout import tilde
 if TYPE_CHECKING:
     from agentrunner.sandboxes.base import BoxSpec, Sandbox
     from agentrunner.survey import Found
+    from agentrunner.survey.crew import Choice
+    from agentrunner.workers.base import Probe
+
+
+PEOPLE = {"meta": "planner", "worker": "worker"}
+"""Sections of a task file, as people call who is in them."""
 
 
 def doctor(
@@ -60,25 +66,22 @@ def examine(
     trial = asyncio.run(try_in_box(repo, tests.command if tests else "", environ, state_dir))
     looks = asyncio.run(look_at_boxes(repo, environ, state_dir, WorkerSpec().kind))
     home = environ.get("HOME", "")
-    workers, planners = available_workers(repo), available_metas(environ)
+    workers, planners = available_workers(repo), available_metas(environ, repo)
     people = [
         Finding("ok" if not offer.needs else "--", offer.kind, offer.needs or "can plan")
         for offer in planners
     ]
-    people += [
-        Finding("ok", kind, f"{probe.version}; tested with {probe.tested}")
-        if probe.path and not probe.problem
-        else Finding("--" if probe.path is None else "WARN", kind, probe.problem)
-        for kind, probe in workers.items()
-    ]
     policies = policy_findings(policy, environ, repo)
+    chosen = _chosen(repo, environ, state_dir, bool(tests), policy)
     report = Report(
         f"agentrunner {__version__}, Python {platform.python_version()}, {_system()}",
         [
             (f"This repository: {tilde(str(repo), home)}", _repository(repo, tests, trial, home)),
             ("Boxes", _boxes(trial, looks)),
             *(look.isolation() for look in looks if look.held),
-            ("Planners and workers", people),
+            ("Planners", people),
+            ("Workers (agentrunner workers tells more)", _workers(workers)),
+            ("Taken where the task names none", chosen),
             ("Keys and names", [_model(environ), *_names()]),
             ("Logins (runner.worker.auth: login)", login_findings(list(LOGINS), environ)),
             ("Policies", policies),
@@ -97,6 +100,55 @@ def examine(
     else:
         report.verdict = "Not ready: no box works. Nothing was started, nothing was spent."
     return report
+
+
+def _workers(probes: Mapping[str, Probe]) -> list[Finding]:
+    """The installed CLIs one by one, the others in a line."""
+    found = [
+        Finding("WARN", kind, probe.problem)
+        if probe.problem
+        else Finding("ok", kind, f"{probe.version}; tested with {probe.tested or 'none'}")
+        for kind, probe in probes.items()
+        if probe.path
+    ]
+    absent = [kind for kind, probe in probes.items() if not probe.path]
+    return found + [Finding("--", "not installed", ", ".join(absent))] * bool(absent)
+
+
+def _chosen(
+    repo: Path, environ: Mapping[str, str], state_dir: Path, provable: bool, policy: Path | None
+) -> list[Finding]:
+    """Who plans and who works where the task does not say, by settings, policies and machine."""
+    from agentrunner.survey.crew import by_policies, choose_planner, choose_worker, look
+    from agentrunner.task.crew import AUTO
+    from agentrunner.task.load import load_settings
+    from agentrunner.task.policy_load import load_policies
+
+    try:
+        runner, places = load_settings(repo, environ, auto=True)
+        policies = load_policies(policy, environ, repo)
+    except UsageError as error:
+        return [Finding("FAIL", "settings", error.message, error.path)]
+    facts = look(repo, runner, environ, state_dir)
+    ways: dict[str, Callable[[], Choice]] = {
+        "meta": lambda: choose_planner(facts, by_policies(policies, "meta"), provable=provable),
+        "worker": lambda: choose_worker(
+            facts, by_policies(policies, "worker"), runner.sandbox.kind
+        ),
+    }
+    found = []
+    for section, choose in ways.items():
+        name, kind = PEOPLE[section], getattr(runner, section).kind
+        if kind != AUTO:
+            told = places.get(f"runner.{section}.kind") or "runner.workers, the first"
+            found.append(Finding("ok", name, f"{kind}: {told}"))
+            continue
+        try:
+            choice = choose()
+            found.append(Finding("ok", name, f"{choice.kind}: {choice.reason}"))
+        except Surroundings as error:
+            found.append(Finding("--", name, error.message, error.remedy))
+    return found
 
 
 def _repository(repo: Path, tests: Found | None, trial: Trial, home: str) -> list[Finding]:
@@ -220,18 +272,16 @@ def init(
     trial = asyncio.run(
         try_in_box(repo, tests.command if tests else "", os.environ, settings.state_dir(state_dir))
     )
-    facts = _facts(repo, tests, setup, trial)
+    facts = _facts(repo, tests, setup, trial, settings.state_dir(state_dir))
     show(init_screen(facts, str(file), width_of(sys.stdout)))
     return 0
 
 
 def _facts(
-    repo: Path, tests: Found | None, setup: Found | None, trial: Trial
+    repo: Path, tests: Found | None, setup: Found | None, trial: Trial, state_dir: Path
 ) -> list[tuple[str, str, str]]:
-    from agentrunner.survey import available_metas, available_workers, read_branch
+    from agentrunner.survey import read_branch
 
-    keyless = any(offer.needs for offer in available_metas(os.environ))
-    codex = available_workers(repo)["codex-cli"]
     where = "git root" if read_branch(repo) else "no git repository"
     facts = [
         ("repository", tilde(str(repo), os.environ.get("HOME", "")), where),
@@ -239,11 +289,13 @@ def _facts(
     ]
     if setup:
         facts.append(("setup", setup.command, setup.where))
-    # These two are what `run` takes where the task names no others.
-    hint = "no OPENAI_API_KEY; --meta checklist" if keyless else "OPENAI_API_KEY is set"
-    facts.append(("planner", "openai-chat", hint))
-    found = codex.version if codex.path else "not found; see agentrunner doctor"
-    facts.append(("worker", "codex-cli", found))
+    # These are what `run` takes where the task names no others.
+    for finding in _chosen(repo, os.environ, state_dir, bool(tests), None):
+        kind, _, reason = finding.text.partition(": ")
+        ready = finding.mark == "ok"
+        facts.append(
+            (finding.name, *((kind, reason) if ready else ("none yet", "agentrunner doctor")))
+        )
     if trial.problem is not None:
         return [*facts, ("box", "none works", trial.problem.message)]
     box, _, told = trial.box.partition(";")

@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
 from agentrunner.errors import ProtocolError, TaskFailed
+from agentrunner.gateway.order import Allowance
 from agentrunner.meta.base import (
     ChatMessage,
     MetaCall,
@@ -70,16 +71,19 @@ class Asker:
         before_attempt: Callable[[], None],
         sleep: Callable[[float], Awaitable[None]],
         redact: Callable[[str], str],
+        allowance: Callable[[], Allowance] = Allowance,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`before_attempt` raises where the budget allows no further call; `redact` takes secrets
-        out of everything that is sent, recorded or handed on.
+        """`before_attempt` raises where the budget allows no further call, `allowance` tells what
+        is left of it; `redact` takes secrets out of everything that is sent, recorded or handed
+        on.
         """
         self._client = client
         self._record = record
         self._before_attempt = before_attempt
         self._sleep = sleep
         self._redact = redact
+        self._allowance = allowance
         self._clock = clock
 
     async def ask(
@@ -151,6 +155,7 @@ class Asker:
             facts=prompt.facts,
             call_number=number,
             max_output_tokens=progress.limit,
+            allowance=self._allowance(),
         )
 
     async def _read(

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from agentrunner.errors import TaskFailed
+from agentrunner.gateway.order import Allowance
 from agentrunner.meta.bench import Bench
 from agentrunner.workers.base import FailureKind
 
@@ -39,6 +40,8 @@ class MetaRequest:
     call_number: int
     """Counts attempts over the whole run, from 0; kept in the state."""
     max_output_tokens: int | None = None
+    allowance: Allowance = field(default_factory=Allowance)
+    """What the run may still spend, for clients whose calls pass a gateway."""
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import asyncio
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agentrunner.errors import Surroundings, UsageError
@@ -35,13 +36,30 @@ class ChatMeta:
     """Completes messages with a chat model of any provider."""
 
     kind = "chat"
+    recordable = True
 
-    def __init__(self, spec: TaskSpec, environ: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        spec: TaskSpec,
+        environ: Mapping[str, str],
+        *,
+        record: Path | None = None,
+        replay: Path | None = None,
+        channel: str = "",
+    ) -> None:
         """Make the provider's client; opens no connection.
 
-        Raises UsageError for a model that names no known provider, Surroundings (`chat-missing`)
-        where a package lacks, and (`no-planner-key`) where the provider wants a key.
+        Raises UsageError for a model that names no known provider and for a recording, Surroundings
+        (`chat-missing`) where a package lacks, and (`no-planner-key`) where the provider wants a
+        key.
         """
+        if record or replay:
+            raise UsageError(
+                "A planner of kind chat is neither recorded nor replayed: its provider's library "
+                "goes its own way.",
+                path="--record" if record else "--replay",
+                remedy="runner.meta.kind: openai-chat, codex-cli or claude-code",
+            )
         meta = spec.runner.meta
         self._provider, _, self._model = (meta.model or "").partition(":")
         if not self._provider or not self._model:

@@ -143,7 +143,15 @@ class CliMeta(ABC):
         call = self._call(await self._box.place(), request, shown)
         command = self.command(call, self._worker.program(), self._spec.runner.meta.model)
         ran = await self._box.run(
-            call.place, command, shown.upstream, request.call_number, self._timeout_sec
+            call.place,
+            command,
+            shown.upstream,
+            request.call_number,
+            self._timeout_sec,
+            # No price is paid for calls of a subscription.
+            replace(request.allowance, usd=None)
+            if self._access.subscription
+            else request.allowance,
         )
         return self._reply(ran, shown)
 

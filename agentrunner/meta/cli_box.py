@@ -14,7 +14,13 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
-from agentrunner.gateway.order import GATEWAY_PORT, GATEWAY_SOCKET, GatewayOrder, Upstream
+from agentrunner.gateway.order import (
+    GATEWAY_PORT,
+    GATEWAY_SOCKET,
+    Allowance,
+    GatewayOrder,
+    Upstream,
+)
 from agentrunner.gateway.process import running
 from agentrunner.gateway.usage import Usage, read_usage
 from agentrunner.meta.bench import Bench
@@ -120,7 +126,13 @@ class CliBox:
         )
 
     async def run(
-        self, place: Place, command: Command, upstream: Upstream | None, number: int, seconds: float
+        self,
+        place: Place,
+        command: Command,
+        upstream: Upstream | None,
+        number: int,
+        seconds: float,
+        allowance: Allowance,
     ) -> Ran:
         """Run to its end, or for `seconds`; nothing of it is left running on return.
 
@@ -130,7 +142,7 @@ class CliBox:
         await asyncio.to_thread(_lay_out, command)
         box = await self._opened()
         sockets = self._bench.folder.sock_dir
-        log = self._bench.folder.meta_dir / f"{number:04d}-usage.jsonl"
+        log = _unused(self._bench.folder.meta_dir, f"{number:04d}-usage")
         door = Door(sockets, {GATEWAY_PORT: GATEWAY_SOCKET}) if upstream else None
         request = Request(
             command=command.argv,
@@ -142,7 +154,7 @@ class CliBox:
             door=door,
         )
         gateway = (
-            running(self._order(upstream, number, log), self._environ)
+            running(self._order(upstream, number, log, allowance), self._environ)
             if upstream
             else nullcontext()
         )
@@ -203,19 +215,31 @@ class CliBox:
             return (*paths, repo)
         return tuple(p for p in paths if not holds(p.resolve(), repo) and not holds(repo, p))
 
-    def _order(self, upstream: Upstream, number: int, log: Path) -> GatewayOrder:
+    def _order(
+        self, upstream: Upstream, number: int, log: Path, allowance: Allowance
+    ) -> GatewayOrder:
         return GatewayOrder(
             sockets=self._bench.folder.sock_dir,
             egress_log=self._bench.folder.root / "egress.jsonl",
             usage_log=log,
             label=f"meta-{number:04d}",
             upstream=upstream,
+            allowance=allowance,
             prices=prices_file(self._environ),
             record=self._tape.record,
             replay=self._tape.replay,
             workdir=str(self._root),
             secrets={"planner's key": upstream.credential} if upstream.credential else {},
         )
+
+
+def _unused(folder: Path, name: str) -> Path:
+    """A log that nobody has: a call whose number comes again after a crash is another call."""
+    path, count = folder / f"{name}.jsonl", 1
+    while path.exists():
+        count += 1
+        path = folder / f"{name}-{count}.jsonl"
+    return path
 
 
 def _make_fresh(home: Path, work: Path) -> None:

@@ -224,20 +224,22 @@ class _Casting:
 
 def role_candidates(spec: TaskSpec, role: Role) -> tuple[RoleSpec, list[MetaCandidate]]:
     """How a role is filled, and by whom, with what was left out filled in."""
-    runner = spec.runner
-    profiles = runner.profiles
-    default = MetaCandidate(kind=runner.meta.kind)
-    profile, judge = profiles.meta, runner.assess
+    profiles, judge = spec.runner.profiles, _judge(spec)
+    profile, alone = profiles.meta, MetaCandidate(kind=spec.runner.meta.kind)
     if role == "plan" and profiles.plan is not None:
         profile = profiles.plan
-    elif role == "assess" and profiles.assess is not None:
-        profile = profiles.assess
-    elif role == "assess" and judge is not None and (judge.kind or judge.model or judge.base_url):
-        own = MetaCandidate(
-            kind=judge.kind or runner.meta.kind, model=judge.model, base_url=judge.base_url
-        )
-        return RoleSpec(), [_filled(spec, own)]
-    return profile, [_filled(spec, one) for one in profile.candidates or [default]]
+    elif role == "assess" and (profiles.assess is not None or judge is not None):
+        profile, alone = profiles.assess or RoleSpec(), judge or alone
+    return profile, [_filled(spec, one) for one in profile.candidates or [alone]]
+
+
+def _judge(spec: TaskSpec) -> MetaCandidate | None:
+    """The one of `runner.assess`, if it names any."""
+    judge = spec.runner.assess
+    if judge is None or not (judge.kind or judge.model or judge.base_url):
+        return None
+    kind = judge.kind or spec.runner.meta.kind
+    return MetaCandidate(kind=kind, model=judge.model, base_url=judge.base_url)
 
 
 def _filled(spec: TaskSpec, one: MetaCandidate) -> MetaCandidate:

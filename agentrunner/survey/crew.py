@@ -126,7 +126,7 @@ def choose_worker(facts: Facts, barred: Barred, box: str) -> Choice:
         allowed = [cli.kind for cli in facts.workers if not barred(cli.kind)]
         usual = [kind for kind in allowed if kind == USUAL_WORKER] or allowed
         if usual:
-            return Choice(usual[0], "no worker's CLI is ready here; an image may have it")
+            return Choice(usual[0], "none is ready here; an image may have it")
     raise Surroundings(
         f"{_listed([cli.kind for cli in installed])} installed here, and nothing that may be used "
         "has a way to its model."
@@ -170,10 +170,10 @@ def look(
     in `no_login` may not use a login. A run that `replays` a recording needs neither.
     """
     workers = tuple(
-        _cli(adapter, runner, environ, auth, "worker" not in no_login, replays)
+        _cli(worker, runner, environ, auth, "worker" not in no_login, replays)
         for kind in registry.WORKERS
         if kind not in NO_CLIS
-        for adapter in [_adapter(kind, repo)]
+        for worker in [adapter(kind, repo)]
     )
     usable = [cli for cli in workers if cli.installed and cli.ready]
     recorded = "a recording answers in its model's place" if replays else ""
@@ -192,15 +192,16 @@ def planners(
     """The CLIs that can plan, which take nothing from a task's `worker.env`."""
     found = []
     for kind in PLANNING_CLIS:
-        adapter = _adapter(kind, repo)
-        ready, how, cure = _way(adapter, environ, {}, auth, login)
-        found.append(Cli(kind, _is_installed(adapter), ready, how, cure))
+        worker = adapter(kind, repo)
+        ready, how, cure = _way(worker, environ, {}, auth, login)
+        found.append(Cli(kind, _is_installed(worker), ready, how, cure))
     return tuple(found)
 
 
-def _adapter(kind: str, repo: Path | None) -> Worker:
-    adapter: Worker = registry.load(registry.WORKERS, kind, "worker")(WorkerSpec(kind=kind), repo)
-    return adapter
+def adapter(kind: str, repo: Path | None) -> Worker:
+    """The adapter of a kind with default settings; it takes no program from inside `repo`."""
+    worker: Worker = registry.load(registry.WORKERS, kind, "worker")(WorkerSpec(kind=kind), repo)
+    return worker
 
 
 def _is_installed(worker: Worker) -> bool:
@@ -280,23 +281,22 @@ def _last_used(repo: Path, state_dir: Path) -> str:
 # -- settling -------------------------------------------------------------------------------------
 
 
-def settled(
+def settle(
     spec: TaskSpec,
     policies: Sequence[Policy],
     environ: Mapping[str, str],
     state_dir: Path,
     *,
     replays: bool = False,
-) -> TaskSpec:
+) -> tuple[TaskSpec, list[Surroundings]]:
     """The task with a concrete planner and worker, and why they were taken in `chosen`.
 
-    Raises Surroundings (`no-planner`, `worker-not-ready`) where there is none to choose, before
-    anything is started.
+    Where there is none to choose, the usual one stands in its place, and the error (`no-planner`,
+    `worker-not-ready`) is in the list.
     """
     runner = spec.runner
-    open_ = [name for name in ("meta", "worker") if getattr(runner, name).kind == AUTO]
-    if not open_:
-        return spec
+    if AUTO not in (runner.meta.kind, runner.worker.kind):
+        return spec, []
     facts = look(
         Path(spec.repo),
         runner,
@@ -306,26 +306,33 @@ def settled(
         no_login=[name for name in ("meta", "worker") if login_barred(name, policies)],
         replays=replays,
     )
-    chosen, update = dict(spec.chosen), dict[str, Any]()
-    if "meta" in open_:
-        planner = choose_planner(facts, _by(policies, "meta"), provable=_provable(spec))
-        update["meta"] = with_environment(_taken(runner.meta, planner), environ)
-        chosen["meta"] = planner.reason
-    if "worker" in open_:
-        worker = choose_worker(facts, _by(policies, "worker"), runner.sandbox.kind)
-        auth = {"auth": worker.auth} if worker.auth else {}
-        update["worker"] = runner.worker.model_copy(update={"kind": worker.kind, **auth})
-        chosen["worker"] = worker.reason
-    return spec.model_copy(update={"runner": runner.model_copy(update=update), "chosen": chosen})
+    may_plan, may_work = by_policies(policies, "meta"), by_policies(policies, "worker")
+    ways: dict[str, Callable[[], Choice]] = {
+        "meta": lambda: choose_planner(facts, may_plan, provable=_provable(spec)),
+        "worker": lambda: choose_worker(facts, may_work, runner.sandbox.kind),
+    }
+    chosen, update, missing = dict(spec.chosen), dict[str, Any](), []
+    for name, choose in ways.items():
+        section: MetaSpec | WorkerSpec = getattr(runner, name)
+        if section.kind != AUTO:
+            continue
+        try:
+            choice = choose()
+            chosen[name] = choice.reason
+        except Surroundings as error:
+            missing.append(error)
+            choice = Choice(type(section)().kind, "")
+        auth = {"auth": choice.auth} if choice.auth else {}
+        update[name] = section.model_copy(update={"kind": choice.kind, **auth})
+    if "meta" in update:
+        update["meta"] = with_environment(update["meta"], environ)
+    runner = runner.model_copy(update=update)
+    return spec.model_copy(update={"runner": runner, "chosen": chosen}), missing
 
 
-def _by(policies: Sequence[Policy], section: str) -> Barred:
+def by_policies(policies: Sequence[Policy], section: str) -> Barred:
+    """What keeps kinds of `worker` or `meta` away."""
     return lambda kind: barred(kind, section, policies)
-
-
-def _taken(meta: MetaSpec, planner: Choice) -> MetaSpec:
-    auth = {"auth": planner.auth} if planner.auth else {}
-    return meta.model_copy(update={"kind": planner.kind, **auth})
 
 
 def _written_auth(spec: TaskSpec) -> Auth | None:

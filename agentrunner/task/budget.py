@@ -25,6 +25,13 @@ STOP = "stop"
 MOST = 1e15
 """Of one grant; more than any limit, and still exact in what a state is stored as."""
 
+_UNITS = {
+    "wall_sec": ("s of work", "s of work"),
+    "meta_calls": ("call", "calls"),
+    "worker_runs": ("run", "runs"),
+    "tokens": ("token", "tokens"),
+    "usd": ("US dollar", "US dollars"),
+}
 _GRANT = re.compile(r"(?:(?P<name>[a-z_]+)=)?\+(?P<amount>\d[\d_]*(?:\.\d+)?)", re.ASCII)
 
 
@@ -125,11 +132,14 @@ def _wrong(message: str, remedy: str) -> UsageError:
     return UsageError(message, code="wrong-answer", path="--budget", remedy=remedy)
 
 
+def figure_of(name: str, value: float) -> str:
+    """A figure of one limit without its unit: "4,936", "0.52"."""
+    if name == "usd":
+        return f"{value:,.2f}" if value >= 0.1 or value == 0 else f"{value:.4f}"
+    return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.1f}"
+
+
 def amount_of(name: str, value: float) -> str:
     """A figure of one limit as people read it: "4,936 tokens", "0.52 US dollars"."""
-    if name == "usd":
-        number = f"{value:,.2f}" if value >= 0.1 or value == 0 else f"{value:.4f}"
-        return f"{number} US dollars"
-    unit = {"wall_sec": "s", "meta_calls": "planner calls", "worker_runs": "worker runs"}
-    number = f"{value:,.0f}" if float(value).is_integer() else f"{value:,.1f}"
-    return f"{number} {unit.get(name, name)}"
+    one, many = _UNITS[name]
+    return f"{figure_of(name, value)} {one if value == 1 else many}"

@@ -48,6 +48,7 @@ from agentrunner.task.yaml_text import Place, Tree
 __all__ = [
     "TaskSource",
     "changed_sources",
+    "load_settings",
     "load_task",
     "read_stdin",
     "resolve_env",
@@ -91,6 +92,21 @@ def load_task(
     file = _validated(tree)
     check_rules(file, tree, repo, environ)
     return _assemble(file, document, repo, environ, detect_test, today)
+
+
+def load_settings(
+    repo: Path, environ: Mapping[str, str], *, auto: bool = False
+) -> tuple[RunnerSection, dict[str, str]]:
+    """What configuration files, environment and defaults say without a task, and the places.
+
+    Raises UsageError as `load_task` does.
+    """
+    tree = Tree({"version": "1", "task": {"prd": {"text": "-"}}})
+    complete(tree, repo, environ, auto=auto)
+    file = _validated(tree)
+    check_rules(file, tree, repo, environ)
+    meta = with_environment(file.runner.meta, environ)
+    return file.runner.model_copy(update={"meta": meta}), _places(tree)
 
 
 def complete(tree: Tree, repo: Path, environ: Mapping[str, str], *, auto: bool) -> None:

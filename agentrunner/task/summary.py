@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Iterable
 from datetime import datetime
 from typing import Any
 
+from agentrunner.task.budget import NAMES, WHOLE, left_of
 from agentrunner.task.context import (
     RECENT,
     TAIL_BYTES,
@@ -91,7 +92,7 @@ def summarize(
         "loops": counters.loops,
         "max_loops": max_loops,
         "loops_left": max(0, max_loops - counters.loops),
-        "budget_left": _budget_left(spec, counters, context.get("grants", {})),
+        "budget_left": _budget_left(context, spec, counters),
         "completion": spec.completion,
         "last_worker_result": _last_worker(recent, context.get("tail", "")),
         "recent_worker_runs": [_worker_run(worker_run) for worker_run in recent[-RECENT:]],
@@ -247,28 +248,18 @@ def _changed(evidence: Evidence | None) -> View:
     }
 
 
-def _budget_left(spec: TaskSpec, counters: Counters, grants: dict[str, float]) -> View:
+def _budget_left(context: TaskContext, spec: TaskSpec, counters: Counters) -> View:
     """What may still be spent of each limit, None where there is none."""
-    budget = spec.runner.budget
-    spent: dict[str, tuple[float | None, float]] = {
-        "wall_time": (budget.wall_sec, counters.wall_sec),
-        "meta_calls": (budget.meta_calls, counters.meta_calls),
-        "worker_runs": (budget.worker_runs, counters.worker_runs),
-        "tokens": (budget.tokens, counters.tokens),
-        "usd": (budget.usd, counters.usd),
-    }
-    left: View = {}
-    for name, (limit, used) in spent.items():
-        granted = grants.get("wall_sec" if name == "wall_time" else name, 0)
-        rest = None if limit is None else max(0.0, limit + granted - used)
-        if name == "wall_time" and rest is not None:
-            # In words that a replay knows for a duration: no two runs take equally long.
-            left[name] = f"{math.ceil(rest / 60) * 60:.1f} s"
-        elif name == "usd" and rest is not None:
-            left[name] = round(rest, 4)
-        else:
-            left[name] = rest if rest is None else int(rest)
-    return left
+    left = left_of(spec, TaskContext(counters=counters, grants=context.get("grants", {})))
+    view: View = {name: left.get(name) for name in NAMES}
+    for name in WHOLE & left.keys():
+        view[name] = int(left[name])
+    if "usd" in left:
+        view["usd"] = round(left["usd"], 4)
+    if "wall_sec" in left:
+        # In words that a replay knows for a duration: no two runs take equally long.
+        view["wall_sec"] = f"{math.ceil(left['wall_sec'] / 60) * 60:.1f} s"
+    return view
 
 
 def _refused(context: TaskContext) -> View:

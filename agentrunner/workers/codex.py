@@ -45,7 +45,7 @@ class CodexWorker(CliWorker):
     confines_itself = True
     flag_rules: Mapping[str, str] = {"-c": _EFFORT, "--config": _EFFORT}
     tool_rules: Mapping[str, str] = {"model_reasoning_effort": "low|medium|high"}
-    lost_session = r"(?i)no rollout found|session not found|no (saved )?session"
+    lost_session = "no rollout found for thread id"
     version_env: Mapping[str, str] = {"CODEX_HOME": "/nonexistent"}
 
     def command(self, call: WorkerCall) -> WorkerCommand:

@@ -45,7 +45,7 @@ class CursorWorker(CliWorker):
     verified = "built from its documentation; not run against the real binary"
     cure = "curl https://cursor.com/install -fsS | bash"
     key_names = (KEY_ENV,)
-    hosts = ("*.cursor.sh", "*.cursorapi.com")
+    hosts = ("*.cursor.sh:443", "*.cursorapi.com:443")
     reports = Reports(actions=True, resume=True)
 
     def command(self, call: WorkerCall) -> WorkerCommand:

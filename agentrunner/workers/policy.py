@@ -98,7 +98,7 @@ def _check_flags(flags: Sequence[str], rules: Mapping[str, str]) -> None:
         if rule and not joined:
             index += 1
             value = flags[index] if index < len(flags) else ""
-        if not re.fullmatch(rule, value):
+        if not re.fullmatch(rule, value, re.ASCII):
             raise _refused(place, f"{name} does not take this value; it must match {rule!r}")
         index += 1
 
@@ -110,7 +110,7 @@ def _check_settings(settings: Mapping[str, Any], rules: Mapping[str, str]) -> No
         if name not in rules:
             raise _refused("tool_specific", f"{name[:60]!r} is not allowed. Allowed: {known}")
         text = _as_text(value)
-        if text is None or not re.fullmatch(rules[name], text):
+        if text is None or not re.fullmatch(rules[name], text, re.ASCII):
             raise _refused(place, f"it does not take this value; it must match {rules[name]!r}")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -30,10 +29,7 @@ def again(times: int) -> list[Item]:
 
 def notes(run: Run, number: int) -> str:
     """What the planner was told in its call of this number."""
-    folder = run.project.state_dir / "runs" / run.id / "meta"
-    (request,) = folder.glob(f"{number:04}-*.request.json")
-    user = json.loads(request.read_text("utf-8"))[1]["content"]
-    return str(user.partition("\nnotes:")[2])
+    return run.prompt(number).partition("\nnotes:")[2]
 
 
 def test_the_same_order_without_a_change_is_told_once_and_not_obeyed_again(run: Run) -> None:

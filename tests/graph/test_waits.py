@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from agentrunner.nodes.deps import Clock
-from agentrunner.nodes.quota import stamp
-from agentrunner.nodes.recovery import FAULT_BACKOFF_SEC, QUOTA_BACKOFF_SEC, SETTLE_SEC
+from agentrunner.nodes.quota import QUOTA_BACKOFF_SEC, SETTLE_SEC, stamp
+from agentrunner.nodes.recovery import FAULT_BACKOFF_SEC
 from tests.kit.faulty import calls_of, does, faulty, faulty_worker, says
 from tests.kit.metas import Item, assess, finish, plan, work
 from tests.kit.project import Project

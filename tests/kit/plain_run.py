@@ -27,6 +27,8 @@ class PlainRun:
     model: str
     sandboxed: bool = True
     flags: tuple[str, ...] = ()
+    token_env: str = ""
+    """Where the token of a login goes, in place of a key."""
 
     @property
     def repo(self) -> Path:
@@ -60,6 +62,7 @@ class PlainRun:
             new_session_id=new_session,
             model=self.model,
             flags=self.flags,
+            login=bool(self.token_env),
             sandboxed=self.sandboxed,
         )
         command = self.worker(server).command(call)
@@ -69,7 +72,7 @@ class PlainRun:
         with self.stdout.open("wb") as out, (self.root / "stderr").open("wb") as err:
             process = subprocess.Popen(
                 command.argv,
-                env={**env, **command.env, command.key_env: KEY},
+                env={**env, **command.env, (self.token_env or command.key_env): KEY},
                 cwd=call.workdir,
                 stdin=subprocess.PIPE,
                 stdout=out,

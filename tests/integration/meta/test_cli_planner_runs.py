@@ -8,7 +8,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,9 +27,11 @@ from tests.kit.process import living, until
 from tests.kit.project import Project
 from tests.kit.runs import FIX, SMALL, TEST
 from tests.kit.scenario import Turn
+from tests.kit.token_issuer import TokenIssuer
 
 KINDS = [("codex-cli", "bwrap"), ("claude-code", "docker")]
 PLAN, WORK, DONE, JUDGEMENT = (item["reply"] for item in (plan(), work(), finish(), assess()))
+STRANGE = {**WORK, "payload": {"decision": {"action": "celebrate", "reason": "Hurray."}}}
 
 
 @pytest.fixture(params=KINDS, ids="-".join)
@@ -44,10 +46,13 @@ def planner(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     return kind, box
 
 
-def spec_of(project: Project, planner: tuple[str, str], server: PlannerServer) -> TaskSpec:
+def spec_of(
+    project: Project, planner: tuple[str, str], server: PlannerServer, **meta: Any
+) -> TaskSpec:
     kind, box = planner
     url = server.base_url if kind == "codex-cli" else server.address
-    runner: dict[str, Any] = {"meta": {"kind": kind, "base_url": url, "model": "planner-1"}}
+    own = {"kind": kind, "base_url": url, "model": "planner-1", **meta}
+    runner: dict[str, Any] = {"meta": own}
     if box == "docker":
         runner |= IN_DOCKER
     return project.spec(FIX, test=TEST, runner=runner)
@@ -58,38 +63,39 @@ def calls_of(project: Project, result: Mapping[str, Any]) -> list[dict[str, Any]
     return [dict(record.data) for record in RunLog(folder.log_file).records("meta_call")]
 
 
-async def test_a_whole_task(planner: tuple[str, str], tmp_path: Path) -> None:
-    project = Project.make(tmp_path, SMALL)
-    strange = {**WORK, "payload": {"decision": {"action": "celebrate", "reason": "Hurray."}}}
-    with PlannerServer([PLAN, "Let me think.", strange, WORK, DONE, JUDGEMENT]) as server:
-        options = replace(project.options(), environ=dict(os.environ))
-        result = await start(spec_of(project, planner, server), options)
-        told = server.told
-        shown = {call.bearer for call in server.requests if call.method == "POST"}
-    assert (result["state"], result["reason"]) == ("COMPLETE", "complete"), result
+def check_whole_task(project: Project, result: Mapping[str, Any], server: PlannerServer) -> None:
+    """It is complete, with a plan, two answers that were asked for again, and the exact cost."""
+    assert (result["state"], result["reason"]) == ("COMPLETE", "complete"), json.dumps(result)
     calls = calls_of(project, result)
     assert [call["type"] for call in calls] == [
         "plan_task", "next_action", "next_action", "next_action", "next_action",
         "completion_assessment",
     ]  # fmt: skip
     assert [bool(call["error"]) for call in calls] == [False, True, True, False, False, False]
-    counted = result["usage"]["meta"]
+    counted, told = result["usage"]["meta"], server.told
     assert (counted["input_tokens"], counted["output_tokens"]) == (
         told.input_tokens,
         told.output_tokens,
     )
-    assert shown == {REAL_KEY}
-    files = [path for path in tmp_path.rglob("*") if path.is_file()]
-    assert [path for path in files if REAL_KEY.encode() in path.read_bytes()] == []
-    assert living(tmp_path) == {}
+    assert living(project.state_dir.parent) == {}
 
 
-def test_a_run_killed_while_it_plans_leaves_nothing_and_goes_on(
+def holding(place: Path, secrets: Iterable[str]) -> list[str]:
+    """Files that hold a secret."""
+    files = [path for path in place.rglob("*") if path.is_file()]
+    assert any(path.name == "checkpoints.sqlite" for path in files)
+    words = [secret.encode() for secret in secrets]
+    return [str(path) for path in files if any(word in path.read_bytes() for word in words)]
+
+
+STORY = (PLAN, "Let me think.", STRANGE, WORK, DONE, JUDGEMENT)
+
+
+def test_a_run_killed_while_it_plans_leaves_nothing_and_goes_on_to_its_end(
     planner: tuple[str, str], tmp_path: Path
 ) -> None:
     project = Project.make(tmp_path, SMALL)
-    script = [Turn("Thinking.", hang=True), PLAN, WORK, DONE, JUDGEMENT]
-    with PlannerServer(script) as server:
+    with PlannerServer([Turn("Thinking.", hang=True), *STORY]) as server:
         spec_of(project, planner, server)
         run = subprocess.Popen(
             [sys.executable, "-m", "agentrunner", "run", str(tmp_path / "task.yaml"), "--json"],
@@ -110,5 +116,30 @@ def test_a_run_killed_while_it_plans_leaves_nothing_and_goes_on(
         (run_id,) = [path.name for path in (project.state_dir / "runs").iterdir()]
         options = replace(project.options(), environ=dict(os.environ))
         result = asyncio.run(resume(run_id, options))
-    assert result["state"] == "COMPLETE", json.dumps(result)
-    assert living(tmp_path) == {}
+        assert {one.bearer for one in server.requests if one.method == "POST"} == {REAL_KEY}
+    check_whole_task(project, result, server)
+    assert holding(tmp_path, [REAL_KEY]) == []
+
+
+@pytest.mark.parametrize("planner", [("codex-cli", "bwrap")], indirect=True, ids="-".join)
+async def test_a_subscription_and_no_key_are_enough(
+    planner: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = Project.make(tmp_path, SMALL)
+    monkeypatch.delenv(KEY_OF["codex-cli"])
+    with TokenIssuer(lifetime_sec=1200) as issuer, PlannerServer(STORY) as server:
+        issuer.write_login(tmp_path / "login" / "auth.json")
+        server.accepts = issuer.accepts
+        login = {
+            "CODEX_HOME": str(tmp_path / "login"),
+            "CODEX_REFRESH_TOKEN_URL_OVERRIDE": issuer.url,
+            "AGENTRUNNER_CODEX_LOGIN_URL": server.base_url,
+        }
+        options = replace(project.options(), environ={**os.environ, **login})
+        result = await start(spec_of(project, planner, server, base_url=None), options)
+        shown = [one.bearer for one in server.requests if one.method == "POST"]
+    check_whole_task(project, result, server)
+    assert set(shown) <= set(issuer.made)
+    assert {call["subscription"] for call in calls_of(project, result)} == {True}
+    assert result["usage"]["usd"] is None
+    assert holding(project.state_dir, issuer.made) == []

@@ -11,6 +11,7 @@ import pytest
 from agentrunner.task.crew import WorkerSpec
 from agentrunner.workers.base import CommandRun, FailureKind
 from agentrunner.workers.claude import TESTED, ClaudeWorker
+from agentrunner.workers.claude_login import TOKEN_ENV
 from tests.kit.claude import require_claude
 from tests.kit.model_server import ModelServer
 from tests.kit.plain_run import KEY, PlainRun, wait_until
@@ -73,6 +74,16 @@ def test_a_session_has_the_id_that_was_chosen_and_is_resumed(claude: PlainRun) -
     assert second.commands == (CommandRun("echo no >&2; exit 3", 3, "failed"),)
     # Unlike Codex it tells what this run used, not the session.
     assert (second.input_tokens, second.output_tokens) == (2400, 68)
+
+
+def test_a_login_is_taken_by_its_token_alone(claude: PlainRun) -> None:
+    claude.token_env = TOKEN_ENV
+    with ModelServer(Scenario(ONE_STEP)) as server:
+        assert claude.run(server).completed
+    assert {request.headers.get("authorization") for request in server.requests} == {
+        f"Bearer {KEY}"
+    }
+    assert not any("x-api-key" in request.headers for request in server.requests)
 
 
 def test_an_unknown_session_is_lost(claude: PlainRun) -> None:

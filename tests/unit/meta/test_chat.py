@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -142,3 +143,11 @@ def test_without_a_key(make_spec: MakeSpec, monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_key_crosses_no_network_in_the_clear(make_spec: MakeSpec) -> None:
     error = refusal(make_spec, model="openai:m-1", base_url="http://example.invalid/v1")
     assert error.code == "base-url-refused"
+
+
+def test_it_is_not_recorded(make_spec: MakeSpec, tmp_path: Path) -> None:
+    spec = make_spec(kind="chat", model="openai:m")
+    with pytest.raises(UsageError, match="neither recorded nor replayed"):
+        make_meta(spec, {}, record=tmp_path / "tape")
+    with pytest.raises(UsageError, match="neither recorded nor replayed"):
+        make_meta(spec, {}, replay=tmp_path / "tape")

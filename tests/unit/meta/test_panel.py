@@ -150,6 +150,11 @@ def test_another_judge(make_spec: MakeSpec) -> None:
     panel = make_panel(spec, KEYED)
     assert names(panel)["assess"] == ["checklist"]
     assert panel.describe().endswith("; checklist (no model) judges")
+    spec = with_roles(
+        make_spec(model="m-1"), AssessSpec(kind="checklist"), assess={"cool_down_sec": 7}
+    )
+    panel = make_panel(spec, KEYED)
+    assert (names(panel)["assess"], panel.seat("assess").cool_down_sec) == (["checklist"], 7)
     spec = with_roles(make_spec(model="m-1"), AssessSpec(votes=3))
     assert names(make_panel(spec, KEYED))["assess"] == ["openai-chat:m-1"]
 

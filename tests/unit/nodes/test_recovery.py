@@ -7,11 +7,17 @@ from typing import Any, get_args
 
 import pytest
 
-from agentrunner.nodes.quota import cooled, cooling_until, moment, stamp
-from agentrunner.nodes.recovery import (
-    FAULT_BACKOFF_SEC,
+from agentrunner.nodes.quota import (
     QUOTA_BACKOFF_SEC,
     SETTLE_SEC,
+    cooled,
+    cooling_until,
+    moment,
+    seconds_of,
+    stamp,
+)
+from agentrunner.nodes.recovery import (
+    FAULT_BACKOFF_SEC,
     AskPerson,
     Facts,
     FailOver,
@@ -19,7 +25,6 @@ from agentrunner.nodes.recovery import (
     StartAfresh,
     WaitUntil,
     next_step,
-    seconds_of,
 )
 from agentrunner.task.context import FileRef, Outcome, WorkerOrder, WorkerRun
 from agentrunner.task.crew import WorkerRoleSpec

@@ -129,8 +129,9 @@ def test_a_bare_amount_needs_a_question(task: TaskSpec) -> None:
         ("tokens", 20_000.0, "20,000 tokens"),
         ("usd", 5, "5.00 US dollars"),
         ("usd", 0.0123, "0.0123 US dollars"),
-        ("wall_sec", 3600.25, "3,600.2 s"),
-        ("meta_calls", 3, "3 planner calls"),
+        ("wall_sec", 3600.25, "3,600.2 s of work"),
+        ("meta_calls", 1, "1 call"),
+        ("meta_calls", 3, "3 calls"),
     ],
 )
 def test_figures_as_people_read_them(name: str, value: float, text: str) -> None:

@@ -24,9 +24,19 @@ def rows() -> dict[str, str]:
         re.MULTILINE,
     )
     return {
-        key.replace("…", CRITERION).replace("criteria[]", "criteria"): meaning
+        name: meaning
         for key, meaning in found
+        for name in _spelled_out(key.replace("…", CRITERION).replace("criteria[]", "criteria"))
     }
+
+
+def _spelled_out(key: str) -> list[str]:
+    """The settings that a row stands for: of each role, of one worker and of each in a list."""
+    if "ROLE" in key:
+        return [key.replace("ROLE", role) for role in ("meta", "plan", "assess")]
+    if key.startswith("runner.worker."):
+        return [key, key.replace("runner.worker.", "runner.workers.")]
+    return [key]
 
 
 def test_every_setting_is_in_the_reference_and_nothing_else() -> None:
@@ -36,7 +46,7 @@ def test_every_setting_is_in_the_reference_and_nothing_else() -> None:
 
 def test_meanings_are_those_of_the_schema() -> None:
     meanings = {
-        field["description"]
+        " ".join(field["description"].split())
         for name, model in task_schema()["$defs"].items()
         for field in model["properties"].values()
     }

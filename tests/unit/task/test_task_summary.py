@@ -3,25 +3,35 @@
 from __future__ import annotations
 
 import json
+from copy import deepcopy
 from pathlib import Path
+from typing import Any, cast, get_args
 
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentrunner.gateway.normalise import normalise
 from agentrunner.task.context import (
     Assessment,
     Baseline,
     CheckOutcome,
+    CommandSeen,
     Counters,
     Criterion,
     Evidence,
     Finding,
+    Outcome,
     RunInfo,
     TaskContext,
     TestOutcome,
     WorkerRun,
 )
+from agentrunner.task.crew import BudgetSpec, WorkerSpec
 from agentrunner.task.lifecycle import TaskState
 from agentrunner.task.load import TaskSource, load_task
 from agentrunner.task.spec import Check, TaskSpec
-from agentrunner.task.summary import head, summarize, tail
+from agentrunner.task.summary import MEANING, NOTICED, REFUSED, head, summarize, tail
 
 
 def spec_in(folder: Path, prd: str = "Make it work") -> TaskSpec:
@@ -142,6 +152,172 @@ def test_the_same_state_gives_the_same_bytes_and_no_host_path(tmp_path: Path) ->
     assert once == again
     assert str(tmp_path) not in once
     assert "/secret" not in once
+
+
+# -- who works, with what is left ----------------------------------------------------------------
+
+
+def crew(folder: Path, **runner: Any) -> TaskSpec:
+    spec = spec_in(folder)
+    workers = [
+        WorkerSpec(kind="codex-cli", model="m1", models=["m2"]),
+        WorkerSpec(kind="claude-code", name="second"),
+    ]
+    changed = {"workers": workers, "worker": workers[0], **runner}
+    return spec.model_copy(update={"runner": spec.runner.model_copy(update=changed)})
+
+
+def by(member: str, **more: Any) -> WorkerRun:
+    return worker_run(1).model_copy(update={"worker": "x", "member": member, **more})
+
+
+def test_the_candidates_with_models_and_sessions(tmp_path: Path) -> None:
+    recent = [by("second", session_id="s-2"), by("codex-cli", session_id="s", session_lost=True)]
+    first, second = summarize(TaskContext(recent=recent), crew(tmp_path))["workers"]
+    assert (first["worker_type"], first["kind"]) == ("codex-cli", "codex-cli")
+    assert (first["model"], first["further_models"]) == ("m1", ["m2"])
+    assert (first["modes"], second["modes"]) == (["exec"], ["exec", "resume"])
+    assert (second["worker_type"], second["kind"]) == ("second", "claude-code")
+
+
+def test_only_candidates_that_can_work_here(tmp_path: Path) -> None:
+    view = summarize(TaskContext(), crew(tmp_path), workers=["second"])
+    assert [one["worker_type"] for one in view["workers"]] == ["second"]
+
+
+@pytest.mark.parametrize(
+    ("ended_at", "told"),
+    [
+        ("", "2026-03-01T10:00:00Z"),
+        ("2026-03-01T09:59:59.999Z", "2026-03-01T10:00:00Z"),
+        ("2026-03-01T10:00:00.001Z", None),
+    ],
+)
+def test_a_candidate_is_left_alone_until_its_time_is_over(
+    tmp_path: Path, ended_at: str, told: str | None
+) -> None:
+    context = TaskContext(
+        cooling={"worker:second": "2026-03-01T10:00:00Z", "meta:codex-cli": "2099-01-01T00:00:00Z"},
+        recent=[by("codex-cli", ended_at=ended_at)],
+    )
+    first, second = summarize(context, crew(tmp_path))["workers"]
+    assert (first["left_alone_until"], second["left_alone_until"]) == (None, told)
+
+
+def test_what_is_left_of_the_budget_with_what_people_granted(tmp_path: Path) -> None:
+    budget = BudgetSpec(wall_sec=600, worker_runs=2, tokens=1_000, usd=1)
+    context = TaskContext(
+        counters=Counters(
+            wall_sec=61, worker_runs=5, meta_input_tokens=900, worker_output_tokens=50, usd=1.25
+        ),
+        grants={"usd": 2, "tokens": 100},
+    )
+    view = summarize(context, crew(tmp_path, budget=budget))
+    assert view["budget_left"] == {
+        "wall_sec": "540.0 s", "meta_calls": None, "worker_runs": 0, "tokens": 150, "usd": 1.75,
+    }  # fmt: skip
+
+
+def test_what_is_left_of_the_time_is_the_same_for_a_replay() -> None:
+    told = [normalise(json.dumps(f"{left}.0 s").encode()).asked for left in (540, 1_260)]
+    assert told == ["<duration>", "<duration>"]
+
+
+def test_what_a_run_did_and_how_it_ended(tmp_path: Path) -> None:
+    run = by(
+        "second",
+        outcome="no_op",
+        diff_stat="1 file changed, +1 -0",
+        changes=["a.py +1 -0"],
+        commands=[CommandSeen(command="pytest -q", exit_code=1)],
+    )
+    view = summarize(TaskContext(recent=[run]), crew(tmp_path))
+    (told,) = view["recent_worker_runs"]
+    assert (told["worker"], told["outcome"]) == ("second", "no_op")
+    assert told["meaning"] == "it changed no file and ran no command"
+    assert (told["diff_stat"], told["changes"]) == ("1 file changed, +1 -0", ["a.py +1 -0"])
+    assert told["commands"] == [{"command": "pytest -q", "exit_code": 1}]
+    assert view["last_worker_result"]["outcome"] == "no_op"
+
+
+def test_every_outcome_is_explained() -> None:
+    assert set(MEANING) == set(get_args(Outcome))
+
+
+def test_what_was_refused_last(tmp_path: Path) -> None:
+    context = TaskContext(
+        remarks=[REFUSED + "red", NOTICED + "again", REFUSED + "unproven"],
+        refused_hosts=["evil.example:443"],
+    )
+    refused = summarize(context, crew(tmp_path))["refused"]
+    assert refused == {"completion": REFUSED + "unproven", "hosts": ["evil.example:443"]}
+
+
+def test_places_are_told_as_seen_from_the_repository(tmp_path: Path) -> None:
+    spec = crew(tmp_path).model_copy(update={"repo": "/home/hana/shop"})
+    command = CommandSeen(command="cd /home/hana/shop && ls /home/hana/shop/src /home/hana/shop2")
+    tail_ = "rootdir: /home/hana/shop\n/home/hana/shop/a.py:3: error"
+    context = TaskContext(recent=[by("second", commands=[command])], tail=tail_)
+    view = summarize(context, spec)
+    (told,) = view["recent_worker_runs"]
+    assert told["commands"][0]["command"] == "cd . && ls src /home/hana/shop2"
+    assert view["last_worker_result"]["stdout_tail"] == "rootdir: .\na.py:3: error"
+
+
+TEXT = st.text(max_size=300)
+RUNS = st.builds(
+    WorkerRun,
+    worker_run_id=TEXT,
+    worker=TEXT,
+    member=st.sampled_from(["codex-cli", "second", "gone"]),
+    loop=st.integers(0, 9),
+    outcome=st.sampled_from(get_args(Outcome)),
+    exit_code=st.none() | st.integers(0, 255),
+    summary=TEXT,
+    error=TEXT,
+    changes=st.lists(TEXT, max_size=20),
+    session_id=st.none() | TEXT,
+    commands=st.lists(
+        st.builds(CommandSeen, command=st.text(max_size=200), exit_code=st.integers(0, 255)),
+        max_size=10,
+    ),
+)
+TESTS = st.builds(
+    TestOutcome,
+    command=TEXT,
+    exit_code=st.integers(0, 255),
+    failing=st.lists(TEXT, max_size=50),
+    tail=st.text(max_size=6_000),
+)
+STATES = st.fixed_dictionaries(
+    {},
+    optional={
+        "counters": st.builds(Counters, worker_runs=st.integers(0, 9), wall_sec=st.floats(0, 1e6)),
+        "recent": st.lists(RUNS, max_size=8),
+        "evidence": st.builds(
+            Evidence, tree=TEXT, test=st.none() | TESTS, changed_files=st.lists(TEXT, max_size=200)
+        ),
+        "tail": st.text(max_size=10_000),
+        "remarks": st.lists(TEXT, max_size=5),
+        "cooling": st.dictionaries(st.just("worker:second"), st.just("2026-03-01T10:00:00Z")),
+        "grants": st.dictionaries(st.sampled_from(["usd", "tokens"]), st.floats(0, 1e3)),
+    },
+)
+
+
+@pytest.fixture(scope="module")
+def spec(tmp_path_factory: pytest.TempPathFactory) -> TaskSpec:
+    return crew(tmp_path_factory.mktemp("crew"))
+
+
+@given(state=STATES)
+def test_any_state_gives_the_same_bytes_each_time_and_not_too_many(
+    spec: TaskSpec, state: TaskContext
+) -> None:
+    text = json.dumps(summarize(state, spec), ensure_ascii=False)
+    copy = cast("TaskContext", dict(reversed(list(deepcopy(state).items()))))
+    assert json.dumps(summarize(copy, spec), ensure_ascii=False) == text
+    assert len(text) < 400_000
 
 
 def test_a_long_prd_is_cut(tmp_path: Path) -> None:

@@ -1,0 +1,65 @@
+"""The workers: what is installed, what each needs, and what each can tell."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from agentrunner.commands.console import show, width_of
+from agentrunner.commands.runs import here
+
+
+def workers(
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
+) -> int:
+    """Every worker CLI: version, what its box needs, what it reports, key and login."""
+    from agentrunner.screens.crew import workers_screen
+
+    rows = list_workers(here(), os.environ)
+    if as_json:
+        for row in rows:
+            show(json.dumps(row))
+        return 0
+    show(workers_screen(rows, os.environ.get("HOME", ""), width_of(sys.stdout)))
+    return 0
+
+
+def list_workers(repo: Path, environ: Mapping[str, str]) -> list[dict[str, Any]]:
+    """What is known of each kind; its `--version` is asked, nothing else is started."""
+    from agentrunner.registry import LOGINS, WORKERS
+    from agentrunner.survey.crew import NO_CLIS, adapter
+    from agentrunner.workers.login import login_for
+
+    home, rows = Path(environ.get("HOME") or Path.home()), []
+    for kind in [kind for kind in WORKERS if kind not in NO_CLIS]:
+        worker = adapter(kind, repo)
+        probe = worker.probe()
+        login = login_for(kind, environ, home) if kind in LOGINS else None
+        state = login.describe() if login else None
+        rows.append(
+            {
+                "kind": kind,
+                "path": str(probe.path) if probe.path else None,
+                "version": probe.version,
+                "tested": probe.tested,
+                "verified": worker.verified,
+                "problem": probe.problem,
+                "cure": probe.cure,
+                "needs": {
+                    "memory": worker.memory,
+                    "hosts": list(worker.hosts),
+                    "sandbox": not worker.confines_itself,
+                },
+                "reports": asdict(worker.reports),
+                "keys": {name: bool(environ.get(name)) for name in worker.key_names},
+                "login": asdict(state) if state else None,
+            }
+        )
+    return rows

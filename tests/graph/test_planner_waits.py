@@ -1,0 +1,170 @@
+"""A planner whose quota is spent: the next candidate answers, else the run waits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+
+from agentrunner import registry
+from agentrunner.errors import Surroundings
+from agentrunner.meta.base import MetaRequest, MetaUnavailable, Reply
+from agentrunner.task.spec import TaskSpec
+from agentrunner.workers.base import FailureKind
+from tests.graph.test_waits import VirtualClock, at, waits
+from tests.kit.metas import LiarMeta
+from tests.kit.project import Project
+from tests.kit.runs import FIX, SMALL, TEST, Run
+
+
+class Moody(LiarMeta):
+    """A planner that refuses some calls; which, is decided by the test."""
+
+    kind = "moody"
+    refusals: ClassVar[dict[int, MetaUnavailable]]
+    """By the number of the call among those that this class was asked for."""
+    asked: ClassVar[list[str]]
+
+    def __init__(self, spec: TaskSpec, environ: Mapping[str, str]) -> None:
+        super().__init__(spec, environ)
+        self.check = {"kind": "test"}
+
+    async def complete(self, request: MetaRequest) -> Reply:
+        number = len(self.asked)
+        self.asked.append(request.type)
+        if (refusal := self.refusals.get(number)) is not None:
+            raise refusal
+        return await super().complete(request)
+
+
+class First(Moody):
+    pass
+
+
+class Second(Moody):
+    pass
+
+
+def no(kind: FailureKind, reset_at: str = "") -> MetaUnavailable:
+    return MetaUnavailable(f"the planner says: {kind}", retryable=False, kind=kind,
+                           reset_at=reset_at)  # fmt: skip
+
+
+FOUR = ["plan_task", "next_action", "next_action", "completion_assessment"]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    for kind, cls in (("first", First), ("second", Second)):
+        cls.refusals, cls.asked = {}, []
+        monkeypatch.setitem(registry.METAS, kind, f"{__name__}:{cls.__name__}")
+    return Run(Project.make(tmp_path, SMALL))
+
+
+@pytest.fixture
+def clock(run: Run) -> VirtualClock:
+    clock = VirtualClock()
+    run.adjust = lambda options: replace(options, clock=clock)
+    return clock
+
+
+def begin(run: Run, *candidates: str, **runner: object) -> None:
+    both = {"profiles": {"meta": {"candidates": [{"kind": kind} for kind in candidates]}}}
+    runner = {"meta": {"kind": "first"}, **(both if candidates else {}), **runner}
+    run.start(None, FIX, test=TEST, runner=runner)
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_whatever_it_is_asked_for_the_run_waits_and_asks_again(
+    run: Run, clock: VirtualClock, number: int
+) -> None:
+    First.refusals = {number: no("rate_limit", at(3600))}
+    begin(run)
+    assert run.ending == ("COMPLETE", "complete", 0)
+    assert waits(run) == [(at(3601), "meta", "first")]
+    assert sum(clock.slept) == 3601
+    assert First.asked == [*FOUR[: number + 1], *FOUR[number:]]
+    assert run.result["meta_calls"] == 5  # the one that was refused is booked, too
+    assert (run.result["worker_runs"], run.result["loops"]) == (1, 0)
+    assert run.result["duration_sec"] == 0
+    assert "the planner first could not answer" in run.note()
+
+
+def test_the_next_candidate_answers_until_the_first_is_back(run: Run, clock: VirtualClock) -> None:
+    First.refusals = {1: no("rate_limit", at(3600))}
+    begin(run, "first", "second")
+    assert run.ending == ("COMPLETE", "complete", 0)
+    assert clock.slept == [] and waits(run) == []
+    assert First.asked == FOUR[:2]  # it is left alone from then on
+    assert Second.asked == FOUR[1:]
+    assert run.state()["cooling"] == {"meta:first": at(3601)}
+    assert run.result["meta_calls"] == 5
+
+
+def test_where_both_are_spent_the_first_to_be_back_is_waited_for(
+    run: Run, clock: VirtualClock
+) -> None:
+    First.refusals = {1: no("rate_limit", at(3600))}
+    Second.refusals = {0: no("rate_limit", at(600))}
+    begin(run, "first", "second")
+    assert run.ending == ("COMPLETE", "complete", 0)
+    assert waits(run) == [(at(601), "meta", "second")]
+    assert (First.asked, Second.asked) == (FOUR[:2], [FOUR[1], *FOUR[1:]])
+
+
+def test_the_first_is_waited_for_where_the_task_says_so(run: Run, clock: VirtualClock) -> None:
+    First.refusals = {0: no("rate_limit", at(60))}
+    meta = {"candidates": [{"kind": "first"}, {"kind": "second"}], "fallback_on_rate_limit": False}
+    begin(run, profiles={"meta": meta})
+    assert run.ending == ("COMPLETE", "complete", 0)
+    assert Second.asked == [] and len(waits(run)) == 1
+
+
+@pytest.mark.parametrize("kind", ["auth", "model", "server"])
+def test_other_troubles_end_the_run_as_ever(
+    run: Run, clock: VirtualClock, kind: FailureKind
+) -> None:
+    First.refusals = {1: no(kind)}
+    begin(run)
+    assert run.ending == ("FAILED", "meta-unavailable", 1)
+    assert waits(run) == [] and run.result["meta_calls"] == 2
+    assert run.state().get("cooling", {}) == {}  # a person mends it, and resumes
+
+
+@pytest.mark.parametrize("kind", ["auth", "model", "server"])
+def test_another_candidate_answers_instead(
+    run: Run, clock: VirtualClock, kind: FailureKind
+) -> None:
+    First.refusals = dict.fromkeys(range(1, 9), no(kind))
+    begin(run, "first", "second")
+    assert run.ending == ("COMPLETE", "complete", 0)
+    assert (First.asked, Second.asked) == (FOUR[:2], FOUR[1:])
+    assert "fail-over" in [code for code, _ in run.warnings()]
+
+
+def test_waits_that_nobody_told_grow_and_end_within_the_limit(
+    run: Run, clock: VirtualClock
+) -> None:
+    First.refusals = dict.fromkeys(range(6), no("rate_limit"))
+    with pytest.raises(Surroundings) as caught:
+        begin(run, budget={"wait_sec": 500})
+    assert caught.value.code == "meta-quota"
+    assert clock.seconds == 30 + 60 + 120 + 240
+    assert len(First.asked) == 5 and len(waits(run)) == 4
+    run.resume()  # a person says that it is worth another try, and the waits begin anew
+    assert run.ending == ("COMPLETE", "complete", 0)
+    assert clock.seconds == 450 + 30
+    assert run.result["meta_calls"] == len(First.asked)
+
+
+def test_a_longer_wait_than_allowed_parks_the_run(run: Run, clock: VirtualClock) -> None:
+    First.refusals = {1: no("rate_limit", at(90_000))}
+    with pytest.raises(Surroundings, match="allows waits of 21600 s"):
+        begin(run)
+    assert clock.slept == []
+    clock.seconds = 90_000
+    run.resume()
+    assert run.ending == ("COMPLETE", "complete", 0)
