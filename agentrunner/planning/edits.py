@@ -10,6 +10,7 @@ from agentrunner.planning.plan import Hint, PotentialConflict
 from agentrunner.protocol import Decompose, PlanPatch
 from agentrunner.protocol.planning import Conflict, PlanOperation, Position, SuggestedImpl
 
+LISTS = ("acceptance_criteria", "dependencies")
 FACETS = ("phase_name", "milestone", "wbs_level", "estimated_effort")
 
 
@@ -35,7 +36,9 @@ class Edit:
     target: str
     """The temporary id of what is created, else the task or node that is meant."""
     given: Mapping[str, Any] = field(default_factory=dict)
-    """Fields of the design that were written down: what is not in here stays as it is."""
+    """Fields of the design that were written down, none of them None: what is not in here stays
+    as it is, and an empty list clears.
+    """
     parent_id: str | None = None
     place: Place | None = None
     cascade: bool = False
@@ -63,7 +66,7 @@ def edits_of_decompose(message: Decompose) -> list[Edit]:
                 "dependencies": tuple(task.dependencies),
                 "wbs_level": task.wbs_level,
                 "estimated_effort": task.estimated_effort,
-                "suggested_impl": _hint(task.suggested_impl),
+                **_given("suggested_impl", _hint(task.suggested_impl)),
                 **facets,
             }
             edits.append(Edit("create", task.id, given, parent_id=group))
@@ -76,14 +79,13 @@ def conflicts_of(conflicts: list[Conflict]) -> tuple[PotentialConflict, ...]:
 
 
 def _edit(operation: PlanOperation) -> Edit:
-    given: dict[str, Any] = {}
-    for name in sorted(operation.model_fields_set):
-        if name in ("title", "description", *FACETS):
-            given[name] = getattr(operation, name)
-        elif name in ("acceptance_criteria", "dependencies"):
-            given[name] = tuple(getattr(operation, name) or ())
-        elif name == "suggested_impl":
-            given[name] = _hint(operation.suggested_impl)
+    # A strict schema asks for every key, so null says no more than a key that is left out.
+    values: dict[str, Any] = {
+        **{name: getattr(operation, name) for name in ("title", "description", *FACETS)},
+        **{name: _tuple(getattr(operation, name)) for name in LISTS},
+        "suggested_impl": _hint(operation.suggested_impl),
+    }
+    given = {name: value for name, value in values.items() if value is not None}
     target = operation.temp_id if operation.op == "create" else operation.task_id
     assert target is not None
     return Edit(
@@ -96,8 +98,16 @@ def _edit(operation: PlanOperation) -> Edit:
     )
 
 
+def _tuple(items: list[str] | None) -> tuple[str, ...] | None:
+    return None if items is None else tuple(items)
+
+
 def _place(position: Position | None) -> Place | None:
     return None if position is None else Place(position.index, position.before, position.after)
+
+
+def _given(name: str, value: Any) -> dict[str, Any]:
+    return {} if value is None else {name: value}
 
 
 def _hint(said: SuggestedImpl | None) -> Hint | None:

@@ -180,7 +180,7 @@ class _Patch:
 
     def _create(self, edit: Edit, index: int) -> None:
         parent = self._node(edit.parent_id) if edit.parent_id else self._parent_of_anchor(edit)
-        given = {name: value for name, value in edit.given.items() if value is not None}
+        given = dict(edit.given)
         title = given.pop("title", "") or str(given.get("description", ""))[:TITLE_CHARS]
         if not title:
             raise _Refused("missing", f"{edit.target} needs a title")
@@ -202,15 +202,9 @@ class _Patch:
         return self._draft.slots[self._node(edit.place.anchor)].parent_id or ROOT
 
     def _update(self, node_id: str, edit: Edit, index: int) -> None:
-        cleared = {"title": None, "wbs_level": None, "estimated_effort": None}
-        given = {}
-        for name, value in edit.given.items():
-            if value is None and name in cleared:
-                raise _Refused("missing", f"{name} cannot be taken away from {edit.target}")
-            given[name] = "" if value is None and name != "suggested_impl" else value
-        self._draft.change(node_id, **given)
+        self._draft.change(node_id, **edit.given)
         task_id = self._draft.slots[node_id].task_id
-        if "dependencies" in given:
+        if "dependencies" in edit.given:
             if task_id is None:
                 raise _Refused("unknown_id", f"{edit.target} is a phase and has no dependencies")
             self._named[task_id] = index

@@ -136,7 +136,6 @@ def test_only_what_is_written_down_is_changed() -> None:
             [create("x", dependencies=("TASK-0001",)), Edit("delete", "TASK-0001")],
             [(0, "dependency_deleted")],
         ),
-        ([Edit("update", "TASK-0001", {"title": None})], [(0, "missing")]),
         ([Edit("delete", "TASK-0001")] * (MAX_EDITS + 1), [(-1, "too_many")]),
         (
             [Edit("delete", "nobody"), create("x", "nowhere")],
@@ -198,7 +197,8 @@ def test_the_reply_says_what_it_leaves_alone() -> None:
     reply = """{"type": "plan_patch", "version": 1, "payload": {"understanding": "u",
       "operations": [
       {"op": "update", "task_id": "TASK-0002", "dependencies": []},
-      {"op": "update", "task_id": "TASK-0003", "title": "C"}]}}"""
+      {"op": "update", "task_id": "TASK-0003", "title": "C", "dependencies": null,
+       "description": null, "suggested_impl": null, "position": null, "cascade": null}]}}"""
     message = parse_reply(reply, "plan_patch").payload
     assert isinstance(message, PlanPatch)
     after = apply(small(), edits_of_patch(message))
