@@ -116,7 +116,7 @@ def _facts(state: TaskContext, deps: Deps, order: WorkerOrder, run: WorkerRun) -
     return Facts(
         run=run,
         order=order,
-        earlier=_same_order(state.get("recent", []), order),
+        earlier=earlier_tries(state.get("recent", []), order),
         candidates=[one.name for one in deps.members],
         cooling=state.get("cooling", {}),
         profile=deps.spec.runner.profiles.worker,
@@ -125,7 +125,8 @@ def _facts(state: TaskContext, deps: Deps, order: WorkerOrder, run: WorkerRun) -
     )
 
 
-def _same_order(runs: list[WorkerRun], order: WorkerOrder) -> list[WorkerRun]:
+def earlier_tries(runs: list[WorkerRun], order: WorkerOrder) -> list[WorkerRun]:
+    """Those of the runs that were tries of this very order."""
     ours = ordered_as(order.worker_run_id)
     return [run for run in runs if ordered_as(run.worker_run_id) == ours]
 
@@ -142,7 +143,7 @@ def _for_member(order: WorkerOrder, member: Member, update: Update) -> WorkerOrd
 
     What a planner may set differs between workers, so another one gets none of it.
     """
-    sessions = [run for run in _same_order(update["recent"], order) if run.member == member.name]
+    sessions = [run for run in earlier_tries(update["recent"], order) if run.member == member.name]
     begun = any(run.session_id for run in sessions)
     if order.member == member.name:
         return order.model_copy(update={"mode": "resume" if begun else order.mode})

@@ -26,7 +26,7 @@ from agentrunner.nodes.guarded import Update
 from agentrunner.nodes.login import (
     again_with_login,
 )
-from agentrunner.nodes.recover import given_up, recovered
+from agentrunner.nodes.recover import earlier_tries, given_up, recovered
 from agentrunner.nodes.tally import amounts_of, with_worker
 from agentrunner.nodes.tries import after_loss
 from agentrunner.nodes.worker_record import (
@@ -207,10 +207,12 @@ def _recorded(
     after = supervised.tree_after or deps.snapshots.take().tree
     trees = (tree_before(deps, order) or state["tree"], after)
     changes = deps.snapshots.changes(*trees)
+    # One that goes on where a try before it was cut off may have nothing left to do.
+    before = earlier_tries(state.get("recent", []), order)
+    done = len(changes) + sum(one.changed_files + len(one.commands) for one in before)
     came = outcome_of(
-        ended, reading,
-        gateway_error=used.last_error, changed=len(changes), reports=worker.reports,
-    )  # fmt: skip
+        ended, reading, gateway_error=used.last_error, changed=done, reports=worker.reports
+    )
     run = worker_run_of(deps, order, supervised, trees, reading, came)
     amounts = _amounts(deps, order, used, reading)
     embedded = supervised.after.get("embedded")
