@@ -17,6 +17,7 @@ from agentrunner.gateway.usage import Usage
 from agentrunner.nodes.budget import FOR_WORKER, check_budget, stopped_by_budget
 from agentrunner.nodes.deps import Deps
 from agentrunner.nodes.egress import (
+    has_gateway,
     host_question,
     refuse_unrecorded,
     subscribed,
@@ -156,7 +157,9 @@ async def _came_to_nothing(
     came = Came(cast("Outcome", supervised.outcome), supervised.error)
     run = worker_run_of(deps, order, supervised, trees, blank, came)
     reading = deps.member(order.member).worker.read(_ended_as(deps, order, supervised))
-    amounts = _amounts(deps, order, usage_of(deps, order.worker_run_id), reading)
+    used = usage_of(deps, order.worker_run_id)
+    # What never ran has used nothing.
+    amounts = _amounts(deps, order, used, reading) if supervised.outcome == "lost" else []
     await asyncio.to_thread(record_run, state, deps, run, blank, changes, amounts=amounts)
     counters = with_worker(state["counters"], amounts).model_copy(update={"losses": losses})
     update: Update = {
@@ -191,9 +194,12 @@ def _amounts(deps: Deps, order: WorkerOrder, used: Usage, reading: WorkerReading
     """What the worker run cost, as far as it is known."""
     member = deps.member(order.member)
     return amounts_of(
-        used, reading,
-        calls_model=member.worker.needs_model, subscribed=subscribed(member.spec),
-    )  # fmt: skip
+        used,
+        reading,
+        gateway=has_gateway(member.spec, member.worker, deps.sandbox.kind),
+        calls_model=member.worker.needs_model,
+        subscribed=subscribed(member.spec),
+    )
 
 
 def _recorded(
