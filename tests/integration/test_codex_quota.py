@@ -18,21 +18,45 @@ import pytest
 from agentrunner.graph.runner import start
 from agentrunner.runs.events import read_events
 from agentrunner.runs.folder import RunFolder
+from agentrunner.task.spec import TaskSpec
 from tests.integration.test_codex_run import DONE, FIX, JUDGEMENT, KEYS, PLAN, Codex
 from tests.kit.bwrap import require_bwrap
 from tests.kit.claude import require_claude
 from tests.kit.codex import require_codex
 from tests.kit.model_server import ModelServer
 from tests.kit.process import living, until
-from tests.kit.project import FIX as REPAIR
-from tests.kit.project import PYTEST, Project
+from tests.kit.project import Project
+from tests.kit.runs import FIX as REPAIR
+from tests.kit.runs import SMALL, TEST
 from tests.kit.scenario import Scenario, Shell, Turn
 
 Commands = Callable[..., subprocess.Popen[str]]
 RESET_SEC = 5
+PATIENCE_SEC = 120.0
 SCRIPT = (PLAN, FIX, DONE, JUDGEMENT)
 BEGUN = Turn("I add.", [Shell(REPAIR)])
 CALLS = "/v1/responses"
+
+
+class Quick(Codex):
+    """With a test command that takes no time."""
+
+    def spec(self, server: ModelServer, **worker: Any) -> TaskSpec:
+        runner = {**self._planner(server), "worker": {**self._codex(server), **worker}}
+        return self.project.spec(test=TEST, runner=runner)
+
+    def crew(self, server: ModelServer, second: dict[str, Any]) -> TaskSpec:
+        """Codex first, then another."""
+        runner = {**self._planner(server), "workers": [self._codex(server), second]}
+        return self.project.spec(test=TEST, runner=runner)
+
+    def _planner(self, server: ModelServer) -> dict[str, Any]:
+        meta = {"kind": "openai-chat", "model": "planner", "base_url": server.base_url}
+        return {"meta": meta, "sandbox": {"kind": "bwrap"}}
+
+    def _codex(self, server: ModelServer) -> dict[str, Any]:
+        told = {"model": "gpt-5.5", "base_url": server.base_url}
+        return {"kind": "codex-cli", "command": [str(self.binary)], **told}
 
 
 def spent(*, times: int | None) -> Turn:
@@ -41,13 +65,13 @@ def spent(*, times: int | None) -> Turn:
 
 
 @pytest.fixture
-def codex(tmp_path: Path) -> Codex:
+def codex(tmp_path: Path) -> Quick:
     require_bwrap()
-    return Codex(Project.make(tmp_path), require_codex())
+    return Quick(Project.make(tmp_path, SMALL), require_codex())
 
 
 @pytest.fixture
-def commands(codex: Codex) -> Iterator[Commands]:
+def commands(codex: Quick) -> Iterator[Commands]:
     """Starts commands; whatever a failed test leaves of them is ended."""
     begun: list[subprocess.Popen[str]] = []
 
@@ -74,7 +98,7 @@ def calls(server: ModelServer) -> int:
     return sum(request.path == CALLS for request in server.requests)
 
 
-async def test_a_reset_in_five_seconds_is_one_wait_and_the_session_goes_on(codex: Codex) -> None:
+async def test_a_reset_in_five_seconds_is_one_wait_and_the_session_goes_on(codex: Quick) -> None:
     with ModelServer(Scenario([BEGUN, spent(times=1)]), chat_script=SCRIPT) as server:
         result = await codex.run(server)
         asked = calls(server)
@@ -102,7 +126,7 @@ def told(folder: RunFolder, event: str) -> list[dict[str, Any]]:
 
 
 def test_a_kill_in_the_wait_is_no_loss_and_resume_waits_the_rest(
-    codex: Codex, commands: Commands
+    codex: Quick, commands: Commands
 ) -> None:
     runs = codex.project.state_dir / "runs"
 
@@ -113,7 +137,7 @@ def test_a_kill_in_the_wait_is_no_loss_and_resume_waits_the_rest(
     with ModelServer(Scenario([BEGUN, spent(times=1)]), chat_script=SCRIPT) as server:
         codex.spec(server)
         first = commands("run", str(codex.place / "task.yaml"))
-        until(waiting, "the run waits")
+        until(waiting, "the run waits", PATIENCE_SEC)
         os.kill(first.pid, signal.SIGKILL)
         first.wait()
         asked = calls(server)
@@ -135,7 +159,7 @@ def test_a_kill_in_the_wait_is_no_loss_and_resume_waits_the_rest(
     assert living(codex.place) == {}
 
 
-async def test_claude_takes_over_where_codex_is_refused(codex: Codex) -> None:
+async def test_claude_takes_over_where_codex_is_refused(codex: Quick) -> None:
     claude = require_claude()
     key = {"ANTHROPIC_API_KEY": "sk-ant-" + "7b3e" * 12}
     works = Scenario([BEGUN, Turn("It adds.")])
@@ -143,15 +167,8 @@ async def test_claude_takes_over_where_codex_is_refused(codex: Codex) -> None:
         ModelServer(Scenario([spent(times=None)]), chat_script=SCRIPT) as refuses,
         ModelServer(works) as answers,
     ):
-        runner = {
-            "meta": {"kind": "openai-chat", "model": "planner", "base_url": refuses.base_url},
-            "workers": [
-                {"kind": "codex-cli", "command": [str(codex.binary)], "model": "gpt-5.5",
-                 "base_url": refuses.base_url},
-                {"kind": "claude-code", "command": [str(claude)], "base_url": answers.address},
-            ],
-        }  # fmt: skip
-        spec = codex.project.spec(test=PYTEST, runner=runner)
+        second = {"kind": "claude-code", "command": [str(claude)], "base_url": answers.address}
+        spec = codex.crew(refuses, second)
         options = replace(codex.project.options(), environ={**os.environ, **KEYS, **key})
         result = await start(spec, options)
         refused = calls(refuses)
