@@ -32,7 +32,8 @@ from agentrunner.workers.base import (
 from agentrunner.workers.binary import find_program, native_binary
 from agentrunner.workers.failures import unknown_flag
 from agentrunner.workers.streams import clip, tail_of
-from agentrunner.workers.transcript import Fact, TranscriptEvents, read_transcript
+from agentrunner.workers.transcript import Fact, read_transcript
+from agentrunner.workers.transcript_events import TranscriptEvents
 
 _PROBE_TIMEOUT_SEC = 20
 _VERSION = re.compile(r"\d+(?:\.\d+)+[\w.+-]*")
