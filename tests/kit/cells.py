@@ -30,6 +30,8 @@ class Cell:
     """By kind, where a CLI hides what it was."""
     kinds: tuple[str, ...] = ()
     """Of these only; () is all."""
+    without: tuple[str, ...] = ()
+    """Not of these: they run no commands."""
 
     def expected(self, kind: str) -> Outcome:
         """What it has to come to."""
@@ -58,6 +60,7 @@ CELLS = (
         "interrupt",
         Trial([SLEEP], stop_at="started"),
         "interrupted",
+        without=("aider",),
     ),
     Cell("no-op", Trial([Turn("All is well as it is.")]), "no_op"),
     Cell(
@@ -81,4 +84,8 @@ CELLS = (
 
 def cells_of(kind: str) -> list[Cell]:
     """What can happen to this CLI."""
-    return [cell for cell in CELLS if not cell.kinds or kind in cell.kinds]
+    return [
+        cell
+        for cell in CELLS
+        if kind not in cell.without and (not cell.kinds or kind in cell.kinds)
+    ]

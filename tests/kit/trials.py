@@ -44,6 +44,9 @@ from tests.kit.wire import Usage as Tokens
 
 TOOLS = Path(__file__).parents[2] / ".tools"
 SUBMIT = "COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
+QUICK = ("codex-cli", "claude-code")
+SLOW_SEC = 25
+"""Others than these need so long to say their first word."""
 NOBODY = "http://127.0.0.1:9"
 MODELS = {
     "codex-cli": "gpt-5.5",
@@ -81,6 +84,8 @@ class Trial:
     flags: tuple[str, ...] = ()
     sandboxed: bool = True
     """False: the CLI is told that there is no box around it."""
+    grace_sec: float | None = None
+    """In which it must exit after its last event; None leaves it to the adapter."""
     stop_at: str = ""
     """A file of the repository: when it is there the worker is interrupted."""
     files: Mapping[str, str] = field(default_factory=dict)
@@ -237,9 +242,11 @@ class Bench:
             launch=box.launch(request),
             stdin=command.stdin,
             wall_sec=trial.wall_sec,
-            idle_sec=trial.idle_sec,
+            idle_sec=max(trial.idle_sec, 0 if self._kind in QUICK else SLOW_SEC),
             stop_signal=command.stop_signal,
-            watch=command.watch,
+            watch=command.watch
+            if trial.grace_sec is None
+            else command.watch._replace(final_grace_sec=trial.grace_sec),
             after=self._snapshots.take_command(),
             companion=companion(gateway, os.environ),
         )
