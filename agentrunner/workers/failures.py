@@ -31,7 +31,10 @@ _WORDS: dict[FailureKind, str] = {
         r"stream disconnected|idle timeout|connect|network|error sending request|dns|timed out"
         r"|fetch failed|ECONN|ENOTFOUND|EAI_AGAIN|socket hang up|\bterminated\b|other side closed"
     ),
-    "protocol": r"\b4(00|22)\b|invalid.request|unexpected status|bad request|malformed response",
+    "protocol": (
+        r"\b4(00|22)\b|invalid.request|unexpected status|bad request|malformed response"
+        r"|without a finish reason|without sending any chunks|incomplete json"
+    ),
 }
 """What a message is about, first match wins."""
 

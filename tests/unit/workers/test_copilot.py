@@ -78,6 +78,7 @@ def test_the_live_view() -> None:
         ("copilot-404.jsonl", "model"),
         ("copilot-context.jsonl", "context"),
         ("copilot-500.jsonl", "server"),
+        ("copilot-garbage.jsonl", "protocol"),
     ],
 )
 def test_what_went_wrong(stream: str, outcome: str) -> None:

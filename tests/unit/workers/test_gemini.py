@@ -74,6 +74,7 @@ def test_the_live_view() -> None:
         ("gemini-404.jsonl", 1, "model"),
         ("gemini-context.jsonl", 144, "context"),
         ("gemini-cut.jsonl", 1, "network"),
+        ("gemini-garbage.jsonl", 1, "protocol"),
     ],
 )
 def test_what_went_wrong(stream: str, exit_code: int, outcome: str) -> None:

@@ -54,6 +54,7 @@ def test_a_run_that_ends_well() -> None:
         ("qwen-404.jsonl", "model"),
         ("qwen-context.jsonl", "context"),
         ("qwen-cut.jsonl", "network"),
+        ("qwen-garbage.jsonl", "protocol"),
     ],
 )
 def test_an_error_of_the_api_is_no_success(stream: str, outcome: str) -> None:
