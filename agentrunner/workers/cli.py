@@ -40,7 +40,7 @@ _PROBE_TIMEOUT_SEC = 20
 _VERSION = re.compile(r"\d+(?:\.\d+)+[\w.+-]*")
 
 LOGIN_PROMPT = (
-    r"(?i)^\s*(?!\s*\{).*(?:(?:please|must|need to) (?:log|sign) ?in\b"
+    r"(?i)^(?!\s*\{).*(?:(?:please|must|need to) (?:log|sign) ?in\b"
     r"|press enter to (?:log|sign) ?in|enter (?:the |your )?(?:authorization|verification|device)"
     r" code|open (?:the following|this) (?:url|link).{0,40}(?:log|sign|authenti)"
     r"|waiting for (?:authentication|login))"
