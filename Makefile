@@ -1,18 +1,22 @@
 # Everything a newcomer needs: `make demo` and `make test` set up .venv by themselves.
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format bench clean
+.PHONY: help demo test test-workers lint format bench clean
 
 BIN := .venv/bin
 WORKERS ?= 2
 
 help: ## show this list
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile
 
 demo: .venv/.runtime ## a real run, without a key or a model, in a scratch folder
 	@AGENTRUNNER="$(CURDIR)/$(BIN)/agentrunner" sh examples/quickstart/run.sh
 
 test: lint ## everything that must hold: style, types, layers, tests
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal
+
+test-workers: .venv/.dev ## whole runs with further real CLIs, which are installed first (2 GB)
+	scripts/install-workers.sh
+	$(BIN)/pytest -s tests/workers_real/whole_runs.py
 
 lint: .venv/.dev ## style, types and layers alone
 	$(BIN)/ruff check .

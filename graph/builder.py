@@ -48,7 +48,7 @@ ROUTES: dict[str, tuple[str, ...]] = {
     "approve": ("approve", "plan", "decide", "run_worker", "validate"),
     "run_worker": ("run_worker", "approve", "ask_human", "validate", "wait", "note"),
     "validate": ("decide", "approve", "ask_human", "wait", "note"),
-    "wait": ("plan", "decide", "run_worker", "validate", "note"),
+    "wait": ("plan", "decide", "approve", "run_worker", "validate", "note"),
     "note": (END,),
 }
 ASKS = frozenset({"ask_human", "approve"})

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from agentrunner.errors import Surroundings, UsageError
-from agentrunner.gateway.prices import load_prices
+from agentrunner.graph.limits import check_enforced, not_held
 from agentrunner.meta.panel import Panel, make_panel
 from agentrunner.nodes.credentials import credential, secrets_of
 from agentrunner.nodes.deps import Cassette
@@ -15,7 +15,7 @@ from agentrunner.nodes.egress import has_gateway
 from agentrunner.nodes.login import check_login
 from agentrunner.notes import check_note_dir
 from agentrunner.runs.snapshots import check_open
-from agentrunner.settings import ignored_tracing, prices_file
+from agentrunner.settings import ignored_tracing
 from agentrunner.task.spec import TaskSpec
 from agentrunner.text.redaction import Redactor
 from agentrunner.workers.make import network_of
@@ -61,6 +61,7 @@ def muster(spec: TaskSpec, environ: Mapping[str, str], cassette: Cassette | None
         crew.notices += [f"{name} is left out: {problem.message}" for name, problem in left_out]
     else:
         crew.missing += lacks[candidates[0].name]
+    check_enforced(spec, crew.members, environ)
     crew.notices += _notices(spec, crew.members, environ)
     for one in crew.members:
         crew.notices += [told for told in _tape_notices(tape, one) if told not in crew.notices]
@@ -105,6 +106,7 @@ def _notices(spec: TaskSpec, members: tuple[Member, ...], environ: Mapping[str, 
         notices.append("The box shares this machine's network (runner.sandbox.network: full).")
     for one in members:
         notices += [told for told in _key_notices(one, environ) if told not in notices]
+    notices += [why for _, why in not_held(spec, members, environ)]
     secrets = secrets_of(spec, members, environ)
     if short := Redactor(secrets).unprotected:
         notices.append(f"{', '.join(short)} is too short to be masked in notes and logs.")
@@ -116,7 +118,7 @@ def _notices(spec: TaskSpec, members: tuple[Member, ...], environ: Mapping[str, 
 
 
 def _key_notices(member: Member, environ: Mapping[str, str]) -> Iterator[str]:
-    """Who sees a candidate's key, and what limits cannot hold it."""
+    """Who sees a candidate's key."""
     spec, worker = member.spec, member.worker
     box = spec.runner.sandbox
     keyed = spec.runner.worker.auth == "key"
@@ -130,17 +132,6 @@ def _key_notices(member: Member, environ: Mapping[str, str]) -> Iterator[str]:
             f"OPENAI_BASE_URL is the planner's. The worker shows OPENAI_API_KEY to "
             f"{worker.provider_url}; runner.worker.base_url names another server."
         )
-    if spec.runner.budget.usd is not None and not _is_priced(member, environ):
-        yield "The price of the worker's model is not known: runner.budget.usd cannot stop it."
-
-
-def _is_priced(member: Member, environ: Mapping[str, str]) -> bool:
-    """Whether what the gateway counts has a price, or needs none."""
-    spec, worker = member.spec, member.worker
-    if not worker.wire or spec.runner.worker.auth == "login":
-        return True
-    model = spec.runner.worker.model
-    return model is not None and load_prices(prices_file(environ)).price(model) is not None
 
 
 def _tape_notices(tape: Cassette, member: Member) -> list[str]:

@@ -32,6 +32,7 @@ from agentrunner.sandboxes.base import BoxSpec, Owner, Request, ResourceLimit, S
 from agentrunner.sandboxes.choose import make_sandbox, missing_image, open_sandbox
 from agentrunner.sandboxes.limits import DISK
 from agentrunner.settings import prices_file
+from agentrunner.survey.versions import CACHE, box_version
 from agentrunner.task.spec import TaskSpec
 from agentrunner.text.redaction import Redactor
 from agentrunner.workers.make import network_of
@@ -119,26 +120,31 @@ def check_box(spec: TaskSpec, crew: Crew, environ: Mapping[str, str], state_dir:
     )
 
 
-async def _check_workers_in(sandbox: Sandbox, crew: Crew) -> None:
+async def _check_workers_in(sandbox: Sandbox, crew: Crew, state_dir: Path) -> None:
     """Raises Surroundings where neither this machine nor the box has any of the workers.
 
-    Candidates that are nowhere are left out of the crew.
+    Candidates that are nowhere are left out of the crew; one that only the box has is asked there
+    for its version.
     """
-    lost = {one.name: one for one in crew.members if not await _is_in(sandbox, one)}
-    if len(lost) == len(crew.members):
+    found = [await _found(sandbox, one, state_dir / CACHE) for one in crew.members]
+    if not any(found):
         first = crew.members[0]
         where = f"neither on this machine nor in the box ({sandbox.describe()})"
         raise worker_missing(first, f"{first.worker.program()} is {where}.")
-    crew.members = tuple(one for one in crew.members if one.name not in lost)
+    crew.members = tuple(one for one in found if one is not None)
 
 
-async def _is_in(sandbox: Sandbox, member: Member) -> bool:
+async def _found(sandbox: Sandbox, member: Member, versions: Path) -> Member | None:
+    """The candidate with the version that will work; None where its program is nowhere."""
     if member.probe.path is not None:
-        return True
+        return member
     seek = ("sh", "-c", 'command -v "$1"', "sh", member.worker.program())
     workdir = Path(member.spec.repo)
     result = await sandbox.run(Request(command=seek, workdir=workdir, timeout_sec=60))
-    return result.exit_code == 0
+    if result.exit_code != 0:
+        return None
+    version = await box_version(sandbox, member, versions)
+    return replace(member, probe=replace(member.probe, version=version))
 
 
 async def with_image(
@@ -215,7 +221,7 @@ async def open_workshop(
             ),
             emit=events.emit,
         )
-        await _check_workers_in(sandbox, crew)
+        await _check_workers_in(sandbox, crew, state_dir)
         await crew.meta.open(Bench(folder, state_dir, sandbox, redactor))
         yield Deps(
             spec=spec,

@@ -11,7 +11,7 @@ from agentrunner.nodes.credentials import credential
 from agentrunner.nodes.deps import Deps
 from agentrunner.nodes.guarded import Update
 from agentrunner.nodes.questions import answered, question, subject_of
-from agentrunner.nodes.quota import cooled, seconds_of
+from agentrunner.nodes.quota import cooled, seconds_of, stamp
 from agentrunner.nodes.recovery import (
     TROUBLES,
     AskPerson,
@@ -20,6 +20,7 @@ from agentrunner.nodes.recovery import (
     GoOn,
     StartAfresh,
     WaitUntil,
+    cool_until,
     next_step,
     waits_in_a_row,
 )
@@ -43,36 +44,49 @@ def recovered(
         return None
     working: Update = {**update, "state": state["state"]}
     now, cooling = facts.now, state.get("cooling", {})
+    again = _again(order)
     match step:
         case StartAfresh():
             deps.warn(state, "session-lost", "The worker's session is gone; it starts afresh.")
-            again = _again(order).model_copy(update={"mode": "exec"})
-            return Command(update={**working, "order": again}, goto="run_worker")
+            working["order"] = again.model_copy(update={"mode": "exec"})
+            return Command(update=working, goto="run_worker")
         case FailOver():
-            deps.warn(
-                state,
-                "fail-over",
-                f"{run.member}: {TROUBLES[run.outcome].words}. {step.member} goes on.",
-            )
-            cooling = cooled(cooling, "worker", run.member, step.until, now)
-            again = _for_member(_again(order), deps.member(step.member), update)
-            again = again.model_copy(update={"mode": "exec"})
-            return Command(
-                update={**working, "order": again, "cooling": cooling}, goto="run_worker"
-            )
+            said = f"{run.member}: {TROUBLES[run.outcome].words}. {step.member} goes on."
+            deps.warn(state, "fail-over", said)
+            again = _for_member(again, deps.member(step.member), update)
+            working["order"] = again.model_copy(update={"mode": "exec"})
+            working["cooling"] = cooled(cooling, "worker", run.member, step.until, now)
+            return _approved(state, deps, order, working)
         case WaitUntil():
             if run.outcome == "rate_limit":
-                cooling = cooled(cooling, "worker", step.member, step.wait.until, now)
-            again = _for_member(_again(order), deps.member(step.member), update)
-            again = _counted(again, waits_in_a_row(facts), step.wait)
-            after = {**working, "order": again, "cooling": cooling, "wait": step.wait}
-            return Command(update=after, goto="wait")
+                own = step.wait.until if step.member == run.member else stamp(cool_until(facts))
+                working["cooling"] = cooled(cooling, "worker", run.member, own, now)
+            again = _for_member(again, deps.member(step.member), update)
+            working["order"] = _counted(again, waits_in_a_row(facts), step.wait)
+            after = _approved(state, deps, order, working)
+            wait = step.wait.model_copy(update={"back_to": after.goto})
+            return Command(update={**cast("Update", after.update), "wait": wait}, goto="wait")
         case AskPerson():
-            again = _for_member(_again(order), deps.member(order.member), update)
+            again = _for_member(again, deps.member(order.member), update)
             again = again.model_copy(update={"waits": 0, "waited_sec": 0})
-            text = f"{step.why}. {cure_of(deps, order, run)} Then approve: it is tried again."
-            asked = _question(cast("TaskContext", {**state, **working}), again, run, step.why, text)
-            return Command(update={**working, "order": again, "question": asked}, goto="approve")
+            working |= {"order": again}
+            working["question"] = _question(_after(state, working), deps, again, run, step.why)
+            return Command(update=working, goto="approve")
+
+
+def _approved(state: TaskContext, deps: Deps, order: WorkerOrder, working: Update) -> Command[str]:
+    """Start the next try; where each worker run wants a yes, another candidate's wants its own."""
+    again = working["order"]
+    if deps.spec.runner.approve.worker != "always" or again.member == order.member:
+        return Command(update=working, goto="run_worker")
+    text = f"Start {again.member} in place of {order.member}: {order.reason}"
+    subject = {"order": again.model_dump(mode="json")}
+    asked = question("worker", text, subject, _after(state, working))
+    return Command(update={**working, "question": asked}, goto="approve")
+
+
+def _after(state: TaskContext, update: Update) -> TaskContext:
+    return cast("TaskContext", {**state, **update})
 
 
 def given_up(state: TaskContext) -> Command[str] | None:
@@ -93,12 +107,15 @@ def cure_of(deps: Deps, order: WorkerOrder, run: WorkerRun) -> str:
         return _cure_of_credential(member, deps)
     if run.outcome == "model":
         named = order.model or member.spec.runner.worker.model
-        which = f"It was told to use the model {named}. " if named else ""
-        return f"{which}Name one that its account has in runner.worker.model."
+        which = f"the model {named}" if named else "its model"
+        return (
+            f"Give its account {which}, then approve. Another model is another run: name it in "
+            "runner.worker.model."
+        )
     if run.outcome == "rate_limit":
-        return "Wait, raise the quota, or add a candidate to runner.workers."
-    url = member.worker.provider_url
-    return f"See whether {url} is up." if url else "See whether its provider is up."
+        return "Raise the quota, or wait; then approve, and it is tried again."
+    what = member.worker.provider_url or "its provider"
+    return f"See whether {what} is up; then approve, and it is tried again."
 
 
 def _cure_of_credential(member: Member, deps: Deps) -> str:
@@ -107,16 +124,18 @@ def _cure_of_credential(member: Member, deps: Deps) -> str:
         home = Path(deps.environ.get("HOME") or Path.home())
         login = login_for(worker.kind, deps.environ, home)
         cure = login.describe().cure if login else ""
-        return f"Log in with its CLI again: {cure or worker.kind.removesuffix('-cli') + ' login'}."
+        cure = cure or f"{worker.kind.removesuffix('-cli')} login"
+        return f"Log in with its CLI again ({cure}), then approve."
     name = credential(spec, worker, deps.environ)[0] or next(iter(worker.key_names), "")
-    return f"Set {name} to a key that is good." if name else "Give it a credential that is good."
+    what = f"Set {name} to a key that is good" if name else "Give it a credential that is good"
+    return f"{what}, and approve from a shell that has it."
 
 
 def _facts(state: TaskContext, deps: Deps, order: WorkerOrder, run: WorkerRun) -> Facts:
     return Facts(
         run=run,
         order=order,
-        earlier=_same_order(state.get("recent", []), order),
+        earlier=earlier_tries(state.get("recent", []), order),
         candidates=[one.name for one in deps.members],
         cooling=state.get("cooling", {}),
         profile=deps.spec.runner.profiles.worker,
@@ -125,7 +144,8 @@ def _facts(state: TaskContext, deps: Deps, order: WorkerOrder, run: WorkerRun) -
     )
 
 
-def _same_order(runs: list[WorkerRun], order: WorkerOrder) -> list[WorkerRun]:
+def earlier_tries(runs: list[WorkerRun], order: WorkerOrder) -> list[WorkerRun]:
+    """Those of the runs that were tries of this very order."""
     ours = ordered_as(order.worker_run_id)
     return [run for run in runs if ordered_as(run.worker_run_id) == ours]
 
@@ -142,7 +162,7 @@ def _for_member(order: WorkerOrder, member: Member, update: Update) -> WorkerOrd
 
     What a planner may set differs between workers, so another one gets none of it.
     """
-    sessions = [run for run in _same_order(update["recent"], order) if run.member == member.name]
+    sessions = [run for run in earlier_tries(update["recent"], order) if run.member == member.name]
     begun = any(run.session_id for run in sessions)
     if order.member == member.name:
         return order.model_copy(update={"mode": "resume" if begun else order.mode})
@@ -166,11 +186,11 @@ def _counted(order: WorkerOrder, waits: int, wait: Wait) -> WorkerOrder:
 
 
 def _question(
-    state: TaskContext, order: WorkerOrder, run: WorkerRun, why: str, text: str
+    state: TaskContext, deps: Deps, order: WorkerOrder, run: WorkerRun, why: str
 ) -> Question:
     subject = {
         "why": why,
         "code": TROUBLES[run.outcome].code,
         "order": order.model_dump(mode="json"),
     }
-    return question("worker_failed", text, subject, state)
+    return question("worker_failed", f"{why}. {cure_of(deps, order, run)}", subject, state)

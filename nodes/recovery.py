@@ -127,7 +127,7 @@ def _after_spent_quota(facts: Facts) -> NextStep:
         until = {name: cooling_until(facts.cooling, "worker", name, facts.now) for name in others}
         free = next((name for name in others if until[name] is None), None)
         if free is not None:
-            return FailOver(free, stamp(_cool_until(facts)))
+            return FailOver(free, stamp(cool_until(facts)))
         back = [(ends, name) for name, ends in until.items() if ends is not None]
         if back and min(back)[0] < own[0]:
             soonest, name = min(back)
@@ -135,7 +135,8 @@ def _after_spent_quota(facts: Facts) -> NextStep:
     return _within_limit(facts, facts.run.member, *own)
 
 
-def _cool_until(facts: Facts) -> datetime:
+def cool_until(facts: Facts) -> datetime:
+    """How long the candidate of this run is left alone where another goes on."""
     told = moment(facts.run.reset_at)
     if told is not None and told > facts.now:
         return told

@@ -17,6 +17,7 @@ from agentrunner.gateway.usage import Usage
 from agentrunner.nodes.budget import FOR_WORKER, check_budget, stopped_by_budget
 from agentrunner.nodes.deps import Deps
 from agentrunner.nodes.egress import (
+    has_gateway,
     host_question,
     refuse_unrecorded,
     subscribed,
@@ -26,7 +27,7 @@ from agentrunner.nodes.guarded import Update
 from agentrunner.nodes.login import (
     again_with_login,
 )
-from agentrunner.nodes.recover import given_up, recovered
+from agentrunner.nodes.recover import earlier_tries, given_up, recovered
 from agentrunner.nodes.tally import amounts_of, with_worker
 from agentrunner.nodes.tries import after_loss
 from agentrunner.nodes.worker_record import (
@@ -156,7 +157,9 @@ async def _came_to_nothing(
     came = Came(cast("Outcome", supervised.outcome), supervised.error)
     run = worker_run_of(deps, order, supervised, trees, blank, came)
     reading = deps.member(order.member).worker.read(_ended_as(deps, order, supervised))
-    amounts = _amounts(deps, order, usage_of(deps, order.worker_run_id), reading)
+    used = usage_of(deps, order.worker_run_id)
+    # What never ran has used nothing.
+    amounts = _amounts(deps, order, used, reading) if supervised.outcome == "lost" else []
     await asyncio.to_thread(record_run, state, deps, run, blank, changes, amounts=amounts)
     counters = with_worker(state["counters"], amounts).model_copy(update={"losses": losses})
     update: Update = {
@@ -191,9 +194,12 @@ def _amounts(deps: Deps, order: WorkerOrder, used: Usage, reading: WorkerReading
     """What the worker run cost, as far as it is known."""
     member = deps.member(order.member)
     return amounts_of(
-        used, reading,
-        calls_model=member.worker.needs_model, subscribed=subscribed(member.spec),
-    )  # fmt: skip
+        used,
+        reading,
+        gateway=has_gateway(member.spec, member.worker, deps.sandbox.kind),
+        calls_model=member.worker.needs_model,
+        subscribed=subscribed(member.spec),
+    )
 
 
 def _recorded(
@@ -207,10 +213,12 @@ def _recorded(
     after = supervised.tree_after or deps.snapshots.take().tree
     trees = (tree_before(deps, order) or state["tree"], after)
     changes = deps.snapshots.changes(*trees)
+    # One that goes on where a try before it was cut off may have nothing left to do.
+    before = earlier_tries(state.get("recent", []), order)
+    done = len(changes) + sum(one.changed_files + len(one.commands) for one in before)
     came = outcome_of(
-        ended, reading,
-        gateway_error=used.last_error, changed=len(changes), reports=worker.reports,
-    )  # fmt: skip
+        ended, reading, gateway_error=used.last_error, changed=done, reports=worker.reports
+    )
     run = worker_run_of(deps, order, supervised, trees, reading, came)
     amounts = _amounts(deps, order, used, reading)
     embedded = supervised.after.get("embedded")

@@ -114,15 +114,15 @@ def caught_up(state: TaskContext, log: RunLog) -> Update:
 
 
 def amounts_of(
-    used: Usage, reading: WorkerReading, *, calls_model: bool, subscribed: bool
+    used: Usage, reading: WorkerReading, *, gateway: bool, calls_model: bool, subscribed: bool
 ) -> list[Amount]:
-    """What a worker run used, by model: as its gateway counted, else as its CLI reported.
+    """What a worker run used, by model: as its `gateway` counted, else as its CLI reported.
 
     Where a reply broke off before it told, the gateway has the least that was used; a CLI that
     reports more is believed for the rest.
     """
     amounts = [_counted(model, one, subscribed) for model, one in used.by_model.items()]
-    if used.calls and not used.unknown_calls:
+    if gateway and not used.unknown_calls:
         return amounts
     rest_in = max(0, reading.input_tokens - used.input_tokens)
     rest_out = max(0, reading.output_tokens - used.output_tokens)

@@ -45,6 +45,8 @@ node gemini @google/gemini-cli
 node qwen @qwen-code/qwen-code
 node copilot @github/copilot
 node opencode opencode-ai
+# Its install script would put the native program in the place of one that only complains.
+(cd "$place/opencode/node_modules" && ln -sf "../$(echo opencode-linux-*64/bin/opencode)" .bin/opencode)
 python aider aider-chat ""
 # litellm, which it asks the model with, fails for ever without mcp.
 python mini mini-swe-agent "litellm==1.106.2 mcp==2.3.0"

@@ -30,7 +30,7 @@ class Books:
         self._log = UsageLog(order.usage_log)
         known = (call.n for call in (*earlier, *lost) if call.label == order.label)
         self._calls = max(known, default=0)
-        self.answered = sum(c.metered and c.error not in ("budget", "replay") for c in earlier)
+        self.answered = sum(call.metered and call.sent for call in earlier)
         """Calls that an earlier process had sent on."""
         self._tokens = sum((c.input_tokens or 0) + (c.output_tokens or 0) for c in earlier)
         self._usd = sum(call.usd or 0 for call in earlier)

@@ -62,9 +62,15 @@ class Call:
         return self.metered and self.input_tokens is None and self.status < 400
 
 
+    @property
+    def sent(self) -> bool:
+        """Whether it went out at all; the gateway itself refuses some."""
+        return self.error not in ("budget", "replay")
+
+
 @dataclass(frozen=True)
 class ModelUsage:
-    """The sum over the calls of one model. Calls that cost nothing are left out."""
+    """The sum over the calls of one model that were sent. What costs nothing is left out."""
 
     calls: int = 0
     unknown_calls: int = 0
@@ -129,11 +135,12 @@ def read_log(path: Path) -> tuple[list[Call], list[Call]]:
 def total(calls: Iterable[Call]) -> Usage:
     """The sum over calls."""
     metered = [call for call in calls if call.metered]
-    models = sorted({call.model for call in metered})
-    by_model = {model: _sum(call for call in metered if call.model == model) for model in models}
+    sent = [call for call in metered if call.sent]
+    models = sorted({call.model for call in sent})
+    by_model = {model: _sum(call for call in sent if call.model == model) for model in models}
     last = metered[-1] if metered else None
     return Usage(
-        **asdict(_sum(metered)),
+        **asdict(_sum(sent)),
         by_model=by_model,
         last_error=last if last is not None and last.error else None,
     )

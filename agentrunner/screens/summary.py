@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, tzinfo
 from typing import Any
 
+from agentrunner.screens.bill import bill_lines, cost_line
 from agentrunner.screens.layout import (
     PLAIN,
     WIDTH,
@@ -17,7 +18,6 @@ from agentrunner.screens.layout import (
     flat,
     labelled,
     spread,
-    thousands,
     tilde,
 )
 from agentrunner.text.terminal import cell_width
@@ -213,7 +213,9 @@ def _facts(
     shown = look if all_rows else look[:_LOOK]
     for index, text in enumerate(shown):
         lines += labelled("" if index else "look", text, width)[:1]
-    lines += labelled("cost", _cost(result), width)[:1]
+    lines += labelled("cost", cost_line(result), width)[:1]
+    for index, text in enumerate(bill_lines(result) if all_rows else ()):
+        lines += labelled("" if index else "bill", text, width)
     if result.get("note"):
         note = tilde(str(result["note"]), home)
         repo = str(result.get("repo") or "")
@@ -247,26 +249,6 @@ def _judged(result: Result) -> list[str]:
     ]
     verb = "rests" if len(ids) == 1 else "rest"
     return [f"{', '.join(ids)} {verb} on the model's word"] if ids else []
-
-
-def _cost(result: Result) -> str:
-    usage = result.get("usage") or {}
-    parts = [f"{who} {_tokens(usage.get(key))}" for who, key in _WHO]
-    text = ", ".join(parts) + " tokens (reported)"
-    if usage.get("usd") is not None:
-        return f"{text}, {usage['usd']:.2f} USD"
-    # A price that is not known is not 0; where nothing was asked there is none.
-    spent = any(number for who in usage.values() for number in (who or {}).values())
-    return text + ", price unknown" * spent
-
-
-_WHO = (("planner", "meta"), ("worker", "worker"))
-
-
-def _tokens(usage: Mapping[str, Any] | None) -> str:
-    counts = [(usage or {}).get(key) for key in ("input_tokens", "output_tokens")]
-    known = [int(number) for number in counts if number is not None]
-    return thousands(sum(known)) if known else "unknown"
 
 
 def _next(result: Result, target: str, width: int, in_git: bool) -> list[str]:

@@ -14,16 +14,16 @@ LINES = 50
 
 It makes a flood cheap. A read is at most 64 KiB.
 """
-LINE_LIMIT = 1 << 16
-"""Bytes of a line that are looked at."""
+LINE_LIMIT = 1 << 13
+"""Bytes of a line that are looked at: no more, as a careless pattern takes time by their square."""
 PROMPT_LIMIT = 400
-"""A longer line is no prompt to anybody; it also bounds what a careless pattern can cost."""
+"""A longer line is no prompt to anybody."""
 
 
 class Watch(NamedTuple):
     """What the supervisor looks for in each line of output, to stop a worker that leads nowhere.
 
-    Patterns are regular expressions over bytes, searched in the first 64 KiB of one line; "" looks
+    Patterns are regular expressions over bytes, searched in the first 8 KiB of one line; "" looks
     for nothing. Lines of nothing but blanks are none.
     """
 

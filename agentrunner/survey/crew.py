@@ -87,10 +87,11 @@ def choose_planner(facts: Facts, barred: Barred, *, provable: bool) -> Choice:
     able = [cli for cli in facts.planners if cli.installed and cli.ready]
     for cli in able:
         if not barred(cli.kind):
-            return Choice(cli.kind, cli.ready + _left_out(able, cli, barred), cli.auth)
+            return Choice(cli.kind, cli.ready + _kept_away(_before(cli, able), barred), cli.auth)
     if provable and not barred("checklist"):
+        able += [Cli("openai-chat", True)] * bool(facts.api_key)
         why = "no model can be asked here, and there is something to execute"
-        return Choice("checklist", why)
+        return Choice("checklist", why + _kept_away(able, barred))
     ways = [("openai-chat", "export OPENAI_API_KEY=…")]
     ways += [(cli.kind, cli.cure or "agentrunner doctor") for cli in facts.planners]
     ways += [("checklist", "a test command (--test CMD), or a criterion with a check")]
@@ -114,7 +115,7 @@ def choose_worker(facts: Facts, barred: Barred, box: str) -> Choice:
     able = [cli for cli in installed if cli.ready and not barred(cli.kind)]
     if able:
         last = next((cli for cli in able if cli.kind == facts.last_used), able[0])
-        reason = last.ready + _left_out(installed, last, barred)
+        reason = last.ready + _kept_away(_before(last, installed), barred)
         if len(able) > 1:
             names = ", ".join(cli.kind for cli in able)
             used = "used last in this repository" if last.kind == facts.last_used else "the first"
@@ -140,10 +141,13 @@ def choose_worker(facts: Facts, barred: Barred, box: str) -> Choice:
     )
 
 
-def _left_out(candidates: Sequence[Cli], taken: Cli, barred: Barred) -> str:
-    """Those before the one that was taken which a policy keeps away."""
-    before = candidates[: candidates.index(taken)]
-    told = [f"; not {cli.kind}: {barred(cli.kind)}" for cli in before if barred(cli.kind)]
+def _before(taken: Cli, candidates: Sequence[Cli]) -> Sequence[Cli]:
+    return candidates[: candidates.index(taken)]
+
+
+def _kept_away(candidates: Sequence[Cli], barred: Barred) -> str:
+    """Those that a policy keeps away, for the reason why another one was taken."""
+    told = [f"; not {cli.kind}: {barred(cli.kind)}" for cli in candidates if barred(cli.kind)]
     return "".join(told)
 
 

@@ -79,20 +79,13 @@ def summarize(
     keys.
     """
     evidence = context.get("evidence")
-    counters = context.get("counters") or Counters()
-    run = context.get("run")
     recent = context.get("recent", [])
     baseline = context.get("baseline")
-    max_loops = run.max_loops if run else spec.runner.meta.max_loops
     view = {
         "task": _task(spec),
         "state": str(context.get("state", "PENDING")),
         "acceptance_criteria": [_criterion(c) for c in context.get("criteria", [])],
-        "worker_runs_count": counters.worker_runs,
-        "loops": counters.loops,
-        "max_loops": max_loops,
-        "loops_left": max(0, max_loops - counters.loops),
-        "budget_left": _budget_left(context, spec, counters),
+        **_limits(context, spec),
         "completion": spec.completion,
         "last_worker_result": _last_worker(recent, context.get("tail", "")),
         "recent_worker_runs": [_worker_run(worker_run) for worker_run in recent[-RECENT:]],
@@ -111,6 +104,20 @@ def summarize(
         "notes": list(context.get("remarks", []))[-RECENT:],
     }
     return dict(_without_host(view, spec.repo))
+
+
+def _limits(context: TaskContext, spec: TaskSpec) -> View:
+    """How far the run has come, and how far it may go."""
+    counters = context.get("counters") or Counters()
+    run = context.get("run")
+    max_loops = run.max_loops if run else spec.runner.meta.max_loops
+    return {
+        "worker_runs_count": counters.worker_runs,
+        "loops": counters.loops,
+        "max_loops": max_loops,
+        "loops_left": max(0, max_loops - counters.loops),
+        "budget_left": _budget_left(context, spec, counters),
+    }
 
 
 def _task(spec: TaskSpec) -> View:

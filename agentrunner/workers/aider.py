@@ -24,7 +24,6 @@ from agentrunner.workers.transcript import (
     FileChanged,
     Finished,
     Model,
-    Retrying,
     Said,
     Tally,
     Trouble,
@@ -48,6 +47,8 @@ _OPTIONS = (
 )
 _PRICES = ".aider/caches/model_prices_and_context_window.json"
 """Where it keeps what it would else fetch from GitHub, each time."""
+_IDENTITY = "[user]\n\tname = aider\n\temail = aider@example.invalid\n"
+"""Without one it writes one into the repository's configuration."""
 
 _ANSWERED = re.compile(r"Tokens: [\d.,]+[kM]? sent, [\d.,]+[kM]? received")
 _APPLIED = re.compile(r"Applied edit to (.+)")
@@ -79,6 +80,7 @@ class AiderWorker(CliWorker):
         """`aider` with the prompt in a file, where it is no option and of any length."""
         home = call.home / "aider"
         scratch = call.home / "tmp"
+        objects = home / "objects"
         prompt = home / "prompt.md"
         argv = [
             *(self.program(), "--model", f"openai/{self.model_of(call) or DEFAULT_META_MODEL}"),
@@ -97,10 +99,18 @@ class AiderWorker(CliWorker):
                 "TMPDIR": str(scratch),
                 "COLUMNS": "1000",  # or its errors are broken into lines
                 "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+                # It adds new files to git's index, which is the user's, and read-only in a box.
+                "GIT_INDEX_FILE": str(home / "index"),
+                "GIT_OBJECT_DIRECTORY": str(objects),
+                "GIT_ALTERNATE_OBJECT_DIRECTORIES": str(call.workdir / ".git" / "objects"),
             },
             key_env=KEY_ENV,
-            folders=(home, scratch),
-            files={prompt: call.prompt, home / _PRICES: json.dumps({"none": {}})},
+            folders=(home, scratch, objects),
+            files={
+                prompt: call.prompt,
+                home / ".gitconfig": _IDENTITY,
+                home / _PRICES: json.dumps({"none": {}}),
+            },
             watch=Watch(retry=RETRY, retries=9),
         )
 
@@ -132,13 +142,12 @@ def facts_of(lines: Iterable[str]) -> Iterator[Fact]:
             yield FileChanged(found[1])
         elif found := _MODEL.match(line):
             yield Model(found[1])
-            said.clear()  # a banner
         elif _FAILED.match(line):
             yield Trouble(line)
             yield Finished(clean=False)
         elif _EXHAUSTED in line:
             yield Trouble(line, "context")
-        elif line.startswith("Retrying in "):
-            yield Retrying(line)
+        elif line.startswith("Repo-map: "):
+            said.clear()  # the banner ends
         else:
             said = [*said[-MAX_SAID_LINES:], line]

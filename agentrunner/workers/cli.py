@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -32,13 +33,14 @@ from agentrunner.workers.base import (
 from agentrunner.workers.binary import find_program, native_binary
 from agentrunner.workers.failures import unknown_flag
 from agentrunner.workers.streams import clip, tail_of
-from agentrunner.workers.transcript import Fact, TranscriptEvents, read_transcript
+from agentrunner.workers.transcript import Fact, read_transcript
+from agentrunner.workers.transcript_events import TranscriptEvents
 
 _PROBE_TIMEOUT_SEC = 20
 _VERSION = re.compile(r"\d+(?:\.\d+)+[\w.+-]*")
 
 LOGIN_PROMPT = (
-    r"(?i)^\s*(?!\s*\{).*(?:(?:please|must|need to) (?:log|sign) ?in\b"
+    r"(?i)^(?!\s*\{).*(?:(?:please|must|need to) (?:log|sign) ?in\b"
     r"|press enter to (?:log|sign) ?in|enter (?:the |your )?(?:authorization|verification|device)"
     r" code|open (?:the following|this) (?:url|link).{0,40}(?:log|sign|authenti)"
     r"|waiting for (?:authentication|login))"
@@ -119,12 +121,24 @@ class CliWorker(ABC):
             )
             return Probe(None, tested=self.tested, problem=missing, cure=self.cure)
         try:
-            said = subprocess.run(
+            said = self._asked(path)
+        except (OSError, subprocess.SubprocessError) as error:
+            return Probe(path=path, tested=self.tested, problem=f"{path} does not run: {error}")
+        found = _VERSION.search(said.decode("utf-8", "replace"))
+        self._version = found[0] if found else ""
+        return Probe(path=path, version=self._version, tested=self.tested)
+
+    def _asked(self, path: Path) -> bytes:
+        """What `--version` prints; raises OSError or SubprocessError where it does not run."""
+        # Some CLIs write to their home even then, and as root they make any folder that is missing.
+        with tempfile.TemporaryDirectory(prefix="agentrunner-", ignore_cleanup_errors=True) as home:
+            return subprocess.run(
                 [path, "--version"],
                 # Of scripts the interpreter often lies beside them.
                 env={
                     "PATH": f"{path.parent}:/usr/local/bin:{os.defpath}",
-                    "HOME": "/nonexistent",
+                    "HOME": home,
+                    "TMPDIR": home,
                     **self.version_env,
                 },
                 stdin=subprocess.DEVNULL,
@@ -132,11 +146,6 @@ class CliWorker(ABC):
                 timeout=_PROBE_TIMEOUT_SEC,
                 check=True,
             ).stdout
-        except (OSError, subprocess.SubprocessError) as error:
-            return Probe(path=path, tested=self.tested, problem=f"{path} does not run: {error}")
-        found = _VERSION.search(said.decode("utf-8", "replace"))
-        self._version = found[0] if found else ""
-        return Probe(path=path, version=self._version, tested=self.tested)
 
     def program(self) -> str:
         """The binary's absolute path; without one here, the name it has in an image."""

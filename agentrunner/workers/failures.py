@@ -29,9 +29,12 @@ _WORDS: dict[FailureKind, str] = {
     "server": r"\b5\d\d\b|high demand|internal server|server error|api_error",
     "network": (
         r"stream disconnected|idle timeout|connect|network|error sending request|dns|timed out"
-        r"|fetch failed|ECONN|ENOTFOUND|EAI_AGAIN|socket hang up"
+        r"|fetch failed|ECONN|ENOTFOUND|EAI_AGAIN|socket hang up|\bterminated\b|other side closed"
     ),
-    "protocol": r"\b4(00|22)\b|invalid.request|unexpected status|bad request|malformed response",
+    "protocol": (
+        r"\b4(00|22)\b|invalid.request|unexpected status|bad request|malformed response"
+        r"|without a finish reason|without sending any chunks|incomplete json"
+    ),
 }
 """What a message is about, first match wins."""
 

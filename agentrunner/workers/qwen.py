@@ -35,7 +35,7 @@ _SETTINGS = {
     # NO_PROXY excepts. A blank means none; the commands it runs keep the variable.
     "proxy": " ",
     "general": {"enableAutoUpdate": False},
-    "model": {"generationConfig": {"maxRetries": 1}},
+    "model": {"generationConfig": {"maxRetries": 0}},
     "privacy": {"usageStatisticsEnabled": False},
     "telemetry": {"enabled": False},
 }

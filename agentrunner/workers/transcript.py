@@ -1,14 +1,14 @@
 """What a CLI's event stream tells, in facts that all CLIs share, and what follows from them.
 
 An adapter translates each record of its stream into facts, one record at a time and without a
-memory; this room turns facts into live events and into the reading of an ended run. Facts are a
-witness's words: what changed comes from snapshots, what passed from our own checks.
+memory; from the facts come live events (`transcript_events.py`) and the reading of an ended run.
+Facts are a witness's words: what changed comes from snapshots, what passed from our own checks.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,7 +19,6 @@ from agentrunner.workers.base import (
     Ended,
     Failure,
     FailureKind,
-    WorkerEvent,
     WorkerReading,
 )
 from agentrunner.workers.failures import failure_of
@@ -27,7 +26,6 @@ from agentrunner.workers.streams import (
     MAX_COMMAND_CHARS,
     MAX_COMMANDS,
     MAX_COUNT,
-    LineSplitter,
     clip,
     ended_by,
     last_lines,
@@ -37,8 +35,8 @@ from agentrunner.workers.streams import (
     tail_of,
 )
 
-MAX_SAID_CHARS = 256 << 10
-"""Of one text that comes in pieces."""
+MAX_SAID_CHARS = 32 << 10
+"""Of one text; its end tells what was done. Pieces are joined at a cost that grows with it."""
 MAX_DENIED = 20
 
 
@@ -200,9 +198,8 @@ class Tally:
     of_session: bool = False
     """Whether the tokens are those of all runs of the session."""
     usd: float | None = None
-    trouble: Trouble | None = None
-    """The last one that was fatal."""
-    retry: Retrying | None = None
+    trouble: Trouble | Retrying | None = None
+    """What went wrong last; remarks are left out."""
     retries: int = 0
     _tools: dict[str, Tool] = field(default_factory=dict)
     _joining: bool = False
@@ -225,7 +222,7 @@ class Tally:
             case Trouble():
                 self.trouble = fact if fact.fatal and fact.message else self.trouble
             case Retrying():
-                self.retry, self.retries = fact, self.retries + 1
+                self.trouble, self.retries = fact, self.retries + 1
             case Session(name):
                 self.session_id = clip(name, 100) or self.session_id
             case Model(name):
@@ -273,68 +270,7 @@ class Tally:
     @property
     def failure(self) -> tuple[str, FailureKind | None] | None:
         """The last thing that went wrong, in its words, and what its record says it is about."""
-        last = self.trouble or self.retry
-        return (last.message, last.kind) if last else None
-
-
-class TranscriptEvents:
-    """Live events of a stream; an error that is repeated at once is told once."""
-
-    def __init__(self, translate: Translate) -> None:
-        self._translate = translate
-        self._splitter = LineSplitter()
-        self._tally = Tally()
-        self._last_error = ""
-        self._pieces = ""
-
-    def feed(self, chunk: bytes) -> list[WorkerEvent]:
-        """Events that this chunk completes."""
-        return [event for line in self._splitter.feed(chunk) for event in self._events(line)]
-
-    def _events(self, line: str) -> Iterator[WorkerEvent]:
-        for fact in self._translate(parse_object(line) or {}):
-            self._tally.add(fact)
-            if isinstance(fact, Said) and fact.joins:
-                self._pieces = (self._pieces + fact.text)[:MAX_SAID_CHARS]
-                continue
-            if self._pieces:
-                yield _text_event(self._pieces)
-                self._pieces = ""
-            if (event := self._event(fact)) is not None:
-                yield event
-
-    def _event(self, fact: Fact) -> WorkerEvent | None:
-        match fact:
-            case Said(text) if text.strip():
-                return _text_event(text)
-            case ToolBegan(_, tool) if tool.command:
-                command = clip(tool.command, MAX_COMMAND_CHARS)
-                return WorkerEvent("command_started", {"command": command})
-            case ToolEnded():
-                return self._ended(fact)
-            case FileChanged(path, change):
-                return _file_event(path, change)
-            case Tokens():
-                usage = {
-                    "input_tokens": self._tally.input_tokens,
-                    "output_tokens": self._tally.output_tokens,
-                }
-                return WorkerEvent("usage", usage)
-            case Trouble(message) | Retrying(message) | SessionLost(message):
-                if message and message != self._last_error:
-                    self._last_error = message
-                    return WorkerEvent("error", {"message": clip(message)})
-        return None
-
-    def _ended(self, fact: ToolEnded) -> WorkerEvent | None:
-        tool = self._tally.tool(fact)
-        if tool is not None and tool.command:
-            command = clip(tool.command, MAX_COMMAND_CHARS)
-            fields = {"command": command, "exit_code": exit_code_of(fact.exit_code)}
-            return WorkerEvent("command_finished", fields)
-        if tool is not None and tool.path and not fact.failed:
-            return _file_event(tool.path, tool.change)
-        return None
+        return (self.trouble.message, self.trouble.kind) if self.trouble else None
 
 
 def tally_of(stdout: Path, translate: Translate) -> Tally:
@@ -431,11 +367,3 @@ def _why(ended: Ended, tally: Tally, stderr: str) -> str:
     said = last_lines(stderr, 3)
     ending = f"exit code {ended.exit_code} without the end of the turn"
     return ending + (f": {said}" if said else "")
-
-
-def _text_event(text: str) -> WorkerEvent:
-    return WorkerEvent("text", {"text": clip(text, 4_000)})
-
-
-def _file_event(path: str, change: str) -> WorkerEvent:
-    return WorkerEvent("file_changed", {"path": clip(path, 4_000), "change": clip(change, 40)})

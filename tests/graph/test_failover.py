@@ -106,3 +106,29 @@ def test_without_a_reset_the_first_cools_down_as_the_task_says(
     profiles = {"worker": {"cool_down_sec": 1234}}
     begin(run, (says("rate_limit"),), (does(FIX),), profiles=profiles)
     assert run.state()["cooling"] == {"worker:first": at(1234)}
+
+
+def test_a_candidate_that_was_not_approved_is_asked_about(run: Run, clock: VirtualClock) -> None:
+    always = {"approve": {"worker": "always"}}
+    begin(run, (says("rate_limit", reset_at=at(9000)),), (does(FIX),), **always)
+    run.approve(run.question)
+    assert (
+        run.kind == "worker" and "Start second in place of first" in run.result["waiting"]["text"]
+    )
+    assert run.subject["order"]["member"] == "second" and members(run) == ["first"]
+    run.approve(run.question)
+    assert run.ending == ("COMPLETE", "complete", 0)
+    assert members(run) == ["first", "second"]
+
+
+def test_one_that_was_waited_for_in_its_place_too(run: Run, clock: VirtualClock) -> None:
+    spent = says("rate_limit", reset_at=at(120))
+    always = {"approve": {"worker": "always"}}
+    begin(run, (spent, does(FIX)), (says("rate_limit", reset_at=at(900)),), **always)
+    run.approve(run.question)
+    run.approve(run.question)
+    assert (run.kind, len(waits(run))) == ("worker", 1)
+    assert run.state()["cooling"] == {"worker:first": at(120), "worker:second": at(900)}
+    run.approve(run.question)
+    assert run.ending == ("COMPLETE", "complete", 0)
+    assert members(run) == ["first", "second", "first"]

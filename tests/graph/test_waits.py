@@ -8,13 +8,14 @@ import signal
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
 from agentrunner.nodes.deps import Clock
 from agentrunner.nodes.quota import QUOTA_BACKOFF_SEC, SETTLE_SEC, stamp
 from agentrunner.nodes.recovery import FAULT_BACKOFF_SEC
+from agentrunner.runs.index import RunIndex
 from tests.kit.faulty import calls_of, does, faulty, faulty_worker, says
 from tests.kit.metas import Item, assess, finish, plan, work
 from tests.kit.project import Project
@@ -219,6 +220,25 @@ def test_what_is_counted_is_in_the_budget_of_worker_runs(run: Run, clock: Virtua
     begin(run, *[says("rate_limit")] * 3, does(FIX), budget=budget)
     assert run.ending == ("FAILED", "budget: worker_runs", 1)
     assert run.result["worker_runs"] == 2
+
+
+def test_the_index_knows_while_it_waits(run: Run) -> None:
+    class Looking(VirtualClock):
+        """Looks at the list of runs at each breath."""
+
+        seen: ClassVar[set[str | None]] = set()
+
+        async def sleep(self, seconds: float) -> None:
+            await super().sleep(seconds)
+            (row,) = RunIndex(run.project.state_dir).runs()
+            self.seen.add(row.waiting_until)
+
+    clock = Looking()
+    run.adjust = lambda options: replace(options, clock=clock)
+    begin(run, says("rate_limit", reset_at=at(20)), does(FIX))
+    assert clock.seen == {at(21)}
+    (row,) = RunIndex(run.project.state_dir).runs()
+    assert (row.state, row.waiting_until) == ("COMPLETE", None)
 
 
 def test_a_laptop_that_was_asleep_does_not_wait_longer(run: Run, clock: VirtualClock) -> None:

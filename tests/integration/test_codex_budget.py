@@ -2,30 +2,40 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from agentrunner.graph.runner import start
+from agentrunner.errors import UsageError
+from agentrunner.graph.runner import respond, resume, start
+from agentrunner.runs.folder import RunFolder
+from agentrunner.runs.log import RunLog
+from agentrunner.task.context import Answer
 from tests.integration.test_codex_run import DONE, FIX, JUDGEMENT, KEYS, PLAN, RIGHT
 from tests.kit.bwrap import require_bwrap
 from tests.kit.codex import require_codex
 from tests.kit.model_server import ModelServer
+from tests.kit.process import until
 from tests.kit.project import Project
 from tests.kit.runs import SMALL, TEST
 from tests.kit.scenario import Scenario, Shell, Turn
 from tests.kit.token_issuer import TokenIssuer
+from tests.kit.wire import Usage
 
 ONE_ROUND = Scenario([Turn("I add.", [Shell(RIGHT.replace("[*]", "-"))]), Turn("It adds.")])
+TWO_STEPS = Scenario([Turn("I look.", [Shell("cat calc.py")]), *ONE_ROUND.turns])
 CALL = 1200 + 34
 """Tokens of each call of the scripted server, by planner or worker."""
 
 
 async def spend(
-    project: Project, server: ModelServer, budget: dict[str, float], environ: dict[str, str],
+    project: Project, server: ModelServer, budget: dict[str, Any], environ: dict[str, str],
     **worker: Any,
 ) -> dict[str, Any]:  # fmt: skip
     runner = {
@@ -48,11 +58,14 @@ def asked(server: ModelServer) -> int:
 
 @pytest.mark.parametrize(
     ("budget", "name"),
-    [({"tokens": 2 * CALL + 1}, "tokens"), ({"usd": 0.001}, "usd")],
+    [
+        ({"tokens": 2 * CALL + 1, "on_spent": "fail"}, "tokens"),
+        ({"usd": 0.001, "on_spent": "fail"}, "usd"),
+    ],
     ids=["tokens", "usd"],
 )
 async def test_the_gateway_lets_no_call_begin_beyond_it(
-    tmp_path: Path, budget: dict[str, float], name: str
+    tmp_path: Path, budget: dict[str, Any], name: str
 ) -> None:
     """After the planner's two calls there is room for the beginning of one."""
     require_bwrap()
@@ -63,6 +76,88 @@ async def test_the_gateway_lets_no_call_begin_beyond_it(
     assert (result["state"], result["exit_code"]) == ("FAILED", 1)
     assert result["reason"] == f"budget: {name}"
     assert "a + b" in project.read("calc.py")  # what was done is kept
+
+
+def spent(result: dict[str, Any]) -> Usage:
+    """What the run says it used, counters and bill alike."""
+    parts = [result["usage"][who] for who in ("meta", "worker")]
+    counted, billed = (
+        Usage(*(sum(part[f"{way}_tokens"] for part in rows) for way in ("input", "output")))
+        for rows in (parts, result["bill"])
+    )
+    assert counted == billed
+    return counted
+
+
+async def test_the_next_call_is_refused_and_the_run_asks_and_goes_on_in_the_same_session(
+    tmp_path: Path,
+) -> None:
+    """Done-point 4: the gateway refuses call N+1; raised, it completes; totals are the server's."""
+    require_bwrap()
+    project = Project.make(tmp_path, SMALL)
+    budget = {"tokens": 3 * CALL}
+    with ModelServer(TWO_STEPS, chat_script=(PLAN, FIX, DONE, JUDGEMENT)) as server:
+        result = await spend(project, server, budget, {}, base_url=server.base_url)
+        assert (result["exit_code"], result["waiting"]["kind"]) == (4, "budget")
+        assert (asked(server), len(server.served)) == (1, 3)
+        assert spent(result) == server.told
+        assert "tokens is spent: 3,702 of 3,702 tokens" in result["waiting"]["text"]
+
+        options = replace(project.options(), environ={**os.environ, **KEYS})
+        run_id = result["run_id"]
+        with pytest.raises(UsageError):
+            await respond(run_id, Answer(id="", kind="budget", text="more"), options)
+        assert len(server.served) == 3
+        result = await respond(run_id, Answer(id="", kind="budget", text="+20000"), options)
+        assert (result["state"], result["exit_code"]) == ("COMPLETE", 0), result["text"]
+        assert (asked(server), len(server.served)) == (3, 7)
+        assert spent(result) == server.told == Usage(7 * 1200, 7 * 34)
+    first, second = RunLog(RunFolder.open(project.state_dir, run_id).log_file).records("worker_run")
+    assert (first.data["outcome"], second.data["outcome"]) == ("budget", "completed")
+    assert first.key != second.key
+    assert first.data["session_id"] == second.data["session_id"] is not None
+    assert [(row["role"], row["run"], row["calls"], row["known"]) for row in result["bill"]] == [
+        ("planner", "", 3, "counted"),
+        ("assess", "", 1, "counted"),
+        ("worker", first.key, 1, "counted"),
+        ("worker", second.key, 2, "counted"),
+    ]
+    assert result["usage"]["usd"] is None  # the planner's model has no price
+
+
+async def test_totals_are_those_of_the_server_after_a_kill_while_the_worker_asks(
+    tmp_path: Path,
+) -> None:
+    """kill -9 of the runner; its worker goes on, and what it spent meanwhile is booked once."""
+    require_bwrap()
+    project = Project.make(tmp_path, SMALL)
+    slow = Scenario([replace(turn, delay_sec=1) for turn in ONE_ROUND.turns])
+    with ModelServer(slow, chat_script=(PLAN, FIX, DONE, JUDGEMENT)) as server:
+        runner = {
+            "meta": {"kind": "openai-chat", "model": "planner", "base_url": server.base_url},
+            "worker": {
+                "kind": "codex-cli",
+                "command": [str(require_codex())],
+                "model": "gpt-5.5",
+                "base_url": server.base_url,
+            },
+            "budget": {"tokens": 100 * CALL},
+        }
+        project.spec(test=TEST, runner=runner)
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "agentrunner", "run", str(project.state_dir.parent / "task.yaml"),
+            env={**os.environ, **KEYS, "AGENTRUNNER_STATE_DIR": str(project.state_dir)},
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        await asyncio.to_thread(until, lambda: asked(server) == 1, "the worker asks its model")
+        process.kill()
+        await process.wait()
+        (run_id,) = [path.name for path in (project.state_dir / "runs").iterdir()]
+        options = replace(project.options(), environ={**os.environ, **KEYS})
+        result = await resume(run_id, options)
+        assert (result["state"], result["exit_code"]) == ("COMPLETE", 0), result["text"]
+        assert spent(result) == server.told == Usage(6 * 1200, 6 * 34)
+        assert (result["meta_calls"], result["worker_runs"]) == (4, 1)
 
 
 async def test_a_login_pays_no_price_and_is_not_stopped_by_one(tmp_path: Path) -> None:

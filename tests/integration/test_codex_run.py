@@ -257,7 +257,7 @@ async def test_a_refused_key_is_told_and_not_repeated(codex: Codex) -> None:
     assert tried < 10
     assert (result["state"], result["exit_code"]) == ("RUNNING", 4)
     assert result["waiting"]["kind"] == "worker_failed"
-    assert "Set CODEX_API_KEY to a key that is good." in result["waiting"]["text"]
+    assert "Set CODEX_API_KEY to a key that is good" in result["waiting"]["text"]
     assert codex.leaks() == []  # though the server repeats the key
     assert living(codex.place) == {}
 

@@ -78,7 +78,7 @@ class Served:
     status: int
     """0 where the connection was dropped without a word."""
     told: Usage | None = None
-    """The tokens that the client was told; None for no word of them."""
+    """The tokens that the client was told in the end; None for no word of them."""
 
 
 class ModelServer:
@@ -167,7 +167,7 @@ class ModelServer:
         """What to answer."""
         if path.endswith("/chat/completions") and self._script:
             return self._scripted()
-        if not ask.tools:
+        if not ask.tools and not self._scenario.toolless:
             return Turn(self._scenario.side_reply), Usage()
         return self._scenario.pick(self._scenario.done(ask.turns)), Usage()
 
@@ -258,7 +258,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._reply(400, error_body(400, str(error)))
             return
         answer = Answer(turn.text, calls, turn.finish_reason, usage)
-        self._book(ask, 200, _told(wire, ask, usage, cut=turn.cut))
+        self._book(ask, 200, None if turn.cut else usage)
         if not ask.stream:
             data = json.dumps(wire.whole(ask, answer)).encode()
             self._send(200, data, "application/json", cut=turn.cut)
@@ -350,11 +350,3 @@ def _error_of(turn: Turn, wire: Wire, ask: Ask) -> HttpError | None:
     if turn.status and not turn.cut:
         return HttpError(turn.status, in_words(turn.status, turn.text), turn.headers)
     return None
-
-
-def _told(wire: Wire, ask: Ask, usage: Usage, *, cut: bool) -> Usage | None:
-    """What a client learns of an answer's tokens."""
-    if not cut:
-        return usage
-    # Anthropic's first event tells the input, and one token of the output.
-    return Usage(usage.input_tokens, 1) if isinstance(wire, Anthropic) and ask.stream else None

@@ -11,6 +11,7 @@ from typing import Any
 from agentrunner.meta.base import ChatMessage, MetaRequest, Reply
 from agentrunner.meta.bench import Bench
 from agentrunner.meta.cli import CliMeta
+from agentrunner.meta.cli_box import Tape
 from agentrunner.meta.make import make_meta
 from agentrunner.protocol import message_schema
 from agentrunner.runs.folder import RunFolder
@@ -28,6 +29,7 @@ from tests.kit.planner_server import PlannerServer
 REAL_KEY = "sk-planner-" + "4f1c" * 12
 KEY_OF = {"codex-cli": "CODEX_API_KEY", "claude-code": "ANTHROPIC_API_KEY"}
 SECRET = "what only the repository knows"
+UNTAPED = Tape()
 
 
 @dataclass
@@ -76,7 +78,7 @@ class Desk:
             base_dir=str(self.place),
         )
 
-    async def client(self, spec: TaskSpec) -> tuple[CliMeta, Sandbox]:
+    async def client(self, spec: TaskSpec, tape: Tape = UNTAPED) -> tuple[CliMeta, Sandbox]:
         """The planner with its place, and the run's box, which is to be closed."""
         box = BoxSpec(repo=self.repo, home=self.folder.box_dir, sockets=self.folder.sock_dir)
         sandbox = await open_sandbox(
@@ -86,14 +88,16 @@ class Desk:
             Path.home(),
             state_root=self.state_dir,
         )
-        meta = make_meta(spec, self.environ)
+        meta = make_meta(spec, self.environ, record=tape.record, replay=tape.replay)
         assert isinstance(meta, CliMeta)
         await meta.open(Bench(self.folder, self.state_dir, sandbox, self.redactor))
         return meta, sandbox
 
-    async def ask(self, server: PlannerServer | None, number: int = 0, **meta: Any) -> Reply:
+    async def ask(
+        self, server: PlannerServer | None, number: int = 0, tape: Tape = UNTAPED, **meta: Any
+    ) -> Reply:
         """One attempt."""
-        client, sandbox = await self.client(self.spec(server, **meta))
+        client, sandbox = await self.client(self.spec(server, **meta), tape)
         try:
             return await client.complete(request(number))
         finally:

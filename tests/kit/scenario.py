@@ -92,11 +92,17 @@ class Turn:
 class Scenario:
     """The turns, and how many requests have met a fault that wears off."""
 
-    def __init__(self, turns: Sequence[Turn], side_reply: str = "ok") -> None:
-        """`side_reply` answers requests without tools, such as a title for the session."""
-        self.turns = tuple(turns)
+    def __init__(
+        self, turns: Sequence[Turn], side_reply: str = "ok", *, toolless: bool = False
+    ) -> None:
+        """`side_reply` answers requests without tools, such as a title for the session.
+
+        A `toolless` one is for a CLI that offers no tools and reads edits off the text.
+        """
+        self.turns = tuple(map(as_text, turns)) if toolless else tuple(turns)
         self.side_reply = side_reply
-        self._known = {turn.text.strip() for turn in turns if turn.text}
+        self.toolless = toolless
+        self._known = {turn.text.strip() for turn in self.turns if turn.text}
         self._hits = [0] * len(self.turns)
         self._lock = threading.Lock()
 
@@ -120,6 +126,16 @@ class Scenario:
                 turn, status=0, refusal=None, delay_sec=0, hang=False, cut=False, raw=None
             )
         return turn
+
+
+def as_text(turn: Turn) -> Turn:
+    """The turn with the files that it writes in its text, as aider's format `whole` wants them."""
+    files = [
+        f"{action.path}\n```\n{action.content}```\n"
+        for action in turn.actions
+        if isinstance(action, Write)
+    ]
+    return replace(turn, text="\n\n".join([turn.text, *files]), actions=())
 
 
 @dataclass(frozen=True)

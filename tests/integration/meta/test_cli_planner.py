@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from agentrunner.errors import TaskFailed
 from agentrunner.gateway.usage import read_usage
 from agentrunner.meta.base import MetaUnavailable
+from agentrunner.meta.cli_box import Tape
 from tests.kit.faults import Refusal
-from tests.kit.planner_desk import REAL_KEY, SECRET, Desk
+from tests.kit.planner_desk import KEY_OF, REAL_KEY, SECRET, Desk
 from tests.kit.planner_server import STRUCTURED, PlannerServer
 from tests.kit.process import living
 from tests.kit.scenario import Action, Shell, Turn, Use
@@ -97,10 +100,9 @@ HANGING = [("codex-cli", "bwrap"), ("claude-code", "docker"), ("claude-code", "n
 
 @pytest.mark.parametrize("desk", HANGING, indirect=True, ids="-".join)
 async def test_a_time_out_leaves_nothing_running(desk: Desk) -> None:
-    with PlannerServer([Turn("Thinking.", hang=True)]) as server:
-        with pytest.raises(MetaUnavailable, match="no answer within 2 s") as caught:
-            await desk.ask(server, timeout_sec=2)
-        assert server.sessions == 1
+    slow = pytest.raises(MetaUnavailable, match="no answer within 2 s")
+    with PlannerServer([Turn("Thinking.", hang=True)]) as server, slow as caught:
+        await desk.ask(server, timeout_sec=2)
     assert caught.value.retryable
     assert living(desk.place) == {}
 
@@ -136,3 +138,16 @@ async def test_it_may_read_the_repository_and_never_write(desk: Desk) -> None:
     if desk.kind == "codex-cli":
         assert "looked" in said and "sk-agentrunner-placeholder-" in said
     assert [path.name for path in desk.repo.iterdir()] == ["secret.txt"]
+
+
+async def test_a_recording_is_played_without_a_key(desk: Desk, tmp_path: Path) -> None:
+    tape = tmp_path / "run.cassette"
+    with PlannerServer([DONE]) as server:
+        recorded = await desk.ask(server, 2, Tape(record=tape), model="planner-1")
+    assert REAL_KEY not in tape.read_text() and str(tmp_path) not in tape.read_text()
+    del desk.environ[KEY_OF[desk.kind]]
+    replayed = await desk.ask(None, 2, Tape(replay=tape), model="planner-1")
+    assert replayed == recorded
+    with pytest.raises(TaskFailed) as caught:
+        await desk.ask(None, 3, Tape(replay=tape), model="planner-1")
+    assert caught.value.code == "replay-mismatch"

@@ -2,67 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from agentrunner.errors import UsageError
-from agentrunner.task.policy import Policy
 from agentrunner.task.policy_check import check_loops, narrowed
-from agentrunner.task.policy_load import load_policies
 from agentrunner.task.policy_match import covered, is_below, matches, may_reach
 from agentrunner.task.spec import TaskSpec
-from tests.unit.task.conftest import Load
+from tests.unit.task.conftest import ENVIRON, Desk
 
-ENVIRON = {"CI_TOKEN": "x", "AWS_SECRET": "y"}
 DIGEST = "sha256:" + "0" * 64
 COMMAND = {"kind": "command", "command": ["my-agent"]}
-
-
-class Desk:
-    """Tasks and policies as people write them."""
-
-    def __init__(self, load: Load, place: Path) -> None:
-        self.load = load
-        self._place = place
-
-    def task(self, runner: Mapping[str, Any], task: Mapping[str, Any], **how: Any) -> TaskSpec:
-        document = {"version": 1, "task": {"prd": {"text": "x"}, **task}, "runner": dict(runner)}
-        return self.load(yaml.safe_dump(document, sort_keys=False), environ=ENVIRON, **how)
-
-    def policy(self, caps: Mapping[str, Any], name: str = "policy.yaml") -> Policy:
-        file = self._place / name
-        file.write_text(yaml.safe_dump({"version": 1, **caps}, sort_keys=False), encoding="utf-8")
-        file.chmod(0o600)
-        return load_policies(file, {}, system=Path("/nonexistent"))[0]
-
-    def held(
-        self,
-        caps: Mapping[str, Any],
-        runner: Mapping[str, Any] | None = None,
-        task: Mapping[str, Any] | None = None,
-        *,
-        environ: Mapping[str, str] = ENVIRON,
-        stored: bool = False,
-        **how: Any,
-    ) -> TaskSpec:
-        spec = self.task(runner or {}, task or {}, **how)
-        return narrowed(spec, [self.policy(caps)], environ, stored=stored)
-
-    def refused(self, caps: Mapping[str, Any], *about: Any, **how: Any) -> UsageError:
-        with pytest.raises(UsageError) as refusal:
-            self.held(caps, *about, **how)
-        assert refusal.value.code == "policy-breach"
-        assert refusal.value.exit_code == 2
-        return refusal.value
-
-
-@pytest.fixture
-def desk(load: Load, tmp_path: Path) -> Desk:
-    return Desk(load, tmp_path)
 
 
 Breach = tuple[dict[str, Any], dict[str, Any], dict[str, Any], str]
@@ -220,7 +172,7 @@ def test_every_breach_is_told_at_once(desk: Desk) -> None:
 
 
 def test_what_a_task_leaves_out_is_given_by_the_policy(desk: Desk) -> None:
-    caps = {
+    caps: dict[str, Any] = {
         "sandbox": {"kinds": ["bwrap", "none"], "network": "none", "images": ["a", "b"]},
         "worker": {"models": ["gpt-*", "gpt-5.5"], "base_urls": ["https://ai.example.org/v1"]},
         "meta": {"models": ["small"], "max_loops": 2, "base_urls": ["https://ai.example.org/v1"]},

@@ -33,5 +33,5 @@ def test_the_sample_is_a_policy(tmp_path: Path) -> None:
     file = tmp_path / "policy.yaml"
     file.write_text(re.sub(r"^   ", "", blocks[0], flags=re.MULTILINE), encoding="utf-8")
     file.chmod(0o600)
-    (policy,) = load_policies(file, {}, system=Path("/nonexistent"))
+    (policy,) = load_policies(file, {}, system=Path("/nonexistent/policy.yaml"))
     assert policy.caps.worker.login is False

@@ -101,16 +101,16 @@ def test_a_prompt_is_no_option(kind: str, prompt: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("path", ALL, ids=lambda path: path.name)
-def test_no_stream_of_another_cli_breaks_a_reader(kind: str, path: Path) -> None:
-    worker, data = adapter(kind), path.read_bytes()
-    reader = worker.events()
-    pieces = [
-        event for at in range(0, len(data), 997) for event in reader.feed(data[at : at + 997])
-    ]
-    assert pieces == worker.events().feed(data)
-    stopped = Ended(0, "interrupted", path, path.with_name("none"))
-    assert not worker.read(stopped).completed
+def test_no_stream_of_another_cli_breaks_a_reader(kind: str) -> None:
+    worker = adapter(kind)
+    for path in ALL:
+        data = path.read_bytes()
+        reader = worker.events()
+        parts = (data[at : at + 997] for at in range(0, len(data), 997))
+        pieces = [event for part in parts for event in reader.feed(part)]
+        assert pieces == worker.events().feed(data), path.name
+        stopped = Ended(0, "interrupted", path, path.with_name("none"))
+        assert not worker.read(stopped).completed, path.name
 
 
 WORDS = sorted(
@@ -131,7 +131,7 @@ RECORDS = st.dictionaries(st.sampled_from(WORDS), VALUES, max_size=5)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(
     records=st.lists(st.tuples(st.sampled_from(WORDS), st.sampled_from(WORDS), RECORDS), max_size=5)
 )

@@ -109,7 +109,9 @@ def test_a_turn_that_began_again_is_not_completed(tmp_path: Path) -> None:
 
 def test_waiting_for_the_network_is_a_retry_and_what_it_was_stopped_for(tmp_path: Path) -> None:
     waits = "Reconnecting... waiting for network (Connection failed: error sending request)"
-    (tmp_path / "stdout").write_text(f"{json.dumps({'type': 'error', 'message': waits})}\n" * 8)
+    before = {"type": "error", "message": "unexpected status 500"}
+    lines = [before] + [{"type": "error", "message": waits}] * 8
+    (tmp_path / "stdout").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
     reading = read(tmp_path / "stdout", None, outcome="retry_storm")
     assert reading.failure is not None and reading.failure.kind == "network"
 

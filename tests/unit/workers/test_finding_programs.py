@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from agentrunner.task.crew import WorkerSpec
 from agentrunner.workers.binary import find_program, native_binary
+from agentrunner.workers.codex import CodexWorker
 
 PLATFORM = {"x86_64": "x64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
 
@@ -75,3 +77,14 @@ def test_a_wrapper_without_its_binary_leads_nowhere(tmp_path: Path) -> None:
 def test_a_native_binary_is_itself(tmp_path: Path) -> None:
     native = program(tmp_path / "codex")
     assert native_binary(native, "@openai/codex", "vendor/*/bin/codex") == native
+
+
+def test_a_program_that_is_asked_for_its_version_leaves_nothing(tmp_path: Path) -> None:
+    asked = program(tmp_path / "codex")
+    told = tmp_path / "told"
+    asked.write_text(
+        f'#!/bin/sh\nmkdir -p "$HOME/.cache/x"\necho "$HOME" > {told}\necho codex-cli 0.169.0\n'
+    )
+    found = CodexWorker(WorkerSpec(command=str(asked))).probe()
+    assert found.version == "0.169.0"
+    assert not Path(told.read_text().strip()).exists()

@@ -20,6 +20,12 @@ from agentrunner.workers.make import canonical_kind, make_worker, probe
         ("Claude", "claude-code"),
         ("cursor", "cursor-cli"),
         ("cursor_agent", "cursor-cli"),
+        ("Gemini", "gemini-cli"),
+        ("qwen", "qwen-code"),
+        ("GitHub_Copilot", "copilot-cli"),
+        ("opencode-cli", "opencode"),
+        ("aider_chat", "aider"),
+        ("mini", "mini-swe-agent"),
         (" mock ", "mock"),
         ("Else_What", "else-what"),
     ],
@@ -28,7 +34,7 @@ def test_kinds_have_one_spelling(name: str, kind: str) -> None:
     assert canonical_kind(name) == kind
 
 
-@pytest.mark.parametrize("name", ["codex", "command", "mock"])
+@pytest.mark.parametrize("name", ["codex", "qwen", "mini", "command", "mock"])
 def test_a_kind_becomes_its_adapter(name: str) -> None:
     command = ["/bin/cat"] if name != "mock" else None
     assert make_worker(WorkerSpec(kind=name, command=command)).kind == canonical_kind(name)

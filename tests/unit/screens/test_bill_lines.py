@@ -1,0 +1,64 @@
+"""The cost of a run as people read it: how it is known, and never 0 for what has no price."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from agentrunner.notes.bill import Amount, BillRow
+from agentrunner.screens.bill import bill_lines, cost_line
+
+PLANNER = BillRow(
+    "planner",
+    "",
+    "",
+    Amount(model="gpt-5.5", calls=2, input_tokens=2400, output_tokens=68, usd=0.5),
+)
+COUNTED = Amount(model="gpt-5.5", calls=3, input_tokens=3000, output_tokens=100, usd=0.25)
+
+
+def result(*rows: BillRow) -> dict[str, Any]:
+    tokens = {
+        who: {
+            "input_tokens": sum(r.amount.input_tokens for r in rows if (r.role == "worker") == own),
+            "output_tokens": sum(
+                r.amount.output_tokens for r in rows if (r.role == "worker") == own
+            ),
+        }
+        for who, own in (("meta", False), ("worker", True))
+    }
+    return {"usage": {**tokens, "usd": None}, "bill": [row.as_dict() for row in rows]}
+
+
+def worker(**amount: Any) -> BillRow:
+    return BillRow("worker", "codex-cli", "1-001", Amount(**{**vars(COUNTED), **amount}))
+
+
+def test_tokens_say_how_they_are_known() -> None:
+    said = cost_line(result(PLANNER, worker()))
+    assert said == "planner 2k counted, worker 3k counted tokens, 0.75 USD"
+    reported = cost_line(result(PLANNER, worker(known="reported", calls=None)))
+    assert "worker 3k reported tokens" in reported
+    silent = cost_line(result(PLANNER, worker(known="unknown", unknown_calls=1, unpriced_calls=1)))
+    assert "worker 3k at least (1 call did not tell) tokens, at least 0.75 USD" in silent
+
+
+def test_a_subscription_is_never_0_dollars() -> None:
+    login = worker(usd=0, subscription=True)
+    mixed = cost_line(result(PLANNER, login))
+    assert mixed.endswith("0.50 USD, worker in your subscription")
+    alone = cost_line(result(login))
+    assert alone.endswith("tokens, in your subscription")
+    assert "0.00" not in mixed + alone
+
+
+def test_a_price_that_nobody_knows_is_not_0() -> None:
+    assert cost_line(result(worker(usd=0, unpriced_calls=3))).endswith("price unknown")
+
+
+def test_a_line_for_each_role_model_and_run() -> None:
+    assert bill_lines(result(PLANNER, worker())) == [
+        "planner gpt-5.5: 2 calls, 2,468 tokens counted, 0.50 USD",
+        "worker 1-001 gpt-5.5: 3 calls, 3,100 tokens counted, 0.25 USD",
+    ]
+    many = bill_lines(result(*[worker() for _ in range(30)]))
+    assert (len(many), many[0]) == (21, "and 10 older lines: agentrunner show --json")
