@@ -13,7 +13,7 @@ from typing import Any
 
 from agentrunner.protocol.message import VERSION, MessageType
 from agentrunner.protocol.messages import CHECK_KINDS, MAX_CRITERIA, MAX_OPTIONS
-from agentrunner.protocol.planning import MAX_PHASES
+from agentrunner.protocol.planning import MAX_PHASES, MAX_QUESTIONS
 from agentrunner.protocol.wire import MAX_ID, MAX_ITEMS, MAX_LINE, MAX_PROMPT, MAX_TEXT
 
 Schema = dict[str, Any]
@@ -141,11 +141,13 @@ _PAYLOADS: dict[MessageType, Schema] = {
             _object(name=_LINE, milestone=_LINE, tasks=_list(_DECOMPOSED_TASK)), limit=MAX_PHASES
         ),
         potential_conflicts=_list(_CONFLICT),
+        questions=_list(_text(), MAX_QUESTIONS),
     ),
     "plan_patch": _object(
         understanding=_text(),
         operations=_list(_OPERATION),
         potential_conflicts=_list(_CONFLICT),
+        questions=_list(_text(), MAX_QUESTIONS),
     ),
 }
 
