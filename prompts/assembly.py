@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Literal, Self
@@ -21,7 +21,11 @@ try:
 except ImportError:  # PyYAML without libyaml
     from yaml import SafeDumper as CDumper  # type: ignore[assignment]
 
-PromptType = Literal["plan_task", "next_action", "completion_assessment"]
+PromptType = Literal[
+    "plan_task", "next_action", "completion_assessment", "decompose", "plan_patch"
+]
+ABOUT_PLANS = frozenset({"decompose", "plan_patch"})
+"""Messages of a conversation: what a person says, and the plan that it is about."""
 
 PREVIOUS_ANSWER_CHARS = 6000
 """How much of a refused answer is shown again; more costs tokens and tells nothing new."""
@@ -51,10 +55,11 @@ class PromptInput:
 
     type: PromptType
     facts: Mapping[str, Any]
-    """The summary of the run, JSON-native."""
+    """The summary of the run, or the facts of a plan; JSON-native."""
     task: Mapping[str, Any]
     """What the task file says, without anything of the host."""
     prd_text: str
+    """The requirements; in a conversation, what the person says now."""
     salt: str
     """Keys the markers; drawn once per run."""
     call_number: int
@@ -148,17 +153,12 @@ def _request(prompt: PromptInput) -> str:
     def block(name: str, text: str) -> str:
         return marked(prompt.salt, prompt.call_number, prompt.type, name, text)
 
-    summaries = {name: pattern.summary for name, pattern in prompt.patterns.items()}
-    notes = {"notes": list(prompt.facts.get("notes", []))}
+    parts = _plan_parts if prompt.type in ABOUT_PLANS else _run_parts
     request = render_part(
         prompt.type,
         "request",
         prompt.language,
-        task=block("task", to_yaml(prompt.task)),
-        prd=block("prd", prompt.prd_text),
-        context=block("context", to_yaml(_context(prompt.facts))),
-        patterns=block("patterns", to_yaml(summaries)) if summaries else "",
-        notes=block("notes", to_yaml(notes)) if notes["notes"] else "",
+        **parts(prompt, block),
         repository=block("repository", to_yaml(prompt.repository)) if prompt.repository else "",
         format=prompt.format,
     )
@@ -177,6 +177,27 @@ def _request(prompt: PromptInput) -> str:
         answer=block("previous_answer", shown) if shown.strip() else "",
     )
     return f"{request}\n\n{again}"
+
+
+def _run_parts(prompt: PromptInput, block: Callable[[str, str], str]) -> dict[str, str]:
+    """What a message about a run is made of."""
+    summaries = {name: pattern.summary for name, pattern in prompt.patterns.items()}
+    notes = {"notes": list(prompt.facts.get("notes", []))}
+    return {
+        "task": block("task", to_yaml(prompt.task)),
+        "prd": block("prd", prompt.prd_text),
+        "context": block("context", to_yaml(_context(prompt.facts))),
+        "patterns": block("patterns", to_yaml(summaries)) if summaries else "",
+        "notes": block("notes", to_yaml(notes)) if notes["notes"] else "",
+    }
+
+
+def _plan_parts(prompt: PromptInput, block: Callable[[str, str], str]) -> dict[str, str]:
+    """What a message about a plan is made of."""
+    return {
+        "plan": block("plan", to_yaml(prompt.facts)),
+        "message": block("message", prompt.prd_text),
+    }
 
 
 def _context(facts: Mapping[str, Any]) -> Mapping[str, Any]:
