@@ -21,9 +21,7 @@ try:
 except ImportError:  # PyYAML without libyaml
     from yaml import SafeDumper as CDumper  # type: ignore[assignment]
 
-PromptType = Literal[
-    "plan_task", "next_action", "completion_assessment", "decompose", "plan_patch"
-]
+PromptType = Literal["plan_task", "next_action", "completion_assessment", "decompose", "plan_patch"]
 ABOUT_PLANS = frozenset({"decompose", "plan_patch"})
 """Messages of a conversation: what a person says, and the plan that it is about."""
 

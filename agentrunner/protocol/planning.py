@@ -24,8 +24,6 @@ MAX_QUESTIONS = 10
 Effort = Literal["small", "medium", "large"]
 WbsLevel = Annotated[int, Field(ge=1, le=3)]
 """1 concept, 2 design, 3 implementation."""
-Questions = Annotated[list[Text], Field(max_length=MAX_QUESTIONS)]
-"""What only a person can say; optional, each to be answered on its own."""
 Op = Literal["create", "update", "delete", "move"]
 
 
@@ -82,7 +80,8 @@ class Decompose(Wire):
     understanding: Text
     phases: Annotated[list[Phase], Field(max_length=MAX_PHASES)]
     potential_conflicts: list[Conflict] = Field([], max_length=MAX_ITEMS)
-    questions: Questions = []
+    questions: list[Text] = Field([], max_length=MAX_QUESTIONS)
+    """What only a person can say, each to be answered on its own."""
 
     @model_validator(mode="after")
     def _ids_name_one_task(self) -> Decompose:
@@ -160,7 +159,8 @@ class PlanPatch(Wire):
     understanding: Text
     operations: Annotated[list[PlanOperation], Field(max_length=MAX_ITEMS)]
     potential_conflicts: list[Conflict] = Field([], max_length=MAX_ITEMS)
-    questions: Questions = []
+    questions: list[Text] = Field([], max_length=MAX_QUESTIONS)
+    """What only a person can say, each to be answered on its own."""
 
     @model_validator(mode="after")
     def _temp_ids_name_one_task(self) -> PlanPatch:
