@@ -44,6 +44,10 @@ class MockMeta:
             return self._next_action(int(request.facts.get("worker_runs_count", 0)))
         if request.type == "completion_assessment":
             return _assessment(request.facts)
+        if request.type == "decompose":
+            return _decompose()
+        if request.type == "plan_patch":
+            return _plan_patch()
         raise UsageError(f'the mock meta-agent has no answer to "{request.type}"')
 
     def _next_action(self, worker_runs: int) -> dict[str, Any]:
@@ -67,3 +71,33 @@ def _assessment(facts: Mapping[str, Any]) -> dict[str, Any]:
         "by_criterion": [{"id": id_, "status": "passed"} for id_ in ids],
         "details": {"passed_criteria": ids, "remaining_risks": []},
     }
+
+
+def _decompose() -> dict[str, Any]:
+    return {
+        "understanding": "Mock understanding",
+        "phases": [
+            {
+                "name": "Mock phase",
+                "milestone": "mock",
+                "tasks": [_task("temp-1", "Mock task 1"), _task("temp-2", "Mock task 2", "temp-1")],
+            }
+        ],
+    }
+
+
+def _task(temp_id: str, title: str, *dependencies: str) -> dict[str, Any]:
+    return {
+        "id": temp_id,
+        "title": title,
+        "description": f"What {title} is about",
+        "acceptance_criteria": [f"{title} is done"],
+        "dependencies": list(dependencies),
+        "wbs_level": 3,
+        "estimated_effort": "small",
+    }
+
+
+def _plan_patch() -> dict[str, Any]:
+    create = {"op": "create", "temp_id": "temp-1", "title": "Another mock task"}
+    return {"understanding": "Mock understanding", "operations": [create]}

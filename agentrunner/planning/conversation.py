@@ -58,8 +58,10 @@ class Conversation:
     stamp: Callable[[], str]
     """Now: UTC, ISO 8601."""
     author: str
-    repository: View | None = None
-    """What is known of the repository, JSON-native."""
+    redact: Callable[[str], str] = str
+    """Takes secrets out of what is said, before it is kept or sent."""
+    look: Callable[[], View | None] = lambda: None
+    """What is known of the repository now, JSON-native. Blocking."""
     timeout_sec: float = field(default=TIMEOUT_SEC)
 
     async def propose(self, text: str) -> Proposal:
@@ -70,8 +72,9 @@ class Conversation:
         (`chat-timeout`, `meta-garbage`, …) and Surroundings.
         """
         check_message(text)
+        text = self.redact(text)
         plan = self.store.load()
-        prompt = self.prompt(plan, text)
+        prompt = self.prompt(plan, text, await asyncio.to_thread(self.look))
 
         def check(message: Message) -> None:
             proposals.check(plan, message)
@@ -91,7 +94,7 @@ class Conversation:
         self._keep(proposal)
         return proposal
 
-    def prompt(self, plan: Plan, text: str) -> PromptInput:
+    def prompt(self, plan: Plan, text: str, repository: View | None = None) -> PromptInput:
         """What the planner is asked: the same for the same plan, conversation and message."""
         facts = plan_facts(plan, self.store.conversation())
         facts["questions"] = question_facts(self.store.questions())
@@ -107,7 +110,7 @@ class Conversation:
             format=reply_format(self.spec),
             system_prompt=meta.system_prompt,
             system_prompt_mode=meta.system_prompt_mode,
-            repository=self.repository,
+            repository=repository,
         )
 
     def _language(self, plan: Plan, text: str) -> Language:
