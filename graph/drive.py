@@ -50,6 +50,9 @@ class Options:
     """Asks for a yes before an image is fetched or built; None is a no."""
     policy: Path | None = None
     """A policy file beside those that the machine and the environment name."""
+    stop: asyncio.Event | None = None
+    """Set from outside, it stops the run in order. Several runs in one process share it; then
+    signals are for whoever started them."""
 
 
 class Drive:
@@ -202,6 +205,13 @@ class Drive:
     def _signals(self) -> Iterator[None]:
         """First signal: stop in order. Second: leave at once, the supervisor finishes the stop."""
         loop = asyncio.get_running_loop()
+        if self._options.stop is not None:
+            watch = loop.create_task(self._obey(self._options.stop))
+            try:
+                yield
+            finally:
+                watch.cancel()
+            return
         try:
             for number in SIGNALS:
                 loop.add_signal_handler(number, self._on_signal, number)
@@ -213,6 +223,11 @@ class Drive:
         finally:
             for number in SIGNALS:
                 loop.remove_signal_handler(number)
+
+    async def _obey(self, stop: asyncio.Event) -> None:
+        """Stop in order once it is set, as on Ctrl-C."""
+        await stop.wait()
+        self._on_signal(signal.SIGINT)
 
     def _on_signal(self, number: signal.Signals) -> None:
         if self._signal is not None:

@@ -1,0 +1,67 @@
+"""What all tasks of a plan share, kept beside it: test and set-up, who plans and who works."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from agentrunner.errors import UsageError
+from agentrunner.runs.folder import write_private
+from agentrunner.runs.plan_folder import PlanFolder
+
+
+class PlanSettings(BaseModel):
+    """Options as `run` takes them, each as it was last given."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    base_dir: str
+    """Absolute: what relative paths in them mean."""
+    options: dict[str, str] = {}
+    """`test`, `meta`, `worker`, `sandbox`, `max_loops`."""
+    setup: str | None = None
+    """The command of `task.setup`."""
+    overrides: dict[str, str] = {}
+    """`--set key.path=VALUE`, by key."""
+
+    def with_given(
+        self,
+        options: Mapping[str, str | None],
+        setup: str | None,
+        overrides: list[str],
+        base_dir: Path,
+    ) -> PlanSettings:
+        """These settings under newly given ones; where none are given, the same."""
+        given = {name: value for name, value in options.items() if value is not None}
+        if not (given or setup or overrides):
+            return self
+        more = {text.partition("=")[0].strip(): text for text in overrides}
+        return PlanSettings(
+            base_dir=str(base_dir.absolute()),
+            options={**self.options, **given},
+            setup=setup if setup is not None else self.setup,
+            overrides={**self.overrides, **more},
+        )
+
+
+def load_settings(folder: PlanFolder, base_dir: Path) -> PlanSettings:
+    """What is kept of a plan; `base_dir` where nothing is. Raises UsageError (`plan-damaged`)."""
+    try:
+        return PlanSettings.model_validate_json(folder.settings.read_bytes())
+    except FileNotFoundError:
+        return PlanSettings(base_dir=str(base_dir.absolute()))
+    except ValidationError as error:
+        raise UsageError(
+            f"The settings of the plan in {folder.settings} cannot be read.",
+            code="plan-damaged",
+            path=str(folder.settings),
+            remedy=f"rm {folder.settings}, and give the options again",
+        ) from error
+
+
+def save_settings(folder: PlanFolder, settings: PlanSettings) -> None:
+    """Keep them for the next `plan run`."""
+    folder.make()
+    write_private(folder.settings, settings.model_dump_json(indent=1).encode())
