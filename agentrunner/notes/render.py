@@ -56,7 +56,13 @@ def render_note(
                 code="note-template",
                 path="runner.note.template",
             ) from error
-    return _fit(f"{_marker(view)}\n{text}", words, view)
+    return _fit(f"{_marker(view)}\n{text}", words, f"agentrunner logs {view.run_id}")
+
+
+def render_plan(language: Language, **values: Any) -> str:
+    """The note of a plan without its first line, by its built-in template."""
+    text = _environment(language).get_template("plan.md.j2").render(**values)
+    return _fit(text.strip() + "\n", _words(language), "agentrunner plan status")
 
 
 class Words:
@@ -165,7 +171,7 @@ def _resource(name: str) -> str:
 @functools.cache
 def _environment(language: Language) -> SandboxedEnvironment:
     words = _words(language)
-    names = ("core", "architecture", "top", "run", "bill", "open")
+    names = ("core", "architecture", "top", "run", "bill", "open", "plan")
     environment = SandboxedEnvironment(
         loader=DictLoader({f"{name}.md.j2": _resource(f"{name}.md.j2") for name in names}),
         undefined=StrictUndefined,
@@ -221,20 +227,27 @@ def _rendered(template: Template, view: NoteView) -> str:
 
 
 def _marker(view: NoteView) -> str:
-    facts = {"version": 1, "run_id": view.run_id, "task_id": view.task_id, "state": view.state}
+    return marker({"run_id": view.run_id, "task_id": view.task_id, "state": view.state})
+
+
+def marker(facts: Mapping[str, str]) -> str:
+    """The first line of a note: whose it is, for `writer` and for other tools."""
     # No sequence that ends an HTML comment can stand in it.
-    text = json.dumps(facts).replace("--", "-\\u002d").replace(">", "\\u003e")
+    text = json.dumps({"version": 1, **facts}).replace("--", "-\\u002d").replace(">", "\\u003e")
     return f"{MARKER}{text} -->"
 
 
-def _fit(text: str, words: Words, view: NoteView) -> str:
-    """`text` cut to the limit at a line's end, with what was open closed and a word about it."""
+def _fit(text: str, words: Words, command: str) -> str:
+    """`text` cut to the limit at a line's end, with what was open closed and a word about it.
+
+    `command` is what shows all of it.
+    """
     raw = text.encode("utf-8", "replace")
     if len(raw) <= MAX_BYTES:
         return text
     kept = raw[: MAX_BYTES - 4096].decode("utf-8", "ignore")
     kept = kept[: kept.rfind("\n") + 1]
-    notice = words("cut", command=f"agentrunner logs {view.run_id}")
+    notice = words("cut", command=command)
     return f"{kept}{_closing(kept)}\n{notice}\n"
 
 

@@ -235,25 +235,28 @@ def _facts(reading: Reading) -> Facts:
 def _bill(reading: Reading) -> tuple[BillLine, ...]:
     """The lines of the bill; what is left out is in the sum all the same."""
     rows = list(reading.result.get("bill") or ())
-    lines = tuple(
-        BillLine(
-            who=" ".join(filter(None, (row["role"], row["candidate"], row["run"]))),
-            model=row["model"],
-            calls=row["calls"],
-            tokens_in=row["input_tokens"],
-            tokens_out=row["output_tokens"],
-            known=row["known"],
-            unknown_calls=row["unknown_calls"],
-            usd=row["usd"],
-            unpriced=row["unpriced_calls"] > 0,
-            subscription=row["subscription"],
-        )
-        for row in rows
+    lines = tuple(map(bill_line, rows))
+    return (*lines[-MAX_BILL:], sum_of(lines)) if len(lines) > 1 else lines
+
+
+def bill_line(row: Mapping[str, Any]) -> BillLine:
+    """A row of a result's bill."""
+    return BillLine(
+        who=" ".join(filter(None, (row["role"], row["candidate"], row["run"]))),
+        model=row["model"],
+        calls=row["calls"],
+        tokens_in=row["input_tokens"],
+        tokens_out=row["output_tokens"],
+        known=row["known"],
+        unknown_calls=row["unknown_calls"],
+        usd=row["usd"],
+        unpriced=row["unpriced_calls"] > 0,
+        subscription=row["subscription"],
     )
-    return (*lines[-MAX_BILL:], _sum(lines)) if len(lines) > 1 else lines
 
 
-def _sum(lines: Sequence[BillLine]) -> BillLine:
+def sum_of(lines: Sequence[BillLine]) -> BillLine:
+    """Lines of a bill in one, of nobody and no model; there is at least one."""
     calls = [one.calls for one in lines]
     worst = ("counted", "reported", "unknown")
     return BillLine(

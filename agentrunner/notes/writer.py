@@ -24,7 +24,7 @@ from agentrunner.task.spec import TASK_ID
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _HEAD_BYTES = 1024
 _OURS = ".agent-runner"
-_NOTE_NAME = re.compile(r"^task-.*\.md$")
+_NOTE_NAME = re.compile(r"^(task|plan)-.*\.md$")
 _MAX_OLD_NOTES = 10_000
 
 
@@ -45,11 +45,20 @@ def write_note(
     where it is. Raises UsageError for a task id that is no file name, Surroundings where neither
     place can be written.
     """
-    if not TASK_ID.fullmatch(task_id) or ".." in task_id:
-        raise UsageError(f"{task_id!r} is no task id", code="task-id")
+    return write_marked(repo, note_dir, ("task", task_id), run_id, text, fallback=fallback)
+
+
+def write_marked(
+    repo: Path, note_dir: str, name: tuple[str, str], owner: str, text: str, *, fallback: Path
+) -> Written:
+    """As `write_note`, to `<kind>-<id>.md` for any (kind, id); `owner` is in the text's marker."""
+    kind, identifier = name
+    if not TASK_ID.fullmatch(identifier) or ".." in identifier:
+        raise UsageError(f"{identifier!r} is no {kind} id", code="task-id")
     try:
         parts = note_parts(note_dir)
-        return Written(repo.joinpath(*parts, _write(repo, parts, task_id, run_id, text)))
+        place = _write(repo, parts, f"{kind}-{identifier}", owner, text)
+        return Written(repo.joinpath(*parts, place))
     except (OSError, UsageError) as error:
         why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     try:
@@ -57,7 +66,7 @@ def write_note(
             _replace(folder, fallback.name, text)
     except OSError as error:
         raise Surroundings(
-            f"the task note can be written neither to {repo / note_dir} ({why}) "
+            f"the {kind} note can be written neither to {repo / note_dir} ({why}) "
             f"nor to {fallback} ({error.strerror})",
             code="note-not-written",
         ) from error
@@ -101,13 +110,13 @@ def check_note_dir(repo: Path, note_dir: str) -> None:
         )
 
 
-def _write(root: Path, parts: tuple[str, ...], task_id: str, run_id: str, text: str) -> str:
+def _write(root: Path, parts: tuple[str, ...], stem: str, owner: str, text: str) -> str:
     """Write below `root`, see that it is there, and give the file's name."""
     with _opened(root, parts, make=True) as folder:
-        name = _own_name(folder, task_id, run_id)
+        name = _own_name(folder, stem, owner)
         if name is None:
-            name = f"task-{task_id}.md"
-            _keep_old(folder, name, task_id)
+            name = f"{stem}.md"
+            _keep_old(folder, name, stem)
         written = _replace(folder, name, text)
     # The folder may have been swapped while we held it: only what a fresh walk finds counts.
     with _opened(root, parts, make=False) as folder:
@@ -134,18 +143,18 @@ def _opened(root: Path, parts: tuple[str, ...], *, make: bool) -> Iterator[int]:
         os.close(folder)
 
 
-def _own_name(folder: int, task_id: str, run_id: str) -> str | None:
-    """The name of this run's own note, if there is one."""
-    own = re.compile(rf"task-{re.escape(task_id)}(\.\d+)?\.md")
+def _own_name(folder: int, stem: str, owner: str) -> str | None:
+    """The name of this run's or plan's own note, if there is one."""
+    own = re.compile(rf"{re.escape(stem)}(\.\d+)?\.md")
     names = [name for name in os.listdir(folder) if own.fullmatch(name)]
     for name in sorted(names, key=len)[:_MAX_OLD_NOTES]:
-        if _run_of(folder, name) == run_id:
+        if _owner_of(folder, name) == owner:
             return name
     return None
 
 
-def _run_of(folder: int, name: str) -> str | None:
-    """The run id in the first line of a note; None for anything that is no note."""
+def _owner_of(folder: int, name: str) -> str | None:
+    """The id of run or plan in the first line of a note; None for anything that is no note."""
     try:
         # NONBLOCK: opening a pipe nobody writes to would wait for ever.
         file = os.open(
@@ -165,11 +174,11 @@ def _run_of(folder: int, name: str) -> str | None:
         facts = json.loads(first.removeprefix(MARKER).removesuffix(" -->"))
     except ValueError:
         return None
-    run_id = facts.get("run_id") if isinstance(facts, dict) else None
-    return run_id if isinstance(run_id, str) else None
+    owner = facts.get("run_id") or facts.get("plan_id") if isinstance(facts, dict) else None
+    return owner if isinstance(owner, str) else None
 
 
-def _keep_old(folder: int, name: str, task_id: str) -> None:
+def _keep_old(folder: int, name: str, stem: str) -> None:
     """Give a file at the note's place a numbered name; links, pipes and devices are not kept."""
     try:
         found = os.stat(name, dir_fd=folder, follow_symlinks=False)
@@ -179,7 +188,7 @@ def _keep_old(folder: int, name: str, task_id: str) -> None:
         return
     taken = set(os.listdir(folder))
     for number in range(1, _MAX_OLD_NOTES):
-        kept = f"task-{task_id}.{number}.md"
+        kept = f"{stem}.{number}.md"
         if kept not in taken:
             os.rename(name, kept, src_dir_fd=folder, dst_dir_fd=folder)
             return

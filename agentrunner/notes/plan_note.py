@@ -1,0 +1,231 @@
+"""The note of a plan: where its tasks stand, what was merged, what is open, what it cost.
+
+`plan_note` is pure: facts in, Markdown out. Whoever carries a plan out calls `write_plan_note`
+after each change.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+from agentrunner.notes.markdown import flat
+from agentrunner.notes.model import BillLine
+from agentrunner.notes.reading import local_time, period
+from agentrunner.notes.render import Language, marker, render_plan
+from agentrunner.notes.view import bill_line, map_texts, sum_of
+from agentrunner.notes.writer import Written, write_marked
+from agentrunner.text.terminal import sanitize
+
+MAX_DRAWN = 120
+"""Tasks in a diagram: what renders them gives up on larger ones."""
+MAX_EVENTS = 200
+MAX_LABEL = 40
+"""Characters of a title in a diagram."""
+
+EventKind = Literal["changed", "started", "ended", "merged", "conflict", "asked", "answered"]
+
+_STYLES: Mapping[str, str] = {
+    "COMPLETE": "done",
+    "FAILED": "crit",
+    "NEEDS_REVIEW": "crit",
+    "RUNNING": "active",
+    "PLANNING": "active",
+    "VALIDATING": "active",
+    "FIXING": "active",
+}
+"""How a diagram marks a task; others are not marked."""
+_UNDRAWABLE = re.compile(r"[^\w \-.,/+]+")
+"""Mermaid ends labels, nodes, comments and its own syntax with the rest."""
+
+
+@dataclass(frozen=True)
+class PlanRow:
+    """A phase or a task of the plan, in the order of the tree."""
+
+    title: str
+    depth: int = 0
+    """0 for what is directly below the root."""
+    task_id: str = ""
+    """"" for a phase."""
+    status: str = ""
+    """As people see it."""
+    detail: str = ""
+    """What its latest run came to, in one sentence."""
+    depends_on: tuple[str, ...] = ()
+    run_id: str = ""
+    started_at: str = ""
+    """Of its first run; UTC, ISO 8601."""
+    ended_at: str = ""
+    """"" while it is worked on."""
+    commit: str = ""
+    """What was merged into the plan's branch."""
+    files: tuple[str, ...] = ()
+    """That the commit changes."""
+
+
+@dataclass(frozen=True)
+class PlanQuestion:
+    """What only a person can say."""
+
+    number: int
+    text: str
+    task_id: str = ""
+
+
+@dataclass(frozen=True)
+class PlanEvent:
+    """Something that happened."""
+
+    at: str
+    """UTC, ISO 8601."""
+    kind: EventKind
+    task_id: str = ""
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class PlanFacts:
+    """All that the note of a plan tells."""
+
+    plan_id: str
+    """Safe as a part of a file's name."""
+    goal: str
+    version: int
+    branch: str
+    """Of the user's repository, where all is merged."""
+    rows: tuple[PlanRow, ...] = ()
+    questions: tuple[PlanQuestion, ...] = ()
+    """Those that are open."""
+    events: tuple[PlanEvent, ...] = ()
+    """In order."""
+    bills: Mapping[str, Sequence[Mapping[str, Any]]] | None = None
+    """By task id, or "" for the planning: rows as `notes.bill.bill_of` gives them, of all runs."""
+    pull_request: str = ""
+    """Its address."""
+
+
+def plan_note(
+    facts: PlanFacts, language: Language, *, now: datetime, redact: Callable[[str], str] = str
+) -> str:
+    """The note as Markdown, under 1 MiB.
+
+    `now` is an aware time, whose zone all times are shown in. Every text is stripped of terminal
+    controls and passed through `redact`.
+    """
+    plan: PlanFacts = map_texts(replace(facts, bills=None), lambda text: redact(sanitize(text)))
+    tasks = [row for row in plan.rows if row.task_id]
+    lines = _bill(facts.bills or {})
+    text = render_plan(
+        language,
+        plan=plan,
+        tasks=tasks,
+        done=sum(row.status == "COMPLETE" for row in tasks),
+        merged=[row for row in tasks if row.commit],
+        period=period(min((row.started_at for row in tasks if row.started_at), default=""), now),
+        now=local_time(now.isoformat(), now),
+        events=[(local_time(one.at, now), one) for one in plan.events[-MAX_EVENTS:]],
+        events_omitted=max(0, len(plan.events) - MAX_EVENTS),
+        bill=map_texts(lines, lambda text: redact(sanitize(text))),
+        gantt=gantt(plan.rows, now),
+        graph=dependency_graph(tasks),
+        undrawn=max(0, len(tasks) - MAX_DRAWN),
+    )
+    return f"{marker({'plan_id': plan.plan_id})}\n{text}"
+
+
+def write_plan_note(
+    repo: Path,
+    note_dir: str,
+    facts: PlanFacts,
+    language: Language,
+    *,
+    now: datetime,
+    fallback: Path,
+    redact: Callable[[str], str] = str,
+) -> Written:
+    """Write the note to `repo/note_dir/plan-<id>.md`, or else to the file `fallback`.
+
+    Raises UsageError for an id that is no file name, Surroundings where neither place can be
+    written. Blocking.
+    """
+    text = plan_note(facts, language, now=now, redact=redact)
+    return write_marked(
+        repo, note_dir, ("plan", facts.plan_id), facts.plan_id, text, fallback=fallback
+    )
+
+
+def gantt(rows: Sequence[PlanRow], now: datetime) -> str:
+    """A Mermaid Gantt chart of the tasks that were begun; "" where none was."""
+    lines = []
+    section, told, drawn = "", "", 0
+    for row in rows:
+        if not row.task_id:
+            section = row.title
+        elif row.started_at and drawn < MAX_DRAWN:
+            if section and section != told:
+                lines.append(f"    section {label(section)}")
+                told = section
+            lines.append(f"    {_bar(row, now)}")
+            drawn += 1
+    if not drawn:
+        return ""
+    return "\n".join(["gantt", "    dateFormat X", "    axisFormat %H:%M", *lines])
+
+
+def _bar(row: PlanRow, now: datetime) -> str:
+    """A task from its start to its end, or until now."""
+    begun = _seconds(row.started_at, now)
+    ended = max(_seconds(row.ended_at, now), begun + 1)  # a bar of nothing is drawn as a day
+    style = f"{_STYLES[row.status]}, " if row.status in _STYLES else ""
+    return f"{label(f'{row.task_id} {row.title}')} :{style}{begun}, {ended}"
+
+
+def _seconds(moment: str, now: datetime) -> int:
+    try:
+        return int(datetime.fromisoformat(moment).astimezone(UTC).timestamp())
+    except ValueError:
+        return int(now.timestamp())
+
+
+def dependency_graph(tasks: Sequence[PlanRow]) -> str:
+    """A Mermaid graph of which task waits for which; "" for no tasks."""
+    drawn = tasks[:MAX_DRAWN]
+    names = {row.task_id: f"t{number}" for number, row in enumerate(drawn, 1)}
+    if not names:
+        return ""
+    return "\n".join(["graph TD", *(f"    {line}" for line in _graph_lines(drawn, names))])
+
+
+def _graph_lines(tasks: Sequence[PlanRow], names: Mapping[str, str]) -> Iterator[str]:
+    for row in tasks:
+        style = _STYLES.get(row.status, "")
+        mark = f":::{style}" if style else ""
+        yield f'{names[row.task_id]}["{label(f"{row.task_id} {row.title}")}"]{mark}'
+    for row in tasks:
+        for other in row.depends_on:
+            if other in names:
+                yield f"{names[other]} --> {names[row.task_id]}"
+    yield "classDef done fill:#d5f5d5,stroke:#2e7d32"
+    yield "classDef crit fill:#fbd9d9,stroke:#c62828"
+    yield "classDef active fill:#fdf3cf,stroke:#b28704"
+
+
+def label(text: str) -> str:
+    """A text as a label of a diagram: words alone, so that nothing of it is read as syntax."""
+    return flat(_UNDRAWABLE.sub(" ", text), MAX_LABEL) or "-"
+
+
+def _bill(bills: Mapping[str, Sequence[Mapping[str, Any]]]) -> tuple[BillLine, ...]:
+    """A line for each task, and last their sum where there are several."""
+    lines = []
+    for task_id, rows in bills.items():
+        if rows:
+            whole = sum_of([bill_line(row) for row in rows])
+            models = ", ".join(dict.fromkeys(row["model"] for row in rows if row["model"]))
+            lines.append(replace(whole, who=task_id, model=models))
+    return (*lines, sum_of(lines)) if len(lines) > 1 else tuple(lines)
