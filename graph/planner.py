@@ -19,7 +19,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from agentrunner.errors import TaskFailed
+from agentrunner.errors import Surroundings, TaskFailed
 from agentrunner.gateway.order import Allowance
 from agentrunner.gateway.prices import Prices, load_prices
 from agentrunner.graph.policy import capped, capped_as_far
@@ -68,6 +68,8 @@ def planning_spec(
     """
     settled, missing = capped_as_far(spec, environ, state_dir, policy)
     for error in missing:
+        if error.code == "no-planner":
+            raise _no_planner(error)
         if error.code != "worker-not-ready":
             raise error
     if missing:  # the usual worker stands in; now the policies are held against the rest
@@ -76,6 +78,19 @@ def planning_spec(
     alone = ProfilesSpec(meta=profiles.plan or profiles.meta)
     runner = settled.runner.model_copy(update={"profiles": alone, "assess": None})
     return settled.model_copy(update={"runner": runner})
+
+
+def _no_planner(error: Surroundings) -> Surroundings:
+    """As a run tells it, without what can judge a task and not talk about a plan."""
+    ways = tuple((who, cure) for who, cure in error.details if who not in NO_READERS)
+    return Surroundings(
+        "Nothing here can make a plan: no model can be asked.",
+        code="no-planner",
+        path=error.path,
+        details=ways,
+        remedy="export OPENAI_API_KEY=…, or see how it works without a model: --meta mock",
+        nothing_spent=True,
+    )
 
 
 class CallLog:

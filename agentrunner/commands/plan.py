@@ -1,0 +1,252 @@
+"""A plan on the command line: `agentrunner plan "TEXT"`, and what can be done with the plan.
+
+What is no subcommand is something that is said to the planner.
+"""
+
+from __future__ import annotations
+
+import sys
+from difflib import get_close_matches
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+from typer.main import get_command
+
+from agentrunner.commands import options as opt
+from agentrunner.commands.console import paint_for, show, width_of
+from agentrunner.errors import UsageError
+
+if TYPE_CHECKING:
+    from agentrunner.planning.plan import Plan
+    from agentrunner.planning.store import PlanStore
+
+COMMANDS = {
+    "say": ("plan:say", "Say it to the planner, also what is the name of a command here."),
+    "accept": ("plan:accept", "Apply the proposal that was shown last, exactly as it was shown."),
+    "show": ("plan:show_plan", "The tree, or all that the plan says of one task."),
+    "answer": ("plan:answer", "Answer a question of the planner about the plan."),
+    "undo": ("plan:undo", "Take the latest change of the plan back."),
+}
+"""Name to function in agentrunner/commands, and what the list of commands says about it."""
+SAY = "say"
+
+Repo = Annotated[
+    str | None, typer.Option("--repo", metavar="DIR", help="The repository. Default: this one.")
+]
+Meta = Annotated[
+    str | None, typer.Option("--meta", metavar="KIND", help="Who plans, e.g. codex-cli.")
+]
+Overrides = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY.PATH=VALUE", help="Any setting of a task file."),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")]
+
+
+class PlanIndex(TyperGroup):
+    """The commands by name; anything else is said to the planner."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """As typer does, with `say` in front of what is no command."""
+        if not args or args[0] not in (*COMMANDS, "--help"):
+            _refuse_slip(args)
+            args = [SAY, *args]
+        return list(super().parse_args(ctx, args))
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """In the order of the index."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command behind a name, whose module is imported now."""
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, function = COMMANDS[cmd_name][0].partition(":")
+        command = getattr(import_module(f"agentrunner.commands.{module}"), function)
+        alone = typer.Typer(add_completion=False, rich_markup_mode=None)
+        alone.command(cmd_name)(command)
+        return get_command(alone)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """The list under `--help`, without importing the commands."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, told) for name, (_, told) in COMMANDS.items()])
+
+
+def _refuse_slip(args: list[str]) -> None:
+    """A single word that is nearly a command is a slip, and a model's time is not spent on it."""
+    word = args[0] if args else ""
+    near = get_close_matches(word, COMMANDS, n=1, cutoff=0.6)
+    if near and word.isidentifier():
+        raise UsageError(
+            f'plan has no command "{word}".',
+            remedy=f'did you mean plan {near[0]}? To say it: agentrunner plan say "{word}"',
+        )
+
+
+app = typer.Typer(
+    name="plan",
+    cls=PlanIndex,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+
+@app.callback(options_metavar="", subcommand_metavar="[TEXT | COMMAND]")
+def _about() -> None:
+    """Make a plan by saying what you want, change it by saying what should be different.
+
+    agentrunner plan "make a product list page"   splits it into phases and tasks, or changes the
+    plan that is there; the change is shown, and asks before it is applied. Without TEXT: the tree.
+    """
+
+
+def say(
+    text: Annotated[
+        str | None, typer.Argument(metavar="[TEXT]", help="What you want; - is stdin.")
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Apply it without asking.")] = False,
+    meta: Meta = None,
+    repo: Repo = None,
+    overrides: Overrides = None,
+    policy: opt.PolicyFile = None,
+    as_json: AsJson = False,
+    state_dir: opt.StateDir = None,
+) -> int:
+    """Say what you want: a plan is made of it, or the plan that is there is changed."""
+    if text is None:
+        return show_plan(None, repo, as_json, state_dir)
+    from agentrunner.commands.talking import Setting, say_once
+
+    if text == "-":
+        from agentrunner.task.load import read_stdin
+
+        text = read_stdin(sys.stdin.buffer).value
+    setting = Setting(repo, meta, tuple(overrides or ()), policy, state_dir)
+    return say_once(text, setting, yes=yes, as_json=as_json)
+
+
+def accept(
+    proposal: Annotated[
+        str | None, typer.Option("--id", metavar="ID", help="Only if it is exactly this one.")
+    ] = None,
+    repo: Repo = None,
+    as_json: AsJson = False,
+    state_dir: opt.StateDir = None,
+) -> int:
+    """Apply the proposal that was shown last and waits, exactly as it was shown."""
+    from agentrunner.commands.talking import applied, author, now
+    from agentrunner.planning import conversation
+    from agentrunner.planning.proposal import kept
+
+    store = store_of(repo, state_dir)
+    waiting = kept(store.path.parent, store.load())
+    if proposal not in (None, waiting.id):
+        raise UsageError(
+            f"The proposal that waits is {waiting.id}, not {proposal}.",
+            code="no-proposal",
+            remedy='agentrunner plan "what you want" shows a new one',
+        )
+    plan = conversation.accept(store, waiting, at=now(), author=author())
+    return applied(waiting, plan, as_json=as_json)
+
+
+def show_plan(
+    task: Annotated[
+        str | None, typer.Argument(metavar="[TASK]", help="Its id, e.g. TASK-0001.")
+    ] = None,
+    repo: Repo = None,
+    as_json: AsJson = False,
+    state_dir: opt.StateDir = None,
+) -> int:
+    """The plan as a tree, with how each task stands; or all that it says of one task."""
+    from agentrunner.screens.plan_tree import plan_screen, task_screen
+
+    store = store_of(repo, state_dir)
+    plan = store.load()
+    width, paint = width_of(sys.stdout), paint_for(sys.stdout)
+    if task is None:
+        asked = [one for one in store.questions() if one.answer is None]
+        if as_json:
+            _show_json(plan, store)
+            return 0
+        show(plan_screen(plan, asked, width=width, paint=paint))
+        return 0
+    task_id = task_called(plan, task)
+    if as_json:
+        _show_json(plan, store, task_id)
+        return 0
+    show(task_screen(plan, task_id, store.standings(), width=width, paint=paint))
+    return 0
+
+
+def _show_json(plan: Plan, store: PlanStore, task_id: str | None = None) -> None:
+    import json
+
+    from agentrunner.commands.talking import plan_json, task_json
+
+    told = plan_json(plan, store) if task_id is None else task_json(plan, task_id)
+    show(json.dumps(told))
+
+
+def task_called(plan: Plan, name: str) -> str:
+    """The id of a task, also by its number alone; raises UsageError (`unknown-task`)."""
+    wanted = f"TASK-{int(name):04d}" if name.isascii() and name.isdecimal() else name.upper()
+    if wanted in plan.tasks:
+        return wanted
+    near = get_close_matches(wanted, plan.tasks, n=3)
+    raise UsageError(
+        f"The plan has no task {name}.",
+        code="unknown-task",
+        remedy=f"one of {', '.join(near)}" if near else "agentrunner plan shows them",
+    )
+
+
+def answer(
+    number: Annotated[int, typer.Argument(metavar="N", help="The question's number.")],
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="The answer.")],
+    repo: Repo = None,
+    state_dir: opt.StateDir = None,
+) -> int:
+    """Answer a question; the planner is told with what is said next."""
+    from agentrunner.commands.talking import now
+    from agentrunner.planning import conversation
+
+    store = store_of(repo, state_dir)
+    conversation.answer(store, number, text, at=now())
+    left = sum(one.answer is None for one in store.questions())
+    show(f"Question {number} is answered." + (f" {left} more to go." if left else ""))
+    show('Next:  agentrunner plan "go on"   tells the planner')
+    return 0
+
+
+def undo(
+    force: Annotated[
+        bool, typer.Option("--force", help="Also where it takes away a task at work.")
+    ] = False,
+    repo: Repo = None,
+    as_json: AsJson = False,
+    state_dir: opt.StateDir = None,
+) -> int:
+    """Take the latest change of the plan back; again takes back the one before it."""
+    from agentrunner.commands.talking import author, now, undone
+
+    store = store_of(repo, state_dir)
+    before = store.load()
+    after, change = store.undo(at=now(), author=author(), force=force)
+    return undone(before, after, change, as_json=as_json)
+
+
+def store_of(repo: str | None, state_dir: str | None) -> PlanStore:
+    """The plan of the repository that is named, or of the one around the current folder."""
+    from agentrunner import settings
+    from agentrunner.commands.talking import repository
+    from agentrunner.planning.store import PlanStore
+    from agentrunner.runs.plan_folder import plan_folder
+
+    folder = plan_folder(settings.state_dir(state_dir), repository(repo))
+    return PlanStore(Path(folder.plan))

@@ -1,0 +1,293 @@
+"""Talking to a planner on the command line: what one message and a whole chat have in common."""
+
+from __future__ import annotations
+
+import asyncio
+import getpass
+import json
+import os
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from agentrunner import settings
+from agentrunner.commands.console import Output, interactive, paint_for, show, width_of
+from agentrunner.commands.runs import here
+from agentrunner.errors import UsageError
+from agentrunner.planning.patch import PatchRejected
+from agentrunner.planning.plan import Plan
+from agentrunner.planning.proposal import Proposal, keep
+from agentrunner.planning.store import Change, PlanConflict, PlanStore
+from agentrunner.screens.errors import error_screen
+from agentrunner.screens.layout import count, flat
+from agentrunner.screens.plan_tree import diff_lines, proposal_screen
+
+if TYPE_CHECKING:
+    from agentrunner.graph.planner import PanelPlanner
+    from agentrunner.planning.conversation import Conversation
+
+WAITS = 4
+"""Exit code of what waits for a person."""
+TRIES = 3
+"""So often the planner is asked again where somebody else was quicker."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Where and with whom is talked, from the options."""
+
+    repo: str | None = None
+    meta: str | None = None
+    overrides: tuple[str, ...] = ()
+    policy: Path | None = None
+    state_dir: str | None = None
+
+
+Decide = Callable[[Proposal], Awaitable[bool | None]]
+"""Whether to apply a proposal that was shown; None where nobody can be asked."""
+
+
+# -- where, who, when -----------------------------------------------------------------------------
+
+
+def repository(named: str | None) -> Path:
+    """The repository that is named, or the one around the current folder.
+
+    Raises UsageError (`bad-repo`) for what is no folder.
+    """
+    if named is None:
+        return here()
+    folder = Path(named).expanduser().absolute()
+    if not folder.is_dir():
+        raise UsageError(f"{named} is no folder.", code="bad-repo", path="--repo")
+    return folder
+
+
+def author() -> str:
+    """Who changes a plan here."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return str(os.getuid())  # a uid without a name, as in many containers
+
+
+def now() -> str:
+    """UTC, ISO 8601."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+@asynccontextmanager
+async def opened(setting: Setting) -> AsyncIterator[tuple[Conversation, PanelPlanner]]:
+    """The conversation about the plan of this repository; raises as `open_conversation`."""
+    from agentrunner.graph.planner import open_conversation, planning_spec
+    from agentrunner.runs.folder import refuse_inside
+    from agentrunner.runs.plan_folder import plan_folder
+    from agentrunner.task.load import TaskSource, load_task
+
+    repo = repository(setting.repo)
+    # A conversation has no task: this one only carries the settings to the planner.
+    spec = load_task(
+        TaskSource("goal", "A conversation about the plan."),
+        overrides=setting.overrides,
+        options={"repo": str(repo), "meta": setting.meta},
+        environ=os.environ,
+        cwd=Path.cwd(),
+        auto=True,
+    )
+    state_dir = settings.state_dir(setting.state_dir)
+    refuse_inside(state_dir, repo)
+    spec = planning_spec(spec, os.environ, state_dir, setting.policy)
+    folder = plan_folder(state_dir, repo)
+    async with open_conversation(spec, folder, state_dir, os.environ, author=author()) as talk:
+        yield talk
+
+
+# -- one message ----------------------------------------------------------------------------------
+
+
+def say_once(text: str, setting: Setting, *, yes: bool, as_json: bool) -> int:
+    """Have a change proposed, and apply it with `yes` or the person's; the exit code.
+
+    Where nobody can be asked the proposal is kept for `plan accept`, and the code is 4.
+    """
+
+    async def decide(proposal: Proposal) -> bool | None:
+        if yes:
+            return True
+        return ask_yes("Apply it?") if interactive(Output(json=as_json)) else None
+
+    async def work() -> int:
+        async with opened(setting) as (talk, planner):
+            told = "" if as_json else f"Asking {planner.describe()} …"
+            return await proposed(talk, text, decide, as_json=as_json, told=told)
+
+    return asyncio.run(work())
+
+
+async def proposed(
+    talk: Conversation, text: str, decide: Decide, *, as_json: bool = False, told: str = ""
+) -> int:
+    """One message to its end: asked, shown, decided on, and applied.
+
+    Where somebody else changed the plan meanwhile, that is told and the planner asked again.
+    """
+    for _ in range(TRIES):
+        if told and sys.stderr.isatty():
+            show(flat(told), sys.stderr)
+        proposal = await talk.propose(text)
+        if not as_json:
+            _show(proposal, talk)
+        if proposal.empty:
+            return _nothing(proposal, talk, as_json=as_json)
+        keep(talk.store.path.parent, proposal)
+        said = await decide(proposal)
+        if said is None:
+            return _kept(proposal, talk, as_json=as_json)
+        if not said:
+            show("Nothing was changed.")
+            return 0
+        try:
+            return applied(proposal, talk.accept(proposal), as_json=as_json)
+        except (PlanConflict, PatchRejected) as error:
+            conflict = error
+            _tell(error)
+    raise conflict
+
+
+def ask_yes(question: str) -> bool:
+    """Whether a person says yes; anything else is no."""
+    sys.stderr.write(f"{question} [y/N] ")
+    sys.stderr.flush()
+    return said_yes(sys.stdin.readline())
+
+
+def said_yes(line: str) -> bool:
+    """Whether a line is a yes, also a Japanese one."""
+    return line.strip().lower() in ("y", "yes", "はい", "うん", "ok", "ｙ")
+
+
+def _show(proposal: Proposal, talk: Conversation) -> None:
+    width, paint = width_of(sys.stdout), paint_for(sys.stdout)
+    show(proposal_screen(proposal, talk.open_questions(), width=width, paint=paint))
+
+
+def _tell(error: PlanConflict | PatchRejected) -> None:
+    show(error_screen(error, width_of(sys.stderr), paint_for(sys.stderr)), sys.stderr)
+
+
+def _nothing(proposal: Proposal, talk: Conversation, *, as_json: bool) -> int:
+    """The planner changes nothing: it only said something, or asks something first."""
+    if as_json:
+        show(json.dumps(proposal_json(proposal, talk.store, applied=False)))
+    return WAITS if proposal.questions else 0
+
+
+def _kept(proposal: Proposal, talk: Conversation, *, as_json: bool) -> int:
+    if as_json:
+        show(json.dumps(proposal_json(proposal, talk.store, applied=False)))
+    else:
+        show(f"\nNothing is changed yet.\nNext:  agentrunner plan accept --id {proposal.id}")
+    return WAITS
+
+
+def applied(proposal: Proposal, plan: Plan, *, as_json: bool = False) -> int:
+    """Say that a proposal is now the plan."""
+    if as_json:
+        show(json.dumps(proposal_json(proposal, None, applied=True)))
+    else:
+        tasks = count(len(plan.tasks), "task")
+        show(
+            f"The plan is at version {plan.version}: {tasks}.  agentrunner plan undo takes it back"
+        )
+    return 0
+
+
+def undone(before: Plan, after: Plan, change: Change, *, as_json: bool = False) -> int:
+    """Say what was taken back."""
+    if as_json:
+        told = {"version": after.version, "undone": change.version, "message": change.message}
+        show(json.dumps(told))
+        return 0
+    width, paint = width_of(sys.stdout), paint_for(sys.stdout)
+    show(f'Taken back: version {change.version} by {flat(change.author)}, "{_short(change)}"')
+    show("\n".join(diff_lines(before, after, width=width, paint=paint)))
+    return 0
+
+
+def _short(change: Change) -> str:
+    text = flat(change.message)
+    return text if len(text) <= 60 else text[:59] + "…"
+
+
+# -- as JSON --------------------------------------------------------------------------------------
+
+
+def proposal_json(proposal: Proposal, store: PlanStore | None, *, applied: bool) -> dict[str, Any]:
+    """A proposal for other programs; nodes by id, with the task of each."""
+    change = proposal.changes
+    return {
+        "id": proposal.id,
+        "applied": applied,
+        "version": (proposal.after if applied else proposal.before).version,
+        "understanding": proposal.understanding,
+        "created": [_node_json(proposal.after, node_id) for node_id in change.created],
+        "deleted": [_node_json(proposal.before, node_id) for node_id in change.deleted],
+        "moved": [_node_json(proposal.after, node_id) for node_id in change.moved],
+        "changed": [
+            {
+                **_node_json(proposal.after, node_id),
+                "fields": [_plain(asdict(field)) for field in fields],
+            }
+            for node_id, fields in change.changed
+        ],
+        "conflicts": [_plain(asdict(one)) for one in proposal.conflicts],
+        "questions": list(proposal.questions),
+        "open_questions": _questions_json(store) if store else [],
+    }
+
+
+def plan_json(plan: Plan, store: PlanStore) -> dict[str, Any]:
+    """The whole plan in the order of its tree."""
+    return {
+        "version": plan.version,
+        "goal": plan.goal,
+        "nodes": [_node_json(plan, node_id) for node_id in plan.walk() if node_id in plan.designs],
+        "conflicts": [_plain(asdict(one)) for one in plan.conflicts],
+        "open_questions": _questions_json(store),
+    }
+
+
+def task_json(plan: Plan, task_id: str) -> dict[str, Any]:
+    """All that the plan says of a living task."""
+    design = plan.design_of(task_id)
+    return {**_node_json(plan, plan.tasks[task_id].node_id), **_plain(asdict(design))}
+
+
+def _node_json(plan: Plan, node_id: str) -> dict[str, Any]:
+    node = plan.nodes[node_id]
+    task_id = node.task_id
+    return {
+        "node_id": node_id,
+        "task_id": task_id,
+        "title": plan.designs[node_id].title,
+        "parent_id": node.parent_id,
+        "status": plan.shown_status(task_id).value if task_id else None,
+        "dependencies": list(plan.designs[node_id].dependencies),
+    }
+
+
+def _questions_json(store: PlanStore) -> list[dict[str, Any]]:
+    return [
+        {"id": one.id, "task_id": one.task_id, "text": one.text}
+        for one in store.questions()
+        if one.answer is None
+    ]
+
+
+def _plain(value: Mapping[str, Any]) -> dict[str, Any]:
+    plain: dict[str, Any] = json.loads(json.dumps(value))
+    return plain
