@@ -18,8 +18,10 @@ from agentrunner.planning.plan import Plan, PlanTaskStatus
 class Schedule:
     """The tasks of one plan on their way, made anew when the plan changes."""
 
-    def __init__(self, plan: Plan, *, only: Collection[str] | None = None) -> None:
-        """`only`: these tasks and what they depend on.
+    def __init__(
+        self, plan: Plan, *, only: Collection[str] | None = None, at_work: Iterable[str] = ()
+    ) -> None:
+        """`only`: these tasks and what they depend on; `at_work`: those that go on meanwhile.
 
         Tasks that are COMPLETE are done; every other one is still to be run, also one that was
         being worked on when an earlier process ended.
@@ -48,6 +50,9 @@ class Schedule:
         self._below: dict[str, list[str]] = {}
         """Folder to the tasks at work that may change something in it."""
         self._at_work: set[str] = set()
+        for task_id in at_work:
+            if task_id in self._waits:
+                self._take(task_id)
         self._open()
 
     @property
@@ -103,7 +108,8 @@ class Schedule:
     def _open(self) -> None:
         """Take in what has become ready."""
         for task_id in self._sorter.get_ready():
-            self._push(task_id)
+            if task_id not in self._at_work:
+                self._push(task_id)
 
     def _push(self, task_id: str) -> None:
         heappush(self._ready, (self._place[task_id], task_id))

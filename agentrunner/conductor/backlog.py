@@ -1,0 +1,60 @@
+"""What waits for a person: questions of tasks in the plan's store, and what an answer means."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from agentrunner.errors import UsageError
+from agentrunner.graph.answers import IN_WORDS
+from agentrunner.planning.store import OpenQuestion, PlanStore
+from agentrunner.task.context import Answer, Question
+
+_YES = frozenset({"yes", "y", "approve", "ok", "はい", "承認"})
+_NO = re.compile(r"(?:no|n|reject|いいえ|却下)\b[\s:,.、。：]*", re.IGNORECASE)
+
+
+def asked_text(waiting: Mapping[str, Any]) -> str:
+    """A run's question as the plan keeps it, its options numbered."""
+    options = [f"{number}. {text}" for number, text in enumerate(waiting["options"], start=1)]
+    return "\n".join([str(waiting["text"]), *options])
+
+
+def ended_text(result: Mapping[str, Any]) -> str:
+    """What is asked about a run that ended otherwise than COMPLETE."""
+    missing = "".join(f"\n- {line}" for line in result["missing"])
+    said = result["text"] or result["reason"] or ""
+    return f"{result['state']}: {said}{missing}\nWhat should the next attempt know?"
+
+
+def said(question: Question, text: str) -> Answer:
+    """A person's words as the answer to a run's question: yes, or no and why, where that is it."""
+    if question.kind in IN_WORDS:
+        return Answer(id=question.id, kind=question.kind, text=text)
+    if text.strip().strip(".!。").casefold() in _YES:
+        return Answer(id=question.id, kind=question.kind, decision="approve")
+    reason = _NO.sub("", text.strip(), count=1) or text
+    return Answer(id=question.id, kind=question.kind, decision="reject", text=reason)
+
+
+def open_questions(store: PlanStore) -> list[OpenQuestion]:
+    """Questions of tasks that nobody has answered, in order."""
+    return [q for q in store.questions() if q.task_id and q.answer is None]
+
+
+def answer(store: PlanStore, name: str, text: str, at: str) -> OpenQuestion:
+    """Answer the open question of a task, by the task's id or the question's number.
+
+    Raises UsageError (`unknown-question`).
+    """
+    if name.isdigit():
+        return store.answer(int(name), text, at)
+    found = [q for q in open_questions(store) if q.task_id.casefold() == name.casefold()]
+    if not found:
+        raise UsageError(
+            f"{name} has no open question.",
+            code="unknown-question",
+            remedy="agentrunner plan status",
+        )
+    return store.answer(found[-1].id, text, at)

@@ -1,0 +1,226 @@
+"""The loop that carries a plan out: starts what may start, waits, and takes in what has ended.
+
+It knows nothing of runs and of git: what carrying a task out means is handed to it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from agentrunner.nodes.deps import Clock
+from agentrunner.planning.plan import Plan, PlanTaskStatus
+from agentrunner.planning.schedule import Schedule
+
+BACK_OFF_SEC = (30.0, 120.0, 600.0)
+"""How long a task waits whose surroundings failed, by how often in a row they have."""
+LOOK_SEC = 2.0
+"""How often a changed plan and answers of people are looked for."""
+
+
+@dataclass(frozen=True)
+class Ending:
+    """What carrying a task out has come to, for now."""
+
+    status: PlanTaskStatus
+    """COMPLETE, FAILED, NEEDS_REVIEW, BLOCKED (a person is asked), RETRY_WAIT (the surroundings
+    failed), or PENDING where it was stopped in order."""
+    detail: str = ""
+    """One sentence for people."""
+    run_id: str = ""
+    question: int = 0
+    """The plan's question that a person may answer; 0 for none."""
+
+
+class Post(Protocol):
+    """What comes from outside while a plan is carried out."""
+
+    def plan_after(self, version: int) -> Plan | None:
+        """The plan as it is now; None where it is still of that version."""
+
+    def answered(self, questions: Collection[int]) -> set[int]:
+        """Those of these questions that a person has answered."""
+
+
+@dataclass
+class Outcome:
+    """What carrying a plan out has come to."""
+
+    endings: dict[str, Ending] = field(default_factory=dict)
+    """How each task ended that was worked on."""
+    blocked: list[str] = field(default_factory=list)
+    """Tasks that wait for one that has not become COMPLETE."""
+    unstarted: bool = False
+    """Whether tasks that could have started did not, for want of budget."""
+    interrupted: bool = False
+
+
+class Conduct:
+    """One plan on its way."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        carry_out: Callable[[str, int], Awaitable[Ending]],
+        *,
+        parallel: int,
+        post: Post,
+        stop: asyncio.Event,
+        clock: Clock,
+        only: Collection[str] | None = None,
+        may_start: Callable[[], bool] = lambda: True,
+        on_wait: Callable[[str, Ending, float], None] = lambda task_id, ending, seconds: None,
+    ) -> None:
+        """`carry_out` gets a task and how often its surroundings have failed in a row.
+
+        It returns whatever happens to the run, and soon once `stop` is set. `on_wait` hears of a
+        task that is tried again after so many seconds.
+        """
+        self._plan, self._only = plan, only
+        self._carry_out, self._may_start, self._on_wait = carry_out, may_start, on_wait
+        self._parallel, self._post, self._clock, self._stop = parallel, post, clock, stop
+        self._schedule = Schedule(plan, only=only)
+        self._running: dict[asyncio.Task[Ending], str] = {}
+        self._waiting: dict[asyncio.Task[None], str] = {}
+        self._failures: dict[str, int] = {}
+        self._asked: dict[int, str] = {}
+        self._over: set[str] = set()
+        """Tasks that have ended here and are not COMPLETE."""
+        self._stale: set[str] = set()
+        """Tasks that were at work when the plan was changed."""
+        self._outcome = Outcome()
+
+    async def conduct(self) -> Outcome:
+        """Until nothing can be started any more, or it is stopped; then all has ended in order."""
+        stopping = asyncio.create_task(self._stop.wait())
+        ticking = asyncio.create_task(self._tick())
+        try:
+            while not self._stop.is_set():
+                self._start()
+                if not (self._running or self._waiting) and not self._look():
+                    break
+                await self._something(stopping, ticking)
+                if ticking.done():
+                    self._look()
+                    ticking = asyncio.create_task(self._tick())
+            self._outcome.interrupted = self._stop.is_set()
+        except BaseException:
+            self._stop.set()
+            raise
+        finally:
+            await _end([stopping, ticking, *self._waiting])
+            await self._let_end()
+        self._outcome.blocked = self._schedule.stopped_by(self._over)
+        return self._outcome
+
+    async def _tick(self) -> None:
+        await self._clock.sleep(LOOK_SEC)
+
+    async def _something(self, *more: asyncio.Task[object] | asyncio.Task[None]) -> None:
+        """Wait for the first thing to happen, and take in what it is."""
+        await asyncio.wait(
+            {*self._running, *self._waiting, *more}, return_when=asyncio.FIRST_COMPLETED
+        )
+        for run in [run for run in self._running if run.done()]:
+            self._ended(self._running.pop(run), run.result())
+        for wait in [wait for wait in self._waiting if wait.done()]:
+            self._schedule.again(self._waiting.pop(wait))
+
+    async def _let_end(self) -> None:
+        """After a stop: every run ends in order, and none is lost sight of."""
+        results = await asyncio.gather(*self._running, return_exceptions=True)
+        for task_id, result in zip(self._running.values(), results, strict=True):
+            if isinstance(result, Ending):
+                self._ended(task_id, result)
+        self._running.clear()
+
+    def _start(self) -> None:
+        while len(self._running) < self._parallel:
+            if not self._may_start():
+                self._outcome.unstarted = not self._schedule.finished
+                return
+            started = self._schedule.start(self._parallel - len(self._running))
+            if not started:
+                return
+            for task_id in started:
+                if task_id in self._over:
+                    self._schedule.give_up(task_id)
+                    continue
+                work = self._carry_out(task_id, self._failures.get(task_id, 0))
+                self._running[asyncio.ensure_future(work)] = task_id
+
+    def _ended(self, task_id: str, ending: Ending) -> None:
+        self._outcome.endings[task_id] = ending
+        failures = self._failures.get(task_id, 0)
+        if ending.status == PlanTaskStatus.RETRY_WAIT and failures < len(BACK_OFF_SEC):
+            seconds = BACK_OFF_SEC[failures]
+            self._failures[task_id] = failures + 1
+            if not self._stop.is_set():
+                self._on_wait(task_id, ending, seconds)
+                self._waiting[asyncio.create_task(self._clock.sleep(seconds))] = task_id
+            return
+        self._failures.pop(task_id, None)
+        if ending.status == PlanTaskStatus.COMPLETE:
+            self._completed(task_id)
+            return
+        self._over.add(task_id)
+        if ending.question:
+            self._asked[ending.question] = task_id
+        self._schedule.give_up(task_id)
+
+    def _completed(self, task_id: str) -> None:
+        if task_id in self._stale:  # it may not be what the changed plan has ready
+            self._stale.discard(task_id)
+            self._take_in(self._post.plan_after(-1) or self._plan)
+        else:
+            self._schedule.complete(task_id)
+
+    def _look(self) -> bool:
+        """Take in what people did meanwhile; whether that was anything."""
+        changed = self._post.plan_after(self._plan.version)
+        if changed is not None:
+            self._take_in(changed)
+        answered = self._post.answered(list(self._asked)) if self._asked else set[int]()
+        for number in answered:
+            task_id = self._asked.pop(number)
+            self._over.discard(task_id)
+            self._schedule.again(task_id)
+        return changed is not None or bool(answered)
+
+    def _take_in(self, plan: Plan) -> None:
+        """A plan that was changed, while what is at work goes on."""
+        self._plan = plan
+        at_work = [*self._running.values(), *self._waiting.values()]
+        only = None if self._only is None else [t for t in self._only if t in plan.tasks]
+        self._schedule = Schedule(plan, only=only, at_work=at_work)
+        self._stale.update(at_work)
+
+
+async def _end(tasks: Collection[asyncio.Task[object]] | Collection[asyncio.Task[None]]) -> None:
+    for task in tasks:
+        task.cancel()
+    for task in tasks:
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+
+
+def exit_code(outcome: Outcome, statuses: Mapping[str, PlanTaskStatus]) -> int:
+    """What a plan ends with, from how every task that was wanted stands.
+
+    0: all are part of the plan's branch; 1: one failed; 3: one needs a person's review; 4: a
+    person is asked; 5: the surroundings failed.
+    """
+    if outcome.interrupted:
+        return 130
+    found = set(statuses.values())
+    for status, code in (
+        (PlanTaskStatus.FAILED, 1),
+        (PlanTaskStatus.RETRY_WAIT, 5),
+        (PlanTaskStatus.NEEDS_REVIEW, 3),
+    ):
+        if status in found:
+            return code
+    return 0 if found <= {PlanTaskStatus.COMPLETE} else 4

@@ -1,0 +1,118 @@
+"""Where tasks work: each in a work tree of its own, or, without git, in the repository itself."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Protocol
+
+from agentrunner.conductor.landing import Conflict, Landed, TestsRed, Work, land
+from agentrunner.conductor.rounds import Round, RoundBook
+from agentrunner.nodes.deps import Clock
+from agentrunner.runs.folder import make_private
+from agentrunner.runs.workspace import CloneStore, Identity
+
+Landing = Landed | Conflict | TestsRed
+
+
+class Places(Protocol):
+    """Gives rounds their work trees, and brings together what was made in them."""
+
+    def folder(self, turn: Round) -> Path:
+        """Where a round works."""
+
+    async def open(self, turn: Round, refused: Conflict | TestsRed | None = None) -> Round:
+        """Give a round its work tree; it is kept with what is known of it then.
+
+        `refused` is what its task's work could not be brought together with, and stands in it.
+        """
+
+    async def land(self, turn: Round, title: str, result: Mapping[str, Any]) -> Landing:
+        """Bring what a COMPLETE run has made together with the rest."""
+
+    async def close(self, turn: Round) -> None:
+        """Take its work tree away."""
+
+
+class WorkTrees:
+    """In a private clone: a work tree for each round, from the head of the plan's branch."""
+
+    def __init__(
+        self, clone: CloneStore, branch: str, book: RoundBook, author: Identity, clock: Clock
+    ) -> None:
+        self._clone, self._branch, self._book = clone, branch, book
+        self._author, self._clock = author, clock
+        self._one = asyncio.Lock()
+        """Git works on the clone for one task at a time, so that landings are in a row."""
+
+    def folder(self, turn: Round) -> Path:
+        """Below the plan's folder."""
+        return self._book.workspace(turn)
+
+    async def open(self, turn: Round, refused: Conflict | TestsRed | None = None) -> Round:
+        """From the plan's head, or from the merge that was refused."""
+        async with self._one:
+            return await asyncio.to_thread(self._open, turn, refused)
+
+    def _open(self, turn: Round, refused: Conflict | TestsRed | None) -> Round:
+        if refused is None:
+            commit = self._clone.resolve(f"refs/heads/{self._branch}")
+            parents: tuple[str, ...] = (commit,)
+        else:
+            parents = (refused.head,)
+            message = f"{turn.task_id}, to be brought together\n"
+            commit = self._clone.commit_tree(
+                refused.tree,
+                parents=parents,
+                message=message,
+                author=self._author,
+                at=self._clock.stamp(),
+            )
+        turn = replace(turn, commit=commit, parents=parents)
+        folder = self.folder(turn)
+        make_private(folder.parent)
+        if folder.exists():  # of a process that was killed before the round was kept
+            self._clone.remove(folder)
+        self._clone.check_out(folder, commit)
+        self._book.save(turn)
+        return turn
+
+    async def land(self, turn: Round, title: str, result: Mapping[str, Any]) -> Landing:
+        """As a commit on the plan's branch."""
+        work = Work(turn.task_id, title, self.folder(turn), turn.commit, turn.parents, result)
+        async with self._one:
+            return await land(
+                self._clone, self._branch, work, author=self._author, at=self._clock.stamp()
+            )
+
+    async def close(self, turn: Round) -> None:
+        """The run's folder keeps what it was."""
+        async with self._one:
+            with contextlib.suppress(OSError):
+                await asyncio.to_thread(self._clone.remove, self.folder(turn))
+
+
+class InPlace:
+    """In the repository itself, which is no git repository: one task after another."""
+
+    def __init__(self, repo: Path, book: RoundBook) -> None:
+        self._repo, self._book = repo, book
+
+    def folder(self, turn: Round) -> Path:
+        """Always the same."""
+        return self._repo
+
+    async def open(self, turn: Round, refused: Conflict | TestsRed | None = None) -> Round:
+        """Nothing is made."""
+        self._book.save(turn)
+        return turn
+
+    async def land(self, turn: Round, title: str, result: Mapping[str, Any]) -> Landing:
+        """It is there already."""
+        return Landed("")
+
+    async def close(self, turn: Round) -> None:
+        """The files stay."""

@@ -1,0 +1,261 @@
+"""One task of a plan, carried out: an ordinary run in its work tree, then its landing.
+
+Whatever a process that was killed has left is gone on with: a run is resumed, one that is COMPLETE
+is landed, and none is begun twice.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from agentrunner.conductor.backlog import asked_text, ended_text, said
+from agentrunner.conductor.conduct import Ending
+from agentrunner.conductor.costs import Purse
+from agentrunner.conductor.landing import Conflict, Landed, TestsRed
+from agentrunner.conductor.places import Places
+from agentrunner.conductor.rounds import Round, RoundBook
+from agentrunner.errors import Surroundings, UsageError
+from agentrunner.graph import attempts, runner
+from agentrunner.graph.drive import Options
+from agentrunner.planning.plan import AT_WORK, Plan, PlanTaskStatus
+from agentrunner.planning.store import PlanStore, Standing
+from agentrunner.runs.folder import RunFolder, load_spec
+from agentrunner.task.context import Question, TaskContext
+from agentrunner.task.lifecycle import TERMINAL, TaskState
+from agentrunner.task.spec import TaskSpec
+
+MOST_FIXES = 3
+"""Rounds for work that could not be brought together; then a person looks at it."""
+WRONG_ANSWERS = ("wrong-answer", "stale-answer", "policy-breach")
+
+Event = Mapping[str, Any]
+SpecOf = Callable[[Plan, str, Round], TaskSpec]
+
+
+@dataclass(frozen=True)
+class _Saved:
+    """How a round's run stands on the disk."""
+
+    state: TaskContext | None
+    """None where it has done nothing yet."""
+    question: Question | None = None
+    result: Mapping[str, Any] | None = None
+
+
+class TaskRuns:
+    """Carries tasks of one plan out; several at once in one process."""
+
+    def __init__(
+        self,
+        plan: Callable[[], Plan],
+        store: PlanStore,
+        book: RoundBook,
+        places: Places,
+        spec_of: SpecOf,
+        options: Options,
+        purse: Purse,
+        *,
+        tell: Callable[[Event], None],
+        again: frozenset[str] = frozenset(),
+    ) -> None:
+        """`spec_of` makes a round's task; `tell` hears what happens to tasks.
+
+        Tasks in `again` have their next attempt where they FAILED or need review, unasked.
+        """
+        self._plan, self._store, self._book, self._places = plan, store, book, places
+        self._spec_of, self._options, self._purse = spec_of, options, purse
+        self._tell, self._again = tell, set(again)
+        self._standings = store.standings()
+
+    async def __call__(self, task_id: str, failures: int) -> Ending:
+        """Until it has landed, ended otherwise, waits for a person, or was stopped.
+
+        Raises what is neither the run's nor the machine's fault.
+        """
+        try:
+            ending = await self._carry_out(task_id)
+        except (Surroundings, OSError, sqlite3.Error) as error:
+            ending = Ending(PlanTaskStatus.RETRY_WAIT, str(error), self._run_of(task_id))
+        except UsageError as error:
+            ending = self._ask(task_id, PlanTaskStatus.FAILED, f"It cannot run: {error.message}")
+        self._purse.count(ending.run_id)
+        self._note(task_id, ending.status, ending.detail, tries=failures)
+        return ending
+
+    # -- rounds ---------------------------------------------------------------------------------
+
+    async def _carry_out(self, task_id: str) -> Ending:
+        turn = self._book.latest(task_id)
+        if turn is None or not self._places.folder(turn).is_dir():
+            turn = await self._places.open(Round(task_id, 1 if turn is None else turn.number + 1))
+        while True:
+            result = await self._run(turn)
+            turn = self._book.latest(task_id) or turn
+            if result is None:
+                return self._still_open(turn)
+            self._purse.count(str(result["run_id"]))
+            if result["state"] != TaskState.COMPLETE:
+                return self._unfinished(turn, result)
+            self._note(task_id, PlanTaskStatus.VALIDATING, "is brought together with the rest")
+            landed = await self._places.land(turn, self._title(task_id), result)
+            if isinstance(landed, Landed):
+                return await self._landed(turn, landed)
+            if turn.fixes >= MOST_FIXES:
+                detail = f"after {MOST_FIXES} more rounds: {_first_line(landed.evidence)}"
+                return self._ask(task_id, PlanTaskStatus.NEEDS_REVIEW, detail)
+            turn = await self._next(turn, landed)
+
+    async def _next(self, turn: Round, refused: Conflict | TestsRed) -> Round:
+        self._note(turn.task_id, PlanTaskStatus.FIXING, _first_line(refused.evidence))
+        self._tell({"event": "plan_fixing", "task_id": turn.task_id, "evidence": refused.evidence})
+        fresh = Round(
+            turn.task_id, turn.number + 1, evidence=refused.evidence, fixes=turn.fixes + 1
+        )
+        opened = await self._places.open(fresh, refused)
+        await self._places.close(turn)
+        return opened
+
+    async def _landed(self, turn: Round, landed: Landed) -> Ending:
+        self._settle(turn, "settled")
+        ending = Ending(PlanTaskStatus.COMPLETE, run_id=turn.run_id)
+        self._note(turn.task_id, ending.status)
+        self._tell({"event": "plan_landed", "task_id": turn.task_id, "commit": landed.commit})
+        await self._places.close(turn)
+        return ending
+
+    # -- one run --------------------------------------------------------------------------------
+
+    async def _run(self, turn: Round) -> Mapping[str, Any] | None:
+        """Drive the round's run as far as it goes now; None where it still waits for a person."""
+        options = replace(self._options, on_event=lambda event: self._hear(turn.task_id, event))
+        if not turn.run_id:
+            spec = self._within_budget(self._spec_of(self._plan(), turn.task_id, turn))
+            return await runner.start(spec, options)
+        saved = await self._saved(turn)
+        if saved.result is not None and saved.result["state"] == TaskState.COMPLETE:
+            return saved.result
+        ended = saved.state is not None and saved.state["state"] in TERMINAL
+        if not ended and saved.question is None:
+            return await runner.resume(turn.run_id, options, on_change="continue")
+        answer = self._answer(turn)
+        if saved.question is not None:
+            if turn.asked != saved.question.id:
+                return saved.result
+            return None if answer is None else await self._respond(turn, saved, answer, options)
+        if answer is None and turn.task_id not in self._again:
+            return None if turn.question else saved.result
+        self._again.discard(turn.task_id)
+        self._settle(turn, "tried again")
+        return await runner.resume(turn.run_id, options, message=answer, on_change="continue")
+
+    async def _respond(
+        self, turn: Round, saved: _Saved, answer: str, options: Options
+    ) -> Mapping[str, Any]:
+        """Give the run its answer; asked once more where it is none to its question."""
+        assert saved.question is not None and saved.result is not None
+        try:
+            return await runner.respond(turn.run_id, said(saved.question, answer), options)
+        except UsageError as error:
+            if error.code not in WRONG_ANSWERS:
+                raise
+            told = f"{error.message} {error.remedy}".strip()
+            waiting = {**saved.result["waiting"], "text": f"{told}\n{saved.question.text}"}
+            return {**saved.result, "waiting": waiting}
+
+    async def _saved(self, turn: Round) -> _Saved:
+        folder = RunFolder.open(self._options.state_dir, turn.run_id)
+        if attempts.untouched(folder):
+            return _Saved(None)
+        state, question = await attempts.read(folder)
+        return _Saved(
+            state, question, attempts.result_of(folder, load_spec(folder), state, question)
+        )
+
+    def _within_budget(self, spec: TaskSpec) -> TaskSpec:
+        budget = self._purse.left(spec.runner.budget)
+        runner_ = spec.runner.model_copy(update={"budget": budget})
+        return spec.model_copy(update={"runner": runner_})
+
+    def _hear(self, task_id: str, event: dict[str, Any]) -> None:
+        """An event of the run: its name is kept before it does anything."""
+        if event["event"] == "run_started":
+            turn = self._book.latest(task_id)
+            assert turn is not None
+            self._book.save(replace(turn, run_id=event["run_id"]))
+        self._options.on_event(event)
+        if event["event"] in ("run_started", "run_resumed"):
+            self._note(task_id, PlanTaskStatus.PLANNING)
+        elif event["event"] == "state_changed":
+            status = PlanTaskStatus.__members__.get(event["to"])
+            if status in AT_WORK:
+                self._note(task_id, status)
+
+    # -- what a person is asked -----------------------------------------------------------------
+
+    def _unfinished(self, turn: Round, result: Mapping[str, Any]) -> Ending:
+        if result["waiting"]:
+            asked = replace(turn, asked=str(result["waiting"]["id"]))
+            return self._ask(
+                turn.task_id, PlanTaskStatus.BLOCKED, asked_text(result["waiting"]), asked
+            )
+        if result["state"] in TERMINAL:
+            status = PlanTaskStatus(result["state"])
+            return self._ask(turn.task_id, status, ended_text(result), turn)
+        return Ending(PlanTaskStatus.PENDING, "stopped; it goes on with `plan run`", turn.run_id)
+
+    def _ask(
+        self, task_id: str, status: PlanTaskStatus, text: str, turn: Round | None = None
+    ) -> Ending:
+        """Keep a question about a task for a person."""
+        turn = turn or self._book.latest(task_id)
+        number = self._store.ask(text, self._options.clock.stamp(), task_id)
+        if turn is not None:
+            self._settle(turn, "asked again")
+            self._book.save(replace(turn, question=number))
+        self._tell({"event": "plan_question", "task_id": task_id, "question": number, "text": text})
+        return Ending(status, _first_line(text), turn.run_id if turn else "", number)
+
+    def _still_open(self, turn: Round) -> Ending:
+        """It was asked before, and nobody has answered."""
+        before = self._standings.get(turn.task_id)
+        detail = before.detail if before else ""
+        ended = before and before.status in (PlanTaskStatus.FAILED, PlanTaskStatus.NEEDS_REVIEW)
+        status = before.status if before and ended else PlanTaskStatus.BLOCKED
+        return Ending(status, detail, turn.run_id, turn.question)
+
+    def _answer(self, turn: Round) -> str | None:
+        """What a person said to the round's question."""
+        return next((q.answer for q in self._store.questions() if q.id == turn.question), None)
+
+    def _settle(self, turn: Round, how: str) -> None:
+        """The round's question needs no answer any more."""
+        if turn.question and self._answer(turn) is None:
+            self._store.answer(turn.question, how, self._options.clock.stamp())
+
+    # -- notes ----------------------------------------------------------------------------------
+
+    def _note(
+        self, task_id: str, status: PlanTaskStatus, detail: str = "", *, tries: int = 0
+    ) -> None:
+        standing = Standing(task_id, status, self._run_of(task_id), tries, detail=detail)
+        if standing == self._standings.get(task_id):
+            return
+        self._standings[task_id] = standing
+        self._store.note(standing, self._options.clock.stamp())
+        told = {"status": str(status), "run_id": standing.run_id, "detail": detail}
+        self._tell({"event": "plan_task", "task_id": task_id, **told})
+
+    def _run_of(self, task_id: str) -> str:
+        turn = self._book.latest(task_id)
+        return turn.run_id if turn else ""
+
+    def _title(self, task_id: str) -> str:
+        plan = self._plan()
+        return " ".join(plan.design_of(task_id).title.split())
+
+
+def _first_line(text: str) -> str:
+    return text.strip().partition("\n")[0]
