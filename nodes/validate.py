@@ -32,6 +32,7 @@ from agentrunner.nodes.stuck import after_worker
 from agentrunner.protocol import CompletionAssessment, Message
 from agentrunner.runs.failpoints import reach
 from agentrunner.runs.gitconfig import git_settings
+from agentrunner.runs.log import RunLog
 from agentrunner.task.context import (
     Acceptance,
     Assessment,
@@ -133,7 +134,7 @@ async def _evidence(state: TaskContext, deps: Deps) -> Evidence:
     evidence = await deps.gatherer.gather(
         state["criteria"],
         baseline,
-        worker_changes(deps),
+        worker_changes(deps.log),
         suspicions=suspicions,
     )
     number = state["counters"].worker_runs
@@ -146,14 +147,14 @@ async def _evidence(state: TaskContext, deps: Deps) -> Evidence:
     return evidence
 
 
-def worker_changes(deps: Deps) -> list[WorkerChange]:
+def worker_changes(log: RunLog) -> list[WorkerChange]:
     """The trees around every worker run and every round of checks, over all attempts.
 
     Checks run what workers wrote, so what changes meanwhile is the workers' doing as well.
     """
     places = {"worker_run": ("tree_before", "tree_after"), "evidence": ("tree", "tree_after")}
     found = []
-    for record in deps.log.records():
+    for record in log.records():
         before, after = (record.data.get(key) for key in places.get(record.kind, ("", "")))
         if before and after and (before != after or record.kind == "worker_run"):
             found.append(WorkerChange(str(before), str(after), record.kind == "evidence"))

@@ -247,7 +247,7 @@ class Gatherer:
             raise not_ready(
                 self.test.command, ran, why, self.box.describe(), what="The test command"
             )
-        outcome = self._test_outcome(ran, None)
+        outcome = outcome_of(self.test, ran, None)
         self.emit(
             "baseline", target="test", command=self.test.command,
             exit_code=outcome.exit_code, outcome="passed" if outcome.green else "failed",
@@ -258,8 +258,9 @@ class Gatherer:
     async def _run_copy(
         self, copy: CopyOfRepo, before: TestOutcome | None, fewer_is_wanted: bool
     ) -> TestOutcome:
+        assert self.test is not None
         ran = await self._run_test(copy)
-        return self._test_outcome(ran, before, fewer_is_wanted=fewer_is_wanted)
+        return outcome_of(self.test, ran, before, fewer_is_wanted=fewer_is_wanted)
 
     def _fewer_is_wanted(self, changes: Changes) -> bool:
         may_change = self.test.may_change if self.test else []
@@ -269,35 +270,14 @@ class Gatherer:
         if self.test is None:
             return None
         fewer = self._fewer_is_wanted(changes)
-        outcome = self._test_outcome(await self._run_test(), baseline.test, fewer_is_wanted=fewer)
+        ran = await self._run_test()
+        outcome = outcome_of(self.test, ran, baseline.test, fewer_is_wanted=fewer)
         self.emit(
             "check", target="test", command=self.test.command, exit_code=outcome.exit_code,
             outcome="passed" if outcome.green else "failed",
             passed=outcome.passed, failed=outcome.failed, finding=outcome.finding,
         )  # fmt: skip
         return outcome
-
-    def _test_outcome(
-        self, ran: Ran, before: TestOutcome | None, *, fewer_is_wanted: bool = False
-    ) -> TestOutcome:
-        assert self.test is not None
-        counts = ran.counts
-        finding = disbelief(ran.exit_code, counts, _counts(before), fewer_is_wanted=fewer_is_wanted)
-        if ran.timed_out:
-            finding = f"timed out after {self.test.timeout_sec:g} s"
-        return TestOutcome(
-            command=self.test.command,
-            exit_code=ran.exit_code,
-            passed=counts.passed if counts else None,
-            failed=counts.failed if counts else None,
-            skipped=counts.skipped if counts else None,
-            errors=counts.errors if counts else 0,
-            failing=counts.failing if counts else [],
-            finding=finding,
-            output=ran.output,
-            tail=ran.tail,
-            duration_sec=ran.duration_sec,
-        )
 
     # -- checks -----------------------------------------------------------------------------
 
@@ -392,6 +372,32 @@ class Gatherer:
             return []
         files = ", ".join(written[:3])
         return [f"new tests fail on the tree before the run and pass now: {files}"]
+
+
+def outcome_of(
+    test: TestSpec, ran: Ran, before: TestOutcome | None, *, fewer_is_wanted: bool = False
+) -> TestOutcome:
+    """What a run of the test command says, disbelieved where its counts tell otherwise.
+
+    `before` is the same command's outcome on the tree to compare with.
+    """
+    counts = ran.counts
+    finding = disbelief(ran.exit_code, counts, _counts(before), fewer_is_wanted=fewer_is_wanted)
+    if ran.timed_out:
+        finding = f"timed out after {test.timeout_sec:g} s"
+    return TestOutcome(
+        command=test.command,
+        exit_code=ran.exit_code,
+        passed=counts.passed if counts else None,
+        failed=counts.failed if counts else None,
+        skipped=counts.skipped if counts else None,
+        errors=counts.errors if counts else 0,
+        failing=counts.failing if counts else [],
+        finding=finding,
+        output=ran.output,
+        tail=ran.tail,
+        duration_sec=ran.duration_sec,
+    )
 
 
 _COLOURS: dict[str, Colour] = {"passed": "green", "failed": "red", "not_run": "unknown"}

@@ -35,7 +35,17 @@ IN_SUPERVISOR = (
 IN_PLAN = ("plan_half_changed", "plan_before_commit")
 """Reached where a plan is changed on disk."""
 
-REGISTERED = IN_RUNNER + IN_SUPERVISOR + IN_PLAN
+IN_LANDING = (
+    "landing_before_move",
+    "landing_after_move",
+    "publish_before_move",
+    "publish_after_move",
+    "push_after",
+    "request_after",
+)
+"""Reached where a plan's work is brought together and handed over."""
+
+REGISTERED = IN_RUNNER + IN_SUPERVISOR + IN_PLAN + IN_LANDING
 
 SIGNALS = {
     "kill": signal.SIGKILL,

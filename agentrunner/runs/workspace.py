@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 import shutil
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -153,7 +154,7 @@ class CloneStore:
         that of the first parent. Nothing is checked out or changed but the clone's objects.
         """
         self._prepare()
-        index = self.git.git_dir / "agentrunner.index"
+        index = self.git.git_dir / f"agentrunner.{secrets.token_hex(4)}.index"  # one per thread
         env = {"GIT_INDEX_FILE": str(index)}
         index.unlink(missing_ok=True)
         try:
@@ -211,6 +212,10 @@ class CloneStore:
         """Paths that differ between two commits or trees."""
         out = self.git.run("diff-tree", "-r", "-z", "--name-only", "--no-renames", before, after)
         return tuple(to_text(name) for name in out.split(b"\0") if name)
+
+    def read(self, tree: str, path: str) -> bytes:
+        """A file of a commit or tree; empty where there is none."""
+        return self.git.run("cat-file", "blob", f"{tree}:{path}", accept=(0, 128))
 
     def contains(self, commit: str, ancestor: str) -> bool:
         """Whether a commit has another one behind it, or is it."""

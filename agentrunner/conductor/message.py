@@ -1,0 +1,87 @@
+"""The message of a commit, from a template and what a run came to. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from jinja2 import StrictUndefined, TemplateError
+from jinja2.sandbox import SandboxedEnvironment
+
+from agentrunner.errors import UsageError
+from agentrunner.text.terminal import one_line, sanitize
+
+DEFAULT_TEMPLATE = """\
+{{ title }}
+{% if proof %}
+
+{% for line in proof %}
+- {{ line }}
+{% endfor %}
+{% endif %}
+
+{% if task_id %}
+Task: {{ task_id }}
+{% endif %}
+{% if run_id %}
+Run: {{ run_id }}
+{% endif %}
+"""
+"""Of a task's commit. A plan's own may use the same names."""
+MAX_CHARACTERS = 8_000
+MAX_PROOF = 20
+TITLE_WIDTH = 100
+PROOF_WIDTH = 300
+_JOINER = "\u2060"
+_CALLS = re.compile(
+    r"""(?<=[@])(?=[\w/-])                  # a mention
+      | (?<=[#!&%~$])(?=[\w"-])               # an issue, a request, an epic, a milestone, a label
+      | (?<=\bGH-)(?=\d)
+      | (?<=\bhttp:)(?=//) | (?<=\bhttps:)(?=//)""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_FAULTS = (TemplateError, ArithmeticError, LookupError, TypeError, ValueError, AttributeError)
+"""What a person's own template can raise."""
+
+
+def harmless(text: str, width: int) -> str:
+    """Text on one line that calls nobody and closes nothing where a forge reads it.
+
+    A word joiner, which nobody sees, is put into mentions, references to issues and addresses:
+    forges look for `fixes #1` in commits and in descriptions, on GitLab also in code.
+    """
+    return _CALLS.sub(_JOINER, one_line(text, width))
+
+
+def commit_message(
+    template: str, *, title: str, proof: Sequence[str] = (), task_id: str = "", run_id: str = ""
+) -> str:
+    """The template with its values, which are lines that forge no trailer and call nobody.
+
+    Raises UsageError (`commit-message`) for a template that cannot be rendered or says nothing.
+    """
+    environment = SandboxedEnvironment(
+        undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, autoescape=False
+    )
+    try:
+        text = environment.from_string(template).render(
+            title=harmless(title, TITLE_WIDTH) or task_id,
+            proof=[harmless(line, PROOF_WIDTH) for line in proof[:MAX_PROOF]],
+            task_id=task_id,
+            run_id=run_id,
+        )
+    except _FAULTS as error:
+        raise _bad_template(str(error)) from error
+    text = re.sub(r"\n{3,}", "\n\n", sanitize(text)).strip()[:MAX_CHARACTERS]
+    if not text:
+        raise _bad_template("it comes to an empty message")
+    return text + "\n"
+
+
+def _bad_template(why: str) -> UsageError:
+    return UsageError(
+        f"The template of commit messages cannot be used: {why}.",
+        code="commit-message",
+        path="--commit-message",
+        remedy="its names are title, proof, task_id and run_id",
+    )

@@ -1,0 +1,56 @@
+"""What a COMPLETE run has made, by its own record and not by what its folder holds since."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from pathlib import Path
+
+from agentrunner.errors import Surroundings, UsageError
+from agentrunner.evidence.trees import Trees
+from agentrunner.graph import attempts
+from agentrunner.nodes.validate import worker_changes
+from agentrunner.runs.folder import RunFolder, load_spec
+from agentrunner.runs.log import RunLog
+from agentrunner.runs.snapshots import Snapshots
+
+
+@dataclass(frozen=True)
+class RunWork:
+    """The part of a work tree that is to be committed, and the time that stands on it."""
+
+    paths: tuple[str, ...]
+    ended_at: str
+    """UTC, ISO 8601: the same whenever it is asked for."""
+
+
+async def run_work(state_dir: Path, run_id: str) -> RunWork:
+    """What the run's workers changed, as it was when the run was found COMPLETE.
+
+    Raises UsageError (`unknown-run`, `nothing-to-show`), and Surroundings (`work-changed`) where
+    the files are not what was judged any more.
+    """
+    folder = RunFolder.open(state_dir, run_id)
+    state = await attempts.latest(folder)
+    evidence, baseline = state.get("evidence"), state.get("baseline")
+    if evidence is None or baseline is None:
+        raise UsageError(f"{run_id} has made nothing yet.", code="nothing-to-show")
+    judged = evidence.tree
+    return await asyncio.to_thread(_read, folder, baseline.tree, judged)
+
+
+def _read(folder: RunFolder, before: str, judged: str) -> RunWork:
+    spec, log = load_spec(folder), RunLog(folder.log_file)
+    snapshots = Snapshots(folder.snapshots_dir, Path(spec.repo), spec.runner.note.dir)
+    trees = Trees(snapshots, spec.task)
+    paths = trees.by_workers(worker_changes(log), trees.between(before, judged)).all
+    later = {change.path for change in snapshots.changes(judged, trees.now())}
+    if changed := sorted(later.intersection(paths)):
+        raise Surroundings(
+            f"{', '.join(changed[:5])} was changed since {folder.run_id} was found complete.",
+            code="work-changed",
+            path=spec.repo,
+            remedy=f"agentrunner diff {folder.run_id} shows what was judged; put the files back",
+        )
+    moves = [record.at for record in log.records("state")]
+    return RunWork(tuple(paths), moves[-1])
