@@ -54,9 +54,10 @@ async def column(kind: str, turn: asyncio.Semaphore) -> Column:
         return _not_run(kind, worker, missing=program is None)
     made = Column(kind)
     probe = make_worker(WorkerSpec(kind=kind, command=[str(program)])).probe()
-    made.cells["real run here"] = probe.version
+    made.cells["real run here"] = probe.version or "yes"
     if probe.version != probe.tested:
-        made.notes.append(f"`{kind}`: its adapter was built for {probe.tested}.")
+        told = probe.version or "no version"
+        made.notes.append(f"`{kind}` tells {told}; its adapter was built for {probe.tested}.")
     async with turn:
         with tempfile.TemporaryDirectory() as place:
             seen = await portrait(Path(place) / "p", kind, program)
@@ -80,6 +81,10 @@ def _paint(made: Column, worker: Worker, seen: Portrait) -> None:
         "counted": _word(seen.counted),
         "exit codes": seen.exit_codes,
     }
+    if seen.usage is False:
+        made.notes.append(
+            f"`{made.kind}`: its own count leaves calls out that the server saw; the gateway's not."
+        )
     if (seen.exit_codes == "all") != worker.reports.exit_codes:
         made.notes.append(f"`{made.kind}`: its adapter says otherwise about exit codes.")
 

@@ -37,7 +37,7 @@ from agentrunner.workers.transcript import Fact, read_transcript
 from agentrunner.workers.transcript_events import TranscriptEvents
 
 _PROBE_TIMEOUT_SEC = 20
-_VERSION = re.compile(r"\d+(?:\.\d+)+[\w.+-]*")
+_VERSION = re.compile(r"\d+(?:\.\d+)+(?:[\w.+-]*\w)?")
 
 LOGIN_PROMPT = (
     r"(?i)^(?!\s*\{).*(?:(?:please|must|need to) (?:log|sign) ?in\b"

@@ -34,6 +34,7 @@ _WORDS: dict[FailureKind, str] = {
     "protocol": (
         r"\b4(00|22)\b|invalid.request|unexpected status|bad request|malformed response"
         r"|without a finish reason|without sending any chunks|incomplete json"
+        r"|empty or invalid response"
     ),
 }
 """What a message is about, first match wins."""

@@ -29,8 +29,8 @@ KEY_ENV = "AR_MODEL_KEY"
 FINAL = r'^\{"type":"step_finish".*"reason":"stop"'
 FINAL_GRACE_SEC = 120
 """It has no last event: a step that ends so may also be a summary, after which it goes on."""
-RETRY = r"level=ERROR .*stream error"
-"""In its log on stderr."""
+RETRY = r'level=ERROR .*stream error|^\{"type":"step_(?:start"|finish".*"reason":"unknown")'
+"""In its log on stderr; and a step with nothing in it, which it asks for again at once."""
 _KINDS: dict[str, FailureKind] = {
     "ProviderAuthError": "auth",
     "ProviderModelNotFoundError": "model",

@@ -48,12 +48,16 @@ CELLS = (
     Cell("context", Trial([Turn(refusal="context")]), "context"),
     Cell("cut stream", Trial([Turn("half an answer, then the line is dead", cut=True)]), "network"),
     Cell("silent stream", Trial([Turn(hang=True)], idle_sec=5), "idle_timeout"),
-    # To Codex a stream without its last event is one that was cut, whatever else is in it.
+    # To Codex a stream without its last event is one that was cut, whatever else is in it; opencode
+    # takes it for a step with nothing in it.
     Cell(
         "garbage",
         Trial([Turn(raw="<html>It works!</html>\n\n")]),
         "protocol",
-        but={"codex-cli": "network"},
+        but={
+            "codex-cli": "network",
+            "opencode": "server",
+        },
     ),
     Cell("nobody there", Trial([WORK], down=True), "network"),
     Cell(
@@ -62,7 +66,13 @@ CELLS = (
         "interrupted",
         without=("aider",),
     ),
-    Cell("no-op", Trial([Turn("All is well as it is.")]), "no_op"),
+    # The last thing that mini-swe-agent does is a command.
+    Cell(
+        "no-op",
+        Trial([Turn("All is well as it is.")]),
+        "no_op",
+        but={"mini-swe-agent": "completed"},
+    ),
     Cell(
         "denied",
         Trial(

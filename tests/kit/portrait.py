@@ -59,9 +59,9 @@ def _went_on(first: Seen, second: Seen) -> bool:
 
 
 def _exit_codes(first: Seen, second: Seen) -> Literal["all", "failures", "none"]:
-    if [run.exit_code for run in second.reading.commands] != [3]:
+    if 3 not in [run.exit_code for run in second.reading.commands]:
         return "none"
-    return "all" if [run.exit_code for run in first.reading.commands] == [0] else "failures"
+    return "all" if 0 in [run.exit_code for run in first.reading.commands] else "failures"
 
 
 def _reported(run: Seen) -> bool:

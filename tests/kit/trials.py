@@ -176,7 +176,7 @@ class Bench:
         if self._kind != "mini-swe-agent" or last != Turn(last.text):
             return trial.turns
         # It asks again until this is what its model runs.
-        return [*trial.turns[:-1], Turn(last.text, [Shell(f"echo {SUBMIT}; echo '{last.text}'")])]
+        return [*trial.turns[:-1], Turn(last.text, [Shell(f"echo {SUBMIT}")])]
 
     def _worker(self, address: str) -> Worker:
         wire = make_worker(WorkerSpec(kind=self._kind)).wire

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -53,8 +54,14 @@ class FakeEngine:
         max_loops: int | None = None,
         message: str | None = None,
         on_change: str | None = None,
+        budget: Sequence[str] = (),
     ) -> dict[str, Any]:
-        given = {"max_loops": max_loops, "message": message, "on_change": on_change}
+        given = {
+            "max_loops": max_loops,
+            "message": message,
+            "on_change": on_change,
+            "budget": list(budget),
+        }
         return await self._do("resume", options, run_id=run_id, **given)
 
     async def respond(self, run_id: str, answer: Answer, options: Options) -> dict[str, Any]:
