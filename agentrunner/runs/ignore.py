@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TypedDict
 
@@ -101,6 +102,11 @@ class IgnoreRules:
             self.known[folder] = ignored and folder not in self.tracked
         return [folder for folder in folders if not self.known[folder]]
 
+    def ignored_files(self, files: list[str]) -> set[str]:
+        """Those of `files` that the rules of the first snapshot ignore, tracked or not."""
+        asked = {os.path.join(self.prefix, to_bytes(path)): path for path in files}
+        return {asked[path] for path in self._check_ignore(asked)}
+
     def _begin(self) -> None:
         shutil.rmtree(self.rules, ignore_errors=True)
         self.rules.mkdir(mode=0o700)
@@ -162,19 +168,24 @@ class IgnoreRules:
         return b"*" in lines and not any(line.startswith(b"!") for line in lines)
 
     def _matched(self, folders: list[bytes]) -> set[bytes]:
-        if not folders:
-            return set()
         asked = {
             os.path.join(self.prefix, folder).rstrip(b"/") + b"/": folder for folder in folders
         }
+        return {asked[path] for path in self._check_ignore(asked)}
+
+    def _check_ignore(self, asked: Iterable[bytes]) -> list[bytes]:
+        """Those of some paths that match a rule."""
+        paths = list(asked)
+        if not paths:
+            return []
         matched = self.git.run(
             f"--work-tree={self.rules}",
             *("check-ignore", "-z", "--stdin", "--no-index"),
-            stdin=b"\0".join(asked) + b"\0",
+            stdin=b"\0".join(paths) + b"\0",
             accept=(0, 1),
             cwd=self.rules,
         )
-        return {asked[path] for path in matched.split(b"\0") if path}
+        return [path for path in matched.split(b"\0") if path]
 
 
 def _git_dir_of(root: bytes) -> bytes | None:

@@ -63,12 +63,17 @@ class PlanFolder:
 
 
 def plan_folder(state_dir: Path, repo: Path) -> PlanFolder:
-    """The folder of the plan of a repository; nothing is made.
+    """The folder of the plan of a repository; nothing is made."""
+    return PlanFolder(state_dir / "plans" / repository_key(repo))
 
-    Named after the path with its links resolved: an inode would be another's after the repository
-    is gone, and a device number changes when a machine starts again.
+
+def repository_key(repo: Path) -> str:
+    """The name of folders that are about one repository.
+
+    Made of the path with its links resolved: an inode would be another's after the repository is
+    gone, and a device number changes when a machine starts again.
     """
     place = repo.resolve()
     slug = re.sub(r"[^a-z0-9]+", "-", place.name.lower()).strip("-")[:SLUG_LENGTH].strip("-")
     digest = hashlib.sha256(str(place).encode("utf-8", "surrogateescape")).hexdigest()[:12]
-    return PlanFolder(state_dir / "plans" / f"{slug or 'repository'}-{digest}")
+    return f"{slug or 'repository'}-{digest}"

@@ -206,7 +206,20 @@ class Snapshots:
 
         Files too large for a snapshot are missing.
         """
-        self._export(tree, target)
+        self._export(self.list(tree), target)
+
+    def export_files(self, tree: str, paths: Collection[str], target: Path) -> None:
+        """Write these files of a tree into an empty or new folder; too large ones as they are now.
+
+        Files that the tree does not have are left out.
+        """
+        entries = self.list(tree)
+        wanted = {path: entries[path] for path in paths if path in entries}
+        large = self._export(wanted, target)
+        with SafeFolder(self.work_tree) as source, SafeFolder(target) as copy:
+            for path in large:
+                if (found := source.read(path)) is not None:
+                    copy.write(path, *found)
 
     def copy_worktree(self, target: Path, tree: str) -> Mounts:
         """A copy of the repository with the content of `tree`, for the tamper guard.
@@ -216,7 +229,7 @@ class Snapshots:
         what builds write, are copied as they are up to a limit and empty above it, because a
         build in the copy must not reach the repository. Large files come from the work tree.
         """
-        for path in self._export(tree, target):
+        for path in self._export(self.list(tree), target):
             source, place = self.work_tree / path, target / path
             if source.is_file() and not source.is_symlink():
                 place.parent.mkdir(parents=True, exist_ok=True)
@@ -232,12 +245,12 @@ class Snapshots:
                     dependencies.copy_up_to(source, place)
         return mounts
 
-    def _export(self, tree: str, target: Path) -> Folders:
+    def _export(self, entries: Mapping[str, Entry], target: Path) -> Folders:
         """Export, and return the paths of large files, which are missing."""
         target.mkdir(mode=0o700, parents=True, exist_ok=True)
         large = []
         with SafeFolder(target) as folder:
-            for path, mode, data in self._contents(self.list(tree)):
+            for path, mode, data in self._contents(entries):
                 if data.startswith(LARGE_MARK):
                     large.append(os.fsdecode(to_bytes(path)))
                 else:

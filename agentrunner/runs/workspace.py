@@ -118,7 +118,7 @@ class CloneStore:
 
     def remove(self, folder: Path) -> None:
         """Take a work tree away, whatever is in it."""
-        _remove_tree(folder)
+        remove_tree(folder)
         self.git.run("worktree", "prune")
 
     def carry_over(self, folder: Path, paths: Iterable[str]) -> None:
@@ -230,19 +230,11 @@ class CloneStore:
         A branch of that name that is there is only moved from the commit `replaces`. Raises
         UsageError (`branch-exists`, `branch-name`).
         """
-        user = Git(self._user_git_dir(), self.git.binary)
+        user = Git(self.user_git_dir(), self.git.binary)
         name = f"{BRANCHES}{branch}"
-        if branch.startswith("-") or not _is_ref(self.git, name):
-            raise UsageError(f'"{branch}" cannot be the name of a branch.', code="branch-name")
-        there = _line(user.run("rev-parse", "--verify", "--quiet", name, accept=(0, 1)))
+        there = self.check_branch(branch, commit, replaces)
         if there == commit:
             return
-        if there and there != replaces:
-            raise UsageError(
-                f"There is a branch {branch} already.",
-                code="branch-exists",
-                remedy=f"git branch -m {branch} {branch}-old, or name another branch",
-            )
         user.run(
             *(*_NO_HOOKS, "-c", "protocol.file.allow=always", "fetch", "--quiet", "--no-tags"),
             *("--no-write-fetch-head", "--no-recurse-submodules", str(self.git.git_dir), commit),
@@ -250,7 +242,27 @@ class CloneStore:
         expected = there or "0" * 40
         user.run(*_NO_HOOKS, "update-ref", name, commit, expected)
 
-    def _user_git_dir(self) -> Path:
+    def check_branch(self, branch: str, *allowed: str | None) -> str:
+        """The commit of a branch of the user's; "" for none.
+
+        Raises UsageError: `branch-name` for what no branch can be called, `branch-exists` where it
+        is at none of the `allowed` commits.
+        """
+        name = f"{BRANCHES}{branch}"
+        if branch.startswith("-") or not _is_ref(self.git, name):
+            raise UsageError(f'"{branch}" cannot be the name of a branch.', code="branch-name")
+        user = Git(self.user_git_dir(), self.git.binary)
+        there = _line(user.run("rev-parse", "--verify", "--quiet", name, accept=(0, 1)))
+        if there and there not in allowed:
+            raise UsageError(
+                f"There is a branch {branch} already.",
+                code="branch-exists",
+                remedy=f"git branch -m {branch} {branch}-old, or name another branch",
+            )
+        return there
+
+    def user_git_dir(self) -> Path:
+        """Where git keeps what is of the user's checkout; nothing is run."""
         place = self.repo / ".git"
         if place.is_dir():
             return place
@@ -266,8 +278,8 @@ def _is_ref(git: Git, name: str) -> bool:
     return True
 
 
-def _remove_tree(folder: Path) -> None:
-    """Also where a worker took permissions away from folders."""
+def remove_tree(folder: Path) -> None:
+    """Remove a folder, also where a worker took permissions away from what is in it."""
     for top, names, _ in os.walk(folder):
         for name in names:
             place = Path(top) / name
