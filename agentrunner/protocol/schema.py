@@ -103,6 +103,7 @@ _OPERATION = _object(
     phase_name=_MAYBE_LINE,
     milestone=_MAYBE_LINE,
     wbs_level=_nullable(_LEVEL),
+    estimated_effort=_nullable(_EFFORT),
     suggested_impl=_nullable(_SUGGESTED_IMPL),
     parent_id=_MAYBE_ID,
     position=_nullable(
