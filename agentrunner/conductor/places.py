@@ -9,8 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from agentrunner.conductor.landing import Conflict, Landed, TestsRed, Work, land
+from agentrunner.conductor.branch import BRANCH
+from agentrunner.conductor.landing import Conflict, Landed, TestsRed, TreeTests, Work, land
 from agentrunner.conductor.rounds import Round, RoundBook
+from agentrunner.conductor.run_work import run_work
 from agentrunner.nodes.deps import Clock
 from agentrunner.runs.folder import make_private
 from agentrunner.runs.workspace import CloneStore, Identity
@@ -41,12 +43,18 @@ class WorkTrees:
     """In a private clone: a work tree for each round, from the head of the plan's branch."""
 
     def __init__(
-        self, clone: CloneStore, branch: str, book: RoundBook, author: Identity, clock: Clock
+        self,
+        clone: CloneStore,
+        book: RoundBook,
+        state_dir: Path,
+        author: Identity,
+        clock: Clock,
+        tests: TreeTests | None = None,
     ) -> None:
-        self._clone, self._branch, self._book = clone, branch, book
-        self._author, self._clock = author, clock
+        self._clone, self._book, self._state_dir = clone, book, state_dir
+        self._author, self._clock, self._tests = author, clock, tests
         self._one = asyncio.Lock()
-        """Git works on the clone for one task at a time, so that landings are in a row."""
+        """Work trees of the clone are made and removed one after another."""
 
     def folder(self, turn: Round) -> Path:
         """Below the plan's folder."""
@@ -59,7 +67,7 @@ class WorkTrees:
 
     def _open(self, turn: Round, refused: Conflict | TestsRed | None) -> Round:
         if refused is None:
-            commit = self._clone.resolve(f"refs/heads/{self._branch}")
+            commit = self._clone.resolve(f"refs/heads/{BRANCH}")
             parents: tuple[str, ...] = (commit,)
         else:
             parents = (refused.head,)
@@ -82,11 +90,24 @@ class WorkTrees:
 
     async def land(self, turn: Round, title: str, result: Mapping[str, Any]) -> Landing:
         """As a commit on the plan's branch."""
-        work = Work(turn.task_id, title, self.folder(turn), turn.commit, turn.parents, result)
-        async with self._one:
-            return await land(
-                self._clone, self._branch, work, author=self._author, at=self._clock.stamp()
-            )
+        made = await run_work(self._state_dir, turn.run_id)
+        work = Work(
+            turn.task_id,
+            title,
+            self.folder(turn),
+            turn.commit,
+            turn.parents,
+            result,
+            made.paths,
+        )
+        return await land(
+            self._clone,
+            BRANCH,
+            work,
+            author=self._author,
+            at=made.ended_at,
+            tests=self._tests,
+        )
 
     async def close(self, turn: Round) -> None:
         """The run's folder keeps what it was."""

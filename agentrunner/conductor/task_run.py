@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from datetime import timedelta
 from typing import Any
 
 from agentrunner.conductor.backlog import asked_text, ended_text, said
@@ -22,6 +23,7 @@ from agentrunner.graph import attempts, runner
 from agentrunner.graph.drive import Options
 from agentrunner.planning.plan import AT_WORK, Plan, PlanTaskStatus
 from agentrunner.planning.store import PlanStore, Standing
+from agentrunner.runs.events import timestamp
 from agentrunner.runs.folder import RunFolder, load_spec
 from agentrunner.task.context import Question, TaskContext
 from agentrunner.task.lifecycle import TERMINAL, TaskState
@@ -84,6 +86,13 @@ class TaskRuns:
         self._purse.count(ending.run_id)
         self._note(task_id, ending.status, ending.detail, tries=failures)
         return ending
+
+    def waits(self, task_id: str, ending: Ending, seconds: float) -> None:
+        """Its surroundings have failed, and it is tried again after so many seconds."""
+        at = self._options.clock.now() + timedelta(seconds=seconds)
+        standing = replace(self._standings[task_id], retry_at=timestamp(at))
+        standing = replace(standing, tries=standing.tries + 1)
+        self._keep(standing)
 
     # -- rounds ---------------------------------------------------------------------------------
 
@@ -149,6 +158,7 @@ class TaskRuns:
             return None if turn.question else saved.result
         self._again.discard(turn.task_id)
         self._settle(turn, "tried again")
+        self._book.save(replace(turn, question=0))
         return await runner.resume(turn.run_id, options, message=answer, on_change="continue")
 
     async def _respond(
@@ -186,8 +196,10 @@ class TaskRuns:
             assert turn is not None
             self._book.save(replace(turn, run_id=event["run_id"]))
         self._options.on_event(event)
-        if event["event"] in ("run_started", "run_resumed"):
+        if event["event"] == "run_started":
             self._note(task_id, PlanTaskStatus.PLANNING)
+        elif event["event"] == "run_resumed":
+            self._note(task_id, PlanTaskStatus.RUNNING)
         elif event["event"] == "state_changed":
             status = PlanTaskStatus.__members__.get(event["to"])
             if status in AT_WORK:
@@ -241,12 +253,13 @@ class TaskRuns:
         self, task_id: str, status: PlanTaskStatus, detail: str = "", *, tries: int = 0
     ) -> None:
         standing = Standing(task_id, status, self._run_of(task_id), tries, detail=detail)
-        if standing == self._standings.get(task_id):
-            return
-        self._standings[task_id] = standing
+        if standing != self._standings.get(task_id):
+            self._keep(standing)
+
+    def _keep(self, standing: Standing) -> None:
+        self._standings[standing.task_id] = standing
         self._store.note(standing, self._options.clock.stamp())
-        told = {"status": str(status), "run_id": standing.run_id, "detail": detail}
-        self._tell({"event": "plan_task", "task_id": task_id, **told})
+        self._tell({"event": "plan_task", **asdict(standing), "status": str(standing.status)})
 
     def _run_of(self, task_id: str) -> str:
         turn = self._book.latest(task_id)

@@ -28,7 +28,7 @@ class Schedule:
         """
         order = plan.task_order()
         self._place = {task_id: number for number, task_id in enumerate(order)}
-        wanted = set(order) if only is None else _with_dependencies(plan, only)
+        wanted = set(order) if only is None else with_dependencies(plan, only)
         complete = {t for t in wanted if plan.tasks[t].status == PlanTaskStatus.COMPLETE}
         left = wanted - complete
         self._waits = {
@@ -179,7 +179,8 @@ def _conflicting(plan: Plan) -> dict[str, set[str]]:
     return files
 
 
-def _with_dependencies(plan: Plan, names: Iterable[str]) -> set[str]:
+def with_dependencies(plan: Plan, names: Iterable[str]) -> set[str]:
+    """These tasks and all that they depend on."""
     wanted: set[str] = set()
     todo = list(names)
     while todo:

@@ -88,7 +88,9 @@ class CloneStore:
         if not (self.git.git_dir / "HEAD").is_file():
             self.git.git_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
             self.git.run("init", "--quiet", "--bare", "--template=", "--object-format=sha1")
-        replace(self.git.git_dir / "config", CONFIG.encode())
+        config = self.git.git_dir / "config"
+        if config.read_bytes() != CONFIG.encode():  # threads would take each other's new file away
+            replace(config, CONFIG.encode())
 
     def resolve(self, name: str) -> str:
         """The commit that a name means; raises GitFailed for none."""

@@ -1,0 +1,145 @@
+"""The plan's branch: where it starts from, and how it comes into the user's repository.
+
+In the private clone it has one name for ever; under which name it is published is kept beside the
+plan. Everything here blocks and may raise GitFailed and OSError.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from agentrunner.errors import UsageError
+from agentrunner.runs.folder import write_private
+from agentrunner.runs.plan_folder import PlanFolder
+from agentrunner.runs.workspace import CloneStore, Identity
+from agentrunner.runs.worktree import WorktreePlace, prepare
+from agentrunner.task.naming import slug
+
+BRANCH = "plan"
+"""Its name in the clone."""
+PREFIX = "agentrunner/"
+MOST_NAMES = 99
+SHOWN = 8
+
+
+def begin(
+    clone: CloneStore,
+    folder: PlanFolder,
+    *,
+    include_uncommitted: bool,
+    note_dir: str,
+    author: Identity,
+    at: str,
+) -> list[str]:
+    """Make the plan's branch at the repository's HEAD, or go on with the one that is there.
+
+    One that has become part of HEAD goes on from HEAD. Returns what a person should know. Raises
+    UsageError (`no-repository`, `no-commit`).
+    """
+    head = clone.fetch()
+    there = clone.branch_at(BRANCH)
+    if there is not None:
+        if head != there and clone.contains(head, there):
+            clone.branch(BRANCH, head, before=there)
+        return []
+    look = WorktreePlace(folder.root / "look")
+    look.remove()
+    try:
+        found = prepare(look, clone.repo, note_dir, clean=False)
+    finally:
+        look.remove()
+    notices = []
+    if found.left:
+        notices.append(f"Not taken along: the submodules {_some(found.left)}.")
+    if found.carried and include_uncommitted:
+        head = clone.commit(
+            clone.repo,
+            found.carried,
+            parents=(head,),
+            message="What was not committed when the plan began\n",
+            author=author,
+            at=at,
+        )
+        notices.append(f"Taken along, though not committed: {_some(found.carried)}.")
+    elif found.carried:
+        notices.append(
+            f"Not committed, so not taken along: {_some(found.carried)}. "
+            "--include-uncommitted takes it along where a plan begins."
+        )
+    clone.branch(BRANCH, head)
+    return notices
+
+
+def _some(names: tuple[str, ...]) -> str:
+    more = len(names) - SHOWN
+    return ", ".join(names[:SHOWN]) + (f" and {more} more" if more > 0 else "")
+
+
+@dataclass(frozen=True)
+class Published:
+    """What is in the user's repository of a plan."""
+
+    name: str
+    """The branch."""
+    commit: str
+    """"" before the first time."""
+    coming: str = ""
+    """What it was being moved to."""
+
+
+class Publisher:
+    """Brings the plan's branch into the user's repository, where it is never checked out."""
+
+    def __init__(self, clone: CloneStore, folder: PlanFolder, goal: str) -> None:
+        self._clone = clone
+        self._file = folder.root / "branch.json"
+        self._goal = goal
+
+    @property
+    def published(self) -> Published:
+        """What was published so far."""
+        return _read(self._file) or Published(PREFIX + (slug(self._goal) or "plan"), "")
+
+    def publish(self, commit: str) -> str:
+        """Move the branch to a commit of the clone; returns its name.
+
+        The first time it takes a name that is free. Raises UsageError (`branch-exists`) where
+        somebody has moved it since.
+        """
+        known = self.published
+        if known.commit:
+            return self._move(known, commit)
+        for number in range(1, MOST_NAMES):
+            name = known.name if number == 1 else f"{known.name}-{number}"
+            try:
+                return self._move(replace(known, name=name), commit)
+            except UsageError as error:
+                if error.code != "branch-exists" or number == MOST_NAMES - 1:
+                    raise
+        raise AssertionError("the last name was returned or raised")
+
+    def _move(self, known: Published, commit: str) -> str:
+        before = {known.commit, known.coming} - {""}
+        self._save(replace(known, coming=commit))
+        for place in before or {""}:
+            try:
+                self._clone.publish(commit, known.name, replaces=place or None)
+            except UsageError as error:
+                refused = error
+                continue
+            self._save(Published(known.name, commit))
+            return known.name
+        self._save(known)
+        raise refused
+
+    def _save(self, known: Published) -> None:
+        write_private(self._file, json.dumps(asdict(known)).encode())
+
+
+def _read(file: Path) -> Published | None:
+    try:
+        return Published(**json.loads(file.read_bytes()))
+    except (OSError, ValueError, TypeError):
+        return None

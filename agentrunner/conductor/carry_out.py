@@ -1,0 +1,288 @@
+"""A plan, carried out in one process from its store to a branch in the user's repository.
+
+`kill -9` at any point loses nothing: what is known stands in the plan's folder and in those of the
+runs, and the next process goes on with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from agentrunner.conductor.backlog import open_questions
+from agentrunner.conductor.branch import BRANCH, Publisher, begin
+from agentrunner.conductor.conduct import Conduct, Outcome, exit_code
+from agentrunner.conductor.costs import Purse
+from agentrunner.conductor.merged_tests import MergedTests
+from agentrunner.conductor.places import InPlace, Places, WorkTrees
+from agentrunner.conductor.rounds import Round, RoundBook
+from agentrunner.conductor.settings import PlanSettings
+from agentrunner.conductor.task_run import TaskRuns
+from agentrunner.conductor.task_spec import task_spec
+from agentrunner.errors import AgentRunnerError, UsageError
+from agentrunner.graph.crew import assemble
+from agentrunner.graph.drive import Options
+from agentrunner.graph.policy import capped
+from agentrunner.planning.plan import Plan, PlanTaskStatus
+from agentrunner.planning.schedule import with_dependencies
+from agentrunner.planning.store import PlanStore
+from agentrunner.runs.folder import refuse_inside
+from agentrunner.runs.locks import me
+from agentrunner.runs.log import append_line
+from agentrunner.runs.plan_folder import PlanFolder, plan_folder
+from agentrunner.runs.workspace import CloneStore, Identity
+from agentrunner.task.spec import TaskSpec
+
+AUTHOR = Identity("AgentRunner", "agentrunner@localhost")
+
+Event = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Order:
+    """What is to be carried out, and how."""
+
+    repo: Path
+    settings: PlanSettings
+    options: Options
+    """Where runs are kept and heard; `stop` ends all of them in order."""
+    parallel: int
+    """Tasks at work at once, at most."""
+    only: tuple[str, ...] = ()
+    """These tasks and what they depend on; none: all. Those that had FAILED are tried again."""
+    in_place: bool = False
+    """In the repository itself, one after another: for one that is no git repository."""
+    include_uncommitted: bool = False
+    """Files that are not committed are part of the plan's first commit."""
+
+
+class _Post:
+    """The plan's store, looked at while the plan is carried out."""
+
+    def __init__(self, store: PlanStore) -> None:
+        self._store = store
+        self.plan = store.load()
+
+    def plan_after(self, version: int) -> Plan | None:
+        if version >= 0 and not self._store.changes(since=version):
+            return None
+        self.plan = self._store.load()
+        return self.plan
+
+    def answered(self, questions: Collection[int]) -> set[int]:
+        known = {q.id for q in self._store.questions() if q.answer is not None}
+        return known.intersection(questions)
+
+
+async def carry_out(
+    order: Order, tell: Callable[[Event], None], may_start: Callable[[], bool] = lambda: True
+) -> dict[str, Any]:
+    """Carry the plan of a repository out as far as it goes without a person; the `plan_result`.
+
+    `tell` hears what happens to the plan and its tasks; no further task begins while `may_start`
+    says no. Raises UsageError where there is nothing to do or the settings cannot be, Busy where
+    another process carries it out, and Surroundings where nobody is there to plan or work.
+    """
+    folder = plan_folder(order.options.state_dir, order.repo)
+    store = PlanStore(folder.plan)
+    refuse_inside(order.options.state_dir, order.repo)
+    check_order(order, store.load())
+    folder.make()
+    lock = folder.lock()
+    lock.acquire(me("", order.options.clock.stamp()))
+    with contextlib.closing(lock):
+        return await _Carrying(order, folder, store, tell).to_the_end(may_start)
+
+
+def check_order(order: Order, plan: Plan) -> tuple[list[str], TaskSpec]:
+    """The tasks that are wanted, in order, and the first of them as it would be run.
+
+    Raises UsageError where there is none, and Surroundings where nobody is there to plan or work.
+    """
+    if not plan.tasks:
+        raise UsageError(
+            "There is no plan of this repository yet.",
+            code="no-plan",
+            remedy='agentrunner plan "what you want"',
+        )
+    if unknown := [name for name in order.only if name not in plan.tasks]:
+        raise UsageError(
+            f"The plan has no task {', '.join(unknown)}.",
+            code="unknown-task",
+            path="--only",
+            remedy="agentrunner plan status",
+        )
+    tasks = check_wanted(plan, order.only)
+    if not order.in_place and not (order.repo / ".git").exists():
+        raise UsageError(
+            f"{order.repo} is no git repository, so tasks cannot have work trees of their own.",
+            code="no-repository",
+            remedy="git init && git add -A && git commit -m start, or plan run --in-place: "
+            "one task after another, in the folder itself",
+        )
+    spec = _spec(order, plan, tasks[0], order.repo)
+    options = order.options
+    spec = capped(spec, options.environ, options.state_dir, options.policy)
+    assemble(spec, options.environ, options.cassette)
+    return tasks, spec
+
+
+def _spec(order: Order, plan: Plan, task_id: str, repo: Path, evidence: str = "") -> TaskSpec:
+    return task_spec(
+        plan,
+        task_id,
+        order.settings,
+        repo=repo,
+        environ=order.options.environ,
+        evidence=evidence,
+    )
+
+
+class _Carrying:
+    """One process's part in carrying a plan out; it holds the plan's lock."""
+
+    def __init__(
+        self, order: Order, folder: PlanFolder, store: PlanStore, tell: Callable[[Event], None]
+    ) -> None:
+        self._order, self._folder, self._store, self._listener = order, folder, store, tell
+        self._post = _Post(store)
+        self._book = RoundBook(folder)
+        self._clock = order.options.clock
+        self._stop = order.options.stop or asyncio.Event()
+        self._clone = CloneStore(folder.clone, order.repo)
+        self._publisher = Publisher(self._clone, folder, self._post.plan.goal)
+
+    async def to_the_end(self, may_start: Callable[[], bool]) -> dict[str, Any]:
+        tasks, spec = check_order(self._order, self._post.plan)
+        notices = await self._begin(spec)
+        purse = Purse(
+            self._order.options.state_dir,
+            spec.runner.budget,
+            [turn.run_id for turn in self._book.all()],
+        )
+        places = self._places(spec)
+        await self._sweep(places)
+        self._tell({"event": "plan_started", "tasks": tasks, "notices": notices})
+        runs = self._runs(places, purse)
+        conduct = Conduct(
+            self._post.plan,
+            runs,
+            parallel=1 if self._order.in_place else self._order.parallel,
+            post=self._post,
+            stop=self._stop,
+            clock=self._clock,
+            only=self._order.only or None,
+            may_start=lambda: may_start() and not purse.reached,
+            on_wait=runs.waits,
+        )
+        outcome = await conduct.conduct()
+        self._publish()
+        result = self._result(outcome, purse)
+        self._tell({"event": "plan_result", **result})
+        return result
+
+    async def _begin(self, spec: TaskSpec) -> list[str]:
+        if self._order.in_place:
+            return ["Not a git repository: tasks work in the folder itself, one after another."]
+        return await asyncio.to_thread(
+            begin,
+            self._clone,
+            self._folder,
+            include_uncommitted=self._order.include_uncommitted,
+            note_dir=spec.runner.note.dir,
+            author=AUTHOR,
+            at=self._clock.stamp(),
+        )
+
+    def _places(self, spec: TaskSpec) -> Places:
+        if self._order.in_place:
+            return InPlace(self._order.repo, self._book)
+        state_dir = self._order.options.state_dir
+        tests = MergedTests(
+            self._clone,
+            self._folder.root / "merged",
+            spec,
+            state_dir=state_dir,
+            environ=self._order.options.environ,
+        )
+        return WorkTrees(self._clone, self._book, state_dir, AUTHOR, self._clock, tests)
+
+    def _runs(self, places: Places, purse: Purse) -> TaskRuns:
+        def spec_of(plan: Plan, task_id: str, turn: Round) -> TaskSpec:
+            return _spec(self._order, plan, task_id, places.folder(turn), turn.evidence)
+
+        return TaskRuns(
+            lambda: self._post.plan,
+            self._store,
+            self._book,
+            places,
+            spec_of,
+            replace(self._order.options, ask=None, confirm=None, stop=self._stop),
+            purse,
+            tell=self._tell,
+            again=frozenset(self._order.only),
+        )
+
+    async def _sweep(self, places: Places) -> None:
+        """Remove work trees that nothing is done in any more."""
+        if self._order.in_place:
+            return
+        living = self._post.plan.tasks
+        for turn in list(self._book.all()):
+            latest = self._book.latest(turn.task_id)
+            task = living.get(turn.task_id)
+            over = task is None or task.status == PlanTaskStatus.COMPLETE or turn != latest
+            if over and places.folder(turn).exists():
+                await places.close(turn)
+
+    def _tell(self, event: Mapping[str, Any]) -> None:
+        line = {"ts": self._clock.stamp(), **event}
+        append_line(self._folder.log, line, sync=False)
+        self._listener(line)
+        if event["event"] == "plan_landed":
+            self._publish()
+
+    def _publish(self) -> None:
+        """Bring what has landed into the user's repository; said where that cannot be."""
+        head = None if self._order.in_place else self._clone.branch_at(BRANCH)
+        landed = any(t.status == PlanTaskStatus.COMPLETE for t in self._store.load().tasks.values())
+        if head is None or not landed or self._publisher.published.commit == head:
+            return
+        try:
+            name = self._publisher.publish(head)
+        except AgentRunnerError as error:
+            self._tell({"event": "warning", "code": error.code, "message": error.message})
+            return
+        self._tell({"event": "plan_published", "branch": name, "commit": head})
+
+    def _result(self, outcome: Outcome, purse: Purse) -> dict[str, Any]:
+        plan = self._store.load()
+        wanted = check_wanted(plan, self._order.only)
+        statuses = {task: plan.tasks[task].status for task in wanted}
+        asked = [{"id": q.id, "task_id": q.task_id, "text": q.text} for q in self._questions()]
+        published = self._publisher.published
+        return {
+            "exit_code": exit_code(outcome, statuses),
+            "tasks": {task: str(plan.shown_status(task)) for task in wanted},
+            "blocked": outcome.blocked,
+            "questions": asked,
+            "branch": published.name if published.commit else None,
+            "commit": published.commit or None,
+            "budget_spent": purse.reached or None,
+            "usage": {"tokens": purse.spent.tokens, "usd": round(purse.spent.usd, 6)},
+            "interrupted": outcome.interrupted,
+        }
+
+    def _questions(self) -> list[Any]:
+        living = self._post.plan.tasks
+        return [q for q in open_questions(self._store) if q.task_id in living]
+
+
+def check_wanted(plan: Plan, only: Collection[str]) -> list[str]:
+    """The tasks that are wanted and still there, in order."""
+    chosen = with_dependencies(plan, [t for t in only if t in plan.tasks]) if only else plan.tasks
+    return [task for task in plan.task_order() if task in chosen]
