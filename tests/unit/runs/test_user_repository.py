@@ -1,4 +1,4 @@
-"""Where a user pushes to and what is checked out: as git has it, and nothing that settings name is run."""
+"""A remote and what is checked out are as git has them, and nothing that settings name is run."""
 
 from __future__ import annotations
 
