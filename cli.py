@@ -32,6 +32,8 @@ COMMANDS = {
     "diff": ("look:diff", "What a run changed."),
     "undo": ("look:undo", "Put the files back as they were before a run."),
     "gc": ("look:gc", "Delete what is kept of old runs."),
+    "plan": ("plan:app", "Make a plan by saying what you want, change it, carry it out."),
+    "chat": ("chat:chat", "Talk about the plan, and steer the work on it."),
     "validate": ("start:validate", "Check a task file or PRD; show what will be executed."),
     "schema": ("texts:schema", "A JSON Schema of a task file, result, event or message."),
     "parse": ("texts:parse", "Read a reply of a model as a run would."),
@@ -62,6 +64,8 @@ class Index(TyperGroup):
             return None
         module, _, function = COMMANDS[cmd_name][0].partition(":")
         command = getattr(import_module(f"agentrunner.commands.{module}"), function)
+        if isinstance(command, typer.Typer):
+            return get_command(command)
         alone = typer.Typer(add_completion=False, rich_markup_mode=None)
         alone.command(cmd_name)(command)
         return get_command(alone)

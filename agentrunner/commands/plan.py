@@ -207,21 +207,35 @@ def task_called(plan: Plan, name: str) -> str:
 
 
 def answer(
-    number: Annotated[int, typer.Argument(metavar="N", help="The question's number.")],
+    question: Annotated[
+        str, typer.Argument(metavar="N", help="The question's number, or the task that asks.")
+    ],
     text: Annotated[str, typer.Argument(metavar="TEXT", help="The answer.")],
     repo: Repo = None,
     state_dir: opt.StateDir = None,
 ) -> int:
-    """Answer a question; the planner is told with what is said next."""
-    from agentrunner.commands.talking import now
-    from agentrunner.planning import conversation
-
-    store = store_of(repo, state_dir)
-    conversation.answer(store, number, text, at=now())
-    left = sum(one.answer is None for one in store.questions())
-    show(f"Question {number} is answered." + (f" {left} more to go." if left else ""))
-    show('Next:  agentrunner plan "go on"   tells the planner')
+    """Answer a question of the planner, or of a task that waits for a person."""
+    show(answered(store_of(repo, state_dir), question, text))
     return 0
+
+
+def answered(store: PlanStore, question: str, text: str, *, chat: bool = False) -> str:
+    """Keep an answer; what to say of it. Raises UsageError (`unknown-question`, …)."""
+    from agentrunner.commands.talking import now
+    from agentrunner.conductor import backlog
+    from agentrunner.planning.conversation import check_message
+
+    check_message(text)
+    found = backlog.answer(store, question, text, now())
+    left = sum(one.answer is None for one in store.questions())
+    more = f" {left} more to go." if left else ""
+    if chat:
+        after = "/run goes on with it" if found.task_id else "The planner is told with what you say"
+    elif found.task_id:
+        after = "Next:  agentrunner plan run   goes on with it"
+    else:
+        after = 'Next:  agentrunner plan "go on"   tells the planner'
+    return f"Question {found.id} is answered.{more}\n{after}"
 
 
 def undo(

@@ -146,10 +146,6 @@ class Conversation:
         after, change = self.store.undo(at=self.stamp(), author=self.author)
         return before, after, change
 
-    def answer(self, number: int, text: str) -> OpenQuestion:
-        """Answer an open question; raises UsageError (`unknown-question`, and as `propose`)."""
-        return answer(self.store, number, text, at=self.stamp(), redact=self.redact)
-
     def open_questions(self) -> list[OpenQuestion]:
         """Those that nobody has answered."""
         return [one for one in self.store.questions() if one.answer is None]
@@ -170,14 +166,6 @@ def accept(store: PlanStore, proposal: Proposal, *, at: str, author: str) -> Pla
     )
     proposals.forget(store.path.parent)
     return renewed.after
-
-
-def answer(
-    store: PlanStore, number: int, text: str, *, at: str, redact: Callable[[str], str] = str
-) -> OpenQuestion:
-    """Keep the answer to an open question; see `Conversation.answer`."""
-    check_message(text)
-    return store.answer(number, redact(text), at)
 
 
 def check_message(text: str) -> None:
@@ -218,7 +206,6 @@ __all__ = [
     "Conversation",
     "Planner",
     "accept",
-    "answer",
     "check_message",
     "question_facts",
 ]

@@ -89,7 +89,7 @@ async def held(talks: Talks, language: str) -> str:
     for number, text in enumerate(SAID[language]):
         async with talks.open() as talk:
             if number == 3:
-                talk.answer(1, w["answer"])
+                talks.store.answer(1, w["answer"], "2026-03-01T10:00:00.000Z")
             proposal = await talk.propose(text)
             plan = talk.accept(proposal)
             asked = talk.open_questions()

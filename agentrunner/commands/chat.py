@@ -1,0 +1,247 @@
+"""`agentrunner chat`: talk about the plan of this repository, and steer the work on it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import sys
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Protocol
+
+from agentrunner.commands import options as opt
+from agentrunner.commands.console import paint_for, show, width_of
+from agentrunner.commands.plan import Meta, Overrides, Repo
+from agentrunner.errors import AgentRunnerError, UsageError
+
+if TYPE_CHECKING:
+    from agentrunner.commands.lines import Lines
+    from agentrunner.commands.talking import Setting
+    from agentrunner.planning.conversation import Conversation
+
+HELP = """\
+Say what you want, or what should be different about the plan. Commands:
+  /plan [TASK]      the plan, or one task of it
+  /undo             take the latest change back
+  /answer [N] TEXT  answer a question of the planner
+  /run              carry the plan out while you talk
+  /status           how the work stands
+  /pause  /resume   begin no further task; go on
+  /stop             end the tasks that are at work; /run goes on where they were
+  /quit             leave; the plan is kept
+The words stop, pause, continue and status do the same, as 停止, 一時停止, 再開 and 状況 do."""
+
+PROMPT = "> "
+
+
+class Steering(Protocol):
+    """The work on a plan, as a chat steers it. Each returns a sentence for people."""
+
+    def start(self) -> str:
+        """Begin, or go on after a stop."""
+
+    def pause(self) -> str:
+        """Begin no further task; those at work go on."""
+
+    def resume(self) -> str:
+        """Begin tasks again."""
+
+    async def stop(self) -> str:
+        """End the tasks at work, in order; they can be gone on with."""
+
+    def status(self) -> str:
+        """How it stands, as a screen."""
+
+
+def chat(
+    meta: Meta = None,
+    repo: Repo = None,
+    overrides: Overrides = None,
+    policy: opt.PolicyFile = None,
+    state_dir: opt.StateDir = None,
+) -> int:
+    """Talk about the plan of this repository, and steer the work on it."""
+    from agentrunner.commands.talking import Setting
+
+    if not sys.stdin.isatty():
+        raise UsageError(
+            "a chat needs a terminal.", code="usage", remedy='agentrunner plan "what you want"'
+        )
+    setting = Setting(repo, meta, tuple(overrides or ()), policy, state_dir)
+    return asyncio.run(_chat(setting))
+
+
+async def _chat(setting: Setting) -> int:
+    from agentrunner.commands.lines import typed_lines
+    from agentrunner.commands.steering import PlanSteering, carrying
+    from agentrunner.commands.talking import opened
+    from agentrunner.screens.layout import flat
+
+    async with opened(setting) as (talk, planner), typed_lines() as lines:
+        steering = PlanSteering(carrying(setting, lines.tell), lambda: _standing(talk), lines.tell)
+        show(f"{flat(planner.describe())} plans. /help tells what can be said here.\n")
+        room = Room(talk, lines, steering)
+        room.show_plan("")
+        try:
+            await room.talk()
+        finally:
+            await steering.stop()
+    return 0
+
+
+def _standing(talk: Conversation) -> str:
+    from agentrunner.screens.plan_tree import plan_screen
+
+    width, paint = width_of(sys.stdout), paint_for(sys.stdout)
+    asked = talk.open_questions()
+    return plan_screen(talk.store.load(), asked, width=width, paint=paint, chat=True)
+
+
+class Room:
+    """One chat, from its first line to its last."""
+
+    def __init__(self, talk: Conversation, lines: Lines, steering: Steering) -> None:
+        self._talk = talk
+        self._lines = lines
+        self._steering = steering
+        self._asking: asyncio.Task[None] | None = None
+        self._leaving = asyncio.Event()
+        self._commands: dict[str, Callable[[str], Awaitable[None] | None]] = {
+            "/plan": self.show_plan,
+            "/undo": self._undo,
+            "/answer": self._answer,
+            "/run": lambda _: self._told(self._steering.start()),
+            "/pause": lambda _: self._told(self._steering.pause()),
+            "/resume": lambda _: self._told(self._steering.resume()),
+            "/stop": lambda _: self._stop(),
+            "/status": lambda _: self._told(self._steering.status()),
+            "/help": lambda _: self._told(HELP),
+        }
+
+    async def talk(self) -> None:
+        """Until the person leaves: /quit, the end of the input, or Ctrl-C at the prompt."""
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGINT, self._interrupt)
+        try:
+            while (line := await self._next()) is not None:
+                if line.strip() in ("/quit", "/exit"):
+                    return
+                try:
+                    await self._heard(line)
+                except AgentRunnerError as error:
+                    _tell(error)
+        finally:
+            loop.remove_signal_handler(signal.SIGINT)
+
+    async def _next(self, prompt: str = PROMPT) -> str | None:
+        """The next line; None where the person leaves."""
+        reading = asyncio.ensure_future(self._lines.read(prompt))
+        leaving = asyncio.ensure_future(self._leaving.wait())
+        done, _ = await asyncio.wait({reading, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        for task in (reading, leaving):
+            task.cancel()
+        return reading.result() if reading in done else None
+
+    def _interrupt(self) -> None:
+        """Ctrl-C ends the question to the planner that is under way, else the chat."""
+        if self._asking is not None:
+            self._asking.cancel()
+        else:
+            self._leaving.set()
+
+    async def _heard(self, line: str) -> None:
+        from agentrunner.planning.control_words import control_word
+
+        text = line.strip()
+        if not text:
+            return
+        if text.startswith("/"):
+            await self._command(text)
+        elif word := control_word(text):
+            steer = {"stop": "/stop", "pause": "/pause", "continue": "/resume", "status": "/status"}
+            await self._command(steer[word])
+        else:
+            await self._ask(text)
+
+    async def _command(self, text: str) -> None:
+        name, _, rest = text.partition(" ")
+        command = self._commands.get(name.lower())
+        if command is None:
+            self._told(f"There is no {name}. /help tells what there is.")
+            return
+        if (waiting := command(rest.strip())) is not None:
+            await waiting
+
+    # -- what is said to the planner --------------------------------------------------------------
+
+    async def _ask(self, text: str) -> None:
+        from agentrunner.planning.conversation import check_message
+
+        check_message(text)
+        self._told("…")
+        self._asking = asyncio.create_task(self._one_message(text))
+        try:
+            await self._asking
+        except asyncio.CancelledError:
+            if (task := asyncio.current_task()) is not None and task.cancelling():
+                raise
+            self._told("The planner is not waited for. Nothing was changed.")
+        finally:
+            self._asking = None
+
+    async def _one_message(self, text: str) -> None:
+        from agentrunner.commands.talking import proposed, said_yes
+
+        async def decide(_: object) -> bool:
+            self._asking = None  # Ctrl-C at this prompt leaves the chat
+            return said_yes(await self._next("Apply it? [y/N] ") or "")
+
+        await proposed(self._talk, text, decide)
+
+    # -- what needs no planner --------------------------------------------------------------------
+
+    def show_plan(self, task: str) -> None:
+        """The tree, or one task of it."""
+        from agentrunner.commands.plan import task_called
+        from agentrunner.screens.plan_tree import task_screen
+
+        if not task:
+            show(_standing(self._talk))
+            return
+        store, width, paint = self._talk.store, width_of(sys.stdout), paint_for(sys.stdout)
+        plan = store.load()
+        task_id = task_called(plan, task)
+        show(task_screen(plan, task_id, store.standings(), width=width, paint=paint))
+
+    def _undo(self, _: str) -> None:
+        from agentrunner.commands.talking import undone
+
+        undone(*self._talk.undo())
+
+    def _answer(self, text: str) -> None:
+        """`/answer 2 TEXT`, or without a number where there is one question only."""
+        from agentrunner.commands.plan import answered
+
+        asked = {str(one.id): one.task_id for one in self._talk.open_questions()}
+        name, _, rest = text.partition(" ")
+        if name in asked or name.upper() in asked.values():
+            show(answered(self._talk.store, name, self._talk.redact(rest.strip()), chat=True))
+        elif len(asked) == 1 and text:
+            (name,) = asked
+            show(answered(self._talk.store, name, self._talk.redact(text), chat=True))
+        else:
+            numbers = ", ".join(asked)
+            show(f"/answer N TEXT, where N is one of {numbers}." if asked else "Nothing is asked.")
+
+    async def _stop(self) -> None:
+        self._told(await self._steering.stop())
+
+    def _told(self, text: str) -> None:
+        show(text)
+
+
+def _tell(error: AgentRunnerError) -> None:
+    from agentrunner.screens.errors import error_screen
+
+    with contextlib.suppress(OSError):
+        show(error_screen(error, width_of(sys.stderr), paint_for(sys.stderr)), sys.stderr)

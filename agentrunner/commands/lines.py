@@ -1,0 +1,85 @@
+"""Lines that a person types while other work goes on in the same event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sys
+import termios
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+
+class Lines:
+    """Reads one line whenever one is asked for.
+
+    A thread does it: with `readline` a line can be edited and an earlier one be fetched, which
+    works only in a call that blocks. It is a daemon, as nothing but a key press ends that call.
+    """
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._wanted: asyncio.Future[str | None] | None = None
+        self._prompt = ""
+        self._asked = threading.Semaphore(0)
+        threading.Thread(target=self._serve, daemon=True, name="lines").start()
+
+    async def read(self, prompt: str) -> str | None:
+        """The next line without its end; None where there is none any more."""
+        if self._wanted is None or self._wanted.done():
+            self._wanted = self._loop.create_future()
+            self._prompt = prompt
+            self._asked.release()
+        return await asyncio.shield(self._wanted)
+
+    def tell(self, text: str) -> None:
+        """Write lines above the one that is being typed."""
+        typing = self._wanted is not None and not self._wanted.done()
+        again = f"{self._prompt}{_buffer()}" if typing else ""
+        blank = f"\r{' ' * len(again)}\r" if typing else ""
+        sys.stdout.write(f"{blank}{text}\n{again}")
+        sys.stdout.flush()
+
+    def _serve(self) -> None:
+        while self._asked.acquire():
+            line = _typed(self._prompt)
+            with contextlib.suppress(RuntimeError):  # the loop has ended meanwhile
+                self._loop.call_soon_threadsafe(self._give, line)
+
+    def _give(self, line: str | None) -> None:
+        assert self._wanted is not None
+        if not self._wanted.done():
+            self._wanted.set_result(line)
+
+
+def _buffer() -> str:
+    """What is typed so far."""
+    with contextlib.suppress(ImportError):
+        import readline
+
+        return readline.get_line_buffer()
+    return ""
+
+
+def _typed(prompt: str) -> str | None:
+    try:
+        return input(prompt)
+    except (EOFError, OSError, UnicodeDecodeError):
+        return None
+
+
+@asynccontextmanager
+async def typed_lines() -> AsyncIterator[Lines]:
+    """Lines of standard input; the terminal is as it was when this ends, also in mid-line."""
+    with contextlib.suppress(ImportError):
+        import readline  # noqa: F401 - input() edits lines with it once it is imported
+    before: list[Any] | None = None
+    with contextlib.suppress(termios.error, OSError, ValueError):
+        before = termios.tcgetattr(sys.stdin.fileno())
+    try:
+        yield Lines()
+    finally:
+        if before is not None:
+            termios.tcsetattr(sys.stdin.fileno(), termios.TCSADRAIN, before)

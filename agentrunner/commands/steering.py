@@ -1,0 +1,129 @@
+"""The work on a plan while somebody talks about it: begun, paused, gone on with, stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from agentrunner import settings
+from agentrunner.errors import AgentRunnerError
+from agentrunner.screens.plan_events import end_line, event_line
+
+if TYPE_CHECKING:
+    from agentrunner.commands.talking import Setting
+
+CarryOut = Callable[[asyncio.Event, Callable[[], bool]], Awaitable[str]]
+"""Carries the plan out: ends the runs in order once the event is set, begins a task only while the
+function says yes, and returns one sentence on what came of it."""
+
+
+PARALLEL = 3
+"""Tasks at work at once; each has a worker, a box and its tests."""
+
+
+def carrying(setting: Setting, tell: Callable[[str], None]) -> CarryOut:
+    """Carries the plan of this setting out in this process, as `plan run` does."""
+
+    async def carry_out(halt: asyncio.Event, may_start: Callable[[], bool]) -> str:
+        from agentrunner.commands.talking import repository
+        from agentrunner.conductor import carry_out as conductor
+        from agentrunner.conductor.settings import load_settings, save_settings
+        from agentrunner.graph.drive import Options
+        from agentrunner.runs.plan_folder import plan_folder
+
+        repo, cwd = repository(setting.repo), Path.cwd()
+        state_dir = settings.state_dir(setting.state_dir)
+        folder = plan_folder(state_dir, repo)
+        shared = load_settings(folder, cwd).with_given(
+            {"meta": setting.meta}, None, list(setting.overrides), cwd
+        )
+        save_settings(folder, shared)
+        options = Options(
+            state_dir=state_dir,
+            on_event=lambda event: None,
+            environ=os.environ,
+            policy=setting.policy,
+            stop=halt,
+        )
+        order = conductor.Order(repo, shared, options, parallel=PARALLEL)
+
+        def hear(event: Mapping[str, Any]) -> None:
+            if line := event_line(event):
+                tell(line)
+
+        return end_line(await conductor.carry_out(order, hear, may_start))
+
+    return carry_out
+
+
+class PlanSteering:
+    """At most one plan under way, in the event loop of the chat."""
+
+    def __init__(
+        self, carry_out: CarryOut, look: Callable[[], str], tell: Callable[[str], None]
+    ) -> None:
+        """`look` tells how the tasks stand, `tell` says what a person did not ask for just now."""
+        self._carry_out = carry_out
+        self._look = look
+        self._tell = tell
+        self._work: asyncio.Task[None] | None = None
+        self._halt = asyncio.Event()
+        self._paused = False
+
+    @property
+    def running(self) -> bool:
+        """Whether the plan is under way; also while it is paused and tasks are at work."""
+        return self._work is not None and not self._work.done()
+
+    def start(self) -> str:
+        """Begin, or go on after a stop or a pause."""
+        if self.running:
+            return self.resume() if self._paused else "The plan is under way already."
+        self._paused, self._halt = False, asyncio.Event()
+        self._work = asyncio.create_task(self._carry(self._halt))
+        return "The plan is under way. Talk on, or /status."
+
+    def pause(self) -> str:
+        """Begin no further task; those at work go on."""
+        if not self.running:
+            return "Nothing is under way."
+        self._paused = True
+        return "No further task is begun; those at work go on to their end. /resume goes on."
+
+    def resume(self) -> str:
+        """Begin tasks again."""
+        if not self._paused and self.running:
+            return "The plan is under way."
+        if not self.running:
+            return self.start()
+        self._paused = False
+        return "Tasks are begun again."
+
+    async def stop(self) -> str:
+        """End the tasks at work in order, so that they can be gone on with."""
+        if not self.running:
+            return "Nothing is under way."
+        assert self._work is not None
+        self._halt.set()
+        await asyncio.wait({self._work})
+        return "Stopped. /run goes on where it was."
+
+    def status(self) -> str:
+        """How it stands."""
+        told = "under way" if self.running else "not under way"
+        if self.running and self._paused:
+            told = "paused: no further task is begun"
+        return f"{self._look()}\n\nThe plan is {told}."
+
+    async def _carry(self, halt: asyncio.Event) -> None:
+        try:
+            end = await self._carry_out(halt, lambda: not self._paused)
+        except AgentRunnerError as error:
+            end = f"The plan cannot go on: {error.message}"
+            if error.remedy:
+                end += f" Try: {error.remedy}"
+        if not halt.is_set():
+            self._tell(end)
