@@ -47,7 +47,8 @@ def begin(
     look = WorktreePlace(folder.root / "look")
     look.remove()
     try:
-        found = prepare(look, clone.repo, note_dir, clean=False)
+        nobodys = f"{PREFIX}look-{folder.root.name}"
+        found = prepare(look, clone.repo, note_dir, branch=nobodys, clean=False)
     finally:
         look.remove()
     notices = []
@@ -94,7 +95,7 @@ class Publisher:
 
     def __init__(self, clone: CloneStore, folder: PlanFolder, goal: str) -> None:
         self._clone = clone
-        self._file = folder.root / "branch.json"
+        self._file = _file(folder)
         self._goal = goal
 
     @property
@@ -136,6 +137,16 @@ class Publisher:
 
     def _save(self, known: Published) -> None:
         write_private(self._file, json.dumps(asdict(known)).encode())
+
+
+def published(folder: PlanFolder) -> Published | None:
+    """What was published of a plan; None where nothing was."""
+    known = _read(_file(folder))
+    return known if known and known.commit else None
+
+
+def _file(folder: PlanFolder) -> Path:
+    return folder.root / "branch.json"
 
 
 def _read(file: Path) -> Published | None:

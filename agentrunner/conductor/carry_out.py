@@ -28,7 +28,7 @@ from agentrunner.graph.crew import assemble
 from agentrunner.graph.drive import Options
 from agentrunner.graph.policy import capped
 from agentrunner.planning.plan import Plan, PlanTaskStatus
-from agentrunner.planning.schedule import with_dependencies
+from agentrunner.planning.schedule import Schedule, with_dependencies
 from agentrunner.planning.store import PlanStore
 from agentrunner.runs.folder import refuse_inside
 from agentrunner.runs.locks import me
@@ -286,3 +286,14 @@ def check_wanted(plan: Plan, only: Collection[str]) -> list[str]:
     """The tasks that are wanted and still there, in order."""
     chosen = with_dependencies(plan, [t for t in only if t in plan.tasks]) if only else plan.tasks
     return [task for task in plan.task_order() if task in chosen]
+
+
+def waves(plan: Plan, only: Collection[str], parallel: int) -> list[list[str]]:
+    """What would start together if all tasks took equally long."""
+    schedule = Schedule(plan, only=only or None)
+    found: list[list[str]] = []
+    while started := schedule.start(parallel):
+        found.append(started)
+        for task_id in started:
+            schedule.complete(task_id)
+    return found

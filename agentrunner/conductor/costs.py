@@ -37,6 +37,9 @@ class Spent:
         return budget.model_copy(update={"tokens": tokens, "usd": usd})
 
 
+NOTHING = Spent()
+
+
 def spent_by(state_dir: Path, run_id: str) -> Spent:
     """What one run has used so far, as its log has it; nothing for one whose folder is gone."""
     folder = RunFolder(runs_root(state_dir) / run_id)

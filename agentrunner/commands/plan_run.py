@@ -1,0 +1,336 @@
+"""Carrying a plan out, and looking at how it stands."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
+
+import typer
+
+from agentrunner import settings
+from agentrunner.commands import engine
+from agentrunner.commands import options as opt
+from agentrunner.commands.asking import ask_yes
+from agentrunner.commands.console import (
+    Console,
+    Output,
+    interactive,
+    logging_to,
+    paint_for,
+    show,
+    width_of,
+)
+from agentrunner.commands.start import budget_override
+
+if TYPE_CHECKING:
+    from agentrunner.conductor.carry_out import Order
+    from agentrunner.runs.plan_folder import PlanFolder
+
+FOLLOW_SEC = 1.0
+
+
+@opt.with_output
+def run(
+    parallel: Annotated[
+        int | None,
+        typer.Option("--parallel", "-j", min=1, max=1000, help="Tasks at once. Default: cores."),
+    ] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option("--only", metavar="ID", help="This task and what it depends on."),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show the order; nothing is started.")
+    ] = False,
+    test: Annotated[
+        str | None, typer.Option("--test", metavar="CMD", help="The test command, or `auto`.")
+    ] = None,
+    setup: Annotated[
+        str | None, typer.Option("--setup", metavar="CMD", help="Makes a work tree ready.")
+    ] = None,
+    meta: Annotated[
+        str | None, typer.Option("--meta", metavar="KIND", help="Who plans, e.g. checklist.")
+    ] = None,
+    worker: Annotated[
+        str | None, typer.Option("--worker", metavar="KIND", help="Who works, e.g. codex-cli.")
+    ] = None,
+    sandbox: Annotated[
+        str | None, typer.Option("--sandbox", metavar="KIND", help="Where, e.g. bwrap.")
+    ] = None,
+    budget: Annotated[
+        list[str] | None,
+        typer.Option("--budget", metavar="NAME=AMOUNT", help="Of the whole plan, e.g. usd=5."),
+    ] = None,
+    overrides: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY.PATH=VALUE", help="Any setting of a task file."),
+    ] = None,
+    include_uncommitted: Annotated[
+        bool, typer.Option("--include-uncommitted", help="Begin with what is not committed, too.")
+    ] = False,
+    in_place: Annotated[
+        bool, typer.Option("--in-place", help="One after another, in the folder itself.")
+    ] = False,
+    repo: Annotated[
+        str | None, typer.Option("--repo", metavar="DIR", help="The repository of the plan.")
+    ] = None,
+    policy: opt.PolicyFile = None,
+    *,
+    output: Output,
+) -> int:
+    """Carry the plan out: each task as a run in a work tree of its own, landed on a branch.
+
+    Settings are kept with the plan for the next time. Run again, it goes on where it was.
+    """
+    from agentrunner.commands.talking import repository
+
+    engine.load()
+    place = repository(repo)
+    options = {"test": test, "meta": meta, "worker": worker, "sandbox": sandbox}
+    given = [*(overrides or []), *map(budget_override, budget or [])]
+    order = _order(place, options, setup, given, output, policy)
+    order = _changed(
+        order,
+        parallel=parallel,
+        only=tuple(_ids(only or [])),
+        in_place=in_place,
+        include_uncommitted=include_uncommitted,
+    )
+    if dry_run:
+        return _dry_run(order, output)
+    order = _in_place_if_wanted(order, output)
+    _keep_settings(order)
+    return _drive(order, output)
+
+
+def _order(
+    repo: Path,
+    options: Mapping[str, str | None],
+    setup: str | None,
+    overrides: list[str],
+    output: Output,
+    policy: Path | None,
+) -> Order:
+    from agentrunner.conductor.carry_out import Order
+    from agentrunner.conductor.settings import load_settings
+    from agentrunner.graph.drive import Options
+    from agentrunner.runs.plan_folder import plan_folder
+
+    state_dir = settings.state_dir(output.state_dir)
+    shared = load_settings(plan_folder(state_dir, repo), Path.cwd())
+    shared = shared.with_given(options, setup, overrides, Path.cwd())
+    how = Options(
+        state_dir=state_dir, on_event=lambda event: None, environ=os.environ, policy=policy
+    )
+    return Order(repo, shared, how, parallel=len(os.sched_getaffinity(0)))
+
+
+def _changed(order: Order, *, parallel: int | None, **how: Any) -> Order:
+    from dataclasses import replace
+
+    return replace(order, parallel=parallel or order.parallel, **how)
+
+
+def _ids(names: list[str]) -> Iterator[str]:
+    for name in names:
+        yield from (part.strip().upper() for part in name.split(",") if part.strip())
+
+
+def _in_place_if_wanted(order: Order, output: Output) -> Order:
+    """In a terminal a person may choose what else is an error with both ways out."""
+    if order.in_place or (order.repo / ".git").exists() or not interactive(output):
+        return order
+    question = (
+        f"{order.repo} is no git repository. `git init` and a first commit give each task a work "
+        "tree of its own.\nWork without it, one task after another, in the folder itself?"
+    )
+    return _changed(order, parallel=None, in_place=ask_yes(question, Console(output)))
+
+
+def _keep_settings(order: Order) -> None:
+    from agentrunner.conductor.carry_out import check_order
+    from agentrunner.conductor.settings import save_settings
+    from agentrunner.planning.store import PlanStore
+
+    folder = _folder(order)
+    check_order(order, PlanStore(folder.plan).load())
+    save_settings(folder, order.settings)
+
+
+def _folder(order: Order) -> PlanFolder:
+    from agentrunner.runs.plan_folder import plan_folder
+
+    return plan_folder(order.options.state_dir, order.repo)
+
+
+def _dry_run(order: Order, output: Output) -> int:
+    """The waves in which tasks would start, and what they share."""
+    from agentrunner.conductor.carry_out import check_order, waves
+    from agentrunner.planning.store import PlanStore
+
+    plan = PlanStore(_folder(order).plan).load()
+    check_order(order, plan)
+    planned = waves(plan, order.only, order.parallel)
+    if output.json:
+        show(json.dumps({"waves": planned}))
+        return 0
+    from agentrunner.screens.layout import flat
+
+    for number, tasks in enumerate(planned, start=1):
+        show(f"{number:>4}. " + ", ".join(tasks))
+        for task in tasks:
+            show(f"        {task}  {flat(plan.design_of(task).title)}")
+    show("\nNothing was started. A task starts as soon as it may, not in waves.")
+    return 0
+
+
+# -- driving --------------------------------------------------------------------------------------
+
+
+class _PlanConsole:
+    """Shows events as they come: as JSON on stdout, in a file, or as lines on stderr."""
+
+    def __init__(self, output: Output) -> None:
+        self._output = output
+        self._file: TextIO | None = None
+
+    def hear(self, event: Mapping[str, Any]) -> None:
+        from agentrunner.screens.plan_events import event_line
+
+        line = json.dumps(event)
+        if self._output.json:
+            show(line)
+        if self._output.events:
+            self._file = self._file or self._output.events.open("a", encoding="utf-8")
+            self._file.write(line + "\n")
+            self._file.flush()
+        if not (self._output.json or self._output.quiet) and (told := event_line(event)):
+            show(f"{datetime.now():%H:%M:%S}  {told}", sys.stderr)
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+
+
+def _drive(order: Order, output: Output) -> int:
+    console = _PlanConsole(output)
+    with logging_to(Console(output)):
+        try:
+            code = asyncio.run(_carried_out(order, console))
+        finally:
+            console.close()
+    if not output.json:
+        _show_status(order.options.state_dir, _folder(order))
+    return code
+
+
+async def _carried_out(order: Order, console: _PlanConsole) -> int:
+    from dataclasses import replace
+
+    from agentrunner.conductor.carry_out import carry_out
+
+    stop = asyncio.Event()
+    options = replace(order.options, stop=stop, on_event=console.hear)
+    with _signals(stop, order) as caught:
+        result = await carry_out(replace(order, options=options), console.hear)
+    return 128 + caught[0] if caught else int(result["exit_code"])
+
+
+@contextmanager
+def _signals(stop: asyncio.Event, order: Order) -> Iterator[list[int]]:
+    """First signal: all runs stop in order. Second: leave at once, supervisors finish the stop."""
+    from agentrunner.graph.drive import SIGNALS
+
+    loop, caught = asyncio.get_running_loop(), list[int]()
+
+    def on_signal(number: signal.Signals) -> None:
+        if caught:
+            _stop_workers(order)
+            os._exit(128 + number)
+        caught.append(number)
+        stop.set()
+
+    for number in SIGNALS:
+        loop.add_signal_handler(number, on_signal, number)
+    try:
+        yield caught
+    finally:
+        for number in SIGNALS:
+            loop.remove_signal_handler(number)
+
+
+def _stop_workers(order: Order) -> None:
+    from agentrunner.conductor.rounds import RoundBook
+    from agentrunner.graph.attempts import stop_workers
+    from agentrunner.runs.folder import RunFolder, runs_root
+
+    for turn in RoundBook(_folder(order)).all():
+        folder = RunFolder(runs_root(order.options.state_dir) / turn.run_id)
+        if turn.run_id and folder.root.is_dir():
+            stop_workers(folder)
+
+
+# -- looking --------------------------------------------------------------------------------------
+
+
+def status(
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Until it comes to a rest.")
+    ] = False,
+    repo: Annotated[
+        str | None, typer.Option("--repo", metavar="DIR", help="The repository of the plan.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+    state_dir: opt.StateDir = None,
+) -> int:
+    """How the plan stands: progress, cost and time of each task, and what waits for you."""
+    from agentrunner.commands.talking import repository
+    from agentrunner.runs.plan_folder import plan_folder
+
+    place = settings.state_dir(state_dir)
+    folder = plan_folder(place, repository(repo))
+    engine.load()
+    if follow and sys.stdout.isatty() and not as_json:
+        _follow(place, folder)
+        return 0
+    _show_status(place, folder, as_json=as_json)
+    return 0
+
+
+def _show_status(state_dir: Path, folder: PlanFolder, *, as_json: bool = False) -> None:
+    from agentrunner.conductor.look import look
+    from agentrunner.screens.plan_status import status_screen
+
+    found = look(state_dir, folder, datetime.now(UTC))
+    if as_json:
+        show(json.dumps(found.as_dict()))
+        return
+    show(status_screen(found, width=width_of(sys.stdout), paint=paint_for(sys.stdout)))
+
+
+def _follow(state_dir: Path, folder: PlanFolder) -> None:
+    """Draw it again every second, in place, until nobody carries it out any more."""
+    from rich.console import Console as Terminal
+    from rich.live import Live
+    from rich.text import Text
+
+    from agentrunner.conductor.look import look
+    from agentrunner.screens.plan_status import status_screen
+
+    with Live(console=Terminal(), auto_refresh=False) as live:
+        while True:
+            found = look(state_dir, folder, datetime.now(UTC))
+            screen = status_screen(found, width=width_of(sys.stdout), paint=paint_for(sys.stdout))
+            live.update(Text.from_ansi(screen), refresh=True)
+            if not found.driven:
+                return
+            time.sleep(FOLLOW_SEC)

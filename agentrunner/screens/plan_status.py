@@ -1,0 +1,123 @@
+"""How a plan stands while it is carried out: its tree with progress, cost and time."""
+
+from __future__ import annotations
+
+from agentrunner.conductor.look import PlanLook, TaskLook
+from agentrunner.planning.plan import ROOT, PlanTaskStatus
+from agentrunner.screens.layout import (
+    PLAIN,
+    Paint,
+    clock,
+    count,
+    fit,
+    flat,
+    labelled,
+    thousands,
+    wrap,
+)
+from agentrunner.text.terminal import cell_width, shorten
+
+_WORST = (PlanTaskStatus.FAILED,)
+_ASIDE = 32
+"""Cells for how a task stands."""
+
+
+def status_screen(look: PlanLook, *, width: int, paint: Paint = PLAIN) -> str:
+    """The tree, what waits for a person, and what it comes to."""
+    if not look.plan.tasks:
+        return 'There is no plan yet. Say what you want: agentrunner plan "make a page"'
+    lines = [paint.bold(line) for line in wrap(look.plan.goal.partition("\n")[0], width)[:2]]
+    lines += [paint.dim(_summary(look)), ""]
+    lines += _tree(look, width, paint)
+    lines += _asked(look, width)
+    lines += ["", *_next(look)]
+    return "\n".join(lines).rstrip()
+
+
+def _summary(look: PlanLook) -> str:
+    statuses = [task.status for task in look.tasks.values()]
+    done = statuses.count(PlanTaskStatus.COMPLETE)
+    parts = [f"{done} of {count(len(statuses), 'task')} complete"]
+    if at_work := sum(task.at_work for task in look.tasks.values()):
+        parts.append(f"{at_work} at work" if look.driven else f"{at_work} stopped on the way")
+    if look.spent.tokens:
+        parts.append(f"{thousands(look.spent.tokens)} tokens")
+    if look.spent.usd:
+        parts.append(f"${look.spent.usd:.2f}")
+    if look.branch:
+        parts.append(f"branch {flat(look.branch)}")
+    return " · ".join(parts)
+
+
+def _tree(look: PlanLook, width: int, paint: Paint) -> list[str]:
+    plan, lines = look.plan, []
+    todo = [(child, 0) for child in reversed(plan.nodes[ROOT].children)]
+    while todo:
+        node_id, depth = todo.pop()
+        node = plan.nodes[node_id]
+        lead, title = "  " * depth, flat(plan.designs[node_id].title)
+        if node.task_id is None:
+            lines.append(shorten(f"{lead}{title}", width))
+        else:
+            task = look.tasks[node.task_id]
+            aside = shorten(_aside(task), _ASIDE)
+            room = max(width - _ASIDE - 2, 12)
+            text = fit(shorten(f"{lead}{node.task_id}  {title}", room), room)
+            lines.append(f"{text}  {_coloured(task.status, aside, paint)}".rstrip())
+            lines += _why(task, lead, width, paint)
+        todo += [(child, depth + 1) for child in reversed(node.children)]
+    return lines
+
+
+def _aside(task: TaskLook) -> str:
+    parts = [task.status.value]
+    if task.at_work and task.rounds:
+        most = f"/{task.rounds_at_most}" if task.rounds_at_most else ""
+        parts.append(f"round {task.rounds}{most}")
+    if task.seconds:
+        parts.append(clock(task.seconds))
+    if task.spent.usd:
+        parts.append(f"${task.spent.usd:.2f}")
+    return "  ".join(parts)
+
+
+def _why(task: TaskLook, lead: str, width: int, paint: Paint) -> list[str]:
+    """A line under a task that does not go on by itself, or not now."""
+    told = flat(task.detail)
+    if task.retry_at:
+        told = f"again at {task.retry_at[11:16]} UTC: {told}"
+    if not told or task.status == PlanTaskStatus.COMPLETE:
+        return []
+    return [paint.dim(shorten(f"{lead}           {told}", width))]
+
+
+def _coloured(status: PlanTaskStatus, text: str, paint: Paint) -> str:
+    if status == PlanTaskStatus.COMPLETE:
+        return paint.good(text)
+    if status in _WORST:
+        return paint.bad(text)
+    quiet = status in (PlanTaskStatus.PENDING, PlanTaskStatus.BLOCKED)
+    return paint.dim(text) if quiet else paint.warn(text)
+
+
+def _asked(look: PlanLook, width: int) -> list[str]:
+    if not look.questions:
+        return []
+    label = max(cell_width(q.task_id or "the plan") for q in look.questions) + 6
+    lines = ["", "Waits for you"]
+    for question in look.questions:
+        who = f"{question.id}  {question.task_id or 'the plan'}"
+        lines += labelled(who, question.text, width, label_width=label)
+    return lines
+
+
+def _next(look: PlanLook) -> list[str]:
+    lines = []
+    if look.questions:
+        lines.append("  agentrunner plan answer ID TEXT   ID is the number or the task")
+    unfinished = any(t.status != PlanTaskStatus.COMPLETE for t in look.tasks.values())
+    if look.driven:
+        lines.append("  agentrunner plan status -f        follows it")
+    elif unfinished:
+        lines.append("  agentrunner plan run              carries it out")
+    return lines

@@ -1,0 +1,125 @@
+"""A repository with a plan, whose tasks are done by a worker that obeys the lines `DO: COMMAND`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from agentrunner.conductor.carry_out import Order, carry_out
+from agentrunner.conductor.settings import PlanSettings
+from agentrunner.graph.drive import Options
+from agentrunner.planning.edits import Edit
+from agentrunner.planning.patch import apply
+from agentrunner.planning.plan import Hint, Plan, PlanTaskStatus
+from agentrunner.planning.store import PlanStore, Standing
+from agentrunner.runs.plan_folder import PlanFolder, plan_folder
+from tests.kit.project import Project
+
+WORKER = "runner.worker.command=\"sed -n 's/^> DO: //p' > .agent-runner.sh; sh -e .agent-runner.sh; rm .agent-runner.sh\""
+AT = "2026-01-01T00:00:00.000Z"
+
+
+@dataclass
+class Work:
+    """A task of the plan: what it does, and the check that says it is done."""
+
+    do: str
+    check: str = "true"
+    needs: Sequence[int] = ()
+    """Numbers of tasks, from 1 on."""
+    files: Sequence[str] = ()
+    criteria: Sequence[str] = ()
+
+
+@dataclass
+class PlanProject:
+    """A committed repository, a state folder, and a plan in it."""
+
+    project: Project
+    events: list[dict[str, Any]] = field(default_factory=list)
+    heard: Callable[[dict[str, Any]], None] = lambda event: None
+    result: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def make(cls, place: Path, works: Sequence[Work], files: Mapping[str, str]) -> PlanProject:
+        """With one task for each work, TASK-0001 and so on."""
+        made = cls(Project.make(place, files))
+        made.store.save(plan_of(works), at=AT, kind="decompose", author="hana", message="make it")
+        return made
+
+    @property
+    def folder(self) -> PlanFolder:
+        """Of its plan."""
+        return plan_folder(self.project.state_dir, self.project.repo)
+
+    @property
+    def store(self) -> PlanStore:
+        """Of its plan."""
+        return PlanStore(self.folder.plan)
+
+    def settings(self, sandbox: str = "none", **options: str) -> PlanSettings:
+        """Shared by the tasks: checklist, and the worker that does what it is told."""
+        known = {"meta": "checklist", "worker": "command", "sandbox": sandbox, **options}
+        overrides = {"command": WORKER, "loops": "runner.meta.max_loops=1"}
+        return PlanSettings(base_dir=str(self.project.repo), options=known, overrides=overrides)
+
+    def order(self, **how: Any) -> Order:
+        """All of it, two at once."""
+        settings = how.pop("settings", None) or self.settings()
+        options = Options(state_dir=self.project.state_dir, on_event=self._hear)
+        options = replace(options, **how.pop("options", {}))
+        return Order(self.project.repo, settings, options, **{"parallel": 2, **how})
+
+    def carry(self, **how: Any) -> dict[str, Any]:
+        """Carry it out in an event loop of its own."""
+
+        async def work() -> dict[str, Any]:
+            return await carry_out(self.order(**how), self._hear)
+
+        self.result = asyncio.run(work())
+        return self.result
+
+    def _hear(self, event: dict[str, Any]) -> None:
+        self.events.append(event)
+        self.heard(event)
+
+    def told(self, name: str) -> list[dict[str, Any]]:
+        """All events of one kind."""
+        return [event for event in self.events if event["event"] == name]
+
+    def standings(self) -> dict[str, Standing]:
+        """How each task stands."""
+        return self.store.standings()
+
+    def statuses(self) -> list[PlanTaskStatus]:
+        """Of the tasks, in order, as people see them."""
+        plan = self.store.load()
+        return [plan.shown_status(task) for task in plan.task_order()]
+
+    def published(self, name: str) -> str:
+        """A file of the branch in the user's repository."""
+        return self.project.git("show", f"{self.result['branch']}:{name}")
+
+
+def plan_of(works: Sequence[Work]) -> Plan:
+    """Their plan, in order."""
+    edits = [
+        Edit(
+            "create",
+            f"t{number}",
+            {
+                "title": f"Task {number}",
+                "description": f"It is number {number}.\nDO: {work.do}",
+                "acceptance_criteria": (f"it is done (check: `{work.check}`)", *work.criteria),
+                "dependencies": tuple(f"t{other}" for other in work.needs),
+                "suggested_impl": Hint(file_paths=tuple(work.files)),
+            },
+        )
+        for number, work in enumerate(works, start=1)
+    ]
+    made = apply(Plan(), edits)
+    assert isinstance(made, Plan)
+    return replace(made, goal="Make it")
