@@ -83,6 +83,17 @@ class CloneStore:
             raise
         return self.resolve(HEAD)
 
+    def fetch_branch(self, branch: str) -> str:
+        """Bring a branch of the user's into the clone; its commit."""
+        self._prepare()
+        name = f"refs/agentrunner/theirs/{branch}"
+        self.git.run(
+            *("-c", "protocol.file.allow=always", "fetch", "--quiet", "--no-tags"),
+            *("--update-shallow", "--no-write-fetch-head", "--no-recurse-submodules"),
+            *(str(self.repo), f"+{BRANCHES}{branch}:{name}"),
+        )
+        return self.resolve(name)
+
     def _prepare(self) -> None:
         """An empty clone with our settings, whatever a worker without a box did to them."""
         if not (self.git.git_dir / "HEAD").is_file():
