@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from agentrunner import __version__
@@ -67,7 +67,7 @@ class Index(TyperGroup):
         if isinstance(command, typer.Typer):
             return get_command(command)
         alone = typer.Typer(add_completion=False, rich_markup_mode=None)
-        alone.command(cmd_name)(command)
+        alone.command(cmd_name, cls=_class_of(cmd_name))(command)
         return get_command(alone)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
@@ -84,6 +84,15 @@ class Index(TyperGroup):
         """The list under `--help`, without importing the commands."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, told) for name, (_, told) in COMMANDS.items()])
+
+
+def _class_of(name: str) -> type[TyperCommand]:
+    """What reads the options of a command."""
+    if name != "run":
+        return TyperCommand
+    from agentrunner.commands.options import LooseCommand
+
+    return LooseCommand
 
 
 app = typer.Typer(

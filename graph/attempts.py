@@ -25,6 +25,7 @@ from agentrunner.graph.checkpoints import (
     read_only,
     thread_config,
 )
+from agentrunner.nodes.commit import commit_of
 from agentrunner.nodes.guarded import BadUpdate, validated
 from agentrunner.nodes.plan import criteria_of
 from agentrunner.nodes.result import build_result
@@ -116,7 +117,14 @@ def result_of(
     note = path.read_text(encoding="utf-8") if path.exists() else None
     log = RunLog(folder.log_file)
     state = cast("TaskContext", {**state, **caught_up(state, log)})
-    return build_result(state, spec, waiting=question, note=note, bill=bill_of(log))
+    return build_result(
+        state,
+        spec,
+        waiting=question,
+        note=note,
+        bill=bill_of(log),
+        commit=commit_of(log),
+    )
 
 
 # -- the next attempt ---------------------------------------------------------------------------

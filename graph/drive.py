@@ -21,6 +21,7 @@ from agentrunner.graph.attempts import stop_workers
 from agentrunner.graph.builder import Graph
 from agentrunner.graph.checkpoints import damaged, read_errors
 from agentrunner.nodes.budget import granted
+from agentrunner.nodes.commit import commit_of
 from agentrunner.nodes.deps import Cassette, Clock, Deps
 from agentrunner.nodes.guarded import Stopped
 from agentrunner.nodes.note import leave_note
@@ -196,8 +197,9 @@ class Drive:
     def _result(self, state: TaskContext, **how: Any) -> dict[str, Any]:
         path = self.deps.folder.root / "note-path"
         note = path.read_text(encoding="utf-8") if path.exists() else None
-        bill = bill_of(self.deps.log)
-        return build_result(state, self.deps.spec, note=note, bill=bill, **how)
+        log = self.deps.log
+        how |= {"note": note, "bill": bill_of(log), "commit": commit_of(log)}
+        return build_result(state, self.deps.spec, **how)
 
     # -- signals --------------------------------------------------------------------------------
 

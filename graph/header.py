@@ -22,8 +22,9 @@ def header_of(
     """The `header` of the first event, and of --dry-run; `max_loops` are the attempt's."""
     test = spec.task.test
     return {
-        "repo": spec.repo,
-        "branch": read_branch(Path(spec.repo)),
+        "repo": spec.shown_repo,
+        "branch": read_branch(Path(spec.shown_repo)),
+        "landing": _landing(spec),
         "planner": _planner(spec, crew) + _because(spec, "meta"),
         "worker": ", else ".join(_described(one) for one in crew.members)
         + _because(spec, "worker"),
@@ -44,6 +45,16 @@ def header_of(
         "policies": [source.model_dump() for source in spec.policies],
         "notices": crew.notices,
     }
+
+
+def _landing(spec: TaskSpec) -> dict[str, Any] | None:
+    """Where the work goes as a commit, and what was taken along; None where nothing is."""
+    landing = spec.landing
+    if landing is None:
+        return None
+    told = landing.model_dump(include={"branch", "base", "carried", "carried_more", "left"})
+    told["branch"] = landing.branch or (f"agentrunner/{spec.task_id}" if landing.outside else "")
+    return {**told, "worktree": spec.repo if landing.outside else None}
 
 
 def _planner(spec: TaskSpec, crew: Crew) -> str:

@@ -31,7 +31,7 @@ class Indexer:
             run_id=folder.run_id,
             task_id=spec.task_id,
             title=spec.title,
-            repo=spec.repo,
+            repo=spec.shown_repo,
             state=str(TaskState.PENDING),
             started_at=options.clock.stamp(),
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -12,12 +12,14 @@ from typing import Any
 from agentrunner.errors import CheckpointCorrupt, UsageError
 from agentrunner.graph import attempts
 from agentrunner.graph.indexing import note_end
+from agentrunner.nodes.commit import by_hand
 from agentrunner.runs.folder import RunFolder, load_spec, runs_root
 from agentrunner.runs.index import RunIndex, RunRow
 from agentrunner.runs.leftovers import remove_dead_sockets
 from agentrunner.runs.locks import me, repository_lock, run_lock
 from agentrunner.runs.log import Record, RunLog
 from agentrunner.runs.snapshots import Snapshots
+from agentrunner.runs.worktree import orphans, remove_places
 from agentrunner.sandboxes.gitdirs import remove_mask
 from agentrunner.task.context import TaskContext
 from agentrunner.task.lifecycle import TERMINAL, TaskState
@@ -49,7 +51,7 @@ def diff(
         before, after = run.data["tree_before"], run.data["tree_after"]
     else:
         before, after = _ends(folder)
-        if theirs := _by_hand(snapshots, RunLog(folder.log_file)):
+        if theirs := by_hand(snapshots, RunLog(folder.log_file)):
             entries = snapshots.list(before)
             after = snapshots.combine(after, {path: entries.get(path) for path in theirs})
     if not stat:
@@ -83,7 +85,7 @@ def undo(state_dir: Path, run_id: str, force: bool = False) -> dict[str, Any]:
             back = True
         else:
             source, target, back = after, before, False
-            if theirs := set() if force else _by_hand(snapshots, log):
+            if theirs := set() if force else by_hand(snapshots, log):
                 entries = snapshots.list(after)
                 target = snapshots.combine(target, {path: entries.get(path) for path in theirs})
         present = snapshots.take().tree
@@ -107,7 +109,8 @@ def collect_garbage(
     """Remove ended runs that are past their retention; runs that wait or go on are kept.
 
     Runs of Studio count, too. Of those that are kept, what a killed process has left is removed:
-    sockets that nobody listens on, and the empty `.git` that a box was mounted on.
+    sockets that nobody listens on, and the empty `.git` that a box was mounted on. Work
+    trees outside of checkouts go with their runs.
     """
     removed, kept = [], []
     for root, row in _all_runs(state_dir):
@@ -128,7 +131,10 @@ def collect_garbage(
             kept.append(row.run_id)
             continue
         folder.remove()
+        remove_places(root, row.run_id)
         removed.append(row.run_id)
+    for place in orphans(state_dir):
+        place.remove()
     return {"removed": removed, "kept": kept}
 
 
@@ -148,28 +154,14 @@ def _studio_row(folder: RunFolder, spec: TaskSpec) -> RunRow:
     moves = RunLog(folder.log_file).records("state")
     state = moves[-1].data["to"] if moves else str(TaskState.PENDING)
     ended = moves[-1].at if state in TERMINAL else None
-    return RunRow(folder.run_id, spec.task_id, spec.title, spec.repo, state, finished_at=ended)
+    return RunRow(
+        folder.run_id, spec.task_id, spec.title, spec.shown_repo, state, finished_at=ended
+    )
 
 
 def _snapshots(folder: RunFolder) -> Snapshots:
     spec = load_spec(folder)
     return Snapshots(folder.snapshots_dir, Path(spec.repo), spec.runner.note.dir)
-
-
-def _by_hand(snapshots: Snapshots, log: RunLog) -> set[str]:
-    """Paths that a person changed between the steps of a run, and no worker."""
-
-    def changed(records: Sequence[Record]) -> set[str]:
-        trees = [(r.data.get("tree_before"), r.data.get("tree_after")) for r in records]
-        return {
-            change.path
-            for before, after in trees
-            if before and after and before != after
-            for change in snapshots.changes(str(before), str(after))
-        }
-
-    history = log.history()
-    return changed(history.human_edits) - changed(history.worker_runs)
 
 
 def _worker_run(folder: RunFolder, number: int) -> Record:

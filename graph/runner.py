@@ -25,6 +25,7 @@ from agentrunner.graph.crew import Crew, assemble, muster
 from agentrunner.graph.drive import Drive, Options
 from agentrunner.graph.header import header_of, reach_of_all
 from agentrunner.graph.indexing import Indexer
+from agentrunner.graph.landing import land_late, load_task_of, prepared
 from agentrunner.graph.memory import be_frugal
 from agentrunner.graph.policy import capped, capped_again, capped_as_far
 from agentrunner.graph.workshop import box_spec, check_box, open_workshop, with_image
@@ -33,9 +34,10 @@ from agentrunner.nodes.credentials import secrets_of
 from agentrunner.nodes.deps import Clock, Deps
 from agentrunner.nodes.egress import has_gateway
 from agentrunner.nodes.plan import criteria_of
-from agentrunner.runs.folder import RunFolder, load_spec, new_run_id, refuse_inside, save_spec
+from agentrunner.runs.folder import RunFolder, new_run_id, refuse_inside, save_spec
 from agentrunner.runs.locks import FileLock, me, repository_lock, run_lock
 from agentrunner.runs.log import RunLog
+from agentrunner.runs.worktree import remove_places
 from agentrunner.sandboxes.choose import AUTO, make_sandbox
 from agentrunner.supervisor.processes import kill_orphans
 from agentrunner.task.budget import read_grants
@@ -66,17 +68,19 @@ async def start(spec: TaskSpec, options: Options) -> dict[str, Any]:
     """
     environ, state_dir, policy = options.environ, options.state_dir, options.policy
     spec = capped(spec, environ, state_dir, policy, replays=_replays(options))
-    repo = Path(spec.repo)
-    crew = assemble(spec, options.environ, options.cassette)
-    refuse_inside(options.state_dir, repo)
-    check_box(spec, crew, options.environ, options.state_dir)
-    spec = await with_image(spec, crew, options.environ, options.confirm)
+    refuse_inside(options.state_dir, Path(spec.repo))
     run_id = new_run_id(spec.task_id, secrets.token_bytes(4))
-    repository = repository_lock(options.state_dir, repo)
-    repository.acquire(me(run_id, options.clock.stamp()))
-    with contextlib.closing(repository):
-        folder = RunFolder.create(options.state_dir, run_id, repo)
+    with prepared(spec, run_id, options.state_dir) as (spec, undo):
+        crew = assemble(spec, options.environ, options.cassette)
+        check_box(spec, crew, options.environ, options.state_dir)
+        spec = await with_image(spec, crew, options.environ, options.confirm)
+        repository = repository_lock(options.state_dir, Path(spec.repo))
+        repository.acquire(me(run_id, options.clock.stamp()))
+        undo.callback(repository.close)
+        folder = RunFolder.create(options.state_dir, run_id, Path(spec.shown_repo))
         save_spec(folder, spec)
+        undo.pop_all()
+    with contextlib.closing(repository):
         Indexer(spec, folder, options).begin()
         with _driving(folder, options):
             first = first_state(spec, run_id, options.clock)
@@ -90,7 +94,7 @@ def first_state(spec: TaskSpec, run_id: str, clock: Clock) -> TaskContext:
             run_id=run_id,
             task_id=spec.task_id,
             title=spec.title,
-            repo=spec.repo,
+            repo=spec.shown_repo,
             max_loops=spec.runner.meta.max_loops,
             salt=secrets.token_hex(16),
             started_at=clock.stamp(),
@@ -117,7 +121,7 @@ async def resume(
     for grants that cannot be given; Busy where someone else drives it.
     """
     folder = RunFolder.open(options.state_dir, run_id)
-    spec = load_spec(folder)
+    spec = load_task_of(folder)
     replan = False
     if changes := changed_sources(spec):
         if on_change not in ("replan", "continue"):
@@ -129,6 +133,7 @@ async def resume(
         # Read under the lock: whoever held it until now may have gone on.
         state = await _latest(folder, spec, options)
         if state["state"] == TaskState.COMPLETE and not replan:
+            await asyncio.to_thread(land_late, folder, spec, state, options.environ)
             return attempts.result_of(folder, spec, state)
         if max_loops is not None and not (replan or state["state"] in TERMINAL):
             raise UsageError(
@@ -180,7 +185,7 @@ def _inputs_changed(run_id: str, changes: list[tuple[str, str]]) -> UsageError:
 async def respond(run_id: str, answer: Answer, options: Options) -> dict[str, Any]:
     """Give a waiting run its answer and go on; refuses stale, foreign and malformed ones."""
     folder = RunFolder.open(options.state_dir, run_id)
-    spec = capped_again(load_spec(folder), folder, options.environ, options.policy)
+    spec = capped_again(load_task_of(folder), folder, options.environ, options.policy)
     with _driving(folder, options):
         question = await attempts.waiting(folder)
         before = granted(RunLog(folder.log_file))
@@ -198,7 +203,7 @@ async def accept(
     Raises UsageError for a run that has not ended, unknown criteria or an empty reason.
     """
     folder = RunFolder.open(options.state_dir, run_id)
-    spec = capped_again(load_spec(folder), folder, options.environ, options.policy)
+    spec = capped_again(load_task_of(folder), folder, options.environ, options.policy)
     if not reason.strip():
         raise UsageError("A reason is needed.", code="usage", path="--reason")
     with _driving(folder, options):
@@ -241,7 +246,7 @@ def _check_acceptable(state: TaskContext, criteria: list[str]) -> None:
 async def cancel(run_id: str, options: Options) -> dict[str, Any]:
     """End a run FAILED, stopping whoever drives it and its worker first."""
     folder = RunFolder.open(options.state_dir, run_id)
-    spec = load_spec(folder)
+    spec = load_task_of(folder)
     await attempts.stop_driver(folder, options.state_dir, Path(spec.repo))
     with _driving(folder, options):
         state = await _latest(folder, spec, options)
@@ -427,6 +432,7 @@ async def _run(
     folder.write("result.json", json.dumps(result, ensure_ascii=False, indent=1))
     if result["state"] in TERMINAL and spec.runner.retention_days == 0:
         await asyncio.to_thread(folder.remove)
+        await asyncio.to_thread(remove_places, options.state_dir, folder.run_id)
     return result
 
 

@@ -15,6 +15,7 @@ from langgraph.types import Command
 
 from agentrunner.errors import CheckpointCorrupt, UsageError
 from agentrunner.gateway.egress_log import read_egress
+from agentrunner.nodes.commit import commit_of, commit_work
 from agentrunner.nodes.deps import Deps
 from agentrunner.nodes.egress import EGRESS_LOG, refused_hosts
 from agentrunner.nodes.result import build_result
@@ -36,6 +37,8 @@ async def note(state: TaskContext, deps: Deps) -> Command[str]:
     verdict = state.get("verdict") or Verdict(state="FAILED", reason="internal", text="No verdict.")
     update = {"state": TaskState(verdict.state), "verdict": verdict}
     ended = cast("TaskContext", {**state, **update})
+    if ended["state"] == TaskState.COMPLETE:
+        await asyncio.to_thread(commit_work, ended, deps)
     reach("during_note")
     await asyncio.to_thread(leave_note, ended, deps)
     return Command(update=update, goto=END)
@@ -50,7 +53,8 @@ def leave_note(
     of the run does not depend on it.
     """
     spec = deps.spec
-    result = build_result(state, spec, waiting=waiting, reason=reason, bill=bill_of(deps.log))
+    told: dict[str, Any] = {"bill": bill_of(deps.log), "commit": commit_of(deps.log)}
+    result = build_result(state, spec, waiting=waiting, reason=reason, **told)
     view = build_view(
         result,
         state,
@@ -60,13 +64,13 @@ def leave_note(
         now=deps.clock.now().astimezone(),
         tail=lambda ref: _tail(deps, ref),
         redact=deps.redactor.redact,
-        in_git=git_root(Path(spec.repo)) is not None,
+        in_git=git_root(Path(spec.shown_repo)) is not None,
     )
     view = replace(view, facts=replace(view.facts, **_box_facts(deps)))
     text = deps.redactor.redact(_rendered(view, state, deps))
     deps.folder.write("note.md", text)
     written = write_note(
-        Path(spec.repo),
+        Path(spec.shown_repo),
         spec.runner.note.dir,
         spec.task_id,
         state["run"].run_id,

@@ -35,10 +35,11 @@ def build_result(
     reason: str | None = None,
     note: str | None = None,
     bill: Sequence[Mapping[str, Any]] = (),
+    commit: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Every key is always there, None where something is not known.
 
-    `bill` is what `notes.bill.bill_of` makes of the run log.
+    `bill` is what `notes.bill.bill_of` makes of the run log, `commit` what `commit_of` does.
     """
     run, counters = state["run"], state["counters"]
     verdict, evidence = state.get("verdict"), state.get("evidence")
@@ -85,9 +86,15 @@ def build_result(
         },
         "bill": [dict(row) for row in bill],
         "duration_sec": counters.wall_sec,
+        "commit": _commit(commit),
+        "worktree": spec.repo if spec.landing and spec.landing.outside else None,
         "waiting": _waiting(waiting),
         "waiting_until": _waiting_until(state),
     }
+
+
+def _commit(made: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    return {name: made[name] for name in ("id", "branch")} if made else None
 
 
 def _waiting_until(state: TaskContext) -> str | None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from agentrunner.commands.console import Output
 
@@ -53,6 +54,23 @@ PolicyFile = Annotated[
     Path | None,
     typer.Option("--policy", metavar="FILE", help="Cap tasks by this file, beside the machine's."),
 ]
+
+
+TASK_FILES = (".md", ".yaml", ".yml")
+
+
+class LooseCommand(TyperCommand):
+    """A command whose option `--worktree` takes a value or none, which typer cannot say."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """As typer does, a bare `--worktree` being one with an empty value."""
+        given = []
+        for word, after in zip(args, [*args[1:], "-"], strict=True):
+            bare = word == "--worktree" and after.startswith("-")
+            if word == "--worktree" and (bare or after.endswith(TASK_FILES)):
+                word = "--worktree="
+            given.append(word)
+        return list(super().parse_args(ctx, given))
 
 
 def _output(

@@ -78,6 +78,20 @@ def run(
         typer.Option("--replay", metavar="FILE", help="Let a recording answer in their place."),
     ] = None,
     policy: opt.PolicyFile = None,
+    worktree: Annotated[
+        str | None,
+        typer.Option(
+            "--worktree",
+            metavar="[BRANCH]",
+            help="Work outside of the checkout; COMPLETE ends in a branch.",
+        ),
+    ] = None,
+    clean: Annotated[
+        bool, typer.Option("--clean", help="Take nothing uncommitted along to there.")
+    ] = False,
+    commit: Annotated[
+        bool, typer.Option("--commit", help="COMPLETE ends in one commit on this branch.")
+    ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would be done; no model is asked.")
     ] = False,
@@ -98,7 +112,8 @@ def run(
 
     def spec() -> TaskSpec:
         given = [*(overrides or []), *map(budget_override, budget or [])]
-        return load(source_of(file, goal, prd), given, named)
+        task = load(source_of(file, goal, prd), given, named)
+        return _landing(task, worktree, clean=clean, commit=commit)
 
     if dry_run:
         return _dry_run(spec(), output, policy)
@@ -112,6 +127,25 @@ def run(
         return engine.start(task, replace(options, cassette=cassette, policy=policy))
 
     return drive(work, output)
+
+
+def _landing(spec: TaskSpec, worktree: str | None, *, clean: bool, commit: bool) -> TaskSpec:
+    """The task with where its work goes as a commit; raises UsageError for options at odds."""
+    from agentrunner.task.spec import Landing
+
+    if clean and worktree is None:
+        raise UsageError(
+            "--clean says what a work tree outside of the checkout begins with.",
+            code="bad-option",
+            path="--clean",
+            remedy="--worktree --clean",
+        )
+    if worktree is None and not commit:
+        return spec
+    landing = Landing(
+        repo=spec.repo, branch=worktree or "", outside=worktree is not None, clean=clean
+    )
+    return spec.model_copy(update={"landing": landing})
 
 
 def budget_override(text: str) -> str:

@@ -17,6 +17,8 @@ from agentrunner.task.lifecycle import TERMINAL
 
 MAX_DECIDE = 5
 MAX_NOTES = 60
+MAX_CARRIED = 40
+"""Files that are named."""
 KNOWN_FINDINGS = frozenset(
     {
         "tests_changed",
@@ -132,7 +134,8 @@ def decide(
             said += _proof_or_words(reading, nothing_said=not said)
     if len(said) > MAX_DECIDE:
         said = [*said[: MAX_DECIDE - 1], line("decide_more", n=len(said) - MAX_DECIDE + 1)]
-    return tuple(said) or (line("decide_nothing"),)
+    key = "decide_committed" if reading.result.get("commit") else "decide_nothing"
+    return tuple(said) or (line(key),)
 
 
 def _on_word(row: CriterionRow) -> bool:
@@ -243,6 +246,11 @@ def commands(reading: Reading, criteria: Sequence[CriterionRow], label: Label) -
             line("do_send_back", command=f'agentrunner resume {run} -m "…"'),
             look,
         )
+    if made := reading.result.get("commit"):
+        outside = reading.result.get("worktree")
+        branch, name = shlex.quote(made["branch"]), made["id"][:10]
+        take = f"git merge {branch}" if outside else f"git show {name}"
+        return (look, line("do_merge" if outside else "do_look_commit", command=take))
     commit = line("do_commit", command="git add -p && git commit")
     return (look, commit) if reading.in_git else (look,)
 
@@ -277,4 +285,18 @@ def notes(reading: Reading) -> tuple[Line, ...]:
         for criterion in reading.context.get("criteria") or ()
         if criterion.comment
     ]
-    return tuple(said[-MAX_NOTES:])
+    return (*_landing(reading), *said[-MAX_NOTES:])
+
+
+def _landing(reading: Reading) -> list[Line]:
+    """Where the work went, and what of the checkout was and was not part of it."""
+    landing, made = reading.spec.landing, reading.result.get("commit")
+    said = []
+    if made:
+        said.append(line("note_commit", commit=made["id"], branch=made["branch"]))
+    if landing and landing.carried:
+        more = max(0, len(landing.carried) - MAX_CARRIED) + landing.carried_more
+        said.append(line("note_carried", paths=landing.carried[:MAX_CARRIED], more=more))
+    if landing and landing.left:
+        said.append(line("note_left", paths=landing.left[:MAX_CARRIED]))
+    return said

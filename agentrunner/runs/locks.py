@@ -19,6 +19,7 @@ from pathlib import Path
 from agentrunner.errors import Busy
 from agentrunner.runs.folder import RunFolder, make_private
 
+OUTSIDE = "wait until it ends, or work outside of it: agentrunner run … --worktree"
 PATIENCE_SEC = 0.25
 """A probe holds the shared lock for microseconds; a claimant must outwait it, not be refused."""
 
@@ -76,9 +77,13 @@ def try_flock(fd: int, operation: int) -> bool:
 class FileLock:
     """An exclusive lock on a file that is never deleted."""
 
-    def __init__(self, path: Path, what: str = "this run") -> None:
+    def __init__(
+        self, path: Path, what: str = "this run", remedy: str = "wait until it ends, or stop it"
+    ) -> None:
         self.path = path
         self.what = what
+        self.remedy = remedy
+        """For whoever finds it taken."""
         self._fd: int | None = None
 
     @property
@@ -123,7 +128,7 @@ class FileLock:
         return Busy(
             f"{self.what} is held by {who}",
             details=details if holder.pid else (),
-            remedy="wait until it ends, or stop it",
+            remedy=self.remedy,
             nothing_spent=True,
         )
 
@@ -162,7 +167,8 @@ def repository_lock(state_dir: Path, repo: Path) -> FileLock:
     facts = repo.resolve(strict=True).stat()
     folder = state_dir / "locks"
     make_private(folder)
-    return FileLock(folder / f"{facts.st_dev:x}-{facts.st_ino:x}.lock", f"the repository {repo}")
+    name = f"{facts.st_dev:x}-{facts.st_ino:x}.lock"
+    return FileLock(folder / name, f"the repository {repo}", OUTSIDE)
 
 
 def run_lock(folder: RunFolder) -> FileLock:

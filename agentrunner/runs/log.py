@@ -19,6 +19,7 @@ the last one wins. Kinds, with their keys and data:
     state        number         from, to
     acceptance                  an Acceptance
     wait         role and since a Wait
+    commit       "commit"       id, branch, files, uncommitted (taken along and not in it), landed
     warning                     code, message
 """
 

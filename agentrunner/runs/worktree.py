@@ -64,6 +64,12 @@ def worktree_place(state_dir: Path, repo: Path, run_id: str) -> WorktreePlace:
     return WorktreePlace(state_dir / "worktrees" / repository_key(repo) / run_id)
 
 
+def remove_places(state_dir: Path, run_id: str) -> None:
+    """Remove the place of a run, whatever repository it is of."""
+    for root in (state_dir / "worktrees").glob(f"*/{run_id}"):
+        WorktreePlace(root).remove()
+
+
 def orphans(state_dir: Path) -> Iterator[WorktreePlace]:
     """Places whose run is gone, or was killed before it began."""
     for root in (state_dir / "worktrees").glob("*/*"):
@@ -72,15 +78,20 @@ def orphans(state_dir: Path) -> Iterator[WorktreePlace]:
             yield WorktreePlace(root)
 
 
-def prepare(place: WorktreePlace, repo: Path, note_dir: str, *, clean: bool) -> Prepared:
+def prepare(
+    place: WorktreePlace, repo: Path, note_dir: str, *, clean: bool, branch: str = ""
+) -> Prepared:
     """Make the work tree of a run at the repository's HEAD.
 
     What is not committed is taken along unless `clean`; ignored files never are. Raises
-    UsageError (`no-repository`, `no-commit`).
+    UsageError (`no-repository`, `no-commit`, and for a new `branch` that cannot be made
+    `branch-exists`, `branch-name`).
     """
     make_private(place.root)
     store = CloneStore(place.clone, repo)
     base = store.fetch()
+    if branch:
+        store.check_branch(branch)
     store.check_out(place.work, base)
     theirs = Snapshots(place.root / "theirs", repo, note_dir)
     ours = Snapshots(place.root / "ours", place.work, note_dir)

@@ -18,6 +18,7 @@ from agentrunner.screens.layout import (
     Paint,
     cell,
     clock,
+    count,
     duration,
     flat,
     labelled,
@@ -30,6 +31,8 @@ from agentrunner.text.terminal import cell_width, shorten
 
 QUIET_SEC = 60
 """After this long without an event the status line says how long it has been quiet."""
+_NAMED = 8
+"""Files that are named in the header."""
 _TEXT_AT = 20
 """Column where the text of a line begins: behind the time and the word."""
 
@@ -143,11 +146,20 @@ def header_lines(story: Story, width: int, paint: Paint, home: str) -> list[str]
     lines = ["", paint.bold(top)]
     for label, text in header_rows(story.header, home):
         lines += labelled(label, text, width)
+    where = _where_edits_appear(story.header.get("landing") or {})
     foot = (
-        "Edits appear in this checkout. Nothing is committed. Undo: agentrunner undo\n"
+        f"{where} Undo: agentrunner undo\n"
         "Ctrl-C stops the worker, keeps the run; in another window: agentrunner logs -f"
     )
     return [*lines, *wrap(foot, width, "  "), ""]
+
+
+def _where_edits_appear(landing: Mapping[str, Any]) -> str:
+    if not landing:
+        return "Edits appear in this checkout. Nothing is committed."
+    if landing.get("worktree"):
+        return "Edits appear in a work tree of their own, and on a branch when it is COMPLETE."
+    return "Edits appear in this checkout, and are committed when it is COMPLETE."
 
 
 def header_rows(header: Mapping[str, Any], home: str) -> list[tuple[str, str]]:
@@ -157,6 +169,7 @@ def header_rows(header: Mapping[str, Any], home: str) -> list[tuple[str, str]]:
     tests, where = header.get("tests") or "none", header.get("tests_where")
     rows = [
         ("repo", repo),
+        *_landing_rows(header.get("landing") or {}, home),
         ("planner", str(header.get("planner") or "?")),
         ("worker", "; ".join([str(header.get("worker") or "?"), *_told(header, "key")])),
         ("box", str(header.get("box") or "?")),
@@ -168,6 +181,27 @@ def header_rows(header: Mapping[str, Any], home: str) -> list[tuple[str, str]]:
         rows.append(("mode", str(header["completion"])))
     rows += [("policy", tilde(str(one["path"]), home)) for one in header.get("policies") or []]
     return rows + [("note", str(notice)) for notice in header.get("notices") or []]
+
+
+def _landing_rows(landing: Mapping[str, Any], home: str) -> list[tuple[str, str]]:
+    """Where the work goes, and what was and was not taken along to there."""
+    if not landing:
+        return []
+    branch = flat(str(landing.get("branch") or "the one checked out"))
+    base = f", from {str(landing['base'])[:10]}" if landing.get("base") else ""
+    place = landing.get("worktree")
+    rows = [("commit", f"on {branch}{base}{'' if place else ', in this checkout'}")]
+    if place and landing.get("base"):
+        rows.append(("works in", tilde(str(place), home)))
+    carried = [flat(str(name)) for name in landing.get("carried") or []]
+    if carried:
+        number = len(carried) + int(landing.get("carried_more") or 0)
+        shown = " ".join(carried[:_NAMED]) + (" …" if number > _NAMED else "")
+        rows.append(("takes", f"{count(number, 'uncommitted file')}: {shown}"))
+    if left := landing.get("left"):
+        names = " ".join(flat(str(name)) for name in left[:_NAMED])
+        rows.append(("leaves", f"repositories of their own, not taken along: {names}"))
+    return rows
 
 
 def _told(header: Mapping[str, Any], key: str) -> list[str]:

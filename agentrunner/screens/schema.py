@@ -113,6 +113,8 @@ _RESULT: Schema = {
     "usage": _object({"meta": _TOKENS, "worker": _TOKENS, "usd": {"type": ["number", "null"]}}),
     "bill": {"type": "array", "items": _BILL_ROW},
     "duration_sec": {"type": ["number", "null"]},
+    "commit": _or_null(_object({"id": _TEXT, "branch": _TEXT})),
+    "worktree": _ANY_TEXT,
     "waiting": _or_null(
         _object(
             {"id": _TEXT, "kind": _QUESTION_KINDS, "text": _TEXT, "options": _TEXTS}, closed=False
@@ -204,6 +206,7 @@ _EVENTS: dict[str, Schema] = {
     "question": {"id": _TEXT, "kind": _QUESTION_KINDS, "text": _TEXT, "options": _TEXTS},
     "answer": {"id": _TEXT},
     "image_progress": {"text": _TEXT},
+    "committed": {"id": _TEXT, "branch": _TEXT, "files": _TEXTS},
     "note_written": {"path": _TEXT},
     "warning": {"code": _TEXT, "message": _TEXT},
     "result": {key: value for key, value in _RESULT.items() if key != "run_id"},

@@ -187,6 +187,11 @@ class Story:
     def _on_answer(self, event: Event) -> list[Line]:
         return [_line(event, "answer", "recorded", fields={"id": event.get("id")})]
 
+    def _on_committed(self, event: Event) -> list[Line]:
+        name, branch = str(event.get("id"))[:10], str(event.get("branch"))
+        fields = {"id": event.get("id"), "branch": branch}
+        return [_line(event, "commit", f"{name} on {branch}", fields=fields)]
+
     def _on_note_written(self, event: Event) -> list[Line]:
         path = event.get("path")
         return [_line(event, "note", str(path), fields={"path": path}, quiet=True)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, tzinfo
 from typing import Any
@@ -216,6 +217,10 @@ def _facts(
     lines += labelled("cost", cost_line(result), width)[:1]
     for index, text in enumerate(bill_lines(result) if all_rows else ()):
         lines += labelled("" if index else "bill", text, width)
+    if commit := result.get("commit"):
+        lines.append(f"  commit   {commit['id'][:10]} on {flat(commit['branch'])}")
+    elif result.get("worktree"):
+        lines.append(f"  in       {flat(tilde(str(result['worktree']), home))}")
     if result.get("note"):
         note = tilde(str(result["note"]), home)
         repo = str(result.get("repo") or "")
@@ -259,11 +264,15 @@ def _next(result: Result, target: str, width: int, in_git: bool) -> list[str]:
     if result.get("reason") == "interrupted" or state not in _HEADS:
         steps = [(f"agentrunner resume{name}", "go on where it was"), undo]
     elif state == "COMPLETE":
-        steps = [
-            (f"agentrunner diff{name}", "what this run changed"),
-            (f"agentrunner undo{name}", "put it back"),
-        ]
-        if in_git:
+        steps = [(f"agentrunner diff{name}", "what this run changed")]
+        commit = result.get("commit")
+        if commit and result.get("worktree"):
+            steps.append((f"git merge {shlex.quote(commit['branch'])}", "take it over"))
+        elif commit:
+            steps.append((f"git show {commit['id'][:10]}", "as it was committed"))
+        else:
+            steps.append((f"agentrunner undo{name}", "put it back"))
+        if in_git and not commit:
             steps.append(("git add -p && git commit", "nothing was committed for you"))
     elif state == "NEEDS_REVIEW":
         ids = " ".join(_review_ids(result))

@@ -373,6 +373,29 @@ class PolicySource(BaseModel):
     sha256: str
 
 
+class Landing(BaseModel):
+    """Where the work of a run goes as a commit once it is COMPLETE."""
+
+    model_config = ConfigDict(frozen=True)
+
+    repo: str
+    """The user's repository, absolute, symlinks resolved."""
+    branch: str = ""
+    """Of that repository; of a run in the checkout "" until it begins."""
+    outside: bool = False
+    """Whether it works in a private work tree, `TaskSpec.repo`, and not in the checkout."""
+    clean: bool = False
+    """Whether nothing that is not committed is taken along to there."""
+    base: str = ""
+    """The commit that it begins from; "" until it begins."""
+    carried: list[str] = []
+    """Files that were taken along with changes that are not committed, the first of them."""
+    carried_more: int = 0
+    """How many more were."""
+    left: list[str] = []
+    """Submodules and other repositories below the top that were not taken along."""
+
+
 class TaskSpec(BaseModel):
     """A task ready to run: the file with its references resolved to absolute places.
 
@@ -384,7 +407,7 @@ class TaskSpec(BaseModel):
     task_id: str
     title: str
     repo: str
-    """Absolute, symlinks resolved."""
+    """Where the run works; absolute, symlinks resolved."""
     prd_text: str
     """The PRD without its front matter."""
     criteria: list[CriterionSpec] = []
@@ -413,6 +436,13 @@ class TaskSpec(BaseModel):
     """Hosts that policies allow at most, one list for each that names any."""
     budget_caps: dict[str, float] = {}
     """Up to where policies let people raise limits of `runner.budget`, by name."""
+    landing: Landing | None = None
+    """None where nothing is committed."""
+
+    @property
+    def shown_repo(self) -> str:
+        """The repository as people know it: where the run is listed, and its note is left."""
+        return self.landing.repo if self.landing else self.repo
 
     @property
     def candidates(self) -> list[tuple[str, TaskSpec]]:
