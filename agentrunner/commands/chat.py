@@ -196,7 +196,7 @@ class Room:
             self._asking = None  # Ctrl-C at this prompt leaves the chat
             return said_yes(await self._next("Apply it? [y/N] ") or "")
 
-        await proposed(self._talk, text, decide)
+        await proposed(self._talk, text, decide, chat=True)
 
     # -- what needs no planner --------------------------------------------------------------------
 

@@ -129,7 +129,13 @@ def say_once(text: str, setting: Setting, *, yes: bool, as_json: bool) -> int:
 
 
 async def proposed(
-    talk: Conversation, text: str, decide: Decide, *, as_json: bool = False, told: str = ""
+    talk: Conversation,
+    text: str,
+    decide: Decide,
+    *,
+    as_json: bool = False,
+    chat: bool = False,
+    told: str = "",
 ) -> int:
     """One message to its end: asked, shown, decided on, and applied.
 
@@ -140,7 +146,7 @@ async def proposed(
             show(flat(told), sys.stderr)
         proposal = await talk.propose(text)
         if not as_json:
-            _show(proposal, talk)
+            _show(proposal, talk, chat=chat)
         if proposal.empty:
             return _nothing(proposal, talk, as_json=as_json)
         keep(talk.store.path.parent, proposal)
@@ -151,7 +157,7 @@ async def proposed(
             show("Nothing was changed.")
             return 0
         try:
-            return applied(proposal, talk.accept(proposal), as_json=as_json)
+            return applied(proposal, talk.accept(proposal), as_json=as_json, chat=chat)
         except (PlanConflict, PatchRejected) as error:
             conflict = error
             _tell(error)
@@ -170,9 +176,10 @@ def said_yes(line: str) -> bool:
     return line.strip().lower() in ("y", "yes", "はい", "うん", "ok", "ｙ")
 
 
-def _show(proposal: Proposal, talk: Conversation) -> None:
+def _show(proposal: Proposal, talk: Conversation, *, chat: bool) -> None:
     width, paint = width_of(sys.stdout), paint_for(sys.stdout)
-    show(proposal_screen(proposal, talk.open_questions(), width=width, paint=paint))
+    asked = talk.open_questions()
+    show(proposal_screen(proposal, asked, width=width, paint=paint, chat=chat))
 
 
 def _tell(error: PlanConflict | PatchRejected) -> None:
@@ -194,15 +201,14 @@ def _kept(proposal: Proposal, talk: Conversation, *, as_json: bool) -> int:
     return WAITS
 
 
-def applied(proposal: Proposal, plan: Plan, *, as_json: bool = False) -> int:
+def applied(proposal: Proposal, plan: Plan, *, as_json: bool = False, chat: bool = False) -> int:
     """Say that a proposal is now the plan."""
     if as_json:
         show(json.dumps(proposal_json(proposal, None, applied=True)))
     else:
+        back = "/undo" if chat else "agentrunner plan undo"
         tasks = count(len(plan.tasks), "task")
-        show(
-            f"The plan is at version {plan.version}: {tasks}.  agentrunner plan undo takes it back"
-        )
+        show(f"The plan is at version {plan.version}: {tasks}.  {back} takes it back")
     return 0
 
 

@@ -64,7 +64,7 @@ def plan_screen(
     if len(plan.nodes) == 1:
         say = "" if chat else ': agentrunner plan "make a page"'
         lines = [f"There is no plan yet. Say what you want{say}."]
-        return "\n".join(lines + _questions(questions, width))
+        return "\n".join(lines + _questions(questions, width, chat=chat))
     lines = wrap(_first_line(plan.goal) or "Plan", width)[:2]
     lines = [paint.bold(line) for line in lines]
     lines += [paint.dim(f"version {plan.version}, {_counted(plan)}"), ""]
@@ -73,7 +73,7 @@ def plan_screen(
     if len(rows) > MOST_TASKS:
         lines.append(f"… {len(rows) - MOST_TASKS} more; agentrunner plan show TASK has each")
     lines += _conflicts(plan.conflicts, width)
-    lines += _questions(questions, width)
+    lines += _questions(questions, width, chat=chat)
     return "\n".join(lines)
 
 
@@ -157,12 +157,13 @@ def proposal_screen(
     *,
     width: int,
     paint: Paint = PLAIN,
+    chat: bool = False,
 ) -> str:
     """What the planner understood, the change as a diff of the tree, conflicts and questions."""
     lines = wrap(proposal.understanding, width)
     lines += ["", *diff_lines(proposal.before, proposal.after, width=width, paint=paint)]
     lines += _conflicts(proposal.conflicts, width)
-    lines += _questions(questions, width)
+    lines += _questions(questions, width, chat=chat)
     return "\n".join(lines)
 
 
@@ -320,10 +321,11 @@ def _conflicts(conflicts: Sequence[PotentialConflict], width: int) -> list[str]:
     return lines
 
 
-def _questions(questions: Sequence[OpenQuestion], width: int) -> list[str]:
+def _questions(questions: Sequence[OpenQuestion], width: int, *, chat: bool) -> list[str]:
     if not questions:
         return []
-    lines = ["", "Questions for you (agentrunner plan answer N TEXT):"]
+    command = "/answer" if chat else "agentrunner plan answer"
+    lines = ["", f"Questions for you ({command} N TEXT):"]
     for one in questions:
         about = f" ({one.task_id})" if one.task_id else ""
         first, *rest = wrap(one.text + about, width, "      ")

@@ -65,8 +65,7 @@ class Talks:
     def script(self, items: Sequence[Item]) -> None:
         """From its first call on, the planner answers with these."""
         self.repo.mkdir(parents=True, exist_ok=True)
-        text = json.dumps(list(items), ensure_ascii=False)
-        (self.repo / "replies.yaml").write_text(text, "utf-8")
+        (self.repo / "replies.yaml").write_text(json.dumps(list(items)))
 
     @asynccontextmanager
     async def open(self, *items: Item, **environ: str) -> AsyncIterator[Conversation]:
