@@ -11,6 +11,8 @@ from agentrunner.task.spec import TaskSpec
 from agentrunner.workers.base import Worker
 from agentrunner.workers.member import Member
 
+FORGE_TOKENS = ("GITHUB_TOKEN", "GH_TOKEN", "GITLAB_TOKEN")
+"""Of the host, for pull and merge requests; no run has any use for them."""
 SECRET_WORDS = ("KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL")
 
 
@@ -49,8 +51,14 @@ def worker_env(spec: TaskSpec, worker: Worker, environ: Mapping[str, str]) -> di
 def secrets_of(
     spec: TaskSpec, members: Iterable[Member], environ: Mapping[str, str]
 ) -> dict[str, str]:
-    """Every value that must never be written: keys of planner and workers, `env:` references."""
-    names = {"OPENAI_API_KEY", *(name for one in members for name in one.worker.key_names)}
+    """Every value that must never be written: keys of planner and workers, `env:` references, and
+    tokens of forges.
+    """
+    names = {
+        "OPENAI_API_KEY",
+        *FORGE_TOKENS,
+        *(name for one in members for name in one.worker.key_names),
+    }
     found = {name: environ[name] for name in names if environ.get(name)}
     for worker in spec.runner.workers or [spec.runner.worker]:
         resolved = resolve_env(worker.env, environ)
@@ -58,6 +66,15 @@ def secrets_of(
             if written.startswith("env:") or any(word in name.upper() for word in SECRET_WORDS):
                 found[_unused(name, resolved[name], found)] = resolved[name]
     return found
+
+
+def secrets_in(environ: Mapping[str, str]) -> dict[str, str]:
+    """Every value of the environment whose name says that it is a secret."""
+    return {
+        name: value
+        for name, value in environ.items()
+        if value and any(word in name.upper() for word in SECRET_WORDS)
+    }
 
 
 def _unused(name: str, value: str, found: Mapping[str, str]) -> str:

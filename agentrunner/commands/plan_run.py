@@ -80,6 +80,22 @@ def run(
     in_place: Annotated[
         bool, typer.Option("--in-place", help="One after another, in the folder itself.")
     ] = False,
+    pr: Annotated[
+        bool, typer.Option("--pr", help="Push the result, open a pull or merge request.")
+    ] = False,
+    onto: Annotated[
+        str | None, typer.Option("--onto", metavar="BRANCH", help="Bring the result onto it.")
+    ] = None,
+    squash: Annotated[
+        bool, typer.Option("--squash", help="One commit for the whole plan.")
+    ] = False,
+    author: Annotated[
+        str | None, typer.Option("--author", metavar="NAME <EMAIL>", help="Of the commits.")
+    ] = None,
+    message: Annotated[
+        str | None,
+        typer.Option("--commit-message", metavar="TEMPLATE", help="Of each task's commit."),
+    ] = None,
     repo: Annotated[
         str | None, typer.Option("--repo", metavar="DIR", help="The repository of the plan.")
     ] = None,
@@ -92,6 +108,7 @@ def run(
     Settings are kept with the plan for the next time. Run again, it goes on where it was.
     """
     from agentrunner.commands.talking import repository
+    from agentrunner.conductor.delivery import Wishes
 
     engine.load()
     place = repository(repo)
@@ -104,6 +121,8 @@ def run(
         only=tuple(_ids(only or [])),
         in_place=in_place,
         include_uncommitted=include_uncommitted,
+        settings=order.settings.with_commits(author, message),
+        wishes=Wishes(squash=squash, onto=onto or "", request=pr),
     )
     if dry_run:
         return _dry_run(order, output)

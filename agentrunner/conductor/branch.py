@@ -13,6 +13,7 @@ from pathlib import Path
 from agentrunner.errors import UsageError
 from agentrunner.runs.folder import write_private
 from agentrunner.runs.plan_folder import PlanFolder
+from agentrunner.runs.user_repository import UserRepository
 from agentrunner.runs.workspace import CloneStore, Identity
 from agentrunner.runs.worktree import WorktreePlace, prepare
 from agentrunner.task.naming import slug
@@ -106,11 +107,12 @@ class Publisher:
     def publish(self, commit: str) -> str:
         """Move the branch to a commit of the clone; returns its name.
 
-        The first time it takes a name that is free. Raises UsageError (`branch-exists`) where
-        somebody has moved it since.
+        The first time it takes a name that is free. Raises UsageError: `branch-exists` where
+        somebody has moved it since, `branch-checked-out` where somebody works on it.
         """
         known = self.published
         if known.commit:
+            check_not_checked_out(UserRepository(self._clone.repo, {}), known.name)
             return self._move(known, commit)
         for number in range(1, MOST_NAMES):
             name = known.name if number == 1 else f"{known.name}-{number}"
@@ -137,6 +139,20 @@ class Publisher:
 
     def _save(self, known: Published) -> None:
         write_private(self._file, json.dumps(asdict(known)).encode())
+
+
+def check_not_checked_out(
+    user: UserRepository, branch: str, path: str = "", remedy: str = ""
+) -> None:
+    """Raises UsageError (`branch-checked-out`): its folder would not be what the branch is."""
+    place = user.checked_out().get(branch)
+    if place is not None:
+        raise UsageError(
+            f"{branch} is checked out in {place}, and AgentRunner changes no checkout.",
+            code="branch-checked-out",
+            path=path,
+            remedy=remedy or "git switch - in that folder, then agentrunner plan run",
+        )
 
 
 def published(folder: PlanFolder) -> Published | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,12 @@ from agentrunner.conductor.backlog import open_questions
 from agentrunner.conductor.branch import BRANCH, Publisher, begin
 from agentrunner.conductor.conduct import Conduct, Outcome, exit_code
 from agentrunner.conductor.costs import Purse
+from agentrunner.conductor.delivery import Delivery, Wishes
 from agentrunner.conductor.merged_tests import MergedTests
+from agentrunner.conductor.message import DEFAULT_TEMPLATE
 from agentrunner.conductor.places import InPlace, Places, WorkTrees
+from agentrunner.conductor.reports import reports_of
+from agentrunner.conductor.request_body import request_body, request_title
 from agentrunner.conductor.rounds import Round, RoundBook
 from agentrunner.conductor.settings import PlanSettings
 from agentrunner.conductor.task_run import TaskRuns
@@ -27,6 +31,7 @@ from agentrunner.errors import AgentRunnerError, UsageError
 from agentrunner.graph.crew import assemble
 from agentrunner.graph.drive import Options
 from agentrunner.graph.policy import capped
+from agentrunner.nodes.credentials import secrets_in
 from agentrunner.planning.plan import Plan, PlanTaskStatus
 from agentrunner.planning.schedule import Schedule, with_dependencies
 from agentrunner.planning.store import PlanStore
@@ -34,10 +39,9 @@ from agentrunner.runs.folder import refuse_inside
 from agentrunner.runs.locks import me
 from agentrunner.runs.log import append_line
 from agentrunner.runs.plan_folder import PlanFolder, plan_folder
-from agentrunner.runs.workspace import CloneStore, Identity
+from agentrunner.runs.workspace import CloneStore
 from agentrunner.task.spec import TaskSpec
-
-AUTHOR = Identity("AgentRunner", "agentrunner@localhost")
+from agentrunner.text.redaction import Redactor
 
 Event = dict[str, Any]
 
@@ -58,6 +62,8 @@ class Order:
     """In the repository itself, one after another: for one that is no git repository."""
     include_uncommitted: bool = False
     """Files that are not committed are part of the plan's first commit."""
+    wishes: Wishes = field(default_factory=Wishes)
+    """What is wanted of the result once all is done, beside its branch."""
 
 
 class _Post:
@@ -131,15 +137,9 @@ def check_order(order: Order, plan: Plan) -> tuple[list[str], TaskSpec]:
     return tasks, spec
 
 
-def _spec(order: Order, plan: Plan, task_id: str, repo: Path, evidence: str = "") -> TaskSpec:
-    return task_spec(
-        plan,
-        task_id,
-        order.settings,
-        repo=repo,
-        environ=order.options.environ,
-        evidence=evidence,
-    )
+def _spec(order: Order, plan: Plan, task_id: str, repo: Path, **more: Any) -> TaskSpec:
+    environ = order.options.environ
+    return task_spec(plan, task_id, order.settings, repo=repo, environ=environ, **more)
 
 
 class _Carrying:
@@ -159,12 +159,13 @@ class _Carrying:
     async def to_the_end(self, may_start: Callable[[], bool]) -> dict[str, Any]:
         tasks, spec = check_order(self._order, self._post.plan)
         notices = await self._begin(spec)
+        tests = self._tests(spec)
         purse = Purse(
             self._order.options.state_dir,
             spec.runner.budget,
             [turn.run_id for turn in self._book.all()],
         )
-        places = self._places(spec)
+        places = self._places(tests)
         await self._sweep(places)
         self._tell({"event": "plan_started", "tasks": tasks, "notices": notices})
         runs = self._runs(places, purse)
@@ -182,38 +183,82 @@ class _Carrying:
         outcome = await conduct.conduct()
         self._publish()
         result = self._result(outcome, purse)
+        if result["exit_code"] == 0:
+            result |= await self._deliver(tests)
         self._tell({"event": "plan_result", **result})
         return result
 
     async def _begin(self, spec: TaskSpec) -> list[str]:
         if self._order.in_place:
             return ["Not a git repository: tasks work in the folder itself, one after another."]
+        identity = self._order.settings.identity
+        self._author = await asyncio.to_thread(identity, self._clone, self._order.options.environ)
+        await asyncio.to_thread(self._delivery(None).check)
         return await asyncio.to_thread(
             begin,
             self._clone,
             self._folder,
             include_uncommitted=self._order.include_uncommitted,
             note_dir=spec.runner.note.dir,
-            author=AUTHOR,
+            author=self._author,
             at=self._clock.stamp(),
         )
 
-    def _places(self, spec: TaskSpec) -> Places:
+    def _tests(self, spec: TaskSpec) -> MergedTests | None:
         if self._order.in_place:
-            return InPlace(self._order.repo, self._book)
-        state_dir = self._order.options.state_dir
-        tests = MergedTests(
+            return None
+        return MergedTests(
             self._clone,
             self._folder.root / "merged",
             spec,
-            state_dir=state_dir,
+            state_dir=self._order.options.state_dir,
             environ=self._order.options.environ,
         )
-        return WorkTrees(self._clone, self._book, state_dir, AUTHOR, self._clock, tests)
+
+    def _places(self, tests: MergedTests | None) -> Places:
+        if self._order.in_place:
+            return InPlace(self._order.repo, self._book)
+        return WorkTrees(
+            self._clone,
+            self._book,
+            self._order.options.state_dir,
+            self._author,
+            self._clock,
+            tests,
+            self._order.settings.message or DEFAULT_TEMPLATE,
+        )
+
+    def _delivery(self, tests: MergedTests | None) -> Delivery:
+        return Delivery(
+            self._clone,
+            self._publisher.publish,
+            self._order.wishes,
+            author=self._author,
+            environ=self._order.options.environ,
+            template=self._order.settings.message or DEFAULT_TEMPLATE,
+            tests=tests,
+        )
+
+    async def _deliver(self, tests: MergedTests | None) -> dict[str, Any]:
+        """Hand the result over as it was wished for, now that all of it is there."""
+        if self._order.in_place or not self._order.wishes.any:
+            return {}
+        options = self._order.options
+        plan = self._store.load()
+        redact = Redactor(secrets_in(options.environ)).redact
+        reports = await reports_of(options.state_dir, self._book, plan)
+        questions = [q.text for q in self._questions()]
+        body = request_body(plan, reports, questions, redact)
+        made = await self._delivery(tests).deliver(request_title(plan, redact), body)
+        found: dict[str, Any] = {"branch": made.branch, "commit": made.commit, "onto": made.onto}
+        found["request"] = made.request.url if made.request else None
+        self._tell({"event": "plan_delivered", **found})
+        return found
 
     def _runs(self, places: Places, purse: Purse) -> TaskRuns:
         def spec_of(plan: Plan, task_id: str, turn: Round) -> TaskSpec:
-            return _spec(self._order, plan, task_id, places.folder(turn), turn.evidence)
+            wrong = {"evidence": turn.evidence, "marked": turn.marked}
+            return _spec(self._order, plan, task_id, places.folder(turn), **wrong)
 
         return TaskRuns(
             lambda: self._post.plan,
@@ -250,6 +295,8 @@ class _Carrying:
         """Bring what has landed into the user's repository; said where that cannot be."""
         head = None if self._order.in_place else self._clone.branch_at(BRANCH)
         landed = any(t.status == PlanTaskStatus.COMPLETE for t in self._store.load().tasks.values())
+        if self._order.wishes.squash:
+            return  # at the end, as one commit
         if head is None or not landed or self._publisher.published.commit == head:
             return
         try:
@@ -272,6 +319,8 @@ class _Carrying:
             "questions": asked,
             "branch": published.name if published.commit else None,
             "commit": published.commit or None,
+            "onto": None,
+            "request": None,
             "budget_spent": purse.reached or None,
             "usage": {"tokens": purse.spent.tokens, "usd": round(purse.spent.usd, 6)},
             "interrupted": outcome.interrupted,

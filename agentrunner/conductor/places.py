@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from agentrunner.conductor.branch import BRANCH
 from agentrunner.conductor.landing import Conflict, Landed, TestsRed, TreeTests, Work, land
+from agentrunner.conductor.message import DEFAULT_TEMPLATE
 from agentrunner.conductor.rounds import Round, RoundBook
 from agentrunner.conductor.run_work import run_work
 from agentrunner.nodes.deps import Clock
@@ -50,9 +51,11 @@ class WorkTrees:
         author: Identity,
         clock: Clock,
         tests: TreeTests | None = None,
+        template: str = DEFAULT_TEMPLATE,
     ) -> None:
         self._clone, self._book, self._state_dir = clone, book, state_dir
         self._author, self._clock, self._tests = author, clock, tests
+        self._template = template
         self._one = asyncio.Lock()
         """Work trees of the clone are made and removed one after another."""
 
@@ -106,6 +109,7 @@ class WorkTrees:
             work,
             author=self._author,
             at=made.ended_at,
+            template=self._template,
             tests=self._tests,
         )
 

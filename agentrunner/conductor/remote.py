@@ -85,12 +85,6 @@ def remote_of(address: str, environ: Mapping[str, str]) -> Remote:
     )
 
 
-def forge_tokens(environ: Mapping[str, str]) -> dict[str, str]:
-    """Every token that the environment has, by its name: nothing that is kept may hold one."""
-    names = [name for several in TOKENS.values() for name in several]
-    return {name: environ[name] for name in names if environ.get(name)}
-
-
 def _split(address: str) -> SplitResult:
     short = _SHORT.match(address)
     if short and "://" not in address:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from agentrunner.conductor.message import commit_message
 from agentrunner.errors import UsageError
 from agentrunner.runs.folder import write_private
+from agentrunner.runs.identity import identity_of
 from agentrunner.runs.plan_folder import PlanFolder
+from agentrunner.runs.workspace import CloneStore, Identity
+
+_IDENTITY = re.compile(r"^\s*(?P<name>[^<>\n\0]*[^<>\s\0])\s*<(?P<email>[^<>\s\0]+)>\s*$")
 
 
 class PlanSettings(BaseModel):
@@ -25,6 +31,10 @@ class PlanSettings(BaseModel):
     """The command of `task.setup`."""
     overrides: dict[str, str] = {}
     """`--set key.path=VALUE`, by key."""
+    author: str = ""
+    """Of the plan's commits, "NAME <EMAIL>"; "" for who the user's git settings name."""
+    message: str = ""
+    """The template of messages of its tasks' commits; "" for the built-in one."""
 
     def with_given(
         self,
@@ -38,12 +48,43 @@ class PlanSettings(BaseModel):
         if not (given or setup or overrides):
             return self
         more = {text.partition("=")[0].strip(): text for text in overrides}
-        return PlanSettings(
-            base_dir=str(base_dir.absolute()),
-            options={**self.options, **given},
-            setup=setup if setup is not None else self.setup,
-            overrides={**self.overrides, **more},
+        return self.model_copy(
+            update={
+                "base_dir": str(base_dir.absolute()),
+                "options": {**self.options, **given},
+                "setup": setup if setup is not None else self.setup,
+                "overrides": {**self.overrides, **more},
+            }
         )
+
+    def with_commits(self, author: str | None, message: str | None) -> PlanSettings:
+        """These settings with another author and template, where they are given.
+
+        Raises UsageError: `commit-author`, `commit-message`.
+        """
+        if author:
+            read_identity(author)
+        if message:
+            commit_message(message, title="Title", proof=["proof"], task_id="T", run_id="R")
+        given = {"author": author, "message": message}
+        return self.model_copy(update={k: v for k, v in given.items() if v is not None})
+
+    def identity(self, clone: CloneStore, environ: Mapping[str, str]) -> Identity:
+        """Whose name the plan's commits bear. Blocking."""
+        return read_identity(self.author) if self.author else identity_of(clone, environ)
+
+
+def read_identity(text: str) -> Identity:
+    """ "NAME <EMAIL>" as its parts; raises UsageError (`commit-author`)."""
+    found = _IDENTITY.match(text)
+    if found is None:
+        raise UsageError(
+            f'"{text}" names no author.',
+            code="commit-author",
+            path="--author",
+            remedy='--author "NAME <EMAIL>"',
+        )
+    return Identity(found["name"], found["email"])
 
 
 def load_settings(folder: PlanFolder, base_dir: Path) -> PlanSettings:

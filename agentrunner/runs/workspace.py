@@ -232,8 +232,11 @@ class CloneStore:
 
     def contains(self, commit: str, ancestor: str) -> bool:
         """Whether a commit has another one behind it, or is it."""
-        base = self.git.run("merge-base", ancestor, commit, accept=(0, 1))
-        return _line(base) == ancestor
+        return self.base(ancestor, commit) == ancestor
+
+    def base(self, one: str, other: str) -> str:
+        """The latest commit that is behind both; "" for none."""
+        return _line(self.git.run("merge-base", one, other, accept=(0, 1)))
 
     # -- the user's repository ------------------------------------------------------------------
 
