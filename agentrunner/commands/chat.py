@@ -73,19 +73,21 @@ def chat(
 
 async def _chat(setting: Setting) -> int:
     from agentrunner.commands.lines import typed_lines
-    from agentrunner.commands.steering import PlanSteering, carrying
+    from agentrunner.commands.steering import PlanSteering, carrying, looking
     from agentrunner.commands.talking import opened
     from agentrunner.screens.layout import flat
 
     async with opened(setting) as (talk, planner), typed_lines() as lines:
-        steering = PlanSteering(carrying(setting, lines.tell), lambda: _standing(talk), lines.tell)
+        steering = PlanSteering(carrying(setting, lines.tell), lambda: looking(setting), lines.tell)
         show(f"{flat(planner.describe())} plans. /help tells what can be said here.\n")
         room = Room(talk, lines, steering)
         room.show_plan("")
         try:
             await room.talk()
         finally:
-            await steering.stop()
+            if steering.running:
+                show("The tasks at work are ended in order …")
+                await steering.stop()
     return 0
 
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 from collections.abc import Awaitable, Callable, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agentrunner import settings
+from agentrunner.commands.console import paint_for, width_of
 from agentrunner.errors import AgentRunnerError
 from agentrunner.screens.plan_events import end_line, event_line
 
@@ -18,10 +21,6 @@ if TYPE_CHECKING:
 CarryOut = Callable[[asyncio.Event, Callable[[], bool]], Awaitable[str]]
 """Carries the plan out: ends the runs in order once the event is set, begins a task only while the
 function says yes, and returns one sentence on what came of it."""
-
-
-PARALLEL = 3
-"""Tasks at work at once; each has a worker, a box and its tests."""
 
 
 def carrying(setting: Setting, tell: Callable[[str], None]) -> CarryOut:
@@ -48,15 +47,27 @@ def carrying(setting: Setting, tell: Callable[[str], None]) -> CarryOut:
             policy=setting.policy,
             stop=halt,
         )
-        order = conductor.Order(repo, shared, options, parallel=PARALLEL)
+        order = conductor.Order(repo, shared, options, parallel=len(os.sched_getaffinity(0)))
 
         def hear(event: Mapping[str, Any]) -> None:
-            if line := event_line(event):
+            if line := event_line(event, chat=True):
                 tell(line)
 
         return end_line(await conductor.carry_out(order, hear, may_start))
 
     return carry_out
+
+
+def looking(setting: Setting) -> str:
+    """How the plan of this setting stands, also while another process carries it out."""
+    from agentrunner.commands.talking import repository
+    from agentrunner.conductor.look import look
+    from agentrunner.runs.plan_folder import plan_folder
+    from agentrunner.screens.plan_status import status_screen
+
+    state_dir = settings.state_dir(setting.state_dir)
+    found = look(state_dir, plan_folder(state_dir, repository(setting.repo)), datetime.now(UTC))
+    return status_screen(found, width=width_of(sys.stdout), paint=paint_for(sys.stdout))
 
 
 class PlanSteering:
@@ -113,10 +124,8 @@ class PlanSteering:
 
     def status(self) -> str:
         """How it stands."""
-        told = "under way" if self.running else "not under way"
-        if self.running and self._paused:
-            told = "paused: no further task is begun"
-        return f"{self._look()}\n\nThe plan is {told}."
+        paused = "\n\nPaused: no further task is begun. /resume goes on."
+        return self._look() + (paused if self.running and self._paused else "")
 
     async def _carry(self, halt: asyncio.Event) -> None:
         try:

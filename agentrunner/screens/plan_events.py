@@ -8,7 +8,7 @@ from typing import Any
 from agentrunner.screens.layout import count, flat
 
 
-def event_line(event: Mapping[str, Any]) -> str:
+def event_line(event: Mapping[str, Any], *, chat: bool = False) -> str:
     """A line for people; "" for an event that says nothing new to them."""
     task = flat(str(event.get("task_id") or ""))
     match event.get("event"):
@@ -19,8 +19,8 @@ def event_line(event: Mapping[str, Any]) -> str:
             detail = flat(str(event.get("detail") or ""))
             return f"{task} {event['status']}" + (f": {detail}" if detail else "")
         case "plan_question":
-            text = flat(str(event["text"]))
-            return f"{task} asks: {text}  (/answer {event['question']} TEXT)"
+            command = "/answer" if chat else "agentrunner plan answer"
+            return f"{task} asks: {flat(str(event['text']))}  ({command} {event['question']} TEXT)"
         case "plan_fixing":
             return f"{task} goes into another round: {flat(str(event['evidence']))[:200]}"
         case "plan_landed":
@@ -40,7 +40,7 @@ def end_line(result: Mapping[str, Any]) -> str:
     if result.get("branch"):
         parts.append(f"Branch {flat(str(result['branch']))}.")
     if result.get("questions"):
-        parts.append(f"{count(len(result['questions']), 'question')} for you: /plan.")
+        parts.append(f"{count(len(result['questions']), 'question')} for you.")
     if result.get("budget_spent"):
         parts.append(f"The budget {result['budget_spent']} is spent.")
     return " ".join(parts)

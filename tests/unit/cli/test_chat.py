@@ -86,7 +86,7 @@ def test_control_words_act_without_a_model(talks: Talks) -> None:
         for word in ("stop", "停止", "pause", "一時停止してください"):
             assert "Nothing is under way." in chat.say(word)
         for word in ("status", "状況は？"):
-            assert "The plan is not under way." in chat.say(word)
+            assert "There is no plan yet." in chat.say(word)
         chat.type("続けて\r")
         chat.until("The plan is under way.")
         chat.until("There is no plan of this repository yet.")

@@ -1,0 +1,159 @@
+"""`agentrunner plan` on the command line, with the shipped planners `script` and `mock`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agentrunner import cli
+from tests.kit.talks import Talks, change, create, decompose, outline, patch, phase, task
+
+Golden = Callable[[str, str], None]
+WISH = decompose(
+    phase("Build", task("t1", "List"), task("t2", "Search", "t1")),
+    understanding="A page that lists products.",
+)
+SCRIPT = ("--meta", "script", "--set", "runner.meta.script=replies.yaml")
+
+
+@dataclass
+class Shell:
+    """A command line in a repository of its own, without a terminal."""
+
+    talks: Talks
+    capture: pytest.CaptureFixture[str]
+    out: str = ""
+    err: str = ""
+
+    def __call__(self, *arguments: str) -> int:
+        code = cli.call(cli.app, ["plan", *arguments], "agentrunner")
+        self.out, self.err = self.capture.readouterr()
+        return code
+
+    @property
+    def told(self) -> dict[str, Any]:
+        told: dict[str, Any] = json.loads(self.out)
+        return told
+
+    @property
+    def tree(self) -> list[str]:
+        return outline(self.talks.store.load())
+
+
+@pytest.fixture
+def shell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Shell:
+    talks = Talks(tmp_path)
+    (talks.repo / ".git").mkdir(parents=True)
+    monkeypatch.chdir(talks.repo)
+    monkeypatch.setenv("AGENTRUNNER_STATE_DIR", str(talks.state_dir))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "CODEX_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    return Shell(talks, capsys)
+
+
+def test_help_lists_what_can_be_done_and_that_anything_else_is_said(shell: Shell) -> None:
+    assert shell("--help") == 0
+    for name in ("[TEXT | COMMAND]", "accept", "show", "answer", "undo", "run", "status"):
+        assert name in shell.out
+    assert shell("say", "--help") == 0 and "--yes" in shell.out
+    assert shell() == 0 and "There is no plan yet." in shell.out
+
+
+def test_what_nobody_can_decide_waits_and_is_applied_as_it_was_shown(
+    shell: Shell, golden: Golden
+) -> None:
+    shell.talks.script([WISH])
+    assert shell("make a product list page", *SCRIPT) == 4
+    golden("screens/plan-proposal.txt", shell.out)
+    assert shell.tree == [] and shell.talks.store.changes() == []
+    assert shell("accept", "--id", "000000000000") == 2 and "error[no-proposal]" in shell.err
+    assert shell("accept") == 0 and "version 1: 2 tasks" in shell.out
+    assert shell.tree == ["Build", "  TASK-0001 List", "  TASK-0002 Search after TASK-0001"]
+    assert shell("accept") == 2 and "error[no-proposal]" in shell.err
+    assert shell() == 0
+    golden("screens/plan-tree.txt", shell.out)
+    assert shell("show", "2") == 0
+    golden("screens/plan-task.txt", shell.out)
+    assert shell("undo") == 0
+    golden("screens/plan-undo.txt", shell.out)
+    assert shell.tree == []
+
+
+def test_yes_applies_and_options_may_stand_before_the_text(shell: Shell) -> None:
+    shell.talks.script([WISH, patch(change("delete", "TASK-0001"))])
+    assert shell("--yes", *SCRIPT, "make a page") == 0
+    assert shell("no list", "-y", *SCRIPT) == 0 and "- " in shell.out
+    assert shell.tree == ["Build", "  TASK-0002 Search"]
+    assert [c.message for c in shell.talks.store.changes()] == ["make a page", "no list"]
+
+
+def test_json_is_one_object(shell: Shell) -> None:
+    shell.talks.script([WISH, patch(create("n1", "検索"), questions=["Which colour?"])])
+    assert shell("make a page", "--json", *SCRIPT) == 4
+    waiting = shell.told
+    assert (waiting["applied"], waiting["version"]) == (False, 0)
+    assert [node["task_id"] for node in waiting["created"]] == [None, "TASK-0001", "TASK-0002"]
+    assert shell("accept", "--id", waiting["id"], "--json") == 0
+    assert (shell.told["id"], shell.told["applied"]) == (waiting["id"], True)
+    assert shell("add a search", "--json", "--yes", *SCRIPT) == 0
+    assert shell.told["questions"] == ["Which colour?"] and shell.told["version"] == 2
+    assert shell("--json") == 0
+    assert [node["title"] for node in shell.told["nodes"]] == ["Build", "List", "Search", "検索"]
+    assert shell.told["open_questions"] == [{"id": 1, "task_id": "", "text": "Which colour?"}]
+    assert shell("show", "TASK-0002", "--json") == 0
+    assert shell.told["dependencies"] == ["TASK-0001"]
+    assert shell("undo", "--json") == 0 and shell.told["undone"] == 2
+
+
+def test_a_planner_that_only_asks_is_answered(shell: Shell) -> None:
+    asks = decompose(questions=["Which framework?"], understanding="It depends.")
+    shell.talks.script([asks, WISH])
+    assert shell("make a page", *SCRIPT) == 4
+    assert "1  Which framework?" in shell.out and "accept" not in shell.out
+    assert shell("answer", "1", "Svelte") == 0
+    assert shell("answer", "1", "React") == 2 and "error[unknown-question]" in shell.err
+    assert shell("make a page", "--yes", *SCRIPT) == 0
+    assert "Svelte" in shell.talks.page(1)
+
+
+def test_without_a_key_it_can_be_tried(shell: Shell) -> None:
+    assert shell("make a page", "--meta", "mock", "--yes") == 0
+    assert shell("and more", "--meta", "mock", "--yes") == 0
+    assert [line.split()[0] for line in shell.tree] == [
+        "Mock",
+        *(f"TASK-000{n}" for n in (1, 2, 3)),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "told"),
+    [
+        (["shwo"], 2, "did you mean plan show?"),
+        (["say"], 0, ""),
+        (["show", "TASK-0007"], 2, "error[unknown-task]"),
+        (["answer", "1", "x"], 2, "error[unknown-question]"),
+        (["undo"], 2, "error[nothing-to-undo]"),
+        (["accept"], 2, "error[no-proposal]"),
+        (["", "--meta", "mock"], 2, "error[message-empty]"),
+        (["x" * 100_000, "--meta", "mock"], 2, "error[message-too-long]"),
+        (["go", "--repo", "nowhere"], 2, "error[bad-repo]"),
+        (["go", "--meta", "nobody"], 2, "error[unknown-kind]"),
+        (["go", "--meta", "checklist"], 2, "checklist"),
+    ],
+)
+def test_mistakes_cost_nothing(arguments: list[str], code: int, told: str, shell: Shell) -> None:
+    assert shell(*arguments) == code
+    assert told in shell.err and shell.talks.prompts() == {}
+
+
+def test_a_hundred_kilobytes_are_refused_with_what_to_do(shell: Shell) -> None:
+    assert shell("長" * 40_000, "--meta", "mock") == 2
+    assert "120,000 bytes; at most 65,536" in shell.err and "put it into a file" in shell.err

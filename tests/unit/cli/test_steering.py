@@ -1,0 +1,111 @@
+"""The work on a plan, begun, paused and stopped while somebody talks."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from agentrunner.commands.steering import PlanSteering
+from agentrunner.errors import UsageError
+from agentrunner.screens.plan_events import end_line, event_line
+
+
+class Work:
+    """A plan that is carried out until it is told to end."""
+
+    def __init__(self) -> None:
+        self.begun = 0
+        self.ended = asyncio.Event()
+        self.may_start: Callable[[], bool] = lambda: False
+        self.error: UsageError | None = None
+
+    async def __call__(self, halt: asyncio.Event, may_start: Callable[[], bool]) -> str:
+        self.begun += 1
+        self.may_start = may_start
+        if self.error:
+            raise self.error
+        ends = [asyncio.create_task(one.wait()) for one in (halt, self.ended)]
+        await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        for task in ends:
+            task.cancel()
+        return "It has ended."
+
+
+class Told(list[str]):
+    """What a person was told, and that there is something."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.heard = asyncio.Event()
+
+    def __call__(self, text: str) -> None:
+        self.append(text)
+        self.heard.set()
+
+
+async def test_it_is_begun_paused_gone_on_with_and_stopped() -> None:
+    work, told = Work(), Told()
+    steering = PlanSteering(work, lambda: "the tree", told)
+    assert not steering.running and steering.pause() == "Nothing is under way."
+    assert await steering.stop() == "Nothing is under way."
+    assert steering.start().startswith("The plan is under way.")
+    await asyncio.sleep(0)
+    assert steering.running and work.may_start()
+    assert steering.start() == "The plan is under way already."
+    steering.pause()
+    assert not work.may_start() and "Paused" in steering.status()
+    assert steering.resume() == "Tasks are begun again."
+    assert work.may_start() and steering.status() == "the tree"
+    steering.pause()
+    assert steering.start() == "Tasks are begun again."
+    assert (await steering.stop()).startswith("Stopped.")
+    assert not steering.running and told == []
+    assert steering.resume().startswith("The plan is under way.")
+    await asyncio.sleep(0)
+    assert work.begun == 2 and steering.running
+    work.ended.set()
+    await told.heard.wait()
+    assert told == ["It has ended."]
+
+
+async def test_what_keeps_it_from_going_on_is_told() -> None:
+    work, told = Work(), Told()
+    work.error = UsageError("There is no plan.", remedy="make one")
+    steering = PlanSteering(work, str, told)
+    steering.start()
+    await told.heard.wait()
+    assert told == ["The plan cannot go on: There is no plan. Try: make one"]
+
+
+def test_each_event_is_one_harmless_line() -> None:
+    evil = "a\x1b]52;c;aGk=\x07b\r\n\u202ec"
+    events: list[dict[str, Any]] = [
+        {"event": "plan_started", "tasks": ["TASK-0001"], "notices": [evil]},
+        {"event": "plan_task", "task_id": "TASK-0001", "status": "RUNNING", "detail": evil},
+        {"event": "plan_question", "task_id": "TASK-0001", "question": 3, "text": evil},
+        {"event": "plan_fixing", "task_id": "TASK-0001", "evidence": evil},
+        {"event": "plan_landed", "task_id": "TASK-0001", "commit": "f" * 40},
+        {"event": "plan_published", "branch": evil, "commit": "f" * 40},
+        {"event": "warning", "code": "x", "message": evil},
+    ]
+    for event in events:
+        line = event_line(event)
+        assert line and not set("\x1b\x07\r\n\u202e") & set(line)
+    assert "agentrunner plan answer 3 TEXT" in event_line(events[2])
+    assert "(/answer 3 TEXT)" in event_line(events[2], chat=True)
+    assert event_line({"event": "decision"}) == ""
+
+
+def test_the_end_tells_what_is_left() -> None:
+    tasks = {"TASK-0001": "COMPLETE", "TASK-0002": "COMPLETE", "TASK-0003": "BLOCKED"}
+    result = {
+        "tasks": tasks,
+        "branch": "agentrunner/shop",
+        "questions": [{}],
+        "budget_spent": "usd",
+    }
+    assert end_line(result) == (
+        "The plan has come to a rest: 2 COMPLETE, 1 BLOCKED. Branch agentrunner/shop. "
+        "1 question for you. The budget usd is spent."
+    )
