@@ -31,6 +31,8 @@ class Round:
     """"" until the run has begun."""
     evidence: str = ""
     """Why there is another round: the conflict, or what was red after the merge."""
+    marked: tuple[str, ...] = ()
+    """Files that it begins with the marks of a conflict in."""
     fixes: int = 0
     """Rounds so far that were for such a reason."""
     question: int = 0
@@ -76,7 +78,8 @@ class RoundBook:
 def _read(file: Path) -> Round:
     try:
         known: dict[str, Any] = json.loads(file.read_bytes())
-        return Round(**{**known, "parents": tuple(known["parents"])})
+        lists = {name: tuple(known[name]) for name in ("parents", "marked")}
+        return Round(**{**known, **lists})
     except (ValueError, TypeError, KeyError) as error:
         raise CheckpointCorrupt(
             f"{file} cannot be read: {error}.", path=str(file), remedy=f"rm {file}"

@@ -99,7 +99,7 @@ class TaskRuns:
     async def _carry_out(self, task_id: str) -> Ending:
         turn = self._book.latest(task_id)
         if turn is None or not self._places.folder(turn).is_dir():
-            turn = await self._places.open(Round(task_id, 1 if turn is None else turn.number + 1))
+            turn = await self._open(Round(task_id, 1 if turn is None else turn.number + 1))
         while True:
             result = await self._run(turn)
             turn = self._book.latest(task_id) or turn
@@ -123,8 +123,14 @@ class TaskRuns:
         fresh = Round(
             turn.task_id, turn.number + 1, evidence=refused.evidence, fixes=turn.fixes + 1
         )
-        opened = await self._places.open(fresh, refused)
+        opened = await self._open(fresh, refused)
         await self._places.close(turn)
+        return opened
+
+    async def _open(self, turn: Round, refused: Conflict | TestsRed | None = None) -> Round:
+        opened = await self._places.open(turn, refused)
+        folder = str(self._places.folder(opened))
+        self._tell({"event": "plan_opened", "task_id": turn.task_id, "folder": folder})
         return opened
 
     async def _landed(self, turn: Round, landed: Landed) -> Ending:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from agentrunner.survey import detect_test
 from agentrunner.task.load import TaskSource, load_task
 from agentrunner.task.markdown import detect_language
 from agentrunner.task.prd import read_item
-from agentrunner.task.spec import CriterionSpec, TaskSpec
+from agentrunner.task.spec import Check, CriterionSpec, TaskSpec
 
 
 def task_spec(
@@ -26,11 +27,13 @@ def task_spec(
     repo: Path,
     environ: Mapping[str, str],
     evidence: str = "",
+    marked: Sequence[str] = (),
 ) -> TaskSpec:
     """The task file that a task of the plan amounts to, read like any other.
 
     `repo` is the work tree it has; `evidence` what was wrong when its work was brought together
-    with the rest. Raises UsageError for settings that cannot be.
+    with the rest, and `marked` the files that have the marks of a conflict now. Raises UsageError
+    for settings that cannot be.
     """
     design = plan.design_of(task_id)
     task: dict[str, Any] = {
@@ -40,7 +43,7 @@ def task_spec(
         "prd": {"text": requirements(plan, task_id, evidence)},
         "acceptance_criteria": [
             criterion.model_dump(exclude_defaults=True, exclude={"line"})
-            for criterion in criteria_of(design.acceptance_criteria)
+            for criterion in [*criteria_of(design.acceptance_criteria), *_unmarked(marked)]
         ],
     }
     if settings.setup:
@@ -90,6 +93,16 @@ def criteria_of(texts: Iterable[str]) -> list[CriterionSpec]:
         again = criterion.id.casefold() in taken
         found.append(criterion.model_copy(update={"id": "" if again else criterion.id}))
     return found
+
+
+def _unmarked(files: Sequence[str]) -> Iterator[CriterionSpec]:
+    """What is red until a conflict is solved, so that its solution is proven."""
+    if files:
+        names = " ".join(map(shlex.quote, files))
+        yield CriterionSpec(
+            description=f"The conflict is solved: no mark is left in {', '.join(files)}.",
+            check=Check(kind="command", run=f"! grep -nE '^(<<<<<<<|>>>>>>>) ' -- {names}"),
+        )
 
 
 def _read(texts: Iterable[str]) -> Iterator[CriterionSpec]:

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
+from typing import Any
 
+from agentrunner.conductor.backlog import answer
+from agentrunner.graph.runner import accept
+from agentrunner.nodes.deps import Clock
 from agentrunner.planning.plan import PlanTaskStatus
-from tests.kit.plan_project import PlanProject, Work
+from agentrunner.runs.locks import FileLock, me, repository_lock
+from tests.kit.plan_project import AT, PlanProject, Work
 
 START = {"a.txt": "one\n", "b.txt": "one\n"}
 
@@ -34,3 +40,183 @@ def test_tasks_have_what_they_depend_on_and_end_in_a_branch(tmp_path: Path) -> N
     plan.events.clear()
     assert plan.carry()["exit_code"] == 0
     assert plan.told("run_started") == []
+
+
+def test_tasks_of_the_same_files_are_never_at_work_together(tmp_path: Path) -> None:
+    files = ["a.txt"]
+    works = [Work(f"echo {n} >> a.txt", f"grep -q {n} a.txt", files=files) for n in (5, 6, 7)]
+    plan = PlanProject.make(tmp_path, works, START)
+    assert plan.carry(parallel=3)["exit_code"] == 0
+    kinds = [e["event"] for e in plan.events if e["event"] in ("run_started", "plan_landed")]
+    assert kinds == ["run_started", "plan_landed"] * 3
+    assert plan.published("a.txt") == "one\n5\n6\n7\n"
+
+
+def test_a_conflict_is_brought_together_in_a_second_round(tmp_path: Path) -> None:
+    solve = "if grep -q '<<<<' a.txt; then printf 'x\\ny\\n' > a.txt; else echo {} > a.txt; fi"
+    plan = PlanProject.make(
+        tmp_path,
+        [Work(solve.format(name), f"grep -q {name} a.txt") for name in ("x", "y")],
+        START,
+    )
+    result = plan.carry(parallel=2)
+    assert result["exit_code"] == 0, plan.events
+    (fixing,) = plan.told("plan_fixing")
+    assert "a.txt" in fixing["evidence"]
+    assert plan.published("a.txt") == "x\ny\n"
+    runs = {e["run_id"] for e in plan.told("run_started")}
+    assert len(runs) == 3
+    assert PlanTaskStatus.FIXING in {e["status"] for e in plan.told("plan_task")}
+
+
+def test_what_is_red_after_the_merge_goes_into_another_round(tmp_path: Path) -> None:
+    """Each is green alone; together there are three lines, until someone takes one out."""
+    tidy = "echo {0} > {0}.txt; [ $(ls *.txt | wc -l) -lt 4 ] || rm b.txt"
+    plan = PlanProject.make(
+        tmp_path,
+        [Work(tidy.format(name), f"grep -q {name} {name}.txt") for name in ("x", "y")],
+        START,
+    )
+    settings = plan.settings(test="[ $(ls *.txt | wc -l) -lt 4 ]")
+    result = plan.carry(settings=settings)
+    assert result["exit_code"] == 0, plan.events
+    assert len(plan.told("plan_fixing")) == 1
+    assert plan.project.git("ls-tree", "--name-only", result["branch"]).split() == [
+        "a.txt",
+        "x.txt",
+        "y.txt",
+    ]
+
+
+def test_a_conflict_that_the_worker_leaves_is_for_a_person(tmp_path: Path) -> None:
+    works = [Work(f"grep -q '<<<<' a.txt || echo {n} > a.txt", f"grep -q {n} a.txt") for n in "xy"]
+    plan = PlanProject.make(tmp_path, works, START)
+    result = plan.carry()
+    assert result["exit_code"] == 1
+    assert sorted(plan.statuses()) == [PlanTaskStatus.COMPLETE, PlanTaskStatus.FAILED]
+    assert len(plan.told("plan_fixing")) == 1
+    assert "<<<<" not in plan.published("a.txt")
+
+
+# -- what goes wrong, and people ------------------------------------------------------------------
+
+
+def test_a_failure_stops_only_what_depends_on_it_and_an_answer_goes_on(tmp_path: Path) -> None:
+    """The worker does what the person says: the answer is a line for it."""
+    plan = PlanProject.make(
+        tmp_path,
+        [
+            Work("true", "grep -q two a.txt"),
+            Work("cat a.txt > c.txt", "grep -q two c.txt", needs=[1]),
+            Work("echo two >> b.txt", "grep -q two b.txt"),
+        ],
+        START,
+    )
+    result = plan.carry()
+    first, second, third = plan.statuses()
+    assert first in (PlanTaskStatus.FAILED, PlanTaskStatus.NEEDS_REVIEW)
+    assert (second, third) == (PlanTaskStatus.BLOCKED, PlanTaskStatus.COMPLETE)
+    assert result["exit_code"] in (1, 3) and result["blocked"] == ["TASK-0002"]
+    (question,) = result["questions"]
+    assert question["task_id"] == "TASK-0001"
+    # Nothing is tried again as long as nobody has said anything.
+    plan.events.clear()
+    assert plan.carry()["exit_code"] == result["exit_code"]
+    assert plan.told("run_started") == plan.told("run_resumed") == []
+    assert len(plan.result["questions"]) == 1
+    answer(plan.store, "TASK-0001", "x\n> DO: echo two >> a.txt", AT)
+    assert plan.carry()["exit_code"] == 0, plan.events
+    assert plan.published("c.txt") == "one\ntwo\n"
+    assert plan.result["questions"] == []
+
+
+def test_an_answer_is_heard_by_the_process_that_still_works(tmp_path: Path) -> None:
+    works = [
+        Work("true", "grep -q two a.txt"),
+        Work("until [ -e ../../go ]; do sleep 0.05; done; touch {}.done"),
+    ]
+    plan = PlanProject.make(tmp_path, works, START)
+    gate = plan.folder.work / "go"
+
+    def heard(event: dict[str, Any]) -> None:
+        if event["event"] == "plan_question":
+            answer(plan.store, "task-0001", "x\n> DO: echo two >> a.txt", AT)
+        elif event["event"] == "plan_landed" and event["task_id"] == "TASK-0001":
+            gate.touch()
+
+    plan.heard = heard
+    assert plan.carry()["exit_code"] == 0, plan.events
+
+
+def test_a_task_that_is_named_is_tried_again(tmp_path: Path) -> None:
+    flag = tmp_path / "flag"
+    plan = PlanProject.make(tmp_path, [Work(f"cp {flag} {{}}.done || true"), Work()], START)
+    plan.carry(only=("TASK-0001",))
+    assert plan.result["tasks"].keys() == {"TASK-0001"} and plan.result["exit_code"] != 0
+    run = plan.standings()["TASK-0001"].run_id
+    flag.touch()
+    assert plan.carry(only=("TASK-0001",))["exit_code"] == 0, plan.events
+    assert plan.standings()["TASK-0001"].run_id == run
+    assert plan.statuses()[1] == PlanTaskStatus.PENDING
+
+
+def test_a_run_that_was_accepted_by_hand_is_landed(tmp_path: Path) -> None:
+    plan = PlanProject.make(tmp_path, [Work(criteria=["is fast"])], START)
+    assert plan.carry()["exit_code"] == 3
+    run = plan.standings()["TASK-0001"].run_id
+    options = plan.order().options
+    done = asyncio.run(accept(run, [], "I looked.", "hana", options))
+    assert done["state"] == "COMPLETE"
+    assert plan.carry()["exit_code"] == 0
+    assert plan.published("1.done") == "" and plan.result["questions"] == []
+
+
+class QuickClock(Clock):
+    """Waits no longer than it takes to say so."""
+
+    def __init__(self) -> None:
+        self.waits: list[float] = []
+
+    async def sleep(self, seconds: float) -> None:
+        self.waits.append(seconds)
+        await asyncio.sleep(0.01)
+
+
+def test_surroundings_that_fail_are_tried_again_later(tmp_path: Path) -> None:
+    """Here a work tree that somebody else holds for a while."""
+    plan = PlanProject.make(tmp_path, [Work()], START)
+    clock = QuickClock()
+    held: list[FileLock] = []
+
+    def heard(event: dict[str, Any]) -> None:
+        if event["event"] == "plan_opened" and not held:
+            lock = repository_lock(plan.project.state_dir, Path(event["folder"]))
+            lock.acquire(me("other", AT))
+            held.append(lock)
+        elif event["event"] == "plan_task" and event["retry_at"]:
+            held[0].close()
+
+    plan.heard = heard
+    assert plan.carry(options={"clock": clock})["exit_code"] == 0, plan.events
+    waited = [e for e in plan.told("plan_task") if e["retry_at"]]
+    assert [e["status"] for e in waited] == ["RETRY_WAIT"]
+    assert 30.0 in clock.waits
+
+
+def test_surroundings_that_stay_bad_are_given_up(tmp_path: Path) -> None:
+    plan = PlanProject.make(tmp_path, [Work(), Work(needs=[1])], START)
+    clock = QuickClock()
+    held: list[FileLock] = []
+
+    def heard(event: dict[str, Any]) -> None:
+        if event["event"] == "plan_opened":
+            held.append(repository_lock(plan.project.state_dir, Path(event["folder"])))
+            held[0].acquire(me("other", AT))
+
+    plan.heard = heard
+    assert plan.carry(options={"clock": clock})["exit_code"] == 5, plan.events
+    assert [wait for wait in clock.waits if wait >= 30] == [30.0, 120.0, 600.0]
+    assert plan.standings()["TASK-0001"].tries == 3
+    held[0].close()
+    plan.heard = lambda event: None
+    assert plan.carry()["exit_code"] == 0, plan.events

@@ -18,7 +18,8 @@ from agentrunner.planning.store import PlanStore, Standing
 from agentrunner.runs.plan_folder import PlanFolder, plan_folder
 from tests.kit.project import Project
 
-WORKER = "runner.worker.command=\"sed -n 's/^> DO: //p' > .agent-runner.sh; sh -e .agent-runner.sh; rm .agent-runner.sh\""
+SCRIPT = "sed -n 's/^ *> DO: //p' > .do.sh; sh -e .do.sh; rm .do.sh"
+WORKER = f'runner.worker.command="{SCRIPT}"'
 AT = "2026-01-01T00:00:00.000Z"
 
 
@@ -26,8 +27,9 @@ AT = "2026-01-01T00:00:00.000Z"
 class Work:
     """A task of the plan: what it does, and the check that says it is done."""
 
-    do: str
-    check: str = "true"
+    do: str = "touch {}.done"
+    check: str = "[ -e {}.done ]"
+    """Both with the task's number for `{}`. What is green before proves nothing."""
     needs: Sequence[int] = ()
     """Numbers of tasks, from 1 on."""
     files: Sequence[str] = ()
@@ -112,8 +114,11 @@ def plan_of(works: Sequence[Work]) -> Plan:
             f"t{number}",
             {
                 "title": f"Task {number}",
-                "description": f"It is number {number}.\nDO: {work.do}",
-                "acceptance_criteria": (f"it is done (check: `{work.check}`)", *work.criteria),
+                "description": f"It is number {number}.\nDO: {work.do.replace('{}', str(number))}",
+                "acceptance_criteria": (
+                    f"it is done (check: `{work.check.replace('{}', str(number))}`)",
+                    *work.criteria,
+                ),
                 "dependencies": tuple(f"t{other}" for other in work.needs),
                 "suggested_impl": Hint(file_paths=tuple(work.files)),
             },
