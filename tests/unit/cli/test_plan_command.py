@@ -54,6 +54,7 @@ def shell(
     monkeypatch.chdir(talks.repo)
     monkeypatch.setenv("AGENTRUNNER_STATE_DIR", str(talks.state_dir))
     monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("LOGNAME", "hana")
     for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "CODEX_API_KEY"):
         monkeypatch.delenv(name, raising=False)
     return Shell(talks, capsys)
