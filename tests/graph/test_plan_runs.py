@@ -3,15 +3,35 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from agentrunner.conductor.backlog import answer
+from agentrunner.conductor.look import look
+from agentrunner.conductor.settings import save_settings
+from agentrunner.errors import Busy, UsageError
 from agentrunner.graph.runner import accept
 from agentrunner.nodes.deps import Clock
 from agentrunner.planning.plan import PlanTaskStatus
 from agentrunner.runs.locks import FileLock, me, repository_lock
-from tests.kit.plan_project import AT, PlanProject, Work
+from agentrunner.screens.plan_status import status_screen
+from tests.kit.bwrap import require_bwrap
+from tests.kit.docker import IMAGE as HOST_IMAGE
+from tests.kit.docker import require_docker
+from tests.kit.plan_project import AT, PlanProject, Work, plan_of
+from tests.kit.process import at_point, until
+from tests.kit.project import Project
 
 START = {"a.txt": "one\n", "b.txt": "one\n"}
 
@@ -220,3 +240,197 @@ def test_surroundings_that_stay_bad_are_given_up(tmp_path: Path) -> None:
     held[0].close()
     plan.heard = lambda event: None
     assert plan.carry()["exit_code"] == 0, plan.events
+
+
+# -- boxes and repositories -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["bwrap", "docker"])
+def test_work_trees_below_the_state_folder_stand_in_boxes(tmp_path: Path, kind: str) -> None:
+    """Git works in them, and the private clone is read-only there."""
+    (require_bwrap if kind == "bwrap" else require_docker)()
+    look = "git status --porcelain && ! touch $(git rev-parse --git-common-dir)/x && touch {}.done"
+    plan = PlanProject.make(tmp_path, [Work(look), Work(needs=[1])], START)
+    settings = plan.settings(sandbox=kind)
+    if kind == "docker":
+        more = {"image": f"runner.worker.docker_image={HOST_IMAGE}"}
+        settings = settings.model_copy(update={"overrides": {**settings.overrides, **more}})
+    assert plan.carry(settings=settings)["exit_code"] == 0, plan.events
+    assert plan.published("2.done") == ""
+    assert not (plan.folder.clone / "x").exists()
+
+
+def test_a_folder_without_git_is_worked_in_one_task_after_another(tmp_path: Path) -> None:
+    plan = PlanProject.make(tmp_path, [Work(), Work()], START)
+    shutil.rmtree(plan.project.repo / ".git")
+    with pytest.raises(UsageError) as caught:
+        plan.carry()
+    assert caught.value.code == "no-repository" and "--in-place" in caught.value.remedy
+    result = plan.carry(in_place=True, parallel=2)
+    assert (result["exit_code"], result["branch"]) == (0, None), plan.events
+    kinds = [e["event"] for e in plan.events if e["event"] in ("run_started", "plan_landed")]
+    assert kinds == ["run_started", "plan_landed"] * 2
+    assert (plan.project.repo / "2.done").exists()
+
+
+@pytest.mark.parametrize("included", [False, True])
+def test_what_is_not_committed_is_left_or_taken_along(tmp_path: Path, included: bool) -> None:
+    plan = PlanProject.make(tmp_path, [Work()], {**START, ".gitignore": "*.secret\n"})
+    plan.project.write({"a.txt": "changed\n", "new.txt": "new\n", "x.secret": "no\n"})
+    dirty = plan.project.git("status", "--porcelain")
+    assert plan.carry(include_uncommitted=included)["exit_code"] == 0, plan.events
+    (notice,) = plan.told("plan_started")[0]["notices"]
+    assert "a.txt, new.txt" in notice and "secret" not in notice
+    assert plan.published("a.txt") == ("changed\n" if included else "one\n")
+    assert plan.project.git("status", "--porcelain") == dirty
+
+
+def test_a_detached_head_is_where_the_plan_begins(tmp_path: Path) -> None:
+    plan = PlanProject.make(tmp_path, [Work()], START)
+    plan.project.git("checkout", "-q", "--detach")
+    assert plan.carry()["exit_code"] == 0
+    assert plan.project.git("rev-parse", f"{plan.result['branch']}~1") == plan.project.git(
+        "rev-parse", "HEAD"
+    )
+
+
+def test_a_name_that_is_taken_is_not(tmp_path: Path) -> None:
+    plan = PlanProject.make(tmp_path, [Work()], START)
+    plan.project.git("commit", "-q", "--allow-empty", "-m", "mine")
+    plan.project.git("branch", "agentrunner/make-it", "HEAD~1")
+    assert plan.carry()["branch"] == "agentrunner/make-it-2"
+
+
+def test_one_process_carries_a_plan_out(tmp_path: Path) -> None:
+    plan = PlanProject.make(tmp_path, [Work()], START)
+    with contextlib.closing(plan.folder.lock()) as lock:
+        lock.acquire(me("", AT))
+        with pytest.raises(Busy, match="this plan"):
+            plan.carry()
+
+
+def test_a_plan_without_tasks_and_tasks_that_are_none_are_refused(tmp_path: Path) -> None:
+    plan = PlanProject(Project.make(tmp_path, START))
+    with pytest.raises(UsageError) as caught:
+        plan.carry()
+    assert caught.value.code == "no-plan"
+    plan.store.save(plan_of([Work()]), at=AT, kind="decompose", author="hana", message="x")
+    with pytest.raises(UsageError) as caught:
+        plan.carry(only=("TASK-0009",))
+    assert caught.value.code == "unknown-task"
+
+
+def test_a_spent_budget_begins_no_further_task(tmp_path: Path) -> None:
+    plan = PlanProject.make(tmp_path, [Work(), Work()], START)
+    settings = plan.settings()
+    none = {"tokens": "runner.budget.tokens=0"}
+    settings = settings.model_copy(update={"overrides": {**settings.overrides, **none}})
+    result = plan.carry(settings=settings)
+    assert (result["exit_code"], result["budget_spent"]) == (4, "tokens")
+    assert plan.told("run_started") == []
+    assert plan.carry()["exit_code"] == 0
+
+
+def test_a_plan_that_is_changed_meanwhile_is_what_is_carried_out(tmp_path: Path) -> None:
+    plan = PlanProject.make(
+        tmp_path, [Work("until [ -e ../../go ]; do sleep 0.05; done; touch {}.done")], START
+    )
+    grown = plan_of([Work(), Work()])
+
+    def heard(event: dict[str, Any]) -> None:
+        if event["event"] == "plan_opened" and event["task_id"] == "TASK-0001":
+            now = replace(grown, version=plan.store.load().version + 1)
+            plan.store.save(now, at=AT, kind="plan_patch", author="hana", message="more")
+        elif event["event"] == "plan_opened":
+            (plan.folder.work / "go").touch()
+
+    plan.heard = heard
+    assert plan.carry()["exit_code"] == 0, plan.events
+    assert list(plan.result["tasks"].values()) == ["COMPLETE", "COMPLETE"]
+
+
+# -- stopping and going on ------------------------------------------------------------------------
+
+WAITS = "touch ../../{}.here; until [ -e ../../go ]; do sleep 0.02; done; echo x >> {}.done"
+
+
+def begun(plan: PlanProject, *more: str, **environ: str) -> subprocess.Popen[str]:
+    """`agentrunner plan run` as a process of its own."""
+    save_settings(plan.folder, plan.settings())
+    command = [
+        sys.executable,
+        "-m",
+        "agentrunner",
+        "plan",
+        "run",
+        "--parallel",
+        "2",
+        "--json",
+        *more,
+    ]
+    return subprocess.Popen(
+        command,
+        cwd=plan.project.repo,
+        env={**os.environ, "AGENTRUNNER_STATE_DIR": str(plan.project.state_dir), **environ},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_a_process_that_ends_in_the_middle_is_gone_on_with(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    plan = PlanProject.make(
+        tmp_path,
+        [Work(WAITS, "grep -q x {}.done"), Work(WAITS, "grep -q x {}.done"), Work(needs=[1, 2])],
+        START,
+    )
+    work = plan.folder.work
+    with begun(plan) as process:
+        until(lambda: (work / "1.here").exists() and (work / "2.here").exists(), "both work")
+        process.send_signal(number)
+        out, err = process.communicate(timeout=30)
+    assert process.returncode == (-9 if number == signal.SIGKILL else 130), err
+    first = {name: one.run_id for name, one in plan.standings().items()}
+    (work / "go").touch()
+    with begun(plan) as process:
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    events = [json.loads(line) for line in out.splitlines()]
+    assert {e["run_id"] for e in events if e["event"] == "run_resumed"} == set(first.values())
+    assert [e["task_id"] for e in events if e["event"] == "run_started"] == ["TASK-0003"]
+    assert events[-1]["event"] == "plan_result"
+    plan.result = events[-1]
+    # A run that was killed is taken over where its worker is, and one that was stopped goes on.
+    assert plan.published("1.done").startswith("x\n") and plan.published("3.done") == ""
+
+
+@pytest.mark.parametrize("point", ["landing_before_move", "landing_after_move"])
+def test_a_process_that_is_killed_while_it_lands_lands_once(tmp_path: Path, point: str) -> None:
+    plan = PlanProject.make(tmp_path, [Work()], START)
+    with begun(plan, **at_point(point)) as process:
+        process.communicate(timeout=60)
+    assert process.returncode == -9
+    assert plan.carry()["exit_code"] == 0, plan.events
+    assert plan.told("run_started") == plan.told("run_resumed") == []
+    log = plan.project.git("log", "--format=%s", plan.result["branch"]).splitlines()
+    assert log == ["Task 1", "start"]
+
+
+def test_status_tells_of_a_plan_that_another_process_carries_out(tmp_path: Path) -> None:
+    plan = PlanProject.make(tmp_path, [Work(WAITS, "grep -q x {}.done"), Work(needs=[1])], START)
+    with begun(plan) as process:
+        until(lambda: (plan.folder.work / "1.here").exists(), "it works")
+        found = look(plan.project.state_dir, plan.folder, datetime.now(UTC))
+        (plan.folder.work / "go").touch()
+        process.communicate(timeout=60)
+    one, two = found.tasks.values()
+    assert found.driven and one.at_work and one.rounds == 1 and one.seconds > 0
+    assert two.status == PlanTaskStatus.BLOCKED
+    screen = status_screen(found, width=80)
+    assert "0 of 2 tasks complete · 1 at work" in screen and "round 1/2" in screen
+    after = look(plan.project.state_dir, plan.folder, datetime.now(UTC))
+    assert not after.driven and after.branch == "agentrunner/make-it"
+    assert json.loads(json.dumps(after.as_dict()))["tasks"]["TASK-0002"]["status"] == "COMPLETE"
