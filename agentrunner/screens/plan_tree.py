@@ -63,11 +63,12 @@ def plan_screen(
     """
     if len(plan.nodes) == 1:
         say = "" if chat else ': agentrunner plan "make a page"'
-        lines = [f"There is no plan yet. Say what you want{say}."]
+        lines = wrap(f"There is no plan yet. Say what you want{say}.", width)
         return "\n".join(lines + _questions(questions, width, chat=chat))
     lines = wrap(_first_line(plan.goal) or "Plan", width)[:2]
     lines = [paint.bold(line) for line in lines]
-    lines += [paint.dim(f"version {plan.version}, {_counted(plan)}"), ""]
+    facts = wrap(f"version {plan.version}, {_counted(plan)}", width)
+    lines += [*map(paint.dim, facts), ""]
     rows = list(_tree(plan))
     lines += [_drawn(row, width, paint) for row in rows[:MOST_TASKS]]
     if len(rows) > MOST_TASKS:
@@ -313,7 +314,8 @@ def _values(value: object) -> list[str]:
 def _conflicts(conflicts: Sequence[PotentialConflict], width: int) -> list[str]:
     if not conflicts:
         return []
-    lines = ["", "Files that several tasks may change; they do not run at the same time:"]
+    head = "Files that several tasks may change; they do not run at the same time:"
+    lines = ["", *wrap(head, width)]
     for one in conflicts:
         tasks = f" ({_few(one.tasks, 6)})" if one.tasks else ""
         warning = f": {flat(one.warning)}" if one.warning else ""
@@ -325,7 +327,7 @@ def _questions(questions: Sequence[OpenQuestion], width: int, *, chat: bool) -> 
     if not questions:
         return []
     command = "/answer" if chat else "agentrunner plan answer"
-    lines = ["", f"Questions for you ({command} N TEXT):"]
+    lines = ["", *wrap(f"Questions for you ({command} N TEXT):", width)]
     for one in questions:
         about = f" ({one.task_id})" if one.task_id else ""
         first, *rest = wrap(one.text + about, width, "      ")

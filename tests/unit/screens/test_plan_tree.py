@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import pytest
+
+from agentrunner.planning.edits import Edit, Place
+from agentrunner.planning.patch import apply
+from agentrunner.planning.plan import Hint, Plan, PlanTaskStatus, PotentialConflict
+from agentrunner.planning.store import OpenQuestion, Standing
+from agentrunner.screens.layout import Paint
+from agentrunner.screens.plan_tree import MOST_TASKS, diff_lines, plan_screen, task_screen
+from agentrunner.text.terminal import cell_width
+from tests.unit.screens.screen_samples import EVIL
+
+Golden = Callable[[str, str], None]
+
+
+def create(name: str, title: str, parent: str | None = None, **given: object) -> Edit:
+    return Edit("create", name, {"title": title, **given}, parent_id=parent, phase=parent is None)
+
+
+def planned(edits: Sequence[Edit], plan: Plan | None = None) -> Plan:
+    return apply(plan or Plan(), edits, goal="商品一覧ページを作って。\nできれば今週中に。")
+
+
+BASE = planned(
+    [
+        create("p1", "設計"),
+        create("t1", "商品カードの部品を設計する", "p1"),
+        create("p2", "Build"),
+        *(create(f"t{n}", f"Step {n} of the list", "p2") for n in range(2, 9)),
+        create("t9", "とても長い題名のタスク、" * 6, "p2", dependencies=("t1", "t2", "t3", "t4")),
+    ]
+)
+STANDING = {
+    "TASK-0001": PlanTaskStatus.COMPLETE,
+    "TASK-0002": PlanTaskStatus.RUNNING,
+    "TASK-0003": PlanTaskStatus.FAILED,
+}
+
+
+def standing(plan: Plan) -> Plan:
+    tasks = {
+        task_id: replace(task, status=STANDING.get(task_id, task.status))
+        for task_id, task in plan.tasks.items()
+    }
+    return replace(plan, tasks=tasks)
+
+
+def test_a_tree_with_how_each_task_stands(golden: Golden) -> None:
+    asked = [
+        OpenQuestion(1, "", "何件ずつ表示しますか？"),
+        OpenQuestion(3, "", "Why?", "TASK-0003"),
+    ]
+    conflict = PotentialConflict(
+        "src/list.ts", ("TASK-0002", "TASK-0003"), "同じページを変更する。"
+    )
+    plan = replace(standing(BASE), conflicts=(conflict,))
+    golden("screens/plan-standing.txt", plan_screen(plan, asked, width=80) + "\n")
+
+
+def test_a_change_of_every_kind(golden: Golden) -> None:
+    after = planned(
+        [
+            Edit("delete", "node-0003", cascade=False),
+            Edit("move", "TASK-0007", parent_id="node-0001", place=Place(index=0)),
+            Edit("delete", "TASK-0004"),
+            Edit("update", "TASK-0001", {"title": "商品カード", "acceptance_criteria": ("a", "b")}),
+            create("n1", "検索欄", "node-0001", dependencies=("TASK-0001",),
+                   suggested_impl=Hint("ts", ("src/search.ts",), ("no new dependency",))),
+        ],
+        BASE,
+    )  # fmt: skip
+    golden("screens/plan-change.txt", "\n".join(diff_lines(BASE, after, width=80)) + "\n")
+
+
+def test_of_what_is_unchanged_only_the_nearest_is_shown() -> None:
+    many = planned([create("p", "Phase"), *(create(f"t{n}", f"T{n}", "p") for n in range(150))])
+    after = planned([Edit("update", "TASK-0100", {"title": "other"})], many)
+    lines = diff_lines(many, after, width=80)
+    assert [line.strip() for line in lines[2:6]] == [
+        "└─ Phase", "├─ … 98 unchanged", "├─ TASK-0099 T98", "~    ├─ TASK-0100 other",
+    ]  # fmt: skip
+    assert lines[-1].strip() == "└─ … 49 unchanged"
+
+
+def test_no_change() -> None:
+    assert diff_lines(BASE, replace(BASE, version=9), width=80) == ["Nothing in the tree changes."]
+
+
+@pytest.mark.parametrize("width", [40, 80])
+def test_nothing_is_wider_than_the_screen_and_nothing_is_hidden_or_moved(width: int) -> None:
+    evil = planned(
+        [
+            create("p", EVIL * 3),
+            create("t", EVIL * 9, "p", description=EVIL, acceptance_criteria=(EVIL, EVIL),
+                   suggested_impl=Hint(EVIL, (EVIL,), (EVIL,)), phase_name=EVIL, milestone=EVIL),
+        ]
+    )  # fmt: skip
+    evil = replace(evil, goal=EVIL, conflicts=(PotentialConflict(EVIL, ("TASK-0001",), EVIL),))
+    after = planned([Edit("update", "TASK-0001", {"title": "T" + EVIL, "description": "x"})], evil)
+    asked = [OpenQuestion(1, "", EVIL)]
+    known = {"TASK-0001": Standing("TASK-0001", PlanTaskStatus.FAILED, EVIL, detail=EVIL)}
+    text = "\n".join(
+        [
+            plan_screen(evil, asked, width=width),
+            *diff_lines(Plan(), evil, width=width),
+            *diff_lines(evil, after, width=width),
+            task_screen(evil, "TASK-0001", known, width=width),
+        ]
+    )
+    assert not any(character in text for character in "\x1b\x9b\r\x07\u202e")
+    assert max(map(cell_width, text.split("\n"))) <= width
+
+
+def test_colours_change_no_width() -> None:
+    plain = plan_screen(standing(BASE), width=80)
+    painted = plan_screen(standing(BASE), width=80, paint=Paint(enabled=True))
+    assert "\x1b[1;32mCOMPLETE\x1b[0m" in painted
+    for code in ("1;32", "1;31", "1;33", "1", "2", "0"):
+        painted = painted.replace(f"\x1b[{code}m", "")
+    assert painted == plain
+
+
+def test_a_huge_plan_is_cut() -> None:
+    plan = Plan()
+    for start in range(0, 600, 200):
+        edits = [create(f"t{n}", f"T{n}", "node-root") for n in range(start, start + 200)]
+        plan = planned(edits, plan)
+    lines = plan_screen(plan, width=80).split("\n")
+    assert lines[-1].startswith(f"… {600 - MOST_TASKS} more;")
+    assert len(lines) == MOST_TASKS + 4
