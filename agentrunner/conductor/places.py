@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +18,8 @@ from agentrunner.conductor.run_work import run_work
 from agentrunner.nodes.deps import Clock
 from agentrunner.runs.folder import make_private
 from agentrunner.runs.workspace import CloneStore, Identity
+
+_MARK = re.compile(rb"(?m)^(?:<{7}|>{7}) ")
 
 Landing = Landed | Conflict | TestsRed
 
@@ -69,11 +72,14 @@ class WorkTrees:
             return await asyncio.to_thread(self._open, turn, refused)
 
     def _open(self, turn: Round, refused: Conflict | TestsRed | None) -> Round:
+        parents: tuple[str, ...]
+        marked: tuple[str, ...]
         if refused is None:
             commit = self._clone.resolve(f"refs/heads/{BRANCH}")
-            parents: tuple[str, ...] = (commit,)
+            parents, marked = (commit,), ()
         else:
             parents = (refused.head,)
+            marked = self._marked(refused)
             message = f"{turn.task_id}, to be brought together\n"
             commit = self._clone.commit_tree(
                 refused.tree,
@@ -82,7 +88,7 @@ class WorkTrees:
                 author=self._author,
                 at=self._clock.stamp(),
             )
-        turn = replace(turn, commit=commit, parents=parents)
+        turn = replace(turn, commit=commit, parents=parents, marked=marked)
         folder = self.folder(turn)
         make_private(folder.parent)
         if folder.exists():  # of a process that was killed before the round was kept
@@ -90,6 +96,15 @@ class WorkTrees:
         self._clone.check_out(folder, commit)
         self._book.save(turn)
         return turn
+
+    def _marked(self, refused: Conflict | TestsRed) -> tuple[str, ...]:
+        """Files of a merge that have marks which they did not have before."""
+        return tuple(
+            path
+            for path in self._clone.changed(refused.head, refused.tree)
+            if _MARK.search(self._clone.read(refused.tree, path))
+            and not _MARK.search(self._clone.read(refused.head, path))
+        )
 
     async def land(self, turn: Round, title: str, result: Mapping[str, Any]) -> Landing:
         """As a commit on the plan's branch."""
