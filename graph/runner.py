@@ -59,17 +59,17 @@ from agentrunner.workers.make import network_of
 __all__ = ["Options", "accept", "cancel", "dry_run", "respond", "resume", "start"]
 
 
-async def start(spec: TaskSpec, options: Options) -> dict[str, Any]:
+async def start(spec: TaskSpec, options: Options, *, run_id: str = "") -> dict[str, Any]:
     """Run a task from the beginning to its end or to a pause; the `result` object.
 
-    Raises UsageError where it goes beyond a policy, and Surroundings before anything is written
+    `run_id` is its name (`new_run_id`) where one was chosen beforehand. Raises UsageError where it goes beyond a policy, and Surroundings before anything is written
     where planner, worker or repository are not to be had, and during the run where its box or its
     state fail; then `resume` goes on.
     """
     environ, state_dir, policy = options.environ, options.state_dir, options.policy
     spec = capped(spec, environ, state_dir, policy, replays=_replays(options))
     refuse_inside(options.state_dir, Path(spec.repo))
-    run_id = new_run_id(spec.task_id, secrets.token_bytes(4))
+    run_id = run_id or new_run_id(spec.task_id, secrets.token_bytes(4))
     with prepared(spec, run_id, options.state_dir) as (spec, undo):
         crew = assemble(spec, options.environ, options.cassette)
         check_box(spec, crew, options.environ, options.state_dir)

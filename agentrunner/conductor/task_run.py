@@ -6,6 +6,7 @@ is landed, and none is begun twice.
 
 from __future__ import annotations
 
+import secrets
 import sqlite3
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
@@ -24,7 +25,7 @@ from agentrunner.graph.drive import Options
 from agentrunner.planning.plan import AT_WORK, Plan, PlanTaskStatus
 from agentrunner.planning.store import PlanStore, Standing
 from agentrunner.runs.events import timestamp
-from agentrunner.runs.folder import RunFolder, load_spec
+from agentrunner.runs.folder import RunFolder, load_spec, new_run_id, runs_root
 from agentrunner.task.context import Question, TaskContext
 from agentrunner.task.lifecycle import TERMINAL, TaskState
 from agentrunner.task.spec import TaskSpec
@@ -146,9 +147,8 @@ class TaskRuns:
     async def _run(self, turn: Round) -> Mapping[str, Any] | None:
         """Drive the round's run as far as it goes now; None where it still waits for a person."""
         options = replace(self._options, on_event=lambda event: self._hear(turn.task_id, event))
-        if not turn.run_id:
-            spec = self._within_budget(self._spec_of(self._plan(), turn.task_id, turn))
-            return await runner.start(spec, options)
+        if not self._begun(turn):
+            return await self._start(turn, options)
         saved = await self._saved(turn)
         if saved.result is not None and saved.result["state"] == TaskState.COMPLETE:
             return saved.result
@@ -166,6 +166,24 @@ class TaskRuns:
         self._settle(turn, "tried again")
         self._book.save(replace(turn, question=0))
         return await runner.resume(turn.run_id, options, message=answer, on_change="continue")
+
+    def _begun(self, turn: Round) -> bool:
+        """Whether its run has a folder that can be gone on with."""
+        folder = RunFolder(runs_root(self._options.state_dir) / turn.run_id)
+        if not turn.run_id or not folder.root.is_dir():
+            return False
+        if not folder.spec_file.exists():  # killed between the two
+            folder.remove()
+            return False
+        return True
+
+    async def _start(self, turn: Round, options: Options) -> Mapping[str, Any]:
+        """Begin the run, under a name that is kept before there is anything of it."""
+        spec = self._within_limits(self._spec_of(self._plan(), turn.task_id, turn))
+        if not turn.run_id:
+            turn = replace(turn, run_id=new_run_id(turn.task_id, secrets.token_bytes(4)))
+            self._book.save(turn)
+        return await runner.start(spec, options, run_id=turn.run_id)
 
     async def _respond(
         self, turn: Round, saved: _Saved, answer: str, options: Options
@@ -190,17 +208,16 @@ class TaskRuns:
             state, question, attempts.result_of(folder, load_spec(folder), state, question)
         )
 
-    def _within_budget(self, spec: TaskSpec) -> TaskSpec:
-        budget = self._purse.left(spec.runner.budget)
-        runner_ = spec.runner.model_copy(update={"budget": budget})
-        return spec.model_copy(update={"runner": runner_})
+    def _within_limits(self, spec: TaskSpec) -> TaskSpec:
+        """With what the plan has left to spend; its folder is needed until it has landed."""
+        limits = {
+            "budget": self._purse.left(spec.runner.budget),
+            "retention_days": spec.runner.retention_days or 1,
+        }
+        return spec.model_copy(update={"runner": spec.runner.model_copy(update=limits)})
 
     def _hear(self, task_id: str, event: dict[str, Any]) -> None:
-        """An event of the run: its name is kept before it does anything."""
-        if event["event"] == "run_started":
-            turn = self._book.latest(task_id)
-            assert turn is not None
-            self._book.save(replace(turn, run_id=event["run_id"]))
+        """An event of the run."""
         self._options.on_event(event)
         if event["event"] == "run_started":
             self._note(task_id, PlanTaskStatus.PLANNING)

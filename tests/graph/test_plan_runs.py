@@ -28,7 +28,7 @@ from agentrunner.runs.locks import FileLock, me, repository_lock
 from agentrunner.screens.plan_status import status_screen
 from tests.kit.bwrap import require_bwrap
 from tests.kit.docker import IMAGE as HOST_IMAGE
-from tests.kit.docker import require_docker
+from tests.kit.docker import IN_DOCKER, require_docker
 from tests.kit.plan_project import AT, PlanProject, Work, plan_of
 from tests.kit.process import at_point, until
 from tests.kit.project import Project
@@ -253,7 +253,11 @@ def test_work_trees_below_the_state_folder_stand_in_boxes(tmp_path: Path, kind: 
     plan = PlanProject.make(tmp_path, [Work(look), Work(needs=[1])], START)
     settings = plan.settings(sandbox=kind)
     if kind == "docker":
-        more = {"image": f"runner.worker.docker_image={HOST_IMAGE}"}
+        seen = json.dumps(IN_DOCKER["sandbox"]["read_paths"])
+        more = {
+            "image": f"runner.worker.docker_image={HOST_IMAGE}",
+            "paths": f"runner.sandbox.read_paths={seen}",
+        }
         settings = settings.model_copy(update={"overrides": {**settings.overrides, **more}})
     assert plan.carry(settings=settings)["exit_code"] == 0, plan.events
     assert plan.published("2.done") == ""
