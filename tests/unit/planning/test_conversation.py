@@ -365,3 +365,18 @@ def test_a_patch_that_changes_nothing_is_empty() -> None:
     assert isinstance(reply, PlanPatch)
     proposal = propose(plan, "Thanks!", reply)
     assert proposal.empty and proposal.operations == []
+
+
+async def test_another_candidate_plans_where_a_quota_is_spent(tmp_path: Path) -> None:
+    candidates = "runner.profiles.plan.candidates=[{kind: script}, {kind: mock}]"
+    talks = Talks(tmp_path, [candidates])
+    spent = {"error": {"status": 429, "retry_after": 3600}}
+    async with talks.open(spent) as talk:
+        plan = await begun(talk)
+        assert outline(plan)[0] == "Mock phase"
+        assert not (await talk.propose("More.")).empty  # the first one is left alone
+    talks.settings.append("runner.profiles.plan.fallback_on_rate_limit=false")
+    async with talks.open(*[spent] * 9) as talk:
+        with pytest.raises(TaskFailed) as raised:
+            await talk.propose("And more.")
+    assert raised.value.code == "meta-unavailable"
