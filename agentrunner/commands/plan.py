@@ -31,6 +31,8 @@ COMMANDS = {
     "status": ("plan_run:status", "How it stands, also while it is carried out."),
     "answer": ("plan:answer", "Answer a question of the planner about the plan."),
     "undo": ("plan:undo", "Take the latest change of the plan back."),
+    "export": ("plan_files:export", "Write the plan as JSON files."),
+    "import": ("plan_files:import_plan", "Take the plan in such files in place of this one."),
 }
 """Name to function in agentrunner/commands, and what the list of commands says about it."""
 SAY = "say"

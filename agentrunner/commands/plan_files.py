@@ -1,0 +1,140 @@
+"""A plan as files, for people and other tools: plan export, plan import."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from agentrunner.commands import options as opt
+from agentrunner.commands.console import show
+from agentrunner.commands.plan import Repo, store_of
+from agentrunner.errors import UsageError
+
+PARTS = {"wbs.json", "design", "state", "tasks", "history"}
+"""What is in a folder of such files."""
+
+
+def export(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A new or empty folder.")],
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace an earlier export in this folder.")
+    ] = False,
+    repo: Repo = None,
+    state_dir: opt.StateDir = None,
+) -> int:
+    """Write the plan as JSON files: its tree, designs, tasks and history."""
+    from agentrunner.planning.form import files_of
+    from agentrunner.screens.layout import count
+
+    store = store_of(repo, state_dir)
+    plan = store.load()
+    if not plan.version:
+        raise UsageError(
+            "There is no plan yet, so there is nothing to export.",
+            code="no-plan",
+            remedy='agentrunner plan "what you want"',
+        )
+    history: list[Mapping[str, Any]] = [asdict(change) for change in store.changes()]
+    write_folder(folder, files_of(plan, history), force=force)
+    show(f"Version {plan.version}, {count(len(plan.tasks), 'task')}, written to {folder}.")
+    return 0
+
+
+def import_plan(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="What plan export wrote.")],
+    repo: Repo = None,
+    state_dir: opt.StateDir = None,
+) -> int:
+    """Take the plan in a folder in place of this one; plan undo takes that back."""
+    from agentrunner import settings
+    from agentrunner.commands.talking import author, now, repository
+    from agentrunner.planning.exchange import take_over
+    from agentrunner.planning.form import plan_from_files
+    from agentrunner.planning.plan import PlanTaskStatus
+    from agentrunner.planning.store import PlanStore, Standing
+    from agentrunner.runs.locks import me
+    from agentrunner.runs.plan_folder import plan_folder
+    from agentrunner.screens.layout import count
+
+    found = plan_from_files(folder)
+    place = plan_folder(settings.state_dir(state_dir), repository(repo))
+    place.make()
+    lock = place.lock()
+    lock.acquire(me("", now()))  # whoever carries the plan out holds it
+    with contextlib.closing(lock):
+        store = PlanStore(place.plan)
+        taken = take_over(store.load(), found)
+        # First: a task that is another one now must not count as done if we are killed here.
+        for task_id in taken.anew:
+            detail = "It came with another plan."
+            store.note(Standing(task_id, PlanTaskStatus.PENDING, detail=detail), now())
+        told = f"Imported from {folder}"
+        store.save(taken.plan, at=now(), kind="import", author=author(), message=told)
+    show(f"Version {taken.plan.version}, {count(len(taken.plan.tasks), 'task')}.")
+    show("Next:  agentrunner plan show   |   agentrunner plan undo")
+    return 0
+
+
+def write_folder(folder: Path, files: Iterable[tuple[str, str]], *, force: bool) -> None:
+    """Write relative paths and texts as a whole folder, which is there at once or not at all.
+
+    Raises UsageError (`export-folder`) for a folder that holds anything else, and for an earlier
+    export unless `force`.
+    """
+    place = folder.absolute()
+    there = _check_free(place, force=force)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    mark = secrets.token_hex(4)
+    new, old = (place.with_name(f".{place.name}.{mark}.{end}") for end in ("new", "old"))
+    try:
+        for name, text in files:
+            path = new / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        if there:
+            place.rename(old)
+        new.rename(place)
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def _check_free(place: Path, *, force: bool) -> bool:
+    """Whether there is an earlier export to replace."""
+    if not os.path.lexists(place):
+        return False
+    real = place.is_dir() and not place.is_symlink()
+    names = {path.name for path in place.iterdir()} if real else {""}
+    if not names:
+        return False
+    if not names <= PARTS or not _is_export(place):
+        raise UsageError(
+            f"{place} holds something else than a plan, which stays as it is.",
+            code="export-folder",
+            path=str(place),
+            remedy="name a new folder",
+        )
+    if not force:
+        raise UsageError(
+            f"{place} holds an earlier export.",
+            code="export-folder",
+            path=str(place),
+            remedy="--force replaces it, or name a new folder",
+        )
+    return True
+
+
+def _is_export(place: Path) -> bool:
+    try:
+        return "node_index" in json.loads((place / "wbs.json").read_bytes())
+    except (OSError, ValueError, TypeError):
+        return False
