@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import box, cold, gateway, growth, overhead
+from benchmarks import box, cold, gateway, growth, overhead, plan
 from benchmarks.measure import Figure, report
 from tests.kit.engine import connected
 from tests.kit.project import require_bwrap
@@ -37,6 +37,11 @@ async def test_gateway(tmp_path: Path) -> None:
 async def test_box(tmp_path: Path) -> None:
     async with connected():
         found = await box.figures(tmp_path, rounds=1, boxes=2)
+    assert len(found) == 4
+
+
+def test_plan(tmp_path: Path) -> None:
+    found = plan.figures(tmp_path, rounds=1, sizes=(10, 20, 40), runs=2)
     assert len(found) == 4
 
 
