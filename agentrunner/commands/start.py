@@ -113,7 +113,7 @@ def run(
     def spec() -> TaskSpec:
         given = [*(overrides or []), *map(budget_override, budget or [])]
         task = load(source_of(file, goal, prd), given, named)
-        return _landing(task, worktree, clean=clean, commit=commit)
+        return with_landing(task, worktree, clean=clean, commit=commit)
 
     if dry_run:
         return _dry_run(spec(), output, policy)
@@ -129,7 +129,7 @@ def run(
     return drive(work, output)
 
 
-def _landing(spec: TaskSpec, worktree: str | None, *, clean: bool, commit: bool) -> TaskSpec:
+def with_landing(spec: TaskSpec, worktree: str | None, *, clean: bool, commit: bool) -> TaskSpec:
     """The task with where its work goes as a commit; raises UsageError for options at odds."""
     from agentrunner.task.spec import Landing
 

@@ -18,8 +18,8 @@ NAMES = ("user.name", "user.email")
 def identity_of(clone: CloneStore, environ: Mapping[str, str]) -> Identity:
     """Name and address that the user's own commits in this repository bear.
 
-    What no setting says is the user's login and host. Settings that a file includes are not
-    followed. Blocking.
+    The clone has been fetched. What no setting says is the user's login and host. Settings that a
+    file includes are not followed. Blocking.
     """
     name, email = environ.get("GIT_AUTHOR_NAME", ""), environ.get("GIT_AUTHOR_EMAIL", "")
     for file in _files(clone, environ):

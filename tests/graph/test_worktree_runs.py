@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,14 @@ import pytest
 
 from agentrunner.errors import Busy, UsageError
 from agentrunner.graph import queries, runner
+from agentrunner.runs.failpoints import IN_COMMIT
 from agentrunner.runs.index import RunIndex
 from agentrunner.runs.locks import me, repository_lock
 from agentrunner.runs.worktree import worktree_place
 from agentrunner.task.spec import Landing, TaskSpec
+from tests.kit.docker import IN_DOCKER, require_docker
 from tests.kit.metas import assess, consult, finish, plan, work
+from tests.kit.process import Drill, at_point, done
 from tests.kit.project import Project
 from tests.kit.runs import FIX, NO_FIX, SMALL, TEST, Run
 
@@ -36,7 +40,7 @@ class LandingRun(Run):
             made = make(command, **section)
             return made.model_copy(update={"landing": Landing(repo=made.repo, **self.landing)})
 
-        self.project.spec = spec  # type: ignore[method-assign]
+        self.project.spec = spec  # type: ignore[assignment,method-assign]
         task.setdefault("test", TEST)
         return super().start(script, worker, **task)
 
@@ -231,8 +235,7 @@ def test_a_branch_that_came_meanwhile_is_said_and_resume_tries_again(project: Pr
     with pytest.raises(UsageError):
         run.resume()
     project.git("branch", "-D", "agentrunner/probe")
-    run.resume()
-    assert run.result["commit"]["branch"] == "agentrunner/probe"
+    assert run.resume()["commit"]["branch"] == "agentrunner/probe"
     assert "a + b" in project.git("show", "agentrunner/probe:calc.py")
 
 
@@ -294,3 +297,38 @@ def test_a_head_that_moved_meanwhile_gets_no_commit(project: Project) -> None:
     assert run.result["commit"] is None
     assert "head-moved" in [code for code, _ in run.warnings()]
     assert project.git("rev-parse", "HEAD") == head
+
+
+# -- killed ---------------------------------------------------------------------------------------
+
+
+KILLED = [(point, how) for point in IN_COMMIT for how in ("--worktree", "--commit")]
+
+
+@pytest.mark.parametrize(("point", "how"), [*KILLED, ("mid_work", "--worktree")])
+def test_a_killed_run_ends_with_one_commit(point: str, how: str, tmp_path: Path) -> None:
+    with Drill.open(tmp_path) as drill:
+        begun = drill.command("run", str(drill.task_file), how, **at_point(point))
+        assert done(begun).code == -signal.SIGKILL
+        made = [record.data["id"] for record in drill.logged("commit")]
+        result = drill.resume()
+        assert (result["state"], result["exit_code"]) == ("COMPLETE", 0)
+        branch = "agentrunner/probe" if how == "--worktree" else "main"
+        assert drill.git("rev-list", "--count", branch).strip() == "2"
+        assert drill.git("rev-parse", branch).strip() == result["commit"]["id"]
+        assert set(made) <= {result["commit"]["id"]}
+        assert drill.git("diff", "--name-only", f"{branch}~1", branch) == "calc.py\n"
+        clean = drill.git("status", "--porcelain", "-uno")
+        assert clean == ""
+        assert drill.resume()["commit"] == result["commit"]
+        drill.nothing_runs()
+
+
+@pytest.mark.parametrize("kind", ["none", "docker"])
+def test_it_works_in_other_boxes(kind: str, project: Project) -> None:
+    if kind == "docker":
+        require_docker()
+    run = outside(project)
+    run.start(runner=IN_DOCKER if kind == "docker" else {"sandbox": {"kind": kind}})
+    assert run.ending == ("COMPLETE", "complete", 0)
+    assert project.git("diff", "--name-only", "main", "agentrunner/probe") == "calc.py\n"
