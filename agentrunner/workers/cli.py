@@ -44,7 +44,8 @@ LOGIN_PROMPT = (
     r"|press enter to (?:log|sign) ?in"
     r"|enter (?:the |this |your )?(?:authorization |verification |device |one-time )?code\b"
     r"|open (?:the following|this) (?:url|link).{0,40}(?:log|sign|authenti)"
-    r"|(?:visit|navigate to|go to) .{0,120} to (?:log ?in|sign ?in|authenticate)"
+    r"|(?:visit|navigate to|go to) (?:this (?:url|link)|https?://\S{1,200}) to"
+    r" (?:log|sign|authenti)"
     r"|waiting for (?:authentication|login))"
 )
 """For `Watch.login`: somebody is asked to log in.
