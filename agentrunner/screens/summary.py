@@ -20,6 +20,7 @@ from agentrunner.screens.layout import (
     spread,
     tilde,
 )
+from agentrunner.task.lifecycle import rounds_of
 from agentrunner.text.terminal import cell_width
 
 Result = Mapping[str, Any]
@@ -88,7 +89,7 @@ def _head(result: Result, width: int, paint: Paint, driven: bool) -> str:
     names = " · ".join(flat(str(result[k])) for k in ("task_id", "title") if result.get(k))
     right = [duration(float(result["duration_sec"]))] if result.get("duration_sec") else []
     if result.get("worker_runs") is not None:
-        right.append(count(int(result["worker_runs"]), "round"))
+        right.append(count(rounds_of(int(result["loops"]), int(result["worker_runs"])), "round"))
     line = spread(f"{word}  {names}", ", ".join(right), width)
     colour = {"COMPLETE": paint.good, "FAILED": paint.bad}.get(word, paint.warn)
     return line.replace(word, colour(word), 1)

@@ -93,7 +93,9 @@ PLAN = {
 
 @pytest.mark.parametrize(("name", "waiting"), [("question", QUESTION), ("plan", PLAN)])
 def test_paused_screen(name: str, waiting: dict[str, Any], golden: Golden) -> None:
-    paused = result(state="PLANNING", exit_code=4, reason=None, worker_runs=1, waiting=waiting)
+    paused = result(
+        state="PLANNING", exit_code=4, reason=None, worker_runs=1, loops=0, waiting=waiting
+    )
     golden(f"screens/paused-{name}.txt", paused_screen(paused, where="hana@devbox") + "\n")
 
 
