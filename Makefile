@@ -17,6 +17,7 @@ test: lint ## everything that must hold: style, types, layers, tests
 test-workers: .venv/.dev ## whole runs with further real CLIs, which are installed first (2 GB)
 	scripts/install-workers.sh
 	$(BIN)/pytest -s tests/workers_real/whole_runs.py
+	$(BIN)/python -m tests.worker_table
 
 lint: .venv/.dev ## style, types and layers alone
 	$(BIN)/ruff check .

@@ -39,7 +39,9 @@ def header_of(
         "limits": {
             "max_loops": max_loops,
             "run_time_sec": crew.members[0].spec.runner.worker.max_run_time_sec,
-            "wall_sec": spec.runner.budget.wall_sec,
+            **spec.runner.budget.model_dump(
+                include={"wall_sec", "worker_runs", "meta_calls", "tokens", "usd"}
+            ),
         },
         "completion": spec.completion,
         "policies": [source.model_dump() for source in spec.policies],

@@ -12,7 +12,7 @@ from agentrunner.runs.index import RunIndex, RunRow, note_in
 from agentrunner.runs.locks import run_lock
 from agentrunner.runs.log import RunLog
 from agentrunner.task.context import TaskContext
-from agentrunner.task.lifecycle import TERMINAL, TaskState
+from agentrunner.task.lifecycle import TERMINAL, TaskState, rounds_of
 from agentrunner.task.spec import TaskSpec
 
 
@@ -81,7 +81,7 @@ class Indexer:
             waiting=waiting,
             waiting_until=result["waiting_until"],
             finished_at=self._clock.stamp() if ended else None,
-            rounds=result["worker_runs"],
+            rounds=rounds_of(result["loops"], result["worker_runs"]),
         )
         self._index.record(self._row)
 

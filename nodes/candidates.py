@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence, Set
 from datetime import datetime, timedelta
 from typing import TypeVar
 
@@ -61,15 +61,17 @@ async def ask_in_turn(
     for longer than the task may wait, and the last one's error where it is of another kind.
     """
     seat = deps.meta.seat(role_of(message))
+    failed: set[str] = set()  # by name; a short cool-down must not bring them back in a circle
     while True:
-        chosen = _choice(state, deps, seat, tally, turn)
+        chosen = _choice(state, deps, seat, tally, turn, failed)
         if chosen is None:
             raise _must_wait(state, deps, seat, tally)
         try:
             return await ask(Chosen(deps.meta, chosen))
         except MetaUnavailable as failure:
+            failed.add(chosen.name)
             deps.cooled[f"meta:{chosen.name}"] = stamp(_until(deps, seat, failure))
-            following = _choice(state, deps, seat, tally, turn)
+            following = _choice(state, deps, seat, tally, turn, failed)
             if following is not None:
                 said = f"{chosen.name} does not answer, {following.name} does: {failure.message}"
                 deps.warn(state, "fail-over", said[:500])
@@ -79,15 +81,18 @@ async def ask_in_turn(
 
 
 def _choice(
-    state: TaskContext, deps: Deps, seat: Seat, tally: Tally, turn: int
+    state: TaskContext, deps: Deps, seat: Seat, tally: Tally, turn: int, failed: Set[str]
 ) -> Candidate | None:
-    """Who is asked now; None where that must wait."""
+    """Who is asked now, of those that have not `failed`; None where that must wait."""
     now, salt, number = deps.clock.now(), state["run"].salt, tally.counters.meta_calls
     cooling = _cooling(state, deps)
     if seat.fallback_on_rate_limit:
-        return pick(seat.candidates, cooling, now, salt, number, turn=turn)
+        left = [one for one in seat.candidates if one.name not in failed]
+        return pick(left, cooling, now, salt, number, turn=turn)
     chosen = pick(seat.candidates, {}, now, salt, number, turn=turn)
-    return chosen if chosen and not cooling_until(cooling, "meta", chosen.name, now) else None
+    if chosen is None or chosen.name in failed:
+        return None
+    return None if cooling_until(cooling, "meta", chosen.name, now) else chosen
 
 
 def _cooling(state: TaskContext, deps: Deps) -> dict[str, str]:
@@ -100,7 +105,8 @@ def _until(deps: Deps, seat: Seat, failure: MetaUnavailable) -> datetime:
     if failure.kind == "rate_limit":
         alone = len(seat.candidates) == 1 or not seat.fallback_on_rate_limit
         until, told = next_try(len(_waits(deps)), failure.reset_at, now)
-        return until if told or alone else now + timedelta(seconds=seat.cool_down_sec)
+        cool = now + timedelta(seconds=seat.cool_down_sec)
+        return until if told or alone else max(until, cool)
     mended = failure.kind in MENDED_BY_A_PERSON
     return now + timedelta(seconds=UNMENDED_SEC if mended else seat.cool_down_sec)
 

@@ -22,10 +22,11 @@ from agentrunner.nodes.recovery import (
     WaitUntil,
     cool_until,
     next_step,
+    waited_so_far,
     waits_in_a_row,
 )
 from agentrunner.nodes.tries import begun_again, ordered_as
-from agentrunner.task.context import Question, TaskContext, Verdict, Wait, WorkerOrder, WorkerRun
+from agentrunner.task.context import Question, TaskContext, Verdict, WorkerOrder, WorkerRun
 from agentrunner.workers.login import login_for
 from agentrunner.workers.member import Member
 
@@ -62,7 +63,12 @@ def recovered(
                 own = step.wait.until if step.member == run.member else stamp(cool_until(facts))
                 working["cooling"] = cooled(cooling, "worker", run.member, own, now)
             again = _for_member(again, deps.member(step.member), update)
-            working["order"] = _counted(again, waits_in_a_row(facts), step.wait)
+            working["order"] = again.model_copy(
+                update={
+                    "waits": waits_in_a_row(facts) + 1,
+                    "waited_sec": waited_so_far(facts) + seconds_of(step.wait),
+                }
+            )
             after = _approved(state, deps, order, working)
             wait = step.wait.model_copy(update={"back_to": after.goto})
             return Command(update={**cast("Update", after.update), "wait": wait}, goto="wait")
@@ -178,11 +184,6 @@ def _for_member(order: WorkerOrder, member: Member, update: Update) -> WorkerOrd
             "waits": 0,
         }
     )
-
-
-def _counted(order: WorkerOrder, waits: int, wait: Wait) -> WorkerOrder:
-    waited = order.waited_sec + (0 if wait.told else seconds_of(wait))
-    return order.model_copy(update={"waits": waits + 1, "waited_sec": waited})
 
 
 def _question(

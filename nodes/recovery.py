@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from agentrunner.nodes.quota import cooling_until, moment, next_try, stamp
+from agentrunner.nodes.quota import QUOTA_BACKOFF_SEC, cooling_until, moment, next_try, stamp
 from agentrunner.task.context import Outcome, Wait, WorkerOrder, WorkerRun
 from agentrunner.task.crew import WorkerRoleSpec
 
@@ -135,12 +135,25 @@ def _after_spent_quota(facts: Facts) -> NextStep:
     return _within_limit(facts, facts.run.member, *own)
 
 
+def waited_so_far(facts: Facts) -> float:
+    """Seconds that were waited for this order since a try of it last came to something."""
+    return 0 if facts.run.changed_files else facts.order.waited_sec
+
+
 def cool_until(facts: Facts) -> datetime:
-    """How long the candidate of this run is left alone where another goes on."""
+    """How long the candidate of this run is left alone where another goes on.
+
+    At first as was told, or as the task says. One that is spent again is left alone for ever
+    longer: candidates whose quota is never there would follow each other in a tight circle.
+    """
     told = moment(facts.run.reset_at)
-    if told is not None and told > facts.now:
+    if told is None or told <= facts.now:
+        told = facts.now + timedelta(seconds=facts.profile.cool_down_sec)
+    again = sum(one.member == facts.run.member for one in facts.earlier)
+    if not again or facts.run.changed_files:
         return told
-    return facts.now + timedelta(seconds=facts.profile.cool_down_sec)
+    grown = QUOTA_BACKOFF_SEC[min(again, len(QUOTA_BACKOFF_SEC) - 1)]
+    return max(told, facts.now + timedelta(seconds=grown))
 
 
 def _after_fault(facts: Facts) -> NextStep:
@@ -154,10 +167,11 @@ def _after_fault(facts: Facts) -> NextStep:
 def _within_limit(facts: Facts, member: str, until: datetime, told: bool) -> NextStep:
     """The wait, or a person's word where it is longer than the task allows.
 
-    Waits that are guesses are added up: each is short, and together they must not last for ever.
+    Waits that nothing came of are added up: each may be short, and all of them must not last for
+    ever.
     """
     seconds = (until - facts.now).total_seconds()
-    if seconds + (0 if told else facts.order.waited_sec) > facts.wait_sec:
+    if seconds + waited_so_far(facts) > facts.wait_sec:
         return AskPerson(
             f"{_why(facts)}. It would be tried again at {stamp(until)}, and "
             f"runner.budget.wait_sec allows waits of {facts.wait_sec:g} s"

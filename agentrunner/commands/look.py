@@ -98,6 +98,7 @@ def show_run(
         target=target,
         all_rows=True,
         in_git=in_git(result),
+        driven=is_driven(folder, run_id),
     )
     show(screen)
     return 0

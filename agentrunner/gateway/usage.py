@@ -61,7 +61,6 @@ class Call:
         """Whether a reply began, or may have, and did not say what was used."""
         return self.metered and self.input_tokens is None and self.status < 400
 
-
     @property
     def sent(self) -> bool:
         """Whether it went out at all; the gateway itself refuses some."""

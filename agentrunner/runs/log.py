@@ -136,11 +136,6 @@ class History:
         return self.of("evidence")
 
     @property
-    def assessments(self) -> list[Record]:
-        """The meta-agent's judgements."""
-        return self.of("assessment")
-
-    @property
     def questions(self) -> list[Record]:
         """What people were asked."""
         return self.of("question")

@@ -27,6 +27,7 @@ from agentrunner.screens.layout import (
     wrap,
 )
 from agentrunner.screens.story import Event, Line, Story, moment
+from agentrunner.task.budget import NAMES, amount_of
 from agentrunner.text.terminal import cell_width, shorten
 
 QUIET_SEC = 60
@@ -216,6 +217,8 @@ def _limits(limits: Mapping[str, Any]) -> str:
         parts.append(f"{_minutes(limits['run_time_sec'])} each")
     if limits.get("wall_sec") is not None:
         parts.append(f"{_minutes(limits['wall_sec'])} in all")
+    counted = [name for name in NAMES if name != "wall_sec" and limits.get(name) is not None]
+    parts += [amount_of(name, float(limits[name])) for name in counted]
     return ", ".join(parts) or "none"
 
 

@@ -17,6 +17,7 @@ from agentrunner.screens.layout import (
     wrap,
 )
 from agentrunner.screens.summary import Result, next_lines
+from agentrunner.task.lifecycle import rounds_of
 from agentrunner.text.terminal import escape
 
 APPROVALS = (
@@ -82,7 +83,8 @@ def paused_screen(
 def _head(result: Result, kind: str, width: int, paint: Paint) -> str:
     subject = _NAMES.get(kind) or str(result.get("title") or "")
     names = " · ".join(flat(text) for text in (str(result.get("run_id")), subject) if text)
-    right = count(int(result.get("worker_runs") or 0), "round")
+    loops, runs = (int(result.get(name) or 0) for name in ("loops", "worker_runs"))
+    right = count(rounds_of(loops, runs), "round")
     if result.get("duration_sec"):
         right += f", {duration(float(result['duration_sec']))}"
     line = spread(f"WAITING FOR YOU  {names}", right, width)

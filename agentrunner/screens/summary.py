@@ -21,6 +21,7 @@ from agentrunner.screens.layout import (
     spread,
     tilde,
 )
+from agentrunner.task.lifecycle import rounds_of
 from agentrunner.text.terminal import cell_width
 
 Result = Mapping[str, Any]
@@ -43,16 +44,17 @@ def summary_screen(
     target: str = "",
     all_rows: bool = False,
     in_git: bool = True,
+    driven: bool = False,
     timezone: tzinfo | None = None,
 ) -> str:
-    """The end of a run, or where it stands.
+    """The end of a run, or where it stands; `driven` while a process works on it.
 
     `warnings` are those met on the way, `target` is the run's name for the commands at the end
     where it is not the newest one, `all_rows` lifts the limit of 24 lines (`show`), and without
     `in_git` there is nothing to commit to.
     """
-    lines = [_head(result, width, paint), ""]
-    lines += _wait_lines(result, width, timezone)
+    lines = [_head(result, width, paint, driven), ""]
+    lines += _wait_lines(result, width, timezone, driven)
     missing = missing_sentences(result)
     if result.get("state") != "COMPLETE" and missing:
         shown = missing if all_rows else missing[:3]
@@ -64,43 +66,43 @@ def summary_screen(
         room = len(criteria) if all_rows else _ROWS - (len(lines) - 2)
         lines += [*criteria_rows(criteria, width, paint, max(room, 3)), ""]
     lines += _facts(result, warnings, width, home, all_rows)
-    return "\n".join([*lines, "", *_next(result, target, width, in_git)])
+    return "\n".join([*lines, "", *_next(result, target, width, in_git, driven)])
 
 
 def _limited(lines: list[str], all_rows: bool) -> list[str]:
     return lines if all_rows else lines[:2]
 
 
-def headline(result: Result) -> str:
+def headline(result: Result, driven: bool = False) -> str:
     """One word for the end; a word of its own for what code could not prove."""
     state = result.get("state")
+    if driven and state not in _HEADS:
+        return "WAITING" if result.get("waiting_until") else "RUNNING"
     if result.get("reason") == "interrupted":
         return "INTERRUPTED"
-    if result.get("waiting_until"):
-        return "WAITING"
     if state == "COMPLETE" and result.get("reason") == "unproven":
         return "COMPLETE (UNPROVEN)"
     return _HEADS.get(str(state), "STOPPED")
 
 
-def _head(result: Result, width: int, paint: Paint) -> str:
-    word = headline(result)
+def _head(result: Result, width: int, paint: Paint, driven: bool) -> str:
+    word = headline(result, driven)
     names = " · ".join(flat(str(result[k])) for k in ("task_id", "title") if result.get(k))
     right = [duration(float(result["duration_sec"]))] if result.get("duration_sec") else []
     if result.get("worker_runs") is not None:
-        right.append(count(int(result["worker_runs"]), "round"))
+        right.append(count(rounds_of(int(result["loops"]), int(result["worker_runs"])), "round"))
     line = spread(f"{word}  {names}", ", ".join(right), width)
     colour = {"COMPLETE": paint.good, "FAILED": paint.bad}.get(word, paint.warn)
     return line.replace(word, colour(word), 1)
 
 
-def _wait_lines(result: Result, width: int, timezone: tzinfo | None) -> list[str]:
-    """Until when a run waits that needs no person. A command that is stopped waits no more."""
+def _wait_lines(result: Result, width: int, timezone: tzinfo | None, driven: bool) -> list[str]:
+    """Until when a run waits that needs no person; one that nobody drives has to be resumed."""
     if not result.get("waiting_until"):
         return []
     until = datetime.fromisoformat(str(result["waiting_until"])).astimezone(timezone)
     text = f"until {until:%Y-%m-%d %H:%M:%S}, for a quota or a provider; then it goes on by itself"
-    if result.get("reason") == "interrupted":
+    if not driven:
         text = f"until {until:%Y-%m-%d %H:%M:%S}; agentrunner resume waits for what is left"
     return [*labelled("waiting", text, width), ""]
 
@@ -109,7 +111,8 @@ def missing_sentences(result: Result) -> list[str]:
     """What stands between this run and COMPLETE, from the facts of the result."""
     error, test = result.get("error"), result.get("test")
     if told := result.get("missing"):
-        return [str(sentence) for sentence in told]
+        why = [str(result["text"])] if result.get("reason") == "stuck" else []
+        return [*why, *map(str, told)]
     sentences = [str(error["message"])] if error else []
     sentences += [text] if (text := _reason_text(result)) and not error else []
     if test and (test.get("exit_code") != 0 or test.get("failed")):
@@ -256,12 +259,14 @@ def _judged(result: Result) -> list[str]:
     return [f"{', '.join(ids)} {verb} on the model's word"] if ids else []
 
 
-def _next(result: Result, target: str, width: int, in_git: bool) -> list[str]:
+def _next(result: Result, target: str, width: int, in_git: bool, driven: bool) -> list[str]:
     name = f" {target}" if target else ""
     undo = (f"agentrunner undo{name}", "put the files back")
     hint = f'agentrunner resume{name} -m "..."'
-    state = result.get("state")
-    if result.get("reason") == "interrupted" or state not in _HEADS:
+    state, reason = result.get("state"), str(result.get("reason"))
+    if driven and state not in _HEADS:
+        steps = [(f"agentrunner logs -f{name}", "what happens in it")]
+    elif reason == "interrupted" or state not in _HEADS:
         steps = [(f"agentrunner resume{name}", "go on where it was"), undo]
     elif state == "COMPLETE":
         steps = [(f"agentrunner diff{name}", "what this run changed")]
@@ -283,7 +288,11 @@ def _next(result: Result, target: str, width: int, in_git: bool) -> list[str]:
             undo,
         ]
     else:
-        steps = [(f"agentrunner logs{name}", "what the worker did"), (hint, "try again"), undo]
+        again = (hint, "try again")
+        if reason.startswith("budget: "):
+            limit = flat(reason.removeprefix("budget: "))
+            again = (f"agentrunner resume{name} --budget {limit}=+AMOUNT", "go on with more")
+        steps = [(f"agentrunner logs{name}", "what the worker did"), again, undo]
     return next_lines(steps, width)
 
 

@@ -93,7 +93,7 @@ def choose_planner(facts: Facts, barred: Barred, *, provable: bool) -> Choice:
         why = "no model can be asked here, and there is something to execute"
         return Choice("checklist", why + _kept_away(able, barred))
     ways = [("openai-chat", "export OPENAI_API_KEY=…")]
-    ways += [(cli.kind, cli.cure or "agentrunner doctor") for cli in facts.planners]
+    ways += [(cli.kind, _lacking(cli)) for cli in facts.planners]
     ways += [("checklist", "a test command (--test CMD), or a criterion with a check")]
     raise Surroundings(
         "Nothing here can plan this task: no model can be asked, and nothing can be executed.",
@@ -139,6 +139,12 @@ def choose_worker(facts: Facts, barred: Barred, box: str) -> Choice:
         remedy=next((cli.cure for cli in installed if not barred(cli.kind)), "agentrunner workers"),
         nothing_spent=True,
     )
+
+
+def _lacking(cli: Cli) -> str:
+    """What it needs before it can be used."""
+    install = "" if cli.installed else "install it (how: agentrunner workers)"
+    return ", then ".join(filter(None, (install, cli.cure))) or "agentrunner doctor"
 
 
 def _before(taken: Cli, candidates: Sequence[Cli]) -> Sequence[Cli]:

@@ -40,6 +40,11 @@ LOOPS = frozenset({(S.VALIDATING, S.RUNNING), (S.VALIDATING, S.FIXING)})
 """The moves that count as a loop."""
 
 
+def rounds_of(loops: int, worker_runs: int) -> int:
+    """Rounds of an attempt, as people count them: tries of one order are one round."""
+    return loops + 1 if worker_runs else 0
+
+
 class ForbiddenMove(AgentRunnerError):
     """A move between task states that the table does not allow."""
 

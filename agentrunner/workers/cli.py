@@ -41,8 +41,11 @@ _VERSION = re.compile(r"\d+(?:\.\d+)+(?:[\w.+-]*\w)?")
 
 LOGIN_PROMPT = (
     r"(?i)^(?!\s*\{).*(?:(?:please|must|need to) (?:log|sign) ?in\b"
-    r"|press enter to (?:log|sign) ?in|enter (?:the |your )?(?:authorization|verification|device)"
-    r" code|open (?:the following|this) (?:url|link).{0,40}(?:log|sign|authenti)"
+    r"|press enter to (?:log|sign) ?in"
+    r"|enter (?:the |this |your )?(?:authorization |verification |device |one-time )?code\b"
+    r"|open (?:the following|this) (?:url|link).{0,40}(?:log|sign|authenti)"
+    r"|(?:visit|navigate to|go to) (?:this (?:url|link)|https?://\S{1,200}) to"
+    r" (?:log|sign|authenti)"
     r"|waiting for (?:authentication|login))"
 )
 """For `Watch.login`: somebody is asked to log in.

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from agentrunner.workers.base import Reports, Watch, WorkerCall, WorkerCommand
+from agentrunner.workers.base import Reports, Watch, WireName, WorkerCall, WorkerCommand
 from agentrunner.workers.cli import LOGIN_PROMPT, CliWorker, resumed
 from agentrunner.workers.codex_stream import FINAL, RETRY, facts_of
 from agentrunner.workers.transcript import Fact
@@ -38,8 +38,8 @@ class CodexWorker(CliWorker):
     tested = TESTED
     verified = f"codex {TESTED}, real"
     cure = f"npm install -g @openai/codex@{TESTED}"
-    key_names = ("CODEX_API_KEY", "OPENAI_API_KEY")
-    wire = "openai"
+    key_names: tuple[str, ...] = ("CODEX_API_KEY", "OPENAI_API_KEY")
+    wire: WireName = "openai"
     default_url = "https://api.openai.com/v1"
     reports = Reports(exit_codes=True, actions=True, tokens=True, resume=True, schema=True)
     confines_itself = True

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from agentrunner.nodes.quota import seconds_of
+from agentrunner.task.context import Wait
 from tests.graph.test_waits import HAPPY, VirtualClock, at, tries, waits
 from tests.kit.faulty import calls_of, does, faulty, faulty_worker, says
 from tests.kit.project import Project
@@ -132,3 +134,20 @@ def test_one_that_was_waited_for_in_its_place_too(run: Run, clock: VirtualClock)
     run.approve(run.question)
     assert run.ending == ("COMPLETE", "complete", 0)
     assert members(run) == ["first", "second", "first"]
+
+
+@pytest.mark.parametrize("cool_down_sec", [0, 300])
+def test_candidates_that_are_all_spent_do_not_follow_each_other_for_ever(
+    run: Run, clock: VirtualClock, cool_down_sec: float
+) -> None:
+    """Together their waits are within the limit; there are few starts; then a person is asked."""
+    spent = (says("rate_limit"),)
+    profiles = {"worker": {"cool_down_sec": cool_down_sec}}
+    budget = {"wait_sec": 1000, "worker_runs": 40}
+    begin(run, spent, spent, profiles=profiles, budget=budget)
+    assert run.kind == "worker_failed"
+    assert "runner.budget.wait_sec allows waits of 1000 s" in run.result["waiting"]["text"]
+    assert 0 < sum(clock.slept) <= 1000
+    assert run.result["worker_runs"] <= 20
+    told = [seconds_of(Wait.model_validate(one.data)) for one in run.log("wait")]
+    assert sum(told) == sum(clock.slept)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -168,3 +169,19 @@ def test_a_longer_wait_than_allowed_parks_the_run(run: Run, clock: VirtualClock)
     clock.seconds = 90_000
     run.resume()
     assert run.ending == ("COMPLETE", "complete", 0)
+
+
+@pytest.mark.parametrize("kind", ["rate_limit", "server"])
+def test_without_a_cool_down_candidates_are_not_asked_in_a_circle(
+    run: Run, clock: VirtualClock, kind: FailureKind
+) -> None:
+    First.refusals = Second.refusals = dict.fromkeys(range(40), no(kind))
+    both = {"candidates": [{"kind": "first"}, {"kind": "second"}], "cool_down_sec": 0}
+    with contextlib.suppress(Surroundings):
+        begin(run, profiles={"meta": both}, budget={"wait_sec": 500, "meta_calls": 40})
+    asked = len(First.asked) + len(Second.asked)
+    if kind == "server":
+        assert run.ending == ("FAILED", "meta-unavailable", 1) and asked == 2
+    else:
+        assert clock.seconds == sum(clock.slept) > 0
+        assert asked <= 2 * (len(waits(run)) + 1)

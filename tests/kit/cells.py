@@ -82,13 +82,6 @@ CELLS = (
         "denied",
         kinds=("claude-code",),
     ),
-    # Its own sandbox cannot be made inside of ours: no command runs, and it exits with 0.
-    Cell(
-        "nested sandbox",
-        Trial([WORK, DONE], sandboxed=False, env={"TMPDIR": "/usr"}),
-        "no_op",
-        kinds=("codex-cli",),
-    ),
 )
 
 

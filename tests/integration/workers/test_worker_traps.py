@@ -146,6 +146,16 @@ async def test_a_stream_that_was_cut_and_asked_again_is_not_counted_as_nothing(
     )
 
 
+async def test_a_sandbox_in_a_sandbox_is_not_taken_for_work(tmp_path: Path) -> None:
+    # Its own sandbox cannot be made in ours. Nearly always its stream then shows no command at
+    # all, its exit code is 0, and its model says that all is done.
+    trial = Trial([WORK, DONE], sandboxed=False, env={"TMPDIR": "/usr"})
+    seen = await Bench(tmp_path / "bench", "codex-cli", program_of("codex-cli")).run(trial)
+    assert seen.supervised.exit_code == 0 and seen.reading.summary == DONE.text
+    tried = seen.reading.actions or seen.changed
+    assert seen.came.outcome == ("completed" if tried else "no_op"), seen.said
+
+
 @pytest.mark.parametrize("kind", ["codex-cli", "claude-code"])
 async def test_a_session_that_is_not_known_is_lost_and_not_a_failure_of_its_own(
     kind: str, tmp_path: Path

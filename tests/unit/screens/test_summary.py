@@ -7,7 +7,7 @@ import pytest
 
 from agentrunner.screens.layout import Paint
 from agentrunner.screens.paused import approval_prompt, approval_screen, paused_screen
-from agentrunner.screens.summary import headline, summary_screen
+from agentrunner.screens.summary import headline, missing_sentences, summary_screen
 from agentrunner.text.terminal import cell_width
 from tests.unit.screens.screen_samples import CRITERIA, EVIL, JAPANESE, criterion, result
 
@@ -93,7 +93,9 @@ PLAN = {
 
 @pytest.mark.parametrize(("name", "waiting"), [("question", QUESTION), ("plan", PLAN)])
 def test_paused_screen(name: str, waiting: dict[str, Any], golden: Golden) -> None:
-    paused = result(state="PLANNING", exit_code=4, reason=None, worker_runs=1, waiting=waiting)
+    paused = result(
+        state="PLANNING", exit_code=4, reason=None, worker_runs=1, loops=0, waiting=waiting
+    )
     golden(f"screens/paused-{name}.txt", paused_screen(paused, where="hana@devbox") + "\n")
 
 
@@ -136,3 +138,15 @@ def test_hostile_texts_are_harmless_in_every_field() -> None:
 def test_colours_come_only_when_wanted() -> None:
     assert "\x1b[1;32mCOMPLETE\x1b[0m" in summary_screen(result(), paint=Paint(True))
     assert "\x1b" not in summary_screen(result())
+
+
+def test_a_run_that_went_in_a_circle_says_so_first() -> None:
+    stuck = result(state="NEEDS_REVIEW", reason="stuck", text="The same changed nothing 3 times.",
+                   missing=["AC-1 is not shown"])  # fmt: skip
+    assert missing_sentences(stuck) == ["The same changed nothing 3 times.", "AC-1 is not shown"]
+
+
+def test_a_run_that_ended_for_its_budget_is_given_more() -> None:
+    screen = summary_screen(result(state="FAILED", reason="budget: tokens"))
+    assert "agentrunner resume --budget tokens=+AMOUNT" in screen
+    assert 'resume -m "..."' not in screen

@@ -104,8 +104,23 @@ def test_a_run_that_nobody_drives_waits_for_nothing() -> None:
 
 def test_show_says_until_when() -> None:
     waits = result(state="RUNNING", reason=None, waiting_until="2026-11-21T05:16:50.000Z")
-    assert headline(waits) == "WAITING"
-    assert "until 2026-11-21 14:16:50" in summary_screen(waits, timezone=JST)
-    stopped = {**waits, "reason": "interrupted"}
-    assert headline(stopped) == "INTERRUPTED"
-    assert "agentrunner resume waits for what is left" in summary_screen(stopped, timezone=JST)
+    assert headline(waits, driven=True) == "WAITING"
+    screen = summary_screen(waits, driven=True, timezone=JST)
+    assert "until 2026-11-21 14:16:50" in screen
+    assert "then it goes on by itself" in " ".join(screen.split())
+    assert "agentrunner resume" not in screen and "agentrunner logs -f" in screen
+
+
+def test_a_run_that_was_killed_while_it_waited_has_to_be_resumed() -> None:
+    """It was said to go on by itself."""
+    waits = result(state="RUNNING", reason=None, waiting_until="2026-11-21T05:16:50.000Z")
+    for stopped, word in ((waits, "STOPPED"), ({**waits, "reason": "interrupted"}, "INTERRUPTED")):
+        assert headline(stopped) == word
+        screen = summary_screen(stopped, timezone=JST)
+        assert "agentrunner resume waits for what is left" in screen
+        assert "by itself" not in " ".join(screen.split())
+
+
+def test_a_run_that_is_worked_on_is_not_called_stopped() -> None:
+    running = result(state="RUNNING", reason=None)
+    assert (headline(running, driven=True), headline(running)) == ("RUNNING", "STOPPED")

@@ -82,6 +82,17 @@ def test_without_a_planner_all_ways_are_listed() -> None:
     }
 
 
+def test_a_cli_that_is_not_installed_is_to_be_installed_first() -> None:
+    """A key that is set for it is no way to plan yet, and another key would be none either."""
+    keyed = replace(CLAUDE, installed=False)
+    facts = Facts((), (keyed, replace(BARE, installed=False)))
+    with pytest.raises(Surroundings) as caught:
+        choose_planner(facts, barring(), provable=False)
+    ways = dict(caught.value.details)
+    assert ways["claude-code"] == "install it (how: agentrunner workers)"
+    assert ways["codex-cli"] == "install it (how: agentrunner workers), then codex login"
+
+
 @pytest.mark.parametrize(
     ("workers", "last", "barred", "expected"),
     [

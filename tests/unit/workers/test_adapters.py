@@ -162,9 +162,15 @@ def test_importing_an_adapter_reads_nothing(kind: str) -> None:
         ("Please log in to continue", True),
         ("Enter the verification code: ", True),
         ("Waiting for authentication...", True),
+        ("1. Open this link in your browser and sign in to your account", True),
+        ("2. Enter this one-time code (expires in 15 minutes)", True),
+        ("Visit https://auth.example.com/device and enter the code ABCD-1234", True),
+        ("did not open, navigate to this URL to authenticate:", True),
         ('{"type":"assistant","text":"Please log in to continue"}', False),
         ('  {"text":"not logged in"}', False),
         ("wrote login.html", False),
+        ("visit counter: go to login.html", False),
+        ("exit code 1; entered the codebase", False),
     ],
 )
 def test_only_the_cli_itself_asks_to_log_in(line: str, asks: bool) -> None:
