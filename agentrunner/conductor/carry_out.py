@@ -184,7 +184,11 @@ class _Carrying:
         self._publish()
         result = self._result(outcome, purse)
         if result["exit_code"] == 0:
-            result |= await self._deliver(tests)
+            try:
+                result |= await self._deliver(tests)
+            except AgentRunnerError as error:
+                self._tell({"event": "plan_result", **result, "exit_code": error.exit_code})
+                raise
         self._tell({"event": "plan_result", **result})
         return result
 

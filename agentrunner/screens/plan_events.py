@@ -27,6 +27,10 @@ def event_line(event: Mapping[str, Any], *, chat: bool = False) -> str:
             return f"{task} is part of the plan's branch."
         case "plan_published":
             return f"Branch {flat(str(event['branch']))} is at {str(event['commit'])[:10]}."
+        case "plan_delivered":
+            onto = f" It is part of {flat(str(event['onto']))}." if event["onto"] else ""
+            opened = f" Request: {flat(str(event['request']))}" if event["request"] else ""
+            return f"{onto}{opened}".strip()
         case "warning":
             return f"Warning: {flat(str(event['message']))}"
     return ""
