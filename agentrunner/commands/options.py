@@ -6,6 +6,7 @@ import functools
 import inspect
 from collections.abc import Callable
 from enum import StrEnum
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -65,7 +66,7 @@ class LooseCommand(TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """As typer does, a bare `--worktree` being one with an empty value."""
         given = []
-        for word, after in zip(args, [*args[1:], "-"], strict=True):
+        for word, after in pairwise([*args, "-"]):
             bare = word == "--worktree" and after.startswith("-")
             if word == "--worktree" and (bare or after.endswith(TASK_FILES)):
                 word = "--worktree="

@@ -91,6 +91,14 @@ class Story:
         self.task_id = str(event.get("task_id") or "")
         told = ("repo", "planner", "worker", "key", "box", "reach")
         fields = {"run": self.run_id, **{name: self.header.get(name) for name in told}}
+        if landing := self.header.get("landing"):
+            names = {"commit": "branch", "takes": "carried", "leaves": "left"}
+            some = {name: landing.get(key) for name, key in names.items()}
+            fields |= {
+                name: " ".join(map(str, value)) if isinstance(value, list) else value
+                for name, value in some.items()
+                if value
+            }
         notices = [{"is": str(notice)} for notice in self.header.get("notices") or []]
         return [
             _line(event, "started", self.run_id, fields=fields, quiet=True),

@@ -1,0 +1,73 @@
+"""What people see of a run that ends in a commit: before it starts, and when it has."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from agentrunner.screens.live import LiveView, header_rows
+from agentrunner.screens.plain import PlainView
+from agentrunner.screens.summary import summary_screen
+
+LANDING = {
+    "branch": "agentrunner/fix",
+    "base": "0123456789abcdef",
+    "carried": ["new.txt", "a\x1b[31m.py"],
+    "carried_more": 3,
+    "left": ["lib"],
+    "worktree": "/home/hana/.local/state/agentrunner/worktrees/shop/fix-1/work",
+}
+STARTED: dict[str, Any] = {
+    "event": "run_started",
+    "ts": "2026-11-21T05:00:00Z",
+    "run_id": "fix-1",
+    "task_id": "fix",
+    "title": "Fix",
+    "header": {"repo": "/home/hana/shop", "branch": "main", "landing": LANDING},
+}
+RESULT: dict[str, Any] = {
+    "run_id": "fix-1",
+    "task_id": "fix",
+    "state": "COMPLETE",
+    "commit": {"id": "0123456789abcdef", "branch": "agentrunner/fix"},
+    "worktree": LANDING["worktree"],
+}
+
+
+def test_the_header_names_the_branch_and_what_goes_along() -> None:
+    rows = dict(header_rows(STARTED["header"], "/home/hana"))
+    assert rows["commit"] == "on agentrunner/fix, from 0123456789"
+    assert rows["works in"].startswith("~/.local/state/")
+    assert rows["takes"].startswith("5 uncommitted files: new.txt a")
+    assert rows["leaves"].endswith("not taken along: lib")
+    text = "\n".join(LiveView().feed(STARTED, 0.0))
+    assert "Edits appear in a work tree of their own" in text
+    assert "\x1b" not in text
+
+
+def test_a_commit_in_the_checkout_is_announced() -> None:
+    landing = {**LANDING, "branch": "main", "worktree": None, "carried": [], "left": []}
+    started = {**STARTED, "header": {**STARTED["header"], "landing": landing}}
+    text = "\n".join(LiveView().feed(started, 0.0))
+    assert "on main, from 0123456789, in this checkout" in text
+    assert "are committed when it is COMPLETE" in text
+
+
+def test_lines_tell_it_too() -> None:
+    (line, *_) = PlainView().feed(STARTED, 0.0)
+    assert "commit=agentrunner/fix" in line
+    assert "leaves=lib" in line
+    assert "\x1b" not in line
+
+
+def test_the_last_screen_says_how_to_take_it_over() -> None:
+    text = summary_screen(RESULT)
+    assert "commit   0123456789 on agentrunner/fix" in text
+    assert "git merge agentrunner/fix" in text
+    assert "git add" not in text
+    inside = summary_screen({**RESULT, "worktree": None})
+    assert "git show 0123456789" in inside
+
+
+def test_a_run_without_its_commit_says_where_it_worked() -> None:
+    text = summary_screen({**RESULT, "state": "NEEDS_REVIEW", "commit": None}, home="/home/hana")
+    assert "in       ~/.local/state/agentrunner/worktrees" in text
