@@ -1,0 +1,178 @@
+"""The loop that carries a plan out, with tasks that end as they are told."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from agentrunner.conductor.conduct import Conduct, Ending, Outcome, exit_code
+from agentrunner.nodes.deps import Clock
+from agentrunner.planning.plan import Plan, PlanTaskStatus
+from tests.kit.plan_project import Work, plan_of
+
+A, B, C = (f"TASK-000{number}" for number in (1, 2, 3))
+DONE, FAILED = Ending(PlanTaskStatus.COMPLETE), Ending(PlanTaskStatus.FAILED)
+RETRY = Ending(PlanTaskStatus.RETRY_WAIT)
+
+
+class Waits(Clock):
+    """Nothing takes time; what was waited for is known."""
+
+    def __init__(self) -> None:
+        self.waited: list[float] = []
+
+    async def sleep(self, seconds: float) -> None:
+        self.waited.append(seconds)
+        await asyncio.sleep(0)
+
+
+class Post:
+    """Answers to questions, and a plan that may be exchanged once."""
+
+    def __init__(self, plan: Plan | None = None) -> None:
+        self.changed, self.answers = plan, set[int]()
+
+    def plan_after(self, version: int) -> Plan | None:
+        changed = self.changed
+        return changed if changed is not None and version < changed.version else None
+
+    def answered(self, questions: Collection[int]) -> set[int]:
+        return self.answers.intersection(questions)
+
+
+class Play:
+    """Tasks end as the script says, each entry once; then COMPLETE."""
+
+    def __init__(self, **script: list[Ending]) -> None:
+        self.script = {name.replace("_", "-"): iter(ends) for name, ends in script.items()}
+        self.began: list[str] = []
+        self.most = self.now = 0
+
+    async def __call__(self, task_id: str, failures: int) -> Ending:
+        self.began.append(task_id)
+        self.now += 1
+        self.most = max(self.most, self.now)
+        await asyncio.sleep(0)
+        self.now -= 1
+        ends: Iterator[Ending] = self.script.get(task_id, iter(()))
+        return next(ends, DONE)
+
+
+def conduct(plan: Plan, play: Play, **how: Any) -> Conduct:
+    known = {"parallel": 2, "post": Post(), "stop": asyncio.Event(), "clock": Waits()}
+    return Conduct(plan, play, **{**known, **how})
+
+
+async def test_no_more_than_so_many_are_at_work() -> None:
+    play = Play()
+    outcome = await conduct(plan_of([Work()] * 9), play, parallel=3).conduct()
+    assert (len(outcome.endings), play.most) == (9, 3)
+    assert play.began == [f"TASK-000{n}" for n in range(1, 10)]
+
+
+async def test_what_depends_on_a_failure_is_blocked_and_the_rest_goes_on() -> None:
+    plan = plan_of([Work(), Work(needs=[1]), Work()])
+    play = Play(TASK_0001=[FAILED])
+    outcome = await conduct(plan, play).conduct()
+    assert play.began == [A, C] and outcome.blocked == [B]
+
+
+async def test_surroundings_are_tried_three_times_more() -> None:
+    clock, told = Waits(), list[float]()
+    play = Play(TASK_0001=[RETRY] * 4)
+    plan = plan_of([Work(), Work(needs=[1])])
+    outcome = await conduct(
+        plan, play, clock=clock, on_wait=lambda task, end, seconds: told.append(seconds)
+    ).conduct()
+    assert play.began == [A] * 4 and told == [30, 120, 600]
+    assert outcome.endings[A] == RETRY and outcome.blocked == [B]
+
+
+async def test_a_task_that_waits_to_be_tried_again_takes_no_place() -> None:
+    play = Play(TASK_0001=[RETRY])
+    await conduct(plan_of([Work(), Work()]), play, parallel=1).conduct()
+    assert sorted(play.began) == [A, A, B]
+
+
+async def test_an_answer_lets_a_task_go_on() -> None:
+    post = Post()
+    play = Play(TASK_0001=[Ending(PlanTaskStatus.BLOCKED, question=7)])
+    post.answers.add(7)
+    outcome = await conduct(plan_of([Work(), Work(needs=[1])]), play, post=post).conduct()
+    assert play.began == [A, A, B] and outcome.blocked == []
+
+
+async def test_tasks_of_a_changed_plan_are_carried_out() -> None:
+    plan = plan_of([Work()])
+    grown = plan_of([Work(), Work(), Work(needs=[1])])
+    post = Post()
+    play = Play()
+
+    async def carry_out(task_id: str, failures: int) -> Ending:
+        tasks = {k: replace(t, status=PlanTaskStatus.COMPLETE) for k, t in grown.tasks.items()}
+        done = {name: tasks[name] for name in {A, *play.began}}
+        post.changed = replace(grown, version=plan.version + 1, tasks={**grown.tasks, **done})
+        return await play(task_id, failures)
+
+    how: Any = {"parallel": 2, "post": post, "stop": asyncio.Event(), "clock": Waits()}
+    outcome = await Conduct(plan, carry_out, **how).conduct()
+    assert set(outcome.endings) == {A, B, C}
+
+
+async def test_a_stop_ends_all_in_order() -> None:
+    stop = asyncio.Event()
+    ended: list[str] = []
+
+    async def carry_out(task_id: str, failures: int) -> Ending:
+        if task_id == B:
+            stop.set()
+        await stop.wait()
+        await asyncio.sleep(0)
+        ended.append(task_id)
+        return Ending(PlanTaskStatus.PENDING)
+
+    how: Any = {"parallel": 2, "post": Post(), "stop": stop, "clock": Waits()}
+    outcome = await Conduct(plan_of([Work()] * 3), carry_out, **how).conduct()
+    assert outcome.interrupted and sorted(ended) == [A, B]
+    assert exit_code(outcome, {}) == 130
+
+
+async def test_what_nobody_foresaw_stops_the_others_and_is_raised() -> None:
+    stop = asyncio.Event()
+
+    async def carry_out(task_id: str, failures: int) -> Ending:
+        if task_id == A:
+            raise ZeroDivisionError
+        await stop.wait()
+        return Ending(PlanTaskStatus.PENDING)
+
+    how: Any = {"parallel": 2, "post": Post(), "stop": stop, "clock": Waits()}
+    with pytest.raises(ZeroDivisionError):
+        await Conduct(plan_of([Work()] * 2), carry_out, **how).conduct()
+    assert stop.is_set()
+
+
+async def test_nothing_begins_while_it_may_not() -> None:
+    play = Play()
+    outcome = await conduct(plan_of([Work()]), play, may_start=lambda: False).conduct()
+    assert play.began == [] and outcome.unstarted
+
+
+@pytest.mark.parametrize(
+    ("statuses", "code"),
+    [
+        (["COMPLETE"], 0),
+        (["COMPLETE", "FAILED", "NEEDS_REVIEW"], 1),
+        (["NEEDS_REVIEW", "BLOCKED"], 3),
+        (["BLOCKED", "COMPLETE"], 4),
+        (["PENDING"], 4),
+        (["RETRY_WAIT", "BLOCKED"], 5),
+    ],
+)
+def test_exit_codes(statuses: list[str], code: int) -> None:
+    known = {str(n): PlanTaskStatus(name) for n, name in enumerate(statuses)}
+    assert exit_code(Outcome(), known) == code
