@@ -27,11 +27,13 @@ from agentrunner.conductor.rounds import Round, RoundBook
 from agentrunner.conductor.settings import PlanSettings
 from agentrunner.conductor.task_run import TaskRuns
 from agentrunner.conductor.task_spec import task_spec
+from agentrunner.conductor.telling import facts_of
 from agentrunner.errors import AgentRunnerError, UsageError
 from agentrunner.graph.crew import assemble
 from agentrunner.graph.drive import Options
 from agentrunner.graph.policy import capped
 from agentrunner.nodes.credentials import secrets_in
+from agentrunner.notes.plan_note import write_plan_note
 from agentrunner.planning.plan import Plan, PlanTaskStatus
 from agentrunner.planning.schedule import Schedule, with_dependencies
 from agentrunner.planning.store import PlanStore
@@ -40,6 +42,7 @@ from agentrunner.runs.locks import me
 from agentrunner.runs.log import append_line
 from agentrunner.runs.plan_folder import PlanFolder, plan_folder
 from agentrunner.runs.workspace import CloneStore
+from agentrunner.task.markdown import detect_language
 from agentrunner.task.spec import TaskSpec
 from agentrunner.text.redaction import Redactor
 
@@ -189,8 +192,32 @@ class _Carrying:
             except AgentRunnerError as error:
                 self._tell({"event": "plan_result", **result, "exit_code": error.exit_code})
                 raise
+        if result["budget_spent"] and result["exit_code"] != 0:
+            self._warn_of_budget(result["budget_spent"])
+        result["note"] = await self._leave_note(spec, result)
         self._tell({"event": "plan_result", **result})
         return result
+
+    def _warn_of_budget(self, name: str) -> None:
+        told = f"The plan's budget runner.budget.{name} is spent; no further task begins."
+        raising = f"Raise it: agentrunner plan run --budget {name}=AMOUNT"
+        self._tell({"event": "warning", "code": "budget", "message": f"{told} {raising}"})
+
+    async def _leave_note(self, spec: TaskSpec, result: Mapping[str, Any]) -> str:
+        """The plan's note, once nothing is at work: until then the checkout is left alone."""
+        options, now = self._order.options, self._clock.now()
+        facts = await asyncio.to_thread(facts_of, options.state_dir, self._folder, result, now)
+        written = await asyncio.to_thread(
+            write_plan_note,
+            self._order.repo,
+            spec.runner.note.dir,
+            facts,
+            detect_language(facts.goal),
+            now=now,
+            fallback=self._folder.root / "note.md",
+            redact=Redactor(secrets_in(options.environ)).redact,
+        )
+        return str(written.path)
 
     async def _begin(self, spec: TaskSpec) -> list[str]:
         if self._order.in_place:

@@ -53,7 +53,10 @@ def test_tasks_have_what_they_depend_on_and_end_in_a_branch(tmp_path: Path) -> N
     assert result["branch"] == "agentrunner/make-it"
     assert plan.published("c.txt") == "one\ntwo\n" and plan.published("b.txt") == "one\ntwo\n"
     # The checkout is as it was, and nothing is left of the work trees.
-    assert plan.project.git("status", "--porcelain") == ""
+    assert plan.project.git("status", "--porcelain").split() == ["??", ".agent-runner/"]
+    note = Path(result["note"])
+    assert note == plan.project.repo / ".agent-runner" / "plan-make-it.md"
+    assert "gantt" in note.read_text("utf-8") and "TASK-0003" in note.read_text("utf-8")
     assert plan.project.git("rev-parse", "HEAD") == head
     assert [path for path in plan.folder.work.glob("*/*") if path.is_dir()] == []
     # All is done: nothing is run again.
@@ -286,7 +289,7 @@ def test_what_is_not_committed_is_left_or_taken_along(tmp_path: Path, included: 
     (notice,) = plan.told("plan_started")[0]["notices"]
     assert "a.txt, new.txt" in notice and "secret" not in notice
     assert plan.published("a.txt") == ("changed\n" if included else "one\n")
-    assert plan.project.git("status", "--porcelain") == dirty
+    assert plan.project.git("status", "--porcelain").replace("?? .agent-runner/\n", "") == dirty
 
 
 def test_a_detached_head_is_where_the_plan_begins(tmp_path: Path) -> None:
@@ -332,6 +335,7 @@ def test_a_spent_budget_begins_no_further_task(tmp_path: Path) -> None:
     result = plan.carry(settings=settings)
     assert (result["exit_code"], result["budget_spent"]) == (4, "tokens")
     assert plan.told("run_started") == []
+    assert "--budget tokens=AMOUNT" in plan.told("warning")[0]["message"]
     assert plan.carry()["exit_code"] == 0
 
 
