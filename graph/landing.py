@@ -37,8 +37,9 @@ def prepared(spec: TaskSpec, run_id: str, state_dir: Path) -> Iterator[tuple[Tas
     with ExitStack() as undo:
         if spec.landing is not None:
             place = worktree_place(state_dir, Path(spec.landing.repo), run_id)
+            make_private(place.root.parent)
+            place.root.mkdir(mode=0o700)  # that of another run is never ours to remove
             undo.callback(place.remove)
-            make_private(place.root)
             spec = _outside(spec, place) if spec.landing.outside else _in_checkout(spec, place)
         yield spec, undo
 

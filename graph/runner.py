@@ -62,9 +62,10 @@ __all__ = ["Options", "accept", "cancel", "dry_run", "respond", "resume", "start
 async def start(spec: TaskSpec, options: Options, *, run_id: str = "") -> dict[str, Any]:
     """Run a task from the beginning to its end or to a pause; the `result` object.
 
-    `run_id` is its name (`new_run_id`) where one was chosen beforehand. Raises UsageError where it goes beyond a policy, and Surroundings before anything is written
-    where planner, worker or repository are not to be had, and during the run where its box or its
-    state fail; then `resume` goes on.
+    `run_id` is its name (`new_run_id`) where one was chosen beforehand. Raises UsageError where it
+    goes beyond a policy, and Surroundings before anything is written where planner, worker or
+    repository are not to be had, and during the run where its box or its state fail; then `resume`
+    goes on.
     """
     environ, state_dir, policy = options.environ, options.state_dir, options.policy
     spec = capped(spec, environ, state_dir, policy, replays=_replays(options))
