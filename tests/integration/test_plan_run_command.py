@@ -1,0 +1,62 @@
+"""`agentrunner plan run` and `plan status` as people see them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from agentrunner.conductor.settings import save_settings
+from tests.kit.plan_project import PlanProject, Work
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> PlanProject:
+    made = PlanProject.make(tmp_path, [Work(), Work(needs=[1]), Work("true")], {"a.txt": "a\n"})
+    save_settings(made.folder, made.settings())
+    return made
+
+
+def said(plan: PlanProject, *words: str) -> subprocess.CompletedProcess[str]:
+    """What a command of `agentrunner plan` prints."""
+    return subprocess.run(
+        [sys.executable, "-m", "agentrunner", "plan", *words],
+        cwd=plan.project.repo,
+        env={**os.environ, "AGENTRUNNER_STATE_DIR": str(plan.project.state_dir)},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_run_tells_how_it_goes_and_how_it_stands(plan: PlanProject) -> None:
+    done = said(plan, "run")
+    assert done.returncode == 1, done.stderr
+    assert "TASK-0001 is part of the plan's branch." in done.stderr
+    assert "2 of 3 tasks complete" in done.stdout and "branch agentrunner/make-it" in done.stdout
+    assert "plan answer ID TEXT" in done.stdout
+    found = json.loads(said(plan, "status", "--json").stdout)
+    assert found["tasks"]["TASK-0003"]["status"] == "FAILED" and not found["running"]
+    assert found["questions"][0]["task_id"] == "TASK-0003"
+    assert said(plan, "status").stdout == done.stdout
+
+
+def test_a_dry_run_shows_the_order_and_starts_nothing(plan: PlanProject) -> None:
+    done = said(plan, "run", "--dry-run", "--json", "--parallel", "2")
+    assert done.returncode == 0, done.stderr
+    waves = json.loads(done.stdout)["waves"]
+    assert waves == [["TASK-0001", "TASK-0003"], ["TASK-0002"]]
+    assert not (plan.project.state_dir / "runs").exists()
+
+
+def test_mistakes_are_told_before_anything_starts(plan: PlanProject) -> None:
+    done = said(plan, "run", "--only", "TASK-0042")
+    assert (done.returncode, "TASK-0042" in done.stderr) == (2, True)
+    done = said(plan, "run", "--worker", "nobody-cli")
+    assert done.returncode == 2 and "nobody-cli" in done.stderr
+    assert said(plan, "run", "--dry-run").returncode == 0, "a mistake was kept with the plan"
