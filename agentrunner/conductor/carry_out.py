@@ -224,7 +224,8 @@ class _Carrying:
             return ["Not a git repository: tasks work in the folder itself, one after another."]
         identity = self._order.settings.identity
         self._author = await asyncio.to_thread(identity, self._clone, self._order.options.environ)
-        await asyncio.to_thread(self._delivery(None).check)
+        name = self._publisher.published.name
+        await asyncio.to_thread(self._delivery(None).check, name)
         return await asyncio.to_thread(
             begin,
             self._clone,

@@ -75,8 +75,10 @@ class Delivery:
         self._tests = tests
         self._user = UserRepository(clone.repo, environ)
 
-    def check(self) -> None:
+    def check(self, branch: str) -> None:
         """Look for what would keep the result from being handed over, before anything is spent.
+
+        `branch` is the name that the plan's will have.
 
         Raises UsageError (`branch-checked-out`, `unknown-branch`, `forge-unknown`) and
         Surroundings (`forge-token`, `forge-missing`). Blocking.
@@ -84,7 +86,7 @@ class Delivery:
         if self._wishes.request:
             forge_of(self._remote())
         elif self._wishes.onto:
-            self._target("the plan's branch")
+            self._target(branch)
 
     async def deliver(self, title: str, body: str) -> Delivered:
         """All that was wished for; once more changes nothing.
@@ -145,9 +147,8 @@ class Delivery:
         if merged and self._tests is not None:
             evidence = await self._tests.newly_red(made, there)
             if evidence:
-                raise self._cannot(
-                    branch, "onto-red", f"The tests fail on {name} with it.", evidence
-                )
+                why = f"The tests fail on {name} with it."
+                raise self._cannot(branch, why, evidence, code="onto-red")
         await asyncio.to_thread(self._clone.publish, made, name, replaces=there)
 
     def _joined(self, there: str, branch: str, commit: str) -> tuple[str, bool]:
@@ -160,7 +161,7 @@ class Delivery:
         if merged.conflicts:
             names = ", ".join(merged.conflicts[:10])
             why = f"It conflicts with {self._wishes.onto}."
-            raise self._cannot(branch, "onto-conflict", why, names)
+            raise self._cannot(branch, why, names, code="onto-conflict")
         message = f"Merge branch '{branch}' into {self._wishes.onto}\n"
         made = self._clone.commit_tree(
             merged.tree,
@@ -171,7 +172,7 @@ class Delivery:
         )
         return made, True
 
-    def _cannot(self, branch: str, code: str, why: str, evidence: str) -> TaskFailed:
+    def _cannot(self, branch: str, why: str, evidence: str, *, code: str) -> TaskFailed:
         return TaskFailed(
             f"The plan's result was not brought onto {self._wishes.onto}. {why}",
             code=code,

@@ -15,6 +15,7 @@ import pytest
 
 from agentrunner.conductor.delivery import Wishes
 from agentrunner.conductor.remote import Kind
+from agentrunner.runs.failpoints import FailPointReached
 from tests.kit.forge import Forge, spellings
 from tests.kit.plan_project import PlanProject, Work
 from tests.kit.project import Project
@@ -110,6 +111,20 @@ def test_an_answer_that_is_lost_opens_no_second_one(desk: Desk) -> None:
 
 def test_a_connection_that_breaks_opens_no_second_one(desk: Desk) -> None:
     desk.forge.hang_up_after_post = 1
+    assert desk.carry()["request"].endswith("/1")
+    assert len(desk.forge.requests) == 1
+
+
+@pytest.mark.parametrize("point", ["push_after", "request_after"])
+def test_a_process_that_ends_in_between_is_gone_on_with(
+    desk: Desk, point: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setenv("AGENTRUNNER_TEST", "1")
+        patch.setenv("AGENTRUNNER_FAILPOINT", f"{point}:raise")
+        with pytest.raises(FailPointReached):
+            desk.carry()
+    assert len(desk.forge.requests) == (point == "request_after")
     assert desk.carry()["request"].endswith("/1")
     assert len(desk.forge.requests) == 1
 

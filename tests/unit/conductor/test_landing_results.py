@@ -109,7 +109,7 @@ def test_a_branch_that_cannot_be_moved_is_told_of_first(
     result: Result, name: str, code: str
 ) -> None:
     with pytest.raises(UsageError) as caught:
-        result.delivery(Wishes(onto=name)).check()
+        result.delivery(Wishes(onto=name)).check("agentrunner/make-it")
     assert caught.value.code == code and caught.value.remedy.startswith(("git", "without"))
 
 
