@@ -293,7 +293,7 @@ class _Carrying:
             return _spec(self._order, plan, task_id, places.folder(turn), **wrong)
 
         return TaskRuns(
-            lambda: self._post.plan,
+            self._store.load,
             self._store,
             self._book,
             places,

@@ -101,7 +101,7 @@ class TaskRuns:
         turn = self._book.latest(task_id)
         if turn is None or not self._places.folder(turn).is_dir():
             turn = await self._open(Round(task_id, 1 if turn is None else turn.number + 1))
-        while True:
+        while self._there(task_id):
             result = await self._run(turn)
             turn = self._book.latest(task_id) or turn
             if result is None:
@@ -109,6 +109,8 @@ class TaskRuns:
             self._purse.count(str(result["run_id"]))
             if result["state"] != TaskState.COMPLETE:
                 return self._unfinished(turn, result)
+            if not self._there(task_id):
+                break
             self._note(task_id, PlanTaskStatus.VALIDATING, "is brought together with the rest")
             landed = await self._places.land(turn, self._title(task_id), result)
             if isinstance(landed, Landed):
@@ -117,6 +119,11 @@ class TaskRuns:
                 detail = f"after {MOST_FIXES} more rounds: {_first_line(landed.evidence)}"
                 return self._ask(task_id, PlanTaskStatus.NEEDS_REVIEW, detail)
             turn = await self._next(turn, landed)
+        return Ending(PlanTaskStatus.PENDING, "is no part of the plan any more", turn.run_id)
+
+    def _there(self, task_id: str) -> bool:
+        """False for one that a person took out of the plan: what it made is wanted no more."""
+        return task_id in self._plan().tasks
 
     async def _next(self, turn: Round, refused: Conflict | TestsRed) -> Round:
         self._note(turn.task_id, PlanTaskStatus.FIXING, _first_line(refused.evidence))

@@ -113,7 +113,10 @@ def undo(current: Plan, earlier: Plan, *, force: bool = False) -> Plan:
     gone = [task_id for task_id in current.tasks if task_id not in earlier.tasks]
     at_work = [task_id for task_id in gone if current.tasks[task_id].status in AT_WORK]
     if at_work and not force:
-        message = f"{', '.join(at_work)} would go, and is being worked on"
+        message = (
+            f"{', '.join(at_work)} would go, and is being worked on; "
+            "agentrunner plan undo --force takes it away all the same"
+        )
         raise PatchRejected([EditError(-1, "at_work", message)])
     version = current.version + 1
     buried = {

@@ -31,6 +31,10 @@ class EditError:
     `self_dependency`, `dependency_cycle`, `dependency_deleted`, `too_many`."""
     message: str
 
+    def __str__(self) -> str:
+        place = f"operation {self.op_index}: " if self.op_index >= 0 else ""
+        return f"{place}{self.message}"
+
 
 class PatchRejected(AgentRunnerError):
     """A patch that changes nothing; `errors` has a reason for each bad edit."""
@@ -38,7 +42,7 @@ class PatchRejected(AgentRunnerError):
     default_code = "patch-rejected"
 
     def __init__(self, errors: Sequence[EditError]) -> None:
-        super().__init__("; ".join(f"operation {e.op_index}: {e.message}" for e in errors))
+        super().__init__("; ".join(map(str, errors)))
         self.errors = tuple(errors)
 
 

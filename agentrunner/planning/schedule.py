@@ -43,10 +43,13 @@ class Schedule:
             if task_id in self._files:
                 self._files[task_id] |= files
         self._ready: list[tuple[int, str]] = []
+        self._queued: set[str] = set()
+        """What is ready or held: nothing is queued, and so started, twice."""
         self._held: dict[str, list[str]] = {}
         """Tasks that wait for another's files, by the task that has them."""
-        self._names: dict[str, str] = {}
-        """File or folder to the task at work that may change it."""
+        self._names: dict[str, list[str]] = {}
+        """File or folder to the tasks at work that may change it: one, unless the plan was changed
+        while they were."""
         self._below: dict[str, list[str]] = {}
         """Folder to the tasks at work that may change something in it."""
         self._at_work: set[str] = set()
@@ -73,6 +76,7 @@ class Schedule:
             if (holder := self._holder(task_id)) is not None:
                 self._held.setdefault(holder, []).append(task_id)
                 continue
+            self._queued.remove(task_id)
             self._take(task_id)
             started.append(task_id)
         return started
@@ -84,12 +88,13 @@ class Schedule:
         self._open()
 
     def again(self, task_id: str) -> None:
-        """A task is to be started once more."""
+        """A task is to be started once more, if it is still there."""
         self._release(task_id)
-        self._push(task_id)
+        if task_id in self._waits:
+            self._push(task_id)
 
     def give_up(self, task_id: str) -> None:
-        """A task has ended otherwise: what depends on it does not start."""
+        """A task has ended otherwise, or is gone: what depends on it does not start."""
         self._release(task_id)
 
     def stopped_by(self, failed: Iterable[str]) -> list[str]:
@@ -112,7 +117,9 @@ class Schedule:
                 self._push(task_id)
 
     def _push(self, task_id: str) -> None:
-        heappush(self._ready, (self._place[task_id], task_id))
+        if task_id not in self._queued:
+            self._queued.add(task_id)
+            heappush(self._ready, (self._place[task_id], task_id))
 
     def _holder(self, task_id: str) -> str | None:
         """A task at work that may change what this one may change."""
@@ -120,26 +127,27 @@ class Schedule:
             if below := self._below.get(name):
                 return below[0]
             for place in (name, *_folders(name)):
-                if place in self._names:
-                    return self._names[place]
+                if holders := self._names.get(place):
+                    return holders[0]
         return None
 
     def _take(self, task_id: str) -> None:
         self._at_work.add(task_id)
         for name in self._files[task_id]:
-            self._names[name] = task_id
+            self._names.setdefault(name, []).append(task_id)
             for folder in _folders(name):
                 self._below.setdefault(folder, []).append(task_id)
 
     def _release(self, task_id: str) -> None:
-        self._at_work.discard(task_id)
+        if task_id not in self._at_work:
+            return
+        self._at_work.remove(task_id)
         for name in self._files[task_id]:
-            if self._names.get(name) == task_id:
-                del self._names[name]
-                for folder in _folders(name):
-                    self._below[folder].remove(task_id)
+            self._names[name].remove(task_id)
+            for folder in _folders(name):
+                self._below[folder].remove(task_id)
         for waiting in self._held.pop(task_id, ()):
-            self._push(waiting)
+            heappush(self._ready, (self._place[waiting], waiting))
 
 
 def files_of_task(plan: Plan, task_id: str) -> set[str]:

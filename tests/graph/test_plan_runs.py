@@ -442,3 +442,16 @@ def test_status_tells_of_a_plan_that_another_process_carries_out(tmp_path: Path)
     after = look(plan.project.state_dir, plan.folder, datetime.now(UTC))
     assert not after.driven and after.branch == "agentrunner/make-it"
     assert json.loads(json.dumps(after.as_dict()))["tasks"]["TASK-0002"]["status"] == "COMPLETE"
+
+
+def test_what_is_taken_out_of_the_plan_while_at_work_is_not_landed(tmp_path: Path) -> None:
+    plan = PlanProject.make(tmp_path, [Work()], START)
+
+    def heard(event: dict[str, Any]) -> None:
+        if event["event"] == "plan_task" and event["status"] == "RUNNING":
+            plan.store.undo(at=AT, author="hana", force=True)
+
+    plan.heard = heard
+    result = plan.carry()
+    assert not plan.told("plan_landed") and result["branch"] is None
+    assert plan.told("plan_task")[-1]["detail"] == "is no part of the plan any more"

@@ -123,6 +123,23 @@ async def test_tasks_of_a_changed_plan_are_carried_out() -> None:
     assert set(outcome.endings) == {A, B, C}
 
 
+@pytest.mark.parametrize("ending", [FAILED, RETRY, DONE])
+async def test_a_task_that_is_taken_out_of_the_plan_while_at_work_ends(ending: Ending) -> None:
+    plan, post = plan_of([Work(), Work()]), Post()
+    began: list[str] = []
+
+    async def carry_out(task_id: str, failures: int) -> Ending:
+        began.append(task_id)
+        if task_id == A:
+            post.changed = replace(plan_of([]), version=plan.version + 1)
+        await asyncio.sleep(0.01)  # the loop looks meanwhile, as its clock takes no time
+        return ending if task_id == B else FAILED
+
+    how: Any = {"parallel": 2, "post": post, "stop": asyncio.Event(), "clock": Waits()}
+    outcome = await Conduct(plan, carry_out, **how).conduct()
+    assert began == [A, B] and set(outcome.endings) == {A, B}
+
+
 async def test_a_stop_ends_all_in_order() -> None:
     stop = asyncio.Event()
     ended: list[str] = []

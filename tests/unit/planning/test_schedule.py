@@ -98,6 +98,30 @@ def test_a_task_may_be_started_again() -> None:
     assert schedule.at_work == {A}
 
 
+def test_a_task_that_is_ready_already_is_not_started_twice() -> None:
+    schedule = Schedule(plan_of({}, {}))
+    schedule.again(A)
+    assert schedule.start(9) == [A, B]
+    schedule.complete(A)
+    assert schedule.start(9) == []
+
+
+def test_what_is_gone_from_the_plan_ends_without_a_trace() -> None:
+    schedule = Schedule(plan_of({}), at_work=[B])
+    schedule.give_up(B)
+    schedule.again(B)
+    assert schedule.start(9) == [A]
+
+
+def test_files_that_a_changed_plan_lets_two_share_are_free_when_both_have_ended() -> None:
+    plan = plan_of({"files": ["lib/x"]}, {"files": ["lib/x"]}, {"files": ["lib"]})
+    schedule = Schedule(plan, at_work=[A, B])
+    schedule.complete(B)
+    assert schedule.start(9) == []
+    schedule.complete(A)
+    assert schedule.start(9) == [C]
+
+
 tasks_of_plans = st.lists(
     st.fixed_dictionaries(
         {
