@@ -12,7 +12,7 @@ import pytest
 from aiohttp import web
 
 from agentrunner.gateway.order import Allowance
-from agentrunner.gateway.usage import read_usage
+from agentrunner.gateway.usage import read_calls, read_usage
 from tests.kit.claude import anthropic_messages, require_claude
 from tests.kit.gateway import PLACEHOLDER, REAL_KEY, gateway, order_for, provider
 
@@ -97,7 +97,8 @@ async def test_a_budget_that_is_used_up_ends_it_at_once(tmp_path: Path) -> None:
     assert (code, result["is_error"], seen) == (1, True, [])
     assert "the token budget of this run is used up" in result["result"]
     usage = read_usage(order.usage_log)
-    assert usage.calls == 1  # it did not try again
+    refused = [call.error for call in read_calls(order.usage_log)]
+    assert (usage.calls, refused) == (0, ["budget"])  # it did not try again
     assert usage.last_error is not None and usage.last_error.error == "budget"
 
 

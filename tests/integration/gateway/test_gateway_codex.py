@@ -13,7 +13,7 @@ import pytest
 
 from agentrunner.gateway.cassette import read_cassette
 from agentrunner.gateway.order import Allowance, GatewayOrder
-from agentrunner.gateway.usage import Usage, read_usage
+from agentrunner.gateway.usage import Usage, read_calls, read_usage
 from agentrunner.task.crew import WorkerSpec
 from agentrunner.workers.base import WorkerCall
 from agentrunner.workers.codex import CodexWorker
@@ -85,6 +85,11 @@ def usage_of(codex: Codex) -> Usage:
     return read_usage(codex.order("").usage_log)
 
 
+def errors_of(codex: Codex) -> list[str | None]:
+    """Of each call, refused ones among them."""
+    return [call.error for call in read_calls(codex.order("").usage_log)]
+
+
 async def test_the_key_is_only_behind_the_gateway_and_every_token_is_counted(
     tmp_path: Path,
 ) -> None:
@@ -114,7 +119,8 @@ async def test_a_budget_that_is_used_up_ends_codex_at_once(tmp_path: Path) -> No
     assert (code, asked) == (1, 2)
     assert "the token budget of this run is used up (2468 of 2000" in str(events[-1])
     usage = usage_of(codex)
-    assert usage.calls == 3  # it did not try again
+    assert usage.calls == 2
+    assert errors_of(codex) == [None, None, "budget"]  # it did not try again
     assert usage.last_error is not None and usage.last_error.error == "budget"
 
 
@@ -181,4 +187,4 @@ async def test_a_replay_that_goes_another_way_says_where(
     assert error.detail.startswith("request 1 of '1-001' ('Make goodbye.py.') differs from")
     assert '"Make hello.py." then, "Make goodbye.py." now.' in error.detail
     assert "Make goodbye.py." in str(events[-1])
-    assert usage_of(other).calls == 1
+    assert errors_of(other) == ["replay"]
