@@ -67,7 +67,8 @@ def looking(setting: Setting) -> str:
 
     state_dir = settings.state_dir(setting.state_dir)
     found = look(state_dir, plan_folder(state_dir, repository(setting.repo)), datetime.now(UTC))
-    return status_screen(found, width=width_of(sys.stdout), paint=paint_for(sys.stdout))
+    width, paint = width_of(sys.stdout), paint_for(sys.stdout)
+    return status_screen(found, width=width, paint=paint, chat=True)
 
 
 class PlanSteering:

@@ -258,7 +258,8 @@ class TaskRuns:
             self._settle(turn, "asked again")
             self._book.save(replace(turn, question=number))
         self._tell({"event": "plan_question", "task_id": task_id, "question": number, "text": text})
-        return Ending(status, _first_line(text), turn.run_id if turn else "", number)
+        detail = _first_line(text).removeprefix(f"{status}: ")
+        return Ending(status, detail, turn.run_id if turn else "", number)
 
     def _still_open(self, turn: Round) -> Ending:
         """It was asked before, and nobody has answered."""

@@ -46,7 +46,10 @@ def facts_of(
             PlanQuestion(q.id, q.text, q.task_id) for q in store.questions() if q.answer is None
         ),
         events=tuple(sorted(events, key=lambda event: event.at)),
-        bills={task_id: list(_bill(state_dir, names)) for task_id, names in runs.items()},
+        bills={
+            "": list(_bill_of(folder.conversation / "log.jsonl")),
+            **{task_id: _bill(state_dir, runs[task_id]) for task_id in sorted(runs)},
+        },
         pull_request=str(result.get("request") or ""),
     )
 
@@ -102,14 +105,16 @@ def _events(log: list[dict[str, Any]]) -> Iterator[PlanEvent]:
     for event in log:
         task_id, at = str(event.get("task_id") or ""), str(event.get("ts") or "")
         if kind := _KINDS.get(str(event.get("event"))):
-            text = str(event.get("text") or event.get("evidence") or "").partition("\n")[0]
-            yield PlanEvent(at, kind, task_id, text)
+            told = event.get("text") or event.get("evidence") or event.get("commit") or ""
+            yield PlanEvent(at, kind, task_id, str(told).partition("\n")[0])
         elif event.get("status") in _ENDS:
             yield PlanEvent(at, "ended", task_id, f"{event['status']}: {event.get('detail', '')}")
 
 
-def _bill(state_dir: Path, names: list[str]) -> Iterator[Mapping[str, Any]]:
-    for name in names:
-        folder = RunFolder(runs_root(state_dir) / name)
-        if folder.log_file.exists():
-            yield from bill_of(RunLog(folder.log_file))
+def _bill(state_dir: Path, names: list[str]) -> list[Mapping[str, Any]]:
+    logs = [RunFolder(runs_root(state_dir) / name).log_file for name in names]
+    return [row for log in logs for row in _bill_of(log)]
+
+
+def _bill_of(log: Path) -> list[dict[str, Any]]:
+    return bill_of(RunLog(log)) if log.exists() else []

@@ -273,7 +273,7 @@ class CloneStore:
             raise UsageError(
                 f"There is a branch {branch} already.",
                 code="branch-exists",
-                remedy=f"git branch -m {branch} {branch}-old, or name another branch",
+                remedy="name another branch",
             )
         return there
 

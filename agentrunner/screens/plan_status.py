@@ -22,15 +22,15 @@ _ASIDE = 32
 """Cells for how a task stands."""
 
 
-def status_screen(look: PlanLook, *, width: int, paint: Paint = PLAIN) -> str:
-    """The tree, what waits for a person, and what it comes to."""
+def status_screen(look: PlanLook, *, width: int, paint: Paint = PLAIN, chat: bool = False) -> str:
+    """The tree, what waits for a person, and what it comes to; `chat`: with a chat's commands."""
     if not look.plan.tasks:
         return 'There is no plan yet. Say what you want: agentrunner plan "make a page"'
     lines = [paint.bold(line) for line in wrap(look.plan.goal.partition("\n")[0], width)[:2]]
     lines += [paint.dim(_summary(look)), ""]
     lines += _tree(look, width, paint)
     lines += _asked(look, width)
-    lines += ["", *_next(look)]
+    lines += ["", *_next(look, chat=chat)]
     return "\n".join(lines).rstrip()
 
 
@@ -111,13 +111,13 @@ def _asked(look: PlanLook, width: int) -> list[str]:
     return lines
 
 
-def _next(look: PlanLook) -> list[str]:
-    lines = []
+def _next(look: PlanLook, *, chat: bool) -> list[str]:
+    lines, lead = [], "/" if chat else "agentrunner plan "
     if look.questions:
-        lines.append("  agentrunner plan answer ID TEXT   ID is the number or the task")
+        lines.append((f"{lead}answer ID TEXT", "ID is the number or the task"))
     unfinished = any(t.status != PlanTaskStatus.COMPLETE for t in look.tasks.values())
-    if look.driven:
-        lines.append("  agentrunner plan status -f        follows it")
-    elif unfinished:
-        lines.append("  agentrunner plan run              carries it out")
-    return lines
+    if look.driven and not chat:
+        lines.append((f"{lead}status -f", "follows it"))
+    elif unfinished and not look.driven:
+        lines.append((f"{lead}run", "carries it out"))
+    return [f"  {command:<{len(lead) + 16}} {what}" for command, what in lines]

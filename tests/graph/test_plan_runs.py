@@ -439,6 +439,8 @@ def test_status_tells_of_a_plan_that_another_process_carries_out(tmp_path: Path)
     assert two.status == PlanTaskStatus.BLOCKED
     screen = status_screen(found, width=80)
     assert "0 of 2 tasks complete · 1 at work" in screen and "round 1/2" in screen
+    assert "agentrunner plan status -f" in screen
+    assert "agentrunner plan" not in status_screen(found, width=80, chat=True)
     after = look(plan.project.state_dir, plan.folder, datetime.now(UTC))
     assert not after.driven and after.branch == "agentrunner/make-it"
     assert json.loads(json.dumps(after.as_dict()))["tasks"]["TASK-0002"]["status"] == "COMPLETE"

@@ -44,6 +44,14 @@ def test_run_tells_how_it_goes_and_how_it_stands(plan: PlanProject) -> None:
     assert found["tasks"]["TASK-0003"]["status"] == "FAILED" and not found["running"]
     assert found["questions"][0]["task_id"] == "TASK-0003"
     assert said(plan, "status").stdout == done.stdout
+    assert found["tasks"]["TASK-0003"]["detail"].startswith("AC-1 failed"), "FAILED is said already"
+
+
+def test_the_note_has_what_talking_about_the_plan_cost(plan: PlanProject) -> None:
+    assert said(plan, "add one more", "--meta", "mock", "--yes").returncode == 0
+    said(plan, "run", "--only", "TASK-0001")
+    note = plan.project.repo / ".agent-runner" / "plan-make-it.md"
+    assert "| planning | mock | 1 |" in note.read_text("utf-8")
 
 
 def test_a_dry_run_shows_the_order_and_starts_nothing(plan: PlanProject) -> None:

@@ -151,3 +151,10 @@ def test_the_file_is_replaced_and_a_foreign_one_is_kept(tmp_path: Path) -> None:
     assert len(list(place.parent.iterdir())) == 2
     with pytest.raises(UsageError):
         written(replace(FACTS, plan_id="../x"))
+
+
+def test_what_is_not_there_is_not_spoken_of() -> None:
+    bare = replace(FACTS, branch="", events=(PlanEvent("", "merged", "TASK-0001"),))
+    text = plan_note(bare, "en", now=NOW)
+    assert "into the branch" not in text
+    assert "TASK-0001 merged\n" in text
