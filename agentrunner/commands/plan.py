@@ -199,7 +199,7 @@ def _show_json(plan: Plan, store: PlanStore, task_id: str | None = None) -> None
 
 def task_called(plan: Plan, name: str) -> str:
     """The id of a task, also by its number alone; raises UsageError (`unknown-task`)."""
-    wanted = f"TASK-{int(name):04d}" if name.isascii() and name.isdecimal() else name.upper()
+    wanted = task_id_of(name)
     if wanted in plan.tasks:
         return wanted
     near = get_close_matches(wanted, plan.tasks, n=3)
@@ -208,6 +208,11 @@ def task_called(plan: Plan, name: str) -> str:
         code="unknown-task",
         remedy=f"one of {', '.join(near)}" if near else "agentrunner plan shows them",
     )
+
+
+def task_id_of(name: str) -> str:
+    """The id that a person means, who may leave out all but the number."""
+    return f"TASK-{int(name):04d}" if name.isascii() and name.isdecimal() else name.upper()
 
 
 def answer(
@@ -219,7 +224,13 @@ def answer(
     state_dir: opt.StateDir = None,
 ) -> int:
     """Answer a question of the planner, or of a task that waits for a person."""
-    show(answered(store_of(repo, state_dir), question, text))
+    import os
+
+    from agentrunner.nodes.credentials import secrets_in
+    from agentrunner.text.redaction import Redactor
+
+    told = Redactor(secrets_in(os.environ)).redact(text)
+    show(answered(store_of(repo, state_dir), question, told))
     return 0
 
 

@@ -160,8 +160,10 @@ def _changed(order: Order, *, parallel: int | None, **how: Any) -> Order:
 
 
 def _ids(names: list[str]) -> Iterator[str]:
+    from agentrunner.commands.plan import task_id_of
+
     for name in names:
-        yield from (part.strip().upper() for part in name.split(",") if part.strip())
+        yield from (task_id_of(part.strip()) for part in name.split(",") if part.strip())
 
 
 def _in_place_if_wanted(order: Order, output: Output) -> Order:

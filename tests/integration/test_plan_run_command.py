@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from agentrunner.conductor.settings import save_settings
-from tests.kit.plan_project import PlanProject, Work
+from tests.kit.plan_project import AT, PlanProject, Work
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def test_run_tells_how_it_goes_and_how_it_stands(plan: PlanProject) -> None:
 
 def test_the_note_has_what_talking_about_the_plan_cost(plan: PlanProject) -> None:
     assert said(plan, "add one more", "--meta", "mock", "--yes").returncode == 0
-    said(plan, "run", "--only", "TASK-0001")
+    said(plan, "run", "--only", "1")
     note = plan.project.repo / ".agent-runner" / "plan-make-it.md"
     assert "| planning | mock | 1 |" in note.read_text("utf-8")
 
@@ -68,3 +68,13 @@ def test_mistakes_are_told_before_anything_starts(plan: PlanProject) -> None:
     done = said(plan, "run", "--worker", "nobody-cli")
     assert done.returncode == 2 and "nobody-cli" in done.stderr
     assert said(plan, "run", "--dry-run").returncode == 0, "a mistake was kept with the plan"
+
+
+def test_a_key_in_an_answer_is_kept_nowhere(
+    plan: PlanProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    number = plan.store.ask("Which key?", AT)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-a-key-that-is-long-enough")
+    done = said(plan, "answer", str(number), "Use sk-a-key-that-is-long-enough.")
+    assert done.returncode == 0, done.stderr
+    assert [q.answer for q in plan.store.questions()] == ["Use [OPENAI_API_KEY redacted]."]
