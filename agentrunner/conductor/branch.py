@@ -135,6 +135,12 @@ class Publisher:
             self._save(Published(known.name, commit))
             return known.name
         self._save(known)
+        if known.commit and refused.code == "branch-exists":
+            raise UsageError(
+                f"{known.name} was moved since the plan put it there, and is left as it is.",
+                code="branch-exists",
+                remedy=f"git branch -m {known.name} NAME, then agentrunner plan run",
+            ) from refused
         raise refused
 
     def _save(self, known: Published) -> None:

@@ -334,7 +334,8 @@ class _Carrying:
         try:
             name = self._publisher.publish(head)
         except AgentRunnerError as error:
-            self._tell({"event": "warning", "code": error.code, "message": error.message})
+            told = f"{error.message} {error.remedy}".strip()
+            self._tell({"event": "warning", "code": error.code, "message": told})
             return
         self._tell({"event": "plan_published", "branch": name, "commit": head})
 

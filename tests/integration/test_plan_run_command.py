@@ -78,3 +78,15 @@ def test_a_key_in_an_answer_is_kept_nowhere(
     done = said(plan, "answer", str(number), "Use sk-a-key-that-is-long-enough.")
     assert done.returncode == 0, done.stderr
     assert [q.answer for q in plan.store.questions()] == ["Use [OPENAI_API_KEY redacted]."]
+
+
+def test_a_branch_that_somebody_moved_is_left_alone_and_said(plan: PlanProject) -> None:
+    assert "part of the plan's branch" in said(plan, "run", "--only", "1").stderr
+    git = plan.project.git
+    git("update-ref", "refs/heads/agentrunner/make-it", git("rev-parse", "HEAD").strip())
+    done = said(plan, "run", "--only", "2")
+    assert "agentrunner/make-it was moved since" in done.stderr
+    assert git("rev-parse", "agentrunner/make-it") == git("rev-parse", "HEAD")
+    git("branch", "-m", "agentrunner/make-it", "mine")
+    assert said(plan, "run", "--only", "2").returncode == 0
+    assert git("show", "agentrunner/make-it:2.done") == ""
