@@ -97,7 +97,7 @@ def test_it_is_opened_once_and_says_what_was_done(desk: Desk, tmp_path: Path) ->
     # Once more opens nothing, and neither do the checkout and its branch change.
     assert desk.carry()["request"] == result["request"]
     assert len(desk.forge.requests) == 1
-    assert desk.plan.project.git("status", "--porcelain") == ""
+    assert desk.plan.project.git("status", "--porcelain") == "?? .agent-runner/\n"
     nowhere(tmp_path, desk.forge)
 
 
