@@ -26,9 +26,10 @@ from agentrunner.conductor.request_body import request_body, request_title
 from agentrunner.conductor.rounds import Round, RoundBook
 from agentrunner.conductor.settings import PlanSettings
 from agentrunner.conductor.task_run import TaskRuns
-from agentrunner.conductor.task_spec import task_spec
+from agentrunner.conductor.task_spec import criteria_of, task_spec
 from agentrunner.conductor.telling import facts_of
 from agentrunner.errors import AgentRunnerError, UsageError
+from agentrunner.evidence.checks import is_executable
 from agentrunner.graph.crew import assemble
 from agentrunner.graph.drive import Options
 from agentrunner.graph.policy import capped
@@ -47,6 +48,8 @@ from agentrunner.task.spec import TaskSpec
 from agentrunner.text.redaction import Redactor
 
 Event = dict[str, Any]
+
+UNPROVEN = "No test command and no check of a criterion: nothing of the plan proves its merges."
 
 
 @dataclass(frozen=True)
@@ -161,7 +164,7 @@ class _Carrying:
 
     async def to_the_end(self, may_start: Callable[[], bool]) -> dict[str, Any]:
         tasks, spec = check_order(self._order, self._post.plan)
-        notices = await self._begin(spec)
+        notices = [*await self._begin(spec), *self._unproven(spec)]
         tests = self._tests(spec)
         purse = Purse(
             self._order.options.state_dir,
@@ -236,6 +239,13 @@ class _Carrying:
             at=self._clock.stamp(),
         )
 
+    def _unproven(self, spec: TaskSpec) -> list[str]:
+        """Said where nothing that the plan itself has is run on a merged tree."""
+        test, plan = spec.task.test, self._post.plan
+        texts = [text for t in plan.tasks for text in plan.design_of(t).acceptance_criteria]
+        checks = any(is_executable(one.check, test) for one in criteria_of(texts))
+        return [] if self._order.in_place or test or checks else [UNPROVEN]
+
     def _tests(self, spec: TaskSpec) -> MergedTests | None:
         if self._order.in_place:
             return None
@@ -245,6 +255,7 @@ class _Carrying:
             spec,
             state_dir=self._order.options.state_dir,
             environ=self._order.options.environ,
+            living=lambda: self._store.load().tasks,
         )
 
     def _places(self, tests: MergedTests | None) -> Places:
@@ -289,7 +300,7 @@ class _Carrying:
 
     def _runs(self, places: Places, purse: Purse) -> TaskRuns:
         def spec_of(plan: Plan, task_id: str, turn: Round) -> TaskSpec:
-            wrong = {"evidence": turn.evidence, "marked": turn.marked}
+            wrong = {"evidence": turn.evidence, "marked": turn.marked, "broken": turn.broken}
             return _spec(self._order, plan, task_id, places.folder(turn), **wrong)
 
         return TaskRuns(

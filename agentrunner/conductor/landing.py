@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 from agentrunner.conductor.message import DEFAULT_TEMPLATE, TITLE_WIDTH, commit_message, harmless
+from agentrunner.conductor.proofs import Proof
 from agentrunner.runs.failpoints import reach
 from agentrunner.runs.git import GitFailed
 from agentrunner.runs.workspace import CloneStore, Identity
@@ -41,6 +42,8 @@ class Work:
     """The `result` object of the run, which is COMPLETE."""
     paths: tuple[str, ...] | None = None
     """What the run changed, where the result may name only the first of it (`changed_paths`)."""
+    proofs: tuple[Proof, ...] = ()
+    """Checks that were green in the run."""
 
 
 @dataclass(frozen=True)
@@ -73,15 +76,26 @@ class TestsRed:
     head: str
     tree: str
     """The merge."""
+    broken: tuple[Proof, ...] = ()
+    """Checks of tasks that were green and are red on it."""
 
 
 class TreeTests(Protocol):
-    """Runs a plan's tests on whole commits."""
+    """Runs a plan's tests, and the checks of its tasks, on whole commits."""
 
     async def newly_red(self, commit: str, before: str, *, removed: int = 0) -> str:
         """What fails on a commit and did not on the one before; "" for nothing.
 
         `removed` tests fewer are expected.
+        """
+
+    async def broken(
+        self, commit: str, before: str, mine: str, task_id: str, proofs: Sequence[Proof]
+    ) -> tuple[tuple[Proof, ...], str]:
+        """What tasks had proven and a commit breaks, with the evidence in words.
+
+        Checks of tasks that have landed were green on the commit before, the `proofs` of the task
+        that lands on its own work, `mine`. Where nothing is broken they count from then on.
         """
 
 
@@ -120,6 +134,11 @@ async def land(
             evidence = await tests.newly_red(found.commit, found.head, removed=removed)
             if evidence:
                 return TestsRed(evidence[:MAX_EVIDENCE], found.head, found.tree)
+            broken, evidence = await tests.broken(
+                found.commit, found.head, mine, work.task_id, work.proofs
+            )
+            if broken:
+                return TestsRed(evidence[:MAX_EVIDENCE], found.head, found.tree, broken)
         if await asyncio.to_thread(_move, clone, branch, found):
             return Landed(found.commit)
 

@@ -1,20 +1,24 @@
-"""The plan's tests on a merged tree: a fresh checkout, in a box of the kind the runs work in."""
+"""The plan's tests and checks on a merged tree: a fresh checkout, in a box as the runs have it."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Literal
 
 from pydantic import ValidationError
 
+from agentrunner.conductor.proofs import Proof, ProofBook, Seen, newly_broken, told
 from agentrunner.errors import EnvironmentNotReady
 from agentrunner.evidence.box import DecisionBox, Ran, not_ready, why_not_started
-from agentrunner.evidence.gather import outcome_of
+from agentrunner.evidence.checks import command_of, read_check
+from agentrunner.evidence.gather import check_outcome, outcome_of
 from agentrunner.graph.workshop import programs
 from agentrunner.nodes.credentials import secrets_of
 from agentrunner.runs.folder import RunFolder, make_private, write_private
@@ -23,6 +27,7 @@ from agentrunner.sandboxes.base import BoxSpec, Owner, ResourceLimit
 from agentrunner.sandboxes.choose import open_sandbox
 from agentrunner.sandboxes.limits import DISK
 from agentrunner.task.context import TestOutcome
+from agentrunner.task.prd import describe_check
 from agentrunner.task.spec import TaskSpec, TestSpec
 from agentrunner.text.redaction import Redactor
 from agentrunner.workers.member import make_members
@@ -42,14 +47,17 @@ class MergedTests:
         state_dir: Path,
         environ: Mapping[str, str],
         box: tuple[str, str] = ("", ""),
+        living: Callable[[], Collection[str]] = tuple,
     ) -> None:
         """`folder` is the plan's own for this; `spec` any task of the plan.
 
+        `living` tells which tasks the plan has: what others proved need not hold any more.
         `box` are kind and image of the boxes that its runs had (`kept_box`), where known.
         """
         self._clone, self._folder, self._spec = clone, folder, spec
         self._state_dir, self._environ = state_dir, environ
         self._kind, self._image = box
+        self._living, self._book = living, ProofBook(folder / "proofs")
         self._one = asyncio.Lock()
 
     async def newly_red(self, commit: str, before: str, *, removed: int = 0) -> str:
@@ -87,7 +95,19 @@ class MergedTests:
     async def _outcome(
         self, commit: str, test: TestSpec, before: TestOutcome | None
     ) -> TestOutcome:
-        """Set-up and tests on a checkout that is taken away again."""
+        async with self._box(commit) as (box, tree):
+            ran = await box.run(
+                test.command,
+                cwd=test.cwd,
+                timeout_sec=test.timeout_sec,
+                hosts=test.network,
+                name="test",
+            )
+            return _judged(test, ran, before, tree)
+
+    @asynccontextmanager
+    async def _box(self, commit: str) -> AsyncIterator[tuple[DecisionBox, Path]]:
+        """A checkout that is taken away again, set up, and a box around it."""
         run = RunFolder(self._folder / "box")
         tree = self._folder / "tree"
         await asyncio.to_thread(self._prepare, run, tree, commit)
@@ -104,19 +124,70 @@ class MergedTests:
                 redact = Redactor(secrets_of(self._spec, members, self._environ)).redact
                 box = DecisionBox(sandbox, tree, run, redact, self._environ)
                 await self._set_up(box)
-                ran = await box.run(
-                    test.command,
-                    cwd=test.cwd,
-                    timeout_sec=test.timeout_sec,
-                    hosts=test.network,
-                    name="test",
-                )
+                yield box, tree
             finally:
                 await sandbox.close()
-            return _judged(test, ran, before, tree)
         finally:
             await asyncio.to_thread(self._clone.remove, tree)
             await asyncio.to_thread(shutil.rmtree, run.root, ignore_errors=True)
+
+    # -- checks ---------------------------------------------------------------------------------
+
+    async def broken(
+        self, commit: str, before: str, mine: str, task_id: str, proofs: Sequence[Proof]
+    ) -> tuple[tuple[Proof, ...], str]:
+        """See `TreeTests`. Raises EnvironmentNotReady where the set-up fails, and Surroundings."""
+        async with self._one:
+            landed = [proof for proof in self._landed() if proof.task_id != task_id]
+            own = [] if commit == mine else list(proofs)
+            now = await self._look(commit, [*landed, *own])
+            was = await self._look(before, [proof for proof in landed if now[proof.key].red])
+            alone = await self._look(mine, [proof for proof in own if now[proof.key].red])
+            broken = newly_broken(landed, now, was) or newly_broken(own, now, alone)
+            if not broken:
+                await asyncio.to_thread(self._keep_seen, commit, now)
+                await asyncio.to_thread(self._book.save, task_id, proofs)
+            return broken, told(broken, now)
+
+    def _landed(self) -> list[Proof]:
+        return self._book.of(self._living())
+
+    async def _look(self, commit: str, proofs: Iterable[Proof]) -> dict[str, Seen]:
+        """What each check says on a commit, run where it is not known."""
+        asked = {proof.key: proof for proof in proofs}
+        seen = await asyncio.to_thread(self._read_seen, commit, asked)
+        missing = [proof for key, proof in asked.items() if key not in seen]
+        if missing:
+            async with self._box(commit) as (box, tree):
+                for proof in missing:
+                    seen[proof.key] = await self._check(box, tree, commit, proof)
+        return seen
+
+    async def _check(self, box: DecisionBox, tree: Path, commit: str, proof: Proof) -> Seen:
+        """Run or read one check as a run does."""
+        criterion, test = proof.criterion, self._spec.task.test
+        assert criterion.check is not None
+
+        def read(path: str) -> bytes | None:
+            there = self._clone.git.run("ls-tree", commit, "--", path)
+            return self._clone.read(commit, path) if there else None
+
+        reading = await asyncio.to_thread(read_check, criterion.check, read, ())
+        if reading is not None:
+            return Seen(reading.passed is False, reading.detail)
+        command = command_of(criterion.check, test, read)
+        if command is None:
+            return Seen(False)
+        ran = await box.run(
+            command.shell,
+            cwd=command.cwd,
+            timeout_sec=command.timeout_sec,
+            hosts=test.network if test else (),
+            name=criterion.id,
+        )
+        why = why_not_started(command.shell, ran, tree, is_test=False)
+        outcome = check_outcome(criterion, command, describe_check(criterion.check), ran, why)
+        return Seen(outcome.outcome == "failed", f"{outcome.detail}\n{ran.tail}".strip())
 
     def _prepare(self, run: RunFolder, tree: Path, commit: str) -> None:
         """Fresh folders, also where a process that was killed left some."""
@@ -184,7 +255,19 @@ class MergedTests:
         kept = outcome.model_copy(update={"output": None})
         write_private(self._file(commit), kept.model_dump_json().encode())
 
-    def _file(self, commit: str) -> Path:
+    def _read_seen(self, commit: str, keys: Iterable[str]) -> dict[str, Seen]:
+        found = {}
+        for key in keys:
+            with contextlib.suppress(OSError, ValueError, TypeError):
+                found[key] = Seen(**json.loads(self._file(commit, key).read_bytes()))
+        return found
+
+    def _keep_seen(self, commit: str, seen: Mapping[str, Seen]) -> None:
+        for key, one in seen.items():
+            make_private(self._file(commit, key).parent)
+            write_private(self._file(commit, key), json.dumps({"red": one.red}).encode())
+
+    def _file(self, commit: str, check: str = "") -> Path:
         """By what is tested and how: the same tree is not tested twice."""
         task = self._spec.task
         asked = [
@@ -193,6 +276,7 @@ class MergedTests:
             task.setup.model_dump_json() if task.setup else "",
             self._kind or self._spec.runner.sandbox.kind,
             self._image,
+            *filter(None, [check]),
         ]
         name = hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:32]
         return self._folder / "outcomes" / f"{name}.json"

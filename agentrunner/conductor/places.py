@@ -117,6 +117,7 @@ class WorkTrees:
             turn.parents,
             result,
             made.paths,
+            made.proofs,
         )
         return await land(
             self._clone,

@@ -33,6 +33,8 @@ class Round:
     """Why there is another round: the conflict, or what was red after the merge."""
     marked: tuple[str, ...] = ()
     """Files that it begins with the marks of a conflict in."""
+    broken: tuple[dict[str, Any], ...] = ()
+    """Criteria (`CriterionSpec`) that it has to make true again, of tasks it had broken."""
     fixes: int = 0
     """Rounds so far that were for such a reason."""
     question: int = 0
@@ -78,7 +80,8 @@ class RoundBook:
 def _read(file: Path) -> Round:
     try:
         known: dict[str, Any] = json.loads(file.read_bytes())
-        lists = {name: tuple(known[name]) for name in ("parents", "marked")}
+        names = ("parents", "marked", "broken")
+        lists = {name: tuple(known[name]) for name in names if name in known}
         return Round(**{**known, **lists})
     except (ValueError, TypeError, KeyError) as error:
         raise CheckpointCorrupt(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from agentrunner.conductor.proofs import Proof, proofs_of
 from agentrunner.errors import Surroundings, UsageError
 from agentrunner.evidence.trees import Trees
 from agentrunner.graph import attempts
@@ -22,6 +23,8 @@ class RunWork:
     paths: tuple[str, ...]
     ended_at: str
     """UTC, ISO 8601: the same whenever it is asked for."""
+    proofs: tuple[Proof, ...] = ()
+    """Checks of its criteria that were green then."""
 
 
 async def run_work(state_dir: Path, run_id: str) -> RunWork:
@@ -35,8 +38,9 @@ async def run_work(state_dir: Path, run_id: str) -> RunWork:
     evidence, baseline = state.get("evidence"), state.get("baseline")
     if evidence is None or baseline is None:
         raise UsageError(f"{run_id} has made nothing yet.", code="nothing-to-show")
-    judged = evidence.tree
-    return await asyncio.to_thread(_read, folder, baseline.tree, judged)
+    work = await asyncio.to_thread(_read, folder, baseline.tree, evidence.tree)
+    task_id = load_spec(folder).task.id
+    return replace(work, proofs=proofs_of(task_id, state["criteria"], evidence.checks))
 
 
 def _read(folder: RunFolder, before: str, judged: str) -> RunWork:

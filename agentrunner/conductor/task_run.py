@@ -128,8 +128,13 @@ class TaskRuns:
     async def _next(self, turn: Round, refused: Conflict | TestsRed) -> Round:
         self._note(turn.task_id, PlanTaskStatus.FIXING, _first_line(refused.evidence))
         self._tell({"event": "plan_fixing", "task_id": turn.task_id, "evidence": refused.evidence})
+        broken = refused.broken if isinstance(refused, TestsRed) else ()
         fresh = Round(
-            turn.task_id, turn.number + 1, evidence=refused.evidence, fixes=turn.fixes + 1
+            turn.task_id,
+            turn.number + 1,
+            evidence=refused.evidence,
+            broken=tuple(p.as_criterion().model_dump(exclude_defaults=True) for p in broken),
+            fixes=turn.fixes + 1,
         )
         opened = await self._open(fresh, refused)
         await self._places.close(turn)

@@ -28,12 +28,14 @@ def task_spec(
     environ: Mapping[str, str],
     evidence: str = "",
     marked: Sequence[str] = (),
+    broken: Sequence[Mapping[str, Any]] = (),
 ) -> TaskSpec:
     """The task file that a task of the plan amounts to, read like any other.
 
     `repo` is the work tree it has; `evidence` what was wrong when its work was brought together
-    with the rest, and `marked` the files that have the marks of a conflict now. Raises UsageError
-    for settings that cannot be.
+    with the rest, and `marked` the files that have the marks of a conflict now, `broken`
+    criteria of others that it has to make true again. Raises UsageError for settings that cannot
+    be.
     """
     design = plan.design_of(task_id)
     task: dict[str, Any] = {
@@ -43,7 +45,11 @@ def task_spec(
         "prd": {"text": requirements(plan, task_id, evidence)},
         "acceptance_criteria": [
             criterion.model_dump(exclude_defaults=True, exclude={"line"})
-            for criterion in [*criteria_of(design.acceptance_criteria), *_unmarked(marked)]
+            for criterion in [
+                *criteria_of(design.acceptance_criteria),
+                *_unmarked(marked),
+                *map(CriterionSpec.model_validate, broken),
+            ]
         ],
     }
     if settings.setup:

@@ -102,11 +102,16 @@ def _changes(store: PlanStore) -> Iterator[PlanEvent]:
 
 
 def _events(log: list[dict[str, Any]]) -> Iterator[PlanEvent]:
+    said: set[str] = set()
     for event in log:
         task_id, at = str(event.get("task_id") or ""), str(event.get("ts") or "")
         if kind := _KINDS.get(str(event.get("event"))):
             told = event.get("text") or event.get("evidence") or event.get("commit") or ""
             yield PlanEvent(at, kind, task_id, str(told).partition("\n")[0])
+        elif event.get("event") == "plan_started":
+            fresh = [str(text) for text in event["notices"] if text not in said]
+            said.update(fresh)
+            yield from (PlanEvent(at, "notice", text=text) for text in fresh)
         elif event.get("status") in _ENDS:
             yield PlanEvent(at, "ended", task_id, f"{event['status']}: {event.get('detail', '')}")
 

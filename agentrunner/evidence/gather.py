@@ -337,21 +337,7 @@ class Gatherer:
             raise not_ready(
                 command.shell, ran, why, self.box.describe(), what=f"The check of {criterion.id}"
             )
-        passed = ran.exit_code == command.expect_exit and not ran.timed_out
-        doubt = disbelief(ran.exit_code, ran.counts, None) if passed else ""
-        detail = why or doubt or (f"timed out after {command.timeout_sec:g} s" * ran.timed_out)
-        if not (passed or detail) and ran.tail.strip():
-            detail = f"exit {ran.exit_code}: {ran.tail.strip().splitlines()[-1][:200]}"
-        unsure = bool(why) and criterion.check_origin == "model"
-        return CheckOutcome(
-            criterion_id=criterion.id,
-            what=what,
-            outcome="not_run" if unsure else "passed" if passed and not doubt else "failed",
-            exit_code=TIMED_OUT if ran.timed_out else ran.exit_code,
-            before=was,
-            detail=detail,
-            output=ran.output,
-        )
+        return check_outcome(criterion, command, what, ran, why, was)
 
     # -- proof of work ----------------------------------------------------------------------
 
@@ -372,6 +358,32 @@ class Gatherer:
             return []
         files = ", ".join(written[:3])
         return [f"new tests fail on the tree before the run and pass now: {files}"]
+
+
+def check_outcome(
+    criterion: Criterion,
+    command: Command,
+    what: str,
+    ran: Ran,
+    why: str,
+    before: Colour = "unknown",
+) -> CheckOutcome:
+    """What a run of a criterion's check says; `why` is why it never started, "" where it did."""
+    passed = ran.exit_code == command.expect_exit and not ran.timed_out
+    doubt = disbelief(ran.exit_code, ran.counts, None) if passed else ""
+    detail = why or doubt or (f"timed out after {command.timeout_sec:g} s" * ran.timed_out)
+    if not (passed or detail) and ran.tail.strip():
+        detail = f"exit {ran.exit_code}: {ran.tail.strip().splitlines()[-1][:200]}"
+    unsure = bool(why) and criterion.check_origin == "model"
+    return CheckOutcome(
+        criterion_id=criterion.id,
+        what=what,
+        outcome="not_run" if unsure else "passed" if passed and not doubt else "failed",
+        exit_code=TIMED_OUT if ran.timed_out else ran.exit_code,
+        before=before,
+        detail=detail,
+        output=ran.output,
+    )
 
 
 def outcome_of(

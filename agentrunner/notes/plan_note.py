@@ -27,7 +27,9 @@ MAX_EVENTS = 200
 MAX_LABEL = 40
 """Characters of a title in a diagram."""
 
-EventKind = Literal["changed", "started", "ended", "merged", "conflict", "asked", "answered"]
+EventKind = Literal[
+    "changed", "started", "ended", "merged", "conflict", "asked", "answered", "notice"
+]
 
 _STYLES: Mapping[str, str] = {
     "COMPLETE": "done",

@@ -111,6 +111,39 @@ def test_what_is_red_after_the_merge_goes_into_another_round(tmp_path: Path) -> 
     ]
 
 
+def test_who_deletes_what_another_task_proved_has_to_bring_it_back(tmp_path: Path) -> None:
+    spoil = "if [ -e 2.done ]; then echo kept > a.done; else rm a.done; touch 2.done; fi"
+    plan = PlanProject.make(
+        tmp_path, [Work("echo x > a.done", "[ -s a.done ]"), Work(spoil, needs=[1])], START
+    )
+    result = plan.carry()
+    assert result["exit_code"] == 0, plan.events
+    assert set(plan.statuses()) == {PlanTaskStatus.COMPLETE}
+    (fixing,) = plan.told("plan_fixing")
+    assert fixing["task_id"] == "TASK-0002"
+    assert "TASK-0001 (AC-1)" in fixing["evidence"] and "`[ -s a.done ]`" in fixing["evidence"]
+    assert [e["task_id"] for e in plan.told("plan_landed")] == ["TASK-0001", "TASK-0002"]
+    assert plan.published("a.done") == "kept\n" and plan.published("2.done") == ""
+
+
+def test_it_is_said_once_where_nothing_proves_the_merges(tmp_path: Path) -> None:
+    plan = PlanProject.make(tmp_path, [Work(), Work()], START)
+    plan.carry()
+    assert plan.told("plan_started")[0]["notices"] == []
+    now = plan.store.load()
+    designs = {
+        name: replace(design, acceptance_criteria=("is fast",))
+        for name, design in now.designs.items()
+    }
+    bare = replace(now, designs=designs, version=now.version + 1)
+    plan.store.save(bare, at=AT, kind="plan_patch", author="hana", message="no checks")
+    plan.events.clear()
+    plan.carry()
+    (notice,) = plan.told("plan_started")[0]["notices"]
+    assert "nothing of the plan proves its merges" in notice
+    assert notice in Path(plan.result["note"]).read_text("utf-8")
+
+
 def test_a_conflict_that_the_worker_leaves_is_for_a_person(tmp_path: Path) -> None:
     works = [Work(f"grep -q '<<<<' a.txt || echo {n} > a.txt", f"grep -q {n} a.txt") for n in "xy"]
     plan = PlanProject.make(tmp_path, works, START)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from agentrunner.conductor.landing import MAX_EVIDENCE, Conflict, Landed, TestsRed, Work, land
+from agentrunner.conductor.proofs import Proof
 from agentrunner.runs.failpoints import FailPointReached
 from agentrunner.runs.workspace import CloneStore, Identity
 from tests.unit.runs.test_workspace import git
@@ -31,6 +32,11 @@ class Tests:
     async def newly_red(self, commit: str, before: str, *, removed: int = 0) -> str:
         self.asked.append((commit, before, removed))
         return self.answers.pop(0) if self.answers else ""
+
+    async def broken(
+        self, commit: str, before: str, mine: str, task_id: str, proofs: Sequence[Proof]
+    ) -> tuple[tuple[Proof, ...], str]:
+        return (), ""
 
 
 @dataclass
