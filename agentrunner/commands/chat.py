@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Protocol
 
 from agentrunner.commands import options as opt
 from agentrunner.commands.console import paint_for, show, width_of
-from agentrunner.commands.plan import Meta, Overrides, Repo
 from agentrunner.errors import AgentRunnerError, UsageError
 
 if TYPE_CHECKING:
@@ -54,9 +53,9 @@ class Steering(Protocol):
 
 
 def chat(
-    meta: Meta = None,
-    repo: Repo = None,
-    overrides: Overrides = None,
+    meta: opt.Planner = None,
+    repo: opt.PlanRepo = None,
+    overrides: opt.Overrides = None,
     policy: opt.PolicyFile = None,
     state_dir: opt.StateDir = None,
 ) -> int:

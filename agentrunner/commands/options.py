@@ -55,7 +55,30 @@ PolicyFile = Annotated[
     Path | None,
     typer.Option("--policy", metavar="FILE", help="Cap tasks by this file, beside the machine's."),
 ]
-
+Test = Annotated[
+    str | None, typer.Option("--test", metavar="CMD", help="The test command, or `auto`.")
+]
+Meta = Annotated[
+    str | None, typer.Option("--meta", metavar="KIND", help="Who plans, e.g. checklist.")
+]
+Planner = Annotated[
+    str | None, typer.Option("--meta", metavar="KIND", help="Who plans, e.g. codex-cli.")
+]
+"""Of a plan: `checklist` and its like can carry a task out, but not make a plan."""
+Worker = Annotated[
+    str | None, typer.Option("--worker", metavar="KIND", help="Who works, e.g. codex-cli.")
+]
+Sandbox = Annotated[
+    str | None, typer.Option("--sandbox", metavar="KIND", help="Where, e.g. bwrap.")
+]
+Overrides = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY.PATH=VALUE", help="Any setting of the task file."),
+]
+PlanRepo = Annotated[
+    str | None, typer.Option("--repo", metavar="DIR", help="The repository. Default: this one.")
+]
+OneJson = Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")]
 
 TASK_FILES = (".md", ".yaml", ".yml")
 

@@ -37,18 +37,6 @@ COMMANDS = {
 """Name to function in agentrunner/commands, and what the list of commands says about it."""
 SAY = "say"
 
-Repo = Annotated[
-    str | None, typer.Option("--repo", metavar="DIR", help="The repository. Default: this one.")
-]
-Meta = Annotated[
-    str | None, typer.Option("--meta", metavar="KIND", help="Who plans, e.g. codex-cli.")
-]
-Overrides = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="KEY.PATH=VALUE", help="Any setting of a task file."),
-]
-AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")]
-
 
 class PlanIndex(TyperGroup):
     """The commands by name; anything else is said to the planner."""
@@ -114,11 +102,11 @@ def say(
         str | None, typer.Argument(metavar="[TEXT]", help="What you want; - is stdin.")
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Apply it without asking.")] = False,
-    meta: Meta = None,
-    repo: Repo = None,
-    overrides: Overrides = None,
+    meta: opt.Planner = None,
+    repo: opt.PlanRepo = None,
+    overrides: opt.Overrides = None,
     policy: opt.PolicyFile = None,
-    as_json: AsJson = False,
+    as_json: opt.OneJson = False,
     state_dir: opt.StateDir = None,
 ) -> int:
     """Say what you want: a plan is made of it, or the plan that is there is changed."""
@@ -138,8 +126,8 @@ def accept(
     proposal: Annotated[
         str | None, typer.Option("--id", metavar="ID", help="Only if it is exactly this one.")
     ] = None,
-    repo: Repo = None,
-    as_json: AsJson = False,
+    repo: opt.PlanRepo = None,
+    as_json: opt.OneJson = False,
     state_dir: opt.StateDir = None,
 ) -> int:
     """Apply the proposal that was shown last and waits, exactly as it was shown."""
@@ -163,8 +151,8 @@ def show_plan(
     task: Annotated[
         str | None, typer.Argument(metavar="[TASK]", help="Its id, e.g. TASK-0001.")
     ] = None,
-    repo: Repo = None,
-    as_json: AsJson = False,
+    repo: opt.PlanRepo = None,
+    as_json: opt.OneJson = False,
     state_dir: opt.StateDir = None,
 ) -> int:
     """The plan as a tree, with how each task stands; or all that it says of one task."""
@@ -220,7 +208,7 @@ def answer(
         str, typer.Argument(metavar="N", help="The question's number, or the task that asks.")
     ],
     text: Annotated[str, typer.Argument(metavar="TEXT", help="The answer.")],
-    repo: Repo = None,
+    repo: opt.PlanRepo = None,
     state_dir: opt.StateDir = None,
 ) -> int:
     """Answer a question of the planner, or of a task that waits for a person."""
@@ -257,8 +245,8 @@ def undo(
     force: Annotated[
         bool, typer.Option("--force", help="Also where it takes away a task at work.")
     ] = False,
-    repo: Repo = None,
-    as_json: AsJson = False,
+    repo: opt.PlanRepo = None,
+    as_json: opt.OneJson = False,
     state_dir: opt.StateDir = None,
 ) -> int:
     """Take the latest change of the plan back; again takes back the one before it."""

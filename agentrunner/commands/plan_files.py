@@ -16,7 +16,7 @@ import typer
 
 from agentrunner.commands import options as opt
 from agentrunner.commands.console import show
-from agentrunner.commands.plan import Repo, store_of
+from agentrunner.commands.plan import store_of
 from agentrunner.errors import UsageError
 
 PARTS = {"wbs.json", "design", "state", "tasks", "history"}
@@ -28,7 +28,7 @@ def export(
     force: Annotated[
         bool, typer.Option("--force", help="Replace an earlier export in this folder.")
     ] = False,
-    repo: Repo = None,
+    repo: opt.PlanRepo = None,
     state_dir: opt.StateDir = None,
 ) -> int:
     """Write the plan as JSON files: its tree, designs, tasks and history."""
@@ -51,7 +51,7 @@ def export(
 
 def import_plan(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="What plan export wrote.")],
-    repo: Repo = None,
+    repo: opt.PlanRepo = None,
     state_dir: opt.StateDir = None,
 ) -> int:
     """Take the plan in a folder in place of this one; plan undo takes that back."""

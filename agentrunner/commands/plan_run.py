@@ -51,29 +51,18 @@ def run(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show the order; nothing is started.")
     ] = False,
-    test: Annotated[
-        str | None, typer.Option("--test", metavar="CMD", help="The test command, or `auto`.")
-    ] = None,
+    test: opt.Test = None,
     setup: Annotated[
         str | None, typer.Option("--setup", metavar="CMD", help="Makes a work tree ready.")
     ] = None,
-    meta: Annotated[
-        str | None, typer.Option("--meta", metavar="KIND", help="Who plans, e.g. checklist.")
-    ] = None,
-    worker: Annotated[
-        str | None, typer.Option("--worker", metavar="KIND", help="Who works, e.g. codex-cli.")
-    ] = None,
-    sandbox: Annotated[
-        str | None, typer.Option("--sandbox", metavar="KIND", help="Where, e.g. bwrap.")
-    ] = None,
+    meta: opt.Meta = None,
+    worker: opt.Worker = None,
+    sandbox: opt.Sandbox = None,
     budget: Annotated[
         list[str] | None,
         typer.Option("--budget", metavar="NAME=AMOUNT", help="Of the whole plan, e.g. usd=5."),
     ] = None,
-    overrides: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY.PATH=VALUE", help="Any setting of a task file."),
-    ] = None,
+    overrides: opt.Overrides = None,
     include_uncommitted: Annotated[
         bool, typer.Option("--include-uncommitted", help="Begin with what is not committed, too.")
     ] = False,
@@ -96,9 +85,7 @@ def run(
         str | None,
         typer.Option("--commit-message", metavar="TEMPLATE", help="Of each task's commit."),
     ] = None,
-    repo: Annotated[
-        str | None, typer.Option("--repo", metavar="DIR", help="The repository of the plan.")
-    ] = None,
+    repo: opt.PlanRepo = None,
     policy: opt.PolicyFile = None,
     *,
     output: Output,
@@ -307,10 +294,8 @@ def status(
     follow: Annotated[
         bool, typer.Option("--follow", "-f", help="Until it comes to a rest.")
     ] = False,
-    repo: Annotated[
-        str | None, typer.Option("--repo", metavar="DIR", help="The repository of the plan.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+    repo: opt.PlanRepo = None,
+    as_json: opt.OneJson = False,
     state_dir: opt.StateDir = None,
 ) -> int:
     """How the plan stands: progress, cost and time of each task, and what waits for you."""

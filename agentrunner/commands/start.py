@@ -36,21 +36,13 @@ def run(
         str | None, typer.Option("--goal", "-g", metavar="TEXT", help="The requirements, in words.")
     ] = None,
     prd: Annotated[str | None, typer.Option("--prd", metavar="FILE", help="A PRD.")] = None,
-    test: Annotated[
-        str | None, typer.Option("--test", metavar="CMD", help="The test command, or `auto`.")
-    ] = None,
+    test: opt.Test = None,
     repo: Annotated[
         str | None, typer.Option("--repo", metavar="DIR", help="The repository to work in.")
     ] = None,
-    meta: Annotated[
-        str | None, typer.Option("--meta", metavar="KIND", help="Who plans, e.g. checklist.")
-    ] = None,
-    worker: Annotated[
-        str | None, typer.Option("--worker", metavar="KIND", help="Who works, e.g. codex-cli.")
-    ] = None,
-    sandbox: Annotated[
-        str | None, typer.Option("--sandbox", metavar="KIND", help="Where, e.g. bwrap.")
-    ] = None,
+    meta: opt.Meta = None,
+    worker: opt.Worker = None,
+    sandbox: opt.Sandbox = None,
     max_loops: Annotated[
         int | None, typer.Option("--max-loops", metavar="N", help="Rounds after the first.")
     ] = None,
@@ -65,10 +57,7 @@ def run(
         list[str] | None,
         typer.Option("--budget", metavar="NAME=AMOUNT", help="A limit of the run, e.g. usd=5."),
     ] = None,
-    overrides: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY.PATH=VALUE", help="Any setting of the task file."),
-    ] = None,
+    overrides: opt.Overrides = None,
     record: Annotated[
         Path | None,
         typer.Option("--record", metavar="FILE", help="Keep every exchange with a model."),
