@@ -394,7 +394,7 @@ def outcome_of(
     `before` is the same command's outcome on the tree to compare with.
     """
     counts = ran.counts
-    finding = disbelief(ran.exit_code, counts, _counts(before), fewer_is_wanted=fewer_is_wanted)
+    finding = disbelief(ran.exit_code, counts, counts_of(before), fewer_is_wanted=fewer_is_wanted)
     if ran.timed_out:
         finding = f"timed out after {test.timeout_sec:g} s"
     return TestOutcome(
@@ -419,7 +419,8 @@ def _is_kind(criterion: Criterion, kind: str) -> bool:
     return criterion.check is not None and criterion.check.kind == kind
 
 
-def _counts(outcome: TestOutcome | None) -> Counts | None:
+def counts_of(outcome: TestOutcome | None) -> Counts | None:
+    """How many tests an outcome is of; None where its output does not tell."""
     if outcome is None or outcome.passed is None:
         return None
     return Counts(outcome.passed, outcome.failed or 0, outcome.skipped or 0, errors=outcome.errors)
