@@ -23,8 +23,9 @@ def header_of(
     test = spec.task.test
     return {
         "repo": spec.shown_repo,
-        "branch": read_branch(Path(spec.shown_repo)),
+        "branch": None if spec.part_of else read_branch(Path(spec.shown_repo)),
         "landing": _landing(spec),
+        "part_of": spec.part_of,
         "planner": _planner(spec, crew) + _because(spec, "meta"),
         "worker": ", else ".join(_described(one) for one in crew.members)
         + _because(spec, "worker"),

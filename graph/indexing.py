@@ -34,6 +34,7 @@ class Indexer:
             repo=spec.shown_repo,
             state=str(TaskState.PENDING),
             started_at=options.clock.stamp(),
+            part_of=spec.part_of,
         )
         for row in self._index.runs():
             if row.run_id == folder.run_id:

@@ -72,12 +72,13 @@ def _in_checkout(spec: TaskSpec, place: WorktreePlace) -> TaskSpec:
 def load_task_of(folder: RunFolder) -> TaskSpec:
     """The task of a run that is to go on; raises Surroundings where its work tree is gone."""
     spec = load_spec(folder)
-    if spec.landing is not None and spec.landing.outside and not Path(spec.repo).is_dir():
+    if spec.repo != spec.shown_repo and not Path(spec.repo).is_dir():
+        after = "agentrunner plan status" if spec.part_of else "then start it again"
         raise Surroundings(
             f"The work tree of {folder.run_id}, {spec.repo}, is gone.",
             code="worktree-gone",
             path=spec.repo,
-            remedy=f"agentrunner diff {folder.run_id} has what was done; then start it again",
+            remedy=f"agentrunner diff {folder.run_id} has what was done; {after}",
             nothing_spent=True,
         )
     return spec

@@ -12,6 +12,7 @@ from typing import Any
 from agentrunner.errors import CheckpointCorrupt, UsageError
 from agentrunner.graph import attempts
 from agentrunner.graph.indexing import note_end
+from agentrunner.graph.landing import load_task_of
 from agentrunner.nodes.commit import by_hand
 from agentrunner.runs.folder import RunFolder, load_spec, runs_root
 from agentrunner.runs.index import RunIndex, RunRow
@@ -68,10 +69,10 @@ def undo(state_dir: Path, run_id: str, force: bool = False) -> dict[str, Any]:
 
     Files that only a person changed while it waited stay as they are, and files that were edited
     since are refused by name, unless `force`. Raises Busy while the
-    repository is worked in.
+    repository is worked in, and Surroundings where the run's own work tree is gone.
     """
     folder = RunFolder.open(state_dir, run_id)
-    spec = load_spec(folder)
+    spec = load_task_of(folder)
     now = datetime.now().astimezone().isoformat(timespec="seconds")
     lock = repository_lock(state_dir, Path(spec.repo))
     lock.acquire(me(run_id, now))

@@ -50,7 +50,8 @@ def leave_note(
     """Write the note of this state into the repository and return its path. Blocking.
 
     Where the repository cannot take it, it goes to the run's folder, with a warning; the state
-    of the run does not depend on it.
+    of the run does not depend on it. That of a plan's task stays in the run's folder until
+    nothing of the plan is at work.
     """
     spec = deps.spec
     told: dict[str, Any] = {"bill": bill_of(deps.log), "commit": commit_of(deps.log)}
@@ -69,6 +70,14 @@ def leave_note(
     view = replace(view, facts=replace(view.facts, **_box_facts(deps)))
     text = deps.redactor.redact(_rendered(view, state, deps))
     deps.folder.write("note.md", text)
+    path = deps.folder.note_file if spec.part_of else _into_repository(text, state, deps)
+    deps.folder.write("note-path", str(path))
+    deps.emit("note_written", path=str(path))
+    return str(path)
+
+
+def _into_repository(text: str, state: TaskContext, deps: Deps) -> Path:
+    spec = deps.spec
     written = write_note(
         Path(spec.shown_repo),
         spec.runner.note.dir,
@@ -79,9 +88,7 @@ def leave_note(
     )
     if written.warning:
         deps.warn(state, "note-elsewhere", written.warning)
-    deps.folder.write("note-path", str(written.path))
-    deps.emit("note_written", path=str(written.path))
-    return str(written.path)
+    return written.path
 
 
 def _box_facts(deps: Deps) -> dict[str, Any]:

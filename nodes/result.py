@@ -87,7 +87,8 @@ def build_result(
         "bill": [dict(row) for row in bill],
         "duration_sec": counters.wall_sec,
         "commit": _commit(commit),
-        "worktree": spec.repo if spec.landing and spec.landing.outside else None,
+        "worktree": spec.repo if spec.repo != spec.shown_repo else None,
+        "part_of": spec.part_of,
         "waiting": _waiting(waiting),
         "waiting_until": _waiting_until(state),
     }

@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     from agentrunner.runs.index import RunIndex, RunRow
 
 FOLLOW_SEC = 0.25
-LISTED = "run_id task_id title repo state waiting waiting_until started_at finished_at".split()
+LISTED = (
+    "run_id task_id title repo state waiting waiting_until started_at finished_at part_of".split()
+)
 """What `list --json` tells of a run."""
 
 

@@ -145,7 +145,8 @@ def check_order(order: Order, plan: Plan) -> tuple[list[str], TaskSpec]:
 
 def _spec(order: Order, plan: Plan, task_id: str, repo: Path, **more: Any) -> TaskSpec:
     environ = order.options.environ
-    return task_spec(plan, task_id, order.settings, repo=repo, environ=environ, **more)
+    spec = task_spec(plan, task_id, order.settings, repo=repo, environ=environ, **more)
+    return spec.model_copy(update={"plan_repo": str(order.repo.resolve())})
 
 
 class _Carrying:

@@ -52,6 +52,8 @@ class Landed:
 
     commit: str
     """The plan's new head; the old one where nothing was changed."""
+    files: tuple[str, ...] = ()
+    """What the task changed in the plan; sorted."""
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from agentrunner.conductor.branch import BRANCH
 from agentrunner.conductor.landing import Conflict, Landed, TestsRed, TreeTests, Work, land
 from agentrunner.conductor.message import DEFAULT_TEMPLATE
 from agentrunner.conductor.rounds import Round, RoundBook
-from agentrunner.conductor.run_work import run_work
+from agentrunner.conductor.run_work import RunWork, run_work
 from agentrunner.nodes.deps import Clock
 from agentrunner.runs.folder import make_private
 from agentrunner.runs.workspace import CloneStore, Identity
@@ -119,7 +119,7 @@ class WorkTrees:
             made.paths,
             made.proofs,
         )
-        return await land(
+        landed = await land(
             self._clone,
             BRANCH,
             work,
@@ -128,6 +128,15 @@ class WorkTrees:
             template=self._template,
             tests=self._tests,
         )
+        if not isinstance(landed, Landed):
+            return landed
+        return replace(landed, files=await asyncio.to_thread(self._files, turn, made, landed))
+
+    def _files(self, turn: Round, made: RunWork, landed: Landed) -> tuple[str, ...]:
+        """Of all its rounds: the first of a merge's parents has nothing of the task."""
+        before = turn.parents[0]
+        touched = {*made.paths, *self._clone.changed(before, turn.commit)}
+        return tuple(sorted(touched.intersection(self._clone.changed(before, landed.commit))))
 
     async def close(self, turn: Round) -> None:
         """The run's folder keeps what it was."""
@@ -153,7 +162,7 @@ class InPlace:
 
     async def land(self, turn: Round, title: str, result: Mapping[str, Any]) -> Landing:
         """It is there already."""
-        return Landed("")
+        return Landed("", tuple(map(str, result["changed_files"])))
 
     async def close(self, turn: Round) -> None:
         """The files stay."""

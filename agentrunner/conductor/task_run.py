@@ -150,7 +150,8 @@ class TaskRuns:
         self._settle(turn, "settled")
         ending = Ending(PlanTaskStatus.COMPLETE, run_id=turn.run_id)
         self._note(turn.task_id, ending.status)
-        self._tell({"event": "plan_landed", "task_id": turn.task_id, "commit": landed.commit})
+        what = {"commit": landed.commit, "files": list(landed.files)}
+        self._tell({"event": "plan_landed", "task_id": turn.task_id, **what})
         await self._places.close(turn)
         return ending
 

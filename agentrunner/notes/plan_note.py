@@ -68,6 +68,8 @@ class PlanRow:
     """What was merged into the plan's branch."""
     files: tuple[str, ...] = ()
     """That the commit changes."""
+    notes: tuple[str, ...] = ()
+    """Names of its runs' notes beside this one, in the order of the runs."""
 
 
 @dataclass(frozen=True)

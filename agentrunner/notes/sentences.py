@@ -19,6 +19,8 @@ MAX_DECIDE = 5
 MAX_NOTES = 60
 MAX_CARRIED = 40
 """Files that are named."""
+IN_WORDS = ("ask_human", "budget")
+"""Kinds of questions that no yes or no answers."""
 KNOWN_FINDINGS = frozenset(
     {
         "tests_changed",
@@ -134,8 +136,11 @@ def decide(
             said += _proof_or_words(reading, nothing_said=not said)
     if len(said) > MAX_DECIDE:
         said = [*said[: MAX_DECIDE - 1], line("decide_more", n=len(said) - MAX_DECIDE + 1)]
-    key = "decide_committed" if reading.result.get("commit") else "decide_nothing"
-    return tuple(said) or (line(key),)
+    if said:
+        return tuple(said)
+    if reading.spec.part_of:
+        return (line("decide_plan"),)
+    return (line("decide_committed" if reading.result.get("commit") else "decide_nothing"),)
 
 
 def _on_word(row: CriterionRow) -> bool:
@@ -217,11 +222,13 @@ def commands(reading: Reading, criteria: Sequence[CriterionRow], label: Label) -
     """Commands to paste, at most four."""
     run = shlex.quote(reading.result["run_id"] or "")
     waiting = reading.waiting
+    if reading.spec.part_of:
+        return _commands_of_plan(reading, run, criteria, label)
     if waiting:
         one = f"{run} --id {shlex.quote(waiting['id'])}"
         answers = (
             [line("do_answer", command=f'agentrunner answer {one} "…"')]
-            if waiting["kind"] == "ask_human"
+            if waiting["kind"] in IN_WORDS
             else [
                 line("do_approve", command=f"agentrunner approve {one}"),
                 line("do_reject", command=f'agentrunner reject {one} --reason "…"'),
@@ -239,13 +246,8 @@ def commands(reading: Reading, criteria: Sequence[CriterionRow], label: Label) -
             look,
         )
     if label == "NEEDS_REVIEW":
-        open_ids = [row.id for row in criteria if row.critical and row.needs_eyes][:10]
-        ids = "".join(f" {shlex.quote(one)}" for one in open_ids)
-        return (
-            line("do_accept", command=f'agentrunner accept {run}{ids} --reason "…"'),
-            line("do_send_back", command=f'agentrunner resume {run} -m "…"'),
-            look,
-        )
+        send_back = line("do_send_back", command=f'agentrunner resume {run} -m "…"')
+        return (_accept(run, criteria), send_back, look)
     if made := reading.result.get("commit"):
         outside = reading.result.get("worktree")
         branch, name = shlex.quote(made["branch"]), made["id"][:10]
@@ -253,6 +255,34 @@ def commands(reading: Reading, criteria: Sequence[CriterionRow], label: Label) -
         return (look, line("do_merge" if outside else "do_look_commit", command=take))
     commit = line("do_commit", command="git add -p && git commit")
     return (look, commit) if reading.in_git else (look,)
+
+
+def _accept(run: str, criteria: Sequence[CriterionRow]) -> Line:
+    open_ids = [row.id for row in criteria if row.critical and row.needs_eyes][:10]
+    ids = "".join(f" {shlex.quote(one)}" for one in open_ids)
+    return line("do_accept", command=f'agentrunner accept {run}{ids} --reason "…"')
+
+
+def _commands_of_plan(
+    reading: Reading, run: str, criteria: Sequence[CriterionRow], label: Label
+) -> tuple[Line, ...]:
+    """Of a plan's task: what is said to it is said to the plan, which goes on with it."""
+    say = f"agentrunner plan answer {shlex.quote(reading.spec.task_id)}"
+    see = line("do_see", diff=f"agentrunner diff {run}")
+    go_on = line("do_resume", command="agentrunner plan run")
+    if reading.waiting and reading.waiting["kind"] in IN_WORDS:
+        return (line("do_answer", command=f'{say} "…"'), go_on, see)
+    if reading.waiting:
+        no = line("do_reject", command=f'{say} "no: …"')
+        return (line("do_approve", command=f"{say} yes"), no, go_on, see)
+    if label == "INTERRUPTED":
+        return (go_on, see)
+    if label == "FAILED":
+        logs = line("do_logs", command=f"agentrunner logs {run}")
+        return (logs, line("do_hint", command=f'{say} "…"'), go_on, see)
+    if label == "NEEDS_REVIEW":
+        return (_accept(run, criteria), line("do_send_back", command=f'{say} "…"'), go_on, see)
+    return (see, line("do_plan", command="agentrunner plan status"))
 
 
 def notes(reading: Reading) -> tuple[Line, ...]:

@@ -64,7 +64,7 @@ def build_view(
         run_id=result["run_id"] or "",
         task_id=spec.task_id,
         title=spec.title,
-        repo=spec.repo,
+        repo=spec.shown_repo,
         host=host,
         state=str(result["state"] or ""),
         label=label,

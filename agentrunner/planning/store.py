@@ -96,6 +96,8 @@ class OpenQuestion:
     task_id: str = ""
     """The task it is about; "" for the plan."""
     answer: str | None = None
+    answered_at: str = ""
+    """UTC, ISO 8601; "" while it is open."""
 
 
 class PlanStore:
@@ -330,8 +332,8 @@ def _changes(database: sqlite3.Connection, since: int) -> Iterator[Change]:
 
 
 def _questions(database: sqlite3.Connection) -> Iterator[OpenQuestion]:
-    rows = database.execute("SELECT id, at, text, task_id, answer FROM questions ORDER BY id")
-    for row in rows.fetchall():
+    columns = "id, at, text, task_id, answer, coalesce(answered_at, '')"
+    for row in database.execute(f"SELECT {columns} FROM questions ORDER BY id").fetchall():
         yield OpenQuestion(*row)
 
 

@@ -29,7 +29,7 @@ class RunRow:
     task_id: str
     title: str
     repo: str
-    """Absolute, symlinks resolved."""
+    """The user's, also of a run with a work tree of its own; absolute, symlinks resolved."""
     state: str
     waiting: str | None = None
     """Kind of the question it waits with; None if it does not wait."""
@@ -40,6 +40,8 @@ class RunRow:
     rounds_at_most: int | None = None
     waiting_until: str | None = None
     """When it goes on by itself, where it waits for a quota or a provider."""
+    part_of: str | None = None
+    """"plan" for the run of a plan's task; None for one of its own."""
 
 
 COLUMNS = tuple(field.name for field in fields(RunRow))

@@ -147,9 +147,11 @@ def header_lines(story: Story, width: int, paint: Paint, home: str) -> list[str]
     lines = ["", paint.bold(top)]
     for label, text in header_rows(story.header, home):
         lines += labelled(label, text, width)
-    where = _where_edits_appear(story.header.get("landing") or {})
+    where = _where_edits_appear(story.header.get("landing") or {}) + " Undo: agentrunner undo"
+    if story.header.get("part_of"):
+        where = "It is a task of a plan: agentrunner plan run goes on with what comes of it."
     foot = (
-        f"{where} Undo: agentrunner undo\n"
+        f"{where}\n"
         "Ctrl-C stops the worker, keeps the run; in another window: agentrunner logs -f"
     )
     return [*lines, *wrap(foot, width, "  "), ""]

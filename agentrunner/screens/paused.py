@@ -131,6 +131,8 @@ def _next(result: Result, approval: bool, target: str, width: int) -> list[str]:
         steps = [(f'agentrunner answer{name} "..."', "in your own words")]
     if result.get("worker_runs"):
         steps.append((f"agentrunner diff{name}", "the work so far"))
+    if result.get("part_of"):
+        return next_lines([*steps, ("agentrunner plan run", "then the plan goes on")], width)
     return next_lines([*steps, (f"agentrunner cancel{name}", "end here")], width)
 
 

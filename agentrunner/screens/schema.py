@@ -115,6 +115,7 @@ _RESULT: Schema = {
     "duration_sec": {"type": ["number", "null"]},
     "commit": _or_null(_object({"id": _TEXT, "branch": _TEXT})),
     "worktree": _ANY_TEXT,
+    "part_of": _or_null({"enum": ["plan"]}),
     "waiting": _or_null(
         _object(
             {"id": _TEXT, "kind": _QUESTION_KINDS, "text": _TEXT, "options": _TEXTS}, closed=False

@@ -222,7 +222,7 @@ def _facts(
         lines += labelled("" if index else "bill", text, width)
     if commit := result.get("commit"):
         lines.append(f"  commit   {commit['id'][:10]} on {flat(commit['branch'])}")
-    elif result.get("worktree"):
+    elif result.get("worktree") and not result.get("part_of"):  # a plan takes its trees away
         lines.append(f"  in       {flat(tilde(str(result['worktree']), home))}")
     if result.get("note"):
         note = tilde(str(result["note"]), home)
@@ -264,6 +264,8 @@ def _next(result: Result, target: str, width: int, in_git: bool, driven: bool) -
     undo = (f"agentrunner undo{name}", "put the files back")
     hint = f'agentrunner resume{name} -m "..."'
     state, reason = result.get("state"), str(result.get("reason"))
+    if result.get("part_of") and (state in _HEADS or not driven):
+        return next_lines(_steps_of_plan(result, name), width)
     if driven and state not in _HEADS:
         steps = [(f"agentrunner logs -f{name}", "what happens in it")]
     elif reason == "interrupted" or state not in _HEADS:
@@ -280,13 +282,7 @@ def _next(result: Result, target: str, width: int, in_git: bool, driven: bool) -
         if in_git and not commit:
             steps.append(("git add -p && git commit", "nothing was committed for you"))
     elif state == "NEEDS_REVIEW":
-        ids = " ".join(_review_ids(result))
-        accept = f'agentrunner accept{name}{" " if ids else ""}{ids} --reason "..."'
-        steps = [
-            (accept, "your yes is recorded; ends COMPLETE"),
-            (hint, "send it back with a remark"),
-            undo,
-        ]
+        steps = [_accept(result, name), (hint, "send it back with a remark"), undo]
     else:
         again = (hint, "try again")
         if reason.startswith("budget: "):
@@ -294,6 +290,27 @@ def _next(result: Result, target: str, width: int, in_git: bool, driven: bool) -
             again = (f"agentrunner resume{name} --budget {limit}=+AMOUNT", "go on with more")
         steps = [(f"agentrunner logs{name}", "what the worker did"), again, undo]
     return next_lines(steps, width)
+
+
+def _accept(result: Result, name: str) -> tuple[str, str]:
+    words = " ".join([f"agentrunner accept{name}", *_review_ids(result)])
+    return f'{words} --reason "..."', "your yes is recorded; ends COMPLETE"
+
+
+def _steps_of_plan(result: Result, name: str) -> list[tuple[str, str]]:
+    """Of a plan's task: what is said to it is said to the plan, which goes on with it."""
+    say = f'agentrunner plan answer {flat(str(result.get("task_id")))} "..."'
+    go_on = ("agentrunner plan run", "the plan goes on with it")
+    match result.get("state"):
+        case "COMPLETE":
+            diff = (f"agentrunner diff{name}", "what this run changed")
+            return [diff, ("agentrunner plan status", "what became of it")]
+        case "NEEDS_REVIEW":
+            return [_accept(result, name), (say, "send it back with a remark"), go_on]
+        case "FAILED":
+            logs = (f"agentrunner logs{name}", "what the worker did")
+            return [logs, (say, "try again with a hint"), go_on]
+    return [go_on]
 
 
 def _review_ids(result: Result) -> list[str]:

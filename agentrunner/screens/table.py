@@ -55,6 +55,9 @@ def runs_table(
             f"agentrunner show {name}"
         )
     foot += [_wait_of(row, now) for row in rows if state_word(row) == "waiting"]
+    if planned := sum(row.get("part_of") == "plan" for row in rows):
+        tasks = "is a task" if planned == 1 else "are tasks"
+        foot.append(f"{planned} of them {tasks} of a plan: agentrunner plan status")
     if not all_repositories:
         foot.append("other repositories: agentrunner list --all")
     return "\n".join([*lines, "", *foot] if foot else lines)

@@ -438,11 +438,18 @@ class TaskSpec(BaseModel):
     """Up to where policies let people raise limits of `runner.budget`, by name."""
     landing: Landing | None = None
     """None where nothing is committed."""
+    plan_repo: str = ""
+    """The user's repository, whose plan it is a task of; "" for a task of its own."""
 
     @property
     def shown_repo(self) -> str:
         """The repository as people know it: where the run is listed, and its note is left."""
-        return self.landing.repo if self.landing else self.repo
+        return self.landing.repo if self.landing else self.plan_repo or self.repo
+
+    @property
+    def part_of(self) -> Literal["plan"] | None:
+        """What carries it out as a part of itself, and goes on with what becomes of it."""
+        return "plan" if self.plan_repo else None
 
     @property
     def candidates(self) -> list[tuple[str, TaskSpec]]:
