@@ -1,6 +1,5 @@
 """Driving a run in the foreground: start, resume, answer, accept, cancel.
 
-One process drives a run (its lock) in a repository (another lock, shared with the supervisor).
 Whatever ends the driving, a pause, a signal, `kill -9`, the state is saved and `resume` goes on.
 """
 
@@ -8,55 +7,34 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import secrets
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from agentrunner.errors import Busy, UsageError
-from agentrunner.gateway.order import GATEWAY_PORT
+from agentrunner.errors import UsageError
 from agentrunner.graph import attempts
 from agentrunner.graph.answers import checked_answer
-from agentrunner.graph.builder import graph_for
-from agentrunner.graph.checkpoints import BoundedSaver, open_saver, thread_config
-from agentrunner.graph.crew import Crew, assemble, muster
-from agentrunner.graph.drive import Drive, Options
-from agentrunner.graph.header import header_of, reach_of_all
+from agentrunner.graph.crew import Crew, assemble
+from agentrunner.graph.drive import Options
+from agentrunner.graph.driver import Driver, driving, open_driver
 from agentrunner.graph.indexing import Indexer
 from agentrunner.graph.landing import land_late, load_task_of, prepared
-from agentrunner.graph.memory import be_frugal
-from agentrunner.graph.policy import capped, capped_again, capped_as_far
-from agentrunner.graph.workshop import box_spec, check_box, open_workshop, with_image
+from agentrunner.graph.policy import capped, capped_again
+from agentrunner.graph.workshop import check_box, with_image
 from agentrunner.nodes.budget import granted
 from agentrunner.nodes.credentials import secrets_of
-from agentrunner.nodes.deps import Clock, Deps
-from agentrunner.nodes.egress import has_gateway
+from agentrunner.nodes.deps import Clock
 from agentrunner.nodes.plan import criteria_of
 from agentrunner.runs.folder import RunFolder, new_run_id, refuse_inside, save_spec
-from agentrunner.runs.locks import FileLock, me, repository_lock, run_lock
+from agentrunner.runs.locks import me, repository_lock
 from agentrunner.runs.log import RunLog
-from agentrunner.runs.worktree import remove_places
-from agentrunner.sandboxes.choose import AUTO, make_sandbox
-from agentrunner.supervisor.processes import kill_orphans
 from agentrunner.task.budget import read_grants
-from agentrunner.task.context import (
-    Acceptance,
-    Answer,
-    Counters,
-    RunInfo,
-    TaskContext,
-)
+from agentrunner.task.context import Acceptance, Answer, Counters, RunInfo, TaskContext
 from agentrunner.task.lifecycle import TERMINAL, TaskState
 from agentrunner.task.load import changed_sources
-from agentrunner.task.prd import describe_check
 from agentrunner.task.spec import TaskSpec
 from agentrunner.text.redaction import Redactor
-from agentrunner.workers.base import WorkerCall
-from agentrunner.workers.make import network_of
-
-__all__ = ["Options", "accept", "cancel", "dry_run", "respond", "resume", "start"]
 
 
 async def start(spec: TaskSpec, options: Options, *, run_id: str = "") -> dict[str, Any]:
@@ -68,7 +46,8 @@ async def start(spec: TaskSpec, options: Options, *, run_id: str = "") -> dict[s
     goes on.
     """
     environ, state_dir, policy = options.environ, options.state_dir, options.policy
-    spec = capped(spec, environ, state_dir, policy, replays=_replays(options))
+    replays = options.cassette.replay is not None
+    spec = capped(spec, environ, state_dir, policy, replays=replays)
     refuse_inside(options.state_dir, Path(spec.repo))
     run_id = run_id or new_run_id(spec.task_id, secrets.token_bytes(4))
     with prepared(spec, run_id, options.state_dir) as (spec, undo):
@@ -83,9 +62,9 @@ async def start(spec: TaskSpec, options: Options, *, run_id: str = "") -> dict[s
         undo.pop_all()
     with contextlib.closing(repository):
         Indexer(spec, folder, options).begin()
-        with _driving(folder, options):
+        with driving(folder, options):
             first = first_state(spec, run_id, options.clock)
-            return await _run(spec, folder, options, repository, crew, first)
+            return await Driver(spec, folder, options, crew, repository).run(first)
 
 
 def first_state(spec: TaskSpec, run_id: str, clock: Clock) -> TaskContext:
@@ -130,7 +109,7 @@ async def resume(
         if on_change == "replan":
             spec, replan = attempts.reload(spec, options.environ), True
     spec = capped_again(spec, folder, options.environ, options.policy, max_loops=max_loops)
-    with _driving(folder, options):
+    with driving(folder, options):
         # Read under the lock: whoever held it until now may have gone on.
         state = await _latest(folder, spec, options)
         if state["state"] == TaskState.COMPLETE and not replan:
@@ -145,10 +124,10 @@ async def resume(
             )
         grants, answer = await _grants(folder, spec, budget)
         crew = assemble(spec, options.environ, options.cassette)
-        with _repository(spec, folder, options) as repository:
+        with open_driver(spec, folder, options, crew) as driver:
             fresh = state if attempts.untouched(folder) else None
             if replan:
-                state = await _settled(state, spec, folder, options, repository, crew)
+                state = await driver.settle(state)
                 save_spec(folder, spec)
             if replan or state["state"] in TERMINAL:
                 fresh = attempts.next_attempt(state, spec, max_loops=max_loops, replan=replan)
@@ -156,7 +135,7 @@ async def resume(
                 words = _redactor(spec, crew, options).redact(message)
                 attempts.leave_message(folder, state, words, options.clock.stamp())
             answer = None if fresh else answer
-            return await _run(spec, folder, options, repository, crew, fresh, answer, grants=grants)
+            return await driver.run(fresh, answer, grants=grants)
 
 
 async def _grants(
@@ -187,13 +166,13 @@ async def respond(run_id: str, answer: Answer, options: Options) -> dict[str, An
     """Give a waiting run its answer and go on; refuses stale, foreign and malformed ones."""
     folder = RunFolder.open(options.state_dir, run_id)
     spec = capped_again(load_task_of(folder), folder, options.environ, options.policy)
-    with _driving(folder, options):
+    with driving(folder, options):
         question = await attempts.waiting(folder)
         before = granted(RunLog(folder.log_file))
         answer = checked_answer(run_id, question, answer, spec, before)
         crew = assemble(spec, options.environ, options.cassette)
-        with _repository(spec, folder, options) as repository:
-            return await _run(spec, folder, options, repository, crew, None, answer)
+        with open_driver(spec, folder, options, crew) as driver:
+            return await driver.run(None, answer)
 
 
 async def accept(
@@ -207,15 +186,15 @@ async def accept(
     spec = capped_again(load_task_of(folder), folder, options.environ, options.policy)
     if not reason.strip():
         raise UsageError("A reason is needed.", code="usage", path="--reason")
-    with _driving(folder, options):
+    with driving(folder, options):
         state = await attempts.latest(folder)
         _check_acceptable(state, criteria)
         crew = assemble(spec, options.environ, options.cassette)
         said = _redactor(spec, crew, options).redact(reason)
         yes = Acceptance(criteria=criteria, reason=said, by=by, at=options.clock.stamp(), tree="")
         fresh = attempts.with_acceptance(state, spec, yes)
-        with _repository(spec, folder, options) as repository:
-            return await _run(spec, folder, options, repository, crew, fresh)
+        with open_driver(spec, folder, options, crew) as driver:
+            return await driver.run(fresh)
 
 
 def _redactor(spec: TaskSpec, crew: Crew, options: Options) -> Redactor:
@@ -249,106 +228,15 @@ async def cancel(run_id: str, options: Options) -> dict[str, Any]:
     folder = RunFolder.open(options.state_dir, run_id)
     spec = load_task_of(folder)
     await attempts.stop_driver(folder, options.state_dir, Path(spec.repo))
-    with _driving(folder, options):
+    with driving(folder, options):
         state = await _latest(folder, spec, options)
         if state["state"] in TERMINAL:
             return attempts.result_of(folder, spec, state)
         crew = assemble(spec, options.environ, options.cassette)
-        with _repository(spec, folder, options) as repository:
-            state = await _settled(state, spec, folder, options, repository, crew)
+        with open_driver(spec, folder, options, crew) as driver:
+            state = await driver.settle(state)
             fresh = attempts.cancelled(state, spec)
-            return await _run(spec, folder, options, repository, crew, fresh)
-
-
-async def dry_run(spec: TaskSpec, options: Options) -> dict[str, Any]:
-    """What a run would do, without a model call and without leaving anything.
-
-    What keeps it from starting is among it, as `missing`.
-    """
-    environ, state_dir, policy = options.environ, options.state_dir, options.policy
-    spec, missing = capped_as_far(spec, environ, state_dir, policy, replays=_replays(options))
-    crew = muster(spec, options.environ, options.cassette)
-    folder = RunFolder(options.state_dir / "runs" / f"{spec.task_id}-0000")
-    sandbox = make_sandbox(
-        spec.runner.sandbox.kind,
-        box_spec(spec, crew.members, folder),
-        options.environ,
-        Path(options.environ.get("HOME") or Path.home()),
-        state_root=options.state_dir,
-    )
-    first = crew.members[0]
-    auto = spec.runner.sandbox.kind == "auto"
-    gateway = has_gateway(first.spec, first.worker, spec.runner.sandbox.kind)
-    call = WorkerCall(
-        worker_run_id="1-001",
-        prompt="<the planner's prompt>",
-        workdir=Path(spec.repo),
-        home=folder.box_dir,
-        prompt_file=folder.box_dir / "prompts" / "1-001.md",
-        model=first.spec.runner.worker.model,
-        base_url=f"http://127.0.0.1:{GATEWAY_PORT}" if gateway else None,
-        sandboxed=spec.runner.sandbox.kind != "none",
-    )
-    return {
-        "header": header_of(
-            spec,
-            crew,
-            options.environ,
-            box=", else ".join(AUTO) if auto else sandbox.describe(),
-            max_loops=spec.runner.meta.max_loops,
-        ),
-        "criteria": [
-            {
-                "id": c.id,
-                "description": c.description,
-                "critical": c.critical,
-                "line": c.line,
-                "check": describe_check(c.check),
-            }
-            for c in spec.criteria
-        ],
-        "worker_command": list(first.worker.command(call).argv),
-        "mounts": [
-            {"source": str(m.source), "target": str(m.target), "read_only": m.read_only}
-            for m in sandbox.mounts()
-        ],
-        "network": network_of(first.spec, first.worker).policy,
-        "reach": reach_of_all(spec, crew.members),
-        "missing": [error.as_dict() for error in missing or crew.missing],
-    }
-
-
-def _replays(options: Options) -> bool:
-    return options.cassette is not None and options.cassette.replay is not None
-
-
-# -- driving ------------------------------------------------------------------------------------
-
-
-@contextmanager
-def _driving(folder: RunFolder, options: Options) -> Iterator[None]:
-    """Hold the run's lock: one process drives a run."""
-    be_frugal()
-    lock = run_lock(folder)
-    lock.acquire(me(folder.run_id, options.clock.stamp()))
-    with contextlib.closing(lock):
-        yield
-
-
-@contextmanager
-def _repository(spec: TaskSpec, folder: RunFolder, options: Options) -> Iterator[FileLock]:
-    """Hold the repository's lock, or leave it with this run's own supervisor while that lives."""
-    lock = repository_lock(options.state_dir, Path(spec.repo))
-    try:
-        lock.acquire(me(folder.run_id, options.clock.stamp()))
-    except Busy:
-        holder = lock.probe()
-        if holder is None or holder.run_id != folder.run_id:
-            raise
-    with contextlib.closing(lock):
-        if lock.held:  # then nobody lives whose box it could be
-            kill_orphans(folder.box_dir)
-        yield lock
+            return await driver.run(fresh)
 
 
 async def _latest(folder: RunFolder, spec: TaskSpec, options: Options) -> TaskContext:
@@ -356,95 +244,3 @@ async def _latest(folder: RunFolder, spec: TaskSpec, options: Options) -> TaskCo
     if attempts.untouched(folder):
         return first_state(spec, folder.run_id, options.clock)
     return await attempts.latest(folder)
-
-
-async def _settled(
-    state: TaskContext,
-    spec: TaskSpec,
-    folder: RunFolder,
-    options: Options,
-    repository: FileLock,
-    crew: Crew,
-) -> TaskContext:
-    """The state once the worker that an earlier driver left is ended in order and recorded.
-
-    No other attempt may work beside it, and what it changed is a worker's doing.
-    """
-    if not attempts.has_worker(folder, state):
-        return state
-    index = Indexer(spec, folder, options)
-    async with _opened(spec, folder, options, repository, crew, None, index) as (drive, _):
-        await drive.stop_worker()
-    return await attempts.latest(folder)
-
-
-@asynccontextmanager
-async def _opened(
-    spec: TaskSpec,
-    folder: RunFolder,
-    options: Options,
-    repository: FileLock,
-    crew: Crew,
-    fresh: TaskContext | None,
-    index: Indexer,
-) -> AsyncIterator[tuple[Drive, BoundedSaver]]:
-    """What drives the attempt that `fresh` starts, or the latest one."""
-    new_file = fresh is not None and attempts.untouched(folder)
-    async with (
-        open_workshop(
-            spec, folder, options.state_dir, options.environ, [index, options.on_event],
-            repository, crew, options.clock, options.cassette,
-        ) as deps,
-        open_saver(folder.checkpoints, new=new_file, before=deps.log.sync) as saver,
-    ):  # fmt: skip
-        attempt = fresh["run"].attempt if fresh else attempts.newest_attempt(folder)
-        config = thread_config(folder.run_id, attempt)
-        drive = Drive(graph_for(saver), config, deps, options)
-        state = fresh or (await drive.standing())[0]
-        _announce(deps, spec, crew, state, begins=fresh is not None and attempt == 1)
-        yield drive, saver
-
-
-async def _run(
-    spec: TaskSpec,
-    folder: RunFolder,
-    options: Options,
-    repository: FileLock,
-    crew: Crew,
-    fresh: TaskContext | None,
-    answer: Answer | None = None,
-    *,
-    grants: Mapping[str, float] | None = None,
-) -> dict[str, Any]:
-    """Drive one attempt: `fresh` starts it, None goes on with the latest."""
-    index = Indexer(spec, folder, options)
-    async with _opened(spec, folder, options, repository, crew, fresh, index) as (drive, saver):
-        if grants:
-            state = fresh or (await drive.standing())[0]
-            number = len(drive.deps.log.records("grant")) + 1
-            drive.deps.record(state, "grant", f"resume-{number}", {"amounts": dict(grants)})
-        result = await drive.to_the_end(fresh, answer)
-        drive.deps.emit("result", **{name: result[name] for name in result if name != "run_id"})
-        if result["state"] in TERMINAL:
-            attempt = int(result["attempt"])
-            threads = [f"{folder.run_id}#{n}" for n in range(1, attempt + 1)]
-            await asyncio.to_thread(saver.keep_latest, threads)
-    index.finish(result)
-    folder.write("result.json", json.dumps(result, ensure_ascii=False, indent=1))
-    if result["state"] in TERMINAL and spec.runner.retention_days == 0:
-        await asyncio.to_thread(folder.remove)
-        await asyncio.to_thread(remove_places, options.state_dir, folder.run_id)
-    return result
-
-
-def _announce(deps: Deps, spec: TaskSpec, crew: Crew, state: TaskContext, *, begins: bool) -> None:
-    run = state["run"]
-    box = deps.sandbox.describe()
-    header = header_of(spec, crew, deps.environ, box=box, max_loops=run.max_loops)
-    if begins:
-        deps.emit("run_started", task_id=spec.task_id, title=spec.title, header=header)
-        return
-    deps.emit("run_resumed", attempt=run.attempt, header=header)
-    if names := [path for path, _ in changed_sources(spec)]:
-        kept = f"changed meanwhile, the run goes on with what it was made from: {', '.join(names)}"
-        deps.warn(state, "inputs-changed", kept)

@@ -34,7 +34,7 @@ from agentrunner.screens.summary import summary_screen
 
 if TYPE_CHECKING:
     from agentrunner.commands.engine import Engine
-    from agentrunner.graph.runner import Options
+    from agentrunner.graph.drive import Options
     from agentrunner.task.context import Answer, Question
 
 Work = Callable[["Engine", "Options"], Awaitable[dict[str, Any]]]
@@ -84,7 +84,7 @@ async def _tick(console: Console) -> None:
 
 
 def _options(console: Console) -> Options:
-    from agentrunner.graph.runner import Options
+    from agentrunner.graph.drive import Options
 
     state_dir = settings.state_dir(console.output.state_dir)
 

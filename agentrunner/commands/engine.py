@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from agentrunner.settings import quiet_libraries
 
 if TYPE_CHECKING:
-    from agentrunner.graph.runner import Options
+    from agentrunner.graph.drive import Options
     from agentrunner.task.context import Answer
     from agentrunner.task.spec import TaskSpec
 
@@ -44,9 +44,6 @@ class Engine(Protocol):
 
     async def cancel(self, run_id: str, options: Options) -> dict[str, Any]:
         """End a run FAILED."""
-
-    async def dry_run(self, spec: TaskSpec, options: Options) -> dict[str, Any]:
-        """What is known without asking a model."""
 
 
 def load() -> Engine:

@@ -21,7 +21,7 @@ from agentrunner.errors import UsageError
 
 if TYPE_CHECKING:
     from agentrunner.commands.engine import Engine
-    from agentrunner.graph.runner import Options
+    from agentrunner.graph.drive import Options
     from agentrunner.task.context import Answer
 
 

@@ -18,7 +18,7 @@ from agentrunner.errors import Surroundings, UsageError
 
 if TYPE_CHECKING:
     from agentrunner.commands.engine import Engine
-    from agentrunner.graph.runner import Options
+    from agentrunner.graph.drive import Options
     from agentrunner.nodes.deps import Cassette
     from agentrunner.task.load import TaskSource
     from agentrunner.task.spec import TaskSpec
@@ -254,7 +254,6 @@ def _detect_test(repo: Path) -> str | None:
 
 def _dry_run(spec: TaskSpec, output: Output, policy: Path | None) -> int:
     """Header, criteria, checks, the worker's command, mounts and network; nothing is spent."""
-    import asyncio
     import json
 
     from agentrunner import settings
@@ -262,13 +261,14 @@ def _dry_run(spec: TaskSpec, output: Output, policy: Path | None) -> int:
     from agentrunner.screens.live import header_rows
     from agentrunner.screens.table import dry_run_screen
 
-    loaded = engine.load()
-    from agentrunner.graph.runner import Options
+    engine.load()
+    from agentrunner.graph.drive import Options
+    from agentrunner.graph.preview import preview
 
     options = Options(
         state_dir=settings.state_dir(output.state_dir), on_event=lambda event: None, policy=policy
     )
-    plan = asyncio.run(loaded.dry_run(spec, options))
+    plan = preview(spec, options)
     code = Surroundings.exit_code if plan["missing"] else 0
     if output.json:
         show(json.dumps(plan))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import os
 from collections.abc import Callable
@@ -14,7 +13,7 @@ import pytest
 import yaml
 
 from agentrunner.errors import UsageError
-from agentrunner.graph import runner
+from agentrunner.graph.preview import preview
 from agentrunner.runs.folder import load_spec
 from tests.kit.metas import assess, consult, finish, give_up, plan, work
 from tests.kit.project import Project
@@ -129,7 +128,7 @@ def test_a_new_attempt_gets_no_more_rounds_than_allowed(run: Run, file: Path) ->
 def test_a_dry_run_is_held_against_it_too(run: Run, file: Path) -> None:
     spec = run.project.spec(runner={"meta": {"kind": "liar", "max_loops": 2}})
     options = replace(run.project.options(), policy=allow(file, NO_BWRAP))
-    refused(lambda: asyncio.run(runner.dry_run(spec, options)))
+    refused(lambda: preview(spec, options))
 
 
 def test_a_policy_in_the_repository_stops_the_run(run: Run) -> None:

@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from agentrunner.graph.runner import dry_run, start
+from agentrunner.graph.preview import preview
+from agentrunner.graph.runner import start
 from agentrunner.runs.folder import RunFolder
 from agentrunner.runs.log import History, RunLog
 from agentrunner.task.spec import TaskSpec
@@ -217,9 +218,9 @@ async def test_plan_run_validate_fix_complete(codex: Codex) -> None:
     assert living(codex.place) == {}
 
 
-async def test_the_box_shows_the_installation_of_codex(codex: Codex) -> None:
+def test_the_box_shows_the_installation_of_codex(codex: Codex) -> None:
     with ModelServer() as server:
-        plan = await dry_run(codex.spec(server), replace(codex.project.options(), environ=KEYS))
+        plan = preview(codex.spec(server), replace(codex.project.options(), environ=KEYS))
     native = Path(plan["worker_command"][0])
     shown = [mount for mount in plan["mounts"] if native.is_relative_to(mount["target"])]
     assert shown and all(mount["read_only"] for mount in shown)

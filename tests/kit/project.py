@@ -12,7 +12,8 @@ from typing import Any
 
 import yaml
 
-from agentrunner.graph.runner import Options, start
+from agentrunner.graph.drive import Options
+from agentrunner.graph.runner import start
 from agentrunner.task.context import Answer, Question
 from agentrunner.task.load import TaskSource, load_task
 from agentrunner.task.spec import TaskSpec

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from agentrunner.graph.runner import Options
+from agentrunner.graph.drive import Options
 from agentrunner.task.context import Answer, Question
 from agentrunner.task.spec import TaskSpec
 from tests.unit.screens.screen_samples import result, story_events
@@ -75,6 +75,3 @@ class FakeEngine:
 
     async def cancel(self, run_id: str, options: Options) -> dict[str, Any]:
         return await self._do("cancel", options, run_id=run_id)
-
-    async def dry_run(self, spec: TaskSpec, options: Options) -> dict[str, Any]:
-        return await self._do("dry_run", options, spec=spec)
