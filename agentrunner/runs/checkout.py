@@ -79,13 +79,9 @@ class Checkout:
                     path="--commit",
                     remedy="git restore --staged ., then agentrunner resume; or commit by hand",
                 )
-            user.run(
-                *(*_QUIET, "-c", "protocol.file.allow=always", "fetch", "--quiet", "--no-tags"),
-                *("--no-write-fetch-head", "--no-recurse-submodules"),
-                *(str(self.clone.git.git_dir), made),
-            )
+            self.clone.give(made)
             told = ("-m", "agentrunner: a run is complete")
-            user.run(*_QUIET, "update-ref", *told, name, made, before.commit)
+            user.run(*_QUIET, "update-ref", *told, name, made, before.commit, umask=-1)
         self._refresh(user, made, paths)
 
     def _refresh(self, user: Git, made: str, paths: Collection[str]) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import stat
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
@@ -73,8 +73,12 @@ class Git:
         accept: tuple[int, ...] = (0,),
         env: Mapping[str, str] | None = None,
         cwd: Path | None = None,
+        umask: int = 0o077,
     ) -> bytes:
-        """Run a command on the store; raises GitFailed for an exit code not in `accept`."""
+        """Run a command on the store; raises GitFailed for an exit code not in `accept`.
+
+        What it writes is for its owner only; with a `umask` of -1, for whom the user's own is.
+        """
         guard = ("-c", "safe.bareRepository=explicit", f"--git-dir={self.git_dir}")
         given, file = (stdin, None) if isinstance(stdin, bytes) else (None, stdin)
         try:
@@ -86,7 +90,7 @@ class Git:
                 input=given,
                 capture_output=True,
                 check=False,
-                umask=0o077,
+                umask=umask,
             )
         except OSError as error:
             raise GitFailed(f"git can't be run: {error}") from error
@@ -94,7 +98,7 @@ class Git:
             said = done.stderr.decode("utf-8", "replace").strip()
             full = any(words in said for words in NO_ROOM)
             raise GitFailed(
-                f"git {command[0]} ended with {done.returncode}: {said}",
+                f"git {_verb(command)} ended with {done.returncode}: {said}",
                 code="disk-full" if full else None,
                 remedy="df -h, then agentrunner resume" if full else "",
             )
@@ -114,6 +118,11 @@ class Git:
             "GIT_TERMINAL_PROMPT": "0",
             **extra,
         }
+
+
+def _verb(command: Sequence[str]) -> str:
+    """The name of a command, behind settings such as `-c gc.auto=0`."""
+    return command[2 * command.count("-c")]
 
 
 def read_small(path: bytes, limit: int = 1 << 20) -> bytes | None:

@@ -11,9 +11,10 @@ import contextlib
 import os
 import secrets
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from agentrunner.errors import UsageError
 from agentrunner.runs.git import CONFIG, Git, GitFailed, replace, to_bytes, to_text
@@ -167,16 +168,18 @@ class CloneStore:
         that of the first parent. Nothing is checked out or changed but the clone's objects.
         """
         self._prepare()
-        index = self.git.git_dir / f"agentrunner.{secrets.token_hex(4)}.index"  # one per thread
-        env = {"GIT_INDEX_FILE": str(index)}
-        index.unlink(missing_ok=True)
-        try:
+        wanted = set(paths)
+        rules = {path for path in wanted if path.rpartition("/")[2] == ".gitattributes"}
+        with TemporaryDirectory(prefix="agentrunner.", dir=self.git.git_dir) as name:
+            room = Path(name)  # one per thread
+            env = {"GIT_INDEX_FILE": f"{room}/index", "GIT_WORK_TREE": str(room)}
             self.git.run("read-tree", tree or parents[0], env=env)
-            lines = b"".join(self._entries(folder, paths))
-            self.git.run("update-index", "-z", "--index-info", stdin=lines, env=env)
+            self._put(folder, rules, room, env)
+            # What a worker left at these names might be a pipe; these files are of the commit.
+            told = self.git.run("ls-files", "-z", ":(glob)**/.gitattributes", env=env, cwd=room)
+            self.git.run("checkout-index", "-z", "--stdin", stdin=told, env=env, cwd=room)
+            self._put(folder, wanted - rules, room, env)
             made = _line(self.git.run("write-tree", env=env))
-        finally:
-            index.unlink(missing_ok=True)
         return self.commit_tree(made, parents=parents, message=message, author=author, at=at)
 
     def commit_tree(
@@ -196,10 +199,17 @@ class CloneStore:
             self.git.run("commit-tree", tree, *told, "-F", "-", stdin=message.encode(), env=who)
         )
 
-    def _entries(self, folder: Path, paths: Iterable[str]) -> Iterable[bytes]:
+    def _put(self, folder: Path, paths: Iterable[str], room: Path, env: Mapping[str, str]) -> None:
+        """Bring an index to what these files are in a folder; `room` has the attributes."""
+        lines = b"".join(self._entries(folder, paths, room, env))
+        self.git.run("update-index", "-z", "--index-info", stdin=lines, env=env)
+
+    def _entries(
+        self, folder: Path, paths: Iterable[str], room: Path, env: Mapping[str, str]
+    ) -> Iterable[bytes]:
         """A line for the index per file: its mode and content, or that it is gone."""
         with SafeFolder(folder) as tree:
-            for path in sorted(set(paths)):
+            for path in sorted(paths):
                 entry = tree.read(path)
                 if entry is None:
                     yield b"0 " + b"0" * 40 + b"\t" + to_bytes(path) + b"\0"
@@ -207,7 +217,8 @@ class CloneStore:
                 mode, content = entry
                 # With the path, so that line ends become what the repository's attributes say.
                 how = () if mode == "120000" else (f"--path={path}",)
-                blob = _line(self.git.run("hash-object", "-w", *how, "--stdin", stdin=content))
+                told = ("hash-object", "-w", *how, "--stdin")
+                blob = _line(self.git.run(*told, stdin=content, env=env, cwd=room))
                 yield f"{mode} {blob}\t".encode() + to_bytes(path) + b"\0"
 
     def merge(self, ours: str, theirs: str) -> Merged:
@@ -251,12 +262,44 @@ class CloneStore:
         there = self.check_branch(branch, commit, replaces)
         if there == commit:
             return
-        user.run(
-            *(*_NO_HOOKS, "-c", "protocol.file.allow=always", "fetch", "--quiet", "--no-tags"),
-            *("--no-write-fetch-head", "--no-recurse-submodules", str(self.git.git_dir), commit),
-        )
-        expected = there or "0" * 40
-        user.run(*_NO_HOOKS, "update-ref", name, commit, expected)
+        self.give(commit)
+        user.run(*_NO_HOOKS, "update-ref", name, commit, there or "0" * 40, umask=-1)
+
+    def give(self, commit: str) -> None:
+        """Put a commit, and what is new with it, among the objects of the user's repository.
+
+        No `git fetch` does this there: it obeys settings of that repository which name commands
+        (`url.*.insteadOf` with `core.sshCommand`, `core.alternateRefsCommand`, a promisor).
+        """
+        pack = self.git.git_dir / f"agentrunner.{secrets.token_hex(4)}"
+        revs = "\n".join([commit, *(f"^{known}" for known in self._known_to_both())])
+        try:
+            self.git.run("pack-objects", "--quiet", "--revs", str(pack), stdin=revs.encode())
+            (made,) = pack.parent.glob(f"{pack.name}-*.pack")
+            with made.open("rb") as stream:
+                self.git.run(
+                    *("-c", f"core.sharedRepository={self._shared()}", "unpack-objects", "-q"),
+                    stdin=stream,
+                    env={"GIT_OBJECT_DIRECTORY": str(self._user_common_dir() / "objects")},
+                    umask=-1,
+                )
+        finally:
+            for part in pack.parent.glob(f"{pack.name}-*"):
+                part.unlink()
+
+    def _known_to_both(self) -> list[str]:
+        """What references of the user's repository point to, as far as the clone has it."""
+        user = Git(self.user_git_dir(), self.git.binary)
+        ids = user.run("for-each-ref", "--format=%(objectname)")
+        ids += user.run("rev-parse", "--verify", "--quiet", "HEAD", accept=(0, 1))
+        told = self.git.run("cat-file", "--batch-check=%(objectname)", stdin=ids).decode()
+        return sorted({line for line in told.splitlines() if not line.endswith(" missing")})
+
+    def _shared(self) -> str:
+        """Who else is to read new objects of the user's repository, as its settings say."""
+        told = ("--file", str(self._user_common_dir() / "config"), "--no-includes")
+        out = self.git.run("config", *told, "--get", "core.sharedRepository", accept=(0, 1))
+        return _line(out) or "umask"
 
     def check_branch(self, branch: str, *allowed: str | None) -> str:
         """The commit of a branch of the user's; "" for none.
@@ -284,6 +327,12 @@ class CloneStore:
             return place
         text = place.read_text(errors="replace").removeprefix("gitdir:").strip()
         return (self.repo / text).resolve()
+
+    def _user_common_dir(self) -> Path:
+        """Where the objects are: for a linked work tree that of its repository."""
+        own = self.user_git_dir()
+        pointer = own / "commondir"
+        return (own / pointer.read_text().strip()).resolve() if pointer.is_file() else own
 
 
 def _is_ref(git: Git, name: str) -> bool:

@@ -216,3 +216,68 @@ def test_worktrees_detached_heads_and_shallow_clones_are_repositories(
         made = commit(store, folder, head, "a.txt")
         store.publish(made, "done")
         assert git(place, "show", "done:a.txt") == place.name
+
+
+NAMING_COMMANDS = {
+    "another transport": '[url "ssh://x/"]\n insteadOf = /\n[core]\n sshCommand = touch {mark};\n',
+    "a helper": '[url "ext::touch {mark} "]\n\tinsteadOf = /\n[protocol "ext"]\n\tallow = always\n',
+    "references of others": "[core]\n\talternateRefsCommand = touch {mark}\n",
+    "monitor and hooks": "[core]\n\tfsmonitor = touch {mark}\n\thooksPath = {hooks}\n",
+}
+
+
+@pytest.mark.parametrize("settings", NAMING_COMMANDS.values(), ids=NAMING_COMMANDS.keys())
+def test_no_setting_of_the_repository_that_names_a_command_is_obeyed(
+    settings: str, store: CloneStore, repo: Path, tmp_path: Path
+) -> None:
+    mark, hooks, other = tmp_path / "mark", tmp_path / "hooks", tmp_path / "other"
+    other.mkdir()
+    git(other, "init", "-q")
+    (repo / ".git/objects/info/alternates").write_text(f"{other}/.git/objects\n")
+    hooks.mkdir()
+    (hooks / "reference-transaction").write_text(f"#!/bin/sh\ntouch {mark}\n")
+    (hooks / "reference-transaction").chmod(0o755)
+    with (repo / ".git" / "config").open("a") as config:
+        config.write(settings.format(mark=mark, hooks=hooks))
+    head, folder = store.fetch(), tmp_path / "work"
+    store.check_out(folder, head)
+    (folder / "a.txt").write_text("done\n")
+    made = commit(store, folder, head, "a.txt")
+    store.publish(made, "result")
+    assert not mark.exists()
+    (repo / ".git" / "config").write_text("")
+    assert git(repo, "show", "result:a.txt") == "done\n"
+
+
+def test_what_is_given_is_readable_for_whom_the_repository_is(
+    store: CloneStore, repo: Path, tmp_path: Path
+) -> None:
+    git(repo, "config", "core.sharedRepository", "group")
+    head, folder = store.fetch(), tmp_path / "work"
+    store.check_out(folder, head)
+    (folder / "a.txt").write_text("done\n")
+    made = commit(store, folder, head, "a.txt")
+    store.publish(made, "result")
+    (given,) = (repo / ".git/objects" / made[:2]).glob(made[2:])
+    assert given.stat().st_mode & 0o040
+    assert not list(store.git.git_dir.glob("agentrunner.*"))
+
+
+def test_a_commit_has_the_line_ends_and_encodings_that_attributes_say(
+    store: CloneStore, repo: Path, tmp_path: Path
+) -> None:
+    (repo / ".gitattributes").write_text("*.bat text eol=crlf\n")
+    (repo / "x.bat").write_bytes(b"one\r\ntwo\r\n")
+    git(repo, "add", "-A")
+    git(repo, "commit", "-qm", "attributes")
+    head, folder = store.fetch(), tmp_path / "work"
+    store.check_out(folder, head)
+    (folder / "x.bat").write_bytes((folder / "x.bat").read_bytes() + b"three\r\n")
+    (folder / "sub").mkdir()
+    (folder / "sub" / ".gitattributes").write_text("*.u text working-tree-encoding=UTF-16\n")
+    (folder / "sub" / "a.u").write_bytes("ä\n".encode("utf-16"))
+    (folder / ".gitattributes").unlink()
+    os.mkfifo(folder / ".gitattributes")
+    made = commit(store, folder, head, "x.bat", "sub/a.u", "sub/.gitattributes")
+    assert store.read(made, "x.bat") == b"one\ntwo\nthree\n"
+    assert store.read(made, "sub/a.u") == "ä\n".encode()
