@@ -250,7 +250,7 @@ def init(
 ) -> int:
     """Write a first task for this repository, with what is found in it. Never overwrites."""
     from agentrunner.survey import detect_setup, detect_tests, render_task_file
-    from agentrunner.task.spec import is_safe_id
+    from agentrunner.task.naming import is_safe_id
 
     if not is_safe_id(name):
         raise UsageError(

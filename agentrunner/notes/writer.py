@@ -19,7 +19,7 @@ from pathlib import Path, PurePosixPath
 
 from agentrunner.errors import Surroundings, UsageError
 from agentrunner.notes.render import MARKER
-from agentrunner.task.spec import TASK_ID
+from agentrunner.task.naming import TASK_ID
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _HEAD_BYTES = 1024

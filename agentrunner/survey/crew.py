@@ -17,12 +17,13 @@ from agentrunner.errors import AgentRunnerError, Surroundings
 from agentrunner.evidence.checks import is_executable
 from agentrunner.runs.folder import RunFolder, load_spec
 from agentrunner.runs.index import RunIndex
+from agentrunner.task.box import SandboxSpec
 from agentrunner.task.crew import AUTO, MetaSpec, WorkerSpec
 from agentrunner.task.load import resolve_env, with_environment
 from agentrunner.task.policy import Policy
 from agentrunner.task.policy_crew import barred, login_barred
 from agentrunner.task.policy_match import covered
-from agentrunner.task.spec import RunnerSection, SandboxSpec, TaskSpec
+from agentrunner.task.spec import RunnerSection, TaskSpec
 from agentrunner.workers.base import Worker
 from agentrunner.workers.login import login_for
 

@@ -2,7 +2,7 @@
 
 It is small and bounded: outputs are files in the run's folder, history is the run log beside
 them; here are counters, the latest evidence and the last five runs as references. Every value
-is JSON-native or one of the frozen models below (docs/decisions/0003-state.md).
+is JSON-native or one of the frozen models below (docs/decisions/0003-small-state.md).
 """
 
 from __future__ import annotations

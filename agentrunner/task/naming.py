@@ -1,4 +1,4 @@
-"""Ids for tasks that were given none."""
+"""Ids of tasks: which are safe as part of a file name, and those of tasks that were given none."""
 
 from __future__ import annotations
 
@@ -6,9 +6,22 @@ import re
 import unicodedata
 from datetime import date
 
-from agentrunner.task.spec import is_safe_id
+TASK_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}", re.ASCII)
+"""Ids become file names: no separator, no leading dot or dash, nothing a shell trips on."""
+
+DEVICE_NAMES = re.compile(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\..*)?")
+"""Names that are devices on Windows, where a checkout with the task's note may go."""
 
 _LENGTH = 48
+
+
+def is_safe_id(text: str) -> bool:
+    """Whether `text` can be a task id, and so part of a file name."""
+    return (
+        TASK_ID.fullmatch(text) is not None
+        and ".." not in text
+        and DEVICE_NAMES.fullmatch(text) is None
+    )
 
 
 def task_id_from(stem: str, title: str, today: date | None) -> str:

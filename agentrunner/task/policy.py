@@ -16,9 +16,8 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from agentrunner import registry
-from agentrunner.task.hosts import checked_host
+from agentrunner.task.box import Hosts, NetworkPolicy
 from agentrunner.task.mistakes import suggestion
-from agentrunner.task.spec import Policy as NetworkPolicy
 from agentrunner.task.spec import number_from_text
 from agentrunner.task.written import Written
 from agentrunner.task.yaml_text import Place, Tree
@@ -57,7 +56,7 @@ class SandboxCaps(Written):
     network: NetworkPolicy | None = None
     """The most that a worker may be given. Left out, `allowlist` where there are `hosts`. Below
     `full`, no task may have an image built from its repository: a build reaches every host."""
-    hosts: list[Annotated[str, AfterValidator(checked_host)]] | None = None
+    hosts: Hosts | None = None
     """Hosts that tasks, set-up and tests may name, as `host:port`, `*.domain:port` or pinned."""
     images: list[str] | None = None
     """Images of boxes, `*` for any text, as in `team/worker@sha256:*`; the first without `*` is

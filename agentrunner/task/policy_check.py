@@ -11,13 +11,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from agentrunner import registry
+from agentrunner.task.box import NetworkSpec
 from agentrunner.task.mistakes import dotted
 from agentrunner.task.policy import Policy
 from agentrunner.task.policy_crew import hold_crew
 from agentrunner.task.policy_match import covered, enumeration
 from agentrunner.task.policy_narrowing import Narrowing, breach
 from agentrunner.task.rules import written_workers
-from agentrunner.task.spec import NetworkSpec, PolicySource, TaskSpec
+from agentrunner.task.spec import PolicySource, TaskSpec
 from agentrunner.task.yaml_text import Place
 
 AUTO = tuple(kind for kind in registry.SANDBOXES if kind != "none")

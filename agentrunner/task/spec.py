@@ -10,7 +10,6 @@ import re
 from typing import Annotated, Any, Literal
 
 from pydantic import (
-    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -20,6 +19,7 @@ from pydantic import (
 )
 from pydantic.json_schema import SkipJsonSchema
 
+from agentrunner.task.box import Hosts, SandboxSpec
 from agentrunner.task.crew import (
     AssessSpec,
     BudgetSpec,
@@ -28,25 +28,10 @@ from agentrunner.task.crew import (
     WorkerSpec,
     named_workers,
 )
-from agentrunner.task.hosts import checked_host
+from agentrunner.task.naming import is_safe_id
 from agentrunner.task.written import Written
 
-TASK_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}", re.ASCII)
-"""Ids become file names: no separator, no leading dot or dash, nothing a shell trips on."""
-
-DEVICE_NAMES = re.compile(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\..*)?")
-"""Names that are devices on Windows, where a checkout with the task's note may go."""
-
 CRITERION_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
-
-
-def is_safe_id(text: str) -> bool:
-    """Whether `text` can be a task id, and so part of a file name."""
-    return (
-        TASK_ID.fullmatch(text) is not None
-        and ".." not in text
-        and DEVICE_NAMES.fullmatch(text) is None
-    )
 
 
 class Check(Written):
@@ -135,10 +120,6 @@ class PrdSpec(Written):
         if (self.path is None) == (self.text is None):
             raise ValueError("give exactly one of path and text")
         return self
-
-
-Host = Annotated[str, AfterValidator(checked_host)]
-Hosts = list[Host]
 
 
 class SetupSpec(Written):
@@ -232,54 +213,6 @@ class ApproveSpec(Written):
     """Before every worker run."""
     complete: Moment = "never"
     """Before the run ends COMPLETE."""
-
-
-Policy = Literal["none", "allowlist", "full"]
-
-
-class NetworkSpec(Written):
-    """What a worker may reach beside its model."""
-
-    policy: Policy = "allowlist"
-    """`none`: nothing, not even its model. `full`: the host's network."""
-    allow: Hosts = []
-    """`host:port`, `*.domain:port`, or `host:port@address`, the only way to a private address."""
-
-    @model_validator(mode="after")
-    def _allow_needs_list(self) -> NetworkSpec:
-        if self.allow and self.policy != "allowlist":
-            raise ValueError(f"allow has no meaning with the policy {self.policy}")
-        return self
-
-
-def _network_from_text(value: Any) -> Any:
-    return {"policy": value} if isinstance(value, str) else value
-
-
-class SandboxSpec(Written):
-    """Where workers, tests and checks run."""
-
-    kind: str = "auto"
-    """`auto` (the first that works here), `docker`, `bwrap`, or `none` (no isolation)."""
-    network: Annotated[
-        NetworkSpec | None,
-        BeforeValidator(_network_from_text, json_schema_input_type=NetworkSpec | Policy | None),
-    ] = None
-    """For workers. Left out, `allowlist` with no host for one that calls a model, else `none`."""
-    pull: Literal["never", "missing", "always"] | None = None
-    """Whether an image is fetched. Left out, a missing one is asked for in a terminal."""
-    image_from: str | None = None
-    """A Dockerfile or devcontainer.json of the repository to build the image from."""
-    cpus: float | None = Field(None, gt=0)
-    """At most this many processors."""
-    memory: str | None = Field(None, pattern=r"^\d+(\.\d+)?[kKmMgG]?$")
-    """At most this much, as in `512m` or `4g`."""
-    pids: int | None = Field(None, gt=0)
-    """At most this many processes."""
-    disk: str | None = Field(None, pattern=r"^\d+(\.\d+)?[kKmMgG]?$")
-    """The work tree may grow by at most this much. Left out, `10g`."""
-    read_paths: list[str] = []
-    """Folders of this machine that the box may read."""
 
 
 class NoteSpec(Written):

@@ -7,8 +7,9 @@ from typing import cast
 
 from agentrunner.protocol import canonical_worker_type
 from agentrunner.registry import WORKERS, load
+from agentrunner.task.box import NetworkSpec
 from agentrunner.task.crew import WorkerSpec
-from agentrunner.task.spec import NetworkSpec, TaskSpec
+from agentrunner.task.spec import TaskSpec
 from agentrunner.workers.base import Probe, Worker
 
 canonical_kind = canonical_worker_type

@@ -17,8 +17,9 @@ from agentrunner.protocol import message_schema
 from agentrunner.runs.folder import RunFolder
 from agentrunner.sandboxes.base import BoxSpec, Sandbox
 from agentrunner.sandboxes.choose import open_sandbox
+from agentrunner.task.box import SandboxSpec
 from agentrunner.task.crew import MetaSpec, WorkerSpec
-from agentrunner.task.spec import PrdSpec, RunnerSection, SandboxSpec, TaskSection, TaskSpec
+from agentrunner.task.spec import PrdSpec, RunnerSection, TaskSection, TaskSpec
 from agentrunner.text.redaction import Redactor
 from tests.kit.bwrap import require_bwrap
 from tests.kit.claude import require_claude

@@ -16,9 +16,9 @@ from agentrunner.errors import UsageError
 from agentrunner.task.files import MAX_BYTES, decode, read_text
 from agentrunner.task.load import TaskSource, load_task
 from agentrunner.task.markdown import mask
-from agentrunner.task.naming import slug, task_id_from
+from agentrunner.task.naming import is_safe_id, slug, task_id_from
 from agentrunner.task.prd import read_criteria
-from agentrunner.task.spec import TaskSpec, is_safe_id
+from agentrunner.task.spec import TaskSpec
 from agentrunner.task.yaml_text import read_yaml
 
 from .conftest import Load
