@@ -11,6 +11,9 @@ from agentrunner.graph.answers import IN_WORDS
 from agentrunner.planning.store import OpenQuestion, PlanStore
 from agentrunner.task.context import Answer, Question
 
+SETTLED, ASKED_AGAIN, TRIED_AGAIN = "settled", "asked again", "tried again"
+BY_ITSELF = (SETTLED, ASKED_AGAIN, TRIED_AGAIN)
+"""In place of an answer: how a question came to need none."""
 _YES = frozenset({"yes", "y", "approve", "ok", "はい", "承認"})
 _NO = re.compile(r"(?:no|n|reject|いいえ|却下)\b[\s:,.、。：]*", re.IGNORECASE)
 

@@ -27,7 +27,7 @@ from agentrunner.conductor.rounds import Round, RoundBook
 from agentrunner.conductor.settings import PlanSettings
 from agentrunner.conductor.task_run import TaskRuns
 from agentrunner.conductor.task_spec import criteria_of, task_spec
-from agentrunner.conductor.telling import facts_of
+from agentrunner.conductor.telling import facts_of, leave_notes
 from agentrunner.errors import AgentRunnerError, UsageError
 from agentrunner.evidence.checks import is_executable
 from agentrunner.graph.crew import assemble
@@ -209,18 +209,25 @@ class _Carrying:
 
     async def _leave_note(self, spec: TaskSpec, result: Mapping[str, Any]) -> str:
         """The plan's note, once nothing is at work: until then the checkout is left alone."""
-        options, now = self._order.options, self._clock.now()
-        facts = await asyncio.to_thread(facts_of, options.state_dir, self._folder, result, now)
+        state_dir, now = self._order.options.state_dir, self._clock.now().astimezone()
+        redact = Redactor(secrets_in(self._order.options.environ)).redact
+        place = (self._order.repo, spec.runner.note.dir)
+        notes = await asyncio.to_thread(leave_notes, state_dir, self._folder, *place, redact)
+        squashed = self._order.wishes.squash
+        facts = await asyncio.to_thread(
+            facts_of, state_dir, self._folder, result, notes, squashed=squashed
+        )
         written = await asyncio.to_thread(
             write_plan_note,
-            self._order.repo,
-            spec.runner.note.dir,
+            *place,
             facts,
             detect_language(facts.goal),
             now=now,
             fallback=self._folder.root / "note.md",
-            redact=Redactor(secrets_in(options.environ)).redact,
+            redact=redact,
         )
+        if written.warning:
+            self._tell({"event": "warning", "code": "note-elsewhere", "message": written.warning})
         return str(written.path)
 
     async def _begin(self, spec: TaskSpec) -> list[str]:

@@ -13,7 +13,14 @@ from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
 from typing import Any
 
-from agentrunner.conductor.backlog import asked_text, ended_text, said
+from agentrunner.conductor.backlog import (
+    ASKED_AGAIN,
+    SETTLED,
+    TRIED_AGAIN,
+    asked_text,
+    ended_text,
+    said,
+)
 from agentrunner.conductor.conduct import Ending
 from agentrunner.conductor.costs import Purse
 from agentrunner.conductor.landing import Conflict, Landed, TestsRed
@@ -147,7 +154,7 @@ class TaskRuns:
         return opened
 
     async def _landed(self, turn: Round, landed: Landed) -> Ending:
-        self._settle(turn, "settled")
+        self._settle(turn, SETTLED)
         ending = Ending(PlanTaskStatus.COMPLETE, run_id=turn.run_id)
         self._note(turn.task_id, ending.status)
         what = {"commit": landed.commit, "files": list(landed.files)}
@@ -176,7 +183,7 @@ class TaskRuns:
         if answer is None and turn.task_id not in self._again:
             return None if turn.question else saved.result
         self._again.discard(turn.task_id)
-        self._settle(turn, "tried again")
+        self._settle(turn, TRIED_AGAIN)
         self._book.save(replace(turn, question=0))
         return await runner.resume(turn.run_id, options, message=answer, on_change="continue")
 
@@ -261,7 +268,7 @@ class TaskRuns:
         turn = turn or self._book.latest(task_id)
         number = self._store.ask(text, self._options.clock.stamp(), task_id)
         if turn is not None:
-            self._settle(turn, "asked again")
+            self._settle(turn, ASKED_AGAIN)
             self._book.save(replace(turn, question=number))
         self._tell({"event": "plan_question", "task_id": task_id, "question": number, "text": text})
         detail = _first_line(text).removeprefix(f"{status}: ")

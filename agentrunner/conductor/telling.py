@@ -1,17 +1,20 @@
-"""What the note of a plan tells, from its store, its log and the folders of its runs."""
+"""The notes of a plan: its own, from its store, its log and its runs, and those of its tasks."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from datetime import datetime
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from agentrunner.conductor.backlog import BY_ITSELF
 from agentrunner.conductor.rounds import RoundBook
+from agentrunner.errors import AgentRunnerError
+from agentrunner.notes import note_name, write_note
 from agentrunner.notes.bill import bill_of
 from agentrunner.notes.plan_note import EventKind, PlanEvent, PlanFacts, PlanQuestion, PlanRow
 from agentrunner.planning.plan import ROOT, Plan, PlanTaskStatus
-from agentrunner.planning.store import PlanStore
+from agentrunner.planning.store import OpenQuestion, PlanStore
 from agentrunner.runs.folder import RunFolder, runs_root
 from agentrunner.runs.index import RunIndex, RunRow
 from agentrunner.runs.log import RunLog, read_lines
@@ -27,23 +30,69 @@ _KINDS: Mapping[str, EventKind] = {
 }
 
 
+def leave_notes(
+    state_dir: Path,
+    folder: PlanFolder,
+    repo: Path,
+    note_dir: str,
+    redact: Callable[[str], str],
+) -> dict[str, tuple[str, ...]]:
+    """Put the notes of all runs of the plan into the user's repository, as those of any other run.
+
+    By task, the names of the files in `note_dir`, in the order of the runs. A run that is gone by
+    now leaves its note as it is; one whose note cannot be put there keeps it in its folder.
+    Blocking.
+    """
+    book, runs = RoundBook(folder), _runs(folder)
+    for turn in sorted(book.all(), key=lambda turn: turn.number):
+        run = RunFolder(runs_root(state_dir) / turn.run_id)
+        with contextlib.suppress(AgentRunnerError, OSError):
+            text = redact(run.note_file.read_text("utf-8"))
+            work = str(book.workspace(turn).resolve())  # where nothing is any more
+            text = text.replace(f"{work}/", "").replace(work, ".")
+            note = write_note(
+                repo, note_dir, turn.task_id, turn.run_id, text, fallback=run.note_file
+            )
+            run.write("note-path", str(note.path))
+    found = {
+        task_id: tuple(note_name(repo, note_dir, task_id, name) for name in names)
+        for task_id, names in runs.items()
+    }
+    return {task_id: tuple(filter(None, names)) for task_id, names in found.items()}
+
+
 def facts_of(
-    state_dir: Path, folder: PlanFolder, result: Mapping[str, Any], now: datetime
+    state_dir: Path,
+    folder: PlanFolder,
+    result: Mapping[str, Any],
+    notes: Mapping[str, tuple[str, ...]],
+    *,
+    squashed: bool = False,
 ) -> PlanFacts:
-    """All that the note of a plan tells; `result` is its `plan_result`. Blocking."""
+    """All that the note of a plan tells: `result` is its `plan_result`, `notes` of `leave_notes`.
+
+    Commits of tasks are not in the user's repository where the plan is `squashed`. Blocking.
+    """
     store = PlanStore(folder.plan)
     plan, log = store.load(), list(read_lines(folder.log))
+    asked = store.questions()
     runs = _runs(folder)
     rows = {row.run_id: row for row in RunIndex(state_dir).runs()}
-    events = [*_changes(store), *_events(log)]
+    whole = str(result.get("commit") or "") if squashed else None
+    merged = {event["task_id"]: event for event in log if event.get("event") == "plan_landed"}
+    if whole is not None:
+        merged = {task_id: {**event, "commit": whole} for task_id, event in merged.items()}
+    events = [*_changes(store), *_events(log), *_answers(asked)]
     return PlanFacts(
         plan_id=slug(plan.goal) or "plan",
         goal=plan.goal,
         version=plan.version,
         branch=str(result.get("branch") or ""),
-        rows=tuple(_rows(plan, store, runs, rows, log)),
+        rows=tuple(_rows(plan, store, runs, rows, merged, notes)),
         questions=tuple(
-            PlanQuestion(q.id, q.text, q.task_id) for q in store.questions() if q.answer is None
+            PlanQuestion(q.id, q.text, q.task_id)
+            for q in asked
+            if q.answer is None and (not q.task_id or q.task_id in plan.tasks)
         ),
         events=tuple(sorted(events, key=lambda event: event.at)),
         bills={
@@ -68,10 +117,10 @@ def _rows(
     store: PlanStore,
     runs: Mapping[str, list[str]],
     known: Mapping[str, RunRow],
-    log: list[dict[str, Any]],
+    landed: Mapping[str, Mapping[str, Any]],
+    notes: Mapping[str, tuple[str, ...]],
 ) -> Iterator[PlanRow]:
     standings = store.standings()
-    landed = {e["task_id"]: str(e["commit"]) for e in log if e.get("event") == "plan_landed"}
     todo = [(child, 0) for child in reversed(plan.nodes[ROOT].children)]
     while todo:
         node_id, depth = todo.pop()
@@ -81,6 +130,7 @@ def _rows(
             yield PlanRow(design.title, depth)
             continue
         standing = standings.get(node.task_id)
+        merged = landed.get(node.task_id, {})
         mine = [known[name] for name in runs.get(node.task_id, ()) if name in known]
         yield PlanRow(
             design.title,
@@ -92,7 +142,9 @@ def _rows(
             run_id=standing.run_id if standing else "",
             started_at=mine[0].started_at if mine else "",
             ended_at=(mine[-1].finished_at or "") if mine else "",
-            commit=landed.get(node.task_id, ""),
+            commit=str(merged.get("commit") or ""),
+            files=tuple(merged.get("files") or ()),
+            notes=notes.get(node.task_id, ()),
         )
 
 
@@ -106,7 +158,9 @@ def _events(log: list[dict[str, Any]]) -> Iterator[PlanEvent]:
     for event in log:
         task_id, at = str(event.get("task_id") or ""), str(event.get("ts") or "")
         if kind := _KINDS.get(str(event.get("event"))):
-            told = event.get("text") or event.get("evidence") or event.get("commit") or ""
+            if kind == "merged" and not event["commit"]:
+                kind = "done"
+            told = event.get("text") or event.get("evidence") or event.get("commit", "")[:10]
             yield PlanEvent(at, kind, task_id, str(told).partition("\n")[0])
         elif event.get("event") == "plan_started":
             fresh = [str(text) for text in event["notices"] if text not in said]
@@ -114,6 +168,15 @@ def _events(log: list[dict[str, Any]]) -> Iterator[PlanEvent]:
             yield from (PlanEvent(at, "notice", text=text) for text in fresh)
         elif event.get("status") in _ENDS:
             yield PlanEvent(at, "ended", task_id, f"{event['status']}: {event.get('detail', '')}")
+
+
+def _answers(asked: list[OpenQuestion]) -> Iterator[PlanEvent]:
+    """What people answered, and what the planner asked; what tasks ask is in the log."""
+    for one in asked:
+        if not one.task_id:
+            yield PlanEvent(one.at, "asked", text=one.text.partition("\n")[0])
+        if one.answer is not None and one.answer not in BY_ITSELF:
+            yield PlanEvent(one.answered_at, "answered", one.task_id, one.answer)
 
 
 def _bill(state_dir: Path, names: list[str]) -> list[Mapping[str, Any]]:

@@ -28,7 +28,7 @@ MAX_LABEL = 40
 """Characters of a title in a diagram."""
 
 EventKind = Literal[
-    "changed", "started", "ended", "merged", "conflict", "asked", "answered", "notice"
+    "changed", "started", "ended", "merged", "done", "conflict", "asked", "answered", "notice"
 ]
 
 _STYLES: Mapping[str, str] = {

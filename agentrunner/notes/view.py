@@ -118,7 +118,7 @@ def prd_summary(text: str, limit: int = 400) -> str:
     paragraph: list[str] = []
     # Before lines are joined: an unfinished control string hides what follows in its line.
     for line in sanitize(text).splitlines():
-        stripped = line.strip()
+        stripped = line.strip().lstrip("> ")
         if stripped.startswith("#"):
             headings.append(stripped.lstrip("#").strip())
         elif stripped:

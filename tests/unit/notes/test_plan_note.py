@@ -54,6 +54,7 @@ FACTS = PlanFacts(
             ended_at="2026-11-21T05:10:00Z",
             commit="0123456789abcdef0123456789abcdef01234567",
             files=("list.py", "tests/test_list.py"),
+            notes=("task-TASK-0001.1.md", "task-TASK-0001.md"),
         ),
         PlanRow("Implementation"),
         PlanRow(
@@ -64,6 +65,7 @@ FACTS = PlanFacts(
             depends_on=("TASK-0001",),
             run_id="task-0002-cd34",
             started_at="2026-11-21T05:20:00Z",
+            notes=("task-TASK-0002.md",),
         ),
         PlanRow("Sort", depth=2, task_id="TASK-0003", status="BLOCKED", depends_on=("TASK-0002",)),
     ),
@@ -71,6 +73,10 @@ FACTS = PlanFacts(
     events=tuple(
         PlanEvent(f"2026-11-21T05:0{number}:00Z", kind, "TASK-0001", "as told")
         for number, kind in enumerate(get_args(EventKind))
+    )
+    + (
+        PlanEvent("2026-11-21T05:08:00Z", "asked", text="Which filters?"),
+        PlanEvent("2026-11-21T05:09:00Z", "answered", text="All."),
     ),
     bills={"": [bill_row(0.01, "p-1")], "TASK-0001": [bill_row(0.2), bill_row(0.3, "m-2")]},
     pull_request="https://example.org/pulls/7",

@@ -1,0 +1,91 @@
+"""The notes that a plan leaves: its own, and beside it those of its tasks' runs."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from agentrunner.conductor.backlog import answer
+from agentrunner.graph import queries
+from agentrunner.planning.plan import PlanTaskStatus
+from tests.kit.plan_project import AT, PlanProject, Work
+
+START = {"a.txt": "one\n"}
+LINK = re.compile(r"\[note[^]]*\]\(([^)]*)\)")
+
+
+def noted(plan: PlanProject) -> dict[str, str]:
+    """All files of the folder of notes."""
+    folder = plan.project.repo / ".agent-runner"
+    return {file.name: file.read_text("utf-8") for file in folder.iterdir()}
+
+
+def test_each_tasks_note_stands_beside_the_plans_once_however_often_it_is_run(
+    tmp_path: Path,
+) -> None:
+    solve = "if grep -q '<<<<' a.txt; then printf 'x\\ny\\n' > a.txt; else echo {} > a.txt; fi"
+    works = [Work(solve.format(name), f"grep -q {name} a.txt") for name in ("x", "y")]
+    works[0].do = f"{works[0].do}; echo at $PWD"
+    plan = PlanProject.make(tmp_path, works, START)
+    seen_at_work: set[bool] = set()
+
+    def heard(event: dict[str, object]) -> None:
+        if event["event"] != "plan_result":
+            seen_at_work.add((plan.project.repo / ".agent-runner").exists())
+
+    plan.heard = heard
+    assert plan.carry(parallel=2)["exit_code"] == 0, plan.events
+    assert seen_at_work == {False}, "the checkout was touched while the plan was at work"
+    (again,) = plan.told("plan_fixing")
+    other = {"TASK-0001": "TASK-0002", "TASK-0002": "TASK-0001"}[again["task_id"]]
+    first, last = f"task-{again['task_id']}.1.md", f"task-{again['task_id']}.md"
+    notes = noted(plan)
+    assert set(notes) == {"plan-make-it.md", f"task-{other}.md", first, last}
+    told = notes["plan-make-it.md"]
+    tree = told[: told.index("## Merged")]
+    assert set(LINK.findall(tree)) == notes.keys() - {"plan-make-it.md"}
+    assert f"[note of round 1]({first}), [note of round 2]({last})" in tree
+    assert "a.txt" in told[told.index("## Merged") : told.index("## Cost")]
+    # Nothing in them leads to the work trees, which are gone.
+    work = str(plan.folder.work)
+    assert not [name for name, text in notes.items() if work in text]
+    assert "agentrunner plan status" in notes[last] and "agentrunner undo" not in notes[last]
+    # `show` names the note where it is now.
+    run = plan.standings()[again["task_id"]].run_id
+    result = queries.show(plan.project.state_dir, run)
+    assert result["note"] == str(plan.project.repo / ".agent-runner" / last)
+    assert (result["repo"], result["part_of"]) == (str(plan.project.repo), "plan")
+    # Once more: the same files, and the same notes of tasks.
+    plan.heard = lambda event: None
+    assert plan.carry()["exit_code"] == 0
+    tasks = notes.keys() - {"plan-make-it.md"}
+    assert {name: noted(plan).get(name) for name in tasks} == {name: notes[name] for name in tasks}
+    assert noted(plan).keys() == notes.keys()
+
+
+def test_what_a_person_answered_stands_in_the_note_and_what_to_do_in_the_tasks(
+    tmp_path: Path,
+) -> None:
+    plan = PlanProject.make(tmp_path, [Work("true")], START)
+    assert plan.carry()["exit_code"] == 1
+    task = noted(plan)["task-TASK-0001.md"]
+    assert "agentrunner plan answer TASK-0001" in task and "agentrunner plan run" in task
+    assert "agentrunner resume" not in task
+    answer(plan.store, "TASK-0001", "Touch the file", AT)
+    plan.carry()
+    assert plan.statuses() == [PlanTaskStatus.FAILED]
+    told = noted(plan)["plan-make-it.md"]
+    assert "Answered about TASK-0001: Touch the file" in told
+    assert "asked again" not in told
+    assert noted(plan).keys() == {"plan-make-it.md", "task-TASK-0001.md"}
+
+
+def test_notes_that_the_repository_cannot_take_stay_where_they_are(tmp_path: Path) -> None:
+    plan = PlanProject.make(tmp_path, [Work()], START)
+    (plan.project.repo / ".agent-runner").write_text("mine")
+    result = plan.carry()
+    assert result["exit_code"] == 0
+    assert plan.project.read(".agent-runner") == "mine"
+    assert Path(result["note"]).parent == plan.folder.root
+    assert LINK.findall(Path(result["note"]).read_text("utf-8")) == []
+    assert [e["code"] for e in plan.told("warning")] == ["note-elsewhere"]
