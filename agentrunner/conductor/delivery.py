@@ -145,10 +145,10 @@ class Delivery:
         await asyncio.to_thread(self._clone.fetch_branch, name)
         made, merged = await asyncio.to_thread(self._joined, there, branch, commit)
         if merged and self._tests is not None:
-            evidence = await self._tests.newly_red(made, there)
-            if evidence:
-                why = f"The tests fail on {name} with it."
-                raise self._cannot(branch, why, evidence, code="onto-red")
+            verdict = await self._tests.joined(made, there, commit)
+            if verdict.evidence:
+                why = f"Tests or checks fail on {name} with it."
+                raise self._cannot(branch, why, verdict.evidence, code="onto-red")
         await asyncio.to_thread(self._clone.publish, made, name, replaces=there)
 
     def _joined(self, there: str, branch: str, commit: str) -> tuple[str, bool]:

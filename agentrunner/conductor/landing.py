@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
+from agentrunner.conductor.judgement import Candidate, Verdict
 from agentrunner.conductor.message import DEFAULT_TEMPLATE, TITLE_WIDTH, commit_message, harmless
 from agentrunner.conductor.proofs import Proof
 from agentrunner.runs.failpoints import reach
@@ -44,6 +45,8 @@ class Work:
     """What the run changed, where the result may name only the first of it (`changed_paths`)."""
     proofs: tuple[Proof, ...] = ()
     """Checks that were green in the run."""
+    box: tuple[str, str] = ("", "")
+    """Kind and image of the box that it had (`kept_box`)."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,8 @@ class Landed:
     """The plan's new head; the old one where nothing was changed."""
     files: tuple[str, ...] = ()
     """What the task changed in the plan; sorted."""
+    doubts: tuple[Proof, ...] = ()
+    """Checks that were green in the run and are red on a fresh checkout of its commit."""
 
 
 @dataclass(frozen=True)
@@ -83,22 +88,23 @@ class TestsRed:
 
 
 class TreeTests(Protocol):
-    """Runs a plan's tests, and the checks of its tasks, on whole commits."""
+    """Runs a plan's tests, and the checks of its tasks, on whole commits.
 
-    async def newly_red(self, commit: str, before: str, *, removed: int = 0) -> str:
-        """What fails on a commit and did not on the one before; "" for nothing.
+    Methods raise EnvironmentNotReady where the set-up fails on what was there before as well, and
+    Surroundings where there is no box.
+    """
 
-        `removed` tests fewer are expected.
+    async def examine(self, candidate: Candidate) -> Verdict:
+        """Whether the work of a task may land; if so, what it has proven counts from then on."""
+
+    async def joined(self, commit: str, onto: str, head: str) -> Verdict:
+        """Whether a commit that joins the plan's `head` to `onto`, a branch's, may be that one's.
+
+        The test command was green on `onto`, and what tasks have proven on `head`.
         """
 
-    async def broken(
-        self, commit: str, before: str, mine: str, task_id: str, proofs: Sequence[Proof]
-    ) -> tuple[tuple[Proof, ...], str]:
-        """What tasks had proven and a commit breaks, with the evidence in words.
-
-        Checks of tasks that have landed were green on the commit before, the `proofs` of the task
-        that lands on its own work, `mine`. Where nothing is broken they count from then on.
-        """
+    async def doubts(self, task_id: str) -> tuple[Proof, ...]:
+        """See `Verdict.doubts`: those of the task's latest work that may land."""
 
 
 @dataclass(frozen=True)
@@ -129,20 +135,30 @@ async def land(
     mine = await asyncio.to_thread(_commit, clone, work, author, at, template)
     while True:
         found = await asyncio.to_thread(_merge, clone, branch, work, mine, author, at)
+        if isinstance(found, Landed) and tests is not None:
+            return replace(found, doubts=await tests.doubts(work.task_id))
         if not isinstance(found, _Merge):
             return found
+        verdict = Verdict()
         if tests is not None:
-            removed = _removed(work.result)
-            evidence = await tests.newly_red(found.commit, found.head, removed=removed)
-            if evidence:
-                return TestsRed(evidence[:MAX_EVIDENCE], found.head, found.tree)
-            broken, evidence = await tests.broken(
-                found.commit, found.head, mine, work.task_id, work.proofs
-            )
-            if broken:
-                return TestsRed(evidence[:MAX_EVIDENCE], found.head, found.tree, broken)
+            verdict = await tests.examine(_candidate(work, mine, found))
+        if verdict.evidence:
+            evidence = verdict.evidence[:MAX_EVIDENCE]
+            return TestsRed(evidence, found.head, found.tree, verdict.broken)
         if await asyncio.to_thread(_move, clone, branch, found):
-            return Landed(found.commit)
+            return Landed(found.commit, doubts=verdict.doubts)
+
+
+def _candidate(work: Work, mine: str, merge: _Merge) -> Candidate:
+    return Candidate(
+        merge.commit,
+        merge.head,
+        mine,
+        work.task_id,
+        work.proofs,
+        removed=_removed(work.result),
+        box=work.box,
+    )
 
 
 def _commit(clone: CloneStore, work: Work, author: Identity, at: str, template: str) -> str:
@@ -179,7 +195,7 @@ def _merge(
     if merged.conflicts:
         return Conflict(_told(clone, merged.tree, merged.conflicts), head, merged.tree)
     if merged.tree == clone.tree_of(head):
-        return Landed(head)
+        return _Merge(head, head, merged.tree)
     if head == work.parents[0]:
         return _Merge(mine, head, merged.tree)
     message = f"Merge {work.task_id}: {harmless(work.title, TITLE_WIDTH)}\n"

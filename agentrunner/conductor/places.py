@@ -13,11 +13,13 @@ from typing import Any, Protocol
 from agentrunner.conductor.branch import BRANCH
 from agentrunner.conductor.landing import Conflict, Landed, TestsRed, TreeTests, Work, land
 from agentrunner.conductor.message import DEFAULT_TEMPLATE
+from agentrunner.conductor.proofs import of_its_own
 from agentrunner.conductor.rounds import Round, RoundBook
 from agentrunner.conductor.run_work import RunWork, run_work
 from agentrunner.nodes.deps import Clock
 from agentrunner.runs.folder import make_private
 from agentrunner.runs.workspace import CloneStore, Identity
+from agentrunner.task.spec import CriterionSpec
 
 _MARK = re.compile(rb"(?m)^(?:<{7}|>{7}) ")
 
@@ -117,7 +119,8 @@ class WorkTrees:
             turn.parents,
             result,
             made.paths,
-            made.proofs,
+            of_its_own(made.proofs, map(CriterionSpec.model_validate, turn.broken)),
+            made.box,
         )
         landed = await land(
             self._clone,

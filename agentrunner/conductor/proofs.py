@@ -1,23 +1,17 @@
-"""What proved tasks of a plan when their work landed, and what of it a merge breaks."""
+"""What tasks of a plan have proven when their work landed, and where that is kept."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BaseModel, ValidationError
 
 from agentrunner.runs.folder import make_private, write_private
 from agentrunner.task.context import CheckOutcome, Criterion
-from agentrunner.task.prd import describe_check
 from agentrunner.task.spec import CriterionSpec
-
-MAX_TOLD = 5
-"""Broken checks that are told of with their output."""
-
-_CRITERIA = TypeAdapter(list[Criterion])
 
 
 @dataclass(frozen=True)
@@ -42,16 +36,6 @@ class Proof:
         )
 
 
-@dataclass(frozen=True)
-class Seen:
-    """What a check said on a whole commit."""
-
-    red: bool
-    """False also where nothing could be found out."""
-    output: str = ""
-    """The end of it."""
-
-
 def proofs_of(
     task_id: str, criteria: Iterable[Criterion], checks: Iterable[CheckOutcome]
 ) -> tuple[Proof, ...]:
@@ -67,37 +51,22 @@ def proofs_of(
     )
 
 
-def newly_broken(
-    proofs: Iterable[Proof], now: Mapping[str, Seen], before: Mapping[str, Seen]
-) -> tuple[Proof, ...]:
-    """Those that are red now and were not before, each check once. Pure.
+def of_its_own(proofs: Iterable[Proof], for_others: Iterable[CriterionSpec]) -> tuple[Proof, ...]:
+    """Without what the run had to make true again for other tasks (`Proof.as_criterion`). Pure.
 
-    What was seen is given by `Proof.key`; what was not looked at before was green in its run.
+    Those hold as long as their own tasks are in the plan.
     """
-    found: dict[str, Proof] = {}
-    for proof in proofs:
-        seen, was = now.get(proof.key), before.get(proof.key)
-        if seen is not None and seen.red and not (was is not None and was.red):
-            found.setdefault(proof.key, proof)
-    return tuple(found.values())
+    others = {criterion.description for criterion in for_others}
+    return tuple(proof for proof in proofs if proof.criterion.description not in others)
 
 
-def told(broken: Sequence[Proof], now: Mapping[str, Seen]) -> str:
-    """What is broken, in words for whoever is to mend it; "" for nothing. Pure."""
-    if not broken:
-        return ""
-    names = ", ".join(f"{proof.task_id} ({proof.criterion.id})" for proof in broken[:MAX_TOLD])
-    text = (
-        "This task's work and that of others are clean together, but checks that were green are"
-        f" red on both: {names}. Keep what those tasks did.\n"
-    )
-    for proof in broken[:MAX_TOLD]:
-        words = " ".join(proof.criterion.description.split())
-        text += f"\n{proof.task_id}, {proof.criterion.id}: {words}\n"
-        text += f"`{describe_check(proof.criterion.check)}`\n"
-        if output := now[proof.key].output.strip():
-            text += f"\n```\n{output}\n```\n"
-    return text
+class _Kept(BaseModel):
+    """What is known of a task that has landed."""
+
+    held: list[Criterion] = []
+    """Green on the commit that landed."""
+    doubted: list[Criterion] = []
+    """Green in the run, and red on a fresh checkout of its commit."""
 
 
 class ProofBook:
@@ -106,17 +75,24 @@ class ProofBook:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def save(self, task_id: str, proofs: Iterable[Proof]) -> None:
-        """Keep them in the place of those of an earlier landing."""
+    def save(self, task_id: str, proofs: Iterable[Proof], doubts: Collection[Proof] = ()) -> None:
+        """Keep them in the place of those of an earlier landing; `doubts` are some of them."""
         make_private(self._folder)
-        criteria = [proof.criterion for proof in proofs]
-        write_private(self._folder / f"{task_id}.json", _CRITERIA.dump_json(criteria))
+        kept = _Kept(
+            held=[proof.criterion for proof in proofs if proof not in doubts],
+            doubted=[proof.criterion for proof in doubts],
+        )
+        write_private(self._folder / f"{task_id}.json", kept.model_dump_json().encode())
 
-    def of(self, task_ids: Collection[str]) -> list[Proof]:
-        """All proofs of these tasks."""
-        found = []
-        for task_id in task_ids:
-            with contextlib.suppress(FileNotFoundError, ValidationError):
-                kept = (self._folder / f"{task_id}.json").read_bytes()
-                found += [Proof(task_id, one) for one in _CRITERIA.validate_json(kept)]
-        return found
+    def of(self, task_ids: Iterable[str]) -> list[Proof]:
+        """All that these tasks have proven and that held when they landed."""
+        return [Proof(name, one) for name in task_ids for one in self._read(name).held]
+
+    def doubts(self, task_id: str) -> tuple[Proof, ...]:
+        """What a task's run has proven and its commit, checked out afresh, did not hold."""
+        return tuple(Proof(task_id, one) for one in self._read(task_id).doubted)
+
+    def _read(self, task_id: str) -> _Kept:
+        with contextlib.suppress(FileNotFoundError, ValidationError):
+            return _Kept.model_validate_json((self._folder / f"{task_id}.json").read_bytes())
+        return _Kept()

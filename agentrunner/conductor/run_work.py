@@ -11,7 +11,7 @@ from agentrunner.errors import Surroundings, UsageError
 from agentrunner.evidence.trees import Trees
 from agentrunner.graph import attempts
 from agentrunner.nodes.validate import worker_changes
-from agentrunner.runs.folder import RunFolder, load_spec
+from agentrunner.runs.folder import RunFolder, kept_box, load_spec
 from agentrunner.runs.log import RunLog
 from agentrunner.runs.snapshots import Snapshots
 
@@ -25,6 +25,8 @@ class RunWork:
     """UTC, ISO 8601: the same whenever it is asked for."""
     proofs: tuple[Proof, ...] = ()
     """Checks of its criteria that were green then."""
+    box: tuple[str, str] = ("", "")
+    """Kind and image of the box that it had (`kept_box`)."""
 
 
 async def run_work(state_dir: Path, run_id: str) -> RunWork:
@@ -40,7 +42,8 @@ async def run_work(state_dir: Path, run_id: str) -> RunWork:
         raise UsageError(f"{run_id} has made nothing yet.", code="nothing-to-show")
     work = await asyncio.to_thread(_read, folder, baseline.tree, evidence.tree)
     task_id = load_spec(folder).task.id
-    return replace(work, proofs=proofs_of(task_id, state["criteria"], evidence.checks))
+    proofs = proofs_of(task_id, state["criteria"], evidence.checks)
+    return replace(work, proofs=proofs, box=kept_box(folder))
 
 
 def _read(folder: RunFolder, before: str, judged: str) -> RunWork:

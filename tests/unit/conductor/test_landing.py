@@ -9,10 +9,13 @@ from typing import Any
 
 import pytest
 
+from agentrunner.conductor.judgement import Candidate, Verdict
 from agentrunner.conductor.landing import MAX_EVIDENCE, Conflict, Landed, TestsRed, Work, land
 from agentrunner.conductor.proofs import Proof
 from agentrunner.runs.failpoints import FailPointReached
 from agentrunner.runs.workspace import CloneStore, Identity
+from agentrunner.task.context import Criterion
+from agentrunner.task.spec import Check
 from tests.unit.runs.test_workspace import git
 
 WHO = Identity("Hana", "hana@example.org")
@@ -27,16 +30,18 @@ class Tests:
     __test__ = False
 
     answers: list[str] = field(default_factory=list)
-    asked: list[tuple[str, str, int]] = field(default_factory=list)
+    asked: list[Candidate] = field(default_factory=list)
+    doubted: tuple[Proof, ...] = ()
 
-    async def newly_red(self, commit: str, before: str, *, removed: int = 0) -> str:
-        self.asked.append((commit, before, removed))
-        return self.answers.pop(0) if self.answers else ""
+    async def examine(self, candidate: Candidate) -> Verdict:
+        self.asked.append(candidate)
+        return Verdict(self.answers.pop(0) if self.answers else "", doubts=self.doubted)
 
-    async def broken(
-        self, commit: str, before: str, mine: str, task_id: str, proofs: Sequence[Proof]
-    ) -> tuple[tuple[Proof, ...], str]:
-        return (), ""
+    async def joined(self, commit: str, onto: str, head: str) -> Verdict:
+        return await self.examine(Candidate(commit, onto, head))
+
+    async def doubts(self, task_id: str) -> tuple[Proof, ...]:
+        return self.doubted
 
 
 @dataclass
@@ -163,22 +168,26 @@ async def test_tests_decide_before_the_branch_moves(bench: Bench) -> None:
     assert bench.head == head
     landed = await bench.land(work, tests)
     assert isinstance(landed, Landed)
-    assert tests.asked == [(landed.commit, head, 2)] * 2
+    assert (
+        tests.asked == [Candidate(landed.commit, head, landed.commit, work.task_id, removed=2)] * 2
+    )
 
 
 async def test_another_landing_in_between_is_tested_with_as_well(bench: Bench) -> None:
     other, work = bench.work({"c.txt": "c\n"}), bench.work({"a.txt": "1\n"})
 
     class Slow(Tests):
-        async def newly_red(self, commit: str, before: str, *, removed: int = 0) -> str:
+        async def examine(self, candidate: Candidate) -> Verdict:
             if not self.asked:
                 await bench.land(other)
-            return await super().newly_red(commit, before, removed=removed)
+            return await super().examine(candidate)
 
     tests = Slow()
     landed = await bench.land(work, tests)
     assert isinstance(landed, Landed) and landed.commit == bench.head
-    assert [commit for commit, _, _ in tests.asked][-1] == bench.head and len(tests.asked) == 2
+    first, second = tests.asked
+    assert (first.commit, second.commit) == (first.mine, bench.head)
+    assert (second.mine, second.before) == (first.mine, bench.show("rev-parse", "plan^1").strip())
     assert bench.show("show", f"{bench.head}:c.txt") == "c\n"
 
 
@@ -201,6 +210,20 @@ async def test_a_landing_that_was_cut_short_is_done_once(
 
 
 async def test_work_that_changed_nothing_moves_nothing(bench: Bench) -> None:
-    head = bench.head
-    assert await bench.land(bench.work({})) == Landed(head)
+    head, tests = bench.head, Tests(["its own check is red"])
+    work = bench.work({})
+    refused = await bench.land(work, tests)
+    assert isinstance(refused, TestsRed) and tests.asked[0].commit == head
+    assert await bench.land(work, tests) == Landed(head)
     assert bench.head == head
+
+
+async def test_what_is_doubted_is_told_of_work_that_landed_before_as_well(bench: Bench) -> None:
+    """A process that was killed right after the branch moved had no time to tell it."""
+    check = Check(kind="command", run="true")
+    doubt = Proof("T-1", Criterion(id="AC-1", description="it is done", check=check))
+    work, tests = bench.work({"a.txt": "1\n"}), Tests(doubted=(doubt,))
+    landed = await bench.land(work, tests)
+    assert isinstance(landed, Landed) and landed.doubts == (doubt,)
+    assert await bench.land(work, tests) == landed
+    assert len(tests.asked) == 1

@@ -1,0 +1,164 @@
+"""A fresh checkout of a commit, in a box as the runs have it, set up once for all that is asked."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from agentrunner.conductor.judgement import Seen, SetUpFailed
+from agentrunner.conductor.proofs import Proof
+from agentrunner.evidence.box import DecisionBox, not_ready, why_not_started
+from agentrunner.evidence.checks import command_of, read_check
+from agentrunner.evidence.outcomes import check_outcome, outcome_of
+from agentrunner.graph.workshop import box_spec
+from agentrunner.nodes.credentials import secrets_of
+from agentrunner.runs.folder import RunFolder, make_private
+from agentrunner.runs.workspace import CloneStore
+from agentrunner.sandboxes.base import BoxSpec, Owner
+from agentrunner.sandboxes.choose import open_sandbox
+from agentrunner.task.context import TestOutcome
+from agentrunner.task.prd import describe_check
+from agentrunner.task.spec import TaskSpec
+from agentrunner.text.redaction import Redactor
+from agentrunner.workers.member import Member, make_members
+
+
+@dataclass(frozen=True)
+class CommitBox:
+    """One commit of a clone, looked at."""
+
+    clone: CloneStore
+    spec: TaskSpec
+    commit: str
+    tree: Path
+    box: DecisionBox
+
+    async def set_up(self) -> SetUpFailed | None:
+        """Run the set-up command, where there is one; what came of it, where it fails."""
+        setup = self.spec.task.setup
+        if setup is None:
+            return None
+        network = self.spec.runner.sandbox.network
+        ran = await self.box.run(
+            setup.command,
+            timeout_sec=setup.timeout_sec,
+            network="full" if network is not None and network.policy == "full" else "none",
+            hosts=setup.network,
+            name="setup",
+        )
+        if ran.exit_code == 0:
+            return None
+        why = (ran.tail.strip().splitlines() or ["no output"])[-1]
+        where = self.box.describe()
+        error = not_ready(setup.command, ran, why, where, what="The set-up command")
+        return SetUpFailed(error, ran.tail)
+
+    async def test(self) -> TestOutcome | None:
+        """Run the test command, where there is one."""
+        test = self.spec.task.test
+        if test is None:
+            return None
+        ran = await self.box.run(
+            test.command,
+            cwd=test.cwd,
+            timeout_sec=test.timeout_sec,
+            hosts=test.network,
+            name="test",
+        )
+        outcome = outcome_of(test, ran, None)
+        why = why_not_started(test.command, ran, self.tree, is_test=True)
+        return outcome.model_copy(update={"finding": outcome.finding or why})
+
+    async def check(self, proof: Proof) -> Seen:
+        """Run or read one check as a run does."""
+        criterion, test = proof.criterion, self.spec.task.test
+        assert criterion.check is not None
+        reading = await asyncio.to_thread(read_check, criterion.check, self._read, ())
+        if reading is not None:
+            return Seen(reading.passed is False, reading.detail)
+        command = await asyncio.to_thread(command_of, criterion.check, test, self._read)
+        if command is None:
+            return Seen(False)
+        ran = await self.box.run(
+            command.shell,
+            cwd=command.cwd,
+            timeout_sec=command.timeout_sec,
+            hosts=test.network if test else (),
+            name=criterion.id,
+        )
+        why = why_not_started(command.shell, ran, self.tree, is_test=False)
+        outcome = check_outcome(criterion, command, describe_check(criterion.check), ran, why)
+        return Seen(outcome.outcome == "failed", f"{outcome.detail}\n{ran.tail}".strip())
+
+    def _read(self, path: str) -> bytes | None:
+        """A file as it is committed, whatever the commands made of it."""
+        there = self.clone.git.run("ls-tree", self.commit, "--", path)
+        return self.clone.read(self.commit, path) if there else None
+
+
+@asynccontextmanager
+async def open_commit(
+    clone: CloneStore,
+    folder: Path,
+    spec: TaskSpec,
+    commit: str,
+    box: tuple[str, str],
+    proofs: Sequence[Proof],
+    *,
+    state_dir: Path,
+    environ: Mapping[str, str],
+) -> AsyncIterator[CommitBox]:
+    """Check a commit out below `folder`, with a box around it; both are gone at the end.
+
+    `spec` is any task of the plan, `box` the kind and image that its runs had, where known, and
+    `proofs` are checks whose programs must be visible. Raises Surroundings where no box opens.
+    """
+    run, tree = RunFolder(folder / "box"), folder / "tree"
+    await asyncio.to_thread(_prepare, clone, run, tree, commit)
+    try:
+        criteria = [*spec.criteria, *(proof.as_criterion() for proof in proofs)]
+        here = spec.model_copy(update={"repo": str(tree), "criteria": criteria})
+        members = make_members(here)
+        kind, image = box
+        sandbox = await open_sandbox(
+            kind or spec.runner.sandbox.kind,
+            _box_spec(here, members, run, image, folder.parent.name),
+            environ,
+            Path(environ.get("HOME") or Path.home()),
+            state_root=state_dir,
+        )
+        try:
+            redact = Redactor(secrets_of(here, members, environ)).redact
+            yield CommitBox(
+                clone, here, commit, tree, DecisionBox(sandbox, tree, run, redact, environ)
+            )
+        finally:
+            await sandbox.close()
+    finally:
+        await asyncio.to_thread(_clear, clone, run, tree)
+
+
+def _prepare(clone: CloneStore, run: RunFolder, tree: Path, commit: str) -> None:
+    """Fresh folders, also where a process that was killed left some."""
+    make_private(tree.parent)
+    _clear(clone, run, tree)
+    for part in (run.box_dir, run.sock_dir, run.checks_dir):
+        make_private(part)
+    clone.check_out(tree, commit)
+
+
+def _clear(clone: CloneStore, run: RunFolder, tree: Path) -> None:
+    clone.remove(tree)
+    shutil.rmtree(run.root, ignore_errors=True)
+
+
+def _box_spec(
+    spec: TaskSpec, members: Sequence[Member], run: RunFolder, image: str, plan: str
+) -> BoxSpec:
+    """As the runs have it; nothing is fetched for it, they have done that."""
+    wanted = box_spec(spec, members, run)
+    return replace(wanted, image=image or wanted.image, pull="never", owner=Owner(plan, "merged"))
