@@ -74,7 +74,7 @@ def import_plan(
         store = PlanStore(place.plan)
         taken = take_over(store.load(), found)
         # First: a task that is another one now must not count as done if we are killed here.
-        for task_id in taken.anew:
+        for task_id in store.standings().keys() & set(taken.anew):
             detail = "It came with another plan."
             store.note(Standing(task_id, PlanTaskStatus.PENDING, detail=detail), now())
         told = f"Imported from {folder}"

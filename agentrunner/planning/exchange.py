@@ -19,7 +19,9 @@ class Taken:
 
     plan: Plan
     anew: tuple[str, ...]
-    """Tasks of an id that is known here, which are other tasks now: they begin anew."""
+    """Tasks that are not the same here, also under the id of one that was deleted: they begin anew,
+    whatever is known of that id.
+    """
 
 
 def take_over(current: Plan, found: Plan) -> Taken:
@@ -57,8 +59,7 @@ def take_over(current: Plan, found: Plan) -> Taken:
         tasks_made=max(current.tasks_made, found.tasks_made, _highest(_TASK_ID, found.tasks)),
         nodes_made=max(current.nodes_made, found.nodes_made, _highest(_NODE_ID, found.designs)),
     )
-    known = [task_id for task_id in found.tasks if task_id in current.tasks]
-    return Taken(plan, tuple(task_id for task_id in known if task_id not in same))
+    return Taken(plan, tuple(task_id for task_id in found.tasks if task_id not in same))
 
 
 def _is_same(current: Plan, found: Plan, task_id: str) -> bool:

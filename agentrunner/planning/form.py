@@ -48,9 +48,11 @@ def files_of(plan: Plan, history: list[Mapping[str, Any]]) -> Iterator[tuple[str
     tasks = {task_id: _TASK.dump_python(task, mode="json") for task_id, task in plan.tasks.items()}
     yield TASKS, _text(tasks)
     for task_id in plan.task_order():
-        design = plan.design_of(task_id)
+        design, node_id = plan.design_of(task_id), plan.tasks[task_id].node_id
         whole = {
             "id": task_id,
+            "node_id": node_id,
+            "parent_id": plan.nodes[node_id].parent_id,
             "status": plan.shown_status(task_id).value,
             **_DESIGN.dump_python(design, mode="json"),
         }

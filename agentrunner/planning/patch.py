@@ -130,10 +130,10 @@ class _Patch:
         """The living node that a temporary, task or node id names."""
         node_id = self._made[name][0] if name in self._made else self._official(name)
         if node_id not in self._draft.slots:
-            if name in self._made:
-                raise _Refused("unknown_id", f"{name} is created later in this patch")
             if node_id in self._draft.designs:
                 raise _Refused("deleted", f"{name} is deleted")
+            if name in self._made:
+                raise _Refused("unknown_id", f"{name} is created later in this patch")
             raise _Refused("unknown_id", f"there is no task or node {name}")
         return node_id
 

@@ -12,6 +12,8 @@ import pytest
 
 from agentrunner.commands import plan_files
 from agentrunner.errors import Busy, UsageError
+from agentrunner.planning.edits import Edit
+from agentrunner.planning.patch import apply
 from agentrunner.planning.plan import ROOT, Node, NodeDesign, Plan, PlanTask, PlanTaskStatus
 from agentrunner.planning.store import PlanStore, Standing
 from agentrunner.runs.locks import me
@@ -120,6 +122,22 @@ def test_only_what_was_proven_here_is_complete(desk: Desk) -> None:
     tasks = desk.store.load().tasks
     assert tasks["TASK-0001"].status == PlanTaskStatus.COMPLETE
     assert tasks["TASK-0002"].status == PlanTaskStatus.PENDING
+
+
+def test_another_task_under_the_id_of_a_deleted_one_is_not_complete(desk: Desk) -> None:
+    desk.export()
+    desk.store.note(Standing("TASK-0002", PlanTaskStatus.COMPLETE), AT)
+    without = apply(desk.store.load(), [Edit("delete", "TASK-0002")])
+    desk.store.save(without, at=AT, kind="plan_patch", author="hana", message="not the second")
+    desk.edit("design/node-0002.json", lambda design: design.update(description="Else"))
+    desk.take()
+    assert desk.store.load().tasks["TASK-0002"].status == PlanTaskStatus.PENDING
+
+
+def test_a_task_file_says_where_it_is_in_the_tree(desk: Desk) -> None:
+    desk.export()
+    told = json.loads((desk.out / "tasks" / "TASK-0002.json").read_text())
+    assert (told["id"], told["node_id"], told["parent_id"]) == ("TASK-0002", "node-0002", ROOT)
 
 
 def test_a_file_completes_no_task(desk: Desk, tmp_path: Path) -> None:

@@ -114,6 +114,7 @@ def test_only_what_is_written_down_is_changed() -> None:
             [Edit("delete", "TASK-0001"), Edit("update", "TASK-0001", {"title": "x"})],
             [(1, "deleted")],
         ),
+        ([create("x"), Edit("delete", "x"), Edit("delete", "x")], [(2, "deleted")]),
         ([Edit("move", "node-0001", parent_id="TASK-0001")], [(0, "cycle")]),
         ([Edit("move", "TASK-0001", parent_id="TASK-0001")], [(0, "cycle")]),
         ([create("x", "TASK-0004", Place(before="TASK-0001"))], [(0, "position")]),
