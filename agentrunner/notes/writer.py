@@ -76,10 +76,11 @@ def write_marked(
 
 def note_name(repo: Path, note_dir: str, task_id: str, run_id: str) -> str:
     """The file's name of a run's note in `repo/note_dir`; "" where it has none there."""
-    with contextlib.suppress(OSError, UsageError):
+    try:
         with _opened(repo, note_parts(note_dir), make=False) as folder:
             return _own_name(folder, f"task-{task_id}", run_id) or ""
-    return ""
+    except (OSError, UsageError):
+        return ""
 
 
 def note_parts(note_dir: str) -> tuple[str, ...]:

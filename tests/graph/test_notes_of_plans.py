@@ -5,9 +5,13 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 from agentrunner.conductor.backlog import answer
+from agentrunner.errors import Surroundings
 from agentrunner.graph import queries
 from agentrunner.planning.plan import PlanTaskStatus
+from agentrunner.runs.index import RunIndex
 from tests.kit.plan_project import AT, PlanProject, Work
 
 START = {"a.txt": "one\n"}
@@ -55,6 +59,12 @@ def test_each_tasks_note_stands_beside_the_plans_once_however_often_it_is_run(
     result = queries.show(plan.project.state_dir, run)
     assert result["note"] == str(plan.project.repo / ".agent-runner" / last)
     assert (result["repo"], result["part_of"]) == (str(plan.project.repo), "plan")
+    # It is found from the user's repository, the newest run of a task by the task's name.
+    index = RunIndex(plan.project.state_dir)
+    assert len(index.runs(plan.project.repo)) == 3
+    assert index.find(again["task_id"], plan.project.repo) == run
+    with pytest.raises(Surroundings, match="is gone"):
+        queries.undo(plan.project.state_dir, run)
     # Once more: the same files, and the same notes of tasks.
     plan.heard = lambda event: None
     assert plan.carry()["exit_code"] == 0

@@ -52,6 +52,28 @@ def test_each_ending_says_what_to_decide_and_do(
     assert (view.label, keys(view.decide), keys(view.commands)) == (label, decide, commands)
 
 
+@pytest.mark.parametrize(
+    ("ending", "commands"),
+    [
+        ("COMPLETE", ["do_see", "do_plan"]),
+        ("NEEDS_REVIEW", ["do_accept", "do_send_back", "do_resume", "do_see"]),
+        ("FAILED", ["do_logs", "do_hint", "do_resume", "do_see"]),
+        ("WAITING", ["do_answer", "do_resume", "do_see"]),
+        ("INTERRUPTED", ["do_resume", "do_see"]),
+    ],
+)
+@pytest.mark.parametrize("language", ["en", "ja"])
+def test_of_a_plans_task_the_plan_is_what_is_told(
+    language: str, ending: Any, commands: list[str]
+) -> None:
+    spec = spec_of(language, repo="/state/work/users-api/1", plan_repo="/home/hana/src/shop")
+    view = view_of(language, ending, spec=spec)
+    assert keys(view.commands) == commands
+    assert view.repo == "/home/hana/src/shop"
+    text = render_note(view, "core", "ja" if language == "ja" else "en")
+    assert "agentrunner resume" not in text and "agentrunner undo" not in text
+
+
 def test_strict_leaves_a_judged_criterion_open() -> None:
     def status(completion: str) -> str:
         spec = spec_of(completion=completion)
@@ -203,6 +225,7 @@ def test_outputs_are_read_only_for_full_notes() -> None:
         ("# 題\n一行目。\n二行目。", "一行目。二行目。"),
         ("# Only a title", "Only a title"),
         ("\x9dhidden\nOne.", "One."),
+        ("# T\n\n> One\n> two.\n", "One two."),
         ("", ""),
     ],
 )

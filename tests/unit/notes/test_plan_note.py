@@ -70,13 +70,13 @@ FACTS = PlanFacts(
         PlanRow("Sort", depth=2, task_id="TASK-0003", status="BLOCKED", depends_on=("TASK-0002",)),
     ),
     questions=(PlanQuestion(1, "Which filters?"), PlanQuestion(2, "By price?", "TASK-0002")),
-    events=tuple(
-        PlanEvent(f"2026-11-21T05:0{number}:00Z", kind, "TASK-0001", "as told")
-        for number, kind in enumerate(get_args(EventKind))
-    )
-    + (
-        PlanEvent("2026-11-21T05:08:00Z", "asked", text="Which filters?"),
-        PlanEvent("2026-11-21T05:09:00Z", "answered", text="All."),
+    events=(
+        *(
+            PlanEvent(f"2026-11-21T05:0{number}:00Z", kind, "TASK-0001", "as told")
+            for number, kind in enumerate(get_args(EventKind))
+        ),
+        PlanEvent("2026-11-21T05:10:00Z", "asked", text="Which filters?"),
+        PlanEvent("2026-11-21T05:11:00Z", "answered", text="All."),
     ),
     bills={"": [bill_row(0.01, "p-1")], "TASK-0001": [bill_row(0.2), bill_row(0.3, "m-2")]},
     pull_request="https://example.org/pulls/7",

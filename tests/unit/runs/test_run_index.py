@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import shutil
 import sqlite3
 from contextlib import closing
@@ -129,3 +130,18 @@ def test_a_short_lock_by_another_process_is_waited_for(
         other.rollback()
     RunIndex(state).record(row)
     assert not (state / "index.sqlite.damaged").exists()
+
+
+def test_a_run_that_an_earlier_version_noted_is_still_read(state: Path) -> None:
+    row = add(state, "api-aaaa", 1)
+    file = RunFolder.open(state, "api-aaaa").index_file
+    known = json.loads(file.read_bytes())
+    del known["part_of"]
+    file.write_text(json.dumps(known))
+    (state / "index.sqlite").unlink()
+    with closing(sqlite3.connect(state / "index.sqlite")) as database, database:
+        database.execute(f"CREATE TABLE runs ({', '.join(known)}, PRIMARY KEY (run_id))")
+        database.execute(
+            f"INSERT INTO runs VALUES ({', '.join('?' * len(known))})", tuple(known.values())
+        )
+    assert RunIndex(state).runs() == [row]

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
+import pytest
+
 from agentrunner.screens.live import LiveView, header_rows
+from agentrunner.screens.paused import paused_screen
 from agentrunner.screens.plain import PlainView
 from agentrunner.screens.summary import summary_screen
+from agentrunner.screens.table import runs_table
 
 LANDING = {
     "branch": "agentrunner/fix",
@@ -71,3 +76,36 @@ def test_the_last_screen_says_how_to_take_it_over() -> None:
 def test_a_run_without_its_commit_says_where_it_worked() -> None:
     text = summary_screen({**RESULT, "state": "NEEDS_REVIEW", "commit": None}, home="/home/hana")
     assert "in       ~/.local/state/agentrunner/worktrees" in text
+
+
+PLANNED = {**RESULT, "part_of": "plan", "commit": None, "task_id": "TASK-0001", "repo": "/home/me"}
+
+
+@pytest.mark.parametrize(
+    ("state", "told"),
+    [
+        ("COMPLETE", "agentrunner plan status"),
+        ("NEEDS_REVIEW", "agentrunner accept"),
+        ("FAILED", 'agentrunner plan answer TASK-0001 "..."'),
+        ("RUNNING", "agentrunner plan run"),
+    ],
+)
+def test_a_task_of_a_plan_is_gone_on_with_by_the_plan(state: str, told: str) -> None:
+    text = summary_screen({**PLANNED, "state": state})
+    assert told in text
+    for wrong in ("agentrunner undo", "agentrunner resume", "git add", "git merge", "worktrees"):
+        assert wrong not in text
+    assert ("agentrunner plan run" in text) == (state != "COMPLETE")
+
+
+def test_a_question_of_a_plans_task_says_that_the_plan_goes_on_then() -> None:
+    waiting = {"id": "q1", "kind": "ask_human", "text": "Which?", "options": []}
+    text = paused_screen({**PLANNED, "state": "RUNNING", "waiting": waiting}, where="me@here")
+    assert "agentrunner answer" in text and "agentrunner plan run" in text
+
+
+def test_the_list_says_what_is_of_a_plan() -> None:
+    row = {"run_id": "TASK-0001-a1b2", "state": "COMPLETE", "part_of": "plan"}
+    now = datetime.now(UTC)
+    assert "1 of them is a task of a plan: agentrunner plan status" in runs_table([row], now)
+    assert "plan" not in runs_table([{**row, "part_of": None}], now)
