@@ -27,7 +27,7 @@ TOGETHER = "on this task's work and that of others, which are clean together"
 ONTO = "on the plan's result and that branch, which are clean together"
 LACKS = (
     "Where it is green in the run's work tree, the commit lacks something that is there, such as"
-    " files that git ignores.\n"
+    " what is in folders that git ignores.\n"
 )
 
 
@@ -186,7 +186,7 @@ def _told_set_up(failed: SetUpFailed, where: str) -> str:
 
 
 def _end_of(output: str) -> str:
-    return f"\nThe end of its output:\n\n```\n{output.strip()}\n```\n"
+    return f"\nThe end of its output:\n\n```\n{output.strip()}\n```\n" if output.strip() else ""
 
 
 def _told_checks(broken: Sequence[Proof], now: Look, where: str) -> str:
@@ -209,6 +209,6 @@ def told_doubts(doubts: Sequence[Proof]) -> str:
     names = ", ".join(proof.criterion.id for proof in doubts)
     was = "was" if len(doubts) == 1 else "were"
     return (
-        f"{names} {was} green in the run, not on a fresh checkout of its commit: that lacks files"
-        " which git ignores, or a set-up."
+        f"{names} {was} green in the run, not on a fresh checkout of its commit, which lacks what"
+        " is in folders that git ignores, or a set-up that makes it."
     )

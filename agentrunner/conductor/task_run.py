@@ -23,6 +23,7 @@ from agentrunner.conductor.backlog import (
 )
 from agentrunner.conductor.conduct import Ending
 from agentrunner.conductor.costs import Purse
+from agentrunner.conductor.judgement import told_doubts
 from agentrunner.conductor.landing import Conflict, Landed, TestsRed
 from agentrunner.conductor.places import Places
 from agentrunner.conductor.rounds import Round, RoundBook
@@ -155,10 +156,13 @@ class TaskRuns:
 
     async def _landed(self, turn: Round, landed: Landed) -> Ending:
         self._settle(turn, SETTLED)
-        ending = Ending(PlanTaskStatus.COMPLETE, run_id=turn.run_id)
-        self._note(turn.task_id, ending.status)
+        ending = Ending(PlanTaskStatus.COMPLETE, told_doubts(landed.doubts), turn.run_id)
+        self._note(turn.task_id, ending.status, ending.detail)
         what = {"commit": landed.commit, "files": list(landed.files)}
         self._tell({"event": "plan_landed", "task_id": turn.task_id, **what})
+        if ending.detail:
+            told = {"message": f"{turn.task_id}: {ending.detail}", "task_id": turn.task_id}
+            self._tell({"event": "warning", "code": "fresh-checkout", **told})
         await self._places.close(turn)
         return ending
 

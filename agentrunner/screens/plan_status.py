@@ -82,11 +82,11 @@ def _aside(task: TaskLook) -> str:
 
 
 def _why(task: TaskLook, lead: str, width: int, paint: Paint) -> list[str]:
-    """A line under a task that does not go on by itself, or not now."""
+    """A line under a task that does not go on by itself, or not now, or landed with a doubt."""
     told = flat(task.detail)
     if task.retry_at:
         told = f"again at {task.retry_at[11:16]} UTC: {told}"
-    if not told or task.status == PlanTaskStatus.COMPLETE:
+    if not told:
         return []
     return [paint.dim(shorten(f"{lead}           {told}", width))]
 

@@ -94,7 +94,7 @@ def test_red_tests_are_told_with_whose_doing_it_is(
     told = judge(candidate, [], red, before, look(test=outcome(alone, alone))).evidence
     assert told.startswith(f"The tests fail on {where}")
     assert "`t` exits 1" in told and "- t_new\n" in told and "the tail" in told
-    assert ("files that git ignores" in told) is (alone == 1)
+    assert ("folders that git ignores" in told) is (alone == 1)
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_of_landed_checks_only_what_was_green_and_is_red_is_broken(
     if broken:
         for part in ("T-1 (AC-1)", "that of others", "`test -f a.txt`", "no such file"):
             assert part in found.evidence
-        assert "files that git ignores" not in found.evidence
+        assert "folders that git ignores" not in found.evidence
 
 
 def test_own_checks_that_are_red_on_their_own_commit_are_doubted_and_others_broken() -> None:

@@ -141,7 +141,7 @@ async def test_what_a_task_has_proven_must_hold_on_the_merge(trees: Trees) -> No
 async def test_what_a_commit_alone_does_not_hold_is_doubted_and_asked_no_more(
     trees: Trees, merged: bool
 ) -> None:
-    """As a file that git ignores: it was in the work tree of the run only."""
+    """As what is in a folder that git ignores: it was in the work tree of the run only."""
     mine = trees.commit(trees.base, "a.txt")
     commit = trees.commit(mine, "c.txt") if merged else mine
     ignored, kept = needs("ignored", "T-2"), needs("a.txt", "T-2")

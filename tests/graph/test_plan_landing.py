@@ -1,0 +1,73 @@
+"""What decides about a merge, in whole plans: what tasks have proven, on fresh checkouts."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+from agentrunner.conductor.look import look
+from agentrunner.planning.plan import PlanTaskStatus
+from agentrunner.runs.folder import RunFolder, kept_box
+from agentrunner.screens.plan_status import status_screen
+from tests.kit.plan_project import PlanProject, Work
+
+QUICK = "it is quick (check: `[ -e cache/1 ]`)"
+START = {"a.txt": "one\n", ".gitignore": "cache/\n"}
+
+
+def test_a_check_that_only_the_work_tree_of_its_run_passes_is_told_of(tmp_path: Path) -> None:
+    plan = PlanProject.make(
+        tmp_path,
+        [
+            Work("touch 1.done; mkdir cache; touch cache/1", criteria=[QUICK]),
+            Work(needs=[1]),
+        ],
+        START,
+    )
+    result = plan.carry()
+    assert result["exit_code"] == 0 and not plan.told("plan_fixing"), plan.events
+    told = "AC-2 was green in the run, not on a fresh checkout of its commit"
+    (warning,) = plan.told("warning")
+    assert warning["message"].startswith(f"TASK-0001: {told}")
+    assert (warning["code"], warning["task_id"]) == ("fresh-checkout", "TASK-0001")
+    assert told in Path(result["note"]).read_text("utf-8")
+    found = look(plan.project.state_dir, plan.folder, datetime.now(UTC))
+    assert found.tasks["TASK-0001"].detail.startswith(told)
+    assert told in status_screen(found, width=160)
+    run = RunFolder.open(plan.project.state_dir, plan.standings()["TASK-0001"].run_id)
+    merged = RunFolder(plan.folder.root / "merged")
+    assert kept_box(merged) == kept_box(run) != ("", "")
+
+
+def test_tests_that_only_the_work_tree_of_a_run_passes_are_for_another_round(
+    tmp_path: Path,
+) -> None:
+    """The second one begins with a fresh checkout, so that what is missing is missing there."""
+    do = "if [ -e 1.done ]; then touch kept; else mkdir cache; touch cache/1 1.done; fi"
+    test = "[ ! -e 1.done ] || [ -e cache/1 ] || [ -e kept ]\n"
+    plan = PlanProject.make(tmp_path, [Work(do)], {**START, "t.sh": test})
+    result = plan.carry(settings=plan.settings(test="sh t.sh"))
+    assert result["exit_code"] == 0, plan.events
+    (fixing,) = plan.told("plan_fixing")
+    assert "fail on a fresh checkout of this task's commit alone" in fixing["evidence"]
+    assert "others" not in fixing["evidence"]
+    assert plan.published("kept") == "" and not plan.told("warning")
+
+
+def test_who_solves_a_conflict_at_the_cost_of_the_other_has_one_more_round(tmp_path: Path) -> None:
+    """Each has its own line, then throws the other's away, and at last keeps both."""
+    do = (
+        "if grep -q '<<<<' a.txt; then echo {0} > a.txt;"
+        " elif grep -q {0} a.txt; then printf 'x\\ny\\n' > a.txt; else echo {0} > a.txt; fi"
+    )
+    plan = PlanProject.make(
+        tmp_path, [Work(do.format(name), f"grep -q {name} a.txt") for name in ("x", "y")], START
+    )
+    result = plan.carry()
+    assert result["exit_code"] == 0, plan.events
+    conflict, broken = plan.told("plan_fixing")
+    first, second = (event["task_id"] for event in plan.told("plan_landed"))
+    assert conflict["task_id"] == broken["task_id"] == second
+    assert "<<<<" in conflict["evidence"] and f"{first} (AC-1)" in broken["evidence"]
+    assert set(plan.statuses()) == {PlanTaskStatus.COMPLETE}
+    assert plan.published("a.txt") == "x\ny\n"
