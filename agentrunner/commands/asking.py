@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -46,6 +46,20 @@ def ask_yes(text: str, console: Console) -> bool:
     with console.silence(), _interruptible(), contextlib.suppress(EOFError, KeyboardInterrupt):
         return _read(f"{text} [y/N] ").strip().lower() in ("y", "yes")
     return False
+
+
+def ask_which(text: str, choices: Mapping[str, str], console: Console) -> str:
+    """The letter of what the person chooses, asked until it is one; the last one where they leave.
+
+    `choices` says by letter what each of them does.
+    """
+    lines = "".join(f"  [{letter}] {what}\n" for letter, what in choices.items())
+    prompt = f"{text}\n{lines}> "
+    with console.silence(), _interruptible(), contextlib.suppress(EOFError, KeyboardInterrupt):
+        while (letter := _read(prompt).strip().lower()) not in choices:
+            prompt = f"One of {', '.join(choices)} > "
+        return letter
+    return list(choices)[-1]
 
 
 def _answer(question: Question) -> Answer | None:

@@ -19,7 +19,7 @@ import typer
 from agentrunner import settings
 from agentrunner.commands import engine
 from agentrunner.commands import options as opt
-from agentrunner.commands.asking import ask_yes
+from agentrunner.commands.asking import ask_which
 from agentrunner.commands.console import (
     Console,
     Output,
@@ -30,12 +30,21 @@ from agentrunner.commands.console import (
     width_of,
 )
 from agentrunner.commands.start import budget_override
+from agentrunner.errors import UsageError
 
 if TYPE_CHECKING:
     from agentrunner.conductor.carry_out import Order
+    from agentrunner.planning.plan import Plan
     from agentrunner.runs.plan_folder import PlanFolder
 
 FOLLOW_SEC = 1.0
+LEFT = 0
+"""The exit code where a person chose to start nothing."""
+WAYS = {
+    "g": ("git_init", "make it a git repository: git init, and one commit of what is there"),
+    "i": ("in_place", "work without git: one task after another, in the folder itself"),
+}
+"""By letter: the option that a person chooses with it, and what it does."""
 
 
 @opt.with_output
@@ -66,8 +75,12 @@ def run(
     include_uncommitted: Annotated[
         bool, typer.Option("--include-uncommitted", help="Begin with what is not committed, too.")
     ] = False,
+    git_init: Annotated[
+        bool,
+        typer.Option("--git-init", help="No git yet: begin it, with one commit."),
+    ] = False,
     in_place: Annotated[
-        bool, typer.Option("--in-place", help="One after another, in the folder itself.")
+        bool, typer.Option("--in-place", help="No git: one after another, in the folder itself.")
     ] = False,
     pr: Annotated[
         bool, typer.Option("--pr", help="Push the result, open a pull or merge request.")
@@ -96,6 +109,7 @@ def run(
     """
     from agentrunner.commands.talking import repository
     from agentrunner.conductor.delivery import Wishes
+    from agentrunner.conductor.settings import save_settings
 
     engine.load()
     place = repository(repo)
@@ -106,6 +120,7 @@ def run(
         order,
         parallel=parallel,
         only=tuple(_ids(only or [])),
+        git_init=git_init,
         in_place=in_place,
         include_uncommitted=include_uncommitted,
         settings=order.settings.with_commits(author, message),
@@ -113,9 +128,12 @@ def run(
     )
     if dry_run:
         return _dry_run(order, output)
-    order = _in_place_if_wanted(order, output)
-    _keep_settings(order)
-    return _drive(order, output)
+    ready = _checked(order, output)
+    if ready is None:
+        show("Nothing was started.", sys.stderr)
+        return LEFT
+    save_settings(_folder(ready), ready.settings)
+    return _drive(ready, output)
 
 
 def _order(
@@ -153,25 +171,37 @@ def _ids(names: list[str]) -> Iterator[str]:
         yield from (task_id_of(part.strip()) for part in name.split(",") if part.strip())
 
 
-def _in_place_if_wanted(order: Order, output: Output) -> Order:
-    """In a terminal a person may choose what else is an error with both ways out."""
-    if order.in_place or (order.repo / ".git").exists() or not interactive(output):
-        return order
-    question = (
-        f"{order.repo} is no git repository. `git init` and a first commit give each task a work "
-        "tree of its own.\nWork without it, one task after another, in the folder itself?"
-    )
-    return _changed(order, parallel=None, in_place=ask_yes(question, Console(output)))
+def _checked(order: Order, output: Output) -> Order | None:
+    """The order where it can be carried out; None where the person leaves.
+
+    In a terminal a folder without git, or without a commit, is a question, and else an error.
+    """
+    from agentrunner.conductor.ground import ways_on
+
+    try:
+        _check(order)
+    except UsageError as error:
+        ways = ways_on(order.repo) if error.code in ("no-repository", "no-commit") else ()
+        if not ways or not interactive(output):
+            raise
+        choices = {letter: told for letter, (way, told) in WAYS.items() if way in ways}
+        if error.code == "no-commit":
+            choices["g"] = "make the first commit, of what is there"
+        chosen = ask_which(error.message, {**choices, "q": "quit"}, Console(output))
+        if chosen == "q":
+            return None
+        order = _changed(order, parallel=None, **{WAYS[chosen][0]: True})
+        _check(order)
+    return order
 
 
-def _keep_settings(order: Order) -> None:
+def _check(order: Order) -> Plan:
     from agentrunner.conductor.carry_out import check_order
-    from agentrunner.conductor.settings import save_settings
     from agentrunner.planning.store import PlanStore
 
-    folder = _folder(order)
-    check_order(order, PlanStore(folder.plan).load())
-    save_settings(folder, order.settings)
+    plan = PlanStore(_folder(order).plan).load()
+    check_order(order, plan)
+    return plan
 
 
 def _folder(order: Order) -> PlanFolder:
@@ -182,11 +212,9 @@ def _folder(order: Order) -> PlanFolder:
 
 def _dry_run(order: Order, output: Output) -> int:
     """The waves in which tasks would start, and what they share."""
-    from agentrunner.conductor.carry_out import check_order, waves
-    from agentrunner.planning.store import PlanStore
+    from agentrunner.conductor.outlook import waves
 
-    plan = PlanStore(_folder(order).plan).load()
-    check_order(order, plan)
+    plan = _check(order)
     planned = waves(plan, order.only, order.parallel)
     if output.json:
         show(json.dumps({"waves": planned}))

@@ -7,10 +7,12 @@ plan. Everything here blocks and may raise GitFailed and OSError.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from agentrunner.errors import UsageError
+from agentrunner.runs.failpoints import reach
 from agentrunner.runs.folder import write_private
 from agentrunner.runs.plan_folder import PlanFolder
 from agentrunner.runs.user_repository import UserRepository
@@ -33,11 +35,14 @@ def begin(
     note_dir: str,
     author: Identity,
     at: str,
+    done: Sequence[str] = (),
 ) -> list[str]:
     """Make the plan's branch at the repository's HEAD, or go on with the one that is there.
 
-    One that has become part of HEAD goes on from HEAD. Returns what a person should know. Raises
-    UsageError (`no-repository`, `no-commit`).
+    One that has become part of HEAD goes on from HEAD. `done` are tasks that became COMPLETE in
+    the folder itself, before it was a repository. Returns what a person should know. Raises
+    UsageError (`no-repository`, `no-commit`, and `uncommitted-work` where the branch would be
+    without what was done).
     """
     head = clone.fetch()
     there = clone.branch_at(BRANCH)
@@ -54,7 +59,7 @@ def begin(
         look.remove()
     notices = []
     if found.left:
-        notices.append(f"Not taken along: the submodules {_some(found.left)}.")
+        notices.append(f"Not taken along: the submodules {some(found.left)}.")
     if found.carried and include_uncommitted:
         head = clone.commit(
             clone.repo,
@@ -64,17 +69,26 @@ def begin(
             author=author,
             at=at,
         )
-        notices.append(f"Taken along, though not committed: {_some(found.carried)}.")
+        notices.append(f"Taken along, though not committed: {some(found.carried)}.")
+    elif found.carried and done:
+        raise UsageError(
+            f"{some(done)} became COMPLETE in {clone.repo} itself, and not all of what is there is "
+            f"committed ({some(found.carried)}): the plan's branch would be without it.",
+            code="uncommitted-work",
+            remedy="git add -A && git commit -m 'first tasks', then agentrunner plan run; or "
+            "agentrunner plan run --include-uncommitted",
+        )
     elif found.carried:
         notices.append(
-            f"Not committed, so not taken along: {_some(found.carried)}. "
+            f"Not committed, so not taken along: {some(found.carried)}. "
             "--include-uncommitted takes it along where a plan begins."
         )
     clone.branch(BRANCH, head)
     return notices
 
 
-def _some(names: tuple[str, ...]) -> str:
+def some(names: Sequence[str]) -> str:
+    """Names in a sentence, the first few of them."""
     more = len(names) - SHOWN
     return ", ".join(names[:SHOWN]) + (f" and {more} more" if more > 0 else "")
 
@@ -87,8 +101,8 @@ class Published:
     """The branch."""
     commit: str
     """"" before the first time."""
-    coming: str = ""
-    """What it was being moved to."""
+    coming: tuple[str, ...] = ()
+    """What it was about to be moved to since; it may be at any of them."""
 
 
 class Publisher:
@@ -124,24 +138,23 @@ class Publisher:
         raise AssertionError("the last name was returned or raised")
 
     def _move(self, known: Published, commit: str) -> str:
-        before = {known.commit, known.coming} - {""}
-        self._save(replace(known, coming=commit))
-        for place in before or {""}:
-            try:
-                self._clone.publish(commit, known.name, replaces=place or None)
-            except UsageError as error:
-                refused = error
-                continue
-            self._save(Published(known.name, commit))
-            return known.name
-        self._save(known)
-        if known.commit and refused.code == "branch-exists":
-            raise UsageError(
-                f"{known.name} was moved since the plan put it there, and is left as it is.",
-                code="branch-exists",
-                remedy=f"git branch -m {known.name} NAME, then agentrunner plan run",
-            ) from refused
-        raise refused
+        places = (known.commit, *known.coming)
+        try:
+            there = self._clone.check_branch(known.name, commit, *places)
+        except UsageError as error:
+            if known.commit and error.code == "branch-exists":
+                raise UsageError(
+                    f"{known.name} was moved since the plan put it there, and is left as it is.",
+                    code="branch-exists",
+                    remedy=f"git branch -m {known.name} NAME, then agentrunner plan run",
+                ) from error
+            raise
+        self._save(replace(known, coming=(*(p for p in known.coming if p != commit), commit)))
+        reach("publish_before")
+        self._clone.publish(commit, known.name, replaces=there or None)
+        reach("publish_after")
+        self._save(Published(known.name, commit))
+        return known.name
 
     def _save(self, known: Published) -> None:
         write_private(self._file, json.dumps(asdict(known)).encode())
@@ -173,6 +186,7 @@ def _file(folder: PlanFolder) -> Path:
 
 def _read(file: Path) -> Published | None:
     try:
-        return Published(**json.loads(file.read_bytes()))
-    except (OSError, ValueError, TypeError):
+        told = json.loads(file.read_bytes())
+        return Published(**{**told, "coming": tuple(told["coming"])})
+    except (OSError, ValueError, TypeError, KeyError):
         return None

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +18,10 @@ from agentrunner.conductor.branch import BRANCH, Publisher, begin
 from agentrunner.conductor.conduct import Conduct, Outcome, exit_code
 from agentrunner.conductor.costs import Purse
 from agentrunner.conductor.delivery import Delivery, Wishes
+from agentrunner.conductor.ground import check_ground, check_no_branch, done_in_place, make_ground
 from agentrunner.conductor.merged_tests import MergedTests
 from agentrunner.conductor.message import DEFAULT_TEMPLATE
+from agentrunner.conductor.outlook import outlook
 from agentrunner.conductor.places import InPlace, Places, WorkTrees
 from agentrunner.conductor.reports import reports_of
 from agentrunner.conductor.request_body import request_body, request_title
@@ -36,7 +38,7 @@ from agentrunner.graph.policy import capped
 from agentrunner.nodes.credentials import secrets_in
 from agentrunner.notes.plan_note import write_plan_note
 from agentrunner.planning.plan import Plan, PlanTaskStatus
-from agentrunner.planning.schedule import Schedule, with_dependencies
+from agentrunner.planning.schedule import with_dependencies
 from agentrunner.planning.store import PlanStore
 from agentrunner.runs.folder import refuse_inside
 from agentrunner.runs.locks import me
@@ -66,6 +68,8 @@ class Order:
     """These tasks and what they depend on; none: all. Those that had FAILED are tried again."""
     in_place: bool = False
     """In the repository itself, one after another: for one that is no git repository."""
+    git_init: bool = False
+    """Where the repository is no git repository, or one without a commit, it becomes one."""
     include_uncommitted: bool = False
     """Files that are not committed are part of the plan's first commit."""
     wishes: Wishes = field(default_factory=Wishes)
@@ -129,13 +133,13 @@ def check_order(order: Order, plan: Plan) -> tuple[list[str], TaskSpec]:
             remedy="agentrunner plan status",
         )
     tasks = check_wanted(plan, order.only)
-    if not order.in_place and not (order.repo / ".git").exists():
-        raise UsageError(
-            f"{order.repo} is no git repository, so tasks cannot have work trees of their own.",
-            code="no-repository",
-            remedy="git init && git add -A && git commit -m start, or plan run --in-place: "
-            "one task after another, in the folder itself",
-        )
+    check_ground(
+        order.repo,
+        order.options.environ,
+        in_place=order.in_place,
+        git_init=order.git_init,
+        delivered=order.wishes.any,
+    )
     spec = _spec(order, plan, tasks[0], order.repo)
     options = order.options
     spec = capped(spec, options.environ, options.state_dir, options.policy)
@@ -174,7 +178,8 @@ class _Carrying:
         )
         places = self._places(tests)
         await self._sweep(places)
-        self._tell({"event": "plan_started", "tasks": tasks, "notices": notices})
+        ahead = {"notices": notices, **self._ahead(tasks, places)}
+        self._tell({"event": "plan_started", "tasks": tasks, **ahead})
         runs = self._runs(places, purse)
         conduct = Conduct(
             self._post.plan,
@@ -201,6 +206,11 @@ class _Carrying:
         result["note"] = await self._leave_note(spec, result)
         self._tell({"event": "plan_result", **result})
         return result
+
+    def _ahead(self, tasks: list[str], places: Places) -> dict[str, Any]:
+        state_dir, again = self._order.options.state_dir, self._order.only
+        turns = (turn for turn in self._book.all() if places.folder(turn).is_dir())
+        return asdict(outlook(state_dir, self._store, turns, tasks, again))
 
     def _warn_of_budget(self, name: str) -> None:
         told = f"The plan's budget runner.budget.{name} is spent; no further task begins."
@@ -232,19 +242,26 @@ class _Carrying:
 
     async def _begin(self, spec: TaskSpec) -> list[str]:
         if self._order.in_place:
+            await asyncio.to_thread(check_no_branch, self._clone)
             return ["Not a git repository: tasks work in the folder itself, one after another."]
-        identity = self._order.settings.identity
-        self._author = await asyncio.to_thread(identity, self._clone, self._order.options.environ)
-        name = self._publisher.published.name
-        await asyncio.to_thread(self._delivery(None).check, name)
-        return await asyncio.to_thread(
-            begin,
-            self._clone,
-            self._folder,
-            include_uncommitted=self._order.include_uncommitted,
-            note_dir=spec.runner.note.dir,
+        return await asyncio.to_thread(self._begin_branch, spec.runner.note.dir)
+
+    def _begin_branch(self, note_dir: str) -> list[str]:
+        """Blocking."""
+        order, clone, folder = self._order, self._clone, self._folder
+        self._author = order.settings.identity(clone, order.options.environ)
+        at, made = self._clock.stamp(), list[str]()
+        if order.git_init:
+            made = make_ground(clone, folder, note_dir, author=self._author, at=at)
+        self._delivery(None).check(self._publisher.published.name)
+        return made + begin(
+            clone,
+            folder,
+            include_uncommitted=order.include_uncommitted,
+            note_dir=note_dir,
             author=self._author,
-            at=self._clock.stamp(),
+            at=at,
+            done=done_in_place(self._post.plan, self._book),
         )
 
     def _unproven(self, spec: TaskSpec) -> list[str]:
@@ -387,14 +404,3 @@ def check_wanted(plan: Plan, only: Collection[str]) -> list[str]:
     """The tasks that are wanted and still there, in order."""
     chosen = with_dependencies(plan, [t for t in only if t in plan.tasks]) if only else plan.tasks
     return [task for task in plan.task_order() if task in chosen]
-
-
-def waves(plan: Plan, only: Collection[str], parallel: int) -> list[list[str]]:
-    """What would start together if all tasks took equally long."""
-    schedule = Schedule(plan, only=only or None)
-    found: list[list[str]] = []
-    while started := schedule.start(parallel):
-        found.append(started)
-        for task_id in started:
-            schedule.complete(task_id)
-    return found

@@ -108,6 +108,8 @@ class TaskRuns:
     async def _carry_out(self, task_id: str) -> Ending:
         turn = self._book.latest(task_id)
         if turn is None or not self._places.folder(turn).is_dir():
+            if turn is not None:
+                self._settle(turn, TRIED_AGAIN)
             turn = await self._open(Round(task_id, 1 if turn is None else turn.number + 1))
         while self._there(task_id):
             result = await self._run(turn)

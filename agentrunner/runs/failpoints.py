@@ -38,13 +38,15 @@ IN_PLAN = ("plan_half_changed", "plan_before_commit")
 IN_LANDING = (
     "landing_before_move",
     "landing_after_move",
+    "publish_before",
+    "publish_after",
     "push_after",
     "request_after",
 )
 """Reached where a plan's work is brought together and handed over."""
 
-IN_COMMIT = ("commit_made", "commit_published")
-"""Reached where a run that is COMPLETE is committed."""
+IN_COMMIT = ("commit_made", "commit_published", "repository_made")
+"""Reached where a run that is COMPLETE is committed, and where a folder becomes a repository."""
 
 REGISTERED = IN_RUNNER + IN_SUPERVISOR + IN_PLAN + IN_LANDING + IN_COMMIT
 

@@ -18,8 +18,8 @@ NAMES = ("user.name", "user.email")
 def identity_of(clone: CloneStore, environ: Mapping[str, str]) -> Identity:
     """Name and address that the user's own commits in this repository bear.
 
-    The clone has been fetched. What no setting says is the user's login and host. Settings that a
-    file includes are not followed. Blocking.
+    What no setting says is the user's login and host. Settings that a file includes are not
+    followed. Blocking.
     """
     name, email = environ.get("GIT_AUTHOR_NAME", ""), environ.get("GIT_AUTHOR_EMAIL", "")
     for file in _files(clone, environ):
@@ -33,11 +33,12 @@ def identity_of(clone: CloneStore, environ: Mapping[str, str]) -> Identity:
 
 def _files(clone: CloneStore, environ: Mapping[str, str]) -> Iterator[Path]:
     """Files of settings, what wins first."""
-    own = clone.user_git_dir()
-    with contextlib.suppress(OSError):
-        common = own / (own / "commondir").read_text(errors="replace").strip()
-        yield common / "config"
-    yield own / "config"
+    with contextlib.suppress(OSError):  # the folder may be no repository yet
+        own = clone.user_git_dir()
+        with contextlib.suppress(OSError):
+            common = own / (own / "commondir").read_text(errors="replace").strip()
+            yield common / "config"
+        yield own / "config"
     home = Path(environ.get("HOME") or Path.home())
     if chosen := environ.get("GIT_CONFIG_GLOBAL"):
         yield Path(chosen)
@@ -57,6 +58,7 @@ def _read(clone: CloneStore, file: Path) -> dict[str, str]:
             *("config", "--file", str(file), "--no-includes", "-z"),
             *("--get-regexp", r"^user\.(name|email)$"),
             accept=(0, 1),
+            cwd=Path("/"),  # the clone may not be there yet
         )
     except GitFailed:
         return {}

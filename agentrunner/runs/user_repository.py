@@ -55,6 +55,14 @@ class UserRepository:
         """The commit of a branch; None where there is none."""
         return self._git("rev-parse", "--verify", "--quiet", f"{BRANCHES}{branch}").strip() or None
 
+    def unborn(self) -> str | None:
+        """The branch that its first commit would be on; None where HEAD has one or is on none."""
+        name = self._git("symbolic-ref", "--quiet", "HEAD").strip()
+        if not name.startswith(BRANCHES):
+            return None
+        branch = name.removeprefix(BRANCHES)
+        return None if self.branch_at(branch) else branch
+
     def _personal(self) -> Iterator[str]:
         """Files of a person's own settings, as git looks for them; the stronger one first."""
         home = self.environ.get("HOME") or str(Path.home())

@@ -14,7 +14,7 @@ def event_line(event: Mapping[str, Any], *, chat: bool = False) -> str:
     match event.get("event"):
         case "plan_started":
             notices = "".join(f" {flat(str(text))}" for text in event["notices"])
-            return f"{count(len(event['tasks']), 'task')} to carry out.{notices}"
+            return f"{_ahead(event)}{notices}"
         case "plan_task":
             detail = flat(str(event.get("detail") or ""))
             return f"{task} {event['status']}" + (f": {detail}" if detail else "")
@@ -24,6 +24,8 @@ def event_line(event: Mapping[str, Any], *, chat: bool = False) -> str:
         case "plan_fixing":
             return f"{task} goes into another round: {flat(str(event['evidence']))[:200]}"
         case "plan_landed":
+            if not event["commit"]:
+                return f"{task} is done, in the folder itself."
             return f"{task} is part of the plan's branch."
         case "plan_published":
             return f"Branch {flat(str(event['branch']))} is at {str(event['commit'])[:10]}."
@@ -34,6 +36,22 @@ def event_line(event: Mapping[str, Any], *, chat: bool = False) -> str:
         case "warning":
             return f"Warning: {flat(str(event['message']))}"
     return ""
+
+
+def _ahead(event: Mapping[str, Any]) -> str:
+    """How many tasks there are, and what is going to happen to them."""
+    done, waiting, behind = (len(event.get(name, ())) for name in ("done", "waiting", "behind"))
+    ready = len(event["tasks"]) - done - waiting - behind
+    tasks = count(len(event["tasks"]), "task")
+    if ready == len(event["tasks"]):
+        return f"{tasks} to carry out."
+    parts = [
+        f"{done} complete" if done else "",
+        f"{ready} to carry out" if ready else "",
+        f"{waiting} {'waits' if waiting == 1 else 'wait'} for your answer" if waiting else "",
+        f"{behind} behind {'it' if waiting == 1 else 'them'}" if behind else "",
+    ]
+    return f"{tasks}: {', '.join(filter(None, parts))}."
 
 
 def end_line(result: Mapping[str, Any]) -> str:

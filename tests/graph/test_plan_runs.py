@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -298,19 +297,6 @@ def test_work_trees_below_the_state_folder_stand_in_boxes(tmp_path: Path, kind: 
     assert plan.carry(settings=settings)["exit_code"] == 0, plan.events
     assert plan.published("2.done") == ""
     assert not (plan.folder.clone / "x").exists()
-
-
-def test_a_folder_without_git_is_worked_in_one_task_after_another(tmp_path: Path) -> None:
-    plan = PlanProject.make(tmp_path, [Work(), Work()], START)
-    shutil.rmtree(plan.project.repo / ".git")
-    with pytest.raises(UsageError) as caught:
-        plan.carry()
-    assert caught.value.code == "no-repository" and "--in-place" in caught.value.remedy
-    result = plan.carry(in_place=True, parallel=2)
-    assert (result["exit_code"], result["branch"]) == (0, None), plan.events
-    kinds = [e["event"] for e in plan.events if e["event"] in ("run_started", "plan_landed")]
-    assert kinds == ["run_started", "plan_landed"] * 2
-    assert (plan.project.repo / "2.done").exists()
 
 
 @pytest.mark.parametrize("included", [False, True])

@@ -1,0 +1,63 @@
+"""What is going to happen, told before anything is started."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+
+import pytest
+
+from agentrunner.conductor.outlook import Outlook, outlook
+from agentrunner.conductor.rounds import Round
+from agentrunner.planning.plan import PlanTaskStatus
+from agentrunner.planning.store import PlanStore, Standing
+from agentrunner.runs.folder import RunFolder, runs_root
+from agentrunner.runs.index import RunIndex, RunRow
+from tests.kit.plan_project import AT, Work, plan_of
+
+DONE, FAILED, SECOND, THIRD = "TASK-0001", "TASK-0002", "TASK-0003", "TASK-0004"
+TASKS = [DONE, FAILED, SECOND, THIRD]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> PlanStore:
+    """One is done, one has FAILED and asks, one needs that one, and one is free."""
+    made = PlanStore(tmp_path / "plan.sqlite")
+    works = [Work(), Work(), Work(needs=[2]), Work()]
+    made.save(plan_of(works), at=AT, kind="decompose", author="hana", message="make it")
+    made.note(Standing(DONE, PlanTaskStatus.COMPLETE, "r1"), AT)
+    made.note(Standing(FAILED, PlanTaskStatus.FAILED, "r2"), AT)
+    assert made.ask("What now?", AT, FAILED) == 1
+    return made
+
+
+def look(store: PlanStore, again: Collection[str] = ()) -> Outlook:
+    turns = [Round(FAILED, 2, run_id="r2", question=1), Round(FAILED, 1, run_id="r0")]
+    return outlook(store.path.parent, store, turns, TASKS, again)
+
+
+def test_who_waits_is_told_apart_from_who_is_behind(store: PlanStore) -> None:
+    assert look(store) == Outlook([DONE], [FAILED], [SECOND])
+
+
+def test_one_that_is_tried_again_does_not_wait(store: PlanStore) -> None:
+    assert look(store, [FAILED]) == Outlook([DONE], [], [])
+    store.answer(1, "like this", AT)
+    assert look(store) == Outlook([DONE], [], [])
+
+
+def test_a_question_of_a_run_waits_also_for_who_names_its_task(store: PlanStore) -> None:
+    store.note(Standing(FAILED, PlanTaskStatus.BLOCKED, "r2"), AT)
+    assert look(store, [FAILED]).waiting == [FAILED]
+
+
+def test_a_round_that_cannot_be_gone_on_with_does_not_wait(store: PlanStore) -> None:
+    assert outlook(store.path.parent, store, [], TASKS, ()) == Outlook([DONE], [], [])
+
+
+def test_a_run_that_a_person_accepted_does_not_wait(store: PlanStore) -> None:
+    state_dir = store.path.parent
+    RunFolder(runs_root(state_dir) / "r2").root.mkdir(parents=True)
+    row = RunRow("r2", FAILED, "Task 2", "/repo", "COMPLETE", started_at=AT, finished_at=AT)
+    RunIndex(state_dir).record(row)
+    assert look(store) == Outlook([DONE], [], [])

@@ -1,0 +1,36 @@
+"""What is said of a plan under way is what is going to happen, and what has."""
+
+from __future__ import annotations
+
+import pytest
+
+from agentrunner.screens.plan_events import event_line
+
+
+@pytest.mark.parametrize(
+    ("done", "waiting", "behind", "line"),
+    [
+        (0, 0, 0, "4 tasks to carry out."),
+        (4, 0, 0, "4 tasks: 4 complete."),
+        (0, 4, 0, "4 tasks: 4 wait for your answer."),
+        (1, 1, 2, "4 tasks: 1 complete, 1 waits for your answer, 2 behind it."),
+        (0, 2, 1, "4 tasks: 1 to carry out, 2 wait for your answer, 1 behind them."),
+    ],
+)
+def test_the_start_says_what_is_going_to_happen(
+    done: int, waiting: int, behind: int, line: str
+) -> None:
+    tasks = [f"TASK-{number:04}" for number in range(1, 5)]
+    parts = {
+        "done": tasks[:done],
+        "waiting": tasks[done : done + waiting],
+        "behind": tasks[done + waiting : done + waiting + behind],
+    }
+    event = {"event": "plan_started", "tasks": tasks, "notices": [], **parts}
+    assert event_line(event) == line
+
+
+def test_work_in_the_folder_itself_is_part_of_no_branch() -> None:
+    event = {"event": "plan_landed", "task_id": "TASK-0001", "commit": ""}
+    assert event_line(event) == "TASK-0001 is done, in the folder itself."
+    assert "branch" in event_line({**event, "commit": "f" * 40})
