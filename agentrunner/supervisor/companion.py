@@ -8,9 +8,10 @@ import json
 import os
 import signal
 import time
-from typing import Any, Protocol
+from typing import Any
 
 from agentrunner.supervisor.child import Child
+from agentrunner.supervisor.loop import Loop
 from agentrunner.supervisor.processes import send
 
 READY_SEC = 20.0
@@ -21,26 +22,12 @@ MOST_STARTS = 10
 LINE_LIMIT = 1 << 16
 
 
-class Loop(Protocol):
-    """The supervisor's one loop: hears pipes, and waits."""
-
-    def listen(self, fd: int, events: int, action: Any) -> None:
-        """Do `action` whenever a pipe is ready."""
-
-    def forget(self, fd: int) -> None:
-        """A pipe has come to its end."""
-
-    def poll(self, deadline: float) -> None:
-        """Wait for anything to happen, but not past `deadline`."""
-
-
 class Companion:
     """Started before the worker, started again when it dies, ended after the worker."""
 
-    def __init__(self, order: dict[str, Any], loop: Loop, events: int) -> None:
+    def __init__(self, order: dict[str, Any], loop: Loop) -> None:
         self.order = order
         self.loop = loop
-        self.events = events
         self.ready = False
         self.stop_reason = ""
         """Why it wants the worker stopped; "" while it does not."""
@@ -85,8 +72,8 @@ class Companion:
         error = child.release()
         os.close(child.status_pipe)
         # Bound to this very child: by the time a pipe of it is at its end there may be another.
-        self.loop.listen(child.stdout, self.events, lambda: self._read(child))
-        self.loop.listen(child.stderr, self.events, lambda: self._pass_on(child))
+        self.loop.hear(child.stdout, lambda: self._read(child))
+        self.loop.hear(child.stderr, lambda: self._pass_on(child))
         if error:
             raise ValueError(error)
         text = bytes.fromhex(self.order["stdin"])

@@ -18,23 +18,20 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import json
 import os
-import select
 import signal
 import sys
 import time
-from collections.abc import Callable
 from math import inf
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 from agentrunner.runs.failpoints import reach
 from agentrunner.sandboxes.disk import DiskWatch
 from agentrunner.supervisor.child import Child
 from agentrunner.supervisor.companion import Companion
+from agentrunner.supervisor.loop import CHUNK, Loop
 from agentrunner.supervisor.processes import (
     PR_SET_CHILD_SUBREAPER,
     descendants,
@@ -45,7 +42,6 @@ from agentrunner.supervisor.processes import (
 from agentrunner.supervisor.streams import COUNTS, Mask, Stream
 from agentrunner.supervisor.watching import Watch, Watcher
 
-CHUNK = 1 << 16
 RESERVED = 1 << 16
 ENDING_SEC = 60.0
 """More than stop, leftovers and pipes can take together; for the host's own deadline."""
@@ -53,8 +49,6 @@ AFTER_LIMIT = 1 << 20
 INT_GRACE_SEC = 2.0
 TERM_GRACE_SEC = 5.0
 KILL_GRACE_SEC = 10.0
-DRAIN_SEC = 1.0
-"""How long pipes are read after the worker's end, if something still holds them open."""
 
 
 def utc_now() -> str:
@@ -77,12 +71,7 @@ class Supervisor:
         self.counts = self.open_new("counts")
         os.write(self.counts, COUNTS.pack(0, 0))  # room for it, as for the result
         self.result = self.reserve()
-        self.stop_asked = False
-        self.signals = self.hear_signals()
-        self.poller = select.poll()
-        self.poller.register(self.signals, select.POLLIN)
-        self.pipes: dict[int, Callable[[], None]] = {}
-        """What to do when a pipe of the worker is ready."""
+        self.loop = Loop()
         self.reason = ""
         """Why we stop the worker; "" while we don't."""
         self.steps: list[tuple[int, float]] = []
@@ -93,7 +82,7 @@ class Supervisor:
         self.disk = DiskWatch(map(Path, folders), cap) if folders else None
         self.next_look = 0.0
         gateway = order["companion"]
-        self.companion = Companion(gateway, self, select.POLLIN) if gateway else None
+        self.companion = Companion(gateway, self.loop) if gateway else None
 
     def open_new(self, name: str) -> int:
         """An empty file of our folder, for its owner only."""
@@ -120,20 +109,6 @@ class Supervisor:
             os.write(fd, bytes(RESERVED))
         return fd
 
-    def hear_signals(self) -> int:
-        """Turn signals into bytes on a pipe, so that one poll waits for everything."""
-        reading, writing = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
-        signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
-        signal.signal(signal.SIGTERM, self.ask_to_stop)
-        signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        signal.signal(signal.SIGHUP, signal.SIG_IGN)
-        return reading
-
-    def ask_to_stop(self, _number: int, _frame: FrameType | None) -> None:
-        """SIGTERM."""
-        self.stop_asked = True
-
     def run(self) -> None:
         """Start the worker, see it to its end, write the result."""
         reach("supervisor_before_started")
@@ -149,7 +124,7 @@ class Supervisor:
             if self.companion is not None:
                 self.companion.end()
             leftovers = self.child.kill_leftovers()
-        self.drain()
+        self.loop.drain()
         ended_at, duration = utc_now(), time.monotonic() - self.began
         reach("supervisor_after_worker")
         self.out.finish()
@@ -179,30 +154,18 @@ class Supervisor:
         self.began = self.heard = time.monotonic()
         self.error = self.child.release()
         child = self.child
-        self.listen(child.stdout, select.POLLIN, lambda: self.read(child.stdout, self.out))
-        self.listen(child.stderr, select.POLLIN, lambda: self.read(child.stderr, self.err))
-        self.listen(child.stdin, select.POLLOUT, self.write_stdin)
-        self.listen(child.status_pipe, select.POLLIN, self.read_status)
+        self.loop.hear(child.stdout, lambda: self.read(child.stdout, self.out))
+        self.loop.hear(child.stderr, lambda: self.read(child.stderr, self.err))
+        self.loop.feed(child.stdin, self.write_stdin)
+        self.loop.hear(child.status_pipe, self.read_status)
 
     # Pipes
-
-    def listen(self, fd: int, events: int, action: Callable[[], None]) -> None:
-        """Do `action` whenever a pipe is ready."""
-        fcntl.fcntl(fd, fcntl.F_SETFL, fcntl.fcntl(fd, fcntl.F_GETFL) | os.O_NONBLOCK)
-        self.pipes[fd] = action
-        self.poller.register(fd, events)
-
-    def forget(self, fd: int) -> None:
-        """A pipe has come to its end."""
-        self.poller.unregister(fd)
-        del self.pipes[fd]
-        os.close(fd)
 
     def read(self, fd: int, stream: Stream) -> None:
         """Take what the worker printed."""
         data = os.read(fd, CHUNK)
         if not data:
-            self.forget(fd)
+            self.loop.forget(fd)
             return
         self.heard = time.monotonic()
         stream.feed(data)
@@ -217,31 +180,14 @@ class Supervisor:
         except BrokenPipeError:
             self.stdin = memoryview(b"")
         if not self.stdin:
-            self.forget(fd)
+            self.loop.forget(fd)
 
     def read_status(self) -> None:
         """Take what the sandbox helper says of its child."""
         data = os.read(self.child.status_pipe, CHUNK)
         self.child.box_says += data
         if not data:
-            self.forget(self.child.status_pipe)
-
-    def poll(self, deadline: float) -> None:
-        """Wait for anything to happen, but not past `deadline`."""
-        left = max(0.0, deadline - time.monotonic())
-        for fd, _ in self.poller.poll(int(left * 1000) + 1):
-            if fd == self.signals:
-                os.read(self.signals, CHUNK)
-            elif fd in self.pipes:
-                # An earlier one of these events may have closed it, and a new pipe have its number.
-                with contextlib.suppress(BlockingIOError):
-                    self.pipes[fd]()
-
-    def drain(self) -> None:
-        """Read what is left in the pipes, for a moment: something unseen may hold them open."""
-        deadline = time.monotonic() + DRAIN_SEC
-        while self.pipes and time.monotonic() < deadline:
-            self.poll(deadline)
+            self.loop.forget(self.child.status_pipe)
 
     # Limits
 
@@ -267,7 +213,7 @@ class Supervisor:
                 number, grace = self.steps.pop(0)
                 self.child.signal(number)
                 self.next_step = now + grace
-            self.poll(self.next_step if self.reason else self.next_limit())
+            self.loop.poll(self.next_step if self.reason else self.next_limit())
 
     def next_limit(self) -> float:
         """When the next time limit is reached if nothing happens."""
@@ -290,7 +236,7 @@ class Supervisor:
 
     def reason_to_stop(self, now: float) -> str:
         """The limit that is exceeded, "interrupted" if we are asked to stop, else ""."""
-        if self.stop_asked:
+        if self.loop.stop_asked:
             return "interrupted"
         if self.companion is not None and self.companion.stop_reason:
             self.error = self.companion.stop_reason
@@ -316,14 +262,14 @@ class Supervisor:
         output = self.open_new("after.json")
         error = after.release()
         os.close(after.stdin)
-        self.listen(after.stdout, select.POLLIN, lambda: self.keep(after.stdout, output))
-        self.listen(after.stderr, select.POLLIN, lambda: self.keep(after.stderr, 2))
+        self.loop.hear(after.stdout, lambda: self.keep(after.stdout, output))
+        self.loop.hear(after.stderr, lambda: self.keep(after.stderr, 2))
         deadline = time.monotonic() + self.order["after_timeout_sec"]
         while after.status is None and time.monotonic() < deadline:
-            self.poll(deadline)
+            self.loop.poll(deadline)
             after.reap()
         after.kill_leftovers()
-        self.drain()
+        self.loop.drain()
         if error or after.status != 0:
             return {"error": error or f"it ended with {after.status}"}
         try:
@@ -336,7 +282,7 @@ class Supervisor:
         """Copy what a pipe holds; on a full disk nothing is kept, and the result still written."""
         data = os.read(fd, CHUNK)
         if not data:
-            self.forget(fd)
+            self.loop.forget(fd)
             return
         with contextlib.suppress(OSError):
             os.write(target, data)
