@@ -27,8 +27,8 @@ from agentrunner.sandboxes.base import (
 )
 from agentrunner.sandboxes.docker import labels, words
 from agentrunner.sandboxes.docker.config import BOX_HOME, Plan, User, container_config
-from agentrunner.sandboxes.docker.container import Command, NeverStarted
 from agentrunner.sandboxes.docker.engine import PATIENCE_SEC, Engine, EngineError
+from agentrunner.sandboxes.docker.exec import Command, NeverStarted
 from agentrunner.sandboxes.docker.images import Image, ensure_image
 from agentrunner.sandboxes.docker.layout import (
     Mask,

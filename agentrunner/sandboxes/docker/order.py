@@ -10,7 +10,7 @@ from typing import Any
 
 from agentrunner.sandboxes.base import Door
 from agentrunner.sandboxes.docker.config import User
-from agentrunner.sandboxes.docker.container import Command
+from agentrunner.sandboxes.docker.exec import Command
 
 BOOTSTRAP = """\
 import sys

@@ -19,8 +19,9 @@ from agentrunner.sandboxes.base import (
     SandboxError,
 )
 from agentrunner.sandboxes.disk import DiskWatch
-from agentrunner.sandboxes.docker.container import Command, Container, Exit
+from agentrunner.sandboxes.docker.container import Container, Exit
 from agentrunner.sandboxes.docker.engine import EngineError
+from agentrunner.sandboxes.docker.exec import Command
 from agentrunner.sandboxes.docker.stream import Stream
 from agentrunner.sandboxes.process import DRAIN_SEC
 from agentrunner.sandboxes.spool import Spool

@@ -9,8 +9,9 @@ import pytest
 
 from agentrunner.errors import SandboxUnavailable
 from agentrunner.sandboxes.base import BoxSpec, ErrorKind, Request, SandboxError
-from agentrunner.sandboxes.docker import DockerSandbox, container
+from agentrunner.sandboxes.docker import DockerSandbox
 from agentrunner.sandboxes.docker import engine as engine_room
+from agentrunner.sandboxes.docker import exec as execs
 from tests.kit.fake_engine import FakeEngine, Fault, fake_engine
 
 MOST_SEC = 15
@@ -18,9 +19,9 @@ MOST_SEC = 15
 
 @pytest.fixture(autouse=True)
 def less_patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert container.POLL_SEC + 2 * engine_room.PATIENCE_SEC < MOST_SEC
+    assert execs.POLL_SEC + 2 * engine_room.PATIENCE_SEC < MOST_SEC
     monkeypatch.setattr(engine_room, "PATIENCE_SEC", 0.5)
-    monkeypatch.setattr(container, "POLL_SEC", 0.2)
+    monkeypatch.setattr(execs, "POLL_SEC", 0.2)
 
 
 def box(tmp_path: Path, address: str) -> DockerSandbox:

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from agentrunner.sandboxes.base import BoxSpec, Door, Mount, Request, ResourceLimit
 from agentrunner.sandboxes.docker import labels, words
 from agentrunner.sandboxes.docker.config import User
-from agentrunner.sandboxes.docker.container import Command
 from agentrunner.sandboxes.docker.engine import Traits, engine_address
+from agentrunner.sandboxes.docker.exec import Command
 from agentrunner.sandboxes.docker.layout import Mask, box_mounts, host_programs, make_places
 from agentrunner.sandboxes.docker.order import AttachOrder
 from agentrunner.sandboxes.docker.stream import Frames

@@ -8,7 +8,7 @@ import pytest
 
 from agentrunner.sandboxes.base import Launch, Request
 from agentrunner.sandboxes.docker.config import User
-from agentrunner.sandboxes.docker.container import Command
+from agentrunner.sandboxes.docker.exec import Command
 from agentrunner.sandboxes.docker.order import AttachOrder
 from agentrunner.supervisor.client import SupervisorOrder
 
