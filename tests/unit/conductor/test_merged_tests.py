@@ -20,6 +20,8 @@ from agentrunner.task.spec import Check
 from tests.kit.project import Project, require_bwrap
 from tests.unit.conductor.test_landing import AT, WHO
 
+PATH = {"PATH": "/usr/bin:/bin"}
+
 
 def needs(name: str, task_id: str = "T-1", **check: Any) -> Proof:
     """The check that a file is there."""
@@ -37,8 +39,16 @@ class Trees:
     base: str
     test: str | None = None
     setup: str = "true"
-    kind: str = "none"
+    sandbox: dict[str, Any] = field(default_factory=lambda: {"kind": "none"})
+    environ: dict[str, str] = field(default_factory=lambda: {"HOME": "/nowhere", **PATH})
     living: list[str] = field(default_factory=lambda: ["T-1"])
+
+    @classmethod
+    def make(cls, place: Path) -> Trees:
+        """With one commit, of b.txt."""
+        project = Project.make(place, {"b.txt": "one\n"})
+        clone = CloneStore(place / "clone.git", project.repo)
+        return cls(place, project, clone, clone.fetch())
 
     @property
     def set_ups(self) -> int:
@@ -68,14 +78,14 @@ class Trees:
         spec = self.project.spec(
             test=self.test,
             setup={"command": f"echo x >> {log}; {self.setup}"},
-            runner={"meta": {"kind": "checklist"}, "sandbox": {"kind": self.kind}},
+            runner={"meta": {"kind": "checklist"}, "sandbox": self.sandbox},
         )
         return MergedTests(
             self.clone,
             self.folder,
             spec,
             state_dir=self.project.state_dir,
-            environ={"HOME": "/nowhere", "PATH": "/usr/bin:/bin"},
+            environ=self.environ,
             living=lambda: self.living,
         )
 
@@ -87,9 +97,7 @@ class Trees:
 
 @pytest.fixture
 def trees(tmp_path: Path) -> Trees:
-    project = Project.make(tmp_path, {"b.txt": "one\n"})
-    clone = CloneStore(tmp_path / "clone.git", project.repo)
-    return Trees(tmp_path, project, clone, clone.fetch())
+    return Trees.make(tmp_path)
 
 
 async def test_tests_and_checks_run_in_one_box_for_each_commit(trees: Trees) -> None:
@@ -190,7 +198,7 @@ async def test_a_plan_that_is_joined_to_a_branch_keeps_what_it_has_proven(trees:
 async def test_the_box_is_that_of_the_run(trees: Trees) -> None:
     """With `auto` the run's choice holds, and what is known is known of that box."""
     require_bwrap()
-    trees.kind, trees.test = "auto", "true"
+    trees.sandbox, trees.test = {"kind": "auto"}, "true"
     outside = trees.place / "outside"
     shows = needs("", "T-2", run=f"touch {outside}; test -f b.txt")
     first = trees.commit(trees.base, "a.txt")
