@@ -30,7 +30,7 @@ def read_text(path: Path, *, name: str, within: Sequence[Path] = ()) -> str:
             f"{name} lies outside the repository and the folder of the task file.",
             code="outside",
             path=name,
-            remedy="copy it into the repository, or name it with --prd",
+            remedy="copy it into the repository",
             details=(("it is", str(real)),),
         )
     return decode(_read_bytes(real, path, name), name)

@@ -179,7 +179,8 @@ def _prd(
     else:
         path, name = document.base_dir / Path(prd.path).expanduser(), prd.path
         named_by_caller = document.is_prd and path == document.path
-        raw = document.text if named_by_caller else _named_text(place, path, name, within)
+        other = ", or name it with --prd"
+        raw = document.text if named_by_caller else _named_text(place, path, name, within, other)
         text, first_line = body(raw, name)
         source = _source(path, raw)
     if not text.strip():
@@ -290,11 +291,18 @@ def _named_texts(
     }
 
 
-def _named_text(place: Place, path: Path, name: str, within: tuple[Path, ...]) -> str:
-    """The text of a file that a setting names; an error tells both places."""
+def _named_text(
+    place: Place, path: Path, name: str, within: tuple[Path, ...], other: str = ""
+) -> str:
+    """The text of a file that a setting names; an error tells both places.
+
+    `other` is what else helps with one that lies outside.
+    """
     try:
         return read_text(path, name=name, within=within)
     except UsageError as error:
+        if error.code == "outside":
+            error.remedy += other
         error.details += (("named by", f"{place.where} {place.source_line[:200]}"),)
         raise
 

@@ -124,7 +124,18 @@ def test_a_prd_outside_is_refused(load: Load, repo: Path, tmp_path: Path, path: 
     (repo / "folder-link").symlink_to(tmp_path)
     with pytest.raises(UsageError) as caught:
         load(f"version: 1\ntask: {{prd: {{path: {path}}}}}\n")
+    assert caught.value.code == "outside" and "--prd" in caught.value.remedy
+
+
+def test_what_else_a_setting_names_is_no_prd(load: Load, tmp_path: Path) -> None:
+    (tmp_path / "replies.yaml").write_text("- reply: x\n")
+    with pytest.raises(UsageError) as caught:
+        load(
+            "version: 1\ntask: {prd: {text: x}}\n"
+            "runner: {meta: {kind: script, script: ../replies.yaml}}\n"
+        )
     assert caught.value.code == "outside"
+    assert caught.value.remedy == "copy it into the repository"
 
 
 def test_a_prd_beside_the_task_file_may_be_outside_the_repository(
