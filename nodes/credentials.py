@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from agentrunner.gateway.order import Upstream
-from agentrunner.nodes.egress import has_gateway, new_placeholder
+from agentrunner.gateway.order import Upstream, new_placeholder
+from agentrunner.nodes.egress import has_gateway
 from agentrunner.task.load import resolve_env
 from agentrunner.task.spec import TaskSpec
 from agentrunner.workers.base import Worker

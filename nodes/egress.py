@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 import socket
 from dataclasses import dataclass
 
@@ -31,7 +30,6 @@ from agentrunner.workers.make import network_of
 
 ASK_AFTER = 8
 """Refusals of one host in one worker run, from which on it is more than a CLI's small talk."""
-PLACEHOLDER_BYTES = 32
 EGRESS_LOG = "egress.jsonl"
 USAGE_LOG = "usage.jsonl"
 """In a worker run's folder."""
@@ -100,11 +98,6 @@ def exit_for(state: TaskContext, deps: Deps, order: WorkerOrder, upstream: Upstr
         door=Door(deps.folder.sock_dir, ports),
         base_url=f"http://127.0.0.1:{port}" if upstream else None,
     )
-
-
-def new_placeholder() -> str:
-    """Worth nothing outside of one worker run; as long as a real key, and named for what it is."""
-    return f"sk-agentrunner-placeholder-{secrets.token_hex(PLACEHOLDER_BYTES)}"
 
 
 def _free_port() -> int:

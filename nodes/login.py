@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from agentrunner.errors import UsageError
-from agentrunner.gateway.order import Upstream
+from agentrunner.gateway.order import Upstream, new_placeholder
 from agentrunner.nodes.credentials import credential, upstream_of
 from agentrunner.nodes.deps import Deps
-from agentrunner.nodes.egress import has_gateway, new_placeholder
+from agentrunner.nodes.egress import has_gateway
 from agentrunner.nodes.tries import after_refused_login
 from agentrunner.nodes.worker_record import seen_before
 from agentrunner.task.context import TaskContext, WorkerOrder, WorkerRun

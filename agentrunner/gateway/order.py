@@ -9,6 +9,7 @@ file descriptor as ancillary data).
 from __future__ import annotations
 
 import json
+import secrets
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -23,6 +24,12 @@ PROXY_PORT = 3128
 """Where a box finds them, on a loopback of its own."""
 
 Wire = Literal["openai", "anthropic", "gemini"]
+_PLACEHOLDER_BYTES = 32
+
+
+def new_placeholder() -> str:
+    """Worth nothing outside of one box; as long as a real key, and named for what it is."""
+    return f"sk-agentrunner-placeholder-{secrets.token_hex(_PLACEHOLDER_BYTES)}"
 
 
 @dataclass(frozen=True)

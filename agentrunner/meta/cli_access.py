@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, cast
 
 from agentrunner.errors import Surroundings, UsageError
-from agentrunner.gateway.order import Upstream, Wire
+from agentrunner.gateway.order import Upstream, Wire, new_placeholder
 from agentrunner.meta.endpoint import checked_url
 from agentrunner.task.spec import TaskSpec
 from agentrunner.workers.base import Worker
@@ -17,7 +16,6 @@ from agentrunner.workers.login import MIN_VALID_SEC, Access, Login, login_for, n
 
 URL_NAMES: Mapping[str, str] = {"openai": "OPENAI_BASE_URL", "anthropic": "ANTHROPIC_BASE_URL"}
 """By wire, the variable of the process that names another server than the provider's."""
-PLACEHOLDER_BYTES = 32
 
 
 @dataclass(frozen=True)
@@ -104,7 +102,7 @@ class CliAccess:
             wire=cast("Wire", self._worker.wire),
             base_url=base_url,
             credential=real,
-            placeholder=f"sk-agentrunner-placeholder-{secrets.token_hex(PLACEHOLDER_BYTES)}",
+            placeholder=new_placeholder(),
             scheme=scheme,
         )
 
