@@ -11,7 +11,7 @@ from typing import Any
 
 from agentrunner.meta.cli import CliAnswer, CliCall, CliMeta
 from agentrunner.meta.cli_box import Command
-from agentrunner.workers.codex import ACCOUNT_ENV, KEY_ENV
+from agentrunner.workers.codex import KEY_ENV, provider_table
 from agentrunner.workers.streams import count_of, dict_of, parse_object, text_of
 
 _QUIET = (
@@ -37,12 +37,14 @@ class CodexMeta(CliMeta):
         place = call.place
         home, scratch = place.home / "codex", place.home / "tmp"
         schema, system = place.home / "schema.json", place.home / "system.md"
+        # It is not to repeat anything: that is counted, recorded and waited for by us.
+        provider = provider_table(call.base_url, retries=0, idle_sec=300)
         argv = (
             *(program, "exec", "--json", "--ephemeral", "--skip-git-repo-check"),
             *("-C", str(place.work), "--output-schema", str(schema)),
             *(("-m", model) if model else ()),
             *("-c", f"model_instructions_file={json.dumps(str(system))}"),
-            *("-c", "model_provider=ar", "-c", f"model_providers.ar={_provider(call.base_url)}"),
+            *("-c", "model_provider=ar", "-c", f"model_providers.ar={provider}"),
             # Codex's own sandbox inside ours fails without a word and with exit 0.
             *(
                 ("--dangerously-bypass-approvals-and-sandbox",)
@@ -91,22 +93,3 @@ class CodexMeta(CliMeta):
             output_tokens=count_of(usage.get("output_tokens")),
             error="" if completed else error,
         )
-
-
-def _provider(base_url: str) -> str:
-    # An own provider: the built-in one ignores the base URL or tries a WebSocket for 7 s. It is
-    # not to repeat anything: that is counted, recorded and waited for by us.
-    fields = {
-        "name": "ar",
-        "base_url": base_url,
-        "env_key": KEY_ENV,
-        "wire_api": "responses",
-        "request_max_retries": 0,
-        "stream_max_retries": 0,
-        "stream_idle_timeout_ms": 300_000,
-    }
-    # For these ASCII texts and numbers a JSON value is a TOML value.
-    settings = [f"{key}={json.dumps(value)}" for key, value in fields.items()]
-    # With a login the provider wants to know the account; without the variable nothing is sent.
-    settings.append(f'env_http_headers={{"chatgpt-account-id"="{ACCOUNT_ENV}"}}')
-    return "{" + ",".join(settings) + "}"

@@ -12,7 +12,7 @@ from typing import Any
 
 from agentrunner.workers.base import Reports, Watch, WorkerCall, WorkerCommand
 from agentrunner.workers.claude_stream import FINAL, RETRY, facts_of
-from agentrunner.workers.cli import LOGIN_PROMPT, CliWorker, resumed
+from agentrunner.workers.cli import LOGIN_PROMPT, CliWorker, session_flags
 from agentrunner.workers.transcript import Fact
 
 TESTED = "2.1.197"
@@ -52,7 +52,7 @@ class ClaudeWorker(CliWorker):
         argv = [
             *(self.program(), "-p", "--output-format", "stream-json", "--verbose"),
             *(("--model", model) if model else ()),
-            *_session(call),
+            *session_flags(call),
             *_permissions(call.sandboxed),
             # Of the same variable, the one in the repository's .claude/settings.json would win
             # over the environment, and lead the calls, and the key, elsewhere.
@@ -86,12 +86,6 @@ class ClaudeWorker(CliWorker):
     def facts(self, record: dict[str, Any]) -> Iterable[Fact]:
         """What an event tells."""
         return facts_of(record)
-
-
-def _session(call: WorkerCall) -> tuple[str, ...]:
-    if session := resumed(call):
-        return ("--resume", session)
-    return ("--session-id", call.new_session_id) if call.new_session_id else ()
 
 
 def _permissions(sandboxed: bool) -> tuple[str, ...]:

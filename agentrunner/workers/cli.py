@@ -210,6 +210,13 @@ def resumed(call: WorkerCall) -> str | None:
     return call.session_id if call.mode == "resume" else None
 
 
+def session_flags(call: WorkerCall) -> tuple[str, ...]:
+    """For the CLIs that are told the id of a new session: that, or the session to go on with."""
+    if session := resumed(call):
+        return ("--resume", session)
+    return ("--session-id", call.new_session_id) if call.new_session_id else ()
+
+
 def _binary_setting(kind: str, command: list[str] | str | None) -> str:
     words = [command] if isinstance(command, str) else list(command or ())
     if not words:

@@ -54,7 +54,8 @@ class CodexWorker(CliWorker):
         scratch = call.home / "tmp"
         model = self.model_of(call)
         session = resumed(call)
-        provider = _provider(self.url_of(call))
+        # Few retries: AgentRunner owns time limits, and Codex repeats a 401 five times.
+        provider = provider_table(self.url_of(call), retries=2, idle_sec=120)
         argv = [
             *(self.program(), "exec", "--json", "--skip-git-repo-check", "-C", str(call.workdir)),
             *(("-m", model) if model else ()),
@@ -88,17 +89,17 @@ class CodexWorker(CliWorker):
         return facts_of(record)
 
 
-def _provider(base_url: str) -> str:
-    # An own provider: the built-in one ignores the base URL or tries a WebSocket for 7 s.
-    # Few retries: AgentRunner owns time limits, and Codex repeats a 401 five times.
+def provider_table(base_url: str, *, retries: int, idle_sec: int) -> str:
+    """A model provider of our own, as TOML; `idle_sec` is how long its stream may be silent."""
+    # The built-in one ignores the base URL or tries a WebSocket for 7 s.
     fields = {
         "name": "ar",
         "base_url": base_url,
         "env_key": KEY_ENV,
         "wire_api": "responses",
-        "request_max_retries": 2,
-        "stream_max_retries": 2,
-        "stream_idle_timeout_ms": 120_000,
+        "request_max_retries": retries,
+        "stream_max_retries": retries,
+        "stream_idle_timeout_ms": idle_sec * 1000,
     }
     # For these ASCII texts and numbers a JSON value is a TOML value.
     settings = [f"{key}={json.dumps(value)}" for key, value in fields.items()]

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from agentrunner.workers.base import Reports, Watch, WorkerCall, WorkerCommand
-from agentrunner.workers.cli import LOGIN_PROMPT, CliWorker, resumed
+from agentrunner.workers.cli import LOGIN_PROMPT, CliWorker, session_flags
 from agentrunner.workers.streams import count_of, dict_of, text_of
 from agentrunner.workers.transcript import (
     Fact,
@@ -71,7 +71,7 @@ class GeminiWorker(CliWorker):
             *(("-m", model) if model else ()),
             # Without our sandbox it is let to change files in the folder, and to run nothing.
             *("--skip-trust", "--approval-mode", "yolo" if call.sandboxed else "auto_edit"),
-            *_session(call),
+            *session_flags(call),
             *self.flags_of(call),
         ]
         return WorkerCommand(
@@ -127,9 +127,3 @@ def _tool(name: str, given: dict[str, Any]) -> Tool:
     if name == "run_shell_command":
         return Tool(name, command=text_of(given.get("command")))
     return Tool(name, path=text_of(given.get("file_path")) if name in _CHANGES else "")
-
-
-def _session(call: WorkerCall) -> tuple[str, ...]:
-    if session := resumed(call):
-        return ("--resume", session)
-    return ("--session-id", call.new_session_id) if call.new_session_id else ()

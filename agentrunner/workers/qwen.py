@@ -9,7 +9,7 @@ from typing import Any
 
 from agentrunner.task.crew import DEFAULT_META_MODEL
 from agentrunner.workers.base import Reports, Watch, WorkerCall, WorkerCommand
-from agentrunner.workers.cli import LOGIN_PROMPT, CliWorker, resumed
+from agentrunner.workers.cli import LOGIN_PROMPT, CliWorker, session_flags
 from agentrunner.workers.streams import count_of, dict_of, list_of, text_of
 from agentrunner.workers.transcript import (
     Fact,
@@ -73,7 +73,7 @@ class QwenWorker(CliWorker):
             *("-m", self.model_of(call) or DEFAULT_META_MODEL),
             # Without our sandbox it is let to change files in the folder, and to run nothing.
             *("--approval-mode", "yolo" if call.sandboxed else "auto-edit"),
-            *_session(call),
+            *session_flags(call),
             *self.flags_of(call),
         ]
         return WorkerCommand(
@@ -147,9 +147,3 @@ def _of_end(record: dict[str, Any]) -> Iterator[Fact]:
         error = text_of(dict_of(record.get("error")).get("message"))
         yield Trouble(told[1] if told else error or text or "it failed")
     yield Finished(clean, text if clean and text else None)
-
-
-def _session(call: WorkerCall) -> tuple[str, ...]:
-    if session := resumed(call):
-        return ("--resume", session)
-    return ("--session-id", call.new_session_id) if call.new_session_id else ()
