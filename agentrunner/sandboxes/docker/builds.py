@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from agentrunner.errors import SandboxUnavailable
-from agentrunner.sandboxes.docker.engine import Engine, EngineError
-from agentrunner.sandboxes.docker.progress import BuildProgress
+from agentrunner.sandboxes.docker.engine import Engine
+from agentrunner.sandboxes.docker.progress import BuildProgress, followed
 from agentrunner.sandboxes.docker.recipes import HOST_IMAGE, Recipe
 from agentrunner.sandboxes.docker.sources import OWN_DOCKERFILE, Build
 
@@ -54,28 +54,23 @@ async def build(engine: Engine, order: Order, on_progress: OnProgress) -> None:
     (`image-build-failed`) and EngineError.
     """
     progress = BuildProgress(on_progress)
-    try:
-        await engine.follow(
-            "build the image",
-            lambda api: api.build(
-                fileobj=order.context,
-                custom_context=True,
-                dockerfile=OWN_DOCKERFILE,
-                tag=order.name,
-                buildargs=dict(order.args),
-                target=order.target or None,
-                network_mode=None if engine.traits.bridge else "host",
-                rm=True,
-                forcerm=True,
-                decode=True,
-            ),
-            progress.feed,
-        )
-        words = progress.error
-    except EngineError as error:
-        if error.status is None:
-            raise
-        words = error.cause
+    words = await followed(
+        engine,
+        "build the image",
+        lambda api: api.build(
+            fileobj=order.context,
+            custom_context=True,
+            dockerfile=OWN_DOCKERFILE,
+            tag=order.name,
+            buildargs=dict(order.args),
+            target=order.target or None,
+            network_mode=None if engine.traits.bridge else "host",
+            rm=True,
+            forcerm=True,
+            decode=True,
+        ),
+        progress,
+    )
     if words:
         raise SandboxUnavailable(
             f"the image {order.name} could not be built: {words}",

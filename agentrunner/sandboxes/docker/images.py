@@ -25,7 +25,7 @@ from agentrunner.sandboxes.docker.builds import (
 )
 from agentrunner.sandboxes.docker.engine import NOT_FOUND, Engine, EngineError
 from agentrunner.sandboxes.docker.helpers import check_helpers
-from agentrunner.sandboxes.docker.progress import PullProgress
+from agentrunner.sandboxes.docker.progress import PullProgress, followed
 from agentrunner.sandboxes.docker.recipes import HOST_IMAGE, OURS, default_recipe, recipe_of
 from agentrunner.sandboxes.docker.sources import pack, read_source
 
@@ -212,17 +212,12 @@ async def _pull(engine: Engine, wanted: Wanted, on_progress: OnProgress) -> None
 
     repository, tag = parse_repository_tag(wanted.name)
     progress = PullProgress(wanted.name, on_progress)
-    try:
-        await engine.follow(
-            "fetch the image",
-            lambda api: api.pull(repository, tag=tag or "latest", stream=True, decode=True),
-            progress.feed,
-        )
-        words = progress.error
-    except EngineError as error:
-        if error.status is None:
-            raise
-        words = error.cause
+    words = await followed(
+        engine,
+        "fetch the image",
+        lambda api: api.pull(repository, tag=tag or "latest", stream=True, decode=True),
+        progress,
+    )
     if words:
         raise SandboxUnavailable(
             f"the image {wanted.name} could not be fetched: {words}",

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
+
+from agentrunner.sandboxes.docker.engine import Engine, EngineError
 
 _KEPT_LINES = 20
 _DONE = ("Pull complete", "Already exists")
@@ -78,3 +80,22 @@ class BuildProgress:
         if line := line.rstrip():
             self.last.append(line)
             self._tell(line)
+
+
+async def followed(
+    engine: Engine,
+    op: str,
+    start: Callable[[Any], Iterable[dict[str, Any]]],
+    progress: PullProgress | BuildProgress,
+) -> str:
+    """Do something long, telling how far it is; what the engine says against it, "" for nothing.
+
+    Raises EngineError where it says nothing any more.
+    """
+    try:
+        await engine.follow(op, start, progress.feed)
+    except EngineError as error:
+        if error.status is None:
+            raise
+        return error.cause
+    return progress.error
