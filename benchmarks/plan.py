@@ -62,7 +62,7 @@ def tasks(number: int) -> Plan:
 def scheduling_sec(plan: Plan) -> float:
     """CPU seconds for each task of a plan, from the first to the last."""
 
-    async def carry_out(task_id: str, failures: int) -> Ending:
+    async def carry_out(task_id: str, failures: int, stop: asyncio.Event) -> Ending:
         return DONE
 
     async def all_of_it() -> int:

@@ -58,13 +58,18 @@ class Outcome:
     interrupted: bool = False
 
 
+CarryOut = Callable[[str, int, asyncio.Event], Awaitable[Ending]]
+"""Carries a task out: its id, how often its surroundings have failed in a row, and what is set once
+it is to stop."""
+
+
 class Conduct:
     """One plan on its way."""
 
     def __init__(
         self,
         plan: Plan,
-        carry_out: Callable[[str, int], Awaitable[Ending]],
+        carry_out: CarryOut,
         *,
         parallel: int,
         post: Post,
@@ -74,19 +79,23 @@ class Conduct:
         may_start: Callable[[], bool] = lambda: True,
         on_wait: Callable[[str, Ending, float], None] = lambda task_id, ending, seconds: None,
     ) -> None:
-        """`carry_out` gets a task and how often its surroundings have failed in a row.
+        """`carry_out` returns whatever happens to the run, and soon once its event is set.
 
-        It returns whatever happens to the run, and soon once `stop` is set. `on_wait` hears of a
-        task that is tried again after so many seconds.
+        That is so for all tasks once `stop` is set, and for one that a change of the plan takes
+        out or makes another task. `may_start` is asked before a task that is ready begins, and
+        `on_wait` hears of one that is tried again after so many seconds.
         """
         self._plan, self._only = plan, only
         self._carry_out, self._may_start, self._on_wait = carry_out, may_start, on_wait
         self._parallel, self._post, self._clock, self._stop = parallel, post, clock, stop
         self._schedule = Schedule(plan, only=only)
         self._running: dict[asyncio.Task[Ending], str] = {}
+        self._stops: dict[str, asyncio.Event] = {}
+        """Set to stop one of the running."""
         self._waiting: dict[asyncio.Task[None], str] = {}
         self._failures: dict[str, int] = {}
-        self._asked: dict[int, str] = {}
+        self._asked: dict[str, int] = {}
+        """The question that a task waits for, by task: some wait for the same one."""
         self._over: set[str] = set()
         """Tasks that have ended here and are not COMPLETE."""
         self._stale: set[str] = set()
@@ -111,6 +120,8 @@ class Conduct:
             self._stop.set()
             raise
         finally:
+            for stop in self._stops.values():
+                stop.set()
             await _end([stopping, ticking, *self._waiting])
             await self._let_end()
         self._outcome.blocked = self._schedule.stopped_by(self._over)
@@ -138,7 +149,7 @@ class Conduct:
         self._running.clear()
 
     def _start(self) -> None:
-        while len(self._running) < self._parallel:
+        while len(self._running) < self._parallel and self._schedule.ready:
             if not self._may_start():
                 self._outcome.unstarted = not self._schedule.finished
                 return
@@ -149,11 +160,17 @@ class Conduct:
                 if task_id in self._over:
                     self._schedule.give_up(task_id)
                     continue
-                work = self._carry_out(task_id, self._failures.get(task_id, 0))
+                stop = self._stops[task_id] = asyncio.Event()
+                work = self._carry_out(task_id, self._failures.get(task_id, 0), stop)
                 self._running[asyncio.ensure_future(work)] = task_id
 
     def _ended(self, task_id: str, ending: Ending) -> None:
         self._outcome.endings[task_id] = ending
+        stopped = self._stops.pop(task_id).is_set()
+        if stopped and not self._stop.is_set() and ending.status == PlanTaskStatus.PENDING:
+            self._failures.pop(task_id, None)
+            self._schedule.again(task_id)  # as what the plan has it for now, if it still has it
+            return
         failures = self._failures.get(task_id, 0)
         if ending.status == PlanTaskStatus.RETRY_WAIT and failures < len(BACK_OFF_SEC):
             seconds = BACK_OFF_SEC[failures]
@@ -168,7 +185,7 @@ class Conduct:
             return
         self._over.add(task_id)
         if ending.question:
-            self._asked[ending.question] = task_id
+            self._asked[task_id] = ending.question
         self._schedule.give_up(task_id)
 
     def _completed(self, task_id: str) -> None:
@@ -183,16 +200,23 @@ class Conduct:
         changed = self._post.plan_after(self._plan.version)
         if changed is not None:
             self._take_in(changed)
-        answered = self._post.answered(list(self._asked)) if self._asked else set[int]()
-        for number in answered:
-            task_id = self._asked.pop(number)
+        numbers = set(self._asked.values())
+        answered = self._post.answered(numbers) if numbers else set[int]()
+        for task_id in [task for task, number in self._asked.items() if number in answered]:
+            del self._asked[task_id]
             self._over.discard(task_id)
             self._schedule.again(task_id)
         return changed is not None or bool(answered)
 
     def _take_in(self, plan: Plan) -> None:
-        """A plan that was changed, while what is at work goes on."""
-        self._plan = plan
+        """A plan that was changed, while what is at work goes on unless it is another task now."""
+        before, self._plan = self._plan, plan
+        for task_id, stop in self._stops.items():
+            if not plan.asks_as(before, task_id):
+                stop.set()
+        for wait in [wait for wait, task_id in self._waiting.items() if task_id not in plan.tasks]:
+            del self._waiting[wait]
+            wait.cancel()
         at_work = [*self._running.values(), *self._waiting.values()]
         only = None if self._only is None else [t for t in self._only if t in plan.tasks]
         self._schedule = Schedule(plan, only=only, at_work=at_work)

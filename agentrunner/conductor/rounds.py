@@ -29,6 +29,8 @@ class Round:
     """Of the commit that comes of it."""
     run_id: str = ""
     """"" until the run has begun."""
+    asked_for: str = ""
+    """Stands for what the run was told to do; "" until it has begun."""
     evidence: str = ""
     """Why there is another round: the conflict, or what was red after the merge."""
     marked: tuple[str, ...] = ()

@@ -6,6 +6,9 @@ is landed, and none is begun twice.
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import hashlib
 import secrets
 import sqlite3
 from collections.abc import Callable, Mapping
@@ -27,7 +30,7 @@ from agentrunner.conductor.judgement import told_doubts
 from agentrunner.conductor.landing import Conflict, Landed, TestsRed
 from agentrunner.conductor.places import Places
 from agentrunner.conductor.rounds import Round, RoundBook
-from agentrunner.errors import Surroundings, UsageError
+from agentrunner.errors import AgentRunnerError, Surroundings, UsageError
 from agentrunner.graph import attempts, runner
 from agentrunner.graph.drive import Options
 from agentrunner.planning.plan import AT_WORK, Plan, PlanTaskStatus
@@ -40,6 +43,8 @@ from agentrunner.task.spec import TaskSpec
 
 MOST_FIXES = 3
 """Rounds for work that could not be brought together; then a person looks at it."""
+GONE = "is no part of the plan any more"
+CHANGED = "was changed, and begins anew"
 WRONG_ANSWERS = ("wrong-answer", "stale-answer", "policy-breach")
 
 Event = Mapping[str, Any]
@@ -81,13 +86,13 @@ class TaskRuns:
         self._tell, self._again = tell, set(again)
         self._standings = store.standings()
 
-    async def __call__(self, task_id: str, failures: int) -> Ending:
-        """Until it has landed, ended otherwise, waits for a person, or was stopped.
+    async def __call__(self, task_id: str, failures: int, stop: asyncio.Event) -> Ending:
+        """Until it has landed, ended otherwise, waits for a person, or `stop` ended it in order.
 
         Raises what is neither the run's nor the machine's fault.
         """
         try:
-            ending = await self._carry_out(task_id)
+            ending = await self._carry_out(task_id, stop)
         except (Surroundings, OSError, sqlite3.Error) as error:
             ending = Ending(PlanTaskStatus.RETRY_WAIT, str(error), self._run_of(task_id))
         except UsageError as error:
@@ -105,35 +110,59 @@ class TaskRuns:
 
     # -- rounds ---------------------------------------------------------------------------------
 
-    async def _carry_out(self, task_id: str) -> Ending:
-        turn = self._book.latest(task_id)
-        if turn is None or not self._places.folder(turn).is_dir():
-            if turn is not None:
-                self._settle(turn, TRIED_AGAIN)
-            turn = await self._open(Round(task_id, 1 if turn is None else turn.number + 1))
-        while self._there(task_id):
-            result = await self._run(turn)
+    async def _carry_out(self, task_id: str, stop: asyncio.Event) -> Ending:
+        if task_id not in self._plan().tasks:
+            return Ending(PlanTaskStatus.PENDING, GONE, self._run_of(task_id))
+        turn = await self._turn(task_id)
+        while (plan := self._plan_of(turn)) is not None:
+            result = await self._run(turn, plan, stop)
             turn = self._book.latest(task_id) or turn
             if result is None:
                 return self._still_open(turn)
             self._purse.count(str(result["run_id"]))
+            if (plan := self._plan_of(turn)) is None:
+                break
             if result["state"] != TaskState.COMPLETE:
                 return self._unfinished(turn, result)
-            if not self._there(task_id):
-                break
             self._note(task_id, PlanTaskStatus.VALIDATING, "is brought together with the rest")
-            landed = await self._places.land(turn, self._title(task_id), result)
+            landed = await self._places.land(turn, _title(plan, task_id), result)
             if isinstance(landed, Landed):
                 return await self._landed(turn, landed)
             if turn.fixes >= MOST_FIXES:
                 detail = f"after {MOST_FIXES} more rounds: {_first_line(landed.evidence)}"
                 return self._ask(task_id, PlanTaskStatus.NEEDS_REVIEW, detail)
             turn = await self._next(turn, landed)
-        return Ending(PlanTaskStatus.PENDING, "is no part of the plan any more", turn.run_id)
+        return await self._leave(turn)
 
-    def _there(self, task_id: str) -> bool:
-        """False for one that a person took out of the plan: what it made is wanted no more."""
-        return task_id in self._plan().tasks
+    async def _turn(self, task_id: str) -> Round:
+        """The round that the task is in; a new one where there is none that it can go on with."""
+        turn = self._book.latest(task_id)
+        if turn is None:
+            return await self._open(Round(task_id, 1))
+        if self._plan_of(turn) is None:
+            await self._leave(turn)
+        elif self._places.folder(turn).is_dir():
+            return turn
+        self._settle(turn, TRIED_AGAIN)
+        return await self._open(Round(task_id, turn.number + 1))
+
+    def _plan_of(self, turn: Round) -> Plan | None:
+        """The plan as it is now; None where a round is for a task that it has not, or not so."""
+        plan = self._plan()
+        if turn.task_id not in plan.tasks:
+            return None
+        return plan if turn.asked_for in ("", _asked_for(plan, turn.task_id)) else None
+
+    async def _leave(self, turn: Round) -> Ending:
+        """End a round that nobody wants any more; what it made is in its run's folder."""
+        options = replace(self._options, stop=asyncio.Event())
+        with contextlib.suppress(AgentRunnerError, OSError):  # it is wanted no more all the same
+            if self._begun(turn):
+                await runner.cancel(turn.run_id, options)
+        self._settle(turn, SETTLED)
+        await self._places.close(turn)
+        detail = CHANGED if turn.task_id in self._plan().tasks else GONE
+        return Ending(PlanTaskStatus.PENDING, detail, turn.run_id)
 
     async def _next(self, turn: Round, refused: Conflict | TestsRed) -> Round:
         self._note(turn.task_id, PlanTaskStatus.FIXING, _first_line(refused.evidence))
@@ -170,11 +199,13 @@ class TaskRuns:
 
     # -- one run --------------------------------------------------------------------------------
 
-    async def _run(self, turn: Round) -> Mapping[str, Any] | None:
+    async def _run(self, turn: Round, plan: Plan, stop: asyncio.Event) -> Mapping[str, Any] | None:
         """Drive the round's run as far as it goes now; None where it still waits for a person."""
-        options = replace(self._options, on_event=lambda event: self._hear(turn.task_id, event))
+        options = replace(
+            self._options, on_event=lambda event: self._hear(turn.task_id, event), stop=stop
+        )
         if not self._begun(turn):
-            return await self._start(turn, options)
+            return await self._start(turn, plan, options)
         saved = await self._saved(turn)
         if saved.result is not None and saved.result["state"] == TaskState.COMPLETE:
             return saved.result
@@ -203,13 +234,12 @@ class TaskRuns:
             return False
         return True
 
-    async def _start(self, turn: Round, options: Options) -> Mapping[str, Any]:
+    async def _start(self, turn: Round, plan: Plan, options: Options) -> Mapping[str, Any]:
         """Begin the run, under a name that is kept before there is anything of it."""
-        spec = self._within_limits(self._spec_of(self._plan(), turn.task_id, turn))
-        if not turn.run_id:
-            turn = replace(turn, run_id=new_run_id(turn.task_id, secrets.token_bytes(4)))
-            self._book.save(turn)
-        return await runner.start(spec, options, run_id=turn.run_id)
+        spec = self._within_limits(self._spec_of(plan, turn.task_id, turn))
+        name = turn.run_id or new_run_id(turn.task_id, secrets.token_bytes(4))
+        self._book.save(replace(turn, run_id=name, asked_for=_asked_for(plan, turn.task_id)))
+        return await runner.start(spec, options, run_id=name)
 
     async def _respond(
         self, turn: Round, saved: _Saved, answer: str, options: Options
@@ -315,9 +345,14 @@ class TaskRuns:
         turn = self._book.latest(task_id)
         return turn.run_id if turn else ""
 
-    def _title(self, task_id: str) -> str:
-        plan = self._plan()
-        return " ".join(plan.design_of(task_id).title.split())
+
+def _title(plan: Plan, task_id: str) -> str:
+    return " ".join(plan.design_of(task_id).title.split())
+
+
+def _asked_for(plan: Plan, task_id: str) -> str:
+    """What a task is to do, as one short word: another one for another task."""
+    return hashlib.sha256(repr(plan.design_of(task_id).asked_for).encode()).hexdigest()[:16]
 
 
 def _first_line(text: str) -> str:

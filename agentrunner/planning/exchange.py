@@ -39,7 +39,7 @@ def take_over(current: Plan, found: Plan) -> Taken:
             remedy="wait until it ends: agentrunner plan status",
         )
     _check(found)
-    same = [task_id for task_id in found.tasks if _is_same(current, found, task_id)]
+    same = [task_id for task_id in found.tasks if found.asks_as(current, task_id)]
     buried = {
         node_id: design if design.deleted_in else replace(design, deleted_in=current.version + 1)
         for node_id, design in current.designs.items()
@@ -60,18 +60,6 @@ def take_over(current: Plan, found: Plan) -> Taken:
         nodes_made=max(current.nodes_made, found.nodes_made, _highest(_NODE_ID, found.designs)),
     )
     return Taken(plan, tuple(task_id for task_id in found.tasks if task_id not in same))
-
-
-def _is_same(current: Plan, found: Plan, task_id: str) -> bool:
-    """Whether both ask for the same under this id; where it stands in the tree may differ."""
-    if task_id not in current.tasks:
-        return False
-    one, other = current.design_of(task_id), found.design_of(task_id)
-    return (one.title, one.description, one.acceptance_criteria) == (
-        other.title,
-        other.description,
-        other.acceptance_criteria,
-    )
 
 
 def _check(plan: Plan) -> None:

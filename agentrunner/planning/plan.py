@@ -72,6 +72,11 @@ class NodeDesign:
     deleted_in: int = 0
     """The plan's version that deleted it; 0 for one that lives."""
 
+    @property
+    def asked_for(self) -> tuple[str, str, tuple[str, ...]]:
+        """What is to be done, and when it is: with another one it is another task."""
+        return self.title, self.description, self.acceptance_criteria
+
 
 @dataclass(frozen=True)
 class Node:
@@ -133,6 +138,15 @@ class Plan:
     def design_of(self, task_id: str) -> NodeDesign:
         """The design of a living task; raises KeyError for any other."""
         return self.designs[self.tasks[task_id].node_id]
+
+    def asks_as(self, other: Plan, task_id: str) -> bool:
+        """Whether a task is there, and is to do what the other plan says that it is to do.
+
+        Where it stands in the tree and what it waits for may differ.
+        """
+        if task_id not in self.tasks or task_id not in other.tasks:
+            return False
+        return self.design_of(task_id).asked_for == other.design_of(task_id).asked_for
 
     def waits_for(self, task_id: str) -> tuple[str, ...]:
         """Dependencies of a living task that are not COMPLETE."""

@@ -64,6 +64,11 @@ class Schedule:
         return frozenset(self._at_work)
 
     @property
+    def ready(self) -> bool:
+        """Whether something might start now."""
+        return bool(self._ready)
+
+    @property
     def finished(self) -> bool:
         """Whether nothing is at work and nothing can be started any more."""
         return not self._at_work and not self._ready

@@ -11,6 +11,7 @@ import pytest
 
 from agentrunner.conductor.conduct import Conduct, Ending, Outcome, exit_code
 from agentrunner.nodes.deps import Clock
+from agentrunner.planning.diff import with_task
 from agentrunner.planning.plan import Plan, PlanTaskStatus
 from tests.kit.plan_project import Work, plan_of
 
@@ -52,7 +53,7 @@ class Play:
         self.began: list[str] = []
         self.most = self.now = 0
 
-    async def __call__(self, task_id: str, failures: int) -> Ending:
+    async def __call__(self, task_id: str, failures: int, stop: asyncio.Event) -> Ending:
         self.began.append(task_id)
         self.now += 1
         self.most = max(self.most, self.now)
@@ -112,11 +113,11 @@ async def test_tasks_of_a_changed_plan_are_carried_out() -> None:
     post = Post()
     play = Play()
 
-    async def carry_out(task_id: str, failures: int) -> Ending:
+    async def carry_out(task_id: str, failures: int, stop: asyncio.Event) -> Ending:
         tasks = {k: replace(t, status=PlanTaskStatus.COMPLETE) for k, t in grown.tasks.items()}
         done = {name: tasks[name] for name in {A, *play.began}}
         post.changed = replace(grown, version=plan.version + 1, tasks={**grown.tasks, **done})
-        return await play(task_id, failures)
+        return await play(task_id, failures, stop)
 
     how: Any = {"parallel": 2, "post": post, "stop": asyncio.Event(), "clock": Waits()}
     outcome = await Conduct(plan, carry_out, **how).conduct()
@@ -128,7 +129,7 @@ async def test_a_task_that_is_taken_out_of_the_plan_while_at_work_ends(ending: E
     plan, post = plan_of([Work(), Work()]), Post()
     began: list[str] = []
 
-    async def carry_out(task_id: str, failures: int) -> Ending:
+    async def carry_out(task_id: str, failures: int, stop: asyncio.Event) -> Ending:
         began.append(task_id)
         if task_id == A:
             post.changed = replace(plan_of([]), version=plan.version + 1)
@@ -140,14 +141,113 @@ async def test_a_task_that_is_taken_out_of_the_plan_while_at_work_ends(ending: E
     assert began == [A, B] and set(outcome.endings) == {A, B}
 
 
+def changed(plan: Plan, task_id: str, **how: Any) -> Plan:
+    node_id = plan.tasks[task_id].node_id
+    designs = {**plan.designs, node_id: replace(plan.designs[node_id], **how)}
+    return replace(plan, version=plan.version + 1, designs=designs)
+
+
+@pytest.mark.parametrize(
+    ("after", "began"),
+    [
+        (lambda plan: replace(plan_of([]), version=9), [A, B]),
+        (lambda plan: changed(plan, A, description="Another one."), [A, B, A]),
+        (lambda plan: changed(plan, A, acceptance_criteria=("is new",)), [A, B, A]),
+    ],
+)
+async def test_only_a_task_that_is_another_one_now_is_stopped(after: Any, began: list[str]) -> None:
+    """B is in both plans, or is gone with A: then it is stopped, too."""
+    plan, post = plan_of([Work(), Work()]), Post()
+    seen, stopped = list[str](), list[str]()
+    others = asyncio.Event()
+
+    async def carry_out(task_id: str, failures: int, stop: asyncio.Event) -> Ending:
+        seen.append(task_id)
+        if seen == [A]:
+            post.changed = after(plan)
+        if seen.count(task_id) > 1:
+            assert post.changed is not None
+            post.changed = with_task(
+                post.changed, A, replace(plan.tasks[A], status=PlanTaskStatus.COMPLETE)
+            )
+            others.set()
+            return DONE
+        waits = [asyncio.ensure_future(stop.wait())]
+        if task_id == B:
+            waits.append(asyncio.ensure_future(others.wait()))
+        _, left = await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        for one in left:
+            one.cancel()
+        if stop.is_set():
+            stopped.append(task_id)
+            return Ending(PlanTaskStatus.PENDING)
+        return DONE
+
+    how: Any = {"parallel": 2, "post": post, "stop": asyncio.Event(), "clock": Waits()}
+    outcome = await Conduct(plan, carry_out, **how).conduct()
+    assert seen[: len(began)] == began and not outcome.interrupted
+    assert stopped == ([A, B] if began == [A, B] else [A])
+
+
+async def test_where_it_stands_in_the_tree_makes_no_other_task_of_it() -> None:
+    plan, post = plan_of([Work(), Work()]), Post()
+    stopped: list[bool] = []
+
+    async def carry_out(task_id: str, failures: int, stop: asyncio.Event) -> Ending:
+        post.changed = changed(plan, A, phase_name="Later", dependencies=())
+        await asyncio.sleep(0.01)  # the loop looks meanwhile, as its clock takes no time
+        stopped.append(stop.is_set())
+        return DONE
+
+    how: Any = {"parallel": 1, "post": post, "stop": asyncio.Event(), "clock": Waits()}
+    await Conduct(plan, carry_out, only=[A], **how).conduct()
+    assert not any(stopped)
+
+
+async def test_a_task_that_is_gone_is_not_waited_for() -> None:
+    """Its surroundings failed, and it would have been tried again in half a minute."""
+    plan, post = plan_of([Work()]), Post()
+
+    class Looks(Waits):
+        async def sleep(self, seconds: float) -> None:
+            post.changed = replace(plan_of([]), version=9)
+            await asyncio.sleep(0 if seconds < 30 else 3600)
+
+    play = Play(TASK_0001=[RETRY])
+    async with asyncio.timeout(10):
+        await conduct(plan, play, post=post, clock=Looks()).conduct()
+    assert play.began == [A]
+
+
+async def test_one_answer_lets_all_go_on_that_wait_for_it() -> None:
+    post = Post()
+    wait = Ending(PlanTaskStatus.BLOCKED, question=7)
+    play = Play(TASK_0001=[wait], TASK_0002=[wait])
+    post.answers.add(7)
+    outcome = await conduct(plan_of([Work(), Work()]), play, post=post).conduct()
+    assert sorted(play.began) == [A, A, B, B] and set(outcome.endings.values()) == {DONE}
+
+
+async def test_nobody_is_asked_for_leave_where_nothing_could_begin() -> None:
+    asked = list[bool]()
+
+    def may_start() -> bool:
+        asked.append(True)
+        return True
+
+    play = Play(TASK_0001=[FAILED])
+    await conduct(plan_of([Work(), Work(needs=[1])]), play, may_start=may_start).conduct()
+    assert len(asked) == 1
+
+
 async def test_a_stop_ends_all_in_order() -> None:
     stop = asyncio.Event()
     ended: list[str] = []
 
-    async def carry_out(task_id: str, failures: int) -> Ending:
+    async def carry_out(task_id: str, failures: int, mine: asyncio.Event) -> Ending:
         if task_id == B:
             stop.set()
-        await stop.wait()
+        await mine.wait()
         await asyncio.sleep(0)
         ended.append(task_id)
         return Ending(PlanTaskStatus.PENDING)
@@ -161,10 +261,10 @@ async def test_a_stop_ends_all_in_order() -> None:
 async def test_what_nobody_foresaw_stops_the_others_and_is_raised() -> None:
     stop = asyncio.Event()
 
-    async def carry_out(task_id: str, failures: int) -> Ending:
+    async def carry_out(task_id: str, failures: int, mine: asyncio.Event) -> Ending:
         if task_id == A:
             raise ZeroDivisionError
-        await stop.wait()
+        await mine.wait()
         return Ending(PlanTaskStatus.PENDING)
 
     how: Any = {"parallel": 2, "post": Post(), "stop": stop, "clock": Waits()}
