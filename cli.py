@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import sys
 from difflib import get_close_matches
-from importlib import import_module
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand, TyperGroup
-from typer.main import get_command
+from typer.core import TyperCommand
 
 from agentrunner import __version__
+from agentrunner.commands.index import Entries, Index
 from agentrunner.errors import UsageError
 
-COMMANDS = {
+COMMANDS: Entries = {
     "run": ("start:run", "Work on a task until it is proven done, fails, or needs you."),
     "resume": ("respond:resume", "Go on where a run was, or start its next attempt."),
     "answer": ("respond:answer", "Answer a question of the planner."),
@@ -45,30 +44,22 @@ COMMANDS = {
     "init": ("setup:init", "Write a first task for this repository."),
     "explain": ("texts:explain", "What an error code means and what to do about it."),
 }
-"""Name to function in agentrunner/commands, and what the list of commands says about it."""
-
 DRIVERS = ("run", "resume", "answer", "approve", "reject", "accept")
 """With --json each of them prints exactly one result, whatever happens."""
 
 
-class Index(TyperGroup):
-    """The commands by name; a command's module is imported when it is called."""
+class Commands(Index):
+    """All of them, with a "did you mean" for a name that is none."""
 
-    def list_commands(self, ctx: Any) -> list[str]:
-        """In the order of the index."""
-        return list(COMMANDS)
+    entries = COMMANDS
 
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """The command behind a name."""
-        if cmd_name not in COMMANDS:
-            return None
-        module, _, function = COMMANDS[cmd_name][0].partition(":")
-        command = getattr(import_module(f"agentrunner.commands.{module}"), function)
-        if isinstance(command, typer.Typer):
-            return get_command(command)
-        alone = typer.Typer(add_completion=False, rich_markup_mode=None)
-        alone.command(cmd_name, cls=_class_of(cmd_name))(command)
-        return get_command(alone)
+    def class_of(self, cmd_name: str) -> type[TyperCommand]:
+        """`run` has an option that typer cannot read."""
+        if cmd_name != "run":
+            return TyperCommand
+        from agentrunner.commands.options import LooseCommand
+
+        return LooseCommand
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """As typer does, with its "did you mean" over the whole index."""
@@ -80,24 +71,10 @@ class Index(TyperGroup):
             remedy=f"did you mean {near[0]}?" if near else "agentrunner --help",
         )
 
-    def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """The list under `--help`, without importing the commands."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, told) for name, (_, told) in COMMANDS.items()])
-
-
-def _class_of(name: str) -> type[TyperCommand]:
-    """What reads the options of a command."""
-    if name != "run":
-        return TyperCommand
-    from agentrunner.commands.options import LooseCommand
-
-    return LooseCommand
-
 
 app = typer.Typer(
     name="agentrunner",
-    cls=Index,
+    cls=Commands,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # rich would cost `--help` more than everything else together

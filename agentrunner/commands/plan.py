@@ -7,23 +7,21 @@ from __future__ import annotations
 
 import sys
 from difflib import get_close_matches
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.core import TyperGroup
-from typer.main import get_command
 
 from agentrunner.commands import options as opt
 from agentrunner.commands.console import paint_for, show, width_of
+from agentrunner.commands.index import Entries, Index
 from agentrunner.errors import UsageError
 
 if TYPE_CHECKING:
     from agentrunner.planning.plan import Plan
     from agentrunner.planning.store import PlanStore
 
-COMMANDS = {
+COMMANDS: Entries = {
     "say": ("plan:say", "Say it to the planner, also what is the name of a command here."),
     "accept": ("plan:accept", "Apply the proposal that was shown last, exactly as it was shown."),
     "show": ("plan:show_plan", "The tree, or all that the plan says of one task."),
@@ -34,12 +32,13 @@ COMMANDS = {
     "export": ("plan_files:export", "Write the plan as JSON files."),
     "import": ("plan_files:import_plan", "Take the plan in such files in place of this one."),
 }
-"""Name to function in agentrunner/commands, and what the list of commands says about it."""
 SAY = "say"
 
 
-class PlanIndex(TyperGroup):
+class PlanCommands(Index):
     """The commands by name; anything else is said to the planner."""
+
+    entries = COMMANDS
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """As typer does, with `say` in front of what is no command."""
@@ -47,25 +46,6 @@ class PlanIndex(TyperGroup):
             _refuse_slip(args)
             args = [SAY, *args]
         return list(super().parse_args(ctx, args))
-
-    def list_commands(self, ctx: Any) -> list[str]:
-        """In the order of the index."""
-        return list(COMMANDS)
-
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """The command behind a name, whose module is imported now."""
-        if cmd_name not in COMMANDS:
-            return None
-        module, _, function = COMMANDS[cmd_name][0].partition(":")
-        command = getattr(import_module(f"agentrunner.commands.{module}"), function)
-        alone = typer.Typer(add_completion=False, rich_markup_mode=None)
-        alone.command(cmd_name)(command)
-        return get_command(alone)
-
-    def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """The list under `--help`, without importing the commands."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, told) for name, (_, told) in COMMANDS.items()])
 
 
 def _refuse_slip(args: list[str]) -> None:
@@ -81,7 +61,7 @@ def _refuse_slip(args: list[str]) -> None:
 
 app = typer.Typer(
     name="plan",
-    cls=PlanIndex,
+    cls=PlanCommands,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
