@@ -59,7 +59,8 @@ def resolve_waiting(name: str | None, state_dir: str | None) -> tuple[Path, str]
     if name:
         return folder, index.find(name, here())
     rows = index.runs(here())
-    if rows and not any(row.waiting for row in rows) and is_driven(folder, rows[0].run_id):
+    at_work = rows and not rows[0].part_of and is_driven(folder, rows[0].run_id)
+    if at_work and not any(row.waiting for row in rows):
         raise UsageError(
             f"{rows[0].run_id} goes on in another terminal; what it asks is asked there.",
             code="not-waiting",

@@ -133,17 +133,17 @@ def check_order(order: Order, plan: Plan) -> tuple[list[str], TaskSpec]:
             remedy="agentrunner plan status",
         )
     tasks = check_wanted(plan, order.only)
-    check_ground(
-        order.repo,
-        order.options.environ,
-        in_place=order.in_place,
-        git_init=order.git_init,
-        delivered=order.wishes.any,
-    )
     spec = _spec(order, plan, tasks[0], order.repo)
     options = order.options
     spec = capped(spec, options.environ, options.state_dir, options.policy)
     assemble(spec, options.environ, options.cassette)
+    check_ground(  # last: in a terminal a person is asked how to go on
+        order.repo,
+        options.environ,
+        in_place=order.in_place,
+        git_init=order.git_init,
+        delivered=order.wishes.any,
+    )
     return tasks, spec
 
 
@@ -195,15 +195,19 @@ class _Carrying:
         outcome = await conduct.conduct()
         self._publish()
         result = self._result(outcome, purse)
-        if result["exit_code"] == 0:
-            try:
+        try:
+            if result["exit_code"] == 0:
                 result |= await self._deliver(tests)
-            except AgentRunnerError as error:
-                self._tell({"event": "plan_result", **result, "exit_code": error.exit_code})
-                raise
+        except AgentRunnerError as error:
+            await self._tell_result(spec, {**result, "exit_code": error.exit_code})
+            raise
+        return await self._tell_result(spec, result)
+
+    async def _tell_result(self, spec: TaskSpec, result: dict[str, Any]) -> dict[str, Any]:
+        """The last words, also where the result could not be handed over."""
         if result["budget_spent"] and result["exit_code"] != 0:
             self._warn_of_budget(result["budget_spent"])
-        result["note"] = await self._leave_note(spec, result)
+        result = {**result, "note": await self._leave_note(spec, result)}
         self._tell({"event": "plan_result", **result})
         return result
 

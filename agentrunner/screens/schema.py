@@ -214,6 +214,60 @@ _EVENTS: dict[str, Schema] = {
 }
 
 
+_PLAN_RESULT: Schema = {
+    "exit_code": _COUNT,
+    "tasks": {"type": "object", "additionalProperties": _TEXT},
+    "blocked": _TEXTS,
+    "questions": {
+        "type": "array",
+        "items": _object({"id": _COUNT, "task_id": _TEXT, "text": _TEXT}),
+    },
+    "branch": _ANY_TEXT,
+    "commit": _ANY_TEXT,
+    "onto": _ANY_TEXT,
+    "request": _ANY_TEXT,
+    "budget_spent": _ANY_TEXT,
+    "usage": _object({"tokens": _COUNT, "usd": {"type": "number"}}),
+    "interrupted": {"type": "boolean"},
+    "note": _TEXT,
+}
+PLAN_RESULT_KEYS = tuple(_PLAN_RESULT)
+
+PLAN_EVENTS: dict[str, Schema] = {
+    "plan_started": dict.fromkeys(("tasks", "done", "waiting", "behind", "notices"), _TEXTS),
+    "plan_opened": {"task_id": _TEXT, "folder": _TEXT},
+    "plan_task": {
+        "task_id": _TEXT,
+        "status": _TEXT,
+        "run_id": _TEXT,
+        "tries": _COUNT,
+        "retry_at": _TEXT,
+        "detail": _TEXT,
+    },
+    "plan_question": {"task_id": _TEXT, "question": _COUNT, "text": _TEXT},
+    "plan_fixing": {"task_id": _TEXT, "evidence": _TEXT},
+    "plan_landed": {"task_id": _TEXT, "commit": _TEXT, "files": _TEXTS},
+    "plan_published": {"branch": _TEXT, "commit": _TEXT},
+    "plan_delivered": {
+        "branch": _TEXT,
+        "commit": _TEXT,
+        "onto": _ANY_TEXT,
+        "request": _ANY_TEXT,
+    },
+    "warning": {"code": _TEXT, "message": _TEXT},
+    "plan_result": _PLAN_RESULT,
+}
+"""Of `plan run`: what is about the plan. Events of its tasks' runs have a `run_id` instead."""
+
+
+def _plan_event(name: str, fields: Schema) -> Schema:
+    head = {"ts": {"type": "string", "format": "date-time"}, "event": {"const": name}}
+    event = _object({**head, **fields}, closed=False)
+    if "run_id" not in fields:
+        event["properties"]["run_id"] = False
+    return event
+
+
 def _event(name: str, fields: Schema) -> Schema:
     head = {
         "ts": {"type": "string", "format": "date-time"},
@@ -228,5 +282,8 @@ def _event(name: str, fields: Schema) -> Schema:
 EVENT: Schema = {
     "$schema": _DRAFT,
     "title": "AgentRunner event",
-    "oneOf": [_event(name, fields) for name, fields in _EVENTS.items()],
+    "oneOf": [
+        *(_event(name, fields) for name, fields in _EVENTS.items()),
+        *(_plan_event(name, fields) for name, fields in PLAN_EVENTS.items()),
+    ],
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import jsonschema
 import pytest
 
 from agentrunner.conductor.backlog import answer
@@ -12,9 +13,12 @@ from agentrunner.errors import Surroundings
 from agentrunner.graph import queries
 from agentrunner.planning.plan import PlanTaskStatus
 from agentrunner.runs.index import RunIndex
+from agentrunner.screens.schema import EVENT, PLAN_EVENTS, PLAN_RESULT_KEYS
 from tests.kit.plan_project import AT, PlanProject, Work
 
 START = {"a.txt": "one\n"}
+REFERENCE = Path(__file__).parents[2] / "docs" / "reference" / "events.md"
+DOCUMENTED = REFERENCE.read_text("utf-8").partition("## Of a plan")[2].splitlines()
 LINK = re.compile(r"\[note[^]]*\]\(([^)]*)\)")
 
 
@@ -99,3 +103,25 @@ def test_notes_that_the_repository_cannot_take_stay_where_they_are(tmp_path: Pat
     assert Path(result["note"]).parent == plan.folder.root
     assert LINK.findall(Path(result["note"]).read_text("utf-8")) == []
     assert [e["code"] for e in plan.told("warning")] == ["note-elsewhere"]
+
+
+def test_what_it_prints_as_json_is_as_promised(tmp_path: Path) -> None:
+    plan = PlanProject.make(tmp_path, [Work(), Work("true"), Work(needs=[2])], START)
+    result = plan.carry()
+    assert tuple(result) == PLAN_RESULT_KEYS
+    told = [event for event in plan.events if event["event"] in PLAN_EVENTS or "run_id" in event]
+    assert told == plan.events
+    for event in plan.events:
+        jsonschema.validate(event, EVENT)
+    row = next(line for line in DOCUMENTED if line.startswith("| `plan_landed` "))
+    assert all(f"`{name}`" in row for name in plan.told("plan_landed")[0].keys() - {"ts", "event"})
+
+
+@pytest.mark.parametrize("name", PLAN_EVENTS)
+def test_each_event_and_key_of_a_plan_is_documented(name: str) -> None:
+    (row,) = [line for line in DOCUMENTED if line.startswith(f"| `{name}` ")]
+    if name != "plan_result":
+        assert all(f"`{field}`" in row for field in PLAN_EVENTS[name])
+    else:
+        keys = "".join(line.split("|")[1] for line in DOCUMENTED if line.startswith("| `"))
+        assert all(f"`{key}`" in keys for key in PLAN_RESULT_KEYS)
