@@ -150,7 +150,8 @@ def _rows(
 
 def _changes(store: PlanStore) -> Iterator[PlanEvent]:
     for change in store.changes():
-        yield PlanEvent(change.at, "changed", text=f"{change.author}: {change.message}")
+        kind: EventKind = "undone" if change.kind == "undo" else "changed"
+        yield PlanEvent(change.at, kind, text=f"{change.author}: {change.message}")
 
 
 def _events(log: list[dict[str, Any]]) -> Iterator[PlanEvent]:

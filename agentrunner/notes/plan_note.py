@@ -28,7 +28,16 @@ MAX_LABEL = 40
 """Characters of a title in a diagram."""
 
 EventKind = Literal[
-    "changed", "started", "ended", "merged", "done", "conflict", "asked", "answered", "notice"
+    "changed",
+    "undone",
+    "started",
+    "ended",
+    "merged",
+    "done",
+    "conflict",
+    "asked",
+    "answered",
+    "notice",
 ]
 
 _STYLES: Mapping[str, str] = {
