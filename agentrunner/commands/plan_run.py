@@ -238,6 +238,8 @@ class _PlanConsole:
     def __init__(self, output: Output) -> None:
         self._output = output
         self._file: TextIO | None = None
+        self._warned: set[str] = set()
+        """Each run looks for itself; what was said once of the plan says nothing new again."""
 
     def hear(self, event: Mapping[str, Any]) -> None:
         from agentrunner.screens.plan_events import event_line
@@ -249,8 +251,12 @@ class _PlanConsole:
             self._file = self._file or self._output.events.open("a", encoding="utf-8")
             self._file.write(line + "\n")
             self._file.flush()
-        if not (self._output.json or self._output.quiet) and (told := event_line(event)):
-            show(f"{datetime.now():%H:%M:%S}  {told}", sys.stderr)
+        told = event_line(event)
+        if self._output.json or self._output.quiet or not told or told in self._warned:
+            return
+        if event["event"] == "warning":
+            self._warned.add(told)
+        show(f"{datetime.now():%H:%M:%S}  {told}", sys.stderr)
 
     def close(self) -> None:
         if self._file is not None:

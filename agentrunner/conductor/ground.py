@@ -71,7 +71,8 @@ def _no_repository(repo: Path) -> UsageError:
             f"{repo} is a folder of the git repository {root}.",
             code="no-repository",
             path="--repo",
-            remedy=f"--repo {root}, or --in-place: one task after another, in the folder itself",
+            remedy="--in-place: one task after another, in the folder itself; or make the plan in "
+            f"the repository, with --repo {root}",
         )
     return UsageError(
         f"{repo} is no git repository, so tasks cannot have work trees of their own.",

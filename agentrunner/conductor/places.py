@@ -29,6 +29,9 @@ Landing = Landed | Conflict | TestsRed
 class Places(Protocol):
     """Gives rounds their work trees, and brings together what was made in them."""
 
+    landing: str
+    """What landing does, for people; "" for nothing."""
+
     def folder(self, turn: Round) -> Path:
         """Where a round works."""
 
@@ -47,6 +50,8 @@ class Places(Protocol):
 
 class WorkTrees:
     """In a private clone: a work tree for each round, from the head of the plan's branch."""
+
+    landing = "is brought together with the rest"
 
     def __init__(
         self,
@@ -150,6 +155,8 @@ class WorkTrees:
 
 class InPlace:
     """In the repository itself, which is no git repository: one task after another."""
+
+    landing = ""
 
     def __init__(self, repo: Path, book: RoundBook) -> None:
         self._repo, self._book = repo, book

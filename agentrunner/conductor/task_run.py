@@ -124,7 +124,7 @@ class TaskRuns:
                 break
             if result["state"] != TaskState.COMPLETE:
                 return self._unfinished(turn, result)
-            self._note(task_id, PlanTaskStatus.VALIDATING, "is brought together with the rest")
+            self._note(task_id, PlanTaskStatus.VALIDATING, self._places.landing)
             landed = await self._places.land(turn, _title(plan, task_id), result)
             if isinstance(landed, Landed):
                 return await self._landed(turn, landed)

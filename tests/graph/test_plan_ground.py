@@ -50,6 +50,7 @@ def test_a_folder_without_git_is_worked_in_one_task_after_another(tmp_path: Path
     assert (result["exit_code"], result["branch"]) == (0, None), plan.events
     kinds = [e["event"] for e in plan.events if e["event"] in ("run_started", "plan_landed")]
     assert kinds == ["run_started", "plan_landed"] * 2
+    assert not any("brought together" in e["detail"] for e in plan.told("plan_task"))
     assert (plan.project.repo / "2.done").exists()
     note = Path(result["note"]).read_text("utf-8")
     assert "TASK-0002 is done, in the folder itself" in note and "TASK-0002 merged" not in note
