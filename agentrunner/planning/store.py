@@ -44,6 +44,12 @@ CREATE TABLE IF NOT EXISTS questions (
   answer TEXT, answered_at TEXT);
 """
 
+ENDED = frozenset({PlanTaskStatus.COMPLETE, PlanTaskStatus.FAILED, PlanTaskStatus.NEEDS_REVIEW})
+"""Nobody works on such a task, and nobody is asked in the middle of it."""
+
+BUDGET = "budget"
+"""In place of a task's id: a question about the plan's budget, which the planner is not told of."""
+
 ChangeKind = Literal["decompose", "plan_patch", "undo", "import"]
 
 
@@ -94,7 +100,7 @@ class OpenQuestion:
     at: str
     text: str
     task_id: str = ""
-    """The task it is about; "" for the plan."""
+    """The task it is about, or BUDGET; "" for the plan."""
     answer: str | None = None
     answered_at: str = ""
     """UTC, ISO 8601; "" while it is open."""
@@ -130,16 +136,20 @@ class PlanStore:
         author: str,
         message: str,
         operations: Sequence[Mapping[str, Any]] = (),
+        undoes: int = 0,
     ) -> None:
         """Keep a plan that was made of the latest one.
 
-        Raises PlanConflict where that is not the latest any more; nothing is changed then.
+        A task that had ended and is to do something else now is PENDING again: only what it had
+        asked for was proven. `undoes` is the version that is taken back, 0 for none. Raises
+        PlanConflict where that is not the latest any more; nothing is changed then.
         """
         with self._database(write=True) as database:
             latest = _version(database)
             if plan.version != latest + 1:
                 raise _conflict(plan.version - 1, list(_changes(database, plan.version - 1)))
             told = json.dumps(list(operations), ensure_ascii=False)
+            _reopen(database, plan, undoes, at)
             row = (plan.version, latest, at, kind, author, message, told)
             packed = zlib.compress(plan_to_json(plan))
             database.execute("INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (*row, packed))
@@ -165,7 +175,14 @@ class PlanStore:
             else:
                 earlier = self._plan_at(change.version_before)
                 plan = undo(current, earlier, force=force)
-                self.save(plan, at=at, kind="undo", author=author, message=change.message)
+                self.save(
+                    plan,
+                    at=at,
+                    kind="undo",
+                    author=author,
+                    message=change.message,
+                    undoes=change.version,
+                )
                 return plan, change
         raise UsageError("There is no change to undo.", code="nothing-to-undo")
 
@@ -312,6 +329,29 @@ def _latest(database: sqlite3.Connection) -> Plan:
         for task_id, task in plan.tasks.items()
     }
     return replace(plan, tasks=tasks)
+
+
+def _reopen(database: sqlite3.Connection, plan: Plan, undoes: int, at: str) -> None:
+    """PENDING for what had ended as another task, and as before where that is taken back."""
+    before, known = _latest(database), _standings(database)
+    for task_id in known.keys() & before.tasks.keys() & plan.tasks.keys():
+        if plan.asks_as(before, task_id):
+            continue
+        now, detail = known[task_id].status, known[task_id].detail
+        if now in ENDED:
+            fresh = PlanTaskStatus.PENDING, _changed_after(now, plan.version)
+        elif then := next((s for s in ENDED if detail == _changed_after(s, undoes)), None):
+            fresh = then, ""
+        else:
+            continue
+        database.execute(
+            "UPDATE standing SET status = ?, detail = ?, updated_at = ? WHERE task_id = ?",
+            (str(fresh[0]), fresh[1], at, task_id),
+        )
+
+
+def _changed_after(status: PlanTaskStatus, version: int) -> str:
+    return f"was {status} until version {version} of the plan changed it"
 
 
 def _standings(database: sqlite3.Connection) -> dict[str, Standing]:

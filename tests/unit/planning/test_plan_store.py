@@ -133,6 +133,27 @@ def test_how_a_task_stands_is_no_change_of_the_plan(store: PlanStore) -> None:
     assert store.standings() == {"TASK-0001": done}
 
 
+def test_what_was_proven_of_a_task_is_not_said_of_another(store: PlanStore) -> None:
+    plan = keep(store, apply(Plan(), [create("a"), create("b"), create("c")]), "first")
+    for task_id in ("TASK-0001", "TASK-0002"):
+        store.note(Standing(task_id, PlanTaskStatus.COMPLETE, run_id="r"), AT)
+    store.note(Standing("TASK-0003", PlanTaskStatus.FIXING), AT)
+    edits = [
+        Edit("update", "TASK-0001", {"acceptance_criteria": ("It flies.",)}),
+        Edit("update", "TASK-0002", {"milestone": "M2", "dependencies": ("TASK-0001",)}),
+        Edit("update", "TASK-0003", {"description": "Else"}),
+    ]
+    keep(store, apply(plan, edits), "it must fly")
+    tasks = store.load().tasks
+    assert [task.status for task in tasks.values()] == ["PENDING", "COMPLETE", "FIXING"]
+    assert "was COMPLETE until version 2" in store.standings()["TASK-0001"].detail
+    keep(store, apply(store.load(), [Edit("update", "TASK-0001", {"title": "A"})]), "call it A")
+    store.undo(at=AT, author="hana")
+    assert store.load().tasks["TASK-0001"].status == PlanTaskStatus.PENDING
+    store.undo(at=AT, author="hana")
+    assert store.load().tasks["TASK-0001"].status == PlanTaskStatus.COMPLETE
+
+
 def test_a_conversation_and_its_questions_are_kept(store: PlanStore) -> None:
     store.say("user", "make it", AT)
     store.say("planner", "which one?", AT)

@@ -1,0 +1,28 @@
+"""A task that is COMPLETE and is then to do something else: it is worked on again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from agentrunner.planning.edits import Edit
+from agentrunner.planning.patch import apply
+from agentrunner.planning.plan import PlanTaskStatus
+from tests.kit.plan_project import AT, PlanProject, Work
+
+COMPLETE, PENDING = PlanTaskStatus.COMPLETE, PlanTaskStatus.PENDING
+
+
+def test_a_complete_task_that_is_changed_is_proven_anew(tmp_path: Path) -> None:
+    plan = PlanProject.make(tmp_path, [Work(), Work(needs=[1])], {"a.txt": "a\n"})
+    assert plan.carry()["exit_code"] == 0
+    more = {
+        "description": "More.\nDO: touch more.txt",
+        "acceptance_criteria": ("there is more (check: `test -e more.txt`)",),
+    }
+    changed = apply(plan.store.load(), [Edit("update", "TASK-0001", more)])
+    plan.store.save(changed, at=AT, kind="plan_patch", author="hana", message="more")
+    assert plan.statuses() == [PENDING, COMPLETE]
+    assert plan.carry()["exit_code"] == 0
+    assert plan.statuses() == [COMPLETE, COMPLETE]
+    assert plan.published("more.txt") == plan.published("1.done") == plan.published("2.done") == ""
+    assert [event["task_id"] for event in plan.told("plan_landed")][2:] == ["TASK-0001"]
