@@ -12,7 +12,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from agentrunner.evidence.checks import is_executable
 from agentrunner.task.context import (
     Acceptance,
     Assessment,
@@ -306,8 +305,3 @@ def worker_trouble(recent: Sequence[WorkerRun]) -> str:
     if not recent or recent[-1].outcome == "completed":
         return ""
     return f"The last worker run did not succeed: {recent[-1].error or recent[-1].outcome}"
-
-
-def executable_ids(criteria: Sequence[Criterion], test: TestSpec | None) -> list[str]:
-    """Criteria that code alone can decide."""
-    return [c.id for c in criteria if is_executable(c.check, test)]

@@ -116,11 +116,6 @@ class History:
         return self.of("meta_call")
 
     @property
-    def plans(self) -> list[Record]:
-        """The plan, one per attempt of the run at most."""
-        return self.of("plan")
-
-    @property
     def decisions(self) -> list[Record]:
         """What the meta-agent decided."""
         return self.of("decision")
@@ -129,11 +124,6 @@ class History:
     def worker_runs(self) -> list[Record]:
         """Ended worker runs."""
         return self.of("worker_run")
-
-    @property
-    def evidence(self) -> list[Record]:
-        """What was found out about each tree."""
-        return self.of("evidence")
 
     @property
     def questions(self) -> list[Record]:
@@ -149,11 +139,6 @@ class History:
     def human_edits(self) -> list[Record]:
         """Changes of the tree that people made while the run was paused."""
         return self.of("human_edit")
-
-    @property
-    def states(self) -> list[Record]:
-        """Moves from state to state."""
-        return self.of("state")
 
     @property
     def acceptances(self) -> list[Record]:

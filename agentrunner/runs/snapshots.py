@@ -201,13 +201,6 @@ class Snapshots:
             self.git.run("update-index", "-z", "--index-info", stdin=lines, env=index)
             return self.git.run("write-tree", env=index).decode().strip()
 
-    def export(self, tree: str, target: Path) -> None:
-        """Write a tree into an empty or new folder: same bytes, links and executable bits.
-
-        Files too large for a snapshot are missing.
-        """
-        self._export(self.list(tree), target)
-
     def export_files(self, tree: str, paths: Collection[str], target: Path) -> None:
         """Write these files of a tree into an empty or new folder; too large ones as they are now.
 

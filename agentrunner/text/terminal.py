@@ -19,11 +19,6 @@ _SEQUENCE = re.compile(
     r"|\x1b[ -/]*+[0-~]?"
     r"|[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f-\x9f]"
 )
-_UNFINISHED = re.compile(
-    rf"(?:(?P<string>{_STRING_OPENER}){_PAYLOAD}(?P<escape>\x1b?)"
-    rf"|(?P<csi>{_CSI_OPENER})[0-?]*+(?P<inter>[ -/]*+)"
-    r"|(?P<esc>\x1b)(?P<nf>[ -/]*+))\Z"
-)
 _LINE_END = re.compile(r"\r++\n?")
 _HIDDEN = re.compile(
     "[\u00ad\u061c\u115f\u1160\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0"
@@ -51,34 +46,6 @@ def escape(text: str) -> str:
     For what a person is asked to approve: what is shown must be all that will run.
     """
     return clean(_HIDDEN.sub(_escaped, _CONTROL.sub(_escaped, text)))
-
-
-class Sanitizer:
-    """`sanitize` for text that comes in chunks, cut anywhere. It holds back a few characters."""
-
-    def __init__(self) -> None:
-        self._held = ""
-
-    def feed(self, chunk: str) -> str:
-        """What is certain after this chunk."""
-        text = self._held + chunk
-        if text.endswith("\r"):
-            self._held = "\r"
-            return sanitize(text.rstrip("\r"))
-        unfinished = _UNFINISHED.search(text)
-        if unfinished is None:
-            self._held = ""
-            return sanitize(text)
-        # What a sequence has eaten so far is dropped; its kind is all that matters from here.
-        self._held = (unfinished["string"] or "") + (unfinished["escape"] or "") or (
-            unfinished["csi"] or unfinished["esc"]
-        ) + (unfinished["inter"] or unfinished["nf"] or "")[:1]
-        return sanitize(text[: unfinished.start()])
-
-    def finish(self) -> str:
-        """The rest; the sanitizer can then be used anew."""
-        held, self._held = self._held, ""
-        return sanitize(held)
 
 
 def cell_width(text: str) -> int:

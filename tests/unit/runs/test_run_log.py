@@ -30,7 +30,7 @@ def test_a_repeated_record_counts_once_where_it_first_stood_with_its_last_words(
     ]
     assert [r.attempt for r in log.records("decision")] == [1, 2]
     assert [r.data["action"] for r in log.history(2).decisions] == ["mark_complete"]
-    assert log.history().states[0].key == "1" and not log.history().warnings
+    assert log.history().of("state")[0].key == "1" and not log.history().warnings
 
 
 def test_a_torn_last_line_is_passed_over_and_mended(tmp_path: Path) -> None:

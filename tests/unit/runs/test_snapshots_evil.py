@@ -76,7 +76,7 @@ def test_nothing_in_the_repository_is_run_and_its_git_is_untouched(
     after = snapshots.take().tree
     snapshots.changes(before, after)
     assert "-one" in snapshots.patch(before, after)
-    snapshots.export(before, tmp_path / "out")
+    snapshots.export_files(before, snapshots.list(before), tmp_path / "out")
     snapshots.copy_worktree(tmp_path / "copy", after)
     snapshots.restore(after, before)
     snapshots.dependency_fingerprint()
@@ -146,7 +146,7 @@ def test_names_that_git_refuses_do_not_stop_a_snapshot(repo: Path, tmp_path: Pat
     taken = snapshots.take()
     names = set(snapshots.list(taken.tree))
     assert {".gitmodules", "git~1", "-rf", ".git\u200c"} <= names
-    snapshots.export(taken.tree, tmp_path / "out")
+    snapshots.export_files(taken.tree, names, tmp_path / "out")
     assert (tmp_path / "out" / ".gitmodules").readlink() == Path("/etc/passwd")
 
 
