@@ -446,6 +446,21 @@ def test_a_process_that_is_killed_while_it_lands_lands_once(tmp_path: Path, poin
     assert log == ["Task 1", "start"]
 
 
+def test_a_branch_is_known_again_after_two_processes_were_killed_on_its_way(
+    tmp_path: Path,
+) -> None:
+    """The one had moved it and not said so; the other had said so and not moved it."""
+    plan = PlanProject.make(tmp_path, [Work(), Work(needs=[1]), Work(needs=[2])], START)
+    for point in ("publish_after", "publish_before"):
+        with begun(plan, **at_point(point)) as process:
+            process.communicate(timeout=60)
+        assert process.returncode == -9
+    assert plan.carry()["exit_code"] == 0, plan.events
+    assert plan.told("warning") == []
+    assert plan.published("3.done") == ""
+    assert plan.project.git("branch", "--list", "agentrunner/*").split() == ["agentrunner/make-it"]
+
+
 def test_status_tells_of_a_plan_that_another_process_carries_out(tmp_path: Path) -> None:
     plan = PlanProject.make(tmp_path, [Work(WAITS, "grep -q x {}.done"), Work(needs=[1])], START)
     with begun(plan) as process:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -15,9 +17,10 @@ import pytest
 
 from agentrunner.conductor.delivery import Wishes
 from agentrunner.conductor.remote import Kind
-from agentrunner.runs.failpoints import FailPointReached
+from agentrunner.conductor.settings import save_settings
 from tests.kit.forge import Forge, spellings
 from tests.kit.plan_project import PlanProject, Work
+from tests.kit.process import at_point
 from tests.kit.project import Project
 
 TOKEN = "tok-3f9a61c27be84d05"
@@ -43,14 +46,31 @@ class Desk:
         other = {"source_branch": "head", "target_branch": "base", "description": "body"}
         return {other.get(name, name): value for name, value in asked.items()}
 
-    def carry(self, onto: str = "", token: str = TOKEN, **more: Any) -> dict[str, Any]:
-        """Carry the plan out, with a request at the end."""
+    def environ(self, token: str = TOKEN) -> dict[str, str]:
+        """Ours, with the server and its token."""
         token_name, server_name = NAMES[self.kind]
         environ = {k: v for k, v in os.environ.items() if not k.endswith("_TOKEN")}
-        environ |= {token_name: token, server_name: self.forge.url}
+        return environ | {token_name: token, server_name: self.forge.url}
+
+    def carry(self, onto: str = "", token: str = TOKEN, **more: Any) -> dict[str, Any]:
+        """Carry the plan out, with a request at the end."""
         wishes = Wishes(request=True, onto=onto, **more)
         with trapped(self.plan.project):
-            return self.plan.carry(options={"environ": environ}, wishes=wishes)
+            return self.plan.carry(options={"environ": self.environ(token)}, wishes=wishes)
+
+    def killed(self, point: str) -> None:
+        """The same in a process of its own, which is killed at a point."""
+        save_settings(self.plan.folder, self.plan.settings())
+        place = {"AGENTRUNNER_STATE_DIR": str(self.plan.project.state_dir)}
+        with trapped(self.plan.project):
+            ran = subprocess.run(
+                [sys.executable, "-m", "agentrunner", "plan", "run", "--pr"],
+                cwd=self.plan.project.repo,
+                env=self.environ() | place | at_point(point),
+                capture_output=True,
+                check=False,
+            )
+        assert ran.returncode == -9, ran.stderr
 
 
 @pytest.fixture(params=list(NAMES))
@@ -116,17 +136,18 @@ def test_a_connection_that_breaks_opens_no_second_one(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("point", ["push_after", "request_after"])
-def test_a_process_that_ends_in_between_is_gone_on_with(
-    desk: Desk, point: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with monkeypatch.context() as patch:
-        patch.setenv("AGENTRUNNER_TEST", "1")
-        patch.setenv("AGENTRUNNER_FAILPOINT", f"{point}:raise")
-        with pytest.raises(FailPointReached):
-            desk.carry()
+def test_a_process_that_is_killed_in_between_is_gone_on_with(desk: Desk, point: str) -> None:
+    desk.killed(point)
+    pushed = desk.forge.git("rev-parse", "agentrunner/make-it").strip()
     assert len(desk.forge.requests) == (point == "request_after")
-    assert desk.carry()["request"].endswith("/1")
+    before = len(desk.forge.calls)
+    result = desk.carry()
+    assert result["request"].endswith("/1") and result["commit"] == pushed
     assert len(desk.forge.requests) == 1
+    since = desk.forge.calls[before:]
+    assert not any("git-receive-pack" in path for _, path in since), "it was pushed again"
+    opened = sum(method == "POST" and "api" in path for method, path in since)
+    assert opened == (point == "push_after")
 
 
 def test_onto_names_the_branch_that_it_is_to_go_into(desk: Desk) -> None:
