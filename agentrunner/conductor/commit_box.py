@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from agentrunner.conductor.judgement import Seen, SetUpFailed
+from agentrunner.conductor.judgement import Look, Seen, SetUpFailed
 from agentrunner.conductor.proofs import Proof
 from agentrunner.evidence.box import DecisionBox, not_ready, why_not_started
 from agentrunner.evidence.checks import command_of, read_check
@@ -20,7 +20,6 @@ from agentrunner.runs.folder import RunFolder, make_private
 from agentrunner.runs.workspace import CloneStore
 from agentrunner.sandboxes.base import BoxSpec, Owner
 from agentrunner.sandboxes.choose import open_sandbox
-from agentrunner.task.context import TestOutcome
 from agentrunner.task.prd import describe_check
 from agentrunner.task.spec import TaskSpec
 from agentrunner.text.redaction import Redactor
@@ -37,7 +36,14 @@ class CommitBox:
     tree: Path
     box: DecisionBox
 
-    async def set_up(self) -> SetUpFailed | None:
+    async def look(self, proofs: Iterable[Proof], *, test: bool) -> Look:
+        """Set it up, then run the test command, where wanted, and these checks."""
+        if failed := await self._set_up():
+            return Look(failed=failed)
+        found = await self._test() if test else Look()
+        return replace(found, seen={proof.key: await self._check(proof) for proof in proofs})
+
+    async def _set_up(self) -> SetUpFailed | None:
         """Run the set-up command, where there is one; what came of it, where it fails."""
         setup = self.spec.task.setup
         if setup is None:
@@ -57,11 +63,10 @@ class CommitBox:
         error = not_ready(setup.command, ran, why, where, what="The set-up command")
         return SetUpFailed(error, ran.tail)
 
-    async def test(self) -> TestOutcome | None:
-        """Run the test command, where there is one."""
+    async def _test(self) -> Look:
         test = self.spec.task.test
         if test is None:
-            return None
+            return Look()
         ran = await self.box.run(
             test.command,
             cwd=test.cwd,
@@ -71,9 +76,10 @@ class CommitBox:
         )
         outcome = outcome_of(test, ran, None)
         why = why_not_started(test.command, ran, self.tree, is_test=True)
-        return outcome.model_copy(update={"finding": outcome.finding or why})
+        outcome = outcome.model_copy(update={"finding": outcome.finding or why})
+        return Look(outcome, started=not why)
 
-    async def check(self, proof: Proof) -> Seen:
+    async def _check(self, proof: Proof) -> Seen:
         """Run or read one check as a run does."""
         criterion, test = proof.criterion, self.spec.task.test
         assert criterion.check is not None
@@ -92,7 +98,8 @@ class CommitBox:
         )
         why = why_not_started(command.shell, ran, self.tree, is_test=False)
         outcome = check_outcome(criterion, command, describe_check(criterion.check), ran, why)
-        return Seen(outcome.outcome == "failed", f"{outcome.detail}\n{ran.tail}".strip())
+        told = f"{outcome.detail}\n{ran.tail}".strip()
+        return Seen(outcome.outcome == "failed", told, started=not why)
 
     def _read(self, path: str) -> bytes | None:
         """A file as it is committed, whatever the commands made of it."""

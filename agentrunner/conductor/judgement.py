@@ -27,7 +27,7 @@ TOGETHER = "on this task's work and that of others, which are clean together"
 ONTO = "on the plan's result and that branch, which are clean together"
 LACKS = (
     "Where it is green in the run's work tree, the commit lacks something that is there, such as"
-    " what is in folders that git ignores.\n"
+    " what is in folders that git ignores, and no set-up makes it.\n"
 )
 
 
@@ -60,6 +60,8 @@ class Verdict:
     """Checks that it breaks."""
     doubts: tuple[Proof, ...] = ()
     """Checks of the task that are red on a fresh checkout of its own commit as well."""
+    stuck: bool = False
+    """Whether no run could begin on it, to mend it: set-up, tests or such a check do not start."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,8 @@ class Seen:
     """False also where nothing could be found out."""
     output: str = ""
     """The end of it."""
+    started: bool = True
+    """False where its program is not there."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +93,8 @@ class Look:
     seen: Mapping[str, Seen] = field(default_factory=dict)
     """By `Proof.key`."""
     failed: SetUpFailed | None = None
+    started: bool = True
+    """False where the test command came to decide nothing."""
 
     def red(self, proofs: Iterable[Proof]) -> list[Proof]:
         """Those that are red here."""
@@ -106,11 +112,12 @@ def judge(
     where = TOGETHER if candidate.task_id else ONTO
     if now.failed is not None:
         here = ALONE if lone or alone.failed else where
-        return Verdict(_told_set_up(now.failed, here))
-    text = ""
+        return Verdict(_told_set_up(now.failed, here), stuck=True)
+    text, stuck = "", False
     if red := newly_red(before.test, now.test, candidate.removed):
         apart = lone or newly_red(before.test, alone.test, candidate.removed)
         text = _told_tests(red, ALONE if apart else where)
+        stuck = before.test is not None and not now.started
     own = now.red(candidate.proofs)
     doubts = tuple(own if lone or alone.failed else alone.red(own))
     broken = _each_once(
@@ -122,7 +129,8 @@ def judge(
     if broken:
         told = _told_checks(broken, now, ALONE if lone else where)
         text = "\n".join(filter(None, [text, told]))
-    return Verdict(text, broken, doubts)
+        stuck = stuck or not all(now.seen[proof.key].started for proof in broken)
+    return Verdict(text, broken, doubts, stuck)
 
 
 def _each_once(proofs: Iterable[Proof]) -> tuple[Proof, ...]:

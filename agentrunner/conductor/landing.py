@@ -23,6 +23,15 @@ from agentrunner.runs.workspace import CloneStore, Identity
 MAX_EVIDENCE = 12_000
 """Characters of evidence that a second round is told, at most."""
 MAX_HUNK = 2_000
+MAX_FILES = 20
+UNFIT = (
+    "Both this task and others, whose work is part of the plan by now, changed {names}, and the"
+    " set-up command fails on the merge with the marks of the conflict in it.\n"
+)
+ANEW = (
+    "No run can begin on that, so this work tree has what the others did and nothing of this task."
+    " Do it anew so that it fits. This is what it had changed:\n"
+)
 _OPENS, _CLOSES = re.compile(rb"(?m)^<{7} "), re.compile(rb"(?m)^>{7} ")
 _HUNK = re.compile(r"(?ms)^<{7} .*?^>{7} [^\n]*$")
 
@@ -70,7 +79,9 @@ class Conflict:
     head: str
     """The plan's head that it could not be merged with."""
     tree: str
-    """The merge, with marks in the files."""
+    """The merge, with marks in the files; the head's where no run could begin on that."""
+    files: tuple[str, ...] = ()
+    """What has marks, or is gone on one side."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +93,7 @@ class TestsRed:
     evidence: str
     head: str
     tree: str
-    """The merge."""
+    """The merge; the head's where no run could begin on that."""
     broken: tuple[Proof, ...] = ()
     """Checks of tasks that were green and are red on it."""
 
@@ -102,6 +113,9 @@ class TreeTests(Protocol):
 
         The test command was green on `onto`, and what tasks have proven on `head`.
         """
+
+    async def sets_up(self, commit: str, box: tuple[str, str]) -> bool:
+        """Whether the set-up command, where there is one, ends well on a commit."""
 
     async def doubts(self, task_id: str) -> tuple[Proof, ...]:
         """See `Verdict.doubts`: those of the task's latest work that may land."""
@@ -137,16 +151,49 @@ async def land(
         found = await asyncio.to_thread(_merge, clone, branch, work, mine, author, at)
         if isinstance(found, Landed) and tests is not None:
             return replace(found, doubts=await tests.doubts(work.task_id))
+        if isinstance(found, Conflict) and tests is not None:
+            marked = await asyncio.to_thread(
+                clone.commit_tree, found.tree, parents=(mine,), message="-\n", author=author, at=at
+            )
+            return await _to_be_solved(clone, work, mine, found, tests, marked)
         if not isinstance(found, _Merge):
             return found
         verdict = Verdict()
         if tests is not None:
             verdict = await tests.examine(_candidate(work, mine, found))
         if verdict.evidence:
-            evidence = verdict.evidence[:MAX_EVIDENCE]
-            return TestsRed(evidence, found.head, found.tree, verdict.broken)
+            return await asyncio.to_thread(_refused, clone, work, mine, found, verdict)
         if await asyncio.to_thread(_move, clone, branch, found):
             return Landed(found.commit, doubts=verdict.doubts)
+
+
+async def _to_be_solved(
+    clone: CloneStore, work: Work, mine: str, found: Conflict, tests: TreeTests, marked: str
+) -> Conflict:
+    """A conflict with a tree on which a run can begin: set-ups read files that may have marks."""
+    if await tests.sets_up(marked, work.box):
+        return found
+    told = UNFIT.format(names=", ".join(found.files[:MAX_FILES]))
+    anew = await asyncio.to_thread(_anew, clone, work, mine, told)
+    return replace(found, evidence=anew, tree=await asyncio.to_thread(clone.tree_of, found.head))
+
+
+def _refused(clone: CloneStore, work: Work, mine: str, merge: _Merge, verdict: Verdict) -> TestsRed:
+    if not verdict.stuck:
+        evidence = verdict.evidence[:MAX_EVIDENCE]
+        return TestsRed(evidence, merge.head, merge.tree, verdict.broken)
+    evidence = _anew(clone, work, mine, verdict.evidence)
+    return TestsRed(evidence, merge.head, clone.tree_of(merge.head), verdict.broken)
+
+
+def _anew(clone: CloneStore, work: Work, mine: str, why: str) -> str:
+    """Evidence for a round that begins without the task's work: what that was."""
+    plain = ("--no-color", "--no-ext-diff", "--no-textconv", "--no-renames")
+    patch = clone.git.run("diff", *plain, work.parents[0], mine).decode("utf-8", "replace")
+    text = f"{why[: MAX_EVIDENCE // 2]}\n{ANEW}\n"
+    room = MAX_EVIDENCE - len(text)
+    cut = "\nAnd more of the kind.\n" * (len(patch) > room)
+    return f"{text}```diff\n{patch[:room].strip()}\n```\n{cut}"
 
 
 def _candidate(work: Work, mine: str, merge: _Merge) -> Candidate:
@@ -190,10 +237,11 @@ def _merge(
     if unsolved := _unsolved(clone, work, mine):
         names = ", ".join(unsolved)
         told = f"Marks of the conflict are still in {names}. Bring both sides together."
-        return Conflict(told, work.parents[0], clone.tree_of(mine))
+        return Conflict(told, work.parents[0], clone.tree_of(mine), tuple(unsolved))
     merged = clone.merge(head, mine)
     if merged.conflicts:
-        return Conflict(_told(clone, merged.tree, merged.conflicts), head, merged.tree)
+        told = _told(clone, merged.tree, merged.conflicts)
+        return Conflict(told, head, merged.tree, merged.conflicts)
     if merged.tree == clone.tree_of(head):
         return _Merge(head, head, merged.tree)
     if head == work.parents[0]:
@@ -240,7 +288,7 @@ def _told(clone: CloneStore, tree: str, conflicts: Iterable[str]) -> str:
     names = list(conflicts)
     text = (
         f"Both this task and others, whose work is part of the plan by now, changed"
-        f" {', '.join(names[:20])}. The files here hold both sides: between `<<<<<<<` and"
+        f" {', '.join(names[:MAX_FILES])}. The files here hold both sides: between `<<<<<<<` and"
         " `=======` what the others made of it, after that what this task did. Keep what both"
         " want, and remove the marks.\n"
     )

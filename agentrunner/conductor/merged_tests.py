@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from pathlib import Path
 
-from agentrunner.conductor.commit_box import open_commit
+from agentrunner.conductor.commit_box import CommitBox, open_commit
 from agentrunner.conductor.judgement import Candidate, Look, Verdict, judge, newly_red
 from agentrunner.conductor.outcomes import OutcomeBook
 from agentrunner.conductor.proofs import Proof, ProofBook
@@ -58,6 +59,13 @@ class MergedTests:
             proofs = tuple(await asyncio.to_thread(self._landed))
             box = await asyncio.to_thread(kept_box, RunFolder(self._folder))
             return await self._examine(Candidate(commit, onto, head, proofs=proofs, box=box), ())
+
+    async def sets_up(self, commit: str, box: tuple[str, str]) -> bool:
+        """See `TreeTests`."""
+        if self._spec.task.setup is None:
+            return True
+        async with self._one, self._open(commit, box) as there:
+            return (await there.look((), test=False)).failed is None
 
     async def doubts(self, task_id: str) -> tuple[Proof, ...]:
         """See `TreeTests`."""
@@ -123,21 +131,24 @@ class MergedTests:
         test = test and self._spec.task.test is not None and known.test is None
         if not (missing or test or set_up):
             return known
-        async with open_commit(
+        async with self._open(commit, box, missing) as there:
+            found = await there.look(missing, test=test)
+        found = found if test else replace(found, test=known.test)
+        return replace(found, seen={**known.seen, **found.seen})
+
+    def _open(
+        self, commit: str, box: tuple[str, str], proofs: Sequence[Proof] = ()
+    ) -> AbstractAsyncContextManager[CommitBox]:
+        return open_commit(
             self._clone,
             self._folder,
             self._spec,
             commit,
             box,
-            missing,
+            proofs,
             state_dir=self._state_dir,
             environ=self._environ,
-        ) as there:
-            if failed := await there.set_up():
-                return Look(failed=failed)
-            outcome = await there.test() if test else known.test
-            seen = {proof.key: await there.check(proof) for proof in missing}
-        return replace(known, test=outcome, seen={**known.seen, **seen})
+        )
 
     def _known(self, commit: str, box: tuple[str, str], checks: Collection[str]) -> Look:
         return self._outcomes.read(self._clone.tree_of(commit), box, checks)

@@ -5,7 +5,11 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pytest
+
+from agentrunner.conductor.delivery import Wishes
 from agentrunner.conductor.look import look
+from agentrunner.errors import TaskFailed
 from agentrunner.planning.plan import PlanTaskStatus
 from agentrunner.runs.folder import RunFolder, kept_box
 from agentrunner.screens.plan_status import status_screen
@@ -71,3 +75,42 @@ def test_who_solves_a_conflict_at_the_cost_of_the_other_has_one_more_round(tmp_p
     assert "<<<<" in conflict["evidence"] and f"{first} (AC-1)" in broken["evidence"]
     assert set(plan.statuses()) == {PlanTaskStatus.COMPLETE}
     assert plan.published("a.txt") == "x\ny\n"
+
+
+def test_who_breaks_the_set_up_does_it_anew_where_it_works(tmp_path: Path) -> None:
+    """On the merge no run could begin: its set-up comes before all else."""
+    do = "[ -e {0} ] && touch 1.done || touch 1.done bad {0}"
+    plan = PlanProject.make(tmp_path, [Work(do.format(tmp_path / "once"))], START)
+    settings = plan.settings().model_copy(update={"setup": "test ! -e bad"})
+    result = plan.carry(settings=settings)
+    assert result["exit_code"] == 0, plan.events
+    (fixing,) = plan.told("plan_fixing")
+    assert fixing["evidence"].startswith("The set-up command fails on a fresh checkout")
+    assert "b/bad" in fixing["evidence"], "what was done is not told"
+    assert plan.published("1.done") == ""
+
+
+def test_a_conflict_that_breaks_the_set_up_is_solved_without_its_marks(tmp_path: Path) -> None:
+    plan = PlanProject.make(
+        tmp_path, [Work(f"sed -i '1s/$/ {n}/' a.txt", f"grep -q {n} a.txt") for n in "xy"], START
+    )
+    settings = plan.settings().model_copy(update={"setup": "! grep -q '<<<<' a.txt"})
+    assert plan.carry(settings=settings)["exit_code"] == 0, plan.events
+    (fixing,) = plan.told("plan_fixing")
+    assert "the set-up command fails on the merge" in fixing["evidence"]
+    assert sorted(plan.published("a.txt").split()) == ["one", "x", "y"]
+
+
+def test_a_branch_on_which_what_tasks_proved_is_red_is_left_alone(tmp_path: Path) -> None:
+    plan = PlanProject.make(tmp_path, [Work(check="[ -e 1.done ] && [ ! -e theirs ]")], START)
+    plan.project.git("checkout", "-q", "-b", "next")
+    plan.project.write({"theirs": "x"})
+    plan.project.git("add", "-A")
+    plan.project.git("commit", "-qm", "theirs")
+    plan.project.git("checkout", "-q", "main")
+    with pytest.raises(TaskFailed) as caught:
+        plan.carry(wishes=Wishes(onto="next"))
+    assert caught.value.code == "onto-red"
+    assert "TASK-0001 (AC-1)" in dict(caught.value.details)["evidence"]
+    assert plan.project.git("log", "-1", "--format=%s", "next").strip() == "theirs"
+    assert set(plan.statuses()) == {PlanTaskStatus.COMPLETE}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from agentrunner.conductor.judgement import (
@@ -133,10 +135,23 @@ def test_a_set_up_that_fails_is_told_with_its_output() -> None:
         (MERGED, failed, "commit alone"),
         (MERGED, Look(), "that of others"),
     ):
-        told = judge(candidate, [proof()], failed, Look(), alone).evidence
+        verdict = judge(candidate, [proof()], failed, Look(), alone)
+        told = verdict.evidence
+        assert verdict.stuck
         head = told.partition("\n")[0]
         assert head.startswith("The set-up command fails on") and where in head
         assert "make deps      exit 2" in told and "no rule to make it" in told
+
+
+@pytest.mark.parametrize("started", [False, True])
+def test_where_tests_or_checks_do_not_start_no_run_can_begin(started: bool) -> None:
+    """A run that is to mend it has its baseline first, where what does not start is an error."""
+    red, green = look(test=outcome(127)), look(test=outcome(0))
+    found = judge(MERGED, [], replace(red, started=started), green, Look())
+    assert found.evidence and found.stuck is not started
+    assert not judge(MERGED, [], replace(red, started=started), Look(), Look()).stuck
+    found = judge(MERGED, [proof()], look(Seen(True, "", started)), look(), Look())
+    assert found.evidence and found.stuck is not started
 
 
 def test_evidence_has_tests_and_checks_and_is_bounded() -> None:

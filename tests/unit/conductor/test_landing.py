@@ -32,13 +32,18 @@ class Tests:
     answers: list[str] = field(default_factory=list)
     asked: list[Candidate] = field(default_factory=list)
     doubted: tuple[Proof, ...] = ()
+    stuck: bool = False
 
     async def examine(self, candidate: Candidate) -> Verdict:
         self.asked.append(candidate)
-        return Verdict(self.answers.pop(0) if self.answers else "", doubts=self.doubted)
+        told = self.answers.pop(0) if self.answers else ""
+        return Verdict(told, doubts=self.doubted, stuck=self.stuck)
 
     async def joined(self, commit: str, onto: str, head: str) -> Verdict:
         return await self.examine(Candidate(commit, onto, head))
+
+    async def sets_up(self, commit: str, box: tuple[str, str]) -> bool:
+        return not self.stuck
 
     async def doubts(self, task_id: str) -> tuple[Proof, ...]:
         return self.doubted
@@ -141,6 +146,26 @@ async def test_a_conflict_comes_back_with_its_hunks_and_is_mended_by_a_second_ro
     assert bench.show("log", "-1", "--format=%P", bench.head).split() == [head]
 
 
+@pytest.mark.parametrize("stuck", [False, True])
+async def test_what_no_run_could_begin_on_is_done_anew_on_the_head(
+    bench: Bench, stuck: bool
+) -> None:
+    """Else the round that is to mend it would only meet a set-up that fails."""
+    first, second = bench.work({"a.txt": "ONE\n"}), bench.work({"a.txt": "uno\n"})
+    third, tests = bench.work({"c.txt": "c\n"}), Tests(["the set-up fails"], stuck=stuck)
+    await bench.land(first)
+    conflict, red = await bench.land(second, tests), await bench.land(third, tests)
+    assert isinstance(conflict, Conflict) and isinstance(red, TestsRed)
+    head = bench.clone.tree_of(bench.head)
+    for refused, patch in ((conflict, "+uno"), (red, "+c")):
+        assert (refused.tree == head) is stuck
+        assert (patch in refused.evidence and "Do it anew" in refused.evidence) is stuck
+    assert "the set-up fails" in red.evidence
+    assert ("a.txt, and the set-up command fails" in conflict.evidence) is stuck
+    again = bench.second(second, conflict, {"a.txt": "ONE uno\n"})
+    assert isinstance(await bench.land(again), Landed)
+
+
 async def test_a_file_that_one_side_deleted_is_told_of(bench: Bench) -> None:
     first, second = bench.work({"b.txt": "more\n"}), bench.work({})
     (second.folder / "b.txt").unlink()
@@ -157,6 +182,9 @@ async def test_evidence_is_bounded(bench: Bench) -> None:
     await bench.land(first)
     refused = await bench.land(second)
     assert isinstance(refused, Conflict) and len(refused.evidence) <= MAX_EVIDENCE + 100
+    refused = await bench.land(second, Tests(stuck=True))
+    assert isinstance(refused, Conflict) and len(refused.evidence) <= MAX_EVIDENCE + 100
+    assert "more of the kind" in refused.evidence
 
 
 async def test_tests_decide_before_the_branch_moves(bench: Bench) -> None:

@@ -172,10 +172,25 @@ async def test_a_set_up_that_a_commit_breaks_goes_back_to_its_task(
     found = await trees.look(bad, trees.base, proofs=own)
     assert found.evidence.startswith("The set-up command fails on a fresh checkout of this task")
     assert "deps of b.txt bad.txt" in found.evidence and found.broken == ()
+    tests = trees.tests()
+    assert [await tests.sets_up(commit, ("", "")) for commit in (trees.base, bad)] == [True, False]
     # Where it fails without the commit as well, it is nobody's doing.
     trees.setup = "false"
     with pytest.raises(EnvironmentNotReady, match="set-up"):
         await trees.look(bad, trees.base, proofs=own)
+
+
+async def test_what_does_not_start_is_told_from_what_is_red(trees: Trees) -> None:
+    bad = trees.commit(trees.base, "bad.txt")
+    for exit_code in (1, 127):
+        trees.test = f"test ! -f bad.txt || exit {exit_code}"
+        found = await trees.look(bad, trees.base)
+        assert found.evidence and found.stuck is (exit_code == 127)
+    trees.test = None
+    check = needs("", run="test ! -f bad.txt || exit 127")
+    await trees.look(trees.base, trees.base, task_id="T-1", proofs=(check,))
+    found = await trees.look(bad, trees.base)
+    assert found.broken == (check,) and found.stuck
 
 
 async def test_a_plan_that_is_joined_to_a_branch_keeps_what_it_has_proven(trees: Trees) -> None:
