@@ -34,7 +34,7 @@ def ask_inline(question: Question, console: Console, folder: Path) -> Answer | N
 
     `folder` is the run's, where a prompt to be approved stands.
     """
-    with console.silence(), _interruptible(), contextlib.suppress(EOFError, KeyboardInterrupt):
+    with console.silence(), interruptible(), contextlib.suppress(EOFError, KeyboardInterrupt):
         if question.kind in APPROVALS:
             return _approve(question, prompt_of(question.subject, folder))
         return _answer(question)
@@ -43,8 +43,8 @@ def ask_inline(question: Question, console: Console, folder: Path) -> Answer | N
 
 def ask_yes(text: str, console: Console) -> bool:
     """Whether the person types yes to this one; anything else is no."""
-    with console.silence(), _interruptible(), contextlib.suppress(EOFError, KeyboardInterrupt):
-        return _read(f"{text} [y/N] ").strip().lower() in ("y", "yes")
+    with console.silence(), interruptible(), contextlib.suppress(EOFError, KeyboardInterrupt):
+        return read_line(f"{text} [y/N] ").strip().lower() in ("y", "yes")
     return False
 
 
@@ -55,8 +55,8 @@ def ask_which(text: str, choices: Mapping[str, str], console: Console) -> str:
     """
     lines = "".join(f"  [{letter}] {what}\n" for letter, what in choices.items())
     prompt = f"{text}\n{lines}> "
-    with console.silence(), _interruptible(), contextlib.suppress(EOFError, KeyboardInterrupt):
-        while (letter := _read(prompt).strip().lower()) not in choices:
+    with console.silence(), interruptible(), contextlib.suppress(EOFError, KeyboardInterrupt):
+        while (letter := read_line(prompt).strip().lower()) not in choices:
             prompt = f"One of {', '.join(choices)} > "
         return letter
     return list(choices)[-1]
@@ -67,7 +67,7 @@ def _answer(question: Question) -> Answer | None:
 
     width = width_of(sys.stderr)
     show(asked_screen(question.text, question.options, width, question.kind), sys.stderr)
-    text = _read(QUESTION_PROMPT).strip()
+    text = read_line(QUESTION_PROMPT).strip()
     return Answer(id=question.id, kind=question.kind, text=text) if text else None
 
 
@@ -78,13 +78,13 @@ def _approve(question: Question, prompt: str) -> Answer | None:
     waiting = question.model_dump(mode="json")
     show(approval_screen(question.kind, waiting, prompt, width_of(sys.stderr)), sys.stderr)
     while True:
-        letter = _read(approval_prompt(question.kind)).strip().lower()
+        letter = read_line(approval_prompt(question.kind)).strip().lower()
         if letter == "y":
             return Answer(id=question.id, kind=question.kind, decision="approve")
         if letter == "e" and question.kind == "plan":
             changed = edited(question.subject)
             return Answer(id=question.id, kind=question.kind, decision="approve", edit=changed)
-        if letter == "n" and (reason := _read("reason > ").strip()):
+        if letter == "n" and (reason := read_line("reason > ").strip()):
             return Answer(id=question.id, kind=question.kind, decision="reject", text=reason)
         if letter == "q":
             return None
@@ -115,7 +115,7 @@ def edited(subject: str) -> str:
     return changed
 
 
-def _read(prompt: str) -> str:
+def read_line(prompt: str) -> str:
     """The line that was typed; raises EOFError or KeyboardInterrupt."""
     sys.stderr.write(prompt)
     sys.stderr.flush()
@@ -126,7 +126,7 @@ def _read(prompt: str) -> str:
 
 
 @contextlib.contextmanager
-def _interruptible() -> Iterator[None]:
+def interruptible() -> Iterator[None]:
     """Ctrl-C and SIGTERM end the question.
 
     Under asyncio the signal handlers in place do nothing but wake the loop, which is not running

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import getpass
 import json
 import os
@@ -164,11 +165,13 @@ async def proposed(
     raise conflict
 
 
-def ask_yes(question: str) -> bool:
-    """Whether a person says yes; anything else is no."""
-    sys.stderr.write(f"{question} [y/N] ")
-    sys.stderr.flush()
-    return said_yes(sys.stdin.readline())
+def ask_yes(question: str) -> bool | None:
+    """Whether a person says yes; any other line is no, and None is a person who leaves."""
+    from agentrunner.commands.asking import interruptible, read_line
+
+    with interruptible(), contextlib.suppress(EOFError, KeyboardInterrupt):
+        return said_yes(read_line(f"{question} [y/N] "))
+    return None
 
 
 def said_yes(line: str) -> bool:
