@@ -10,6 +10,7 @@ from agentrunner.errors import UsageError
 from agentrunner.graph.answers import IN_WORDS
 from agentrunner.planning.store import OpenQuestion, PlanStore
 from agentrunner.task.context import Answer, Question
+from agentrunner.task.lifecycle import TaskState
 
 SETTLED, ASKED_AGAIN, TRIED_AGAIN = "settled", "asked again", "tried again"
 BY_ITSELF = (SETTLED, ASKED_AGAIN, TRIED_AGAIN)
@@ -21,14 +22,31 @@ _NO = re.compile(r"(?:no|n|reject|いいえ|却下)\b[\s:,.、。：]*", re.IGNO
 def asked_text(waiting: Mapping[str, Any]) -> str:
     """A run's question as the plan keeps it, its options numbered."""
     options = [f"{number}. {text}" for number, text in enumerate(waiting["options"], start=1)]
-    return "\n".join([str(waiting["text"]), *options])
+    how = [] if waiting["kind"] in IN_WORDS else ["Answer yes, or no and why."]
+    return "\n".join([str(waiting["text"]), *options, *how])
 
 
 def ended_text(result: Mapping[str, Any]) -> str:
     """What is asked about a run that ended otherwise than COMPLETE."""
     missing = "".join(f"\n- {line}" for line in result["missing"])
     said = result["text"] or result["reason"] or ""
-    return f"{result['state']}: {said}{missing}\nWhat should the next attempt know?"
+    ways = "What should the next attempt know?"
+    if result["state"] == TaskState.NEEDS_REVIEW:
+        accept = f'agentrunner accept {result["run_id"]} --reason "..."'
+        ways = f"{ways} Or, if it is good as it is: {accept}"
+    return f"{result['state']}: {said}{missing}\n{ways}"
+
+
+def apart_text(rounds: int, evidence: str) -> str:
+    """What is asked about work that could not be brought together with the rest."""
+    told = f"it does not go together with the rest, after {rounds} more rounds: {evidence}"
+    return f"NEEDS_REVIEW: {told}\nWhat should the next round know?"
+
+
+def unfit_text(error: UsageError) -> str:
+    """What is asked about a task that cannot be begun."""
+    told = f"It cannot run: {error.message} {error.remedy}".strip()
+    return f"{told}\nThe next `plan run` tries it again, once that is put right."
 
 
 def said(question: Question, text: str) -> Answer:

@@ -42,7 +42,8 @@ class Round:
     question: int = 0
     """The plan's question about it; 0 for none."""
     asked: str = ""
-    """Id of the run's own question, where it waits with one."""
+    """Id of the run's own question, where it waits with one; "landing" where its work was
+    refused too often."""
 
 
 class RoundBook:

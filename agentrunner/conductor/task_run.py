@@ -20,9 +20,11 @@ from agentrunner.conductor.backlog import (
     ASKED_AGAIN,
     SETTLED,
     TRIED_AGAIN,
+    apart_text,
     asked_text,
     ended_text,
     said,
+    unfit_text,
 )
 from agentrunner.conductor.conduct import Ending
 from agentrunner.conductor.costs import Purse
@@ -45,6 +47,8 @@ MOST_FIXES = 3
 """Rounds for work that could not be brought together; then a person looks at it."""
 GONE = "is no part of the plan any more"
 CHANGED = "was changed, and begins anew"
+LANDING = "landing"
+"""In place of a question of the run: it is asked about work that is COMPLETE and does not land."""
 WRONG_ANSWERS = ("wrong-answer", "stale-answer", "policy-breach")
 
 Event = Mapping[str, Any]
@@ -96,7 +100,7 @@ class TaskRuns:
         except (Surroundings, OSError, sqlite3.Error) as error:
             ending = Ending(PlanTaskStatus.RETRY_WAIT, str(error), self._run_of(task_id))
         except UsageError as error:
-            ending = self._ask(task_id, PlanTaskStatus.FAILED, f"It cannot run: {error.message}")
+            ending = self._ask(task_id, PlanTaskStatus.FAILED, unfit_text(error))
         self._purse.count(ending.run_id)
         self._note(task_id, ending.status, ending.detail, tries=failures)
         return ending
@@ -128,10 +132,12 @@ class TaskRuns:
             landed = await self._places.land(turn, _title(plan, task_id), result)
             if isinstance(landed, Landed):
                 return await self._landed(turn, landed)
-            if turn.fixes >= MOST_FIXES:
-                detail = f"after {MOST_FIXES} more rounds: {_first_line(landed.evidence)}"
-                return self._ask(task_id, PlanTaskStatus.NEEDS_REVIEW, detail)
-            turn = await self._next(turn, landed)
+            words = self._more_rounds(turn)
+            if turn.fixes >= MOST_FIXES and words is None:
+                text = apart_text(MOST_FIXES, _first_line(landed.evidence))
+                asked = replace(turn, asked=LANDING)
+                return self._ask(task_id, PlanTaskStatus.NEEDS_REVIEW, text, asked)
+            turn = await self._next(turn, landed, words)
         return await self._leave(turn)
 
     async def _turn(self, task_id: str) -> Round:
@@ -164,16 +170,20 @@ class TaskRuns:
         detail = CHANGED if turn.task_id in self._plan().tasks else GONE
         return Ending(PlanTaskStatus.PENDING, detail, turn.run_id)
 
-    async def _next(self, turn: Round, refused: Conflict | TestsRed) -> Round:
+    async def _next(
+        self, turn: Round, refused: Conflict | TestsRed, words: str | None = None
+    ) -> Round:
+        """Another round for what was refused; with a person's `words`, the first of as many."""
+        told = f"\n\nA person has looked at it and says: {words}" if words else ""
         self._note(turn.task_id, PlanTaskStatus.FIXING, _first_line(refused.evidence))
         self._tell({"event": "plan_fixing", "task_id": turn.task_id, "evidence": refused.evidence})
         broken = refused.broken if isinstance(refused, TestsRed) else ()
         fresh = Round(
             turn.task_id,
             turn.number + 1,
-            evidence=refused.evidence,
+            evidence=refused.evidence + told,
             broken=tuple(p.as_criterion().model_dump(exclude_defaults=True) for p in broken),
-            fixes=turn.fixes + 1,
+            fixes=1 if words is not None else turn.fixes + 1,
         )
         opened = await self._open(fresh, refused)
         await self._places.close(turn)
@@ -208,7 +218,7 @@ class TaskRuns:
             return await self._start(turn, plan, options)
         saved = await self._saved(turn)
         if saved.result is not None and saved.result["state"] == TaskState.COMPLETE:
-            return saved.result
+            return None if self._waits_to_land(turn) else saved.result
         ended = saved.state is not None and saved.state["state"] in TERMINAL
         if not ended and saved.question is None:
             return await runner.resume(turn.run_id, options, on_change="continue")
@@ -317,6 +327,20 @@ class TaskRuns:
         ended = before and before.status in (PlanTaskStatus.FAILED, PlanTaskStatus.NEEDS_REVIEW)
         status = before.status if before and ended else PlanTaskStatus.BLOCKED
         return Ending(status, detail, turn.run_id, turn.question)
+
+    def _waits_to_land(self, turn: Round) -> bool:
+        """Whether a person has been asked about work that does not go together with the rest."""
+        answered = self._answer(turn) is not None or turn.task_id in self._again
+        return turn.asked == LANDING and not answered
+
+    def _more_rounds(self, turn: Round) -> str | None:
+        """What a person said to such work, "" for nothing but that it be tried again."""
+        if turn.asked != LANDING or self._waits_to_land(turn):
+            return None
+        words = self._answer(turn)
+        self._again.discard(turn.task_id)
+        self._settle(turn, TRIED_AGAIN)
+        return words or ""
 
     def _answer(self, turn: Round) -> str | None:
         """What a person said to the round's question."""

@@ -6,7 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from agentrunner.conductor.backlog import answer, open_questions, said
+from agentrunner.conductor.backlog import (
+    answer,
+    asked_text,
+    ended_text,
+    open_questions,
+    said,
+    unfit_text,
+)
 from agentrunner.conductor.costs import Spent
 from agentrunner.errors import UsageError
 from agentrunner.planning.store import PlanStore
@@ -60,3 +67,14 @@ def test_the_next_run_has_what_is_left_of_the_budget() -> None:
     assert spent.limit_of(BudgetSpec(usd=2, tokens=400)) == "tokens"
     assert spent.limit_of(BudgetSpec(usd=1.75)) == "usd"
     assert spent.limit_of(BudgetSpec()) == ""
+
+
+def test_a_question_names_the_ways_on() -> None:
+    ended = {"run_id": "TASK-0001-a1b2", "text": "", "reason": "loop_limit", "missing": ["AC-1"]}
+    review = ended_text({**ended, "state": "NEEDS_REVIEW"})
+    assert "- AC-1" in review and "agentrunner accept TASK-0001-a1b2 --reason" in review
+    assert "accept" not in ended_text({**ended, "state": "FAILED"})
+    waiting = {"text": "Which?", "options": ["a", "b"]}
+    assert asked_text({**waiting, "kind": "ask_human"}) == "Which?\n1. a\n2. b"
+    assert asked_text({**waiting, "kind": "complete"}).endswith("Answer yes, or no and why.")
+    assert "change it" in unfit_text(UsageError("No.", remedy="change it"))

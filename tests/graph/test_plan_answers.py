@@ -1,0 +1,51 @@
+"""What the questions of a plan name as the way on works."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from pathlib import Path
+
+import pytest
+
+from agentrunner.conductor import task_run
+from agentrunner.conductor.backlog import answer, open_questions
+from agentrunner.graph.runner import accept
+from agentrunner.planning.plan import PlanTaskStatus
+from tests.kit.plan_project import AT, PlanProject, Work
+
+START = {"a.txt": "one\n"}
+
+
+def test_what_needs_a_review_is_accepted_with_the_command_of_its_question(tmp_path: Path) -> None:
+    plan = PlanProject.make(tmp_path, [Work(criteria=["is fast"])], START)
+    assert plan.carry()["exit_code"] == 3
+    (asked,) = open_questions(plan.store)
+    found = re.search(r'agentrunner accept (\S+) --reason "', asked.text)
+    assert found, asked.text
+    options = plan.order().options
+    done = asyncio.run(accept(found[1], [], "I looked.", "hana", options))
+    assert done["state"] == "COMPLETE"
+    assert plan.carry()["exit_code"] == 0
+    assert plan.published("1.done") == "" and open_questions(plan.store) == []
+
+
+def test_an_answer_about_work_that_does_not_land_is_what_its_next_round_knows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(task_run, "MOST_FIXES", 0)
+    works = [Work(f"grep -q '<<<<' a.txt || echo {n} > a.txt", f"grep -q {n} a.txt") for n in "xy"]
+    plan = PlanProject.make(tmp_path, works, START)
+    assert plan.carry()["exit_code"] == 3
+    assert sorted(plan.statuses()) == [PlanTaskStatus.COMPLETE, PlanTaskStatus.NEEDS_REVIEW]
+    (asked,) = open_questions(plan.store)
+    assert "a.txt" in asked.text
+    # Until somebody answers, nothing is tried and nothing asked anew.
+    plan.events.clear()
+    assert plan.carry()["exit_code"] == 3
+    assert plan.told("run_started") == plan.told("plan_question") == []
+    assert [q.id for q in open_questions(plan.store)] == [asked.id]
+    answer(plan.store, asked.task_id, "Both:\nDO: printf 'x\\ny\\n' > a.txt", AT)
+    monkeypatch.undo()
+    assert plan.carry()["exit_code"] == 0, plan.events
+    assert plan.published("a.txt") == "x\ny\n"
