@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 
 from agentrunner.conductor.settings import save_settings
 from tests.kit.plan_project import AT, PlanProject, Work
+from tests.kit.terminals import Terminal
 
 
 @pytest.fixture
@@ -90,3 +92,30 @@ def test_a_branch_that_somebody_moved_is_left_alone_and_said(plan: PlanProject) 
     git("branch", "-m", "agentrunner/make-it", "mine")
     assert said(plan, "run", "--only", "2").returncode == 0
     assert git("show", "agentrunner/make-it:2.done") == ""
+
+
+def asked(plan: PlanProject, *keys: str) -> tuple[int, str]:
+    """`plan run` in a terminal, where a question is answered; the exit code, and all it showed."""
+    environ = {name: value for name, value in os.environ.items() if name != "CI"}
+    environ["AGENTRUNNER_STATE_DIR"] = str(plan.project.state_dir)
+    command = [sys.executable, "-m", "agentrunner", "plan", "run"]
+    with Terminal(command, plan.project.repo, environ) as terminal:
+        for key in keys:
+            terminal.until("> ")
+            terminal.type(f"{key}\r")
+        code = terminal.end()
+        return code, terminal.seen.decode()
+
+
+def test_in_a_terminal_a_person_chooses_how_to_go_on_without_git(tmp_path: Path) -> None:
+    plan = PlanProject.make(tmp_path, [Work()], {"a.txt": "a\n"})
+    save_settings(plan.folder, plan.settings())
+    shutil.rmtree(plan.project.repo / ".git")
+    code, seen = asked(plan, "q")
+    assert (code, "Nothing was started." in seen) == (0, True)
+    assert "[g] make it a git repository" in seen and "[i] work without git" in seen
+    assert [path.name for path in plan.project.repo.iterdir()] == ["a.txt"]
+    code, seen = asked(plan, "x", "G")
+    assert (code, "One of g, i, q > " in seen) == (0, True), seen
+    assert plan.project.git("show", "agentrunner/make-it:1.done") == ""
+    assert plan.project.git("ls-tree", "--name-only", "main") == "a.txt\n"
