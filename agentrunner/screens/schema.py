@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
+
+from agentrunner.task.context import EvidenceKind, Origin, Outcome, QuestionKind, Status
+from agentrunner.task.lifecycle import TaskState
 
 Schema = dict[str, Any]
 
@@ -12,18 +15,7 @@ _TEXTS: Schema = {"type": "array", "items": _TEXT}
 _COUNT: Schema = {"type": "integer", "minimum": 0}
 _ANY_TEXT: Schema = {"type": ["string", "null"]}
 _ANY_COUNT: Schema = {"type": ["integer", "null"]}
-_STATE: Schema = {
-    "enum": [
-        "PENDING",
-        "PLANNING",
-        "RUNNING",
-        "VALIDATING",
-        "FIXING",
-        "COMPLETE",
-        "FAILED",
-        "NEEDS_REVIEW",
-    ]
-}
+_STATE: Schema = {"enum": [state.value for state in TaskState]}
 
 
 def _object(properties: Schema, *, closed: bool = True) -> Schema:
@@ -46,25 +38,13 @@ _CRITERION = _object(
         "id": _TEXT,
         "description": _TEXT,
         "critical": {"type": "boolean"},
-        "status": {"enum": ["passed", "failed", "unknown"]},
-        "evidence": {"enum": ["checked", "tested", "accepted", "judged", "none"]},
-        "origin": {"enum": ["task", "human", "model"]},
+        "status": {"enum": list(get_args(Status))},
+        "evidence": {"enum": list(get_args(EvidenceKind))},
+        "origin": {"enum": list(get_args(Origin))},
         "detail": _TEXT,
     }
 )
-_QUESTION_KINDS: Schema = {
-    "enum": [
-        "ask_human",
-        "plan",
-        "worker",
-        "complete",
-        "tests_changed",
-        "protected_path",
-        "network",
-        "worker_failed",
-        "budget",
-    ]
-}
+_QUESTION_KINDS: Schema = {"enum": list(get_args(QuestionKind))}
 _BILL_ROW = _object(
     {
         "role": {"enum": ["planner", "assess", "worker"]},
@@ -166,31 +146,7 @@ _EVENTS: dict[str, Schema] = {
     },
     "worker_finished": {
         "worker_run_id": _TEXT,
-        "outcome": {
-            "enum": [
-                "completed",
-                "failed",
-                "timeout",
-                "idle_timeout",
-                "output_limit",
-                "disk_limit",
-                "oom",
-                "egress",
-                "no_op",
-                "denied",
-                "auth",
-                "model",
-                "rate_limit",
-                "context",
-                "server",
-                "network",
-                "protocol",
-                "budget",
-                "interrupted",
-                "lost",
-                "infra",
-            ]
-        },
+        "outcome": {"enum": list(get_args(Outcome))},
         "exit_code": _ANY_COUNT,
         "duration_sec": {"type": "number"},
         "changed_files": {},
