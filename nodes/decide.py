@@ -40,7 +40,7 @@ async def decide(state: TaskContext, deps: Deps) -> Command[str]:
         heard["stuck"] = forgotten(state)
     state = cast("TaskContext", {**state, **heard})
     message, counters = await ask(
-        state, deps, "next_action", state["counters"], check=_allowed(deps, state)
+        state, deps, "next_action", state["counters"], check=_allowed(deps)
     )
     chosen = message.payload
     assert isinstance(chosen, NextAction)
@@ -52,7 +52,7 @@ async def decide(state: TaskContext, deps: Deps) -> Command[str]:
         case "run_worker":
             command = await asyncio.to_thread(_run_worker, state, deps, chosen, counters, update)
         case "mark_complete":
-            command = _ask_for_completion(state, reason, update)
+            command = _ask_for_completion(reason, update)
         case "ask_human":
             command = _ask_human(state, chosen, counters, update)
         case "abort":
@@ -94,7 +94,7 @@ async def _as_edited(state: TaskContext, deps: Deps, criteria: list[Criterion]) 
     return baseline.model_copy(update={"checks": colours})
 
 
-def _allowed(deps: Deps, state: TaskContext) -> Callable[[Message], None]:
+def _allowed(deps: Deps) -> Callable[[Message], None]:
     """Refuses a worker_call that the task does not allow; the meta-agent is asked again."""
 
     def check(message: Message) -> None:
@@ -177,7 +177,7 @@ def _order(state: TaskContext, deps: Deps, chosen: NextAction, counters: Counter
     )
 
 
-def _ask_for_completion(state: TaskContext, reason: str, update: Update) -> Command[str]:
+def _ask_for_completion(reason: str, update: Update) -> Command[str]:
     """mark_complete is a request; `validate` answers it."""
     update |= {
         "state": TaskState.VALIDATING,

@@ -98,7 +98,12 @@ def write_new(path: Path, data: bytes, *, sync: bool = True) -> None:
 
 
 class RunFolder:
-    """One run's folder. Holds nothing secret; only `box` and `sock` are ever mounted."""
+    """One run's folder. Holds nothing secret.
+
+    All that boxes see of it is `box` and `sock`, byte code and copies of the repository
+    (`bytecode`, `copies`), and, in the box of a planner that is a program, what is its own in
+    `planner`.
+    """
 
     def __init__(self, root: Path) -> None:
         self.root = root
