@@ -1,1 +1,1 @@
-"""What is kept of a run: its folder, log, events, locks, ledger, snapshots and the index."""
+"""What is kept of a run, from its folder and log to its work tree. Whatever starts git is here."""
