@@ -17,8 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 from agentrunner import settings
 from agentrunner.commands.console import Output, interactive, paint_for, show, width_of
+from agentrunner.commands.control import act_on
 from agentrunner.commands.runs import here
 from agentrunner.errors import UsageError
+from agentrunner.planning.control_words import control_word
 from agentrunner.planning.patch import PatchRejected
 from agentrunner.planning.plan import Plan
 from agentrunner.planning.proposal import Proposal, keep
@@ -113,8 +115,11 @@ async def opened(setting: Setting) -> AsyncIterator[tuple[Conversation, PanelPla
 def say_once(text: str, setting: Setting, *, yes: bool, as_json: bool) -> int:
     """Have a change proposed, and apply it with `yes` or the person's; the exit code.
 
-    Where nobody can be asked the proposal is kept for `plan accept`, and the code is 4.
+    Where nobody can be asked the proposal is kept for `plan accept`, and the code is 4. A control
+    word acts at once.
     """
+    if (word := control_word(text)) is not None:
+        return act_on(word, setting, as_json=as_json)
 
     async def decide(proposal: Proposal) -> bool | None:
         if yes:

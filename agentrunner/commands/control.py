@@ -1,0 +1,59 @@
+"""Control words that are said to `agentrunner plan`: they act at once, and no model is asked."""
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import TYPE_CHECKING
+
+from agentrunner import settings
+from agentrunner.commands.console import show
+from agentrunner.errors import UsageError
+from agentrunner.runs.locks import Holder, boot_id, process_start_time
+
+if TYPE_CHECKING:
+    from agentrunner.commands.talking import Setting
+    from agentrunner.planning.control_words import ControlWord
+
+STOPPED = (
+    "The tasks at work are ended in order.\nNext:  agentrunner plan run   goes on where they were"
+)
+NOTHING = "Nothing is under way.\nNext:  agentrunner plan run   carries the plan out"
+UNDER_WAY = "The plan is under way.\nNext:  agentrunner plan status -f"
+
+
+def act_on(word: ControlWord, setting: Setting, *, as_json: bool) -> int:
+    """Do what a control word says to the process that carries the plan out; the exit code.
+
+    Raises UsageError (`not-here`) for a process that cannot be reached from here, and for a pause,
+    which only the chat that carries the plan out can take.
+    """
+    from agentrunner.commands.plan_run import status
+    from agentrunner.commands.talking import repository
+    from agentrunner.runs.plan_folder import plan_folder
+
+    if word == "status":
+        return status(False, setting.repo, as_json, setting.state_dir)
+    folder = plan_folder(settings.state_dir(setting.state_dir), repository(setting.repo))
+    holder = folder.lock().probe() if folder.root.is_dir() else None
+    if holder is None:
+        show(NOTHING)
+    elif word == "continue":
+        show(UNDER_WAY)
+    elif word == "stop" and _is_here(holder):
+        os.kill(holder.pid, signal.SIGINT)
+        show(STOPPED)
+    else:
+        raise UsageError(
+            f"The plan is carried out by process {holder.pid} on {holder.host or 'this machine'}, "
+            f"which has to be told to {word} there.",
+            code="not-here",
+            remedy="/pause in its chat, or Ctrl-C; agentrunner plan stop ends it from this machine",
+        )
+    return 0
+
+
+def _is_here(holder: Holder) -> bool:
+    """Whether its process is one of this machine, and still the same."""
+    known = holder.pid > 0 and holder.boot_id == boot_id()
+    return known and process_start_time(holder.pid) == holder.start_time
