@@ -25,7 +25,6 @@ from agentrunner.workers.transcript import (
     Finished,
     Model,
     Said,
-    Tally,
     Trouble,
     reading_of,
 )
@@ -124,10 +123,8 @@ class AiderWorker(CliWorker):
 
     def read(self, ended: Ended) -> WorkerReading:
         """What its lines tell."""
-        tally = Tally()
-        for fact in facts_of(lines_of(ended.stdout)):
-            tally.add(fact)
-        return self.with_refused_flags(ended, reading_of(ended, tally))
+        reading = reading_of(ended, facts_of(lines_of(ended.stdout)))
+        return self.with_refused_flags(ended, reading)
 
 
 def facts_of(lines: Iterable[str]) -> Iterator[Fact]:

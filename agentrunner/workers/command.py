@@ -8,24 +8,13 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping
 from pathlib import Path
 
 from agentrunner.errors import UsageError
 from agentrunner.task.crew import WorkerSpec
-from agentrunner.workers.base import (
-    Ended,
-    EventReader,
-    Probe,
-    Reports,
-    WireName,
-    WorkerCall,
-    WorkerCommand,
-    WorkerReading,
-)
+from agentrunner.workers.base import Probe, WorkerCall, WorkerCommand
 from agentrunner.workers.binary import find_program
-from agentrunner.workers.plain import read_plain
-from agentrunner.workers.streams import TextEvents
+from agentrunner.workers.plain import PlainWorker
 
 _PLACEHOLDER = re.compile(r"\{(prompt_file|prompt|repo|home)\}")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
@@ -33,21 +22,11 @@ _MAX_ARGUMENT_BYTES = 128 * 1024 - 1
 """Linux refuses a longer single argument (MAX_ARG_STRLEN, with its closing NUL)."""
 
 
-class CommandWorker:
+class CommandWorker(PlainWorker):
     """Runs a command of the task file, with the prompt by stdin, by file or as an argument."""
 
     kind = "command"
-    needs_model = False
-    key_names: tuple[str, ...] = ()
-    wire: WireName = ""
-    provider_url = ""
-    reports = Reports()
     verified = "any command line"
-    confines_itself = True
-    memory = ""
-    hosts: tuple[str, ...] = ()
-    flag_rules: Mapping[str, str] = {}
-    tool_rules: Mapping[str, str] = {}
 
     def __init__(self, spec: WorkerSpec, repo: Path | None = None) -> None:
         command = spec.command
@@ -104,14 +83,6 @@ class CommandWorker:
             for match in _PLACEHOLDER.finditer(word)
         )
         return WorkerCommand(argv=argv, stdin=b"" if takes_prompt else call.prompt.encode())
-
-    def events(self) -> EventReader:
-        """Each line as text."""
-        return TextEvents()
-
-    def read(self, ended: Ended) -> WorkerReading:
-        """Completed with exit code 0."""
-        return read_plain(ended)
 
 
 def _words(command: str) -> list[str]:

@@ -33,7 +33,6 @@ from agentrunner.workers.transcript import (
     Finished,
     Model,
     Said,
-    Tally,
     Tokens,
     Tool,
     ToolBegan,
@@ -109,10 +108,8 @@ class MiniWorker(CliWorker):
 
     def read(self, ended: Ended) -> WorkerReading:
         """What its trajectory tells."""
-        tally = Tally()
-        for fact in facts_of(_trajectory(ended.home)):
-            tally.add(fact)
-        return self.with_refused_flags(ended, reading_of(ended, tally))
+        reading = reading_of(ended, facts_of(_trajectory(ended.home)))
+        return self.with_refused_flags(ended, reading)
 
 
 def facts_of(record: dict[str, Any]) -> Iterator[Fact]:

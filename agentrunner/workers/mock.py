@@ -2,39 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 
 from agentrunner.task.crew import WorkerSpec
-from agentrunner.workers.base import (
-    Ended,
-    EventReader,
-    Probe,
-    Reports,
-    WireName,
-    WorkerCall,
-    WorkerCommand,
-    WorkerReading,
-)
-from agentrunner.workers.plain import read_plain
-from agentrunner.workers.streams import TextEvents
+from agentrunner.workers.base import Probe, WorkerCall, WorkerCommand
+from agentrunner.workers.plain import PlainWorker
 
 
-class MockWorker:
+class MockWorker(PlainWorker):
     """Answers to every worker_type; needs no binary of its own, no key and no network."""
 
     kind = "mock"
-    needs_model = False
-    key_names: tuple[str, ...] = ()
-    wire: WireName = ""
-    provider_url = ""
-    reports = Reports()
     verified = "built in"
-    confines_itself = True
-    memory = ""
-    hosts: tuple[str, ...] = ()
-    flag_rules: Mapping[str, str] = {}
-    tool_rules: Mapping[str, str] = {}
 
     def __init__(self, spec: WorkerSpec, repo: Path | None = None) -> None:
         """Nothing to keep: the mock has no settings."""
@@ -50,11 +29,3 @@ class MockWorker:
     def command(self, call: WorkerCall) -> WorkerCommand:
         """Print the prompt."""
         return WorkerCommand(argv=("cat",), stdin=call.prompt.encode())
-
-    def events(self) -> EventReader:
-        """Each line as text."""
-        return TextEvents()
-
-    def read(self, ended: Ended) -> WorkerReading:
-        """Completed with exit code 0."""
-        return read_plain(ended)

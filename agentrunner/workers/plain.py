@@ -1,9 +1,41 @@
-"""Reading a worker that prints plain text and tells by its exit code whether it is done."""
+"""Workers that print plain text and tell by their exit code whether they are done."""
 
 from __future__ import annotations
 
-from agentrunner.workers.base import Ended, WorkerReading
-from agentrunner.workers.streams import clip, ended_by, last_lines, split_summary, tail_of
+from collections.abc import Mapping
+
+from agentrunner.workers.base import Ended, EventReader, Reports, WireName, WorkerReading
+from agentrunner.workers.streams import (
+    TextEvents,
+    clip,
+    ended_by,
+    last_lines,
+    split_summary,
+    tail_of,
+)
+
+
+class PlainWorker:
+    """Of which nothing is known: no key, no model, no flags. A subclass says what it runs."""
+
+    needs_model = False
+    key_names: tuple[str, ...] = ()
+    wire: WireName = ""
+    provider_url = ""
+    reports = Reports()
+    confines_itself = True
+    memory = ""
+    hosts: tuple[str, ...] = ()
+    flag_rules: Mapping[str, str] = {}
+    tool_rules: Mapping[str, str] = {}
+
+    def events(self) -> EventReader:
+        """Each line as text."""
+        return TextEvents()
+
+    def read(self, ended: Ended) -> WorkerReading:
+        """Completed with exit code 0."""
+        return read_plain(ended)
 
 
 def read_plain(ended: Ended) -> WorkerReading:

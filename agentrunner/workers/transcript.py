@@ -8,7 +8,7 @@ Facts are a witness's words: what changed comes from snapshots, what passed from
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -273,14 +273,11 @@ class Tally:
         return (self.trouble.message, self.trouble.kind) if self.trouble else None
 
 
-def tally_of(stdout: Path, translate: Translate) -> Tally:
+def facts_in(stdout: Path, translate: Translate) -> Iterator[Fact]:
     """What a captured stream tells; lines that are no JSON objects are passed over."""
-    tally = Tally()
     for line in lines_of(stdout):
         if record := parse_object(line):
-            for fact in translate(record):
-                tally.add(fact)
-    return tally
+            yield from translate(record)
 
 
 def read_transcript(
@@ -292,14 +289,17 @@ def read_transcript(
     not exiting after it. `lost_session` is a pattern for the words, on stderr or in its last
     error, with which the CLI says that it does not know the session to be resumed.
     """
-    tally = tally_of(ended.stdout, translate)
-    return reading_of(ended, tally, lost_session=lost_session, counts_actions=counts_actions)
+    facts = facts_in(ended.stdout, translate)
+    return reading_of(ended, facts, lost_session=lost_session, counts_actions=counts_actions)
 
 
 def reading_of(
-    ended: Ended, tally: Tally, *, lost_session: str = "", counts_actions: bool = True
+    ended: Ended, facts: Iterable[Fact], *, lost_session: str = "", counts_actions: bool = True
 ) -> WorkerReading:
-    """As `read_transcript`, of facts that are counted already."""
+    """As `read_transcript`, of facts that were found in another way."""
+    tally = Tally()
+    for fact in facts:
+        tally.add(fact)
     exited_well = ended.exit_code == 0 or ended.outcome == "lingered"
     completed = bool(ended.by_itself and exited_well and tally.clean)
     stderr = tail_of(ended.stderr)
