@@ -89,8 +89,8 @@ def make_ground(
     made = make_first_commit(clone, folder.root / "look", note_dir, author=author, at=at)
     if made is None:
         return []
-    files = f"{made.files} file" + ("" if made.files == 1 else "s")
-    notices = [f"{made.branch} of the git repository begins at {made.commit[:10]}, with {files}."]
+    begun = f"{made.branch} of the git repository begins at {made.commit[:10]}"
+    notices = [f"{begun}, with {some(made.files) or 'no file'}."]
     if made.left:
         notices.append(f"Not in its first commit: {some(made.left)}.")
     return notices

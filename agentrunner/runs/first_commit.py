@@ -34,7 +34,8 @@ class FirstCommit:
 
     branch: str
     commit: str
-    files: int
+    files: tuple[str, ...]
+    """What is in it, sorted."""
     left: tuple[str, ...]
     """What is not in it though no rule ignores it: other repositories, what cannot be read."""
 
@@ -68,10 +69,10 @@ def make_first_commit(
     else:
         clone.give(commit)
         _point(Git(clone.user_git_dir(), clone.git.binary), branch, commit)
-    return FirstCommit(branch or BRANCH, commit, len(files), left)
+    return FirstCommit(branch or BRANCH, commit, files, left)
 
 
-def _content(room: Path, repo: Path, note_dir: str) -> tuple[list[str], tuple[str, ...]]:
+def _content(room: Path, repo: Path, note_dir: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The files of a first commit, and what it does without."""
     snapshots = Snapshots(room, repo, note_dir)
     try:
@@ -82,8 +83,8 @@ def _content(room: Path, repo: Path, note_dir: str) -> tuple[list[str], tuple[st
         shutil.rmtree(room, ignore_errors=True)
     others = {str(PurePosixPath(path).parent) for path in taken.embedded}
     inside = tuple(f"{path}/" for path in others)
-    files = [path for path in found if path not in ignored and not path.startswith(inside)]
-    return files, tuple(sorted({*others, *taken.skipped}))
+    files = (path for path in found if path not in ignored and not path.startswith(inside))
+    return tuple(sorted(files)), tuple(sorted({*others, *taken.skipped}))
 
 
 def _appear(clone: CloneStore, under_way: Path, commit: str) -> None:

@@ -68,7 +68,9 @@ def test_a_folder_becomes_a_repository_with_what_is_there(
     result = plain.carry(git_init=True, options={"environ": environ})
     assert result["exit_code"] == 0, plain.events
     assert "main of the git repository begins at" in notices(plain)
-    assert "with 3 files" in notices(plain) and "Not committed" not in notices(plain)
+    assert "with .gitignore, a.txt, b.txt." in notices(plain) and "Not committed" not in notices(
+        plain
+    )
     git = plain.project.git
     assert git("ls-tree", "--name-only", "main").split() == [".gitignore", "a.txt", "b.txt"]
     assert git("status", "--porcelain") == "?? .agent-runner/\n"
