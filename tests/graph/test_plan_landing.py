@@ -9,6 +9,7 @@ import pytest
 
 from agentrunner.conductor.delivery import Wishes
 from agentrunner.conductor.look import look
+from agentrunner.conductor.proofs import ProofBook
 from agentrunner.errors import TaskFailed
 from agentrunner.planning.plan import PlanTaskStatus
 from agentrunner.runs.folder import RunFolder, kept_box
@@ -75,6 +76,10 @@ def test_who_solves_a_conflict_at_the_cost_of_the_other_has_one_more_round(tmp_p
     assert "<<<<" in conflict["evidence"] and f"{first} (AC-1)" in broken["evidence"]
     assert set(plan.statuses()) == {PlanTaskStatus.COMPLETE}
     assert plan.published("a.txt") == "x\ny\n"
+    # What it had to keep of the other is asked of later merges for the other, not for itself.
+    proofs = ProofBook(plan.folder.root / "merged" / "proofs")
+    told = [(one.task_id, one.criterion.description) for one in proofs.of([first, second])]
+    assert told == [(first, "it is done"), (second, "it is done")]
 
 
 def test_who_breaks_the_set_up_does_it_anew_where_it_works(tmp_path: Path) -> None:
