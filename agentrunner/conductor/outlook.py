@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agentrunner.conductor.rounds import Round
+from agentrunner.conductor.task_run import asked_for
 from agentrunner.planning.plan import Plan, PlanTaskStatus
 from agentrunner.planning.schedule import Schedule
 from agentrunner.planning.store import PlanStore
@@ -42,8 +43,15 @@ def outlook(
     done = [task for task in tasks if plan.tasks[task].status == PlanTaskStatus.COMPLETE]
     asked = {question.id for question in store.questions() if question.answer is None}
     latest = {turn.task_id: turn for turn in sorted(turns, key=lambda turn: turn.number)}
-    open_ones = {task: latest[task] for task in tasks if task in latest and task not in done}
-    open_ones = {task: turn for task, turn in open_ones.items() if turn.question in asked}
+    open_ones = {
+        task: latest[task]
+        for task in tasks
+        if task in latest
+        and task not in done
+        and latest[task].question in asked
+        # One for a task that was changed since is left, and another one begins.
+        and latest[task].asked_for in ("", asked_for(plan, task))
+    }
     accepted = _complete(state_dir) if open_ones else set()
     waiting = [
         task

@@ -157,7 +157,7 @@ class TaskRuns:
         plan = self._plan()
         if turn.task_id not in plan.tasks:
             return None
-        return plan if turn.asked_for in ("", _asked_for(plan, turn.task_id)) else None
+        return plan if turn.asked_for in ("", asked_for(plan, turn.task_id)) else None
 
     async def _leave(self, turn: Round) -> Ending:
         """End a round that nobody wants any more; what it made is in its run's folder."""
@@ -248,7 +248,7 @@ class TaskRuns:
         """Begin the run, under a name that is kept before there is anything of it."""
         spec = self._within_limits(self._spec_of(plan, turn.task_id, turn))
         name = turn.run_id or new_run_id(turn.task_id, secrets.token_bytes(4))
-        self._book.save(replace(turn, run_id=name, asked_for=_asked_for(plan, turn.task_id)))
+        self._book.save(replace(turn, run_id=name, asked_for=asked_for(plan, turn.task_id)))
         return await runner.start(spec, options, run_id=name)
 
     async def _respond(
@@ -374,7 +374,7 @@ def _title(plan: Plan, task_id: str) -> str:
     return " ".join(plan.design_of(task_id).title.split())
 
 
-def _asked_for(plan: Plan, task_id: str) -> str:
+def asked_for(plan: Plan, task_id: str) -> str:
     """What a task is to do, as one short word: another one for another task."""
     return hashlib.sha256(repr(plan.design_of(task_id).asked_for).encode()).hexdigest()[:16]
 

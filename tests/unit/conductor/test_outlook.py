@@ -9,6 +9,7 @@ import pytest
 
 from agentrunner.conductor.outlook import Outlook, outlook
 from agentrunner.conductor.rounds import Round
+from agentrunner.conductor.task_run import asked_for
 from agentrunner.planning.plan import PlanTaskStatus
 from agentrunner.planning.store import PlanStore, Standing
 from agentrunner.runs.folder import RunFolder, runs_root
@@ -53,6 +54,13 @@ def test_a_question_of_a_run_waits_also_for_who_names_its_task(store: PlanStore)
 
 def test_a_round_that_cannot_be_gone_on_with_does_not_wait(store: PlanStore) -> None:
     assert outlook(store.path.parent, store, [], TASKS, ()) == Outlook([DONE], [], [])
+
+
+def test_a_round_for_a_task_that_was_changed_since_does_not_wait(store: PlanStore) -> None:
+    mine = asked_for(store.load(), FAILED)
+    for word, waiting in ((mine, [FAILED]), ("another task", [])):
+        turn = Round(FAILED, 1, run_id="r2", question=1, asked_for=word)
+        assert outlook(store.path.parent, store, [turn], TASKS, ()).waiting == waiting
 
 
 def test_a_run_that_a_person_accepted_does_not_wait(store: PlanStore) -> None:
