@@ -252,15 +252,27 @@ class _PlanConsole:
             self._file.write(line + "\n")
             self._file.flush()
         told = event_line(event)
-        if self._output.json or self._output.quiet or not told or told in self._warned:
+        said = event["event"] == "warning" and event["message"] in self._warned
+        if self._output.json or self._output.quiet or not told or said:
             return
         if event["event"] == "warning":
-            self._warned.add(told)
-        show(f"{datetime.now():%H:%M:%S}  {told}", sys.stderr)
+            self._warned.add(event["message"])
+        show(_timed(told), sys.stderr)
 
     def close(self) -> None:
         if self._file is not None:
             self._file.close()
+
+
+def _timed(text: str) -> str:
+    """With the time; in a terminal so that words stay whole, elsewhere always one line."""
+    from agentrunner.screens.layout import wrap
+
+    at = f"{datetime.now():%H:%M:%S}  "
+    if not sys.stderr.isatty():
+        return at + text
+    lines = wrap(text, width_of(sys.stderr), " " * len(at))
+    return "\n".join([at + lines[0][len(at) :], *lines[1:]])
 
 
 def _drive(order: Order, output: Output) -> int:

@@ -28,11 +28,12 @@ def asked_text(waiting: Mapping[str, Any]) -> str:
 
 def ended_text(result: Mapping[str, Any]) -> str:
     """What is asked about a run that ended otherwise than COMPLETE."""
-    missing = "".join(f"\n- {line}" for line in result["missing"])
-    said = result["text"] or result["reason"] or ""
+    said = str(result["text"] or result["reason"] or "")
+    lines = [str(line) for line in result["missing"] if str(line) != said.rstrip(".")]
+    missing = "".join(f"\n- {line}" for line in lines)
     ways = "What should the next attempt know?"
     if result["state"] == TaskState.NEEDS_REVIEW:
-        accept = f'agentrunner accept {result["run_id"]} --reason "..."'
+        accept = f'`agentrunner accept {result["run_id"]} --reason "..."`'
         ways = f"{ways} Or, if it is good as it is: {accept}"
     return f"{result['state']}: {said}{missing}\n{ways}"
 

@@ -22,6 +22,7 @@ from agentrunner.runs.plan_folder import PlanFolder
 from agentrunner.task.naming import slug
 
 _ENDS = (PlanTaskStatus.FAILED, PlanTaskStatus.NEEDS_REVIEW)
+_ENDED = tuple(f"{status}: " for status in _ENDS)
 _KINDS: Mapping[str, EventKind] = {
     "plan_opened": "started",
     "plan_landed": "merged",
@@ -158,6 +159,8 @@ def _events(log: list[dict[str, Any]]) -> Iterator[PlanEvent]:
     said: set[str] = set()
     for event in log:
         task_id, at = str(event.get("task_id") or ""), str(event.get("ts") or "")
+        if str(event.get("text")).startswith(_ENDED):
+            continue  # asked about how it ended, which follows
         if kind := _KINDS.get(str(event.get("event"))):
             if kind == "merged" and not event["commit"]:
                 kind = "done"

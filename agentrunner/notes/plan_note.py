@@ -50,8 +50,8 @@ _STYLES: Mapping[str, str] = {
     "FIXING": "active",
 }
 """How a diagram marks a task; others are not marked."""
-_UNDRAWABLE = re.compile(r"[^\w \-.,/+]+")
-"""Mermaid ends labels, nodes, comments and its own syntax with the rest."""
+_UNDRAWABLE = re.compile(r"[^\w \-.,/+…\u3001-\u303f\u30fb\uff01-\uff5e]+")
+"""Mermaid ends labels, nodes, comments and its own syntax with the rest; its syntax is ASCII."""
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,13 @@ MAX_WIDTH = 88
 """Longer lines are hard to read, however wide the window."""
 
 
+_NEVER_FIRST = (
+    " ,.:;?!)]}、。，．・：；？！）］｝」』】〉》〕々ー…ぁぃぅぇぉっゃゅょァィゥェォッャュョ"
+)
+_NEVER_LAST = "([{（［｛「『【〈《〔"
+"""What Japanese lines do not begin and end with."""
+
+
 @dataclass(frozen=True)
 class Paint:
     """Colours a word, or leaves it alone. Applied after widths are measured."""
@@ -76,8 +83,8 @@ def spread(left: str, right: str, width: int) -> str:
 def wrap(text: str, width: int, indent: str = "") -> list[str]:
     """Sanitised lines of at most `width` cells, each behind `indent`.
 
-    Breaks between words, and inside a word only where it is wider than a line (Japanese text
-    has no spaces to break at).
+    Breaks between words, and beside any wide character, as Japanese text has no spaces to break
+    at; inside a word only where it is wider than a line.
     """
     room = max(width - cell_width(indent), 8)
     lines: list[str] = []
@@ -98,10 +105,19 @@ def _pieces(paragraph: str, room: int) -> Iterable[str]:
     start = 0
     for index, character in enumerate(paragraph):
         ends_word = character == " " and paragraph[index + 1 : index + 2] != " "
-        if ends_word:
+        if ends_word or _breaks(paragraph, index):
             yield from _cut(paragraph[start : index + 1], room)
             start = index + 1
     yield from _cut(paragraph[start:], room)
+
+
+def _breaks(text: str, index: int) -> bool:
+    """Whether a line may end behind a character though no blank follows."""
+    here, after = text[index], text[index + 1 : index + 2]
+    if not after or (here.isascii() and after.isascii()):
+        return False
+    wide = cell_width(here) == 2 or cell_width(after) == 2
+    return wide and after not in _NEVER_FIRST and here not in _NEVER_LAST
 
 
 def _cut(word: str, room: int) -> Iterable[str]:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
+from agentrunner.planning.plan import PlanTaskStatus
 from agentrunner.screens.layout import count, flat
+
+_ENDED = ("FAILED: ", "NEEDS_REVIEW: ")
 
 
 def event_line(event: Mapping[str, Any], *, chat: bool = False) -> str:
@@ -17,10 +21,15 @@ def event_line(event: Mapping[str, Any], *, chat: bool = False) -> str:
             return f"{_ahead(event)}{notices}"
         case "plan_task":
             detail = flat(str(event.get("detail") or ""))
+            if event["status"] == PlanTaskStatus.COMPLETE and not detail:
+                return ""  # that it has landed says it
             return f"{task} {event['status']}" + (f": {detail}" if detail else "")
         case "plan_question":
             command = "/answer" if chat else "agentrunner plan answer"
-            return f"{task} asks: {flat(str(event['text']))}  ({command} {event['question']} TEXT)"
+            answer = f"{command} {event['question']} TEXT"
+            if str(event["text"]).startswith(_ENDED):  # how it ended follows
+                return f"{task} waits for you: {answer}"
+            return f"{task} asks: {flat(str(event['text']))}  ({answer})"
         case "plan_fixing":
             return f"{task} goes into another round: {flat(str(event['evidence']))[:200]}"
         case "plan_landed":
@@ -34,7 +43,12 @@ def event_line(event: Mapping[str, Any], *, chat: bool = False) -> str:
             opened = f" Request: {flat(str(event['request']))}" if event["request"] else ""
             return f"{onto}{opened}".strip()
         case "warning":
-            return f"Warning: {flat(str(event['message']))}"
+            run = flat(str(event.get("run_id") or ""))
+            return f"Warning{f', {run}' if run else ''}: {flat(str(event['message']))}"
+        case "waiting":
+            until = datetime.fromisoformat(str(event["until"])).astimezone()
+            run = flat(str(event["run_id"]))
+            return f"{run} waits until {until:%H:%M:%S}: {flat(str(event['reason']))}"
     return ""
 
 

@@ -15,11 +15,12 @@ from agentrunner.screens.layout import (
     thousands,
     wrap,
 )
+from agentrunner.screens.plan_tree import few
 from agentrunner.text.terminal import cell_width, shorten
 
 _WORST = (PlanTaskStatus.FAILED,)
 _ASIDE = 32
-"""Cells for how a task stands."""
+"""Cells for how a task stands, at most."""
 
 
 def status_screen(look: PlanLook, *, width: int, paint: Paint = PLAIN, chat: bool = False) -> str:
@@ -27,7 +28,7 @@ def status_screen(look: PlanLook, *, width: int, paint: Paint = PLAIN, chat: boo
     if not look.plan.tasks:
         return 'There is no plan yet. Say what you want: agentrunner plan "make a page"'
     lines = [paint.bold(line) for line in wrap(look.plan.goal.partition("\n")[0], width)[:2]]
-    lines += [paint.dim(_summary(look)), ""]
+    lines += [*map(paint.dim, wrap(_summary(look), width)), ""]
     lines += _tree(look, width, paint)
     lines += _asked(look, width)
     lines += ["", *_next(look, chat=chat)]
@@ -51,6 +52,9 @@ def _summary(look: PlanLook) -> str:
 
 def _tree(look: PlanLook, width: int, paint: Paint) -> list[str]:
     plan, lines = look.plan, []
+    asides = {task_id: _aside(look, task_id) for task_id in look.tasks}
+    aside_width = min(_ASIDE, max(map(cell_width, asides.values()), default=0))
+    room = max(width - aside_width - 2, 12)
     todo = [(child, 0) for child in reversed(plan.nodes[ROOT].children)]
     while todo:
         node_id, depth = todo.pop()
@@ -60,8 +64,7 @@ def _tree(look: PlanLook, width: int, paint: Paint) -> list[str]:
             lines.append(shorten(f"{lead}{title}", width))
         else:
             task = look.tasks[node.task_id]
-            aside = shorten(_aside(task), _ASIDE)
-            room = max(width - _ASIDE - 2, 12)
+            aside = shorten(asides[node.task_id], aside_width)
             text = fit(shorten(f"{lead}{node.task_id}  {title}", room), room)
             lines.append(f"{text}  {_coloured(task.status, aside, paint)}".rstrip())
             lines += _why(task, lead, width, paint)
@@ -69,8 +72,12 @@ def _tree(look: PlanLook, width: int, paint: Paint) -> list[str]:
     return lines
 
 
-def _aside(task: TaskLook) -> str:
+def _aside(look: PlanLook, task_id: str) -> str:
+    task = look.tasks[task_id]
     parts = [task.status.value]
+    behind = look.plan.waits_for(task_id) if task.status == PlanTaskStatus.BLOCKED else ()
+    if behind:
+        parts[0] += f" by {few(behind)}"
     if task.at_work and task.rounds:
         most = f"/{task.rounds_at_most}" if task.rounds_at_most else ""
         parts.append(f"round {task.rounds}{most}")
@@ -119,5 +126,6 @@ def _next(look: PlanLook, *, chat: bool) -> list[str]:
     if look.driven and not chat:
         lines.append((f"{lead}status -f", "follows it"))
     elif unfinished and not look.driven:
-        lines.append((f"{lead}run", "carries it out"))
+        asked = any(question.task_id for question in look.questions)
+        lines.append((f"{lead}run", "then goes on with it" if asked else "carries it out"))
     return [f"  {command:<{len(lead) + 16}} {what}" for command, what in lines]

@@ -118,10 +118,11 @@ def _aside(plan: Plan, node_id: str) -> str:
         return ""
     status = plan.shown_status(task_id)
     waits = plan.waits_for(task_id) if status == PlanTaskStatus.BLOCKED else ()
-    return f"{status.value} by {_few(waits)}" if waits else status.value
+    return f"{status.value} by {few(waits)}" if waits else status.value
 
 
-def _few(ids: Sequence[str], most: int = 2) -> str:
+def few(ids: Sequence[str], most: int = 2) -> str:
+    """The first of some ids, and how many more there are."""
     more = f" +{len(ids) - most}" if len(ids) > most else ""
     return ", ".join(ids[:most]) + more
 
@@ -296,9 +297,9 @@ def _of_new(plan: Plan, node_id: str) -> list[str]:
     if plan.nodes[node_id].task_id is None:
         return []
     design = plan.designs[node_id]
-    told = [f"after {_few(design.dependencies, 6)}"] if design.dependencies else []
+    told = [f"after {few(design.dependencies, 6)}"] if design.dependencies else []
     hint = design.suggested_impl
-    return told + ([f"files {_few(hint.file_paths, 4)}"] if hint and hint.file_paths else [])
+    return told + ([f"files {few(hint.file_paths, 4)}"] if hint and hint.file_paths else [])
 
 
 def _values(value: object) -> list[str]:
@@ -317,7 +318,7 @@ def _conflicts(conflicts: Sequence[PotentialConflict], width: int) -> list[str]:
     head = "Files that several tasks may change; they do not run at the same time:"
     lines = ["", *wrap(head, width)]
     for one in conflicts:
-        tasks = f" ({_few(one.tasks, 6)})" if one.tasks else ""
+        tasks = f" ({few(one.tasks, 6)})" if one.tasks else ""
         warning = f": {flat(one.warning)}" if one.warning else ""
         lines += wrap(f"{flat(one.file) or 'a file'}{tasks}{warning}", width, "  ")
     return lines

@@ -164,3 +164,13 @@ def test_what_is_not_there_is_not_spoken_of() -> None:
     text = plan_note(bare, "en", now=NOW)
     assert "into the branch" not in text
     assert "TASK-0001 merged\n" in text
+
+
+def test_japanese_punctuation_is_no_syntax_and_stays() -> None:
+    assert label("商品・価格の一覧、絞り込み（小）") == "商品・価格の一覧、絞り込み（小）"
+
+
+def test_a_question_of_several_lines_is_a_list() -> None:
+    asked = PlanQuestion(3, "FAILED: AC-1 is red\n- no proof\nWhat now?", "TASK-0002")
+    text = plan_note(replace(FACTS, questions=(asked,)), "en", now=NOW)
+    assert "- `3` TASK-0002: FAILED: AC-1 is red\n  - no proof\n  - What now?\n" in text

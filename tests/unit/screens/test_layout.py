@@ -53,3 +53,12 @@ def test_colours_need_a_terminal_that_wants_them() -> None:
     assert not layout.wants_colour({"NO_COLOR": "1"}, True)
     assert not layout.wants_colour({"TERM": "dumb"}, True)
     assert not layout.wants_colour({}, False)
+
+
+def test_japanese_is_broken_where_the_line_ends_and_not_before_its_full_stop() -> None:
+    text = "既存の API を使って、商品の一覧ページを作る（絞り込みと並べ替えも）。"
+    lines = layout.wrap(text, 24)
+    assert "".join(lines).replace(" ", "") == text.replace(" ", "")
+    assert lines[0] == "既存の API を使って、商"
+    assert all(cell_width(line) <= 24 for line in lines)
+    assert not any(line[0] in "、。）" or line[-1] == "（" for line in lines)

@@ -34,3 +34,21 @@ def test_work_in_the_folder_itself_is_part_of_no_branch() -> None:
     event = {"event": "plan_landed", "task_id": "TASK-0001", "commit": ""}
     assert event_line(event) == "TASK-0001 is done, in the folder itself."
     assert "branch" in event_line({**event, "commit": "f" * 40})
+
+
+def test_how_a_task_ended_is_said_once_and_what_it_asks_whole() -> None:
+    ended = {"event": "plan_question", "task_id": "TASK-0001", "question": 2, "text": "FAILED: no"}
+    assert event_line(ended) == "TASK-0001 waits for you: agentrunner plan answer 2 TEXT"
+    assert event_line(ended, chat=True) == "TASK-0001 waits for you: /answer 2 TEXT"
+    asked = event_line({**ended, "text": "Which?\n1. a"})
+    assert asked == "TASK-0001 asks: Which? 1. a  (agentrunner plan answer 2 TEXT)"
+    landed = {"event": "plan_task", "task_id": "TASK-0001", "status": "COMPLETE", "detail": ""}
+    assert event_line(landed) == "", "that it has landed says it"
+
+
+def test_what_a_run_warns_of_and_waits_for_has_its_name() -> None:
+    run = {"run_id": "TASK-0001-a1b2", "event": "warning", "message": "a key is short"}
+    assert event_line(run) == "Warning, TASK-0001-a1b2: a key is short"
+    until = {"until": "2026-01-01T00:00:00+00:00", "reason": "quota"}
+    line = event_line({"run_id": "TASK-0001-a1b2", "event": "waiting", **until})
+    assert line.startswith("TASK-0001-a1b2 waits until ") and line.endswith(": quota")
