@@ -7,12 +7,10 @@ from collections.abc import Mapping
 from agentrunner.errors import UsageError
 from agentrunner.nodes.budget import read_answer
 from agentrunner.nodes.plan import edited_criteria
-from agentrunner.task.context import Answer, Question
+from agentrunner.task.context import IN_WORDS, Answer, Question
 from agentrunner.task.spec import TaskSpec
 
 MAX_ANSWER = 16_384
-IN_WORDS = ("ask_human", "budget")
-"""Kinds of questions that are answered with a text, not with yes or no."""
 
 
 def checked_answer(

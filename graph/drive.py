@@ -16,7 +16,7 @@ from langgraph.runtime import RunControl
 from langgraph.types import Command
 
 from agentrunner.errors import UsageError
-from agentrunner.graph.answers import IN_WORDS, checked_answer
+from agentrunner.graph.answers import checked_answer
 from agentrunner.graph.attempts import stop_workers
 from agentrunner.graph.builder import Graph
 from agentrunner.graph.checkpoints import damaged, read_errors
@@ -27,7 +27,7 @@ from agentrunner.nodes.guarded import Stopped
 from agentrunner.nodes.note import leave_note
 from agentrunner.nodes.result import build_result
 from agentrunner.notes.bill import bill_of
-from agentrunner.task.context import Answer, Question, TaskContext
+from agentrunner.task.context import IN_WORDS, Answer, Question, TaskContext
 from agentrunner.task.lifecycle import TERMINAL
 
 INLINE_TRIES = 3

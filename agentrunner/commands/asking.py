@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING
 
 from agentrunner.commands.console import Console, show, width_of
 from agentrunner.screens.paused import (
-    APPROVALS,
     QUESTION_PROMPT,
     approval_prompt,
     approval_screen,
     asked_screen,
 )
+from agentrunner.task.context import IN_WORDS
 
 if TYPE_CHECKING:
     from agentrunner.task.context import Answer, Question
@@ -35,9 +35,9 @@ def ask_inline(question: Question, console: Console, folder: Path) -> Answer | N
     `folder` is the run's, where a prompt to be approved stands.
     """
     with console.silence(), interruptible(), contextlib.suppress(EOFError, KeyboardInterrupt):
-        if question.kind in APPROVALS:
-            return _approve(question, prompt_of(question.subject, folder))
-        return _answer(question)
+        if question.kind in IN_WORDS:
+            return _answer(question)
+        return _approve(question, prompt_of(question.subject, folder))
     return None
 
 

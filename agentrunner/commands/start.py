@@ -356,9 +356,9 @@ def run_stdin() -> int:
 
 def answer_command(result: Mapping[str, Any]) -> str:
     """The command that lets a waiting run go on."""
-    from agentrunner.screens.paused import APPROVALS
+    from agentrunner.task.context import IN_WORDS
 
     waiting = result["waiting"]
-    if waiting["kind"] in APPROVALS:
-        return f"agentrunner approve {result['run_id']} --id {waiting['id']}"
-    return f"agentrunner answer {result['run_id']} --id {waiting['id']} TEXT"
+    if waiting["kind"] in IN_WORDS:
+        return f"agentrunner answer {result['run_id']} --id {waiting['id']} TEXT"
+    return f"agentrunner approve {result['run_id']} --id {waiting['id']}"

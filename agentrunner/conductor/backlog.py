@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from agentrunner.errors import UsageError
-from agentrunner.graph.answers import IN_WORDS
 from agentrunner.planning.store import OpenQuestion, PlanStore
-from agentrunner.task.context import Answer, Question
+from agentrunner.task.context import IN_WORDS, Answer, Question
 from agentrunner.task.lifecycle import TaskState
 
 SETTLED, ASKED_AGAIN, TRIED_AGAIN = "settled", "asked again", "tried again"

@@ -12,15 +12,13 @@ from typing import Any
 from agentrunner.evidence.verdict import approval_of, worker_trouble
 from agentrunner.notes.model import CriterionRow, Label, Line, TestFacts, line
 from agentrunner.notes.reading import Reading, local_time
-from agentrunner.task.context import Criterion, Finding
+from agentrunner.task.context import IN_WORDS, Criterion, Finding
 from agentrunner.task.lifecycle import TERMINAL
 
 MAX_DECIDE = 5
 MAX_NOTES = 60
 MAX_CARRIED = 40
 """Files that are named."""
-IN_WORDS = ("ask_human", "budget")
-"""Kinds of questions that no yes or no answers."""
 KNOWN_FINDINGS = frozenset(
     {
         "tests_changed",

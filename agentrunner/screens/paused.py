@@ -17,19 +17,10 @@ from agentrunner.screens.layout import (
     wrap,
 )
 from agentrunner.screens.summary import Result, next_lines
+from agentrunner.task.context import IN_WORDS
 from agentrunner.task.lifecycle import rounds_of
 from agentrunner.text.terminal import escape
 
-APPROVALS = (
-    "plan",
-    "worker",
-    "complete",
-    "tests_changed",
-    "protected_path",
-    "network",
-    "worker_failed",
-)
-"""Kinds that are answered by yes or no; the others are questions in words."""
 _NAMES = {
     "plan": "plan approval",
     "worker": "worker approval",
@@ -64,7 +55,7 @@ def paused_screen(
     that is what is to be approved.
     """
     waiting: Mapping[str, Any] = result.get("waiting") or {}
-    approval = waiting.get("kind") in APPROVALS
+    approval = bool(waiting) and waiting["kind"] not in IN_WORDS
     lines = [_head(result, str(waiting.get("kind")), width, paint), ""]
     lines += _approval_text(waiting, prompt, width) if approval else _question_text(waiting, width)
     lines += [

@@ -362,6 +362,8 @@ QuestionKind = Literal[
     "worker_failed",
     "budget",
 ]
+IN_WORDS: frozenset[QuestionKind] = frozenset({"ask_human", "budget"})
+"""Kinds that are answered with a text; all others with yes or no."""
 
 
 class Question(StateModel):
