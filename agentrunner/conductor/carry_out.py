@@ -51,6 +51,8 @@ from agentrunner.text.redaction import Redactor
 
 Event = dict[str, Any]
 
+KEPT_BACK = 5
+"""The exit code where all is done, and not in the user's repository."""
 UNPROVEN = "No test command and no check of a criterion: nothing of the plan proves its merges."
 
 
@@ -166,6 +168,8 @@ class _Carrying:
         self._stop = order.options.stop or asyncio.Event()
         self._clone = CloneStore(folder.clone, order.repo)
         self._publisher = Publisher(self._clone, folder, self._post.plan.goal)
+        self._kept_back = False
+        """Whether something has landed that the user's repository could not be given."""
 
     async def to_the_end(self, may_start: Callable[[], bool]) -> dict[str, Any]:
         tasks, spec = check_order(self._order, self._post.plan)
@@ -376,7 +380,9 @@ class _Carrying:
         except AgentRunnerError as error:
             told = f"{error.message} {error.remedy}".strip()
             self._tell({"event": "warning", "code": error.code, "message": told})
+            self._kept_back = True
             return
+        self._kept_back = False
         self._tell({"event": "plan_published", "branch": name, "commit": head})
 
     def _result(self, outcome: Outcome, purse: Purse) -> dict[str, Any]:
@@ -386,7 +392,7 @@ class _Carrying:
         asked = [{"id": q.id, "task_id": q.task_id, "text": q.text} for q in self._questions()]
         published = self._publisher.published
         return {
-            "exit_code": exit_code(outcome, statuses),
+            "exit_code": exit_code(outcome, statuses) or (KEPT_BACK if self._kept_back else 0),
             "tasks": {task: str(plan.shown_status(task)) for task in wanted},
             "blocked": outcome.blocked,
             "questions": asked,

@@ -1,4 +1,4 @@
-"""A task that is COMPLETE and is then to do something else: it is worked on again."""
+"""A plan that is COMPLETE and is not at its end: a task is changed, a branch is in use."""
 
 from __future__ import annotations
 
@@ -26,3 +26,22 @@ def test_a_complete_task_that_is_changed_is_proven_anew(tmp_path: Path) -> None:
     assert plan.statuses() == [COMPLETE, COMPLETE]
     assert plan.published("more.txt") == plan.published("1.done") == plan.published("2.done") == ""
     assert [event["task_id"] for event in plan.told("plan_landed")][2:] == ["TASK-0001"]
+
+
+def test_what_is_done_and_kept_off_a_branch_that_somebody_is_on_is_no_success(
+    tmp_path: Path,
+) -> None:
+    plan = PlanProject.make(tmp_path, [Work(), Work(needs=[1])], {"a.txt": "a\n"})
+
+    def check_out(event: dict[str, object]) -> None:
+        if event["event"] == "plan_published" and not plan.told("warning"):
+            plan.project.git("switch", "-q", str(event["branch"]))
+
+    plan.heard = check_out
+    result = plan.carry(parallel=1)
+    assert plan.statuses() == [COMPLETE, COMPLETE] and result["exit_code"] == 5
+    assert "branch-checked-out" in {event["code"] for event in plan.told("warning")}
+    plan.heard = lambda event: None
+    plan.project.git("switch", "-q", "--detach")
+    assert plan.carry()["exit_code"] == 0
+    assert plan.published("2.done") == ""
