@@ -117,7 +117,7 @@ def pause(spent: BudgetSpent, state: TaskContext, deps: Deps, back_to: str) -> U
 def _asked(spent: BudgetSpent, state: TaskContext, back_to: str) -> Question:
     name, limit, counters = spent.name, spent.limit, spent.counters
     used = spent_of(counters)[name]
-    least, more = _wanted(name, limit, used)
+    least, more = wanted(name, limit, used)
     before = state.get("question")
     subject = {
         "limit": name,
@@ -135,7 +135,7 @@ def _asked(spent: BudgetSpent, state: TaskContext, back_to: str) -> Question:
     return question("budget", text, subject, state, options=[f"{name}=+{more:.12g}", STOP])
 
 
-def _wanted(name: str, limit: float, used: float) -> tuple[float, float]:
+def wanted(name: str, limit: float, used: float) -> tuple[float, float]:
     """The least that lets one more step begin, and a round number that lets some."""
     over = used - limit
     least = math.floor(over * 100 + 1) / 100 if name == "usd" else math.floor(over) + 1

@@ -79,7 +79,7 @@ async def _chat(setting: Setting) -> int:
     async with opened(setting) as (talk, planner), typed_lines() as lines:
         steering = PlanSteering(carrying(setting, lines.tell), lambda: looking(setting), lines.tell)
         show(f"{flat(planner.describe())} plans. /help tells what can be said here.\n")
-        room = Room(talk, lines, steering)
+        room = Room(talk, lines, steering, setting)
         room.show_plan("")
         try:
             await room.talk()
@@ -101,8 +101,11 @@ def _standing(talk: Conversation) -> str:
 class Room:
     """One chat, from its first line to its last."""
 
-    def __init__(self, talk: Conversation, lines: Lines, steering: Steering) -> None:
+    def __init__(
+        self, talk: Conversation, lines: Lines, steering: Steering, setting: Setting
+    ) -> None:
         self._talk = talk
+        self._setting = setting
         self._lines = lines
         self._steering = steering
         self._asking: asyncio.Task[None] | None = None
@@ -223,16 +226,17 @@ class Room:
         """`/answer 2 TEXT`, or without a number where there is one question only."""
         from agentrunner.commands.plan import answered
 
-        asked = {str(one.id): one.task_id for one in self._talk.open_questions()}
+        asked = {str(one.id): one.task_id.casefold() for one in self._talk.open_questions()}
         name, _, rest = text.partition(" ")
-        if name in asked or name.upper() in asked.values():
-            show(answered(self._talk.store, name, self._talk.redact(rest.strip()), chat=True))
-        elif len(asked) == 1 and text:
-            (name,) = asked
-            show(answered(self._talk.store, name, self._talk.redact(text), chat=True))
-        else:
-            numbers = ", ".join(asked)
-            show(f"/answer N TEXT, where N is one of {numbers}." if asked else "Nothing is asked.")
+        if name not in asked and name.casefold() not in filter(None, asked.values()):
+            if len(asked) != 1 or not text:
+                numbers = ", ".join(asked)
+                told = f"/answer N TEXT, where N is one of {numbers}."
+                show(told if asked else "Nothing is asked.")
+                return
+            (name,), rest = asked, text
+        said, where = self._talk.redact(rest.strip()), self._setting
+        show(answered(name, said, where.repo, where.state_dir, chat=True))
 
     async def _stop(self) -> None:
         self._told(await self._steering.stop())

@@ -191,34 +191,58 @@ def answer(
     repo: opt.PlanRepo = None,
     state_dir: opt.StateDir = None,
 ) -> int:
-    """Answer a question of the planner, or of a task that waits for a person."""
+    """Answer a question of the planner, of a task that waits for a person, or about the budget."""
     import os
 
     from agentrunner.nodes.credentials import secrets_in
     from agentrunner.text.redaction import Redactor
 
     told = Redactor(secrets_in(os.environ)).redact(text)
-    show(answered(store_of(repo, state_dir), question, told))
+    show(answered(question, told, repo, state_dir))
     return 0
 
 
-def answered(store: PlanStore, question: str, text: str, *, chat: bool = False) -> str:
-    """Keep an answer; what to say of it. Raises UsageError (`unknown-question`, …)."""
+def answered(
+    question: str, text: str, repo: str | None, state_dir: str | None, *, chat: bool = False
+) -> str:
+    """Keep an answer; what to say of it.
+
+    Raises UsageError (`unknown-question`, `wrong-answer`, `policy-breach`, …); the question stays.
+    """
     from agentrunner.commands.talking import now
     from agentrunner.conductor import backlog
     from agentrunner.planning.conversation import check_message
+    from agentrunner.planning.store import BUDGET
 
     check_message(text)
-    found = backlog.answer(store, question, text, now())
+    store = store_of(repo, state_dir)
+    found = backlog.asked_by(store, question)
+    if found.task_id == BUDGET:
+        _raise_budget(store, text, repo, state_dir)
+    store.answer(found.id, text, now())
     left = sum(one.answer is None for one in store.questions())
     more = f" {left} more to go." if left else ""
     if chat:
-        after = "/run goes on with it" if found.task_id else "The planner is told with what you say"
+        after = "Work that is under way goes on with it, else /run does"
+        after = after if found.task_id else "The planner is told with what you say"
     elif found.task_id:
         after = "Next:  agentrunner plan run   goes on with it"
     else:
         after = 'Next:  agentrunner plan "go on"   tells the planner'
     return f"Question {found.id} is answered.{more}\n{after}"
+
+
+def _raise_budget(store: PlanStore, text: str, repo: str | None, state_dir: str | None) -> None:
+    import os
+
+    from agentrunner import settings
+    from agentrunner.commands.talking import repository
+    from agentrunner.conductor.budget import raise_budget
+    from agentrunner.runs.plan_folder import plan_folder
+
+    place, state = repository(repo), settings.state_dir(state_dir)
+    folder, plan = plan_folder(state, place), store.load()
+    raise_budget(folder, plan, text, repo=place, state_dir=state, environ=os.environ)
 
 
 def undo(

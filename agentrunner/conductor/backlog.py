@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agentrunner.errors import UsageError
-from agentrunner.planning.store import OpenQuestion, PlanStore
+from agentrunner.planning.store import OpenQuestion, PlanStore, unknown_question
 from agentrunner.task.context import IN_WORDS, Answer, Question
 from agentrunner.task.lifecycle import TaskState
 
@@ -64,13 +64,16 @@ def open_questions(store: PlanStore) -> list[OpenQuestion]:
     return [q for q in store.questions() if q.task_id and q.answer is None]
 
 
-def answer(store: PlanStore, name: str, text: str, at: str) -> OpenQuestion:
-    """Answer the open question of a task, by the task's id or the question's number.
+def asked_by(store: PlanStore, name: str) -> OpenQuestion:
+    """The open question of a number, or the latest one of a task or of the budget, by its name.
 
     Raises UsageError (`unknown-question`).
     """
     if name.isdigit():
-        return store.answer(int(name), text, at)
+        found = [q for q in store.questions() if q.id == int(name) and q.answer is None]
+        if not found:
+            raise unknown_question(int(name))
+        return found[0]
     found = [q for q in open_questions(store) if q.task_id.casefold() == name.casefold()]
     if not found:
         raise UsageError(
@@ -78,4 +81,9 @@ def answer(store: PlanStore, name: str, text: str, at: str) -> OpenQuestion:
             code="unknown-question",
             remedy="agentrunner plan status",
         )
-    return store.answer(found[-1].id, text, at)
+    return found[-1]
+
+
+def answer(store: PlanStore, name: str, text: str, at: str) -> OpenQuestion:
+    """Answer an open question; raises as `asked_by`."""
+    return store.answer(asked_by(store, name).id, text, at)

@@ -13,8 +13,10 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from agentrunner.conductor.advice import advice
 from agentrunner.conductor.backlog import open_questions
 from agentrunner.conductor.branch import BRANCH, Publisher, begin
+from agentrunner.conductor.budget import PlanBudget
 from agentrunner.conductor.conduct import Conduct, Outcome, exit_code
 from agentrunner.conductor.costs import Purse
 from agentrunner.conductor.delivery import Delivery, Wishes
@@ -26,12 +28,11 @@ from agentrunner.conductor.places import InPlace, Places, WorkTrees
 from agentrunner.conductor.reports import reports_of
 from agentrunner.conductor.request_body import request_body, request_title
 from agentrunner.conductor.rounds import Round, RoundBook
-from agentrunner.conductor.settings import PlanSettings
+from agentrunner.conductor.settings import PlanSettings, load_settings
 from agentrunner.conductor.task_run import TaskRuns
-from agentrunner.conductor.task_spec import criteria_of, task_spec
+from agentrunner.conductor.task_spec import task_spec
 from agentrunner.conductor.telling import facts_of, leave_notes
 from agentrunner.errors import AgentRunnerError, UsageError
-from agentrunner.evidence.checks import is_executable
 from agentrunner.graph.crew import assemble
 from agentrunner.graph.drive import Options
 from agentrunner.graph.policy import capped
@@ -39,12 +40,13 @@ from agentrunner.nodes.credentials import secrets_in
 from agentrunner.notes.plan_note import write_plan_note
 from agentrunner.planning.plan import Plan, PlanTaskStatus
 from agentrunner.planning.schedule import with_dependencies
-from agentrunner.planning.store import PlanStore
+from agentrunner.planning.store import BUDGET, PlanStore
 from agentrunner.runs.folder import refuse_inside
 from agentrunner.runs.locks import me
 from agentrunner.runs.log import append_line
 from agentrunner.runs.plan_folder import PlanFolder, plan_folder
 from agentrunner.runs.workspace import CloneStore
+from agentrunner.task.crew import BudgetSpec
 from agentrunner.task.markdown import detect_language
 from agentrunner.task.spec import TaskSpec
 from agentrunner.text.redaction import Redactor
@@ -53,7 +55,6 @@ Event = dict[str, Any]
 
 KEPT_BACK = 5
 """The exit code where all is done, and not in the user's repository."""
-UNPROVEN = "No test command and no check of a criterion: nothing of the plan proves its merges."
 
 
 @dataclass(frozen=True)
@@ -173,7 +174,7 @@ class _Carrying:
 
     async def to_the_end(self, may_start: Callable[[], bool]) -> dict[str, Any]:
         tasks, spec = check_order(self._order, self._post.plan)
-        notices = [*await self._begin(spec), *self._unproven(spec)]
+        notices = await self._begin(spec)
         tests = self._tests(spec)
         purse = Purse(
             self._order.options.state_dir,
@@ -184,7 +185,8 @@ class _Carrying:
         await self._sweep(places)
         ahead = {"notices": notices, **self._ahead(tasks, places)}
         self._tell({"event": "plan_started", "tasks": tasks, **ahead})
-        runs = self._runs(places, purse)
+        budget = PlanBudget(purse, self._store, self._kept_budget, self._clock.stamp, self._tell)
+        runs = self._runs(places, purse, budget)
         conduct = Conduct(
             self._post.plan,
             runs,
@@ -193,7 +195,7 @@ class _Carrying:
             stop=self._stop,
             clock=self._clock,
             only=self._order.only or None,
-            may_start=lambda: may_start() and not purse.reached,
+            may_start=lambda: may_start() and budget.room(),
             on_wait=runs.waits,
         )
         outcome = await conduct.conduct()
@@ -209,8 +211,6 @@ class _Carrying:
 
     async def _tell_result(self, spec: TaskSpec, result: dict[str, Any]) -> dict[str, Any]:
         """The last words, also where the result could not be handed over."""
-        if result["budget_spent"] and result["exit_code"] != 0:
-            self._warn_of_budget(result["budget_spent"])
         result = {**result, "note": await self._leave_note(spec, result)}
         self._tell({"event": "plan_result", **result})
         return result
@@ -219,11 +219,6 @@ class _Carrying:
         state_dir, again = self._order.options.state_dir, self._order.only
         turns = (turn for turn in self._book.all() if places.folder(turn).is_dir())
         return asdict(outlook(state_dir, self._store, turns, tasks, again))
-
-    def _warn_of_budget(self, name: str) -> None:
-        told = f"The plan's budget runner.budget.{name} is spent; no further task begins."
-        raising = f"Raise it: agentrunner plan run --budget {name}=AMOUNT"
-        self._tell({"event": "warning", "code": "budget", "message": f"{told} {raising}"})
 
     async def _leave_note(self, spec: TaskSpec, result: Mapping[str, Any]) -> str:
         """The plan's note, once nothing is at work: until then the checkout is left alone."""
@@ -252,7 +247,8 @@ class _Carrying:
         if self._order.in_place:
             await asyncio.to_thread(check_no_branch, self._clone)
             return ["Not a git repository: tasks work in the folder itself, one after another."]
-        return await asyncio.to_thread(self._begin_branch, spec.runner.note.dir)
+        begun = await asyncio.to_thread(self._begin_branch, spec.runner.note.dir)
+        return begun + await asyncio.to_thread(advice, self._clone, spec, self._post.plan)
 
     def _begin_branch(self, note_dir: str) -> list[str]:
         """Blocking."""
@@ -271,13 +267,6 @@ class _Carrying:
             at=at,
             done=done_in_place(self._post.plan, self._book),
         )
-
-    def _unproven(self, spec: TaskSpec) -> list[str]:
-        """Said where nothing that the plan itself has is run on a merged tree."""
-        test, plan = spec.task.test, self._post.plan
-        texts = [text for t in plan.tasks for text in plan.design_of(t).acceptance_criteria]
-        checks = any(is_executable(one.check, test) for one in criteria_of(texts))
-        return [] if self._order.in_place or test or checks else [UNPROVEN]
 
     def _tests(self, spec: TaskSpec) -> MergedTests | None:
         if self._order.in_place:
@@ -331,7 +320,17 @@ class _Carrying:
         self._tell({"event": "plan_delivered", **found})
         return found
 
-    def _runs(self, places: Places, purse: Purse) -> TaskRuns:
+    def _kept_budget(self) -> BudgetSpec:
+        """What is kept with the plan's settings by now, within the policies."""
+        order = self._order
+        kept = load_settings(self._folder, order.repo)
+        plan = self._store.load()
+        spec = _spec(replace(order, settings=kept), plan, plan.task_order()[0], order.repo)
+        options = order.options
+        spec = capped(spec, options.environ, options.state_dir, options.policy)
+        return spec.runner.budget
+
+    def _runs(self, places: Places, purse: Purse, budget: PlanBudget) -> TaskRuns:
         def spec_of(plan: Plan, task_id: str, turn: Round) -> TaskSpec:
             wrong = {"evidence": turn.evidence, "marked": turn.marked, "broken": turn.broken}
             return _spec(self._order, plan, task_id, places.folder(turn), **wrong)
@@ -344,6 +343,7 @@ class _Carrying:
             spec_of,
             replace(self._order.options, ask=None, confirm=None, stop=self._stop),
             purse,
+            budget,
             tell=self._tell,
             again=frozenset(self._order.only),
         )
@@ -407,7 +407,7 @@ class _Carrying:
 
     def _questions(self) -> list[Any]:
         living = self._post.plan.tasks
-        return [q for q in open_questions(self._store) if q.task_id in living]
+        return [q for q in open_questions(self._store) if q.task_id in (*living, BUDGET)]
 
 
 def check_wanted(plan: Plan, only: Collection[str]) -> list[str]:

@@ -11,6 +11,9 @@ from agentrunner.runs.folder import RunFolder, runs_root
 from agentrunner.runs.log import RunLog
 from agentrunner.task.crew import BudgetSpec
 
+LIMITS = ("usd", "tokens")
+"""What a plan's budget limits over all its runs."""
+
 
 @dataclass(frozen=True)
 class Spent:
@@ -24,10 +27,10 @@ class Spent:
 
     def limit_of(self, budget: BudgetSpec) -> str:
         """The name of a limit that is reached; "" where there is none."""
-        if budget.usd is not None and self.usd >= budget.usd:
-            return "usd"
-        if budget.tokens is not None and self.tokens >= budget.tokens:
-            return "tokens"
+        for name in LIMITS:
+            limit = getattr(budget, name)
+            if limit is not None and getattr(self, name) >= limit:
+                return name
         return ""
 
     def left(self, budget: BudgetSpec) -> BudgetSpec:
@@ -66,6 +69,15 @@ class Purse:
     def spent(self) -> Spent:
         """Of all runs of the plan."""
         return self._spent
+
+    @property
+    def budget(self) -> BudgetSpec:
+        """The limits."""
+        return self._budget
+
+    def renew(self, budget: BudgetSpec) -> None:
+        """Other limits from now on."""
+        self._budget = budget
 
     @property
     def reached(self) -> str:

@@ -26,6 +26,7 @@ from agentrunner.conductor.backlog import (
     said,
     unfit_text,
 )
+from agentrunner.conductor.budget import PlanBudget
 from agentrunner.conductor.conduct import Ending
 from agentrunner.conductor.costs import Purse
 from agentrunner.conductor.judgement import told_doubts
@@ -77,6 +78,7 @@ class TaskRuns:
         spec_of: SpecOf,
         options: Options,
         purse: Purse,
+        budget: PlanBudget,
         *,
         tell: Callable[[Event], None],
         again: frozenset[str] = frozenset(),
@@ -86,7 +88,8 @@ class TaskRuns:
         Tasks in `again` have their next attempt where they FAILED or need review, unasked.
         """
         self._plan, self._store, self._book, self._places = plan, store, book, places
-        self._spec_of, self._options, self._purse = spec_of, options, purse
+        self._spec_of, self._options = spec_of, options
+        self._purse, self._budget = purse, budget
         self._tell, self._again = tell, set(again)
         self._standings = store.standings()
 
@@ -117,7 +120,7 @@ class TaskRuns:
     async def _carry_out(self, task_id: str, stop: asyncio.Event) -> Ending:
         if task_id not in self._plan().tasks:
             return Ending(PlanTaskStatus.PENDING, GONE, self._run_of(task_id))
-        turn = await self._turn(task_id)
+        turn, paid = await self._turn(task_id), ""
         while (plan := self._plan_of(turn)) is not None:
             result = await self._run(turn, plan, stop)
             turn = self._book.latest(task_id) or turn
@@ -127,7 +130,13 @@ class TaskRuns:
             if (plan := self._plan_of(turn)) is None:
                 break
             if result["state"] != TaskState.COMPLETE:
-                return self._unfinished(turn, result)
+                bill = await self._asks_for_budget(turn, result)
+                if bill in ("", paid):
+                    return self._unfinished(turn, result)
+                if self._purse.reached:
+                    return self._unpaid(turn)
+                paid = bill
+                continue
             self._note(task_id, PlanTaskStatus.VALIDATING, self._places.landing)
             landed = await self._places.land(turn, _title(plan, task_id), result)
             if isinstance(landed, Landed):
@@ -222,6 +231,8 @@ class TaskRuns:
         ended = saved.state is not None and saved.state["state"] in TERMINAL
         if not ended and saved.question is None:
             return await runner.resume(turn.run_id, options, on_change="continue")
+        if saved.question is not None and self._budget.is_asked(saved.question):
+            return await self._pay(turn, saved, options)
         answer = self._answer(turn)
         if saved.question is not None:
             if turn.asked != saved.question.id:
@@ -265,6 +276,20 @@ class TaskRuns:
             waiting = {**saved.result["waiting"], "text": f"{told}\n{saved.question.text}"}
             return {**saved.result, "waiting": waiting}
 
+    async def _pay(self, turn: Round, saved: _Saved, options: Options) -> Mapping[str, Any] | None:
+        """Grant a run that has spent its part of the plan's budget what the plan has left."""
+        assert saved.question is not None and saved.state is not None
+        spec = load_spec(RunFolder.open(self._options.state_dir, turn.run_id))
+        more = self._budget.more(saved.question, spec, saved.state["counters"])
+        return await self._respond(turn, saved, more, options) if more else saved.result
+
+    async def _asks_for_budget(self, turn: Round, result: Mapping[str, Any]) -> str:
+        """The id of the question about the plan's budget that its run waits with; "" for none."""
+        if not result["waiting"] or result["waiting"]["kind"] != "budget":
+            return ""
+        question = (await self._saved(turn)).question
+        return question.id if question is not None and self._budget.is_asked(question) else ""
+
     async def _saved(self, turn: Round) -> _Saved:
         folder = RunFolder.open(self._options.state_dir, turn.run_id)
         if attempts.untouched(folder):
@@ -306,6 +331,11 @@ class TaskRuns:
             status = PlanTaskStatus(result["state"])
             return self._ask(turn.task_id, status, ended_text(result), turn)
         return Ending(PlanTaskStatus.PENDING, "stopped; it goes on with `plan run`", turn.run_id)
+
+    def _unpaid(self, turn: Round) -> Ending:
+        """It waits for more than the plan has left: one question for all such tasks."""
+        number = self._budget.question()
+        return Ending(PlanTaskStatus.BLOCKED, "the plan's budget is spent", turn.run_id, number)
 
     def _ask(
         self, task_id: str, status: PlanTaskStatus, text: str, turn: Round | None = None

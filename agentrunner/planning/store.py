@@ -257,11 +257,7 @@ class PlanStore:
                 (text, at, number),
             )
             if cursor.rowcount != 1:
-                raise UsageError(
-                    f"There is no open question {number}.",
-                    code="unknown-question",
-                    remedy="agentrunner plan status",
-                )
+                raise unknown_question(number)
             return next(q for q in _questions(database) if q.id == number)
 
     def questions(self) -> list[OpenQuestion]:
@@ -313,6 +309,15 @@ class PlanStore:
             path=str(self.path),
             remedy="agentrunner plan import FOLDER, from what plan export wrote",
         )
+
+
+def unknown_question(number: int) -> UsageError:
+    """There is no open question of this number."""
+    return UsageError(
+        f"There is no open question {number}.",
+        code="unknown-question",
+        remedy="agentrunner plan status",
+    )
 
 
 def _version(database: sqlite3.Connection) -> int:

@@ -143,6 +143,18 @@ def test_it_is_said_once_where_nothing_proves_the_merges(tmp_path: Path) -> None
     assert notice in Path(plan.result["note"]).read_text("utf-8")
 
 
+def test_what_a_plan_could_be_given_is_told_with_the_command(tmp_path: Path) -> None:
+    start = {**START, ".gitignore": "node_modules/\n", "package-lock.json": "{}"}
+    start["package.json"] = '{"scripts": {"test": "node test.js"}}'
+    plan = PlanProject.make(tmp_path, [Work(criteria=["is fast"])], start)
+    (plan.project.repo / "node_modules").mkdir()
+    plan.carry()
+    unproven, unprepared = plan.told("plan_started")[0]["notices"]
+    assert unproven.endswith("--test 'npm test' would (package.json, line 1).")
+    assert unprepared.startswith("node_modules of your checkout is not taken along")
+    assert unprepared.endswith("--setup 'npm ci'")
+
+
 def test_a_conflict_that_the_worker_leaves_is_for_a_person(tmp_path: Path) -> None:
     works = [Work(f"grep -q '<<<<' a.txt || echo {n} > a.txt", f"grep -q {n} a.txt") for n in "xy"]
     plan = PlanProject.make(tmp_path, works, START)
@@ -344,18 +356,6 @@ def test_a_plan_without_tasks_and_tasks_that_are_none_are_refused(tmp_path: Path
     with pytest.raises(UsageError) as caught:
         plan.carry(only=("TASK-0009",))
     assert caught.value.code == "unknown-task"
-
-
-def test_a_spent_budget_begins_no_further_task(tmp_path: Path) -> None:
-    plan = PlanProject.make(tmp_path, [Work(), Work()], START)
-    settings = plan.settings()
-    none = {"tokens": "runner.budget.tokens=0"}
-    settings = settings.model_copy(update={"overrides": {**settings.overrides, **none}})
-    result = plan.carry(settings=settings)
-    assert (result["exit_code"], result["budget_spent"]) == (4, "tokens")
-    assert plan.told("run_started") == []
-    assert "--budget tokens=AMOUNT" in plan.told("warning")[0]["message"]
-    assert plan.carry()["exit_code"] == 0
 
 
 def test_a_plan_that_is_changed_meanwhile_is_what_is_carried_out(tmp_path: Path) -> None:

@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from agentrunner.commands.plan import answered
+from agentrunner.conductor.look import look
 from agentrunner.conductor.rounds import RoundBook
+from agentrunner.conductor.settings import PlanSettings, load_settings, save_settings
+from agentrunner.errors import UsageError
 from agentrunner.planning.plan import Plan, PlanTaskStatus
 from agentrunner.runs.index import RunIndex
+from agentrunner.screens.plan_status import status_screen
+from tests.kit.metas import assess, finish, work
+from tests.kit.metas import plan as plan_reply
 from tests.kit.plan_project import AT, PlanProject, Work, plan_of
 from tests.kit.process import until
 
@@ -119,3 +130,104 @@ def test_a_task_that_is_changed_after_it_failed_begins_anew(tmp_path: Path) -> N
     assert plan.carry()["exit_code"] == 0, plan.events
     assert plan.result["questions"] == [] and plan.store.questions()[0].answer is not None
     assert len({e["run_id"] for e in plan.told("run_started")}) == 2
+
+
+# -- the budget -----------------------------------------------------------------------------------
+
+
+def limited(plan: PlanProject, **limits: int) -> PlanSettings:
+    """The plan's settings with limits."""
+    given = [f"runner.budget.{name}={amount}" for name, amount in limits.items()]
+    return plan.settings().with_given({}, None, given, plan.project.repo)
+
+
+def said(plan: PlanProject, name: str, text: str) -> str:
+    """What `plan answer` tells."""
+    return answered(name, text, str(plan.project.repo), str(plan.project.state_dir))
+
+
+def test_a_spent_budget_is_one_question_and_an_answer_raises_it(tmp_path: Path) -> None:
+    plan = PlanProject.make(tmp_path, [Work(), Work()], START)
+    save_settings(plan.folder, limited(plan, tokens=0))
+    for _ in range(2):
+        result = plan.carry(settings=load_settings(plan.folder, tmp_path))
+        assert (result["exit_code"], result["budget_spent"]) == (4, "tokens")
+        (question,) = result["questions"]
+        assert question["task_id"] == "budget"
+        assert "runner.budget.tokens is spent: 0 tokens of 0 tokens" in question["text"]
+    assert len(plan.told("plan_question")) == 1 and plan.told("run_started") == []
+    found = look(plan.project.state_dir, plan.folder, datetime.now(UTC))
+    assert "budget" in status_screen(found, width=80)
+    for wrong in ("yes", "tokens=5", "usd=+5", "worker_runs=+1", "tokens=+0.5"):
+        with pytest.raises(UsageError) as caught:
+            said(plan, "budget", wrong)
+        assert caught.value.code == "wrong-answer" and caught.value.exit_code == 2
+    assert plan.store.questions()[-1].answer is None
+    assert "plan run" in said(plan, str(question["id"]), "+500")
+    settings = load_settings(plan.folder, tmp_path)
+    assert settings.overrides["runner.budget.tokens"] == "runner.budget.tokens=500"
+    assert settings.options == plan.settings().options
+    assert plan.carry(settings=settings)["exit_code"] == 0, plan.events
+
+
+def test_a_budget_that_is_raised_otherwise_asks_no_more(tmp_path: Path) -> None:
+    plan = PlanProject.make(tmp_path, [Work()], START)
+    assert plan.carry(settings=limited(plan, tokens=0))["exit_code"] == 4
+    said(plan, "budget", "stop")
+    assert plan.carry(settings=limited(plan, tokens=0))["exit_code"] == 4
+    assert [q.answer for q in plan.store.questions()] == ["stop", None]
+    assert plan.carry(settings=limited(plan, tokens=9))["exit_code"] == 0
+    assert [q.answer for q in plan.store.questions()] == ["stop", "raised"]
+    assert plan.result["questions"] == []
+
+
+REPLIES = [plan_reply(), work(), finish(), assess(passed=("AC-1", "AC-2"))]
+CALL = 110
+"""Tokens of each call of the script."""
+
+
+def talkative(place: Path, do: str, tokens: int) -> PlanProject:
+    """Two tasks whose runs cost four calls of a planner each."""
+    check = "[ -e TASK-000{}.done ]"
+    files = {**START, "replies.yaml": json.dumps(REPLIES), "work.sh": do}
+    plan = PlanProject.make(place, [Work(check=check), Work(check=check)], files)
+    given = ["runner.meta.script=replies.yaml", "runner.worker.command=sh work.sh"]
+    settings = plan.settings(meta="script")
+    settings = settings.model_copy(update={"overrides": {"loops": "runner.meta.max_loops=1"}})
+    given.append(f"runner.budget.tokens={tokens}")
+    save_settings(plan.folder, settings.with_given({}, None, given, plan.project.repo))
+    return plan
+
+
+NAMED = "me=$(basename $(dirname $PWD)); touch $me.done"
+
+
+def test_a_run_that_has_spent_the_plans_budget_waits_for_that_of_the_plan(tmp_path: Path) -> None:
+    plan = talkative(tmp_path, NAMED, 3 * CALL)
+    for _ in range(2):
+        settings = load_settings(plan.folder, tmp_path)
+        assert plan.carry(parallel=1, settings=settings)["exit_code"] == 4, plan.events
+        assert [q["task_id"] for q in plan.result["questions"]] == ["budget"]
+        assert plan.standings()["TASK-0001"].detail == "the plan's budget is spent"
+    assert plan.statuses() == [PlanTaskStatus.BLOCKED, PlanTaskStatus.PENDING]
+    said(plan, "budget", f"tokens=+{5 * CALL}")
+    settings = load_settings(plan.folder, tmp_path)
+    assert plan.carry(parallel=1, settings=settings)["exit_code"] == 0, plan.events
+    assert plan.result["usage"]["tokens"] == 8 * CALL and plan.result["questions"] == []
+    assert len(plan.told("run_started")) == 2
+
+
+def test_a_plan_that_is_at_work_hears_that_its_budget_is_raised(tmp_path: Path) -> None:
+    """The first waits for the answer, the second one's run had a part of the budget only."""
+    gate = "[ $me = TASK-0001 ] || until [ -e ../../go ]; do sleep 0.02; done"
+    plan = talkative(tmp_path, f"{NAMED}; {gate}", 2 * CALL + 1)
+
+    def person() -> None:
+        until(lambda: plan.told("plan_question"), "it asks")
+        said(plan, "budget", "+10000")
+        until(lambda: plan.told("plan_landed"), "the first is part of the branch")
+
+    settings = load_settings(plan.folder, tmp_path)
+    assert carried(plan, person, settings=settings)["exit_code"] == 0, plan.events
+    assert len(plan.told("plan_question")) == 1
+    assert plan.result["usage"]["tokens"] == 8 * CALL
