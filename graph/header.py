@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from agentrunner.graph.crew import Crew
 from agentrunner.nodes.credentials import credential
 from agentrunner.nodes.egress import has_gateway
 from agentrunner.survey import read_branch
+from agentrunner.survey.outside import not_taken_along
 from agentrunner.task.spec import TaskSpec
 from agentrunner.workers.make import network_of
 from agentrunner.workers.member import Member
@@ -46,8 +48,16 @@ def header_of(
         },
         "completion": spec.completion,
         "policies": [source.model_dump() for source in spec.policies],
-        "notices": crew.notices,
+        "notices": [*crew.notices, *_unprepared(spec)],
     }
+
+
+def _unprepared(spec: TaskSpec) -> list[str]:
+    """Said where dependencies that are installed in the checkout are missing where it works."""
+    landing = spec.landing
+    if landing is None or not (landing.outside and landing.base) or spec.task.setup is not None:
+        return []
+    return not_taken_along(Path(landing.repo), os.listdir(spec.repo), "task.setup.command: {}")
 
 
 def _landing(spec: TaskSpec) -> dict[str, Any] | None:

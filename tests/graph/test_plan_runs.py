@@ -126,7 +126,8 @@ def test_who_deletes_what_another_task_proved_has_to_bring_it_back(tmp_path: Pat
 
 
 def test_it_is_said_once_where_nothing_proves_the_merges(tmp_path: Path) -> None:
-    plan = PlanProject.make(tmp_path, [Work(), Work()], START)
+    start = {**START, "package.json": '{"scripts": {"test": "node test.js"}}'}
+    plan = PlanProject.make(tmp_path, [Work(), Work()], start)
     plan.carry()
     assert plan.told("plan_started")[0]["notices"] == []
     now = plan.store.load()
@@ -140,19 +141,18 @@ def test_it_is_said_once_where_nothing_proves_the_merges(tmp_path: Path) -> None
     plan.carry()
     (notice,) = plan.told("plan_started")[0]["notices"]
     assert "nothing of the plan proves its merges" in notice
+    assert notice.endswith("--test 'npm test' would (package.json, line 1).")
     assert notice in Path(plan.result["note"]).read_text("utf-8")
 
 
-def test_what_a_plan_could_be_given_is_told_with_the_command(tmp_path: Path) -> None:
+def test_installed_packages_that_stay_behind_are_told_with_the_set_up(tmp_path: Path) -> None:
     start = {**START, ".gitignore": "node_modules/\n", "package-lock.json": "{}"}
-    start["package.json"] = '{"scripts": {"test": "node test.js"}}'
-    plan = PlanProject.make(tmp_path, [Work(criteria=["is fast"])], start)
+    plan = PlanProject.make(tmp_path, [Work()], start)
     (plan.project.repo / "node_modules").mkdir()
     plan.carry()
-    unproven, unprepared = plan.told("plan_started")[0]["notices"]
-    assert unproven.endswith("--test 'npm test' would (package.json, line 1).")
-    assert unprepared.startswith("node_modules of your checkout is not taken along")
-    assert unprepared.endswith("--setup 'npm ci'")
+    (notice,) = plan.told("plan_started")[0]["notices"]
+    assert notice.startswith("node_modules of your checkout is not taken along")
+    assert notice.endswith("--setup 'npm ci'")
 
 
 def test_a_conflict_that_the_worker_leaves_is_for_a_person(tmp_path: Path) -> None:

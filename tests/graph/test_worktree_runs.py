@@ -161,6 +161,14 @@ def test_setup_runs_in_the_work_tree(project: Project) -> None:
     assert not (project.repo / "node_modules").exists()
 
 
+def test_installed_packages_that_stay_behind_are_said(project: Project) -> None:
+    project.write({".gitignore": "node_modules/\n", "node_modules/a.js": "1", "yarn.lock": ""})
+    outside(project).start()
+    (notice,) = project.told("run_started")[0]["header"]["notices"]
+    assert notice.startswith("node_modules of your checkout is not taken along")
+    assert "task.setup.command: 'yarn install --frozen-lockfile'" in notice
+
+
 def test_two_of_one_repository_work_at_the_same_time(project: Project) -> None:
     lock = repository_lock(project.state_dir, project.repo)
     lock.acquire(me("another-run", "now"))
