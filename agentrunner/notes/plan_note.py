@@ -24,6 +24,7 @@ from agentrunner.text.terminal import sanitize
 MAX_DRAWN = 120
 """Tasks in a diagram: what renders them gives up on larger ones."""
 MAX_EVENTS = 200
+DAY_SEC = 86_400
 MAX_LABEL = 40
 """Characters of a title in a diagram."""
 
@@ -187,13 +188,20 @@ def gantt(rows: Sequence[PlanRow], now: datetime) -> str:
             drawn += 1
     if not drawn:
         return ""
-    return "\n".join(["gantt", "    dateFormat X", "    axisFormat %H:%M", *lines])
+    spans = [_span(row, now) for row in rows if row.task_id and row.started_at]
+    several_days = max(ended for _, ended in spans) - min(begun for begun, _ in spans) > DAY_SEC
+    axis = "%m-%d %H:%M" if several_days else "%H:%M"
+    return "\n".join(["gantt", "    dateFormat X", f"    axisFormat {axis}", *lines])
+
+
+def _span(row: PlanRow, now: datetime) -> tuple[int, int]:
+    """From the start of a task to its end, or until now."""
+    begun = _seconds(row.started_at, now)
+    return begun, max(_seconds(row.ended_at, now), begun + 1)  # nothing would be drawn as a day
 
 
 def _bar(row: PlanRow, now: datetime) -> str:
-    """A task from its start to its end, or until now."""
-    begun = _seconds(row.started_at, now)
-    ended = max(_seconds(row.ended_at, now), begun + 1)  # a bar of nothing is drawn as a day
+    begun, ended = _span(row, now)
     style = f"{_STYLES[row.status]}, " if row.status in _STYLES else ""
     return f"{label(f'{row.task_id} {row.title}')} :{style}{begun}, {ended}"
 

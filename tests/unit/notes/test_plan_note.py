@@ -174,3 +174,10 @@ def test_a_question_of_several_lines_is_a_list() -> None:
     asked = PlanQuestion(3, "FAILED: AC-1 is red\n- no proof\nWhat now?", "TASK-0002")
     text = plan_note(replace(FACTS, questions=(asked,)), "en", now=NOW)
     assert "- `3` TASK-0002: FAILED: AC-1 is red\n  - no proof\n  - What now?\n" in text
+
+
+def test_a_chart_of_several_days_names_them() -> None:
+    row = PlanRow("a", task_id="TASK-0001", started_at=NOW.isoformat(), ended_at=NOW.isoformat())
+    assert "axisFormat %H:%M" in gantt([row], NOW)
+    early = replace(row, started_at="2026-11-18T05:00:00Z")
+    assert "axisFormat %m-%d %H:%M" in gantt([row, early], NOW)
