@@ -63,13 +63,8 @@ def write_private(path: Path, data: bytes, *, sync: bool = True) -> None:
     Without `sync` the new one may be lost when the machine (not the process) dies soon after.
     """
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
-    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+    _write(temporary, data, sync=sync)
     try:
-        with os.fdopen(fd, "wb") as file:
-            file.write(data)
-            file.flush()
-            if sync:
-                os.fsync(fd)
         temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)
@@ -82,10 +77,14 @@ def write_new(path: Path, data: bytes, *, sync: bool = True) -> None:
     It needs no second name and no rename. One that a crash has left at its place is replaced.
     """
     try:
-        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+        _write(path, data, sync=sync)
     except FileExistsError:
         write_private(path, data, sync=sync)
-        return
+
+
+def _write(path: Path, data: bytes, *, sync: bool) -> None:
+    """Make a file that is not there, and leave none where that fails."""
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
     try:
         with os.fdopen(fd, "wb") as file:
             file.write(data)

@@ -147,3 +147,15 @@ def replace(path: Path, data: bytes) -> None:
     temporary.touch(mode=0o600)
     temporary.write_bytes(data)
     temporary.replace(path)
+
+
+def git_dir_of(checkout: Path) -> Path:
+    """Its `.git`, or, of a linked work tree, the folder that this file names; nothing is run.
+
+    Raises OSError.
+    """
+    place = checkout / ".git"
+    if place.is_dir():
+        return place
+    text = place.read_text(errors="replace").removeprefix("gitdir:").strip()
+    return (checkout / text).resolve()

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from agentrunner.runs.git import Git
+from agentrunner.runs.git import Git, git_dir_of
 from agentrunner.runs.snapshots import find_git
 from agentrunner.runs.workspace import BRANCHES
 
@@ -27,11 +27,7 @@ class UserRepository:
     @property
     def git_dir(self) -> Path:
         """Where its git data is; for a linked work tree its own part of it."""
-        place = self.repo / ".git"
-        if place.is_dir():
-            return place
-        text = place.read_text(errors="replace").removeprefix("gitdir:").strip()
-        return (self.repo / text).resolve()
+        return git_dir_of(self.repo)
 
     def remote(self, name: str = "origin") -> str:
         """The address that is pushed to, rewritten as settings say; "" for no such remote."""

@@ -17,7 +17,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from agentrunner.errors import UsageError
-from agentrunner.runs.git import CONFIG, Git, GitFailed, replace, to_bytes, to_text
+from agentrunner.runs.git import (
+    CONFIG,
+    Git,
+    GitFailed,
+    git_dir_of,
+    replace,
+    to_bytes,
+    to_text,
+)
 from agentrunner.runs.restore import SafeFolder
 from agentrunner.runs.snapshots import find_git
 
@@ -322,11 +330,7 @@ class CloneStore:
 
     def user_git_dir(self) -> Path:
         """Where git keeps what is of the user's checkout; nothing is run."""
-        place = self.repo / ".git"
-        if place.is_dir():
-            return place
-        text = place.read_text(errors="replace").removeprefix("gitdir:").strip()
-        return (self.repo / text).resolve()
+        return git_dir_of(self.repo)
 
     def _user_common_dir(self) -> Path:
         """Where the objects are: for a linked work tree that of its repository."""
