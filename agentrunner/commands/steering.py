@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from agentrunner import settings
 from agentrunner.commands.console import paint_for, width_of
-from agentrunner.errors import AgentRunnerError
+from agentrunner.commands.fail import named
 from agentrunner.screens.plan_events import end_line, event_line
 
 if TYPE_CHECKING:
@@ -131,7 +131,8 @@ class PlanSteering:
     async def _carry(self, halt: asyncio.Event) -> None:
         try:
             end = await self._carry_out(halt, lambda: not self._paused)
-        except AgentRunnerError as error:
+        except Exception as surprise:  # noqa: BLE001 - a full disk, say: nobody waits for this task
+            error = named(surprise)
             end = f"The plan cannot go on: {error.message}"
             if error.remedy:
                 end += f" Try: {error.remedy}"

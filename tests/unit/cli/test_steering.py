@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 from collections.abc import Callable
 from typing import Any
 
@@ -18,7 +19,7 @@ class Work:
         self.begun = 0
         self.ended = asyncio.Event()
         self.may_start: Callable[[], bool] = lambda: False
-        self.error: UsageError | None = None
+        self.error: Exception | None = None
 
     async def __call__(self, halt: asyncio.Event, may_start: Callable[[], bool]) -> str:
         self.begun += 1
@@ -76,6 +77,14 @@ async def test_what_keeps_it_from_going_on_is_told() -> None:
     steering.start()
     await told.heard.wait()
     assert told == ["The plan cannot go on: There is no plan. Try: make one"]
+
+
+async def test_a_disk_that_fails_is_told_of_as_well() -> None:
+    work, told = Work(), Told()
+    work.error = OSError(errno.ENOSPC, "No space left on device")
+    PlanSteering(work, str, told).start()
+    await told.heard.wait()
+    assert "No space left on device" in told[0]
 
 
 def test_each_event_is_one_harmless_line() -> None:
