@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from agentrunner.runs.plan_folder import PlanFolder
 
 FOLLOW_SEC = 1.0
-LEFT = 0
-"""The exit code where a person chose to start nothing."""
 WAYS = {
     "g": ("git_init", "make it a git repository: git init, and one commit of what is there"),
     "i": ("in_place", "work without git: one task after another, in the folder itself"),
@@ -131,7 +129,7 @@ def run(
     ready = _checked(order, output)
     if ready is None:
         show("Nothing was started.", sys.stderr)
-        return LEFT
+        return 0
     save_settings(_folder(ready), ready.settings)
     return _drive(ready, output)
 
