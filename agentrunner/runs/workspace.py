@@ -148,13 +148,13 @@ class CloneStore:
 
         Symbolic links are made again and never followed, on either side.
         """
+        wanted = sorted(paths)
         with SafeFolder(self.repo) as source, SafeFolder(folder) as target:
-            found = {path: source.read(path) for path in paths}
-            for path in sorted(found, reverse=True):  # room is made before it is used
+            for path in reversed(wanted):  # room is made before it is used
                 with contextlib.suppress(OSError):
                     target.remove(path)
-            for path, entry in found.items():
-                if entry is not None:
+            for path in wanted:
+                if (entry := source.read(path)) is not None:
                     target.write(path, *entry)
 
     # -- commits --------------------------------------------------------------------------------

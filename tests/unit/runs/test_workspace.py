@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -281,3 +282,21 @@ def test_a_commit_has_the_line_ends_and_encodings_that_attributes_say(
     made = commit(store, folder, head, "x.bat", "sub/a.u", "sub/.gitattributes")
     assert store.read(made, "x.bat") == b"one\ntwo\nthree\n"
     assert store.read(made, "sub/a.u") == "ä\n".encode()
+
+
+def test_what_is_taken_along_is_not_all_in_memory_at_once(
+    store: CloneStore, repo: Path, tmp_path: Path
+) -> None:
+    names = [f"{number}.bin" for number in range(8)]
+    for name in names:
+        (repo / name).write_bytes(bytes(4 << 20))
+    folder = tmp_path / "work"
+    store.check_out(folder, store.fetch())
+    tracemalloc.start()
+    try:
+        store.carry_over(folder, names)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 16 << 20
+    assert (folder / "7.bin").stat().st_size == 4 << 20
