@@ -240,7 +240,7 @@ async def _assess(state: TaskContext, deps: Deps) -> Update:
 
 
 def assessment_of(message: Message, criteria: list[Criterion], tree: str) -> Assessment:
-    """The claim in our own terms: the more negative word wins (R-166)."""
+    """The claim in our own terms: the more negative word wins."""
     claim = message.payload
     assert isinstance(claim, CompletionAssessment)
     critical = [criterion.id for criterion in criteria if criterion.critical]

@@ -37,7 +37,7 @@ class Output:
     log_level: str = "warning"
     state_dir: str | None = None
     log_on_stdout: bool = False
-    """R-032: `agent-runner` keeps its human log on stdout."""
+    """`agent-runner` keeps its human log on stdout."""
 
 
 def width_of(stream: TextIO) -> int:

@@ -334,7 +334,7 @@ def criteria_of(name: str, spec: TaskSpec, width: int) -> str:
 
 
 def run_stdin() -> int:
-    """`agent-runner < task.yaml` (R-030): 0 for COMPLETE, 1 for everything else."""
+    """`agent-runner < task.yaml`: 0 for COMPLETE, 1 for everything else."""
     from agentrunner.commands.drive import drive
     from agentrunner.task.load import read_stdin
 

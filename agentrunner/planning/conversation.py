@@ -24,7 +24,7 @@ from agentrunner.task.markdown import detect_language
 from agentrunner.task.spec import TaskSpec
 
 TIMEOUT_SEC = 15 * 60.0
-"""For one message with all its re-asks (R-253). A single call of a CLI has 10 minutes below it."""
+"""For one message with all its re-asks. A single call of a CLI has 10 minutes below it."""
 MAX_MESSAGE_BYTES = 64 << 10
 """Of one message, in UTF-8. What is longer is a document, and belongs into a file."""
 MAX_QUESTIONS = 20

@@ -1,4 +1,4 @@
-"""A plan as JSON: for the store, and as the files that people and other tools read (R-349)."""
+"""A plan as JSON: for the store, and as the files that people and other tools read."""
 
 from __future__ import annotations
 

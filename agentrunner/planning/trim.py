@@ -1,7 +1,7 @@
 """What the planner is told of a plan: cut down by rule, the same bytes for the same plan.
 
-The limits and the order are those of R-190 to R-194: of more than 200 tasks the most urgent, of
-more than 200 nodes the nearest to the root, of the conversation the latest ten messages.
+Of more than 200 tasks it is told the most urgent, of more than 200 nodes the nearest to the root,
+of the conversation the latest ten messages.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A worker that needs nothing and changes nothing: it prints its prompt (R-272)."""
+"""A worker that needs nothing and changes nothing: it prints its prompt."""
 
 from __future__ import annotations
 
