@@ -379,7 +379,12 @@ def _follow(state_dir: Path, folder: PlanFolder) -> None:
     with Live(console=Terminal(), auto_refresh=False) as live:
         while True:
             found = look(state_dir, folder, datetime.now(UTC))
-            screen = status_screen(found, width=width_of(sys.stdout), paint=paint_for(sys.stdout))
+            screen = status_screen(
+                found,
+                width=width_of(sys.stdout),
+                height=live.console.height,
+                paint=paint_for(sys.stdout),
+            )
             live.update(Text.from_ansi(screen), refresh=True)
             if not found.driven:
                 return

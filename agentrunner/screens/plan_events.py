@@ -8,7 +8,9 @@ from typing import Any
 
 from agentrunner.planning.plan import PlanTaskStatus
 from agentrunner.screens.layout import count, flat
+from agentrunner.text.terminal import shorten
 
+EVIDENCE_CELLS = 300
 _ENDED = ("FAILED: ", "NEEDS_REVIEW: ")
 
 
@@ -21,8 +23,9 @@ def event_line(event: Mapping[str, Any], *, chat: bool = False) -> str:
             return f"{_ahead(event)}{notices}"
         case "plan_task":
             detail = flat(str(event.get("detail") or ""))
-            if event["status"] == PlanTaskStatus.COMPLETE and not detail:
-                return ""  # that it has landed says it
+            known = PlanTaskStatus.FIXING if detail else PlanTaskStatus.COMPLETE
+            if event["status"] == known:
+                return ""  # what follows says it: another round, or that it has landed
             return f"{task} {event['status']}" + (f": {detail}" if detail else "")
         case "plan_question":
             command = "/answer" if chat else "agentrunner plan answer"
@@ -31,7 +34,8 @@ def event_line(event: Mapping[str, Any], *, chat: bool = False) -> str:
                 return f"{task} waits for you: {answer}"
             return f"{task} asks: {flat(str(event['text']))}  ({answer})"
         case "plan_fixing":
-            return f"{task} goes into another round: {flat(str(event['evidence']))[:200]}"
+            why = flat(str(event["evidence"]).strip().partition("\n")[0])
+            return f"{task} goes into another round: {shorten(why, EVIDENCE_CELLS)}"
         case "plan_landed":
             if not event["commit"]:
                 return f"{task} is done, in the folder itself."

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from agentrunner.conductor.look import PlanLook, TaskLook
 from agentrunner.planning.plan import ROOT, PlanTaskStatus
 from agentrunner.screens.layout import (
@@ -19,20 +21,43 @@ from agentrunner.screens.plan_tree import few
 from agentrunner.text.terminal import cell_width, shorten
 
 _WORST = (PlanTaskStatus.FAILED,)
+_DONE = frozenset({PlanTaskStatus.COMPLETE})
+_HIDDEN = (
+    frozenset[PlanTaskStatus](),
+    _DONE,
+    _DONE | {PlanTaskStatus.PENDING, PlanTaskStatus.BLOCKED},
+)
+"""What is left out, the less the better, until the rest fits."""
 _ASIDE = 32
 """Cells for how a task stands, at most."""
 
 
-def status_screen(look: PlanLook, *, width: int, paint: Paint = PLAIN, chat: bool = False) -> str:
-    """The tree, what waits for a person, and what it comes to; `chat`: with a chat's commands."""
+def status_screen(
+    look: PlanLook, *, width: int, height: int = 0, paint: Paint = PLAIN, chat: bool = False
+) -> str:
+    """The tree, what waits for a person, and what it comes to; `chat`: with a chat's commands.
+
+    Where that is more than `height` lines, tasks are left out that are done, then such as have
+    not begun; 0 is any height.
+    """
     if not look.plan.tasks:
         return 'There is no plan yet. Say what you want: agentrunner plan "make a page"'
+    for hidden in _HIDDEN:
+        lines = _screen(look, hidden, width, paint, chat=chat)
+        if not height or len(lines) <= height:
+            break
+    return "\n".join(lines)
+
+
+def _screen(
+    look: PlanLook, hidden: Collection[PlanTaskStatus], width: int, paint: Paint, *, chat: bool
+) -> list[str]:
     lines = [paint.bold(line) for line in wrap(look.plan.goal.partition("\n")[0], width)[:2]]
     lines += [*map(paint.dim, wrap(_summary(look), width)), ""]
-    lines += _tree(look, width, paint)
+    lines += _tree(look, hidden, width, paint)
     lines += _asked(look, width)
-    lines += ["", *_next(look, chat=chat)]
-    return "\n".join(lines).rstrip()
+    after = _next(look, chat=chat)
+    return [*lines, "", *after] if after else lines
 
 
 def _summary(look: PlanLook) -> str:
@@ -50,25 +75,36 @@ def _summary(look: PlanLook) -> str:
     return " · ".join(parts)
 
 
-def _tree(look: PlanLook, width: int, paint: Paint) -> list[str]:
+def _tree(
+    look: PlanLook, hidden: Collection[PlanTaskStatus], width: int, paint: Paint
+) -> list[str]:
     plan, lines = look.plan, []
+    left_out = [task.status for task in look.tasks.values() if task.status in hidden]
     asides = {task_id: _aside(look, task_id) for task_id in look.tasks}
     aside_width = min(_ASIDE, max(map(cell_width, asides.values()), default=0))
     room = max(width - aside_width - 2, 12)
     todo = [(child, 0) for child in reversed(plan.nodes[ROOT].children)]
+    phases: list[tuple[int, str]] = []  # those above, whose titles are still to be said
     while todo:
         node_id, depth = todo.pop()
-        node = plan.nodes[node_id]
-        lead, title = "  " * depth, flat(plan.designs[node_id].title)
-        if node.task_id is None:
-            lines.append(shorten(f"{lead}{title}", width))
-        else:
-            task = look.tasks[node.task_id]
-            aside = shorten(asides[node.task_id], aside_width)
-            text = fit(shorten(f"{lead}{node.task_id}  {title}", room), room)
-            lines.append(f"{text}  {_coloured(task.status, aside, paint)}".rstrip())
-            lines += _why(task, lead, width, paint)
+        node, lead, title = plan.nodes[node_id], "  " * depth, flat(plan.designs[node_id].title)
         todo += [(child, depth + 1) for child in reversed(node.children)]
+        phases = [phase for phase in phases if phase[0] < depth]
+        if node.task_id is None:
+            phases.append((depth, shorten(f"{lead}{title}", width)))
+            continue
+        task = look.tasks[node.task_id]
+        if task.status in hidden:
+            continue
+        lines += [line for _, line in phases]
+        phases.clear()
+        text = fit(f"{lead}{node.task_id}  {title}", room)
+        aside = shorten(asides[node.task_id], aside_width)
+        lines.append(f"{text}  {_coloured(task.status, aside, paint)}".rstrip())
+        lines += _why(task, lead, width, paint)
+    if left_out:
+        told = [f"{left_out.count(one)} {one.value}" for one in dict.fromkeys(left_out)]
+        lines.append(paint.dim(f"… {', '.join(told)}"))
     return lines
 
 

@@ -44,6 +44,10 @@ def test_how_a_task_ended_is_said_once_and_what_it_asks_whole() -> None:
     assert asked == "TASK-0001 asks: Which? 1. a  (agentrunner plan answer 2 TEXT)"
     landed = {"event": "plan_task", "task_id": "TASK-0001", "status": "COMPLETE", "detail": ""}
     assert event_line(landed) == "", "that it has landed says it"
+    fixing = {"task_id": "TASK-0001", "evidence": "Both changed a.txt.\n\na.txt:\n..."}
+    assert event_line({**fixing, "event": "plan_task", "status": "FIXING", "detail": "B"}) == ""
+    line = event_line({**fixing, "event": "plan_fixing"})
+    assert line == "TASK-0001 goes into another round: Both changed a.txt."
 
 
 def test_what_a_run_warns_of_and_waits_for_has_its_name() -> None:

@@ -1,0 +1,52 @@
+"""How a plan stands, in as many lines as there are."""
+
+from __future__ import annotations
+
+import pytest
+
+from agentrunner.conductor.look import PlanLook, TaskLook
+from agentrunner.planning.plan import PlanTaskStatus
+from agentrunner.planning.store import OpenQuestion
+from agentrunner.screens.plan_status import status_screen
+from agentrunner.text.terminal import cell_width
+from tests.kit.plan_project import Work, plan_of
+
+S = PlanTaskStatus
+STATUSES = [*[S.COMPLETE] * 20, S.RUNNING, S.FAILED, *[S.BLOCKED] * 10]
+
+
+def look_at(statuses: list[PlanTaskStatus]) -> PlanLook:
+    works = [Work(needs=[22] if status == S.BLOCKED else []) for status in statuses]
+    plan = plan_of(works)
+    tasks = {
+        task_id: TaskLook(status, detail="no proof" if status == S.FAILED else "")
+        for task_id, status in zip(plan.task_order(), statuses, strict=True)
+    }
+    asked = [OpenQuestion(1, "", "FAILED: no proof", "TASK-0022")]
+    branch = "agentrunner/a-name-that-is-longer-than-what-is-left-of-a-line-of-eighty-cells"
+    return PlanLook(plan, tasks, asked, driven=True, branch=branch)
+
+
+@pytest.mark.parametrize(
+    ("height", "shown", "left_out"),
+    [
+        (0, 32, None),
+        (60, 32, None),
+        (30, 12, "… 20 COMPLETE"),
+        (10, 2, "… 20 COMPLETE, 10 BLOCKED"),
+    ],
+)
+def test_what_goes_on_and_what_is_asked_stays_where_there_is_little_room(
+    height: int, shown: int, left_out: str | None
+) -> None:
+    lines = status_screen(look_at(STATUSES), width=80, height=height).split("\n")
+    assert sum("TASK-" in line and "Task " in line for line in lines) == shown
+    assert (left_out in lines) == (left_out is not None)
+    assert any("TASK-0022" in line and "FAILED" in line for line in lines)
+    assert max(map(cell_width, lines)) <= 80
+
+
+def test_who_is_behind_another_task_says_so_and_titles_have_what_is_left() -> None:
+    screen = status_screen(look_at(STATUSES), width=80)
+    assert "BLOCKED by TASK-0022" in screen
+    assert "then goes on" not in screen, "it is at work"
