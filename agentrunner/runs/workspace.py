@@ -174,9 +174,11 @@ class CloneStore:
 
         Files that are not there are deleted. `at` is a UTC time, ISO 8601; `tree` stands in for
         that of the first parent. Nothing is checked out or changed but the clone's objects.
+        Raises UsageError (`in-submodule`) for a file of a submodule, which would take its place.
         """
         self._prepare()
         wanted = set(paths)
+        self._refuse_submodules(wanted, tree or parents[0])
         rules = {path for path in wanted if path.rpartition("/")[2] == ".gitattributes"}
         with TemporaryDirectory(prefix="agentrunner.", dir=self.git.git_dir) as name:
             room = Path(name)  # one per thread
@@ -206,6 +208,21 @@ class CloneStore:
         return _line(
             self.git.run("commit-tree", tree, *told, "-F", "-", stdin=message.encode(), env=who)
         )
+
+    def submodules(self, tree: str) -> list[str]:
+        """Where a commit or tree has other repositories."""
+        lines = self.git.run("ls-tree", "-r", "-z", tree).split(b"\0")
+        return [to_text(line.partition(b"\t")[2]) for line in lines if line.startswith(b"160000 ")]
+
+    def _refuse_submodules(self, paths: Iterable[str], tree: str) -> None:
+        inside = tuple(f"{name}/" for name in self.submodules(tree))
+        if found := sorted(path for path in paths if f"{path}/".startswith(inside)):
+            raise UsageError(
+                f"Nothing was committed: {', '.join(found[:5])} is in a submodule, which is a "
+                "repository of its own.",
+                code="in-submodule",
+                remedy="commit that in the submodule yourself; agentrunner diff RUN has all of it",
+            )
 
     def _put(self, folder: Path, paths: Iterable[str], room: Path, env: Mapping[str, str]) -> None:
         """Bring an index to what these files are in a folder; `room` has the attributes."""

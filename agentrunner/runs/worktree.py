@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from agentrunner.runs.folder import make_private, runs_root
-from agentrunner.runs.git import to_text
 from agentrunner.runs.ignore import IgnoreRules
 from agentrunner.runs.plan_folder import repository_key
 from agentrunner.runs.snapshots import Snapshots
@@ -98,20 +97,13 @@ def prepare(
     try:
         taken = theirs.take()
         embedded = {str(PurePosixPath(path).parent) for path in taken.embedded}
-        left = tuple(sorted(embedded | set(_submodules(store, base))))
+        left = tuple(sorted(embedded | set(store.submodules(base))))
         carried = () if clean else tuple(sorted(_uncommitted(theirs, ours, left)))
     finally:
         for part in (theirs.git_dir, ours.git_dir):
             shutil.rmtree(part, ignore_errors=True)
     store.carry_over(place.work, carried)
     return Prepared(base, carried, left)
-
-
-def _submodules(store: CloneStore, commit: str) -> Iterator[str]:
-    for line in store.git.run("ls-tree", "-r", "-z", commit).split(b"\0"):
-        facts, _, path = line.partition(b"\t")
-        if facts.startswith(b"160000 "):
-            yield to_text(path)
 
 
 def _uncommitted(theirs: Snapshots, ours: Snapshots, left: Iterable[str]) -> Iterator[str]:

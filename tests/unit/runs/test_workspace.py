@@ -300,3 +300,23 @@ def test_what_is_taken_along_is_not_all_in_memory_at_once(
         tracemalloc.stop()
     assert peak < 16 << 20
     assert (folder / "7.bin").stat().st_size == 4 << 20
+
+
+@pytest.mark.parametrize("path", ["lib", "lib/new.txt"])
+def test_no_file_takes_the_place_of_a_submodule(
+    path: str, store: CloneStore, repo: Path, tmp_path: Path
+) -> None:
+    head = git(repo, "rev-parse", "HEAD").strip()
+    git(repo, "update-index", "--add", "--cacheinfo", f"160000,{head},lib")
+    git(repo, "commit", "-qm", "with a submodule")
+    folder = tmp_path / "work"
+    store.check_out(folder, store.fetch())
+    (folder / "lib").rmdir()
+    (folder / path).parent.mkdir(exist_ok=True)
+    (folder / path).write_text("new\n")
+    (folder / "library").write_text("new\n")
+    with pytest.raises(UsageError) as refused:
+        commit(store, folder, store.fetch(), path, "library")
+    assert refused.value.code == "in-submodule"
+    made = commit(store, folder, store.fetch(), "library")
+    assert store.submodules(made) == ["lib"]
