@@ -11,6 +11,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+from agentrunner.text.terminal import cell_width
+
 
 class Lines:
     """Reads one line whenever one is asked for.
@@ -38,7 +40,7 @@ class Lines:
         """Write lines above the one that is being typed."""
         typing = self._wanted is not None and not self._wanted.done()
         again = f"{self._prompt}{_buffer()}" if typing else ""
-        blank = f"\r{' ' * len(again)}\r" if typing else ""
+        blank = f"\r{' ' * cell_width(again)}\r" if typing else ""
         sys.stdout.write(f"{blank}{text}\n{again}")
         sys.stdout.flush()
 

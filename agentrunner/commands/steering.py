@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from agentrunner import settings
 from agentrunner.commands.console import paint_for, width_of
 from agentrunner.commands.fail import named
+from agentrunner.screens.layout import wrap
 from agentrunner.screens.plan_events import end_line, event_line
 
 if TYPE_CHECKING:
@@ -51,11 +52,18 @@ def carrying(setting: Setting, tell: Callable[[str], None]) -> CarryOut:
 
         def hear(event: Mapping[str, Any]) -> None:
             if line := event_line(event, chat=True):
-                tell(line)
+                tell(_wrapped(line))
 
-        return end_line(await conductor.carry_out(order, hear, may_start))
+        result = await conductor.carry_out(order, hear, may_start)
+        left = set(result["tasks"].values()) - {"COMPLETE"}
+        paused = " It is paused: /resume begins what is left." if left and not may_start() else ""
+        return _wrapped(end_line(result) + paused)
 
     return carry_out
+
+
+def _wrapped(text: str) -> str:
+    return "\n".join(wrap(text, width_of(sys.stdout)))
 
 
 def looking(setting: Setting) -> str:

@@ -330,7 +330,7 @@ class TaskRuns:
         if result["state"] in TERMINAL:
             status = PlanTaskStatus(result["state"])
             return self._ask(turn.task_id, status, ended_text(result), turn)
-        return Ending(PlanTaskStatus.PENDING, "stopped; it goes on with `plan run`", turn.run_id)
+        return Ending(PlanTaskStatus.PENDING, "stopped on the way", turn.run_id)
 
     def _unpaid(self, turn: Round) -> Ending:
         """It waits for more than the plan has left: one question for all such tasks."""
