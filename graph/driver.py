@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from agentrunner.errors import Busy
 from agentrunner.graph import attempts
 from agentrunner.graph.builder import graph_for
 from agentrunner.graph.checkpoints import BoundedSaver, open_saver, thread_config
@@ -54,12 +53,7 @@ def open_driver(
     Raises Busy where the repository is with another run.
     """
     lock = repository_lock(options.state_dir, Path(spec.repo))
-    try:
-        lock.acquire(me(folder.run_id, options.clock.stamp()))
-    except Busy:
-        holder = lock.probe()
-        if holder is None or holder.run_id != folder.run_id:
-            raise
+    lock.acquire_or_leave(me(folder.run_id, options.clock.stamp()))
     with contextlib.closing(lock):
         if lock.held:  # then nobody lives whose box it could be
             kill_orphans(folder.box_dir)

@@ -20,7 +20,8 @@ from typing import TypedDict, cast
 from langgraph.config import get_stream_writer
 from langgraph.errors import GraphInterrupt
 
-from agentrunner.errors import AgentRunnerError, Busy, UsageError
+from agentrunner.errors import AgentRunnerError, UsageError
+from agentrunner.graph.attempts import stop_workers
 from agentrunner.graph.builder import build_served_graph
 from agentrunner.graph.checkpoints import BoundedSaver, open_saver
 from agentrunner.graph.crew import Crew, assemble
@@ -40,7 +41,6 @@ from agentrunner.runs.folder import (
 )
 from agentrunner.runs.locks import FileLock, me, repository_lock
 from agentrunner.settings import state_dir
-from agentrunner.supervisor.client import request_stop
 from agentrunner.task.context import TaskContext
 from agentrunner.task.load import TaskSource, load_task
 from agentrunner.task.spec import TaskSpec
@@ -95,7 +95,7 @@ async def _opened(state: TaskContext) -> AsyncIterator[tuple[Deps, Update]]:
                 raise
             except asyncio.CancelledError:
                 deps.stop.set()  # nothing is started by what still goes on in a thread
-                _stop_workers(folder)
+                stop_workers(folder)
                 raise
 
 
@@ -131,12 +131,7 @@ def _enter(
     refuse_inside(state_dir(), repo)
     run_id = folder.run_id if folder else new_run_id(spec.task_id, secrets.token_bytes(4))
     repository = stack.enter_context(contextlib.closing(repository_lock(state_dir(), repo)))
-    try:
-        repository.acquire(me(run_id, Clock().stamp()))
-    except Busy:
-        holder = repository.probe()
-        if holder is None or holder.run_id != run_id:
-            raise  # else its own worker is still at work, and holds it for the run
+    repository.acquire_or_leave(me(run_id, Clock().stamp()))
     if folder is None:
         folder = RunFolder.create(studio_dir(), run_id, repo)
         save_spec(folder, spec)
@@ -152,12 +147,6 @@ def _task(state: TaskContext) -> TaskSpec:
             path="task_file",
         )
     return load_task(TaskSource("file", path), environ=os.environ, cwd=Path.cwd())
-
-
-def _stop_workers(folder: RunFolder) -> None:
-    """A run that is cancelled in Studio leaves no worker behind."""
-    for worker in folder.workers_dir.iterdir():
-        request_stop(worker)
 
 
 @asynccontextmanager

@@ -192,22 +192,7 @@ async def open_workshop(
     events.listeners.extend(listeners)
     repo = Path(spec.repo)
     snapshots = await asyncio.to_thread(Snapshots, folder.snapshots_dir, repo, spec.runner.note.dir)
-    home = Path(environ.get("HOME") or Path.home())
-
-    def told(line: str) -> None:
-        events.emit("image_progress", text=line)
-
-    kind, image = kept_box(folder)
-    wanted = box_spec(spec, crew.members, folder)
-    if image:  # exactly that one: a worker may have changed what it was built from
-        wanted = replace(wanted, image=image, pull="never")
-    sandbox = await open_sandbox(
-        kind or spec.runner.sandbox.kind,
-        replace(wanted, on_progress=told),
-        environ,
-        home,
-        state_root=state_dir,
-    )
+    sandbox = await _open_box(spec, folder, crew, environ, state_dir, events)
     try:
         gatherer = Gatherer(
             spec=spec,
@@ -248,3 +233,29 @@ async def open_workshop(
             await crew.meta.close()
         finally:
             await sandbox.close()
+
+
+async def _open_box(
+    spec: TaskSpec,
+    folder: RunFolder,
+    crew: Crew,
+    environ: Mapping[str, str],
+    state_dir: Path,
+    events: EventLog,
+) -> Sandbox:
+    """A box like the one that the run has had, else the one that the task wants."""
+
+    def told(line: str) -> None:
+        events.emit("image_progress", text=line)
+
+    kind, image = kept_box(folder)
+    wanted = replace(box_spec(spec, crew.members, folder), on_progress=told)
+    if image:  # exactly that one: a worker may have changed what it was built from
+        wanted = replace(wanted, image=image, pull="never")
+    return await open_sandbox(
+        kind or spec.runner.sandbox.kind,
+        wanted,
+        environ,
+        Path(environ.get("HOME") or Path.home()),
+        state_root=state_dir,
+    )

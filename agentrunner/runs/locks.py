@@ -112,6 +112,15 @@ class FileLock:
         os.pwrite(self.fd, text, 0)
         os.ftruncate(self.fd, len(text))
 
+    def acquire_or_leave(self, holder: Holder) -> None:
+        """As `acquire`, but one that the same run has elsewhere (its supervisor) stays there."""
+        try:
+            self.acquire(holder)
+        except Busy:
+            other = self.probe()
+            if other is None or other.run_id != holder.run_id:
+                raise
+
     def _take(self) -> bool:
         fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         # A file that was removed meanwhile (`gc` drops whole folders) is no lock any more.

@@ -63,6 +63,22 @@ def test_the_second_is_refused_and_told_who_holds_it_until_that_one_is_killed(
         lock.close()
 
 
+def test_a_lock_is_left_with_the_same_run_only(tmp_path: Path) -> None:
+    lock = FileLock(tmp_path / "lock")
+    other = holding(lock.path)
+    try:
+        lock.acquire_or_leave(me("other-1", "2026-01-01T00:00:00Z"))
+        assert not lock.held
+        with pytest.raises(Busy):
+            lock.acquire_or_leave(here())
+        end(other)
+        lock.acquire_or_leave(here())
+        assert lock.held
+    finally:
+        end(other)
+        lock.close()
+
+
 def test_a_child_that_inherits_the_lock_keeps_it_after_we_close_it(tmp_path: Path) -> None:
     lock = FileLock(tmp_path / "lock")
     lock.acquire(here())
