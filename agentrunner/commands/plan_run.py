@@ -33,7 +33,7 @@ from agentrunner.commands.start import budget_override
 from agentrunner.errors import UsageError
 
 if TYPE_CHECKING:
-    from agentrunner.conductor.carry_out import Order
+    from agentrunner.conductor.order import Order
     from agentrunner.planning.plan import Plan
     from agentrunner.runs.plan_folder import PlanFolder
 
@@ -142,7 +142,7 @@ def _order(
     output: Output,
     policy: Path | None,
 ) -> Order:
-    from agentrunner.conductor.carry_out import Order
+    from agentrunner.conductor.order import Order
     from agentrunner.conductor.settings import load_settings
     from agentrunner.graph.drive import Options
     from agentrunner.runs.plan_folder import plan_folder
@@ -194,7 +194,7 @@ def _checked(order: Order, output: Output) -> Order | None:
 
 
 def _check(order: Order) -> Plan:
-    from agentrunner.conductor.carry_out import check_order
+    from agentrunner.conductor.order import check_order
     from agentrunner.planning.store import PlanStore
 
     plan = PlanStore(_folder(order).plan).load()

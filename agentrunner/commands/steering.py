@@ -30,6 +30,7 @@ def carrying(setting: Setting, tell: Callable[[str], None]) -> CarryOut:
     async def carry_out(halt: asyncio.Event, may_start: Callable[[], bool]) -> str:
         from agentrunner.commands.talking import repository
         from agentrunner.conductor import carry_out as conductor
+        from agentrunner.conductor.order import Order
         from agentrunner.conductor.settings import load_settings, save_settings
         from agentrunner.graph.drive import Options
         from agentrunner.runs.plan_folder import plan_folder
@@ -48,7 +49,7 @@ def carrying(setting: Setting, tell: Callable[[str], None]) -> CarryOut:
             policy=setting.policy,
             stop=halt,
         )
-        order = conductor.Order(repo, shared, options, parallel=len(os.sched_getaffinity(0)))
+        order = Order(repo, shared, options, parallel=len(os.sched_getaffinity(0)))
 
         def hear(event: Mapping[str, Any]) -> None:
             if line := event_line(event, chat=True):

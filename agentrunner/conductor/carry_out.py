@@ -9,8 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
+from dataclasses import asdict, replace
 from typing import Any
 
 from agentrunner.conductor.advice import advice
@@ -19,27 +18,24 @@ from agentrunner.conductor.branch import BRANCH, Publisher, begin
 from agentrunner.conductor.budget import PlanBudget
 from agentrunner.conductor.conduct import Conduct, Outcome, exit_code
 from agentrunner.conductor.costs import Purse
-from agentrunner.conductor.delivery import Delivery, Wishes
-from agentrunner.conductor.ground import check_ground, check_no_branch, done_in_place, make_ground
+from agentrunner.conductor.delivery import Delivery
+from agentrunner.conductor.ground import check_no_branch, done_in_place, make_ground
 from agentrunner.conductor.merged_tests import MergedTests
 from agentrunner.conductor.message import DEFAULT_TEMPLATE
+from agentrunner.conductor.order import Order, check_order
 from agentrunner.conductor.outlook import outlook
 from agentrunner.conductor.places import InPlace, Places, WorkTrees
 from agentrunner.conductor.reports import reports_of
 from agentrunner.conductor.request_body import request_body, request_title
 from agentrunner.conductor.rounds import Round, RoundBook
-from agentrunner.conductor.settings import PlanSettings, load_settings
+from agentrunner.conductor.settings import load_settings
 from agentrunner.conductor.task_run import TaskRuns
-from agentrunner.conductor.task_spec import task_spec
 from agentrunner.conductor.telling import facts_of, leave_notes
-from agentrunner.errors import AgentRunnerError, UsageError
-from agentrunner.graph.crew import assemble
-from agentrunner.graph.drive import Options
+from agentrunner.errors import AgentRunnerError
 from agentrunner.graph.policy import capped
 from agentrunner.nodes.credentials import secrets_in
 from agentrunner.notes.plan_note import write_plan_note
 from agentrunner.planning.plan import Plan, PlanTaskStatus
-from agentrunner.planning.schedule import with_dependencies
 from agentrunner.planning.store import BUDGET, PlanStore
 from agentrunner.runs.folder import refuse_inside
 from agentrunner.runs.locks import me
@@ -55,28 +51,6 @@ Event = dict[str, Any]
 
 KEPT_BACK = 5
 """The exit code where all is done, and not in the user's repository."""
-
-
-@dataclass(frozen=True)
-class Order:
-    """What is to be carried out, and how."""
-
-    repo: Path
-    settings: PlanSettings
-    options: Options
-    """Where runs are kept and heard; `stop` ends all of them in order."""
-    parallel: int
-    """Tasks at work at once, at most."""
-    only: tuple[str, ...] = ()
-    """These tasks and what they depend on; none: all. Those that had FAILED are tried again."""
-    in_place: bool = False
-    """In the repository itself, one after another: for one that is no git repository."""
-    git_init: bool = False
-    """Where the repository is no git repository, or one without a commit, it becomes one."""
-    include_uncommitted: bool = False
-    """Files that are not committed are part of the plan's first commit."""
-    wishes: Wishes = field(default_factory=Wishes)
-    """What is wanted of the result once all is done, beside its branch."""
 
 
 class _Post:
@@ -115,45 +89,6 @@ async def carry_out(
     lock.acquire(me("", order.options.clock.stamp()))
     with contextlib.closing(lock):
         return await _Carrying(order, folder, store, tell).to_the_end(may_start)
-
-
-def check_order(order: Order, plan: Plan) -> tuple[list[str], TaskSpec]:
-    """The tasks that are wanted, in order, and the first of them as it would be run.
-
-    Raises UsageError where there is none, and Surroundings where nobody is there to plan or work.
-    """
-    if not plan.tasks:
-        raise UsageError(
-            "There is no plan of this repository yet.",
-            code="no-plan",
-            remedy='agentrunner plan "what you want"',
-        )
-    if unknown := [name for name in order.only if name not in plan.tasks]:
-        raise UsageError(
-            f"The plan has no task {', '.join(unknown)}.",
-            code="unknown-task",
-            path="--only",
-            remedy="agentrunner plan status",
-        )
-    tasks = check_wanted(plan, order.only)
-    spec = _spec(order, plan, tasks[0], order.repo)
-    options = order.options
-    spec = capped(spec, options.environ, options.state_dir, options.policy)
-    assemble(spec, options.environ, options.cassette)
-    check_ground(  # last: in a terminal a person is asked how to go on
-        order.repo,
-        options.environ,
-        in_place=order.in_place,
-        git_init=order.git_init,
-        delivered=order.wishes.any,
-    )
-    return tasks, spec
-
-
-def _spec(order: Order, plan: Plan, task_id: str, repo: Path, **more: Any) -> TaskSpec:
-    environ = order.options.environ
-    spec = task_spec(plan, task_id, order.settings, repo=repo, environ=environ, **more)
-    return spec.model_copy(update={"plan_repo": str(order.repo.resolve())})
 
 
 class _Carrying:
@@ -325,7 +260,7 @@ class _Carrying:
         order = self._order
         kept = load_settings(self._folder, order.repo)
         plan = self._store.load()
-        spec = _spec(replace(order, settings=kept), plan, plan.task_order()[0], order.repo)
+        spec = replace(order, settings=kept).spec_of(plan, plan.task_order()[0], order.repo)
         options = order.options
         spec = capped(spec, options.environ, options.state_dir, options.policy)
         return spec.runner.budget
@@ -333,7 +268,7 @@ class _Carrying:
     def _runs(self, places: Places, purse: Purse, budget: PlanBudget) -> TaskRuns:
         def spec_of(plan: Plan, task_id: str, turn: Round) -> TaskSpec:
             wrong = {"evidence": turn.evidence, "marked": turn.marked, "broken": turn.broken}
-            return _spec(self._order, plan, task_id, places.folder(turn), **wrong)
+            return self._order.spec_of(plan, task_id, places.folder(turn), **wrong)
 
         return TaskRuns(
             self._store.load,
@@ -387,7 +322,7 @@ class _Carrying:
 
     def _result(self, outcome: Outcome, purse: Purse) -> dict[str, Any]:
         plan = self._store.load()
-        wanted = check_wanted(plan, self._order.only)
+        wanted = self._order.wanted(plan)
         statuses = {task: plan.tasks[task].status for task in wanted}
         asked = [{"id": q.id, "task_id": q.task_id, "text": q.text} for q in self._questions()]
         published = self._publisher.published
@@ -408,9 +343,3 @@ class _Carrying:
     def _questions(self) -> list[Any]:
         living = self._post.plan.tasks
         return [q for q in open_questions(self._store) if q.task_id in (*living, BUDGET)]
-
-
-def check_wanted(plan: Plan, only: Collection[str]) -> list[str]:
-    """The tasks that are wanted and still there, in order."""
-    chosen = with_dependencies(plan, [t for t in only if t in plan.tasks]) if only else plan.tasks
-    return [task for task in plan.task_order() if task in chosen]

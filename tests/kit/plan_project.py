@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from agentrunner.conductor.carry_out import Order, carry_out
+from agentrunner.conductor.carry_out import carry_out
+from agentrunner.conductor.order import Order
 from agentrunner.conductor.settings import PlanSettings
 from agentrunner.graph.drive import Options
 from agentrunner.planning.edits import Edit
