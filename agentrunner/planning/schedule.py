@@ -7,11 +7,12 @@ the same however large the plan is, but for the heap that keeps the order.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 from graphlib import TopologicalSorter
 from heapq import heappop, heappush
 from pathlib import PurePosixPath
 
+from agentrunner.planning.paths import is_pattern, meet, normal
 from agentrunner.planning.plan import Plan, PlanTaskStatus
 
 
@@ -52,7 +53,9 @@ class Schedule:
         while they were."""
         self._below: dict[str, list[str]] = {}
         """Folder to the tasks at work that may change something in it."""
-        self._at_work: set[str] = set()
+        self._patterns: dict[str, None] = {}
+        """Tasks at work of whose files a name stands for several, as `src/*.py` does."""
+        self._at_work: dict[str, None] = {}
         for task_id in at_work:
             if task_id in self._waits:
                 self._take(task_id)
@@ -134,10 +137,20 @@ class Schedule:
             for place in (name, *_folders(name)):
                 if holders := self._names.get(place):
                     return holders[0]
-        return None
+        # No more than are at work at once, however large the plan is.
+        others = self._at_work if self._is_pattern(task_id) else self._patterns
+        return next((other for other in others if self._share(task_id, other)), None)
+
+    def _is_pattern(self, task_id: str) -> bool:
+        return any(map(is_pattern, self._files[task_id]))
+
+    def _share(self, one: str, other: str) -> bool:
+        return any(meet(a, b) for a in self._files[one] for b in self._files[other])
 
     def _take(self, task_id: str) -> None:
-        self._at_work.add(task_id)
+        self._at_work[task_id] = None
+        if self._is_pattern(task_id):
+            self._patterns[task_id] = None
         for name in self._files[task_id]:
             self._names.setdefault(name, []).append(task_id)
             for folder in _folders(name):
@@ -146,7 +159,8 @@ class Schedule:
     def _release(self, task_id: str) -> None:
         if task_id not in self._at_work:
             return
-        self._at_work.remove(task_id)
+        del self._at_work[task_id]
+        self._patterns.pop(task_id, None)
         for name in self._files[task_id]:
             self._names[name].remove(task_id)
             for folder in _folders(name):
@@ -156,30 +170,9 @@ class Schedule:
 
 
 def files_of_task(plan: Plan, task_id: str) -> set[str]:
-    """Files and folders that a task may change, as its design suggests; normalised."""
+    """Normal paths and patterns of what a task may change, as its design suggests."""
     hint = plan.design_of(task_id).suggested_impl
-    return {_normal(path) for path in hint.file_paths} if hint else set()
-
-
-def overlaps(plan: Plan) -> Iterator[tuple[str, str, str]]:
-    """Pairs of tasks that may change the same file, each with the first such file."""
-    order = plan.task_order()
-    files = {task_id: files_of_task(plan, task_id) for task_id in order}
-    for task_id, more in _conflicting(plan).items():
-        files[task_id] |= more
-    by_name: dict[str, list[str]] = {}
-    for task_id in order:
-        for name in sorted(files[task_id]):
-            by_name.setdefault(name, []).append(task_id)
-    seen = set()
-    for task_id in order:
-        for name in sorted(files[task_id]):
-            for place in (name, *_folders(name)):
-                for other in by_name.get(place, ()):
-                    pair = (min(task_id, other), max(task_id, other))
-                    if other != task_id and pair not in seen:
-                        seen.add(pair)
-                        yield (*pair, name)
+    return set(filter(None, map(normal, hint.file_paths))) if hint else set()
 
 
 def _conflicting(plan: Plan) -> dict[str, set[str]]:
@@ -187,8 +180,8 @@ def _conflicting(plan: Plan) -> dict[str, set[str]]:
     files: dict[str, set[str]] = {}
     for conflict in plan.conflicts:
         for task_id in conflict.tasks:
-            if conflict.file and task_id in plan.tasks:
-                files.setdefault(task_id, set()).add(_normal(conflict.file))
+            if task_id in plan.tasks and (name := normal(conflict.file)):
+                files.setdefault(task_id, set()).add(name)
     return files
 
 
@@ -202,10 +195,6 @@ def with_dependencies(plan: Plan, names: Iterable[str]) -> set[str]:
             wanted.add(task_id)
             todo.extend(plan.design_of(task_id).dependencies)
     return wanted
-
-
-def _normal(path: str) -> str:
-    return str(PurePosixPath(path.strip().lstrip("/")))
 
 
 def _folders(path: str) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import Any
 
 from hypothesis import given, settings
@@ -10,8 +11,9 @@ from hypothesis import strategies as st
 from agentrunner.planning.diff import with_task
 from agentrunner.planning.edits import Edit
 from agentrunner.planning.patch import apply
+from agentrunner.planning.paths import meet
 from agentrunner.planning.plan import Hint, Plan, PlanTask, PlanTaskStatus, PotentialConflict
-from agentrunner.planning.schedule import Schedule, overlaps
+from agentrunner.planning.schedule import Schedule, files_of_task
 
 A, B, C, D = (f"TASK-000{number}" for number in range(1, 5))
 
@@ -66,7 +68,21 @@ def test_what_the_planner_calls_a_conflict_is_one() -> None:
     said = (PotentialConflict("x", ("t1", "t2")), PotentialConflict("y", ("OLD-1",)))
     plan = plan_of({}, {}, {}, conflicts=said)
     assert Schedule(plan).start(9) == [A, C]
-    assert list(overlaps(plan)) == [(A, B, "x")]
+
+
+def test_a_pattern_holds_what_it_matches_and_is_held_by_it() -> None:
+    tasks = [["src/**/*.py"], ["src/a/b.py"], ["docs/x.md"], ["*.md"], ["docs/*.md"]]
+    schedule = Schedule(plan_of(*({"files": files} for files in tasks)))
+    assert schedule.start(9) == [A, C, D]
+    schedule.complete(A)
+    assert schedule.start(9) == [B]
+    schedule.complete(C)
+    assert schedule.start(9) == ["TASK-0005"]
+
+
+def test_a_file_without_a_name_is_none() -> None:
+    schedule = Schedule(plan_of({"files": ["", " "]}, {"files": [""]}, {"files": ["a"]}))
+    assert schedule.start(9) == [A, B, C]
 
 
 def test_a_failure_stops_what_needs_it_and_nothing_else() -> None:
@@ -126,7 +142,9 @@ tasks_of_plans = st.lists(
     st.fixed_dictionaries(
         {
             "needs": st.sets(st.integers(1, 12), max_size=3),
-            "files": st.lists(st.sampled_from(["a", "a/b", "a/b/c", "d", "d/e", "f"]), max_size=2),
+            "files": st.lists(
+                st.sampled_from(["a", "a/b", "a/b/c", "d", "d/e", "f", "d/*"]), max_size=2
+            ),
         }
     ),
     min_size=1,
@@ -145,7 +163,7 @@ def test_every_task_is_started_once_after_what_it_needs(
     ]
     plan = plan_of(*tasks)
     schedule = Schedule(plan)
-    shared = {frozenset(pair[:2]) for pair in overlaps(plan)}
+    files = {task_id: files_of_task(plan, task_id) for task_id in plan.tasks}
     done: list[str] = []
     while not schedule.finished:
         for started in schedule.start(parallel - len(schedule.at_work)):
@@ -153,7 +171,12 @@ def test_every_task_is_started_once_after_what_it_needs(
         at_work = sorted(schedule.at_work)
         assert at_work
         assert len(at_work) <= parallel
-        assert not any(frozenset((x, y)) in shared for x in at_work for y in at_work if x != y)
+        assert not any(
+            meet(a, b)
+            for one, other in combinations(at_work, 2)
+            for a in files[one]
+            for b in files[other]
+        )
         one = data.draw(st.sampled_from(at_work))
         schedule.complete(one)
         done.append(one)
