@@ -12,7 +12,7 @@ import hashlib
 import secrets
 import sqlite3
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from datetime import timedelta
 from typing import Any
 
@@ -33,14 +33,14 @@ from agentrunner.conductor.judgement import told_doubts
 from agentrunner.conductor.landing import Conflict, Landed, TestsRed
 from agentrunner.conductor.places import Places
 from agentrunner.conductor.rounds import Round, RoundBook
+from agentrunner.conductor.saved_run import SavedRun, is_begun, saved_run
 from agentrunner.errors import AgentRunnerError, Surroundings, UsageError
-from agentrunner.graph import attempts, runner
+from agentrunner.graph import runner
 from agentrunner.graph.drive import Options
 from agentrunner.planning.plan import AT_WORK, Plan, PlanTaskStatus
 from agentrunner.planning.store import PlanStore, Standing
 from agentrunner.runs.events import timestamp
-from agentrunner.runs.folder import RunFolder, load_spec, new_run_id, runs_root
-from agentrunner.task.context import Question, TaskContext
+from agentrunner.runs.folder import RunFolder, load_spec, new_run_id
 from agentrunner.task.lifecycle import TERMINAL, TaskState
 from agentrunner.task.spec import TaskSpec
 
@@ -54,16 +54,6 @@ WRONG_ANSWERS = ("wrong-answer", "stale-answer", "policy-breach")
 
 Event = Mapping[str, Any]
 SpecOf = Callable[[Plan, str, Round], TaskSpec]
-
-
-@dataclass(frozen=True)
-class _Saved:
-    """How a round's run stands on the disk."""
-
-    state: TaskContext | None
-    """None where it has done nothing yet."""
-    question: Question | None = None
-    result: Mapping[str, Any] | None = None
 
 
 class TaskRuns:
@@ -172,7 +162,7 @@ class TaskRuns:
         """End a round that nobody wants any more; what it made is in its run's folder."""
         options = replace(self._options, stop=asyncio.Event())
         with contextlib.suppress(AgentRunnerError, OSError):  # it is wanted no more all the same
-            if self._begun(turn):
+            if is_begun(self._options.state_dir, turn.run_id):
                 await runner.cancel(turn.run_id, options)
         self._settle(turn, SETTLED)
         await self._places.close(turn)
@@ -223,9 +213,9 @@ class TaskRuns:
         options = replace(
             self._options, on_event=lambda event: self._hear(turn.task_id, event), stop=stop
         )
-        if not self._begun(turn):
+        if not is_begun(self._options.state_dir, turn.run_id):
             return await self._start(turn, plan, options)
-        saved = await self._saved(turn)
+        saved = await saved_run(self._options.state_dir, turn.run_id)
         if saved.result is not None and saved.result["state"] == TaskState.COMPLETE:
             return None if self._waits_to_land(turn) else saved.result
         ended = saved.state is not None and saved.state["state"] in TERMINAL
@@ -245,16 +235,6 @@ class TaskRuns:
         self._book.save(replace(turn, question=0))
         return await runner.resume(turn.run_id, options, message=answer, on_change="continue")
 
-    def _begun(self, turn: Round) -> bool:
-        """Whether its run has a folder that can be gone on with."""
-        folder = RunFolder(runs_root(self._options.state_dir) / turn.run_id)
-        if not turn.run_id or not folder.root.is_dir():
-            return False
-        if not folder.spec_file.exists():  # killed between the two
-            folder.remove()
-            return False
-        return True
-
     async def _start(self, turn: Round, plan: Plan, options: Options) -> Mapping[str, Any]:
         """Begin the run, under a name that is kept before there is anything of it."""
         spec = self._within_limits(self._spec_of(plan, turn.task_id, turn))
@@ -263,7 +243,7 @@ class TaskRuns:
         return await runner.start(spec, options, run_id=name)
 
     async def _respond(
-        self, turn: Round, saved: _Saved, answer: str, options: Options
+        self, turn: Round, saved: SavedRun, answer: str, options: Options
     ) -> Mapping[str, Any]:
         """Give the run its answer; asked once more where it is none to its question."""
         assert saved.question is not None and saved.result is not None
@@ -276,7 +256,9 @@ class TaskRuns:
             waiting = {**saved.result["waiting"], "text": f"{told}\n{saved.question.text}"}
             return {**saved.result, "waiting": waiting}
 
-    async def _pay(self, turn: Round, saved: _Saved, options: Options) -> Mapping[str, Any] | None:
+    async def _pay(
+        self, turn: Round, saved: SavedRun, options: Options
+    ) -> Mapping[str, Any] | None:
         """Grant a run that has spent its part of the plan's budget what the plan has left."""
         assert saved.question is not None and saved.state is not None
         spec = load_spec(RunFolder.open(self._options.state_dir, turn.run_id))
@@ -287,17 +269,8 @@ class TaskRuns:
         """The id of the question about the plan's budget that its run waits with; "" for none."""
         if not result["waiting"] or result["waiting"]["kind"] != "budget":
             return ""
-        question = (await self._saved(turn)).question
+        question = (await saved_run(self._options.state_dir, turn.run_id)).question
         return question.id if question is not None and self._budget.is_asked(question) else ""
-
-    async def _saved(self, turn: Round) -> _Saved:
-        folder = RunFolder.open(self._options.state_dir, turn.run_id)
-        if attempts.untouched(folder):
-            return _Saved(None)
-        state, question = await attempts.read(folder)
-        return _Saved(
-            state, question, attempts.result_of(folder, load_spec(folder), state, question)
-        )
 
     def _within_limits(self, spec: TaskSpec) -> TaskSpec:
         """With what the plan has left to spend; its folder is needed until it has landed."""
