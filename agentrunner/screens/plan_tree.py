@@ -27,6 +27,7 @@ MOST_TASKS = 400
 """Lines of a tree; what is more is counted."""
 NEAR = 1
 """Unchanged siblings that are shown on each side of a change."""
+REOPENED = "it was COMPLETE, and is worked on again"
 SHOWN_CHARS = 200
 """Of a field's text before and after."""
 
@@ -267,6 +268,13 @@ class _Change:
                 shown.append(1)
         return [(one, lead, place == len(shown) - 1) for place, one in enumerate(shown)]
 
+    def reopens(self, node_id: str) -> bool:
+        """Whether a task that is COMPLETE is to do something else from now on."""
+        task_id = self.before.nodes[node_id].task_id if node_id in self.fields else None
+        if task_id is None or self.before.tasks[task_id].status != PlanTaskStatus.COMPLETE:
+            return False
+        return not self.after.asks_as(self.before, task_id)
+
     def _why(self, node_id: str) -> str:
         if self.marks.get(node_id) != ">":
             return ""
@@ -287,6 +295,8 @@ def _marked(row: _Row, change: _Change, width: int, paint: Paint) -> Iterator[st
         for sign, value in (("-", field.before), ("+", field.after)):
             for text in _values(value):
                 yield shorten(f"{lead}{sign} {flat(text)[:SHOWN_CHARS]}", width)
+    if change.reopens(row.node_id):
+        yield paint.warn(shorten(f"~ {row.below}    {REOPENED}", width))
     if row.mark == "+" and (asides := _of_new(change.after, row.node_id)):
         for text in asides:
             yield paint.dim(shorten(f"+ {row.below}    {flat(text)}", width))
@@ -330,8 +340,8 @@ def _questions(questions: Sequence[OpenQuestion], width: int, *, chat: bool) -> 
     command = "/answer" if chat else "agentrunner plan answer"
     lines = ["", *wrap(f"Questions for you ({command} N TEXT):", width)]
     for one in questions:
-        about = f" ({one.task_id})" if one.task_id else ""
-        first, *rest = wrap(one.text + about, width, "      ")
+        about = f"{one.task_id}: " if one.task_id else ""
+        first, *rest = wrap(about + one.text, width, "      ")
         lines += [f"{one.id:>4}  {first.strip()}", *rest]
     return lines
 

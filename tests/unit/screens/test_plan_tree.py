@@ -76,6 +76,19 @@ def test_a_change_of_every_kind(golden: Golden) -> None:
     golden("screens/plan-change.txt", "\n".join(diff_lines(BASE, after, width=80)) + "\n")
 
 
+def test_a_complete_task_that_is_to_do_something_else_is_said_to_be_worked_on_again() -> None:
+    before = standing(BASE)
+    for task_id, given, told in [
+        ("TASK-0001", {"description": "Else."}, True),
+        ("TASK-0001", {"milestone": "M2"}, False),
+        ("TASK-0003", {"description": "Else."}, False),
+    ]:
+        lines = diff_lines(before, planned([Edit("update", task_id, given)], before), width=80)
+        assert ("worked on again" in "\n".join(lines)) is told
+    with_phase = planned([Edit("update", "node-0001", {"title": "Else"})], before)
+    assert "worked on again" not in "\n".join(diff_lines(before, with_phase, width=80))
+
+
 def test_of_what_is_unchanged_only_the_nearest_is_shown() -> None:
     many = planned([create("p", "Phase"), *(create(f"t{n}", f"T{n}", "p") for n in range(150))])
     after = planned([Edit("update", "TASK-0100", {"title": "other"})], many)
