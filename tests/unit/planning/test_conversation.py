@@ -236,6 +236,17 @@ async def test_a_decomposition_needs_a_task_or_a_question(tmp_path: Path) -> Non
     assert talks.store.changes() == []
 
 
+async def test_a_decomposition_into_too_much_is_told_and_mended(tmp_path: Path) -> None:
+    talks = Talks(tmp_path)
+    many = [phase(f"P{p}", *(task(f"t{p}.{n}", "A") for n in range(70))) for p in range(3)]
+    circle = phase("Round", task("t1", "A", "t2"), task("t2", "B", "t1"))
+    async with talks.open(decompose(*many), decompose(circle), FIRST) as talk:
+        assert len((await talk.propose("Make something.")).after.tasks) == 2
+    assert "213 operations; at most 200 at once (too_many)" in talks.page(1)
+    assert "the dependencies go in a circle" in talks.page(2)
+    assert talks.store.changes() == []
+
+
 async def test_a_planner_that_does_not_answer_is_left(tmp_path: Path) -> None:
     talks = Talks(tmp_path)
     async with talks.open(FIRST) as talk:
