@@ -45,10 +45,13 @@ IN_LANDING = (
 )
 """Reached where a plan's work is brought together and handed over."""
 
-IN_COMMIT = ("commit_made", "commit_published", "repository_made")
-"""Reached where a run that is COMPLETE is committed, and where a folder becomes a repository."""
+IN_COMMIT = ("commit_made", "commit_published")
+"""Reached where a run that is COMPLETE is committed."""
 
-REGISTERED = IN_RUNNER + IN_SUPERVISOR + IN_PLAN + IN_LANDING + IN_COMMIT
+IN_GROUND = ("repository_made",)
+"""Reached where a folder becomes a repository."""
+
+REGISTERED = IN_RUNNER + IN_SUPERVISOR + IN_PLAN + IN_LANDING + IN_COMMIT + IN_GROUND
 
 SIGNALS = {
     "kill": signal.SIGKILL,
