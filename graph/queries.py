@@ -126,8 +126,8 @@ def collect_garbage(
         driven = run_lock(folder).probe() is not None
         if not driven:
             remove_dead_sockets(folder.sock_dir)
-            with contextlib.suppress(OSError):  # a repository of another user
-                remove_mask(Path(row.repo))
+            with contextlib.suppress(OSError, CheckpointCorrupt):  # or a folder of another user
+                remove_mask(Path(load_spec(folder).repo))
         if not ended or now - ended < timedelta(days=days) or driven:
             kept.append(row.run_id)
             continue
