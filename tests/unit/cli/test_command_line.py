@@ -437,6 +437,15 @@ def test_what_is_asked_in_another_terminal_is_answered_there(shell: Shell) -> No
     assert "error[not-waiting]: users-api-7f3a goes on in another terminal" in shell.err
 
 
+def test_nobody_is_asked_where_a_plan_is_carried_out(shell: Shell) -> None:
+    shell.add_run("TASK-0001-7f3a", state="RUNNING", part_of="plan")
+    lock = run_lock(RunFolder.open(shell.repo.parent / "state", "TASK-0001-7f3a"))
+    lock.acquire(me("TASK-0001-7f3a", "2026-11-21T05:00:00Z"))
+    with closing(lock):
+        assert shell("answer", "so") == 2
+    assert "error[unknown-run]: no run of" in shell.err and "terminal" not in shell.err
+
+
 def test_logs_reads_the_events_of_a_run(shell: Shell) -> None:
     shell.add_run("users-api-7f3a")
     folder = RunFolder.open(shell.repo.parent / "state", "users-api-7f3a")
