@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Protocol
 
 from agentrunner.commands import options as opt
 from agentrunner.commands.console import paint_for, show, width_of
+from agentrunner.commands.plan_place import Setting, task_called
 from agentrunner.errors import AgentRunnerError, UsageError
 
 if TYPE_CHECKING:
     from agentrunner.commands.lines import Lines
-    from agentrunner.commands.talking import Setting
     from agentrunner.planning.conversation import Conversation
 
 HELP = """\
@@ -60,7 +60,6 @@ def chat(
     state_dir: opt.StateDir = None,
 ) -> int:
     """Talk about the plan of this repository, and steer the work on it."""
-    from agentrunner.commands.talking import Setting
 
     if not sys.stdin.isatty():
         raise UsageError(
@@ -206,7 +205,6 @@ class Room:
 
     def show_plan(self, task: str) -> None:
         """The tree, or one task of it."""
-        from agentrunner.commands.plan import task_called
         from agentrunner.screens.plan_tree import task_screen
 
         if not task:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from agentrunner import settings
 from agentrunner.commands.console import show
+from agentrunner.commands.plan_place import Setting, repository
 from agentrunner.errors import UsageError
 from agentrunner.runs.locks import Holder, boot_id, process_start_time
 
 if TYPE_CHECKING:
-    from agentrunner.commands.talking import Setting
     from agentrunner.planning.control_words import ControlWord
 
 STOPPED = (
@@ -29,7 +29,6 @@ def act_on(word: ControlWord, setting: Setting, *, as_json: bool) -> int:
     which only the chat that carries the plan out can take.
     """
     from agentrunner.commands.plan_run import status
-    from agentrunner.commands.talking import repository
     from agentrunner.runs.plan_folder import plan_folder
 
     if word == "status":

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import sys
 from difflib import get_close_matches
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -15,6 +14,7 @@ import typer
 from agentrunner.commands import options as opt
 from agentrunner.commands.console import paint_for, show, width_of
 from agentrunner.commands.index import Entries, Index
+from agentrunner.commands.plan_place import Setting, author, now, repository, store_of, task_called
 from agentrunner.errors import UsageError
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def say(
     """Say what you want: a plan is made of it, or the plan that is there is changed."""
     if text is None:
         return show_plan(None, repo, as_json, state_dir)
-    from agentrunner.commands.talking import Setting, say_once
+    from agentrunner.commands.talking import say_once
 
     if text == "-":
         from agentrunner.task.load import read_stdin
@@ -111,7 +111,7 @@ def accept(
     state_dir: opt.StateDir = None,
 ) -> int:
     """Apply the proposal that was shown last and waits, exactly as it was shown."""
-    from agentrunner.commands.talking import applied, author, now
+    from agentrunner.commands.talking import applied
     from agentrunner.planning import conversation
     from agentrunner.planning.proposal import kept
 
@@ -165,24 +165,6 @@ def _show_json(plan: Plan, store: PlanStore, task_id: str | None = None) -> None
     show(json.dumps(told))
 
 
-def task_called(plan: Plan, name: str) -> str:
-    """The id of a task, also by its number alone; raises UsageError (`unknown-task`)."""
-    wanted = task_id_of(name)
-    if wanted in plan.tasks:
-        return wanted
-    near = get_close_matches(wanted, plan.tasks, n=3)
-    raise UsageError(
-        f"The plan has no task {name}.",
-        code="unknown-task",
-        remedy=f"one of {', '.join(near)}" if near else "agentrunner plan shows them",
-    )
-
-
-def task_id_of(name: str) -> str:
-    """The id that a person means, who may leave out all but the number."""
-    return f"TASK-{int(name):04d}" if name.isascii() and name.isdecimal() else name.upper()
-
-
 def answer(
     question: Annotated[
         str, typer.Argument(metavar="N", help="The question's number, or the task that asks.")
@@ -209,7 +191,6 @@ def answered(
 
     Raises UsageError (`unknown-question`, `wrong-answer`, `policy-breach`, …); the question stays.
     """
-    from agentrunner.commands.talking import now
     from agentrunner.conductor import backlog
     from agentrunner.planning.conversation import check_message
     from agentrunner.planning.store import BUDGET
@@ -236,7 +217,6 @@ def _raise_budget(store: PlanStore, text: str, repo: str | None, state_dir: str 
     import os
 
     from agentrunner import settings
-    from agentrunner.commands.talking import repository
     from agentrunner.conductor.budget import raise_budget
     from agentrunner.runs.plan_folder import plan_folder
 
@@ -254,20 +234,9 @@ def undo(
     state_dir: opt.StateDir = None,
 ) -> int:
     """Take the latest change of the plan back; again takes back the one before it."""
-    from agentrunner.commands.talking import author, now, undone
+    from agentrunner.commands.talking import undone
 
     store = store_of(repo, state_dir)
     before = store.load()
     after, change = store.undo(at=now(), author=author(), force=force)
     return undone(before, after, change, as_json=as_json)
-
-
-def store_of(repo: str | None, state_dir: str | None) -> PlanStore:
-    """The plan of the repository that is named, or of the one around the current folder."""
-    from agentrunner import settings
-    from agentrunner.commands.talking import repository
-    from agentrunner.planning.store import PlanStore
-    from agentrunner.runs.plan_folder import plan_folder
-
-    folder = plan_folder(settings.state_dir(state_dir), repository(repo))
-    return PlanStore(Path(folder.plan))

@@ -16,7 +16,7 @@ import typer
 
 from agentrunner.commands import options as opt
 from agentrunner.commands.console import show
-from agentrunner.commands.plan import store_of
+from agentrunner.commands.plan_place import author, now, repository, store_of
 from agentrunner.errors import UsageError
 
 PARTS = {"wbs.json", "design", "state", "tasks", "history"}
@@ -56,7 +56,6 @@ def import_plan(
 ) -> int:
     """Take the plan in a folder in place of this one; plan undo takes that back."""
     from agentrunner import settings
-    from agentrunner.commands.talking import author, now, repository
     from agentrunner.planning.exchange import take_over
     from agentrunner.planning.form import plan_from_files
     from agentrunner.planning.plan import PlanTaskStatus

@@ -29,6 +29,7 @@ from agentrunner.commands.console import (
     show,
     width_of,
 )
+from agentrunner.commands.plan_place import repository, task_id_of
 from agentrunner.commands.start import budget_override
 from agentrunner.errors import UsageError
 
@@ -105,7 +106,6 @@ def run(
 
     Settings are kept with the plan for the next time. Run again, it goes on where it was.
     """
-    from agentrunner.commands.talking import repository
     from agentrunner.conductor.delivery import Wishes
     from agentrunner.conductor.settings import save_settings
 
@@ -117,7 +117,7 @@ def run(
     order = _changed(
         order,
         parallel=parallel,
-        only=tuple(_ids(only or [])),
+        only=_ids(only) if only else (),
         git_init=git_init,
         in_place=in_place,
         include_uncommitted=include_uncommitted,
@@ -162,11 +162,19 @@ def _changed(order: Order, *, parallel: int | None, **how: Any) -> Order:
     return replace(order, parallel=parallel or order.parallel, **how)
 
 
-def _ids(names: list[str]) -> Iterator[str]:
-    from agentrunner.commands.plan import task_id_of
+def _ids(names: list[str]) -> tuple[str, ...]:
+    """The tasks of `--only`; all of them where nothing is said is not what was meant."""
 
-    for name in names:
-        yield from (task_id_of(part.strip()) for part in name.split(",") if part.strip())
+    parts = [part.strip() for name in names for part in name.split(",")]
+    ids = tuple(dict.fromkeys(task_id_of(part) for part in parts if part))
+    if not ids:
+        raise UsageError(
+            "--only names no task.",
+            code="unknown-task",
+            path="--only",
+            remedy="--only TASK-0001, or leave it out for the whole plan",
+        )
+    return ids
 
 
 def _checked(order: Order, output: Output) -> Order | None:
@@ -223,6 +231,9 @@ def _dry_run(order: Order, output: Output) -> int:
         show(f"{number:>4}. " + ", ".join(tasks))
         for task in tasks:
             show(f"        {task}  {flat(plan.design_of(task).title)}")
+    if not planned:
+        show("Nothing is left to do: every task that is wanted is COMPLETE.")
+        return 0
     show("\nNothing was started. A task starts as soon as it may, not in waves.")
     return 0
 
@@ -343,7 +354,6 @@ def status(
     state_dir: opt.StateDir = None,
 ) -> int:
     """How the plan stands: progress, cost and time of each task, and what waits for you."""
-    from agentrunner.commands.talking import repository
     from agentrunner.runs.plan_folder import plan_folder
 
     place = settings.state_dir(state_dir)

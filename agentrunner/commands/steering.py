@@ -8,16 +8,14 @@ import sys
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agentrunner import settings
 from agentrunner.commands.console import paint_for, width_of
 from agentrunner.commands.fail import named
+from agentrunner.commands.plan_place import Setting, repository
 from agentrunner.screens.layout import wrap
 from agentrunner.screens.plan_events import end_line, event_line
-
-if TYPE_CHECKING:
-    from agentrunner.commands.talking import Setting
 
 CarryOut = Callable[[asyncio.Event, Callable[[], bool]], Awaitable[str]]
 """Carries the plan out: ends the runs in order once the event is set, begins a task only while the
@@ -28,7 +26,6 @@ def carrying(setting: Setting, tell: Callable[[str], None]) -> CarryOut:
     """Carries the plan of this setting out in this process, as `plan run` does."""
 
     async def carry_out(halt: asyncio.Event, may_start: Callable[[], bool]) -> str:
-        from agentrunner.commands.talking import repository
         from agentrunner.conductor import carry_out as conductor
         from agentrunner.conductor.order import Order
         from agentrunner.conductor.settings import load_settings, save_settings
@@ -69,7 +66,6 @@ def _wrapped(text: str) -> str:
 
 def looking(setting: Setting) -> str:
     """How the plan of this setting stands, also while another process carries it out."""
-    from agentrunner.commands.talking import repository
     from agentrunner.conductor.look import look
     from agentrunner.runs.plan_folder import plan_folder
     from agentrunner.screens.plan_status import status_screen

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import getpass
 import json
 import os
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agentrunner import settings
 from agentrunner.commands.console import Output, interactive, paint_for, show, width_of
 from agentrunner.commands.control import act_on
-from agentrunner.commands.runs import here
-from agentrunner.errors import UsageError
+from agentrunner.commands.plan_place import Setting, author, repository
 from agentrunner.planning.control_words import control_word
 from agentrunner.planning.patch import PatchRejected
 from agentrunner.planning.plan import Plan
@@ -39,48 +36,8 @@ TRIES = 3
 """So often the planner is asked again where somebody else was quicker."""
 
 
-@dataclass(frozen=True)
-class Setting:
-    """Where and with whom is talked, from the options."""
-
-    repo: str | None = None
-    meta: str | None = None
-    overrides: tuple[str, ...] = ()
-    policy: Path | None = None
-    state_dir: str | None = None
-
-
 Decide = Callable[[Proposal], Awaitable[bool | None]]
 """Whether to apply a proposal that was shown; None where nobody can be asked."""
-
-
-# -- where, who, when -----------------------------------------------------------------------------
-
-
-def repository(named: str | None) -> Path:
-    """The repository that is named, or the one around the current folder.
-
-    Raises UsageError (`bad-repo`) for what is no folder.
-    """
-    if named is None:
-        return here()
-    folder = Path(named).expanduser().absolute()
-    if not folder.is_dir():
-        raise UsageError(f"{named} is no folder.", code="bad-repo", path="--repo")
-    return folder
-
-
-def author() -> str:
-    """Who changes a plan here."""
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return str(os.getuid())  # a uid without a name, as in many containers
-
-
-def now() -> str:
-    """UTC, ISO 8601."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 @asynccontextmanager

@@ -34,7 +34,7 @@ def spec(tmp_path: Path) -> TaskSpec:
 def test_a_branch_may_be_left_out(words: list[str], file: str | None, branch: str | None) -> None:
     from typer.main import get_command
 
-    from agentrunner.cli import Index
+    from agentrunner.commands.index import Index
 
     group = get_command(app)
     assert isinstance(group, Index)

@@ -1,0 +1,83 @@
+"""Which plan a command is about, which task of it, and who speaks when."""
+
+from __future__ import annotations
+
+import getpass
+import os
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agentrunner import settings
+from agentrunner.commands.runs import here
+from agentrunner.errors import UsageError
+
+if TYPE_CHECKING:
+    from agentrunner.planning.plan import Plan
+    from agentrunner.planning.store import PlanStore
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Where and with whom is talked, from the options."""
+
+    repo: str | None = None
+    meta: str | None = None
+    overrides: tuple[str, ...] = ()
+    policy: Path | None = None
+    state_dir: str | None = None
+
+
+def repository(named: str | None) -> Path:
+    """The repository that is named, or the one around the current folder.
+
+    Raises UsageError (`bad-repo`) for what is no folder.
+    """
+    if named is None:
+        return here()
+    folder = Path(named).expanduser().absolute()
+    if not folder.is_dir():
+        raise UsageError(f"{named} is no folder.", code="bad-repo", path="--repo")
+    return folder
+
+
+def store_of(repo: str | None, state_dir: str | None) -> PlanStore:
+    """The plan of the repository that is named, or of the one around the current folder."""
+    from agentrunner.planning.store import PlanStore
+    from agentrunner.runs.plan_folder import plan_folder
+
+    folder = plan_folder(settings.state_dir(state_dir), repository(repo))
+    return PlanStore(folder.plan)
+
+
+def task_called(plan: Plan, name: str) -> str:
+    """The id of a task, also by its number alone; raises UsageError (`unknown-task`)."""
+    wanted = task_id_of(name)
+    if wanted in plan.tasks:
+        return wanted
+    near = get_close_matches(wanted, plan.tasks, n=3)
+    raise UsageError(
+        f"The plan has no task {name}.",
+        code="unknown-task",
+        remedy=f"one of {', '.join(near)}" if near else "agentrunner plan shows them",
+    )
+
+
+def task_id_of(name: str) -> str:
+    """The id that a person means, who may leave out all but the number."""
+    return f"TASK-{int(name):04d}" if name.isascii() and name.isdecimal() else name.upper()
+
+
+def author() -> str:
+    """Who changes a plan here."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return str(os.getuid())  # a uid without a name, as in many containers
+
+
+def now() -> str:
+    """UTC, ISO 8601."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
