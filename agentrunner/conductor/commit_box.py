@@ -11,9 +11,10 @@ from pathlib import Path
 
 from agentrunner.conductor.judgement import Look, Seen, SetUpFailed
 from agentrunner.conductor.proofs import Proof
-from agentrunner.evidence.box import DecisionBox, not_ready, why_not_started
+from agentrunner.evidence.box import DecisionBox, why_not_started
 from agentrunner.evidence.checks import command_of, read_check
 from agentrunner.evidence.outcomes import check_outcome, outcome_of
+from agentrunner.evidence.set_up import run_set_up, set_up_failed
 from agentrunner.graph.workshop import box_spec
 from agentrunner.nodes.credentials import secrets_of
 from agentrunner.runs.folder import RunFolder, make_private
@@ -45,23 +46,10 @@ class CommitBox:
 
     async def _set_up(self) -> SetUpFailed | None:
         """Run the set-up command, where there is one; what came of it, where it fails."""
-        setup = self.spec.task.setup
-        if setup is None:
+        ran = await run_set_up(self.box, self.spec)
+        if ran is None or ran.exit_code == 0:
             return None
-        network = self.spec.runner.sandbox.network
-        ran = await self.box.run(
-            setup.command,
-            timeout_sec=setup.timeout_sec,
-            network="full" if network is not None and network.policy == "full" else "none",
-            hosts=setup.network,
-            name="setup",
-        )
-        if ran.exit_code == 0:
-            return None
-        why = (ran.tail.strip().splitlines() or ["no output"])[-1]
-        where = self.box.describe()
-        error = not_ready(setup.command, ran, why, where, what="The set-up command")
-        return SetUpFailed(error, ran.tail)
+        return SetUpFailed(set_up_failed(self.spec, ran, self.box.describe()), ran.tail)
 
     async def _test(self) -> Look:
         test = self.spec.task.test

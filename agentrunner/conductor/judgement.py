@@ -188,7 +188,8 @@ def _told_tests(red: Red, where: str) -> str:
 
 
 def _told_set_up(failed: SetUpFailed, where: str) -> str:
-    facts = "\n".join(f"{label}: {text}" for label, text in failed.error.details)
+    told = [(label, text) for label, text in failed.error.details if label != "said"]
+    facts = "\n".join(f"{label}: {text}" for label, text in told)
     text = f"The set-up command fails {where}, and did not before.\n{facts}\n"
     return text + LACKS * (where == ALONE) + _end_of(failed.output)
 

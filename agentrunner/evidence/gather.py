@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from agentrunner.evidence.box import (
     TIMED_OUT,
@@ -19,6 +19,7 @@ from agentrunner.evidence.box import (
 from agentrunner.evidence.checks import Command, ReadFile, command_of, read_check
 from agentrunner.evidence.guard import Changes, Guard
 from agentrunner.evidence.outcomes import Colour, check_outcome, outcome_of
+from agentrunner.evidence.set_up import run_set_up, set_up_failed
 from agentrunner.evidence.steering import matches
 from agentrunner.evidence.trees import Trees, WorkerChange, writes_of
 from agentrunner.evidence.verdict import fail_to_pass, test_proof
@@ -57,22 +58,15 @@ class Gatherer:
 
     async def setup(self) -> None:
         """Run the task's set-up once per box; raises EnvironmentNotReady where it fails."""
-        setup = self.spec.task.setup
-        if setup is None:
+        ran = await run_set_up(self.box, self.spec)
+        if ran is None or self.spec.task.setup is None:
             return
-        network: Literal["none", "full"] = "full" if _is_full(self.spec) else "none"
-        ran = await self.box.run(
-            setup.command,
-            timeout_sec=setup.timeout_sec,
-            network=network,
-            hosts=setup.network,
-            name="setup",
+        command, outcome = self.spec.task.setup.command, "failed" if ran.exit_code else "passed"
+        self.emit(
+            "check", target="setup", command=command, exit_code=ran.exit_code, outcome=outcome
         )
-        self.emit("check", target="setup", command=setup.command, exit_code=ran.exit_code,
-                  outcome="passed" if ran.exit_code == 0 else "failed")  # fmt: skip
         if ran.exit_code != 0:
-            why = (ran.tail.strip().splitlines() or ["no output"])[-1]
-            raise not_ready(setup.command, ran, why, self.box.describe(), what="The set-up command")
+            raise set_up_failed(self.spec, ran, self.box.describe())
 
     async def baseline(self, criteria: Sequence[Criterion], origin: str) -> Baseline:
         """The tree before the run: its tests and the checks that the task brings.
@@ -389,8 +383,3 @@ def _fail_to_pass(
         if check.outcome == "passed" and check.before == "red"
     ]
     return proof
-
-
-def _is_full(spec: TaskSpec) -> bool:
-    network = spec.runner.sandbox.network
-    return network is not None and network.policy == "full"

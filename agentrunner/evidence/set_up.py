@@ -1,0 +1,48 @@
+"""The set-up command of a task, and what its failure is told as."""
+
+from __future__ import annotations
+
+from agentrunner.errors import EnvironmentNotReady
+from agentrunner.evidence.box import DecisionBox, Ran
+from agentrunner.task.spec import TaskSpec
+
+MOST_LINES = 8
+"""Of its output, from the end, where it fails."""
+
+
+async def run_set_up(box: DecisionBox, spec: TaskSpec) -> Ran | None:
+    """Run the task's set-up command in a box; None where there is none."""
+    setup = spec.task.setup
+    if setup is None:
+        return None
+    return await box.run(
+        setup.command,
+        timeout_sec=setup.timeout_sec,
+        network="full" if _is_full(spec) else "none",
+        hosts=setup.network,
+        name="setup",
+    )
+
+
+def set_up_failed(spec: TaskSpec, ran: Ran, box: str) -> EnvironmentNotReady:
+    """The error for a set-up that did not end well; `box` in words."""
+    setup = spec.task.setup
+    assert setup is not None
+    how = f"not over after {setup.timeout_sec:g} s" if ran.timed_out else f"exit {ran.exit_code}"
+    said = [line for line in ran.tail.splitlines() if line.strip()][-MOST_LINES:]
+    fetch = "task.setup.network: [HOST:443], if it fetches something   |   "
+    return EnvironmentNotReady(
+        "The set-up command fails in the box.",
+        details=(
+            ("ran", f"{setup.command}      {how}"),
+            ("said", "\n".join(said) or "nothing"),
+            ("box", box),
+        ),
+        remedy=f"{'' if _is_full(spec) or setup.network else fetch}task.setup.command",
+        nothing_spent=True,
+    )
+
+
+def _is_full(spec: TaskSpec) -> bool:
+    network = spec.runner.sandbox.network
+    return network is not None and network.policy == "full"
