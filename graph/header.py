@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -57,7 +56,8 @@ def _unprepared(spec: TaskSpec) -> list[str]:
     landing = spec.landing
     if landing is None or not (landing.outside and landing.base) or spec.task.setup is not None:
         return []
-    return not_taken_along(Path(landing.repo), os.listdir(spec.repo), "task.setup.command: {}")
+    there = [place.name for place in Path(spec.repo).iterdir()]
+    return not_taken_along(Path(landing.repo), there, "task.setup.command: {}")
 
 
 def _landing(spec: TaskSpec) -> dict[str, Any] | None:

@@ -137,8 +137,9 @@ def raise_budget(
 ) -> None:
     """Keep what an answer to the question about the budget grants with the plan's settings.
 
-    Nothing is changed by a stop, or where nothing is left to carry out. Raises UsageError (`wrong-answer`, `policy-breach`) for what
-    raises no limit of the plan, or one further than a policy allows. Blocking.
+    Nothing is changed by a stop, or where nothing is left to carry out. Raises UsageError
+    (`wrong-answer`, `policy-breach`) for what raises no limit of the plan, or one further than a
+    policy allows. Blocking.
     """
     if text.strip().lower() == STOP or not plan.tasks:
         return

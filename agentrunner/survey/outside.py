@@ -21,7 +21,7 @@ def not_taken_along(checkout: Path, there: Collection[str], setting: str) -> lis
         return []
     found = detect_setup(checkout)
     command = shlex.quote(found.command) if found else "CMD"
-    return [
-        f"{', '.join(names)} of your checkout {'is' if len(names) == 1 else 'are'} not taken along,"
-        f" and no set-up is given: {setting.format(command)}"
-    ]
+    told = (
+        f"{', '.join(names)} of your checkout {'is' if len(names) == 1 else 'are'} not taken along"
+    )
+    return [f"{told}, and no set-up is given: {setting.format(command)}"]

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from agentrunner.errors import Busy, UsageError
-from agentrunner.graph import queries, runner
+from agentrunner.graph import queries
+from agentrunner.nodes.deps import Clock
 from agentrunner.runs.failpoints import IN_COMMIT
 from agentrunner.runs.index import RunIndex
 from agentrunner.runs.locks import me, repository_lock
@@ -250,14 +251,13 @@ def test_a_branch_that_came_meanwhile_is_said_and_resume_tries_again(project: Pr
 def test_garbage_collection_takes_the_work_tree(project: Project) -> None:
     run = outside(project)
     run.start()
-    clock = runner.Options(project.state_dir, on_event=lambda event: None).clock
     assert len(places(project)) == 1
     orphan = places(project)[0].parent / "probe-none"
     orphan.mkdir()
-    queries.collect_garbage(project.state_dir, clock.now())
+    queries.collect_garbage(project.state_dir, Clock().now())
     assert orphan in places(project)
     os.utime(orphan, (0, 0))
-    queries.collect_garbage(project.state_dir, clock.now(), older_than_days=0)
+    queries.collect_garbage(project.state_dir, Clock().now(), older_than_days=0)
     assert places(project) == []
 
 
