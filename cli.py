@@ -138,7 +138,7 @@ def _usage(error: typer.TyperException) -> UsageError:
 
     message, remedy, refused = error.format_message(), "", error.__cause__
     if isinstance(refused, ValidationError):
-        hint = message.partition(": ")[0].removeprefix("Invalid value for ").strip("'")
+        hint = message.partition(": ")[0].removeprefix("Invalid value for ").replace("'", "")
         message, remedy = wrong_value(hint, refused.errors()[0])
     elif near := getattr(error, "possibilities", None):
         message, remedy = message.partition(" (Possible")[0], f"did you mean {sorted(near)[0]}?"

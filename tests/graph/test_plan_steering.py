@@ -15,12 +15,17 @@ from typing import Any
 import pytest
 
 from agentrunner.commands.plan import answered
+from agentrunner.conductor import task_run
+from agentrunner.conductor.landing import TestsRed
 from agentrunner.conductor.look import look
-from agentrunner.conductor.rounds import RoundBook
+from agentrunner.conductor.places import WorkTrees
+from agentrunner.conductor.rounds import Round, RoundBook
 from agentrunner.conductor.settings import PlanSettings, load_settings, save_settings
 from agentrunner.errors import UsageError
 from agentrunner.planning.plan import Plan, PlanTaskStatus
+from agentrunner.planning.store import BUDGET
 from agentrunner.runs.index import RunIndex
+from agentrunner.runs.workspace import CloneStore
 from agentrunner.screens.plan_status import status_screen
 from tests.kit.metas import assess, finish, work
 from tests.kit.metas import plan as plan_reply
@@ -76,6 +81,11 @@ def states(plan: PlanProject) -> list[str]:
     return [row.state for row in sorted(rows, key=lambda row: row.started_at)]
 
 
+def said(plan: PlanProject, name: str, text: str) -> str:
+    """What `plan answer` tells."""
+    return answered(name, text, str(plan.project.repo), str(plan.project.state_dir))
+
+
 def test_a_task_that_is_taken_out_while_at_work_is_stopped_and_the_rest_goes_on(
     tmp_path: Path,
 ) -> None:
@@ -123,13 +133,23 @@ def test_a_task_that_is_changed_while_at_work_begins_anew(tmp_path: Path) -> Non
     assert len(list(RoundBook(plan.folder).of("TASK-0001"))) == 2
 
 
-def test_a_task_that_is_changed_after_it_failed_begins_anew(tmp_path: Path) -> None:
-    plan = PlanProject.make(tmp_path, [Work("true")], START)
-    assert plan.carry()["exit_code"] != 0
-    saved(plan, plan_of([Work()]))
-    assert plan.carry()["exit_code"] == 0, plan.events
-    assert plan.result["questions"] == [] and plan.store.questions()[0].answer is not None
-    assert len({e["run_id"] for e in plan.told("run_started")}) == 2
+def test_work_that_never_lands_is_for_a_person_after_so_many_rounds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = PlanProject.make(tmp_path, [Work()], START)
+
+    async def refused(places: WorkTrees, turn: Round, *_: object) -> TestsRed:
+        clone = CloneStore(plan.folder.clone, plan.project.repo)
+        return TestsRed("It is red.", turn.parents[0], clone.tree_of(turn.parents[0]))
+
+    assert task_run.MOST_FIXES == 3
+    monkeypatch.setattr(task_run, "MOST_FIXES", 1)  # each takes a second
+    monkeypatch.setattr(WorkTrees, "land", refused)
+    assert plan.carry()["exit_code"] == 3, plan.events
+    assert len(plan.told("plan_fixing")) == 1 and len(plan.told("run_started")) == 2
+    assert plan.statuses() == [PlanTaskStatus.NEEDS_REVIEW]
+    (question,) = plan.result["questions"]
+    assert question["task_id"] == "TASK-0001" and "It is red." in question["text"]
 
 
 # -- the budget -----------------------------------------------------------------------------------
@@ -141,16 +161,12 @@ def limited(plan: PlanProject, **limits: int) -> PlanSettings:
     return plan.settings().with_given({}, None, given, plan.project.repo)
 
 
-def said(plan: PlanProject, name: str, text: str) -> str:
-    """What `plan answer` tells."""
-    return answered(name, text, str(plan.project.repo), str(plan.project.state_dir))
-
-
 def test_a_spent_budget_is_one_question_and_an_answer_raises_it(tmp_path: Path) -> None:
     plan = PlanProject.make(tmp_path, [Work(), Work()], START)
-    save_settings(plan.folder, limited(plan, tokens=0))
+    settings = limited(plan, tokens=0)
+    save_settings(plan.folder, settings)
     for _ in range(2):
-        result = plan.carry(settings=load_settings(plan.folder, tmp_path))
+        result = plan.carry(settings=settings)
         assert (result["exit_code"], result["budget_spent"]) == (4, "tokens")
         (question,) = result["questions"]
         assert question["task_id"] == "budget"
@@ -158,26 +174,23 @@ def test_a_spent_budget_is_one_question_and_an_answer_raises_it(tmp_path: Path) 
     assert len(plan.told("plan_question")) == 1 and plan.told("run_started") == []
     found = look(plan.project.state_dir, plan.folder, datetime.now(UTC))
     assert "budget" in status_screen(found, width=80)
+    said(plan, "budget", "stop")
+    assert plan.carry(settings=settings)["exit_code"] == 4
+    assert [q.answer for q in plan.store.questions()] == ["stop", None]
     for wrong in ("yes", "tokens=5", "usd=+5", "worker_runs=+1", "tokens=+0.5"):
         with pytest.raises(UsageError) as caught:
             said(plan, "budget", wrong)
         assert caught.value.code == "wrong-answer" and caught.value.exit_code == 2
     assert plan.store.questions()[-1].answer is None
+    (question,) = plan.result["questions"]
     assert "plan run" in said(plan, str(question["id"]), "+500")
     settings = load_settings(plan.folder, tmp_path)
     assert settings.overrides["runner.budget.tokens"] == "runner.budget.tokens=500"
     assert settings.options == plan.settings().options
+    # It may also be raised by `plan run --budget`, and the question needs no answer then.
+    number = plan.store.ask("The budget is spent.", AT, BUDGET)
     assert plan.carry(settings=settings)["exit_code"] == 0, plan.events
-
-
-def test_a_budget_that_is_raised_otherwise_asks_no_more(tmp_path: Path) -> None:
-    plan = PlanProject.make(tmp_path, [Work()], START)
-    assert plan.carry(settings=limited(plan, tokens=0))["exit_code"] == 4
-    said(plan, "budget", "stop")
-    assert plan.carry(settings=limited(plan, tokens=0))["exit_code"] == 4
-    assert [q.answer for q in plan.store.questions()] == ["stop", None]
-    assert plan.carry(settings=limited(plan, tokens=9))["exit_code"] == 0
-    assert [q.answer for q in plan.store.questions()] == ["stop", "raised"]
+    assert next(q.answer for q in plan.store.questions() if q.id == number) == "raised"
     assert plan.result["questions"] == []
 
 

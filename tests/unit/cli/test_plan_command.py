@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from agentrunner import cli
+from tests.kit.plan_project import AT, Work, plan_of
 from tests.kit.talks import Talks, change, create, decompose, outline, patch, phase, task
 
 Golden = Callable[[str, str], None]
@@ -153,6 +154,37 @@ def test_without_a_key_it_can_be_tried(shell: Shell) -> None:
 def test_mistakes_cost_nothing(arguments: list[str], code: int, told: str, shell: Shell) -> None:
     assert shell(*arguments) == code
     assert told in shell.err and shell.talks.prompts() == {}
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "told"),
+    [
+        (["--parallel", "0"], 2, "--parallel / -j must be greater than or equal to 1"),
+        (["--parallel", "-1"], 2, "--parallel / -j must be greater than or equal to 1"),
+        (["--parallel", "1001"], 2, "--parallel / -j must be less than or equal to 1000"),
+        (["--parallel", "many"], 2, "no whole number"),
+        (["--parallel", "1000"], 0, "TASK-0001"),
+        (["--only", "TASK-0099", "--only", "99"], 2, "The plan has no task TASK-0099."),
+        (["--only", ""], 2, "--only names no task"),
+        (["--only", " , "], 2, "--only names no task"),
+        (["--only", "-1"], 2, "The plan has no task -1."),
+        (["--only", "1,1", "--only", "task-0001"], 0, "1. TASK-0001"),
+        (["--budget", "usd=-1"], 2, "usd must be greater than or equal to 0"),
+        (["--budget", "usd=+1"], 2, "--budget NAME=AMOUNT"),
+    ],
+)
+def test_what_a_run_of_a_plan_cannot_have_is_told_with_a_way_out(
+    options: list[str], code: int, told: str, shell: Shell
+) -> None:
+    shell.talks.store.save(
+        plan_of([Work(), Work(needs=[1])]), at=AT, kind="import", author="hana", message="x"
+    )
+    how = ["--meta", "mock", "--worker", "mock", "--sandbox", "none", "--in-place"]
+    (shell.talks.repo / ".git").rmdir()
+    assert shell("run", "--dry-run", *how, *options) == code, shell.err
+    assert told in shell.err + shell.out
+    assert "  try: " in shell.err or not code
+    assert not (shell.talks.state_dir / "runs").exists()
 
 
 def test_a_hundred_kilobytes_are_refused_with_what_to_do(shell: Shell) -> None:
