@@ -151,8 +151,7 @@ def header_lines(story: Story, width: int, paint: Paint, home: str) -> list[str]
     if story.header.get("part_of"):
         where = "It is a task of a plan: agentrunner plan run goes on with what comes of it."
     foot = (
-        f"{where}\n"
-        "Ctrl-C stops the worker, keeps the run; in another window: agentrunner logs -f"
+        f"{where}\nCtrl-C stops the worker, keeps the run; in another window: agentrunner logs -f"
     )
     return [*lines, *wrap(foot, width, "  "), ""]
 

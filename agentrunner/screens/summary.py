@@ -304,7 +304,8 @@ def _steps_of_plan(result: Result, name: str) -> list[tuple[str, str]]:
     match result.get("state"):
         case "COMPLETE":
             diff = (f"agentrunner diff{name}", "what this run changed")
-            return [diff, ("agentrunner plan status", "what became of it")]
+            lands = ("agentrunner plan run", "lands it, if it has not landed")
+            return [diff, ("agentrunner plan status", "what became of it"), lands]
         case "NEEDS_REVIEW":
             return [_accept(result, name), (say, "send it back with a remark"), go_on]
         case "FAILED":

@@ -95,7 +95,7 @@ def test_a_task_of_a_plan_is_gone_on_with_by_the_plan(state: str, told: str) -> 
     assert told in text
     for wrong in ("agentrunner undo", "agentrunner resume", "git add", "git merge", "worktrees"):
         assert wrong not in text
-    assert ("agentrunner plan run" in text) == (state != "COMPLETE")
+    assert "agentrunner plan run" in text
 
 
 def test_a_question_of_a_plans_task_says_that_the_plan_goes_on_then() -> None:
@@ -109,3 +109,9 @@ def test_the_list_says_what_is_of_a_plan() -> None:
     now = datetime.now(UTC)
     assert "1 of them is a task of a plan: agentrunner plan status" in runs_table([row], now)
     assert "plan" not in runs_table([{**row, "part_of": None}], now)
+
+
+def test_a_task_of_a_plan_that_is_gone_on_with_by_hand_names_the_plan() -> None:
+    header = {"repo": "/home/hana/shop", "branch": None, "landing": None, "part_of": "plan"}
+    text = "\n".join(LiveView().feed({**STARTED, "header": header}, 0.0))
+    assert "agentrunner plan run" in text and "agentrunner undo" not in text
