@@ -93,17 +93,22 @@ async def resume(
     message: str | None = None,
     on_change: str | None = None,
     budget: Sequence[str] = (),
+    instead: TaskSpec | None = None,
 ) -> dict[str, Any]:
     """Go on where a run was; a FAILED or NEEDS_REVIEW one starts its next attempt.
 
+    `instead` is the task as it is to be from now on, for which it is planned anew, with its files
+    as they are.
     `budget` are grants like "usd=+5"; where the run waits with a spent limit they are the answer.
     Raises UsageError where its inputs changed and `on_change` does not say what that means, and
     for grants that cannot be given; Busy where someone else drives it.
     """
     folder = RunFolder.open(options.state_dir, run_id)
     spec = load_task_of(folder)
-    replan = False
-    if changes := changed_sources(spec):
+    replan = instead is not None
+    if instead is not None:
+        spec = _renewed(spec, instead, options)
+    elif changes := changed_sources(spec):
         if on_change not in ("replan", "continue"):
             raise _inputs_changed(run_id, changes)
         if on_change == "replan":
@@ -124,6 +129,8 @@ async def resume(
             )
         grants, answer = await _grants(folder, spec, budget)
         crew = assemble(spec, options.environ, options.cassette)
+        if instead is not None:
+            spec = await with_image(spec, crew, options.environ, options.confirm)
         with open_driver(spec, folder, options, crew) as driver:
             fresh = state if attempts.untouched(folder) else None
             if replan:
@@ -136,6 +143,15 @@ async def resume(
                 attempts.leave_message(folder, state, words, options.clock.stamp())
             answer = None if fresh else answer
             return await driver.run(fresh, answer, grants=grants)
+
+
+def _renewed(kept: TaskSpec, instead: TaskSpec, options: Options) -> TaskSpec:
+    """Another task in a run's folder: what it may spend and what capped it stays in force."""
+    runner = instead.runner.model_copy(update={"budget": kept.runner.budget})
+    spec = instead.model_copy(update={"runner": runner})
+    spec = capped(spec, options.environ, options.state_dir, options.policy)
+    policies = [*kept.policies, *(one for one in spec.policies if one not in kept.policies)]
+    return spec.model_copy(update={"policies": policies})
 
 
 async def _grants(

@@ -50,7 +50,8 @@ class Order:
         """A task of the plan as it is run in `repo`; for `more` see `task_spec`."""
         environ = self.options.environ
         spec = task_spec(plan, task_id, self.settings, repo=repo, environ=environ, **more)
-        return spec.model_copy(update={"plan_repo": str(self.repo.resolve())})
+        made_for = {"plan_repo": str(self.repo.resolve()), "plan_settings": self.settings.key}
+        return spec.model_copy(update=made_for)
 
 
 def check_order(order: Order, plan: Plan) -> tuple[list[str], TaskSpec]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -56,6 +58,16 @@ class PlanSettings(BaseModel):
                 "overrides": {**self.overrides, **more},
             }
         )
+
+    @property
+    def key(self) -> str:
+        """Stands for all that a task's run is made under, but for what it may spend."""
+        spends = "runner.budget"
+        others = {
+            name: text for name, text in self.overrides.items() if not name.startswith(spends)
+        }
+        told = json.dumps([self.options, self.setup, others], sort_keys=True)
+        return hashlib.sha256(told.encode()).hexdigest()[:16]
 
     def with_commits(self, author: str | None, message: str | None) -> PlanSettings:
         """These settings with another author and template, where they are given.

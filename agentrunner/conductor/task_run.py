@@ -219,21 +219,29 @@ class TaskRuns:
         if saved.result is not None and saved.result["state"] == TaskState.COMPLETE:
             return None if self._waits_to_land(turn) else saved.result
         ended = saved.state is not None and saved.state["state"] in TERMINAL
+        anew = self._anew(turn, plan)
+        how: dict[str, Any] = {"on_change": "continue", "instead": anew}
         if not ended and saved.question is None:
-            return await runner.resume(turn.run_id, options, on_change="continue")
+            return await runner.resume(turn.run_id, options, **how)
         if saved.question is not None and self._budget.is_asked(saved.question):
             return await self._pay(turn, saved, options)
         answer = self._answer(turn)
-        if saved.question is not None:
+        if saved.question is not None and anew is None:
             if turn.asked != saved.question.id:
                 return saved.result
             return None if answer is None else await self._respond(turn, saved, answer, options)
-        if answer is None and turn.task_id not in self._again:
+        if answer is None and turn.task_id not in self._again and (ended or anew is None):
             return None if turn.question else saved.result
         self._again.discard(turn.task_id)
         self._settle(turn, TRIED_AGAIN)
         self._book.save(replace(turn, question=0))
-        return await runner.resume(turn.run_id, options, message=answer, on_change="continue")
+        return await runner.resume(turn.run_id, options, message=answer, **how)
+
+    def _anew(self, turn: Round, plan: Plan) -> TaskSpec | None:
+        """The task under other settings than its run began with; None where they are the same."""
+        kept = load_spec(RunFolder.open(self._options.state_dir, turn.run_id)).plan_settings
+        spec = self._spec_of(plan, turn.task_id, turn)
+        return None if kept in ("", spec.plan_settings) else spec
 
     async def _start(self, turn: Round, plan: Plan, options: Options) -> Mapping[str, Any]:
         """Begin the run, under a name that is kept before there is anything of it."""

@@ -371,6 +371,8 @@ class TaskSpec(BaseModel):
     """Up to where policies let people raise limits of `runner.budget`, by name."""
     landing: Landing | None = None
     """None where nothing is committed."""
+    plan_settings: str = ""
+    """Stands for the settings of the plan that it was made under; "" for one of no plan."""
     plan_repo: str = ""
     """The user's repository, whose plan it is a task of; "" for a task of its own."""
 

@@ -1,0 +1,37 @@
+"""Settings of a plan that are given later hold for the tasks that have begun, too."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from agentrunner.conductor.settings import PlanSettings
+from agentrunner.planning.plan import PlanTaskStatus
+from tests.kit.plan_project import PlanProject, Work
+
+WRONG = {
+    "command": 'runner.worker.command="touch wrong; exit 3"',
+    "loops": "runner.meta.max_loops=0",
+}
+
+
+def test_a_task_that_failed_for_a_wrong_setting_is_tried_under_the_right_one(
+    tmp_path: Path,
+) -> None:
+    plan = PlanProject.make(tmp_path, [Work()], {"a.txt": "a\n"})
+    right = plan.settings()
+    wrong = right.model_copy(update={"overrides": WRONG})
+    assert plan.carry(settings=wrong)["exit_code"] == 1
+    failed = plan.standings()["TASK-0001"]
+    assert plan.carry(settings=right)["exit_code"] == 1, "it waits for a person"
+    assert plan.carry(settings=right, only=("TASK-0001",))["exit_code"] == 0, plan.events
+    assert plan.statuses() == [PlanTaskStatus.COMPLETE]
+    assert plan.standings()["TASK-0001"].run_id == failed.run_id
+    assert plan.published("1.done") == plan.published("wrong") == "", "what was done stays"
+
+
+def test_what_may_be_spent_is_no_other_setting() -> None:
+    settings = PlanSettings(base_dir="/", options={"meta": "checklist"}, overrides={"a.b": "a.b=1"})
+    more = {**settings.overrides, "runner.budget.usd": "runner.budget.usd=9"}
+    assert settings.model_copy(update={"overrides": more}).key == settings.key
+    for other in ({"setup": "make"}, {"options": {}}, {"overrides": {"a.b": "a.b=2"}}):
+        assert settings.model_copy(update=other).key != settings.key
