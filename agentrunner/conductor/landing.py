@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -98,6 +98,10 @@ class TestsRed:
     """Checks of tasks that were green and are red on it."""
 
 
+class NotWanted(Exception):
+    """Meanwhile the plan asks for the work no more."""
+
+
 class TreeTests(Protocol):
     """Runs a plan's tests, and the checks of its tasks, on whole commits.
 
@@ -139,12 +143,13 @@ async def land(
     at: str,
     template: str = DEFAULT_TEMPLATE,
     tests: TreeTests | None = None,
+    wanted: Callable[[], bool] = lambda: True,
 ) -> Landed | Conflict | TestsRed:
     """Commit the work and merge it into the plan's branch of the clone.
 
     `tests` decide before the branch moves. Once more for the same work changes nothing. `at` is a
-    UTC time, ISO 8601, and the same each time. Raises GitFailed, UsageError (`commit-message`),
-    and what `tests` raise where they cannot be run.
+    UTC time, ISO 8601, and the same each time. `wanted` is asked last. Raises GitFailed,
+    UsageError (`commit-message`), NotWanted, and what `tests` raise where they cannot be run.
     """
     mine = await asyncio.to_thread(_commit, clone, work, author, at, template)
     while True:
@@ -163,6 +168,8 @@ async def land(
             verdict = await tests.examine(_candidate(work, mine, found))
         if verdict.evidence:
             return await asyncio.to_thread(_refused, clone, work, mine, found, verdict)
+        if not await asyncio.to_thread(wanted):
+            raise NotWanted
         if await asyncio.to_thread(_move, clone, branch, found):
             return Landed(found.commit, doubts=verdict.doubts)
 

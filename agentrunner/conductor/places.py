@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -41,8 +41,13 @@ class Places(Protocol):
         `refused` is what its task's work could not be brought together with, and stands in it.
         """
 
-    async def land(self, turn: Round, title: str, result: Mapping[str, Any]) -> Landing:
-        """Bring what a COMPLETE run has made together with the rest."""
+    async def land(
+        self, turn: Round, title: str, result: Mapping[str, Any], wanted: Callable[[], bool]
+    ) -> Landing:
+        """Bring what a COMPLETE run has made together with the rest.
+
+        Raises NotWanted where that is `wanted` no more; blocking, it is asked in a thread.
+        """
 
     async def close(self, turn: Round) -> None:
         """Take its work tree away."""
@@ -113,7 +118,9 @@ class WorkTrees:
             and not _MARK.search(self._clone.read(refused.head, path))
         )
 
-    async def land(self, turn: Round, title: str, result: Mapping[str, Any]) -> Landing:
+    async def land(
+        self, turn: Round, title: str, result: Mapping[str, Any], wanted: Callable[[], bool]
+    ) -> Landing:
         """As a commit on the plan's branch."""
         made = await run_work(self._state_dir, turn.run_id)
         work = Work(
@@ -135,6 +142,7 @@ class WorkTrees:
             at=made.ended_at,
             template=self._template,
             tests=self._tests,
+            wanted=wanted,
         )
         if not isinstance(landed, Landed):
             return landed
@@ -170,7 +178,9 @@ class InPlace:
         self._book.save(turn)
         return turn
 
-    async def land(self, turn: Round, title: str, result: Mapping[str, Any]) -> Landing:
+    async def land(
+        self, turn: Round, title: str, result: Mapping[str, Any], wanted: Callable[[], bool]
+    ) -> Landing:
         """It is there already."""
         return Landed("", tuple(map(str, result["changed_files"])))
 

@@ -14,6 +14,7 @@ import sqlite3
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from agentrunner.conductor.backlog import (
@@ -30,7 +31,7 @@ from agentrunner.conductor.budget import PlanBudget
 from agentrunner.conductor.conduct import Ending
 from agentrunner.conductor.costs import Purse
 from agentrunner.conductor.judgement import told_doubts
-from agentrunner.conductor.landing import Conflict, Landed, TestsRed
+from agentrunner.conductor.landing import Conflict, Landed, NotWanted, TestsRed
 from agentrunner.conductor.places import Places
 from agentrunner.conductor.rounds import Round, RoundBook
 from agentrunner.conductor.saved_run import SavedRun, is_begun, saved_run
@@ -128,7 +129,12 @@ class TaskRuns:
                 paid = bill
                 continue
             self._note(task_id, PlanTaskStatus.VALIDATING, self._places.landing)
-            landed = await self._places.land(turn, _title(plan, task_id), result)
+            try:
+                landed = await self._places.land(
+                    turn, _title(plan, task_id), result, partial(self._wanted, turn)
+                )
+            except NotWanted:
+                break
             if isinstance(landed, Landed):
                 return await self._landed(turn, landed)
             words = self._more_rounds(turn)
@@ -157,6 +163,9 @@ class TaskRuns:
         if turn.task_id not in plan.tasks:
             return None
         return plan if turn.asked_for in ("", asked_for(plan, turn.task_id)) else None
+
+    def _wanted(self, turn: Round) -> bool:
+        return self._plan_of(turn) is not None
 
     async def _leave(self, turn: Round) -> Ending:
         """End a round that nobody wants any more; what it made is in its run's folder."""

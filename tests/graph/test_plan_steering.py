@@ -133,6 +133,19 @@ def test_a_task_that_is_changed_while_at_work_begins_anew(tmp_path: Path) -> Non
     assert len(list(RoundBook(plan.folder).of("TASK-0001"))) == 2
 
 
+def test_what_is_taken_out_while_it_is_brought_together_does_not_land(tmp_path: Path) -> None:
+    plan = PlanProject.make(tmp_path, [Work()], START)
+
+    def heard(event: dict[str, Any]) -> None:
+        if event["event"] == "plan_task" and "brought together" in event["detail"]:
+            plan.store.undo(at=AT, author="hana", force=True)
+
+    plan.heard = heard
+    assert plan.carry()["branch"] is None
+    assert not plan.told("plan_landed") and states(plan) == ["COMPLETE"]
+    assert plan.standings()["TASK-0001"].detail == "is no part of the plan any more"
+
+
 def test_work_that_never_lands_is_for_a_person_after_so_many_rounds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
