@@ -29,9 +29,25 @@ def test_a_task_that_failed_for_a_wrong_setting_is_tried_under_the_right_one(
     assert plan.published("1.done") == plan.published("wrong") == "", "what was done stays"
 
 
+def test_a_question_that_another_setting_answers_is_asked_no_more(tmp_path: Path) -> None:
+    plan = PlanProject.make(tmp_path, [Work()], {"a.txt": "a\n"})
+    settings = plan.settings()
+    asking = {**settings.overrides, "ask": "runner.approve.worker=always"}
+    assert plan.carry(settings=settings.model_copy(update={"overrides": asking}))["exit_code"] == 4
+    (asked,) = plan.result["questions"]
+    assert plan.carry(settings=settings)["exit_code"] == 0, plan.events
+    assert plan.result["questions"] == [] and asked["task_id"] == "TASK-0001"
+    assert plan.published("1.done") == ""
+
+
 def test_what_may_be_spent_is_no_other_setting() -> None:
     settings = PlanSettings(base_dir="/", options={"meta": "checklist"}, overrides={"a.b": "a.b=1"})
     more = {**settings.overrides, "runner.budget.usd": "runner.budget.usd=9"}
     assert settings.model_copy(update={"overrides": more}).key == settings.key
-    for other in ({"setup": "make"}, {"options": {}}, {"overrides": {"a.b": "a.b=2"}}):
+    others: list[dict[str, object]] = [
+        {"setup": "make"},
+        {"options": {}},
+        {"overrides": {"a.b": "a.b=2"}},
+    ]
+    for other in others:
         assert settings.model_copy(update=other).key != settings.key
