@@ -214,6 +214,9 @@ class Conduct:
         for task_id, stop in self._stops.items():
             if not plan.asks_as(before, task_id):
                 stop.set()
+        for task_id in [t for t in self._over if not plan.asks_as(before, t)]:
+            self._over.discard(task_id)  # it ended as another task than it is now
+            self._asked.pop(task_id, None)
         for wait in [wait for wait, task_id in self._waiting.items() if task_id not in plan.tasks]:
             del self._waiting[wait]
             wait.cancel()

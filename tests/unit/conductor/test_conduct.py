@@ -12,6 +12,8 @@ import pytest
 from agentrunner.conductor.conduct import Conduct, Ending, Outcome, exit_code
 from agentrunner.nodes.deps import Clock
 from agentrunner.planning.diff import with_task
+from agentrunner.planning.edits import Edit
+from agentrunner.planning.patch import apply
 from agentrunner.planning.plan import Plan, PlanTaskStatus
 from tests.kit.plan_project import Work, plan_of
 
@@ -105,6 +107,19 @@ async def test_an_answer_lets_a_task_go_on() -> None:
     post.answers.add(7)
     outcome = await conduct(plan_of([Work(), Work(needs=[1])]), play, post=post).conduct()
     assert play.began == [A, A, B] and outcome.blocked == []
+
+
+@pytest.mark.parametrize(
+    ("given", "began"), [({"description": "Else."}, [A, A, B]), ({"milestone": "M2"}, [A])]
+)
+async def test_a_task_that_ended_and_is_another_one_now_begins_anew(
+    given: dict[str, str], began: list[str]
+) -> None:
+    plan = plan_of([Work(), Work(needs=[1])])
+    play = Play(TASK_0001=[Ending(PlanTaskStatus.FAILED, question=7)])
+    changed = apply(plan, [Edit("update", A, given)])
+    await conduct(plan, play, post=Post(changed)).conduct()
+    assert play.began == began
 
 
 async def test_tasks_of_a_changed_plan_are_carried_out() -> None:
