@@ -8,7 +8,7 @@ import sys
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agentrunner import settings
 from agentrunner.commands.console import paint_for, width_of
@@ -16,6 +16,9 @@ from agentrunner.commands.fail import named
 from agentrunner.commands.plan_place import Setting, repository
 from agentrunner.screens.layout import wrap
 from agentrunner.screens.plan_events import end_line, event_line
+
+if TYPE_CHECKING:
+    from agentrunner.conductor.settings import PlanSettings
 
 CarryOut = Callable[[asyncio.Event, Callable[[], bool]], Awaitable[str]]
 """Carries the plan out: ends the runs in order once the event is set, begins a task only while the
@@ -35,9 +38,7 @@ def carrying(setting: Setting, tell: Callable[[str], None]) -> CarryOut:
         repo, cwd = repository(setting.repo), Path.cwd()
         state_dir = settings.state_dir(setting.state_dir)
         folder = plan_folder(state_dir, repo)
-        shared = load_settings(folder, cwd).with_given(
-            {"meta": setting.meta}, None, list(setting.overrides), cwd
-        )
+        shared = of_tasks(load_settings(folder, cwd), setting, cwd)
         save_settings(folder, shared)
         options = Options(
             state_dir=state_dir,
@@ -58,6 +59,15 @@ def carrying(setting: Setting, tell: Callable[[str], None]) -> CarryOut:
         return _wrapped(end_line(result) + paused)
 
     return carry_out
+
+
+def of_tasks(kept: PlanSettings, setting: Setting, cwd: Path) -> PlanSettings:
+    """What the tasks of a plan share, under the options of a chat.
+
+    Who talks with the person also steers the tasks, unless it is known of the plan who does.
+    """
+    meta = None if "meta" in kept.options else setting.meta
+    return kept.with_given({"meta": meta}, None, list(setting.overrides), cwd)
 
 
 def _wrapped(text: str) -> str:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import asyncio
 import errno
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-from agentrunner.commands.steering import PlanSteering
+from agentrunner.commands.plan_place import Setting
+from agentrunner.commands.steering import PlanSteering, of_tasks
+from agentrunner.conductor.settings import PlanSettings
 from agentrunner.errors import UsageError
 from agentrunner.screens.plan_events import end_line, event_line
 
@@ -85,6 +88,17 @@ async def test_a_disk_that_fails_is_told_of_as_well() -> None:
     PlanSteering(work, str, told).start()
     await told.heard.wait()
     assert "No space left on device" in told[0]
+
+
+def test_who_talks_does_not_take_the_place_of_who_steers_the_tasks() -> None:
+    place = Path("/shop")
+    setting = Setting(meta="codex-cli", overrides=("runner.worker.model=m",))
+    fresh = of_tasks(PlanSettings(base_dir="/shop"), setting, place)
+    assert fresh.options == {"meta": "codex-cli"}
+    known = PlanSettings(base_dir="/shop", options={"meta": "checklist"})
+    shared = of_tasks(known, setting, place)
+    assert shared.options == {"meta": "checklist"}
+    assert shared.overrides == {"runner.worker.model": "runner.worker.model=m"}
 
 
 def test_each_event_is_one_harmless_line() -> None:
