@@ -73,6 +73,8 @@ class WorkTrees:
         self._template = template
         self._one = asyncio.Lock()
         """Work trees of the clone are made and removed one after another."""
+        self._landing = asyncio.Lock()
+        """Work lands one after another: what is examined on a head that moves was for nothing."""
 
     def folder(self, turn: Round) -> Path:
         """Below the plan's folder."""
@@ -122,6 +124,12 @@ class WorkTrees:
         self, turn: Round, title: str, result: Mapping[str, Any], wanted: Callable[[], bool]
     ) -> Landing:
         """As a commit on the plan's branch."""
+        async with self._landing:
+            return await self._land(turn, title, result, wanted)
+
+    async def _land(
+        self, turn: Round, title: str, result: Mapping[str, Any], wanted: Callable[[], bool]
+    ) -> Landing:
         made = await run_work(self._state_dir, turn.run_id)
         work = Work(
             turn.task_id,

@@ -16,8 +16,10 @@ import pytest
 
 from agentrunner.commands.plan import answered
 from agentrunner.conductor import task_run
+from agentrunner.conductor.judgement import Candidate, Verdict
 from agentrunner.conductor.landing import TestsRed
 from agentrunner.conductor.look import look
+from agentrunner.conductor.merged_tests import MergedTests
 from agentrunner.conductor.places import WorkTrees
 from agentrunner.conductor.rounds import Round, RoundBook
 from agentrunner.conductor.settings import PlanSettings, load_settings, save_settings
@@ -144,6 +146,24 @@ def test_what_is_taken_out_while_it_is_brought_together_does_not_land(tmp_path: 
     assert plan.carry()["branch"] is None
     assert not plan.told("plan_landed") and states(plan) == ["COMPLETE"]
     assert plan.standings()["TASK-0001"].detail == "is no part of the plan any more"
+
+
+def test_work_is_examined_once_however_many_want_to_land(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else each would be examined on a head that moves before it is its turn."""
+    together = "touch ../here; until [ $(ls ../../*/here | wc -l) -ge 3 ]; do sleep 0.02; done"
+    plan = PlanProject.make(tmp_path, [Work(f"{together}; touch {{}}.done")] * 3, START)
+    examined: list[str] = []
+    examine = MergedTests.examine
+
+    async def counted(tests: MergedTests, candidate: Candidate) -> Verdict:
+        examined.append(candidate.task_id)
+        return await examine(tests, candidate)
+
+    monkeypatch.setattr(MergedTests, "examine", counted)
+    assert plan.carry(parallel=3)["exit_code"] == 0, plan.events
+    assert sorted(examined) == ["TASK-0001", "TASK-0002", "TASK-0003"]
 
 
 def test_work_that_never_lands_is_for_a_person_after_so_many_rounds(
