@@ -27,7 +27,8 @@ MOST_TASKS = 400
 """Lines of a tree; what is more is counted."""
 NEAR = 1
 """Unchanged siblings that are shown on each side of a change."""
-REOPENED = "it was COMPLETE, and is worked on again"
+AT_WORK_ANEW = "it is being worked on: that is stopped, and it begins anew"
+ANEW = {PlanTaskStatus.COMPLETE: "it was COMPLETE, and is worked on again"}
 SHOWN_CHARS = 200
 """Of a field's text before and after."""
 
@@ -268,12 +269,13 @@ class _Change:
                 shown.append(1)
         return [(one, lead, place == len(shown) - 1) for place, one in enumerate(shown)]
 
-    def reopens(self, node_id: str) -> bool:
-        """Whether a task that is COMPLETE is to do something else from now on."""
+    def begins_anew(self, node_id: str) -> str:
+        """What becomes of a task that was begun and is to do something else from now on."""
         task_id = self.before.nodes[node_id].task_id if node_id in self.fields else None
-        if task_id is None or self.before.tasks[task_id].status != PlanTaskStatus.COMPLETE:
-            return False
-        return not self.after.asks_as(self.before, task_id)
+        if task_id is None or self.after.asks_as(self.before, task_id):
+            return ""
+        status = self.before.tasks[task_id].status
+        return AT_WORK_ANEW if status in AT_WORK else ANEW.get(status, "")
 
     def _why(self, node_id: str) -> str:
         if self.marks.get(node_id) != ">":
@@ -295,8 +297,8 @@ def _marked(row: _Row, change: _Change, width: int, paint: Paint) -> Iterator[st
         for sign, value in (("-", field.before), ("+", field.after)):
             for text in _values(value):
                 yield shorten(f"{lead}{sign} {flat(text)[:SHOWN_CHARS]}", width)
-    if change.reopens(row.node_id):
-        yield paint.warn(shorten(f"~ {row.below}    {REOPENED}", width))
+    if told := change.begins_anew(row.node_id):
+        yield paint.warn(shorten(f"~ {row.below}    {told}", width))
     if row.mark == "+" and (asides := _of_new(change.after, row.node_id)):
         for text in asides:
             yield paint.dim(shorten(f"+ {row.below}    {flat(text)}", width))

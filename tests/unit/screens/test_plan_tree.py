@@ -10,7 +10,14 @@ from agentrunner.planning.patch import apply
 from agentrunner.planning.plan import Hint, Plan, PlanTaskStatus, PotentialConflict
 from agentrunner.planning.store import OpenQuestion, Standing
 from agentrunner.screens.layout import Paint
-from agentrunner.screens.plan_tree import MOST_TASKS, diff_lines, plan_screen, task_screen
+from agentrunner.screens.plan_tree import (
+    ANEW,
+    AT_WORK_ANEW,
+    MOST_TASKS,
+    diff_lines,
+    plan_screen,
+    task_screen,
+)
 from agentrunner.text.terminal import cell_width
 from tests.unit.screens.screen_samples import EVIL
 
@@ -76,15 +83,17 @@ def test_a_change_of_every_kind(golden: Golden) -> None:
     golden("screens/plan-change.txt", "\n".join(diff_lines(BASE, after, width=80)) + "\n")
 
 
-def test_a_complete_task_that_is_to_do_something_else_is_said_to_be_worked_on_again() -> None:
+def test_what_becomes_of_a_task_that_was_begun_and_is_changed_is_said() -> None:
     before = standing(BASE)
     for task_id, given, told in [
-        ("TASK-0001", {"description": "Else."}, True),
-        ("TASK-0001", {"milestone": "M2"}, False),
-        ("TASK-0003", {"description": "Else."}, False),
+        ("TASK-0001", {"description": "Else."}, ANEW[PlanTaskStatus.COMPLETE]),
+        ("TASK-0001", {"milestone": "M2"}, ""),
+        ("TASK-0002", {"description": "Else."}, AT_WORK_ANEW),
+        ("TASK-0003", {"description": "Else."}, ""),
     ]:
         lines = diff_lines(before, planned([Edit("update", task_id, given)], before), width=80)
-        assert ("worked on again" in "\n".join(lines)) is told
+        found = [line for line in lines if "again" in line or "anew" in line]
+        assert [told] * bool(told) == [line.lstrip("~ │├└─") for line in found]
     with_phase = planned([Edit("update", "node-0001", {"title": "Else"})], before)
     assert "worked on again" not in "\n".join(diff_lines(before, with_phase, width=80))
 
