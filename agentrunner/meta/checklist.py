@@ -46,7 +46,11 @@ class ChecklistMeta:
         elif request.type == "completion_assessment":
             payload = self._assessment(request.facts)
         else:
-            raise UsageError(f'the meta-agent checklist has no answer to "{request.type}"')
+            raise UsageError(
+                "The planner checklist reads criteria and talks about no plan.",
+                path="--meta",
+                remedy="--meta openai-chat, codex-cli or claude-code; plan run can keep checklist",
+            )
         reply = {"type": request.type, "version": 1, "payload": payload}
         return Reply(text=json.dumps(reply, ensure_ascii=False), model="checklist", known="counted")
 

@@ -148,7 +148,7 @@ def test_without_a_key_it_can_be_tried(shell: Shell) -> None:
         (["x" * 100_000, "--meta", "mock"], 2, "error[message-too-long]"),
         (["go", "--repo", "nowhere"], 2, "error[bad-repo]"),
         (["go", "--meta", "nobody"], 2, "error[unknown-kind]"),
-        (["go", "--meta", "checklist"], 2, "checklist"),
+        (["go", "--meta", "checklist"], 2, "--meta openai-chat"),
     ],
 )
 def test_mistakes_cost_nothing(arguments: list[str], code: int, told: str, shell: Shell) -> None:
