@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from agentrunner.errors import UsageError
-from agentrunner.planning.store import OpenQuestion, PlanStore, unknown_question
+from agentrunner.planning.plan import Plan
+from agentrunner.planning.store import BUDGET, OpenQuestion, PlanStore, unknown_question
 from agentrunner.task.context import IN_WORDS, Answer, Question
 from agentrunner.task.lifecycle import TaskState
 
-SETTLED, ASKED_AGAIN, TRIED_AGAIN = "settled", "asked again", "tried again"
-BY_ITSELF = (SETTLED, ASKED_AGAIN, TRIED_AGAIN)
+SETTLED, ASKED_AGAIN, TRIED_AGAIN, RAISED = "settled", "asked again", "tried again", "raised"
+BY_ITSELF = (SETTLED, ASKED_AGAIN, TRIED_AGAIN, RAISED)
 """In place of an answer: how a question came to need none."""
 _YES = frozenset({"yes", "y", "approve", "ok", "はい", "承認"})
 _NO = re.compile(r"(?:no|n|reject|いいえ|却下)\b[\s:,.、。：]*", re.IGNORECASE)
@@ -57,6 +58,11 @@ def said(question: Question, text: str) -> Answer:
         return Answer(id=question.id, kind=question.kind, decision="approve")
     reason = _NO.sub("", text.strip(), count=1) or text
     return Answer(id=question.id, kind=question.kind, decision="reject", text=reason)
+
+
+def is_living(question: OpenQuestion, plan: Plan) -> bool:
+    """Whether it still matters: one of the whole plan, or of a task that is in it."""
+    return question.task_id in ("", BUDGET) or question.task_id in plan.tasks
 
 
 def open_questions(store: PlanStore) -> list[OpenQuestion]:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from agentrunner.conductor.backlog import RAISED
 from agentrunner.conductor.costs import LIMITS, Purse
 from agentrunner.conductor.rounds import RoundBook
 from agentrunner.conductor.settings import load_settings, save_settings
@@ -26,9 +27,6 @@ from agentrunner.task.budget import STOP, WHOLE, amount_of, limits_of, read_gran
 from agentrunner.task.context import Counters, Question
 from agentrunner.task.crew import BudgetSpec
 from agentrunner.task.spec import TaskSpec
-
-RAISED = "raised"
-"""In place of an answer: `plan run --budget` has given more."""
 
 
 class PlanBudget:

@@ -7,11 +7,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from agentrunner.conductor.backlog import is_living
 from agentrunner.conductor.branch import published
 from agentrunner.conductor.costs import NOTHING, Spent, spent_by
 from agentrunner.conductor.rounds import RoundBook
 from agentrunner.planning.plan import AT_WORK, Plan, PlanTaskStatus
-from agentrunner.planning.store import BUDGET, OpenQuestion, PlanStore, Standing
+from agentrunner.planning.store import OpenQuestion, PlanStore, Standing
 from agentrunner.runs.index import RunIndex, RunRow
 from agentrunner.runs.plan_folder import PlanFolder
 
@@ -106,7 +107,7 @@ def look(state_dir: Path, folder: PlanFolder, now: datetime) -> PlanLook:
         standing = standings.get(task_id) or Standing(task_id, PlanTaskStatus.PENDING)
         tasks[task_id] = _task(plan.shown_status(task_id), standing, known, spent, now)
     asked = [q for q in store.questions() if q.answer is None]
-    living = [q for q in asked if q.task_id in ("", BUDGET, *plan.tasks)]
+    living = [q for q in asked if is_living(q, plan)]
     before = published(folder)
     driven = folder.root.is_dir() and folder.lock().taken()
     return PlanLook(plan, tasks, living, driven, before.name if before else "")

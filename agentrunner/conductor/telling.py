@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from agentrunner.conductor.backlog import BY_ITSELF
+from agentrunner.conductor.backlog import BY_ITSELF, is_living
 from agentrunner.conductor.rounds import RoundBook
 from agentrunner.errors import AgentRunnerError
 from agentrunner.notes import note_name, write_note
@@ -93,7 +93,7 @@ def facts_of(
         questions=tuple(
             PlanQuestion(q.id, q.text, q.task_id)
             for q in asked
-            if q.answer is None and (not q.task_id or q.task_id in plan.tasks)
+            if q.answer is None and is_living(q, plan)
         ),
         events=tuple(sorted(events, key=lambda event: event.at)),
         bills={

@@ -205,6 +205,8 @@ def test_a_spent_budget_is_one_question_and_an_answer_raises_it(tmp_path: Path) 
         assert question["task_id"] == "budget"
         assert "runner.budget.tokens is spent: 0 tokens of 0 tokens" in question["text"]
     assert len(plan.told("plan_question")) == 1 and plan.told("run_started") == []
+    needed = Path(plan.result["note"]).read_text("utf-8").partition("## Tasks")[0]
+    assert "runner.budget.tokens is spent" in needed
     found = look(plan.project.state_dir, plan.folder, datetime.now(UTC))
     assert "budget" in status_screen(found, width=80)
     said(plan, "budget", "stop")
