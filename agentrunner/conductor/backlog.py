@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from agentrunner.errors import UsageError
+from agentrunner.errors import AgentRunnerError, UsageError
 from agentrunner.planning.plan import Plan
 from agentrunner.planning.store import BUDGET, OpenQuestion, PlanStore, unknown_question
 from agentrunner.task.context import IN_WORDS, Answer, Question
@@ -44,10 +44,11 @@ def apart_text(rounds: int, evidence: str) -> str:
     return f"NEEDS_REVIEW: {told}\nWhat should the next round know?"
 
 
-def unfit_text(error: UsageError) -> str:
+def unfit_text(error: AgentRunnerError) -> str:
     """What is asked about a task that cannot be begun."""
-    told = f"It cannot run: {error.message} {error.remedy}".strip()
-    return f"{told}\nThe next `plan run` tries it again, once that is put right."
+    told = [f"It cannot run: {error.message} {error.remedy}".strip()]
+    told += [f"{label}: {text}" for label, text in error.details]
+    return "\n".join([*told, "The next `plan run` tries it again, once that is put right."])
 
 
 def said(question: Question, text: str) -> Answer:

@@ -130,7 +130,7 @@ class _Carrying:
             stop=self._stop,
             clock=self._clock,
             only=self._order.only or None,
-            may_start=lambda: may_start() and budget.room(),
+            may_start=lambda: may_start() and budget.room() and runs.ready,
             on_wait=runs.waits,
         )
         outcome = await conduct.conduct()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agentrunner.conductor.rounds import Round
-from agentrunner.conductor.task_run import asked_for
+from agentrunner.conductor.task_run import UNFIT, asked_for
 from agentrunner.planning.plan import Plan, PlanTaskStatus
 from agentrunner.planning.schedule import Schedule
 from agentrunner.planning.store import PlanStore
@@ -49,6 +49,7 @@ def outlook(
         if task in latest
         and task not in done
         and latest[task].question in asked
+        and latest[task].asked != UNFIT  # tried again, whatever is answered
         # One for a task that was changed since is left, and another one begins.
         and latest[task].asked_for in ("", asked_for(plan, task))
     }

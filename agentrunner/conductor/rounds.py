@@ -43,7 +43,7 @@ class Round:
     """The plan's question about it; 0 for none."""
     asked: str = ""
     """Id of the run's own question, where it waits with one; "landing" where its work was
-    refused too often."""
+    refused too often, "unfit" where the run cannot begin or go on."""
 
 
 class RoundBook:

@@ -35,7 +35,7 @@ from agentrunner.conductor.landing import Conflict, Landed, NotWanted, TestsRed
 from agentrunner.conductor.places import Places
 from agentrunner.conductor.rounds import Round, RoundBook
 from agentrunner.conductor.saved_run import SavedRun, is_begun, saved_run
-from agentrunner.errors import AgentRunnerError, Surroundings, UsageError
+from agentrunner.errors import AgentRunnerError, EnvironmentNotReady, Surroundings, UsageError
 from agentrunner.graph import runner
 from agentrunner.graph.drive import Options
 from agentrunner.planning.plan import AT_WORK, Plan, PlanTaskStatus
@@ -51,6 +51,8 @@ GONE = "is no part of the plan any more"
 CHANGED = "was changed, and begins anew"
 LANDING = "landing"
 """In place of a question of the run: it is asked about work that is COMPLETE and does not land."""
+UNFIT = "unfit"
+"""In place of one, too: the run cannot begin or go on, and each `plan run` tries it again."""
 WRONG_ANSWERS = ("wrong-answer", "stale-answer", "policy-breach")
 
 Event = Mapping[str, Any]
@@ -83,6 +85,12 @@ class TaskRuns:
         self._purse, self._budget = purse, budget
         self._tell, self._again = tell, set(again)
         self._standings = store.standings()
+        self._unready = 0
+
+    @property
+    def ready(self) -> bool:
+        """False while a person is asked about a set-up or tests that no task can be run with."""
+        return not (self._unready and self._unanswered(self._unready))
 
     async def __call__(self, task_id: str, failures: int, stop: asyncio.Event) -> Ending:
         """Until it has landed, ended otherwise, waits for a person, or `stop` ended it in order.
@@ -91,10 +99,12 @@ class TaskRuns:
         """
         try:
             ending = await self._carry_out(task_id, stop)
+        except EnvironmentNotReady as error:
+            ending = self._not_ready(task_id, error)
         except (Surroundings, OSError, sqlite3.Error) as error:
             ending = Ending(PlanTaskStatus.RETRY_WAIT, str(error), self._run_of(task_id))
         except UsageError as error:
-            ending = self._ask(task_id, PlanTaskStatus.FAILED, unfit_text(error))
+            ending = self._unfit(task_id, PlanTaskStatus.FAILED, error)
         self._purse.count(ending.run_id)
         self._note(task_id, ending.status, ending.detail, tries=failures)
         return ending
@@ -153,7 +163,7 @@ class TaskRuns:
         if self._plan_of(turn) is None:
             await self._leave(turn)
         elif self._places.folder(turn).is_dir():
-            return turn
+            return self._tried_again(turn) if turn.asked == UNFIT else turn
         self._settle(turn, TRIED_AGAIN)
         return await self._open(Round(task_id, turn.number + 1))
 
@@ -340,6 +350,29 @@ class TaskRuns:
         detail = _first_line(text).removeprefix(f"{status}: ")
         return Ending(status, detail, turn.run_id if turn else "", number)
 
+    def _not_ready(self, task_id: str, error: EnvironmentNotReady) -> Ending:
+        """What decides about it cannot be run; what all tasks share is asked about once."""
+        if not error.path.startswith("task."):
+            return self._unfit(task_id, PlanTaskStatus.BLOCKED, error)
+        if self.ready:
+            ending = self._unfit(task_id, PlanTaskStatus.BLOCKED, error)
+            self._unready = ending.question
+            return ending
+        if turn := self._book.latest(task_id):
+            self._book.save(replace(turn, question=self._unready, asked=UNFIT))
+        return Ending(PlanTaskStatus.BLOCKED, error.message, self._run_of(task_id), self._unready)
+
+    def _unfit(self, task_id: str, status: PlanTaskStatus, error: AgentRunnerError) -> Ending:
+        turn = self._book.latest(task_id)
+        asked = replace(turn, asked=UNFIT) if turn else None
+        return self._ask(task_id, status, unfit_text(error), asked)
+
+    def _tried_again(self, turn: Round) -> Round:
+        self._settle(turn, TRIED_AGAIN)
+        turn = replace(turn, question=0, asked="")
+        self._book.save(turn)
+        return turn
+
     def _still_open(self, turn: Round) -> Ending:
         """It was asked before, and nobody has answered."""
         before = self._standings.get(turn.task_id)
@@ -365,6 +398,9 @@ class TaskRuns:
     def _answer(self, turn: Round) -> str | None:
         """What a person said to the round's question."""
         return next((q.answer for q in self._store.questions() if q.id == turn.question), None)
+
+    def _unanswered(self, question: int) -> bool:
+        return any(q.id == question and q.answer is None for q in self._store.questions())
 
     def _settle(self, turn: Round, how: str) -> None:
         """The round's question needs no answer any more."""

@@ -270,8 +270,13 @@ def _names_own_program(shell: str, repo: Path, output: str) -> bool:
     ) and bool(shell)
 
 
-def not_ready(shell: str, ran: Ran, why: str, box: str, *, what: str) -> EnvironmentNotReady:
-    """The error for a command that cannot start, with what was run and what to try."""
+def not_ready(
+    shell: str, ran: Ran, why: str, box: str, *, what: str, path: str = ""
+) -> EnvironmentNotReady:
+    """The error for a command that cannot start, with what was run and what to try.
+
+    `path` is the setting that it stands in, if it is one.
+    """
     message = f"{what} cannot start in the box."
     remedy = "task.setup.command   |   sandbox.read_paths   |   agentrunner doctor"
     if why == NO_TESTS:
@@ -279,6 +284,7 @@ def not_ready(shell: str, ran: Ran, why: str, box: str, *, what: str) -> Environ
         remedy = "task.test.baseline: false, where the run is to write the first ones"
     return EnvironmentNotReady(
         message,
+        path=path,
         details=(("ran", f"{shell}      exit {ran.exit_code}, {why}"), ("box", box)),
         remedy=remedy,
         nothing_spent=True,

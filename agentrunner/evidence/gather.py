@@ -238,7 +238,12 @@ class Gatherer:
         ran = await self._run_test(copy)
         if why := why_not_started(self.test.command, ran, Path(self.spec.repo), is_test=True):
             raise not_ready(
-                self.test.command, ran, why, self.box.describe(), what="The test command"
+                self.test.command,
+                ran,
+                why,
+                self.box.describe(),
+                what="The test command",
+                path="task.test.command",
             )
         outcome = outcome_of(self.test, ran, None)
         self.emit(

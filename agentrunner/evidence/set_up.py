@@ -33,6 +33,7 @@ def set_up_failed(spec: TaskSpec, ran: Ran, box: str) -> EnvironmentNotReady:
     fetch = "task.setup.network: [HOST:443], if it fetches something   |   "
     return EnvironmentNotReady(
         "The set-up command fails in the box.",
+        path="task.setup.command",
         details=(
             ("ran", f"{setup.command}      {how}"),
             ("said", "\n".join(said) or "nothing"),

@@ -49,3 +49,27 @@ def test_an_answer_about_work_that_does_not_land_is_what_its_next_round_knows(
     monkeypatch.undo()
     assert plan.carry()["exit_code"] == 0, plan.events
     assert plan.published("a.txt") == "x\ny\n"
+
+
+def test_a_set_up_that_fails_is_asked_about_once_and_the_next_time_tried_again(
+    tmp_path: Path,
+) -> None:
+    plan = PlanProject.make(tmp_path, [Work(), Work(), Work()], START)
+    broken = plan.settings().model_copy(update={"setup": "echo unreachable; test -e ready"})
+    assert plan.carry(settings=broken, parallel=1)["exit_code"] == 4
+    assert plan.statuses() == ["BLOCKED", "PENDING", "PENDING"]
+    (asked,) = plan.told("plan_question")
+    assert "The set-up command fails" in asked["text"] and "unreachable" in asked["text"]
+    assert not [e for e in plan.told("plan_task") if e["status"] == "RETRY_WAIT"]
+
+    plan.events.clear()
+    assert plan.carry(settings=broken, parallel=3)["exit_code"] == 4
+    (started,) = plan.told("plan_started")
+    assert started["waiting"] == []
+    (again,) = plan.told("plan_question")
+    assert [q.id for q in open_questions(plan.store)] == [again["question"]] != [asked["question"]]
+
+    plan.events.clear()
+    mended = plan.settings().model_copy(update={"setup": "true"})
+    assert plan.carry(settings=mended)["exit_code"] == 0, plan.events
+    assert open_questions(plan.store) == []
