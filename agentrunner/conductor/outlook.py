@@ -6,8 +6,9 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from agentrunner.conductor.desk import UNFIT
 from agentrunner.conductor.rounds import Round
-from agentrunner.conductor.task_run import UNFIT, asked_for
+from agentrunner.conductor.task_run import asked_for
 from agentrunner.planning.plan import Plan, PlanTaskStatus
 from agentrunner.planning.schedule import Schedule
 from agentrunner.planning.store import PlanStore

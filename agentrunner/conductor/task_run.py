@@ -18,18 +18,17 @@ from functools import partial
 from typing import Any
 
 from agentrunner.conductor.backlog import (
-    ASKED_AGAIN,
     SETTLED,
     TRIED_AGAIN,
     apart_text,
     asked_text,
     ended_text,
     said,
-    unfit_text,
 )
 from agentrunner.conductor.budget import PlanBudget
 from agentrunner.conductor.conduct import Ending
 from agentrunner.conductor.costs import Purse
+from agentrunner.conductor.desk import Desk, first_line
 from agentrunner.conductor.judgement import told_doubts
 from agentrunner.conductor.landing import Conflict, Landed, NotWanted, TestsRed
 from agentrunner.conductor.places import Places
@@ -51,8 +50,6 @@ GONE = "is no part of the plan any more"
 CHANGED = "was changed, and begins anew"
 LANDING = "landing"
 """In place of a question of the run: it is asked about work that is COMPLETE and does not land."""
-UNFIT = "unfit"
-"""In place of one, too: the run cannot begin or go on, and each `plan run` tries it again."""
 WRONG_ANSWERS = ("wrong-answer", "stale-answer", "policy-breach")
 
 Event = Mapping[str, Any]
@@ -85,12 +82,12 @@ class TaskRuns:
         self._purse, self._budget = purse, budget
         self._tell, self._again = tell, set(again)
         self._standings = store.standings()
-        self._unready = 0
+        self._desk = Desk(store, book, options.clock.stamp, tell)
 
     @property
     def ready(self) -> bool:
-        """False while a person is asked about a set-up or tests that no task can be run with."""
-        return not (self._unready and self._unanswered(self._unready))
+        """See `Desk.ready`."""
+        return self._desk.ready
 
     async def __call__(self, task_id: str, failures: int, stop: asyncio.Event) -> Ending:
         """Until it has landed, ended otherwise, waits for a person, or `stop` ended it in order.
@@ -100,11 +97,11 @@ class TaskRuns:
         try:
             ending = await self._carry_out(task_id, stop)
         except EnvironmentNotReady as error:
-            ending = self._not_ready(task_id, error)
+            ending = self._desk.ask_unready(task_id, error)
         except (Surroundings, OSError, sqlite3.Error) as error:
             ending = Ending(PlanTaskStatus.RETRY_WAIT, str(error), self._run_of(task_id))
         except UsageError as error:
-            ending = self._unfit(task_id, PlanTaskStatus.FAILED, error)
+            ending = self._desk.ask_unfit(task_id, PlanTaskStatus.FAILED, error)
         self._purse.count(ending.run_id)
         self._note(task_id, ending.status, ending.detail, tries=failures)
         return ending
@@ -149,9 +146,9 @@ class TaskRuns:
                 return await self._landed(turn, landed)
             words = self._more_rounds(turn)
             if turn.fixes >= MOST_FIXES and words is None:
-                text = apart_text(MOST_FIXES, _first_line(landed.evidence))
+                text = apart_text(MOST_FIXES, first_line(landed.evidence))
                 asked = replace(turn, asked=LANDING)
-                return self._ask(task_id, PlanTaskStatus.NEEDS_REVIEW, text, asked)
+                return self._desk.ask(task_id, PlanTaskStatus.NEEDS_REVIEW, text, asked)
             turn = await self._next(turn, landed, words)
         return await self._leave(turn)
 
@@ -163,8 +160,8 @@ class TaskRuns:
         if self._plan_of(turn) is None:
             await self._leave(turn)
         elif self._places.folder(turn).is_dir():
-            return self._tried_again(turn) if turn.asked == UNFIT else turn
-        self._settle(turn, TRIED_AGAIN)
+            return self._desk.taken_up(turn)
+        self._desk.settle(turn, TRIED_AGAIN)
         return await self._open(Round(task_id, turn.number + 1))
 
     def _plan_of(self, turn: Round) -> Plan | None:
@@ -183,7 +180,7 @@ class TaskRuns:
         with contextlib.suppress(AgentRunnerError, OSError):  # it is wanted no more all the same
             if is_begun(self._options.state_dir, turn.run_id):
                 await runner.cancel(turn.run_id, options)
-        self._settle(turn, SETTLED)
+        self._desk.settle(turn, SETTLED)
         await self._places.close(turn)
         detail = CHANGED if turn.task_id in self._plan().tasks else GONE
         return Ending(PlanTaskStatus.PENDING, detail, turn.run_id)
@@ -193,7 +190,7 @@ class TaskRuns:
     ) -> Round:
         """Another round for what was refused; with a person's `words`, the first of as many."""
         told = f"\n\nA person has looked at it and says: {words}" if words else ""
-        self._note(turn.task_id, PlanTaskStatus.FIXING, _first_line(refused.evidence))
+        self._note(turn.task_id, PlanTaskStatus.FIXING, first_line(refused.evidence))
         self._tell({"event": "plan_fixing", "task_id": turn.task_id, "evidence": refused.evidence})
         broken = refused.broken if isinstance(refused, TestsRed) else ()
         fresh = Round(
@@ -214,7 +211,7 @@ class TaskRuns:
         return opened
 
     async def _landed(self, turn: Round, landed: Landed) -> Ending:
-        self._settle(turn, SETTLED)
+        self._desk.settle(turn, SETTLED)
         ending = Ending(PlanTaskStatus.COMPLETE, told_doubts(landed.doubts), turn.run_id)
         self._note(turn.task_id, ending.status, ending.detail)
         what = {"commit": landed.commit, "files": list(landed.files)}
@@ -244,7 +241,7 @@ class TaskRuns:
             return await runner.resume(turn.run_id, options, **how)
         if saved.question is not None and self._budget.is_asked(saved.question):
             return await self._pay(turn, saved, options)
-        answer = self._answer(turn)
+        answer = self._desk.answer(turn)
         if saved.question is not None and anew is None:
             if turn.asked != saved.question.id:
                 return saved.result
@@ -252,7 +249,7 @@ class TaskRuns:
         if answer is None and turn.task_id not in self._again and (ended or anew is None):
             return None if turn.question else saved.result
         self._again.discard(turn.task_id)
-        self._settle(turn, TRIED_AGAIN)
+        self._desk.settle(turn, TRIED_AGAIN)
         self._book.save(replace(turn, question=0))
         return await runner.resume(turn.run_id, options, message=answer, **how)
 
@@ -324,54 +321,18 @@ class TaskRuns:
     def _unfinished(self, turn: Round, result: Mapping[str, Any]) -> Ending:
         if result["waiting"]:
             asked = replace(turn, asked=str(result["waiting"]["id"]))
-            return self._ask(
+            return self._desk.ask(
                 turn.task_id, PlanTaskStatus.BLOCKED, asked_text(result["waiting"]), asked
             )
         if result["state"] in TERMINAL:
             status = PlanTaskStatus(result["state"])
-            return self._ask(turn.task_id, status, ended_text(result), turn)
+            return self._desk.ask(turn.task_id, status, ended_text(result), turn)
         return Ending(PlanTaskStatus.PENDING, "stopped on the way", turn.run_id)
 
     def _unpaid(self, turn: Round) -> Ending:
         """It waits for more than the plan has left: one question for all such tasks."""
         number = self._budget.question()
         return Ending(PlanTaskStatus.BLOCKED, "the plan's budget is spent", turn.run_id, number)
-
-    def _ask(
-        self, task_id: str, status: PlanTaskStatus, text: str, turn: Round | None = None
-    ) -> Ending:
-        """Keep a question about a task for a person."""
-        turn = turn or self._book.latest(task_id)
-        number = self._store.ask(text, self._options.clock.stamp(), task_id)
-        if turn is not None:
-            self._settle(turn, ASKED_AGAIN)
-            self._book.save(replace(turn, question=number))
-        self._tell({"event": "plan_question", "task_id": task_id, "question": number, "text": text})
-        detail = _first_line(text).removeprefix(f"{status}: ")
-        return Ending(status, detail, turn.run_id if turn else "", number)
-
-    def _not_ready(self, task_id: str, error: EnvironmentNotReady) -> Ending:
-        """What decides about it cannot be run; what all tasks share is asked about once."""
-        if not error.path.startswith("task."):
-            return self._unfit(task_id, PlanTaskStatus.BLOCKED, error)
-        if self.ready:
-            ending = self._unfit(task_id, PlanTaskStatus.BLOCKED, error)
-            self._unready = ending.question
-            return ending
-        if turn := self._book.latest(task_id):
-            self._book.save(replace(turn, question=self._unready, asked=UNFIT))
-        return Ending(PlanTaskStatus.BLOCKED, error.message, self._run_of(task_id), self._unready)
-
-    def _unfit(self, task_id: str, status: PlanTaskStatus, error: AgentRunnerError) -> Ending:
-        turn = self._book.latest(task_id)
-        asked = replace(turn, asked=UNFIT) if turn else None
-        return self._ask(task_id, status, unfit_text(error), asked)
-
-    def _tried_again(self, turn: Round) -> Round:
-        self._settle(turn, TRIED_AGAIN)
-        turn = replace(turn, question=0, asked="")
-        self._book.save(turn)
-        return turn
 
     def _still_open(self, turn: Round) -> Ending:
         """It was asked before, and nobody has answered."""
@@ -383,29 +344,17 @@ class TaskRuns:
 
     def _waits_to_land(self, turn: Round) -> bool:
         """Whether a person has been asked about work that does not go together with the rest."""
-        answered = self._answer(turn) is not None or turn.task_id in self._again
+        answered = self._desk.answer(turn) is not None or turn.task_id in self._again
         return turn.asked == LANDING and not answered
 
     def _more_rounds(self, turn: Round) -> str | None:
         """What a person said to such work, "" for nothing but that it be tried again."""
         if turn.asked != LANDING or self._waits_to_land(turn):
             return None
-        words = self._answer(turn)
+        words = self._desk.answer(turn)
         self._again.discard(turn.task_id)
-        self._settle(turn, TRIED_AGAIN)
+        self._desk.settle(turn, TRIED_AGAIN)
         return words or ""
-
-    def _answer(self, turn: Round) -> str | None:
-        """What a person said to the round's question."""
-        return next((q.answer for q in self._store.questions() if q.id == turn.question), None)
-
-    def _unanswered(self, question: int) -> bool:
-        return any(q.id == question and q.answer is None for q in self._store.questions())
-
-    def _settle(self, turn: Round, how: str) -> None:
-        """The round's question needs no answer any more."""
-        if turn.question and self._answer(turn) is None:
-            self._store.answer(turn.question, how, self._options.clock.stamp())
 
     # -- notes ----------------------------------------------------------------------------------
 
@@ -433,7 +382,3 @@ def _title(plan: Plan, task_id: str) -> str:
 def asked_for(plan: Plan, task_id: str) -> str:
     """What a task is to do, as one short word: another one for another task."""
     return hashlib.sha256(repr(plan.design_of(task_id).asked_for).encode()).hexdigest()[:16]
-
-
-def _first_line(text: str) -> str:
-    return text.strip().partition("\n")[0]

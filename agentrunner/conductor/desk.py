@@ -1,0 +1,96 @@
+"""Where tasks ask a person: each question is kept with the plan, and with the round it is about."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from agentrunner.conductor.backlog import ASKED_AGAIN, TRIED_AGAIN, unfit_text
+from agentrunner.conductor.conduct import Ending
+from agentrunner.conductor.rounds import Round, RoundBook
+from agentrunner.errors import AgentRunnerError, EnvironmentNotReady
+from agentrunner.planning.plan import PlanTaskStatus
+from agentrunner.planning.store import PlanStore
+
+UNFIT = "unfit"
+"""In place of a question of the run: it cannot begin or go on, and each process tries it again."""
+
+
+class Desk:
+    """Asks about the tasks of one plan, while one process carries it out."""
+
+    def __init__(
+        self,
+        store: PlanStore,
+        book: RoundBook,
+        stamp: Callable[[], str],
+        tell: Callable[[Mapping[str, Any]], None],
+    ) -> None:
+        self._store, self._book, self._stamp, self._tell = store, book, stamp, tell
+        self._unready = 0
+        """The question about what all tasks share; 0 for none."""
+
+    @property
+    def ready(self) -> bool:
+        """False while a person is asked about a set-up or tests that no task can be run with."""
+        return not (self._unready and self._is_open(self._unready))
+
+    def ask(
+        self, task_id: str, status: PlanTaskStatus, text: str, turn: Round | None = None
+    ) -> Ending:
+        """Keep a question about a task; `turn` is its round as it is to be kept with it."""
+        turn = turn or self._book.latest(task_id)
+        number = self._store.ask(text, self._stamp(), task_id)
+        if turn is not None:
+            self.settle(turn, ASKED_AGAIN)
+            self._book.save(replace(turn, question=number))
+        self._tell({"event": "plan_question", "task_id": task_id, "question": number, "text": text})
+        detail = first_line(text).removeprefix(f"{status}: ")
+        return Ending(status, detail, turn.run_id if turn else "", number)
+
+    def ask_unfit(self, task_id: str, status: PlanTaskStatus, error: AgentRunnerError) -> Ending:
+        """Ask about one that cannot begin or go on as it is."""
+        turn = self._book.latest(task_id)
+        asked = replace(turn, asked=UNFIT) if turn else None
+        return self.ask(task_id, status, unfit_text(error), asked)
+
+    def ask_unready(self, task_id: str, error: EnvironmentNotReady) -> Ending:
+        """Ask about one that cannot be decided about; what all tasks share is asked about once."""
+        status = PlanTaskStatus.BLOCKED
+        if not error.path.startswith("task."):
+            return self.ask_unfit(task_id, status, error)
+        if self.ready:
+            ending = self.ask_unfit(task_id, status, error)
+            self._unready = ending.question
+            return ending
+        turn = self._book.latest(task_id)
+        if turn is not None:
+            self._book.save(replace(turn, question=self._unready, asked=UNFIT))
+        return Ending(status, error.message, turn.run_id if turn else "", self._unready)
+
+    def taken_up(self, turn: Round) -> Round:
+        """The round, without its question where it is tried again unasked."""
+        if turn.asked != UNFIT:
+            return turn
+        self.settle(turn, TRIED_AGAIN)
+        turn = replace(turn, question=0, asked="")
+        self._book.save(turn)
+        return turn
+
+    def answer(self, turn: Round) -> str | None:
+        """What a person said to the round's question."""
+        return next((q.answer for q in self._store.questions() if q.id == turn.question), None)
+
+    def settle(self, turn: Round, how: str) -> None:
+        """The round's question needs no answer any more."""
+        if turn.question and self.answer(turn) is None:
+            self._store.answer(turn.question, how, self._stamp())
+
+    def _is_open(self, question: int) -> bool:
+        return any(q.id == question and q.answer is None for q in self._store.questions())
+
+
+def first_line(text: str) -> str:
+    """Of what is told in several."""
+    return text.strip().partition("\n")[0]
