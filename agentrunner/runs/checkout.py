@@ -10,7 +10,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from agentrunner.errors import UsageError
-from agentrunner.runs.git import Git, GitFailed, read_small, replace, to_bytes
+from agentrunner.runs.git import Git, GitFailed, read_small, replace, to_bytes, users_git
 from agentrunner.runs.ignore import MOST_INDEX
 from agentrunner.runs.workspace import BRANCHES, CloneStore
 
@@ -93,12 +93,13 @@ class Checkout:
             if path in wanted:
                 mode, _, blob = facts.split(b" ")
                 entries[path] = mode + b" " + blob
-        lines = (entries.get(path, b"0 " + b"0" * 40) + b"\t" + path for path in sorted(wanted))
+        gone = b"0 " + b"0" * len(made)
+        lines = (entries.get(path, gone) + b"\t" + path for path in sorted(wanted))
         told = b"".join(line + b"\0" for line in lines)
         user.run(*_QUIET, "update-index", "-z", "--index-info", stdin=told)
 
     def _user(self) -> Git:
-        return Git(self.clone.user_git_dir(), self.clone.git.binary)
+        return users_git(self.clone.user_git_dir(), self.clone.git.binary)
 
     def _branch(self) -> str | None:
         name = self._user().run("symbolic-ref", "--quiet", "HEAD", accept=(0, 1)).decode().strip()

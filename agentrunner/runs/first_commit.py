@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from agentrunner.runs.failpoints import reach
-from agentrunner.runs.git import Git
+from agentrunner.runs.git import Git, users_git
 from agentrunner.runs.ignore import IgnoreRules
 from agentrunner.runs.snapshots import Snapshots
 from agentrunner.runs.user_repository import UserRepository
@@ -21,8 +21,6 @@ from agentrunner.runs.workspace import BRANCHES, CloneStore, Identity, remove_tr
 
 BRANCH = "main"
 MESSAGE = "What was there at the start\n"
-EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
-"""Git knows it without being told."""
 _NO_HOOKS = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false")
 _UNDER_WAY = ".agentrunner-git"
 """Where a new `.git` is until it is complete: beside its place, so that it can be renamed."""
@@ -60,15 +58,16 @@ def make_first_commit(
     under_way = clone.repo / _UNDER_WAY
     _clear(under_way)
     files, left = _content(room, clone.repo, note_dir)
+    empty = clone.empty_tree()
     commit = clone.commit(
-        clone.repo, files, parents=(), message=MESSAGE, author=author, at=at, tree=EMPTY_TREE
+        clone.repo, files, parents=(), message=MESSAGE, author=author, at=at, tree=empty
     )
     branch = UserRepository(clone.repo, {}).unborn() if (clone.repo / ".git").exists() else None
     if branch is None:
         _appear(clone, under_way, commit)
     else:
         clone.give(commit)
-        _point(Git(clone.user_git_dir(), clone.git.binary), branch, commit)
+        _point(users_git(clone.user_git_dir(), clone.git.binary), branch, commit)
     return FirstCommit(branch or BRANCH, commit, files, left)
 
 
@@ -108,7 +107,7 @@ def _point(user: Git, branch: str, commit: str) -> None:
     index = user.git_dir / "index"
     try:
         user.run(*_NO_HOOKS, "read-tree", commit, umask=-1)
-        user.run(*_NO_HOOKS, "update-ref", f"{BRANCHES}{branch}", commit, "0" * 40, umask=-1)
+        user.run(*_NO_HOOKS, "update-ref", f"{BRANCHES}{branch}", commit, "", umask=-1)
     except BaseException:
         index.unlink(missing_ok=True)
         raise

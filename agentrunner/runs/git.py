@@ -5,6 +5,7 @@ Standard library only, like all that `take` needs.
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import subprocess
@@ -17,7 +18,7 @@ from agentrunner.errors import Surroundings
 CONFIG = """\
 [core]
 \tbare = true
-\trepositoryformatversion = 0
+\trepositoryformatversion = {version}
 \thooksPath = /dev/null
 \tfsmonitor = false
 \tattributesFile = /dev/null
@@ -26,7 +27,19 @@ CONFIG = """\
 \tauto = 0
 [maintenance]
 \tauto = false
-"""
+{extensions}"""
+CONFIGS = {
+    "sha1": CONFIG.format(version=0, extensions="").encode(),
+    "sha256": CONFIG.format(
+        version=1, extensions="[extensions]\n\tobjectFormat = sha256\n"
+    ).encode(),
+}
+"""What a private store obeys, by the hash that names its objects."""
+
+MOST_SEC = 3600.0
+"""For one command; fetching a large repository takes minutes."""
+ANSWER_SEC = 30.0
+"""For one that reads settings and references of the user's repository, or writes a reference."""
 
 NO_ROOM = ("No space left on device", "Out of diskspace", "Disk quota exceeded")
 """How git says that the disk is full."""
@@ -36,6 +49,14 @@ class GitFailed(Surroundings):
     """Git could not read or write the private object store."""
 
     default_code = "snapshot-failed"
+
+
+def users_git(git_dir: Path, binary: str) -> Git:
+    """Git on the user's own repository, which is given `ANSWER_SEC`.
+
+    What its settings include, or stands in place of a reference, may be a pipe without an end.
+    """
+    return Git(git_dir, binary, ANSWER_SEC)
 
 
 def to_text(path: bytes) -> str:
@@ -51,9 +72,11 @@ def to_bytes(path: str) -> bytes:
 class Git:
     """Git on one private store: nothing of the user's, the system's or the folder's is read."""
 
-    def __init__(self, git_dir: Path, binary: str) -> None:
+    def __init__(self, git_dir: Path, binary: str, most_sec: float = MOST_SEC) -> None:
+        """`most_sec` is how long one command may take."""
         self.git_dir = git_dir
         self.binary = binary
+        self.most_sec = most_sec
 
     def init(self) -> None:
         """Make the store if there is none."""
@@ -61,7 +84,7 @@ class Git:
             return
         self.git_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.run("init", "-q", "--bare", "--template=", "--object-format=sha1")
-        replace(self.git_dir / "config", CONFIG.encode())
+        replace(self.git_dir / "config", CONFIGS["sha1"])
         (self.git_dir / "info").mkdir(mode=0o700, exist_ok=True)
         replace(self.git_dir / "info" / "attributes", b"* -text -filter -ident -eol\n")
         (self.git_dir / "agentrunner").mkdir(mode=0o700)
@@ -77,6 +100,7 @@ class Git:
     ) -> bytes:
         """Run a command on the store; raises GitFailed for an exit code not in `accept`.
 
+        So it does (`git-timeout`) for one that has not ended after `most_sec`, and ends it.
         What it writes is for its owner only; with a `umask` of -1, for whom the user's own is.
         """
         guard = ("-c", "safe.bareRepository=explicit", f"--git-dir={self.git_dir}")
@@ -91,7 +115,15 @@ class Git:
                 capture_output=True,
                 check=False,
                 umask=umask,
+                timeout=self.most_sec,
             )
+        except subprocess.TimeoutExpired as error:
+            raise GitFailed(
+                f"git {_verb(command)} has not ended after {self.most_sec:.0f} s: {self.git_dir}",
+                code="git-timeout",
+                remedy="look for a pipe or a server that is away in what git reads there: "
+                "git config --no-includes --list --show-origin",
+            ) from error
         except OSError as error:
             raise GitFailed(f"git can't be run: {error}") from error
         if done.returncode not in accept:
@@ -157,5 +189,7 @@ def git_dir_of(checkout: Path) -> Path:
     place = checkout / ".git"
     if place.is_dir():
         return place
+    if not place.is_file():
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(place))
     text = place.read_text(errors="replace").removeprefix("gitdir:").strip()
     return (checkout / text).resolve()

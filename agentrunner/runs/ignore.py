@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
@@ -28,6 +29,9 @@ def ignored_folders(git: Git) -> list[bytes]:
     saved = _load(git)
     known = {} if saved is None else saved["known"]
     return sorted(to_bytes(path) for path, ignored in known.items() if ignored)
+
+
+_SHA256 = re.compile(rb"(?im)^\s*objectformat\s*=\s*\"?sha256")
 
 
 class Saved(TypedDict):
@@ -140,7 +144,7 @@ class IgnoreRules:
             return
         replace(copy, index)
         try:
-            names = self.git.run("ls-files", "-z", env={"GIT_INDEX_FILE": str(copy)})
+            names = self._listed(copy, _common_dir(private))
         except (OSError, GitFailed):
             return
         finally:
@@ -153,6 +157,19 @@ class IgnoreRules:
                 folders.add(folder)
                 folder = os.path.dirname(folder)
         self.tracked = frozenset(folders)
+
+    def _listed(self, index: Path, common: bytes) -> bytes:
+        """The paths of an index, whichever hash the repository names objects by."""
+        env = {"GIT_INDEX_FILE": str(index)}
+        if not _SHA256.search(read_small(os.path.join(common, b"config")) or b""):
+            return self.git.run("ls-files", "-z", env=env)
+        other = Git(index.with_name("sha256"), self.git.binary)
+        other.git_dir.mkdir(mode=0o700, exist_ok=True)
+        try:
+            other.run("init", "-q", "--bare", "--template=", "--object-format=sha256")
+            return other.run("ls-files", "-z", env=env)
+        finally:
+            shutil.rmtree(other.git_dir, ignore_errors=True)
 
     def _copy(self, source: bytes, target: bytes) -> None:
         text = read_small(os.path.join(source, b".gitignore"))

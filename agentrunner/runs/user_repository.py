@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from agentrunner.runs.git import Git, git_dir_of
+from agentrunner.runs.git import git_dir_of, users_git
 from agentrunner.runs.snapshots import find_git
 from agentrunner.runs.workspace import BRANCHES
 
@@ -68,7 +68,7 @@ class UserRepository:
 
     def _git(self, *command: str, settings: str = "/dev/null") -> str:
         env = {"GIT_CONFIG_GLOBAL": settings, "HOME": self.environ.get("HOME") or str(Path.home())}
-        git = Git(self.git_dir, find_git(self.repo))
+        git = users_git(self.git_dir, find_git(self.repo))
         return git.run(*command, accept=(0, 1, 2, 128), env=env).decode("utf-8", "replace")
 
     def _common(self) -> Path:

@@ -9,24 +9,25 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from agentrunner.errors import UsageError
 from agentrunner.runs.git import (
-    CONFIG,
+    CONFIGS,
     Git,
     GitFailed,
     git_dir_of,
     replace,
     to_bytes,
     to_text,
+    users_git,
 )
 from agentrunner.runs.restore import SafeFolder
+from agentrunner.runs.rooms import room as _room
+from agentrunner.runs.rooms import sweep
 from agentrunner.runs.snapshots import find_git
 
 HEAD = "refs/agentrunner/head"
@@ -67,7 +68,6 @@ class CloneStore:
 
         Raises UsageError (`no-repository`, `no-commit`) where there is none.
         """
-        self._prepare()
         if not (self.repo / ".git").exists():
             raise UsageError(
                 f"{self.repo} is no git repository, so there is nothing to branch from.",
@@ -76,11 +76,7 @@ class CloneStore:
                 remedy="git init, then a first commit; or run without --worktree",
             )
         try:
-            self.git.run(
-                *("-c", "protocol.file.allow=always", "fetch", "--quiet", "--no-tags"),
-                *("--update-shallow", "--no-write-fetch-head", "--no-recurse-submodules"),
-                *(str(self.repo), f"+HEAD:{HEAD}"),
-            )
+            self._fetch("HEAD", HEAD)
         except GitFailed as error:
             if "couldn't find remote ref HEAD" in error.message:
                 raise UsageError(
@@ -94,23 +90,42 @@ class CloneStore:
 
     def fetch_branch(self, branch: str) -> str:
         """Bring a branch of the user's into the clone; its commit."""
-        self._prepare()
         name = f"refs/agentrunner/theirs/{branch}"
+        self._fetch(f"{BRANCHES}{branch}", name)
+        return self.resolve(name)
+
+    def _fetch(self, theirs: str, ours: str) -> None:
+        self._prepare(self._hash())
         self.git.run(
             *("-c", "protocol.file.allow=always", "fetch", "--quiet", "--no-tags"),
             *("--update-shallow", "--no-write-fetch-head", "--no-recurse-submodules"),
-            *(str(self.repo), f"+{BRANCHES}{branch}:{name}"),
+            *(str(self.repo), f"+{theirs}:{ours}"),
         )
-        return self.resolve(name)
 
-    def _prepare(self) -> None:
-        """An empty clone with our settings, whatever a worker without a box did to them."""
-        if not (self.git.git_dir / "HEAD").is_file():
+    def _prepare(self, objects: str = "") -> None:
+        """A clone with our settings, whatever a worker without a box did to them.
+
+        `objects` is the `_hash`, where it is known.
+        """
+        config, there = self.git.git_dir / "config", (self.git.git_dir / "HEAD").is_file()
+        if there and config.read_bytes() in CONFIGS.values():
+            return  # threads would take each other's new file away
+        objects = objects or self._hash()
+        if not there:
             self.git.git_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self.git.run("init", "--quiet", "--bare", "--template=", "--object-format=sha1")
-        config = self.git.git_dir / "config"
-        if config.read_bytes() != CONFIG.encode():  # threads would take each other's new file away
-            replace(config, CONFIG.encode())
+            told = f"--object-format={objects}"
+            self.git.run("init", "--quiet", "--bare", "--template=", told)
+        replace(config, CONFIGS[objects])
+
+    def _hash(self) -> str:
+        """What names the objects of the user's repository: "sha1" or "sha256".
+
+        Asked before what may take long: it ends soon where what git reads there never does.
+        """
+        if not (self.repo / ".git").exists():
+            return "sha1"
+        user = users_git(self.user_git_dir(), self.git.binary)
+        return _line(user.run("rev-parse", "--show-object-format"))
 
     def resolve(self, name: str) -> str:
         """The commit that a name means; raises GitFailed for none."""
@@ -180,8 +195,7 @@ class CloneStore:
         wanted = set(paths)
         self._refuse_submodules(wanted, tree or parents[0])
         rules = {path for path in wanted if path.rpartition("/")[2] == ".gitattributes"}
-        with TemporaryDirectory(prefix="agentrunner.", dir=self.git.git_dir) as name:
-            room = Path(name)  # one per thread
+        with _room(self.git.git_dir) as room:
             env = {"GIT_INDEX_FILE": f"{room}/index", "GIT_WORK_TREE": str(room)}
             self.git.run("read-tree", tree or parents[0], env=env)
             self._put(folder, rules, room, env)
@@ -224,6 +238,15 @@ class CloneStore:
                 remedy="commit that in the submodule yourself; agentrunner diff RUN has all of it",
             )
 
+    def empty_tree(self) -> str:
+        """The tree without a file, which is among the clone's objects from now on."""
+        self._prepare()
+        return _line(self.git.run("mktree"))
+
+    def sweep(self) -> None:
+        """Remove what processes that were killed had under way, unless others work here now."""
+        sweep(self.git.git_dir)
+
     def _put(self, folder: Path, paths: Iterable[str], room: Path, env: Mapping[str, str]) -> None:
         """Bring an index to what these files are in a folder; `room` has the attributes."""
         lines = b"".join(self._entries(folder, paths, room, env))
@@ -237,7 +260,8 @@ class CloneStore:
             for path in sorted(paths):
                 entry = tree.read(path)
                 if entry is None:
-                    yield b"0 " + b"0" * 40 + b"\t" + to_bytes(path) + b"\0"
+                    none = b"0" * len(self.empty_tree())
+                    yield b"0 " + none + b"\t" + to_bytes(path) + b"\0"
                     continue
                 mode, content = entry
                 # With the path, so that line ends become what the repository's attributes say.
@@ -282,13 +306,13 @@ class CloneStore:
         A branch of that name that is there is only moved from the commit `replaces`. Raises
         UsageError (`branch-exists`, `branch-name`).
         """
-        user = Git(self.user_git_dir(), self.git.binary)
+        user = users_git(self.user_git_dir(), self.git.binary)
         name = f"{BRANCHES}{branch}"
         there = self.check_branch(branch, commit, replaces)
         if there == commit:
             return
         self.give(commit)
-        user.run(*_NO_HOOKS, "update-ref", name, commit, there or "0" * 40, umask=-1)
+        user.run(*_NO_HOOKS, "update-ref", name, commit, there, umask=-1)
 
     def give(self, commit: str) -> None:
         """Put a commit, and what is new with it, among the objects of the user's repository.
@@ -296,25 +320,22 @@ class CloneStore:
         No `git fetch` does this there: it obeys settings of that repository which name commands
         (`url.*.insteadOf` with `core.sshCommand`, `core.alternateRefsCommand`, a promisor).
         """
-        pack = self.git.git_dir / f"agentrunner.{secrets.token_hex(4)}"
+        shared = self._shared()
         revs = "\n".join([commit, *(f"^{known}" for known in self._known_to_both())])
-        try:
-            self.git.run("pack-objects", "--quiet", "--revs", str(pack), stdin=revs.encode())
-            (made,) = pack.parent.glob(f"{pack.name}-*.pack")
+        with _room(self.git.git_dir) as room:
+            self.git.run("pack-objects", "--quiet", "--revs", f"{room}/new", stdin=revs.encode())
+            (made,) = room.glob("*.pack")
             with made.open("rb") as stream:
                 self.git.run(
-                    *("-c", f"core.sharedRepository={self._shared()}", "unpack-objects", "-q"),
+                    *("-c", f"core.sharedRepository={shared}", "unpack-objects", "-q"),
                     stdin=stream,
                     env={"GIT_OBJECT_DIRECTORY": str(self._user_common_dir() / "objects")},
                     umask=-1,
                 )
-        finally:
-            for part in pack.parent.glob(f"{pack.name}-*"):
-                part.unlink()
 
     def _known_to_both(self) -> list[str]:
         """What references of the user's repository point to, as far as the clone has it."""
-        user = Git(self.user_git_dir(), self.git.binary)
+        user = users_git(self.user_git_dir(), self.git.binary)
         ids = user.run("for-each-ref", "--format=%(objectname)")
         ids += user.run("rev-parse", "--verify", "--quiet", "HEAD", accept=(0, 1))
         told = self.git.run("cat-file", "--batch-check=%(objectname)", stdin=ids).decode()
@@ -323,7 +344,8 @@ class CloneStore:
     def _shared(self) -> str:
         """Who else is to read new objects of the user's repository, as its settings say."""
         told = ("--file", str(self._user_common_dir() / "config"), "--no-includes")
-        out = self.git.run("config", *told, "--get", "core.sharedRepository", accept=(0, 1))
+        git = users_git(self.git.git_dir, self.git.binary)
+        out = git.run("config", *told, "--get", "core.sharedRepository", accept=(0, 1))
         return _line(out) or "umask"
 
     def check_branch(self, branch: str, *allowed: str | None) -> str:
@@ -335,7 +357,7 @@ class CloneStore:
         name = f"{BRANCHES}{branch}"
         if branch.startswith("-") or not _is_ref(self.git, name):
             raise UsageError(f'"{branch}" cannot be the name of a branch.', code="branch-name")
-        user = Git(self.user_git_dir(), self.git.binary)
+        user = users_git(self.user_git_dir(), self.git.binary)
         there = _line(user.run("rev-parse", "--verify", "--quiet", name, accept=(0, 1)))
         if there and there not in allowed:
             raise UsageError(

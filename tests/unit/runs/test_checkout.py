@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,20 @@ def test_the_branch_and_these_entries_step_and_nothing_else(
         assert project.git("rev-parse", "main").strip() == commit
         assert project.git("status", "--porcelain") == " M b.txt\n"
     assert project.git("log", "--format=%s") == "m\nstart\n"
+
+
+def test_a_checkout_whose_hash_is_sha256_steps_as_any(checkout: Checkout, project: Project) -> None:
+    shutil.rmtree(project.repo / ".git")
+    project.git("init", "-q", "-b", "main", "--object-format=sha256")
+    project.git("add", "-A")
+    project.git("commit", "-qm", "start")
+    before = checkout.standing()
+    project.write({"a.txt": "changed\n"})
+    (project.repo / "gone.txt").unlink()
+    commit = made(checkout, before, "a.txt", "gone.txt")
+    checkout.step(commit, before, ["a.txt", "gone.txt"])
+    assert project.git("rev-parse", "main").strip() == commit
+    assert project.git("status", "--porcelain") == ""
 
 
 def test_no_hook_runs(checkout: Checkout, project: Project) -> None:

@@ -56,6 +56,14 @@ def test_it_is_as_git_init_and_a_commit_would_make_it(folder: Path) -> None:
     assert begin(folder) is None
 
 
+def test_a_repository_whose_hash_is_sha256_gets_its_first_commit(folder: Path) -> None:
+    git(folder, "init", "-q", "-b", "trunk", "--object-format=sha256")
+    made = begin(folder)
+    assert made is not None
+    assert git(folder, "rev-parse", "trunk").strip() == made.commit
+    assert git(folder, "ls-files").split() == [".gitignore", "link", "run.sh", "src/a.txt"]
+
+
 def test_it_is_as_open_to_others_as_the_user_wants(folder: Path) -> None:
     before = os.umask(0o002)
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -76,7 +77,10 @@ def test_rules_that_a_worker_deletes_still_hold_for_new_folders(repo: Path, tmp_
     assert paths(snapshots) == {"app.py", "sub/app.py"}
 
 
-def test_tracked_files_are_never_ignored(repo: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("names", ["sha1", "sha256"])
+def test_tracked_files_are_never_ignored(names: str, repo: Path, tmp_path: Path) -> None:
+    shutil.rmtree(repo / ".git")
+    git(repo, "init", "-q", f"--object-format={names}")
     put(repo, "build/conftest.py", "out/x")
     git(repo, "add", "-f", "build/conftest.py")
     snapshots = Snapshots(tmp_path / "store", repo)

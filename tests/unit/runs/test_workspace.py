@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 import tracemalloc
 from pathlib import Path
 
 import pytest
 
 from agentrunner.errors import UsageError
+from agentrunner.runs.git import GitFailed
+from agentrunner.runs.rooms import room
 from agentrunner.runs.workspace import CloneStore, Identity
 
 WHO = Identity("Hana", "hana@example.org")
@@ -320,3 +323,81 @@ def test_no_file_takes_the_place_of_a_submodule(
     assert refused.value.code == "in-submodule"
     made = commit(store, folder, store.fetch(), "library")
     assert store.submodules(made) == ["lib"]
+
+
+@pytest.mark.parametrize("place", ["included", "config", "HEAD"])
+def test_what_git_can_never_read_to_its_end_ends_with_a_name(
+    place: str, store: CloneStore, repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.fetch()
+    monkeypatch.setattr("agentrunner.runs.git.ANSWER_SEC", 0.3)
+    if place == "included":
+        git(repo, "config", "include.path", "pipe")
+        pipe = repo / ".git" / "pipe"
+    else:
+        pipe = repo / ".git" / place
+        pipe.unlink()
+    os.mkfifo(pipe)
+    for read in (store.fetch, lambda: store.fetch_branch("main"), lambda: store.publish("x", "y")):
+        with pytest.raises(GitFailed) as told:
+            read()
+        assert (told.value.code, told.value.exit_code) == ("git-timeout", 5)
+        assert str(repo / ".git") in told.value.message
+
+
+def test_a_repository_whose_hash_is_sha256_is_worked_on_as_any(tmp_path: Path) -> None:
+    place = tmp_path / "shop"
+    place.mkdir()
+    git(place, "init", "-q", "-b", "main", "--object-format=sha256")
+    (place / "a.txt").write_text("one\n")
+    (place / "b.txt").write_text("b\n")
+    git(place, "add", "-A")
+    git(place, "commit", "-qm", "first")
+    store = CloneStore(tmp_path / "clone.git", place)
+    head, folder = store.fetch(), tmp_path / "work"
+    store.check_out(folder, head)
+    (folder / "a.txt").write_text("two\n")
+    (folder / "b.txt").unlink()
+    made = commit(store, folder, head, "a.txt", "b.txt")
+    assert store.changed(head, made) == ("a.txt", "b.txt")
+    other = commit(store, place, head)
+    merged = store.merge(made, other)
+    assert merged.conflicts == ()
+    store.publish(made, "done")
+    assert git(place, "show", "done:a.txt") == "two\n"
+    assert git(place, "ls-tree", "--name-only", "done") == "a.txt\n"
+
+
+def test_what_a_killed_process_had_under_way_is_swept_and_nothing_of_others(
+    store: CloneStore,
+) -> None:
+    store.fetch()
+    place = store.git.git_dir
+    killed = place / "agentrunner.killed"
+    killed.mkdir()
+    (killed / "index").touch()
+    (place / "agentrunner.1a2b-feed.pack").touch()
+    with room(place) as others:
+        store.sweep()
+        assert others.is_dir() and killed.is_dir()
+    store.sweep()
+    assert list(place.glob("agentrunner.*")) == []
+    assert store.resolve("refs/agentrunner/head")
+
+
+def test_a_process_that_is_killed_gives_its_rooms_up(store: CloneStore) -> None:
+    store.fetch()
+    place = store.git.git_dir
+    hold = (
+        "import sys, time; from pathlib import Path; from agentrunner.runs.rooms import room\n"
+        "with room(Path(sys.argv[1])) as place: print(place, flush=True); time.sleep(60)"
+    )
+    command = [sys.executable, "-c", hold, str(place)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout is not None
+        held = Path(holder.stdout.readline().strip())
+        store.sweep()
+        assert held.is_dir()
+        holder.kill()
+    store.sweep()
+    assert not held.exists()
