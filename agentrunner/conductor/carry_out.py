@@ -12,30 +12,23 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
-from agentrunner.conductor.advice import advice
 from agentrunner.conductor.backlog import open_questions
-from agentrunner.conductor.branch import BRANCH, Publisher, begin
 from agentrunner.conductor.budget import PlanBudget
 from agentrunner.conductor.conduct import Conduct, Outcome, exit_code
 from agentrunner.conductor.costs import Purse
-from agentrunner.conductor.delivery import Delivery
-from agentrunner.conductor.ground import check_no_branch, done_in_place, make_ground
-from agentrunner.conductor.merged_tests import MergedTests
-from agentrunner.conductor.message import DEFAULT_TEMPLATE
+from agentrunner.conductor.on_branch import OnBranch
 from agentrunner.conductor.order import Order, check_order
 from agentrunner.conductor.outlook import outlook
-from agentrunner.conductor.places import InPlace, Places, WorkTrees
-from agentrunner.conductor.reports import reports_of
-from agentrunner.conductor.request_body import request_body, request_title
 from agentrunner.conductor.rounds import Round, RoundBook
 from agentrunner.conductor.settings import load_settings
+from agentrunner.conductor.site import InFolder, Site
 from agentrunner.conductor.task_run import TaskRuns
 from agentrunner.conductor.telling import facts_of, leave_notes
 from agentrunner.errors import AgentRunnerError
 from agentrunner.graph.policy import capped
 from agentrunner.nodes.credentials import secrets_in
 from agentrunner.notes.plan_note import write_plan_note
-from agentrunner.planning.plan import Plan, PlanTaskStatus
+from agentrunner.planning.plan import Plan
 from agentrunner.planning.store import BUDGET, PlanStore
 from agentrunner.runs.folder import refuse_inside
 from agentrunner.runs.locks import me
@@ -102,30 +95,29 @@ class _Carrying:
         self._book = RoundBook(folder)
         self._clock = order.options.clock
         self._stop = order.options.stop or asyncio.Event()
-        self._clone = CloneStore(folder.clone, order.repo)
-        self._publisher = Publisher(self._clone, folder, self._post.plan.goal)
-        self._kept_back = False
-        """Whether something has landed that the user's repository could not be given."""
+        clone = CloneStore(folder.clone, order.repo)
+        self._site: Site = (
+            InFolder(order.repo, clone, self._book)
+            if order.in_place
+            else OnBranch(order, folder, clone, store, self._book, self._tell)
+        )
 
     async def to_the_end(self, may_start: Callable[[], bool]) -> dict[str, Any]:
         tasks, spec = check_order(self._order, self._post.plan)
-        notices = await self._begin(spec)
-        tests = self._tests(spec)
+        notices = await self._site.begin(self._post.plan, spec)
         purse = Purse(
             self._order.options.state_dir,
             spec.runner.budget,
             [turn.run_id for turn in self._book.all()],
         )
-        places = self._places(tests)
-        await self._sweep(places)
-        ahead = {"notices": notices, **self._ahead(tasks, places)}
+        ahead = {"notices": notices, **self._ahead(tasks)}
         self._tell({"event": "plan_started", "tasks": tasks, **ahead})
         budget = PlanBudget(purse, self._store, self._kept_budget, self._clock.stamp, self._tell)
-        runs = self._runs(places, purse, budget)
+        runs = self._runs(purse, budget)
         conduct = Conduct(
             self._post.plan,
             runs,
-            parallel=1 if self._order.in_place else self._order.parallel,
+            parallel=self._site.most,
             post=self._post,
             stop=self._stop,
             clock=self._clock,
@@ -134,11 +126,12 @@ class _Carrying:
             on_wait=runs.waits,
         )
         outcome = await conduct.conduct()
-        self._publish()
+        self._site.publish()
         result = self._result(outcome, purse)
         try:
             if result["exit_code"] == 0:
-                result |= await self._deliver(tests)
+                asked = [question["text"] for question in result["questions"]]
+                result |= await self._site.deliver(self._store.load(), asked)
         except AgentRunnerError as error:
             await self._tell_result(spec, {**result, "exit_code": error.exit_code})
             raise
@@ -150,9 +143,9 @@ class _Carrying:
         self._tell({"event": "plan_result", **result})
         return result
 
-    def _ahead(self, tasks: list[str], places: Places) -> dict[str, Any]:
+    def _ahead(self, tasks: list[str]) -> dict[str, Any]:
         state_dir, again = self._order.options.state_dir, self._order.only
-        turns = (turn for turn in self._book.all() if places.folder(turn).is_dir())
+        turns = (turn for turn in self._book.all() if self._site.places.folder(turn).is_dir())
         return asdict(outlook(state_dir, self._store, turns, tasks, again))
 
     async def _leave_note(self, spec: TaskSpec, result: Mapping[str, Any]) -> str:
@@ -178,83 +171,6 @@ class _Carrying:
             self._tell({"event": "warning", "code": "note-elsewhere", "message": written.warning})
         return str(written.path)
 
-    async def _begin(self, spec: TaskSpec) -> list[str]:
-        if self._order.in_place:
-            await asyncio.to_thread(check_no_branch, self._clone)
-            return ["Not a git repository: tasks work in the folder itself, one after another."]
-        begun = await asyncio.to_thread(self._begin_branch, spec.runner.note.dir)
-        return begun + await asyncio.to_thread(advice, self._clone, spec, self._post.plan)
-
-    def _begin_branch(self, note_dir: str) -> list[str]:
-        """Blocking."""
-        order, clone, folder = self._order, self._clone, self._folder
-        self._author = order.settings.identity(clone, order.options.environ)
-        at, made = self._clock.stamp(), list[str]()
-        if order.git_init:
-            made = make_ground(clone, folder, note_dir, author=self._author, at=at)
-        self._delivery(None).check(self._publisher.published.name)
-        return made + begin(
-            clone,
-            folder,
-            include_uncommitted=order.include_uncommitted,
-            note_dir=note_dir,
-            author=self._author,
-            at=at,
-            done=done_in_place(self._post.plan, self._book),
-        )
-
-    def _tests(self, spec: TaskSpec) -> MergedTests | None:
-        if self._order.in_place:
-            return None
-        return MergedTests(
-            self._clone,
-            self._folder.root / "merged",
-            spec,
-            state_dir=self._order.options.state_dir,
-            environ=self._order.options.environ,
-            living=lambda: self._store.load().tasks,
-        )
-
-    def _places(self, tests: MergedTests | None) -> Places:
-        if self._order.in_place:
-            return InPlace(self._order.repo, self._book)
-        return WorkTrees(
-            self._clone,
-            self._book,
-            self._order.options.state_dir,
-            self._author,
-            self._clock,
-            tests,
-            self._order.settings.message or DEFAULT_TEMPLATE,
-        )
-
-    def _delivery(self, tests: MergedTests | None) -> Delivery:
-        return Delivery(
-            self._clone,
-            self._publisher.publish,
-            self._order.wishes,
-            author=self._author,
-            environ=self._order.options.environ,
-            template=self._order.settings.message or DEFAULT_TEMPLATE,
-            tests=tests,
-        )
-
-    async def _deliver(self, tests: MergedTests | None) -> dict[str, Any]:
-        """Hand the result over as it was wished for, now that all of it is there."""
-        if self._order.in_place or not self._order.wishes.any:
-            return {}
-        options = self._order.options
-        plan = self._store.load()
-        redact = Redactor(secrets_in(options.environ)).redact
-        reports = await reports_of(options.state_dir, self._book, plan)
-        questions = [q.text for q in self._questions()]
-        body = request_body(plan, reports, questions, redact)
-        made = await self._delivery(tests).deliver(request_title(plan, redact), body)
-        found: dict[str, Any] = {"branch": made.branch, "commit": made.commit, "onto": made.onto}
-        found["request"] = made.request.url if made.request else None
-        self._tell({"event": "plan_delivered", **found})
-        return found
-
     def _kept_budget(self) -> BudgetSpec:
         """What is kept with the plan's settings by now, within the policies."""
         order = self._order
@@ -265,7 +181,9 @@ class _Carrying:
         spec = capped(spec, options.environ, options.state_dir, options.policy)
         return spec.runner.budget
 
-    def _runs(self, places: Places, purse: Purse, budget: PlanBudget) -> TaskRuns:
+    def _runs(self, purse: Purse, budget: PlanBudget) -> TaskRuns:
+        places = self._site.places
+
         def spec_of(plan: Plan, task_id: str, turn: Round) -> TaskSpec:
             wrong = {"evidence": turn.evidence, "marked": turn.marked, "broken": turn.broken}
             return self._order.spec_of(plan, task_id, places.folder(turn), **wrong)
@@ -283,56 +201,24 @@ class _Carrying:
             again=frozenset(self._order.only),
         )
 
-    async def _sweep(self, places: Places) -> None:
-        """Remove work trees that nothing is done in any more."""
-        if self._order.in_place:
-            return
-        living = self._post.plan.tasks
-        for turn in list(self._book.all()):
-            latest = self._book.latest(turn.task_id)
-            task = living.get(turn.task_id)
-            over = task is None or task.status == PlanTaskStatus.COMPLETE or turn != latest
-            if over and places.folder(turn).exists():
-                await places.close(turn)
-
     def _tell(self, event: Mapping[str, Any]) -> None:
         line = {"ts": self._clock.stamp(), **event}
         append_line(self._folder.log, line, sync=False)
         self._listener(line)
         if event["event"] == "plan_landed":
-            self._publish()
-
-    def _publish(self) -> None:
-        """Bring what has landed into the user's repository; said where that cannot be."""
-        head = None if self._order.in_place else self._clone.branch_at(BRANCH)
-        landed = any(t.status == PlanTaskStatus.COMPLETE for t in self._store.load().tasks.values())
-        if self._order.wishes.squash:
-            return  # at the end, as one commit
-        if head is None or not landed or self._publisher.published.commit == head:
-            return
-        try:
-            name = self._publisher.publish(head)
-        except AgentRunnerError as error:
-            told = f"{error.message} {error.remedy}".strip()
-            self._tell({"event": "warning", "code": error.code, "message": told})
-            self._kept_back = True
-            return
-        self._kept_back = False
-        self._tell({"event": "plan_published", "branch": name, "commit": head})
+            self._site.publish()
 
     def _result(self, outcome: Outcome, purse: Purse) -> dict[str, Any]:
         plan = self._store.load()
         wanted = self._order.wanted(plan)
         statuses = {task: plan.tasks[task].status for task in wanted}
         asked = [{"id": q.id, "task_id": q.task_id, "text": q.text} for q in self._questions()]
-        published = self._publisher.published
         return {
-            "exit_code": exit_code(outcome, statuses) or (KEPT_BACK if self._kept_back else 0),
+            "exit_code": exit_code(outcome, statuses) or (KEPT_BACK if self._site.kept_back else 0),
             "tasks": {task: str(plan.shown_status(task)) for task in wanted},
             "blocked": outcome.blocked,
             "questions": asked,
-            "branch": published.name if published.commit else None,
-            "commit": published.commit or None,
+            **self._site.result(),
             "onto": None,
             "request": None,
             "budget_spent": purse.reached or None,
