@@ -46,8 +46,9 @@ def apart_text(rounds: int, evidence: str) -> str:
 
 def unfit_text(error: AgentRunnerError) -> str:
     """What is asked about a task that cannot be begun."""
-    told = [f"It cannot run: {error.message} {error.remedy}".strip()]
+    told = [f"It cannot run: {error.message}"]
     told += [f"{label}: {text}" for label, text in error.details]
+    told += [f"try: {error.remedy}"] * bool(error.remedy)
     return "\n".join([*told, "The next `plan run` tries it again, once that is put right."])
 
 

@@ -30,7 +30,7 @@ def set_up_failed(spec: TaskSpec, ran: Ran, box: str) -> EnvironmentNotReady:
     assert setup is not None
     how = f"not over after {setup.timeout_sec:g} s" if ran.timed_out else f"exit {ran.exit_code}"
     said = [line for line in ran.tail.splitlines() if line.strip()][-MOST_LINES:]
-    fetch = "task.setup.network: [HOST:443], if it fetches something   |   "
+    fetch = "task.setup.network: [HOST:443], for what it fetches   |   "
     return EnvironmentNotReady(
         "The set-up command fails in the box.",
         path="task.setup.command",
