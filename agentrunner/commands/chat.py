@@ -73,18 +73,17 @@ async def _chat(setting: Setting) -> int:
     from agentrunner.commands.lines import typed_lines
     from agentrunner.commands.steering import PlanSteering, carrying, looking
     from agentrunner.commands.talking import opened
-    from agentrunner.screens.layout import flat
 
     async with opened(setting) as (talk, planner), typed_lines() as lines:
         steering = PlanSteering(carrying(setting, lines.tell), lambda: looking(setting), lines.tell)
-        show(f"{flat(planner.describe())} plans. /help tells what can be said here.\n")
+        _say(f"{planner.describe()} plans. /help tells what can be said here.\n")
         room = Room(talk, lines, steering, setting)
         room.show_plan("")
         try:
             await room.talk()
         finally:
             if steering.running:
-                show("The tasks at work are ended in order …")
+                _say("The tasks at work are ended in order …")
                 await steering.stop()
     return 0
 
@@ -113,12 +112,12 @@ class Room:
             "/plan": self.show_plan,
             "/undo": self._undo,
             "/answer": self._answer,
-            "/run": lambda _: self._told(self._steering.start()),
-            "/pause": lambda _: self._told(self._steering.pause()),
-            "/resume": lambda _: self._told(self._steering.resume()),
+            "/run": lambda _: _say(self._steering.start()),
+            "/pause": lambda _: _say(self._steering.pause()),
+            "/resume": lambda _: _say(self._steering.resume()),
             "/stop": lambda _: self._stop(),
-            "/status": lambda _: self._told(self._steering.status()),
-            "/help": lambda _: self._told(HELP),
+            "/status": lambda _: show(self._steering.status()),
+            "/help": lambda _: show(HELP),
         }
 
     async def talk(self) -> None:
@@ -170,7 +169,7 @@ class Room:
         name, _, rest = text.partition(" ")
         command = self._commands.get(name.lower())
         if command is None:
-            self._told(f"There is no {name}. /help tells what there is.")
+            _say(f"There is no {name}. /help tells what there is.")
             return
         if (waiting := command(rest.strip())) is not None:
             await waiting
@@ -181,23 +180,24 @@ class Room:
         from agentrunner.planning.conversation import check_message
 
         check_message(text)
-        self._told("…")
+        _say("…")
         self._asking = asyncio.create_task(self._one_message(text))
         try:
             await self._asking
         except asyncio.CancelledError:
             if (task := asyncio.current_task()) is not None and task.cancelling():
                 raise
-            self._told("The planner is not waited for. Nothing was changed.")
+            _say("The planner is not waited for. Nothing was changed.")
         finally:
             self._asking = None
 
     async def _one_message(self, text: str) -> None:
         from agentrunner.commands.talking import proposed, said_yes
 
-        async def decide(_: object) -> bool:
+        async def decide(_: object) -> bool | None:
             self._asking = None  # Ctrl-C at this prompt leaves the chat
-            return said_yes(await self._next("Apply it? [y/N] ") or "")
+            line = await self._next("Apply it? [y/N] ")
+            return None if line is None else said_yes(line)
 
         await proposed(self._talk, text, decide, chat=True)
 
@@ -230,17 +230,21 @@ class Room:
             if len(asked) != 1 or not text:
                 numbers = ", ".join(asked)
                 told = f"/answer N TEXT, where N is one of {numbers}."
-                show(told if asked else "Nothing is asked.")
+                _say(told if asked else "Nothing is asked.")
                 return
             (name,), rest = asked, text
         said, where = self._talk.redact(rest.strip()), self._setting
-        show(answered(name, said, where.repo, where.state_dir, chat=True))
+        _say(answered(name, said, where.repo, where.state_dir, chat=True))
 
     async def _stop(self) -> None:
-        self._told(await self._steering.stop())
+        _say(await self._steering.stop())
 
-    def _told(self, text: str) -> None:
-        show(text)
+
+def _say(text: str) -> None:
+    """Sentences, in lines that end between words. A screen is laid out already."""
+    from agentrunner.screens.layout import wrap
+
+    show("\n".join(wrap(text, width_of(sys.stdout))))
 
 
 def _tell(error: AgentRunnerError) -> None:

@@ -124,7 +124,7 @@ def accept(
             remedy='agentrunner plan "what you want" shows a new one',
         )
     plan = conversation.accept(store, waiting, at=now(), author=author())
-    return applied(waiting, plan, as_json=as_json)
+    return applied(waiting, plan, store, as_json=as_json)
 
 
 def show_plan(

@@ -151,5 +151,6 @@ class PlanSteering:
             end = f"The plan cannot go on: {error.message}"
             if error.remedy:
                 end += f" Try: {error.remedy}"
+            end = _wrapped(end)
         if not halt.is_set():
             self._tell(end)

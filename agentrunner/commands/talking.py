@@ -23,7 +23,7 @@ from agentrunner.planning.plan import Plan
 from agentrunner.planning.proposal import Proposal, keep
 from agentrunner.planning.store import Change, PlanConflict, PlanStore
 from agentrunner.screens.errors import error_screen
-from agentrunner.screens.layout import count, flat
+from agentrunner.screens.layout import count, flat, wrap
 from agentrunner.screens.plan_tree import diff_lines, proposal_screen
 
 if TYPE_CHECKING:
@@ -117,13 +117,16 @@ async def proposed(
         if said is None:
             return _kept(proposal, talk, as_json=as_json)
         if not said:
+            talk.refuse(proposal)
             show("Nothing was changed.")
             return 0
         try:
-            return applied(proposal, talk.accept(proposal), as_json=as_json, chat=chat)
+            plan = talk.accept(proposal)
         except (PlanConflict, PatchRejected) as error:
             conflict = error
             _tell(error)
+        else:
+            return applied(proposal, plan, talk.store, as_json=as_json, chat=chat)
     raise conflict
 
 
@@ -166,10 +169,17 @@ def _kept(proposal: Proposal, talk: Conversation, *, as_json: bool) -> int:
     return WAITS
 
 
-def applied(proposal: Proposal, plan: Plan, *, as_json: bool = False, chat: bool = False) -> int:
+def applied(
+    proposal: Proposal,
+    plan: Plan,
+    store: PlanStore,
+    *,
+    as_json: bool = False,
+    chat: bool = False,
+) -> int:
     """Say that a proposal is now the plan."""
     if as_json:
-        show(json.dumps(proposal_json(proposal, None, applied=True)))
+        show(json.dumps(proposal_json(proposal, store, applied=True)))
     else:
         back = "/undo" if chat else "agentrunner plan undo"
         tasks = count(len(plan.tasks), "task")
@@ -184,7 +194,8 @@ def undone(before: Plan, after: Plan, change: Change, *, as_json: bool = False) 
         show(json.dumps(told))
         return 0
     width, paint = width_of(sys.stdout), paint_for(sys.stdout)
-    show(f'Taken back: version {change.version} by {flat(change.author)}, "{_short(change)}"')
+    head = f'Taken back: version {change.version} by {flat(change.author)}, "{_short(change)}"'
+    show("\n".join(wrap(head, width)))
     show("\n".join(diff_lines(before, after, width=width, paint=paint)))
     return 0
 
@@ -197,15 +208,15 @@ def _short(change: Change) -> str:
 # -- as JSON --------------------------------------------------------------------------------------
 
 
-def proposal_json(proposal: Proposal, store: PlanStore | None, *, applied: bool) -> dict[str, Any]:
-    """A proposal for other programs; nodes by id, with the task of each."""
+def proposal_json(proposal: Proposal, store: PlanStore, *, applied: bool) -> dict[str, Any]:
+    """A proposal for other programs; nodes by id, with the task of each, and all of a new one."""
     change = proposal.changes
     return {
         "id": proposal.id,
         "applied": applied,
         "version": (proposal.after if applied else proposal.before).version,
         "understanding": proposal.understanding,
-        "created": [_node_json(proposal.after, node_id) for node_id in change.created],
+        "created": [_all_of(proposal.after, node_id) for node_id in change.created],
         "deleted": [_node_json(proposal.before, node_id) for node_id in change.deleted],
         "moved": [_node_json(proposal.after, node_id) for node_id in change.moved],
         "changed": [
@@ -217,7 +228,7 @@ def proposal_json(proposal: Proposal, store: PlanStore | None, *, applied: bool)
         ],
         "conflicts": [_plain(asdict(one)) for one in proposal.conflicts],
         "questions": list(proposal.questions),
-        "open_questions": _questions_json(store) if store else [],
+        "open_questions": _questions_json(store),
     }
 
 
@@ -234,8 +245,11 @@ def plan_json(plan: Plan, store: PlanStore) -> dict[str, Any]:
 
 def task_json(plan: Plan, task_id: str) -> dict[str, Any]:
     """All that the plan says of a living task."""
-    design = plan.design_of(task_id)
-    return {**_node_json(plan, plan.tasks[task_id].node_id), **_plain(asdict(design))}
+    return _all_of(plan, plan.tasks[task_id].node_id)
+
+
+def _all_of(plan: Plan, node_id: str) -> dict[str, Any]:
+    return {**_node_json(plan, node_id), **_plain(asdict(plan.designs[node_id]))}
 
 
 def _node_json(plan: Plan, node_id: str) -> dict[str, Any]:

@@ -14,10 +14,11 @@ from typing import Any, Protocol
 from agentrunner.errors import TaskFailed, UsageError
 from agentrunner.meta.make import reply_format
 from agentrunner.planning import proposal as proposals
+from agentrunner.planning import remarks
 from agentrunner.planning.plan import Plan
 from agentrunner.planning.proposal import Proposal
 from agentrunner.planning.store import Change, OpenQuestion, PlanStore
-from agentrunner.planning.trim import MAX_MESSAGE_CHARS, View, plan_facts
+from agentrunner.planning.trim import ChatMessage, View, cut, plan_facts
 from agentrunner.prompts import Language, PromptInput
 from agentrunner.protocol import Decompose, Message, PlanPatch
 from agentrunner.task.markdown import detect_language
@@ -94,9 +95,15 @@ class Conversation:
         self._keep(proposal)
         return proposal
 
+    def _undecided(self, plan: Plan) -> list[str]:
+        """What to say of a proposal that was shown, and that nobody has decided on."""
+        waiting = proposals.waiting(self.store.path.parent)
+        return [] if waiting is None else [remarks.undecided(waiting, plan.goal)]
+
     def prompt(self, plan: Plan, text: str, repository: View | None = None) -> PromptInput:
         """What the planner is asked: the same for the same plan, conversation and message."""
-        facts = plan_facts(plan, self.store.conversation())
+        undecided = [ChatMessage("user", said) for said in self._undecided(plan)]
+        facts = plan_facts(plan, [*self.store.conversation(), *undecided])
         facts["questions"] = question_facts(self.store.questions())
         meta = self.spec.runner.meta
         return PromptInput(
@@ -120,6 +127,10 @@ class Conversation:
 
     def _keep(self, proposal: Proposal) -> None:
         at = self.stamp()
+        if not proposal.empty:  # it takes the place of one that waits
+            for remark in self._undecided(proposal.before):
+                self.store.say("user", remark, at)
+            proposals.forget(self.store.path.parent)
         self.store.say("user", proposal.message, at)
         self.store.say("planner", proposal.understanding, at)
         known = {one.text for one in self.open_questions()}
@@ -136,6 +147,14 @@ class Conversation:
         task that it takes away is being worked on by now. Nothing is changed then.
         """
         return accept(self.store, proposal, at=self.stamp(), author=self.author)
+
+    def refuse(self, proposal: Proposal) -> None:
+        """Say no to a proposal, so that the planner knows that it did not come to be."""
+        refused = remarks.refused(proposal.message, proposal.before.goal)
+        self.store.say("user", refused, self.stamp())
+        folder = self.store.path.parent
+        if proposals.waiting(folder) == proposal.message:
+            proposals.forget(folder)
 
     def undo(self) -> tuple[Plan, Plan, Change]:
         """Take the latest change back: the plan before and after that, and what was undone.
@@ -188,16 +207,12 @@ def question_facts(questions: Sequence[OpenQuestion]) -> View:
     items: list[dict[str, Any]] = [
         {
             "id": one.id,
-            "question": _cut(one.text, MAX_MESSAGE_CHARS),
-            "answer": None if one.answer is None else _cut(one.answer, MAX_ANSWER_CHARS),
+            "question": cut(one.text),
+            "answer": None if one.answer is None else cut(one.answer, MAX_ANSWER_CHARS),
         }
         for one in kept
     ]
     return {"total": len(own), "truncated": len(kept) < len(own), "items": items}
-
-
-def _cut(text: str, limit: int) -> str:
-    return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 __all__ = [

@@ -14,6 +14,7 @@ from agentrunner.errors import AgentRunnerError
 from agentrunner.planning.draft import Draft
 from agentrunner.planning.edits import Edit, Place
 from agentrunner.planning.plan import AT_WORK, ROOT, NodeDesign, Plan, PotentialConflict
+from agentrunner.planning.trim import MAX_CRITERION_CHARS, cut
 
 MAX_EDITS = 200
 MAX_PLAN_TASKS = 20_000
@@ -206,7 +207,11 @@ class _Patch:
         return self._draft.slots[self._node(edit.place.anchor)].parent_id or ROOT
 
     def _update(self, node_id: str, edit: Edit, index: int) -> None:
-        self._draft.change(node_id, **edit.given)
+        given = dict(edit.given)
+        if "acceptance_criteria" in given:
+            known = self._draft.designs[node_id].acceptance_criteria
+            given["acceptance_criteria"] = _uncut(given["acceptance_criteria"], known)
+        self._draft.change(node_id, **given)
         task_id = self._draft.slots[node_id].task_id
         if "dependencies" in edit.given:
             if task_id is None:
@@ -305,3 +310,15 @@ class _Patch:
             index = max((self._named[task] for task in circle if task in self._named), default=-1)
             message = f"the dependencies go in a circle: {' → '.join(reversed(circle))}"
             self._errors.append(EditError(index, "dependency_cycle", message))
+
+
+def _uncut(criteria: Iterable[str], known: Iterable[str]) -> tuple[str, ...]:
+    """A long criterion is shown cut: written down as it was shown, it is meant to stay whole."""
+    long = [text for text in known if len(text) > MAX_CRITERION_CHARS]
+    kept = []
+    for text in criteria:
+        whole = next((one for one in long if cut(one, MAX_CRITERION_CHARS) == text), None)
+        if whole is not None:
+            long.remove(whole)
+        kept.append(whole or text)
+    return tuple(kept)

@@ -193,6 +193,14 @@ def kept(folder: Path, plan: Plan) -> Proposal:
     return propose(plan, message, reply)
 
 
+def waiting(folder: Path) -> str | None:
+    """The message of the proposal that is kept, of whichever version; None where none is."""
+    try:
+        return str(json.loads((folder / FILE).read_bytes())["message"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
 def forget(folder: Path) -> None:
     """Keep none."""
     with contextlib.suppress(FileNotFoundError):

@@ -20,6 +20,7 @@ from agentrunner.errors import AgentRunnerError, UsageError
 from agentrunner.planning.diff import undo
 from agentrunner.planning.form import plan_from_json, plan_to_json
 from agentrunner.planning.plan import Plan, PlanTaskStatus
+from agentrunner.planning.remarks import taken_back
 from agentrunner.planning.trim import ChatMessage
 from agentrunner.runs.failpoints import reach
 from agentrunner.runs.folder import make_private
@@ -74,6 +75,11 @@ class Change:
     message: str
     """What was said, or what was undone."""
     operations: Sequence[Mapping[str, Any]]
+
+    @property
+    def said(self) -> str:
+        """What planners are told was said: of an import, the message has a path of this machine."""
+        return "plan import" if self.kind == "import" else self.message
 
 
 @dataclass(frozen=True)
@@ -137,12 +143,14 @@ class PlanStore:
         message: str,
         operations: Sequence[Mapping[str, Any]] = (),
         undoes: int = 0,
+        remark: str = "",
     ) -> None:
         """Keep a plan that was made of the latest one.
 
         A task that had ended and is to do something else now is PENDING again: only what it had
-        asked for was proven. `undoes` is the version that is taken back, 0 for none. Raises
-        PlanConflict where that is not the latest any more; nothing is changed then.
+        asked for was proven. `undoes` is the version that is taken back, 0 for none; `remark` is
+        what the conversation is told of the change. Raises PlanConflict where `plan` is not made
+        of the latest any more; nothing is changed then.
         """
         with self._database(write=True) as database:
             latest = _version(database)
@@ -157,6 +165,8 @@ class PlanStore:
             database.execute(
                 "UPDATE changes SET plan = NULL WHERE version <= ?", (plan.version - KEPT_PLANS,)
             )
+            if remark:
+                _say(database, "user", remark, at)
 
     def undo(self, *, at: str, author: str, force: bool = False) -> tuple[Plan, Change]:
         """Go back to the plan before the latest change that is not itself undone.
@@ -182,6 +192,7 @@ class PlanStore:
                     author=author,
                     message=change.message,
                     undoes=change.version,
+                    remark=taken_back(change.said, current.goal),
                 )
                 return plan, change
         raise UsageError("There is no change to undo.", code="nothing-to-undo")
@@ -229,9 +240,7 @@ class PlanStore:
     def say(self, role: str, text: str, at: str) -> None:
         """One more message."""
         with self._database(write=True) as database:
-            database.execute(
-                "INSERT INTO messages (at, role, text) VALUES (?, ?, ?)", (at, role, text)
-            )
+            _say(database, role, text, at)
 
     def conversation(self) -> list[ChatMessage]:
         """All messages in order."""
@@ -357,6 +366,10 @@ def _reopen(database: sqlite3.Connection, plan: Plan, undoes: int, at: str) -> N
 
 def _changed_after(status: PlanTaskStatus, version: int) -> str:
     return f"was {status} until version {version} of the plan changed it"
+
+
+def _say(database: sqlite3.Connection, role: str, text: str, at: str) -> None:
+    database.execute("INSERT INTO messages (at, role, text) VALUES (?, ?, ?)", (at, role, text))
 
 
 def _standings(database: sqlite3.Connection) -> dict[str, Standing]:

@@ -1,7 +1,8 @@
 """What the planner is told of a plan: cut down by rule, the same bytes for the same plan.
 
 Of more than 200 tasks it is told the most urgent, of more than 200 nodes the nearest to the root,
-of the conversation the latest ten messages.
+of the conversation the latest ten messages. An update replaces a whole list, so of tasks that may
+be updated the criteria are told too: who does not know them would lose them.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ MAX_TASKS = 200
 MAX_NODES = 200
 MAX_MESSAGES = 10
 MAX_MESSAGE_CHARS = 300
+MAX_CRITERION_CHARS = 300
 
 _RANKS = {
     **dict.fromkeys(AT_WORK, 0),
@@ -66,7 +68,7 @@ def _tasks(plan: Plan) -> View:
 def _task(plan: Plan, task_id: str, status: PlanTaskStatus) -> View:
     node_id = plan.tasks[task_id].node_id
     design = plan.designs[node_id]
-    return {
+    told = {
         "id": task_id,
         "title": design.title,
         "status": status.value,
@@ -76,6 +78,10 @@ def _task(plan: Plan, task_id: str, status: PlanTaskStatus) -> View:
         "wbs_level": design.wbs_level,
         "parent_id": plan.nodes[node_id].parent_id,
     }
+    if status != PlanTaskStatus.COMPLETE:
+        criteria = design.acceptance_criteria
+        told["acceptance_criteria"] = [cut(text, MAX_CRITERION_CHARS) for text in criteria]
+    return told
 
 
 def _tree(plan: Plan) -> View:
@@ -101,9 +107,9 @@ def _tree(plan: Plan) -> View:
 
 def _history(history: Sequence[ChatMessage]) -> View:
     latest = history[-MAX_MESSAGES:]
-    return _listed([{"role": m.role, "text": _cut(m.text)} for m in latest], len(history))
+    return _listed([{"role": m.role, "text": cut(m.text)} for m in latest], len(history))
 
 
-def _cut(text: str) -> str:
-    fits = len(text) <= MAX_MESSAGE_CHARS
-    return text if fits else text[: MAX_MESSAGE_CHARS - 1] + "…"
+def cut(text: str, limit: int = MAX_MESSAGE_CHARS) -> str:
+    """At most so many code points; `…` is the last one of what is longer."""
+    return text if len(text) <= limit else text[: limit - 1] + "…"

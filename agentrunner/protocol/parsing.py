@@ -17,6 +17,9 @@ from agentrunner.protocol.wire import MAX_PATH, Warnings, shown, tidy
 MAX_REPLY_BYTES = 2 * 1024 * 1024
 """Of the whole reply, characters of a str: a CLI may echo a long prompt before the message."""
 
+MAX_FAULTS = 20
+"""That one ProtocolError names; who mends those mends most others."""
+
 _UNSTORABLE = re.compile("[\ud800-\udfff\0]")
 _REFUSALS = re.compile(
     r"(?:I['’]?m (?:very |really )?sorry|sorry|I (?:can['’]?t|cannot|am unable|won['’]?t)\b"
@@ -167,11 +170,12 @@ def _unwrapped(
 
 
 def _protocol_error(error: ValidationError, prefix: str) -> ProtocolError:
-    """The first thing wrong as the error, a few more in its message."""
-    found = [_described(one, prefix) for one in error.errors(include_url=False)[:4]]
+    """The first thing wrong as the error, the others in its message, to be mended at once."""
+    found = [_described(one, prefix) for one in error.errors(include_url=False)[:MAX_FAULTS]]
     code, path, message = found[0]
     more = "".join(f"; {other_path}: {text}" for _, other_path, text in found[1:])
-    return ProtocolError(code, path, message + more)
+    left = error.error_count() - len(found)
+    return ProtocolError(code, path, message + more + (f"; and {left} more" if left else ""))
 
 
 def _described(one: ErrorDetails, prefix: str) -> tuple[str, str, str]:

@@ -29,6 +29,8 @@ NEAR = 1
 """Unchanged siblings that are shown on each side of a change."""
 AT_WORK_ANEW = "it is being worked on: that is stopped, and it begins anew"
 ANEW = {PlanTaskStatus.COMPLETE: "it was COMPLETE, and is worked on again"}
+NEW_CRITERIA = 3
+"""Of a task that is created; how many more there are is told."""
 SHOWN_CHARS = 200
 """Of a field's text before and after."""
 
@@ -311,7 +313,10 @@ def _of_new(plan: Plan, node_id: str) -> list[str]:
     design = plan.designs[node_id]
     told = [f"after {few(design.dependencies, 6)}"] if design.dependencies else []
     hint = design.suggested_impl
-    return told + ([f"files {few(hint.file_paths, 4)}"] if hint and hint.file_paths else [])
+    told += [f"files {few(hint.file_paths, 4)}"] if hint and hint.file_paths else []
+    told += [f"• {text}" for text in design.acceptance_criteria[:NEW_CRITERIA]]
+    left = len(design.acceptance_criteria) - NEW_CRITERIA
+    return told + ([f"… {count(left, 'more criterion', 'more criteria')}"] if left > 0 else [])
 
 
 def _values(value: object) -> list[str]:

@@ -77,6 +77,8 @@ def test_a_conversation_from_nothing_to_a_plan_and_back(talks: Talks) -> None:
         "実装", "  TASK-0001 商品一覧", "  TASK-0002 検索欄 after TASK-0001",
     ]  # fmt: skip
     assert talks.store.questions()[0].answer == "50 件"
+    remarks = [said.text for said in talks.store.conversation() if "「" in said.text]
+    assert remarks == ["採用しませんでした：「add a basket」", "取り消しました：「no search」"]
     assert "50 件" in talks.page(1)
 
 
@@ -93,6 +95,19 @@ def test_control_words_act_without_a_model(talks: Talks) -> None:
         chat.type("/quit\r")
         assert chat.end() == 0
     assert talks.prompts() == {}
+
+
+def test_lines_end_between_words_and_who_leaves_has_not_refused(talks: Talks) -> None:
+    talks.script([WISH])
+    unknown = "/" + "nothing" * 12
+    with Chat(talks) as chat:
+        shown = chat.say(unknown)
+        assert "There is no\r\n" in shown and "/help tells what there is." in shown
+        chat.say("make a list", until="[y/N] ")
+        chat.type("\x03")
+        chat.until("agentrunner plan accept --id")
+        assert chat.end() == 0
+    assert [said.role for said in talks.store.conversation()] == ["user", "planner"]
 
 
 def test_mistakes_are_told_and_the_chat_goes_on(talks: Talks) -> None:

@@ -103,10 +103,13 @@ def test_json_is_one_object(shell: Shell) -> None:
     waiting = shell.told
     assert (waiting["applied"], waiting["version"]) == (False, 0)
     assert [node["task_id"] for node in waiting["created"]] == [None, "TASK-0001", "TASK-0002"]
+    assert waiting["created"][1]["acceptance_criteria"] == ["List: OK"]
+    assert waiting["created"][1]["description"] == "List."
     assert shell("accept", "--id", waiting["id"], "--json") == 0
     assert (shell.told["id"], shell.told["applied"]) == (waiting["id"], True)
     assert shell("add a search", "--json", "--yes", *SCRIPT) == 0
     assert shell.told["questions"] == ["Which colour?"] and shell.told["version"] == 2
+    assert shell.told["open_questions"] == [{"id": 1, "task_id": "", "text": "Which colour?"}]
     assert shell("--json") == 0
     assert [node["title"] for node in shell.told["nodes"]] == ["Build", "List", "Search", "検索"]
     assert shell.told["open_questions"] == [{"id": 1, "task_id": "", "text": "Which colour?"}]

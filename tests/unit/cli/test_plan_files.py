@@ -106,6 +106,7 @@ def test_an_import_is_a_change_that_can_be_undone(desk: Desk) -> None:
     assert desk.store.load().version == 2
     desk.store.undo(at=AT, author="hana")
     assert desk.store.load().designs["node-0001"].title == "List"
+    assert desk.store.conversation()[-1].text == 'Taken back: "plan import"'  # no path is told
 
 
 def test_only_what_was_proven_here_is_complete(desk: Desk) -> None:

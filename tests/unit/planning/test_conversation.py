@@ -18,6 +18,7 @@ from agentrunner.planning.patch import PatchRejected, apply
 from agentrunner.planning.plan import Plan, PlanTaskStatus
 from agentrunner.planning.proposal import keep, kept, propose
 from agentrunner.planning.store import PlanConflict, Standing
+from agentrunner.planning.trim import plan_facts
 from agentrunner.prompts import assemble
 from agentrunner.protocol import PlanPatch, parse_reply
 from agentrunner.screens.plan_tree import plan_screen, proposal_screen
@@ -119,8 +120,20 @@ async def test_from_nothing_to_a_plan(language: str, tmp_path: Path, golden: Gol
     golden(f"prompts/plan_patch.{language}.md", talks.page(3))
     assert w["answer"] in talks.page(3) and w["answer"] not in talks.page(2)
     assert w["question"] in talks.page(2) and "answer: null" in talks.page(2)
+    criteria = [one.get("acceptance_criteria") for one in facts(talks)["tasks"]["items"]]
+    assert criteria == [[f"{w['card']}: OK"], [], [f"{w['list']}: OK"]]
+    taken_back = {
+        "en": f'Taken back: "{SAID["en"][3]}"',
+        "ja": f"取り消しました：「{SAID['ja'][3]}」",
+    }
+    assert facts(talks)["history"]["items"][-1] == {"role": "user", "text": taken_back[language]}
     assert await held(again, language) == seen
     assert again.prompts() == talks.prompts() and len(talks.prompts()) == 4
+
+
+def facts(talks: Talks) -> dict[str, Any]:
+    """What the planner would be told now."""
+    return plan_facts(talks.store.load(), talks.store.conversation())
 
 
 @pytest.mark.parametrize("language", ["en", "ja"])
@@ -150,6 +163,36 @@ async def test_a_large_plan_is_cut_the_same_each_time(
     assert await prompt() == first
     digest = hashlib.sha256(first.encode()).hexdigest()
     golden(f"prompts/plan_patch.300.{language}.sha256", f"{digest}  {len(first)} characters\n")
+
+
+async def test_what_is_done_is_told_without_its_criteria(tmp_path: Path) -> None:
+    talks = Talks(tmp_path)
+    async with talks.open(FIRST) as talk:
+        await begun(talk)
+    talks.store.note(Standing("TASK-0001", PlanTaskStatus.COMPLETE), "")
+    done, ready = facts(talks)["tasks"]["items"]
+    assert "acceptance_criteria" not in done and ready["acceptance_criteria"] == ["Style: OK"]
+
+
+async def test_an_added_criterion_takes_none_away(tmp_path: Path) -> None:
+    """A planner that adds to what it is shown, however long that is."""
+    talks = Talks(tmp_path)
+    old = ["List: " + "語" * 500, "It pages."]
+    first = decompose(phase("Build", task("t1", "List", acceptance_criteria=old)))
+    async with talks.open(first, patch()) as talk:
+        await begun(talk)
+        await talk.propose("Thanks.")
+        (shown,) = facts(talks)["tasks"]["items"]
+        assert all(text in talks.page(1) for text in shown["acceptance_criteria"])
+        added = [*shown["acceptance_criteria"], "It sorts."]
+        reply = PlanPatch.model_validate(
+            {
+                "understanding": "It sorts, too.",
+                "operations": [change("update", "TASK-0001", acceptance_criteria=added)],
+            }
+        )
+        after = propose(talks.store.load(), "It should sort, too.", reply).after
+    assert after.design_of("TASK-0001").acceptance_criteria == (*old, "It sorts.")
 
 
 # -- a planner that errs --------------------------------------------------------------------------
@@ -313,6 +356,55 @@ async def test_two_editors_the_second_is_told_what_changed(tmp_path: Path) -> No
             one.accept(mine)
     assert raised.value.details == (("version 2", "hana: Add a basket."),)
     assert talks.store.load() == before
+
+
+def told(talks: Talks, number: int) -> list[str]:
+    """The conversation as a call was told of it."""
+    plan = talks.page(number).partition("\nhistory:")[2].partition("\nquestions:")[0]
+    return [line.partition("text: ")[2] for line in plan.splitlines() if "text: " in line]
+
+
+async def test_what_was_refused_taken_back_or_left_is_told_as_such(tmp_path: Path) -> None:
+    talks = Talks(tmp_path)
+    baskets = [patch(create("n1", name), understanding=f"{name}.") for name in ("A", "B", "C")]
+    async with talks.open(FIRST, *baskets, patch(), patch(create("n1", "D")), patch()) as talk:
+        await begun(talk)
+        talk.refuse(await talk.propose("Add A."))
+        talk.accept(await talk.propose("Add B."))
+        talk.undo()
+        left = await talk.propose("Add\nC {}.")
+        keep(talks.store.path.parent, left)
+        assert (await talk.propose("Well done.")).empty
+        assert kept(talks.store.path.parent, talks.store.load()) == left
+        keep(talks.store.path.parent, await talk.propose("Add D."))
+        await talk.propose("Hm.")
+    refused, taken_back = """'Not accepted: "Add A."'""", """'Taken back: "Add B."'"""
+    not_yet = """'Not applied so far: "Add C {}."'"""
+    assert told(talks, 2)[2:] == ["Add A.", "A.", refused]
+    assert told(talks, 3)[5:] == ["Add B.", "B.", taken_back]
+    assert told(talks, 4)[-1] == not_yet
+    assert told(talks, 5)[-3:] == ["Well done.", "Understood.", not_yet]
+    assert told(talks, 6)[-4:] == [
+        not_yet,
+        "Add D.",
+        "Understood.",
+        """'Not applied so far: "Add D."'""",
+    ]
+
+
+async def test_what_a_person_refused_is_not_accepted_later(tmp_path: Path) -> None:
+    talks = Talks(tmp_path)
+    async with talks.open(FIRST, patch(create("n1", "検索"))) as talk:
+        plan = await begun(talk)
+        folder = talks.store.path.parent
+        proposal = await talk.propose("検索を追加して")
+        keep(folder, propose(plan, "Somebody else's wish", proposal.reply))
+        talk.refuse(proposal)
+        assert kept(folder, plan).message == "Somebody else's wish"
+        keep(folder, proposal)
+        talk.refuse(proposal)
+    with pytest.raises(UsageError, match="no proposal"):
+        kept(folder, plan)
 
 
 async def test_a_task_that_was_begun_meanwhile_is_not_taken_away(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from agentrunner.planning.diff import check_tree, diff, undo, with_task
 from agentrunner.planning.edits import Edit, Place, edits_of_decompose, edits_of_patch
 from agentrunner.planning.patch import MAX_EDITS, PatchRejected, apply
 from agentrunner.planning.plan import ROOT, Plan, PlanTask, PlanTaskStatus, PotentialConflict
+from agentrunner.planning.trim import plan_facts
 from agentrunner.protocol import Decompose, PlanPatch, parse_reply
 
 
@@ -48,6 +49,17 @@ def codes(plan: Plan, *edits: Edit, force: bool = False) -> list[tuple[int, str]
     with pytest.raises(PatchRejected) as refused:
         apply(plan, edits, force=force)
     return [(error.op_index, error.code) for error in refused.value.errors]
+
+
+def test_a_criterion_written_as_it_was_shown_stays_whole() -> None:
+    long, twin, other = "a" * 900, "a" * 899 + "b", "c" * 400
+    plan = apply(Plan(), [create("t", acceptance_criteria=(long, "short", twin, other))])
+    shown = [one["acceptance_criteria"] for one in plan_facts(plan, [])["tasks"]["items"]]
+    assert shown == [["a" * 299 + "…", "short", "a" * 299 + "…", "c" * 299 + "…"]]
+    written = (*shown[0][:3], "new", "d" * 299 + "…")
+    after = apply(plan, [Edit("update", "TASK-0001", {"acceptance_criteria": written})])
+    kept = after.design_of("TASK-0001").acceptance_criteria
+    assert kept == (long, "short", twin, "new", "d" * 299 + "…")
 
 
 def test_ids_are_given_in_order_and_dependencies_point_anywhere_in_the_patch() -> None:

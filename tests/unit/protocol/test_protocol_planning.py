@@ -148,6 +148,15 @@ def test_a_bad_operation_is_refused(fields: dict[str, Any], expected: tuple[str,
     assert (code, path) == (expected[0], f"operations.0.{expected[1]}")
 
 
+def test_every_bad_operation_is_named_at_once() -> None:
+    with pytest.raises(ProtocolError) as caught:
+        message("plan_patch", operations=[{"op": "update"}] * 30)
+    told = caught.value.message
+    for place in range(1, 20):
+        assert f"operations.{place}.task_id: update needs a task_id" in told
+    assert caught.value.path == "operations.0.task_id" and told.endswith("; and 10 more")
+
+
 def test_an_id_that_an_operation_does_not_use_is_dropped() -> None:
     reply = message(
         "plan_patch",

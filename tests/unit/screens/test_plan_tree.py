@@ -98,6 +98,25 @@ def test_what_becomes_of_a_task_that_was_begun_and_is_changed_is_said() -> None:
     assert "worked on again" not in "\n".join(diff_lines(before, with_phase, width=80))
 
 
+@pytest.mark.parametrize(
+    ("criteria", "told"),
+    [
+        ((), []),
+        (("One", "Two\nlines"), ["• One", "• Two lines"]),
+        (("1", "2", "3", "4"), ["• 1", "• 2", "• 3", "… 1 more criterion"]),
+        (tuple("123456"), ["• 1", "• 2", "• 3", "… 3 more criteria"]),
+    ],
+)
+def test_of_a_new_task_it_is_told_what_must_be_true_of_it(
+    criteria: tuple[str, ...], told: list[str]
+) -> None:
+    after = planned([create("n1", "Search", "node-0001", acceptance_criteria=criteria)], BASE)
+    lines = diff_lines(BASE, after, width=80)
+    at = next(place for place, line in enumerate(lines) if "Search" in line)
+    below = [line for line in lines[at + 1 :] if line.startswith("+")]
+    assert [line.lstrip("+ │") for line in below] == told
+
+
 def test_of_what_is_unchanged_only_the_nearest_is_shown() -> None:
     many = planned([create("p", "Phase"), *(create(f"t{n}", f"T{n}", "p") for n in range(150))])
     after = planned([Edit("update", "TASK-0100", {"title": "other"})], many)
