@@ -12,10 +12,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from agentrunner.conductor.branch import BRANCH, check_not_checked_out
-from agentrunner.conductor.landing import TreeTests
+from agentrunner.conductor.forge.pull_request import Request, Wanted, forge_of, open_request
+from agentrunner.conductor.forge.remote import PUSH_USER, Remote, remote_of
+from agentrunner.conductor.merging.landing import TreeTests
 from agentrunner.conductor.message import DEFAULT_TEMPLATE, commit_message
-from agentrunner.conductor.pull_request import Request, Wanted, forge_of, open_request
-from agentrunner.conductor.remote import PUSH_USER, Remote, remote_of
 from agentrunner.errors import TaskFailed, UsageError
 from agentrunner.runs.failpoints import reach
 from agentrunner.runs.push import push, push_environment

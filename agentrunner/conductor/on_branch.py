@@ -9,13 +9,13 @@ from typing import Any
 from agentrunner.conductor.advice import advice
 from agentrunner.conductor.branch import BRANCH, Publisher, begin
 from agentrunner.conductor.delivery import Delivery
+from agentrunner.conductor.forge.reports import reports_of
+from agentrunner.conductor.forge.request_body import request_body, request_title
 from agentrunner.conductor.ground import done_in_place, make_ground
-from agentrunner.conductor.merged_tests import MergedTests
+from agentrunner.conductor.merging.merged_tests import MergedTests
 from agentrunner.conductor.message import DEFAULT_TEMPLATE
 from agentrunner.conductor.order import Order
 from agentrunner.conductor.places import Places, WorkTrees
-from agentrunner.conductor.reports import reports_of
-from agentrunner.conductor.request_body import request_body, request_title
 from agentrunner.conductor.rounds import RoundBook
 from agentrunner.errors import AgentRunnerError
 from agentrunner.nodes.credentials import secrets_in

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from agentrunner.conductor.branch import BRANCH
-from agentrunner.conductor.landing import Conflict, Landed, TestsRed, TreeTests, Work, land
+from agentrunner.conductor.merging.landing import Conflict, Landed, TestsRed, TreeTests, Work, land
+from agentrunner.conductor.merging.proofs import of_its_own
+from agentrunner.conductor.merging.run_work import RunWork, run_work
 from agentrunner.conductor.message import DEFAULT_TEMPLATE
-from agentrunner.conductor.proofs import of_its_own
 from agentrunner.conductor.rounds import Round, RoundBook
-from agentrunner.conductor.run_work import RunWork, run_work
 from agentrunner.nodes.deps import Clock
 from agentrunner.runs.folder import make_private
 from agentrunner.runs.workspace import CloneStore, Identity

@@ -29,8 +29,8 @@ from agentrunner.conductor.budget import PlanBudget
 from agentrunner.conductor.conduct import Ending
 from agentrunner.conductor.costs import Purse
 from agentrunner.conductor.desk import Desk, first_line
-from agentrunner.conductor.judgement import told_doubts
-from agentrunner.conductor.landing import Conflict, Landed, NotWanted, TestsRed
+from agentrunner.conductor.merging.judgement import told_doubts
+from agentrunner.conductor.merging.landing import Conflict, Landed, NotWanted, TestsRed
 from agentrunner.conductor.places import Places
 from agentrunner.conductor.rounds import Round, RoundBook
 from agentrunner.conductor.saved_run import SavedRun, is_begun, saved_run

@@ -9,7 +9,7 @@ import pytest
 
 from agentrunner.conductor.delivery import Wishes
 from agentrunner.conductor.look import look
-from agentrunner.conductor.proofs import ProofBook
+from agentrunner.conductor.merging.proofs import ProofBook
 from agentrunner.errors import TaskFailed
 from agentrunner.planning.plan import PlanTaskStatus
 from agentrunner.runs.folder import RunFolder, kept_box

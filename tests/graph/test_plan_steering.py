@@ -16,10 +16,10 @@ import pytest
 
 from agentrunner.commands.plan import answered
 from agentrunner.conductor import task_run
-from agentrunner.conductor.judgement import Candidate, Verdict
-from agentrunner.conductor.landing import TestsRed
 from agentrunner.conductor.look import look
-from agentrunner.conductor.merged_tests import MergedTests
+from agentrunner.conductor.merging.judgement import Candidate, Verdict
+from agentrunner.conductor.merging.landing import TestsRed
+from agentrunner.conductor.merging.merged_tests import MergedTests
 from agentrunner.conductor.places import WorkTrees
 from agentrunner.conductor.rounds import Round, RoundBook
 from agentrunner.conductor.settings import PlanSettings, load_settings, save_settings

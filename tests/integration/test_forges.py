@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from agentrunner.conductor.delivery import Wishes
-from agentrunner.conductor.remote import Kind
+from agentrunner.conductor.forge.remote import Kind
 from agentrunner.conductor.settings import save_settings
 from tests.kit.forge import Forge, spellings
 from tests.kit.plan_project import PlanProject, Work

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agentrunner.conductor.judgement import Verdict
+from agentrunner.conductor.merging.judgement import Verdict
 from agentrunner.sandboxes.docker import labels
 from agentrunner.sandboxes.docker.engine import Engine
 from tests.kit.docker import IMAGE, IN_DOCKER, require_docker

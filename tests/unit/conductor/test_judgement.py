@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from agentrunner.conductor.judgement import (
+from agentrunner.conductor.merging.judgement import (
     MAX_TOLD,
     Candidate,
     Look,
@@ -17,7 +17,7 @@ from agentrunner.conductor.judgement import (
     newly_red,
     told_doubts,
 )
-from agentrunner.conductor.proofs import Proof
+from agentrunner.conductor.merging.proofs import Proof
 from agentrunner.errors import EnvironmentNotReady
 from agentrunner.task.context import Criterion, TestOutcome
 from agentrunner.task.spec import Check

@@ -9,9 +9,16 @@ from typing import Any
 
 import pytest
 
-from agentrunner.conductor.judgement import Candidate, Verdict
-from agentrunner.conductor.landing import MAX_EVIDENCE, Conflict, Landed, TestsRed, Work, land
-from agentrunner.conductor.proofs import Proof
+from agentrunner.conductor.merging.judgement import Candidate, Verdict
+from agentrunner.conductor.merging.landing import (
+    MAX_EVIDENCE,
+    Conflict,
+    Landed,
+    TestsRed,
+    Work,
+    land,
+)
+from agentrunner.conductor.merging.proofs import Proof
 from agentrunner.runs.failpoints import FailPointReached
 from agentrunner.runs.workspace import CloneStore, Identity
 from agentrunner.task.context import Criterion

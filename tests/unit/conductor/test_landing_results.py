@@ -9,7 +9,7 @@ import pytest
 
 from agentrunner.conductor.branch import BRANCH, Publisher
 from agentrunner.conductor.delivery import Delivered, Delivery, Wishes
-from agentrunner.conductor.landing import TreeTests
+from agentrunner.conductor.merging.landing import TreeTests
 from agentrunner.conductor.settings import PlanSettings
 from agentrunner.errors import AgentRunnerError, UsageError
 from agentrunner.runs.plan_folder import PlanFolder

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from agentrunner.conductor.judgement import Candidate, Verdict
-from agentrunner.conductor.merged_tests import MergedTests
-from agentrunner.conductor.proofs import Proof
+from agentrunner.conductor.merging.judgement import Candidate, Verdict
+from agentrunner.conductor.merging.merged_tests import MergedTests
+from agentrunner.conductor.merging.proofs import Proof
 from agentrunner.errors import EnvironmentNotReady
 from agentrunner.runs.folder import RunFolder, kept_box
 from agentrunner.runs.workspace import CloneStore

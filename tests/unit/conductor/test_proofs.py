@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from agentrunner.conductor.proofs import ProofBook, of_its_own, proofs_of
+from agentrunner.conductor.merging.proofs import ProofBook, of_its_own, proofs_of
 from agentrunner.task.context import CheckOutcome, Criterion
 from agentrunner.task.spec import Check
 from tests.unit.conductor.test_judgement import proof

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
+from agentrunner.conductor.forge.pull_request import Refused, Request, Wanted, open_request
+from agentrunner.conductor.forge.remote import Remote, remote_of
+from agentrunner.conductor.forge.request_body import MAX_CHARACTERS, TaskReport, request_body
 from agentrunner.conductor.message import DEFAULT_TEMPLATE, commit_message
-from agentrunner.conductor.pull_request import Refused, Request, Wanted, open_request
-from agentrunner.conductor.remote import Remote, remote_of
-from agentrunner.conductor.request_body import MAX_CHARACTERS, TaskReport, request_body
 from agentrunner.errors import AgentRunnerError, Surroundings, UsageError
 from tests.kit.plan_project import Work, plan_of
 

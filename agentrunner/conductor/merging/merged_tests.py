@@ -8,10 +8,10 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from pathlib import Path
 
-from agentrunner.conductor.commit_box import CommitBox, open_commit
-from agentrunner.conductor.judgement import Candidate, Look, Verdict, judge, newly_red
-from agentrunner.conductor.outcomes import OutcomeBook
-from agentrunner.conductor.proofs import Proof, ProofBook
+from agentrunner.conductor.merging.commit_box import CommitBox, open_commit
+from agentrunner.conductor.merging.judgement import Candidate, Look, Verdict, judge, newly_red
+from agentrunner.conductor.merging.outcomes import OutcomeBook
+from agentrunner.conductor.merging.proofs import Proof, ProofBook
 from agentrunner.runs.folder import RunFolder, keep_box, kept_box
 from agentrunner.runs.workspace import CloneStore
 from agentrunner.task.spec import TaskSpec

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
-from agentrunner.conductor.remote import NAMES, Remote
+from agentrunner.conductor.forge.remote import NAMES, Remote
 from agentrunner.errors import Surroundings
 from agentrunner.runs.failpoints import reach
 from agentrunner.text.redaction import Redactor

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
-from agentrunner.conductor.proofs import Proof
+from agentrunner.conductor.merging.proofs import Proof
 from agentrunner.errors import EnvironmentNotReady
 from agentrunner.evidence.counts import disbelief
 from agentrunner.evidence.outcomes import counts_of

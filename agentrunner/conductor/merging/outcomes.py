@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ValidationError
 
-from agentrunner.conductor.judgement import Look, Seen
+from agentrunner.conductor.merging.judgement import Look, Seen
 from agentrunner.runs.folder import make_private, write_private
 from agentrunner.task.context import TestOutcome
 from agentrunner.task.spec import TaskSpec

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from pathlib import Path
 
-from agentrunner.conductor.request_body import TaskReport
+from agentrunner.conductor.forge.request_body import TaskReport
 from agentrunner.conductor.rounds import RoundBook
 from agentrunner.errors import AgentRunnerError
 from agentrunner.graph import attempts

@@ -9,8 +9,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from agentrunner.conductor.judgement import Look, Seen, SetUpFailed
-from agentrunner.conductor.proofs import Proof
+from agentrunner.conductor.merging.judgement import Look, Seen, SetUpFailed
+from agentrunner.conductor.merging.proofs import Proof
 from agentrunner.evidence.box import DecisionBox, why_not_started
 from agentrunner.evidence.checks import command_of, read_check
 from agentrunner.evidence.outcomes import check_outcome, outcome_of

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from agentrunner.conductor.judgement import Candidate, Verdict
+from agentrunner.conductor.merging.judgement import Candidate, Verdict
+from agentrunner.conductor.merging.proofs import Proof
 from agentrunner.conductor.message import DEFAULT_TEMPLATE, TITLE_WIDTH, commit_message, harmless
-from agentrunner.conductor.proofs import Proof
 from agentrunner.runs.failpoints import reach
 from agentrunner.runs.git import GitFailed
 from agentrunner.runs.workspace import CloneStore, Identity

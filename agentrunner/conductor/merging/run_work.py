@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from agentrunner.conductor.proofs import Proof, proofs_of
+from agentrunner.conductor.merging.proofs import Proof, proofs_of
 from agentrunner.errors import Surroundings, UsageError
 from agentrunner.evidence.trees import Trees
 from agentrunner.graph import attempts

@@ -1,0 +1,1 @@
+"""Pull and merge requests: which server, what they say, and that each is opened once."""

@@ -1,0 +1,1 @@
+"""Bringing a task's work together with the rest: the merge, and what proves or breaks it."""
