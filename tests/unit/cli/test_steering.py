@@ -75,11 +75,17 @@ async def test_it_is_begun_paused_gone_on_with_and_stopped() -> None:
 
 async def test_what_keeps_it_from_going_on_is_told() -> None:
     work, told = Work(), Told()
-    work.error = UsageError("There is no plan.", remedy="make one")
+    work.error = UsageError(
+        "There is no plan of this repository.", remedy="say what you want, or /undo"
+    )
     steering = PlanSteering(work, str, told)
     steering.start()
     await told.heard.wait()
-    assert told == ["The plan cannot go on: There is no plan. Try: make one"]
+    lines = (
+        "The plan cannot go on: There is no plan of this repository. Try: say what you",
+        "want, or /undo",
+    )
+    assert told == ["\n".join(lines)]
 
 
 async def test_a_disk_that_fails_is_told_of_as_well() -> None:
