@@ -46,6 +46,8 @@ COMMANDS: Entries = {
 }
 DRIVERS = ("run", "resume", "answer", "approve", "reject", "accept")
 """With --json each of them prints exactly one result, whatever happens."""
+PLAN_RUN = ("plan", "run")
+"""So does this, a `plan_result`."""
 
 
 class Commands(Index):
@@ -126,7 +128,9 @@ def call(application: typer.Typer, arguments: list[str], name: str) -> int:
         from agentrunner.commands.fail import tell
 
         raised = _usage(error) if isinstance(error, typer.TyperException) else error
-        return tell(raised, as_json=arguments[0] in DRIVERS and "--json" in arguments)
+        of_plan = tuple(arguments[:2]) == PLAN_RUN
+        promised = "--json" in arguments and (of_plan or arguments[0] in DRIVERS)
+        return tell(raised, as_json=promised, of_plan=of_plan)
     return int(code or 0)
 
 

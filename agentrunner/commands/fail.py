@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import json
 import os
 import re
 import sys
@@ -11,12 +12,13 @@ import traceback
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from agentrunner import settings
 from agentrunner.commands.console import Console, Output, paint_for, show, width_of
 from agentrunner.errors import AgentRunnerError, Busy, Surroundings
 from agentrunner.screens.errors import error_screen
-from agentrunner.screens.result import error_result
+from agentrunner.screens.result import error_result, plan_error_result
 from agentrunner.text.redaction import Redactor
 
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH", re.IGNORECASE)
@@ -74,13 +76,23 @@ def _write_traceback(error: Exception, folder: Path, environ: Mapping[str, str])
     return file
 
 
-def tell(error: Exception, *, as_json: bool, state_dir: str | None = None) -> int:
+def failed_plan(error: AgentRunnerError) -> dict[str, Any]:
+    """The event that ends a `plan run` which has told no `plan_result`."""
+    stamp = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return {"ts": stamp, "event": "plan_result", **plan_error_result(error)}
+
+
+def tell(
+    error: Exception, *, as_json: bool, state_dir: str | None = None, of_plan: bool = False
+) -> int:
     """Say what went wrong where no run was driven; the exit code.
 
-    With `as_json` also as the one result that --json promises.
+    With `as_json` also as the one result that --json promises, or `plan_result` of `plan run`.
     """
     known = named(error, state_dir)
-    if as_json:
+    if as_json and of_plan:
+        show(json.dumps(failed_plan(known)))
+    elif as_json:
         Console(Output(json=True, quiet=True)).finish(error_result(known))
     show(error_screen(known, width_of(sys.stderr), paint_for(sys.stderr)), sys.stderr)
     return known.exit_code

@@ -29,9 +29,11 @@ from agentrunner.commands.console import (
     show,
     width_of,
 )
+from agentrunner.commands.fail import failed_plan, named
 from agentrunner.commands.plan_place import repository, task_id_of
 from agentrunner.commands.start import budget_override
 from agentrunner.errors import UsageError
+from agentrunner.screens.errors import error_screen
 
 if TYPE_CHECKING:
     from agentrunner.conductor.order import Order
@@ -249,6 +251,8 @@ class _PlanConsole:
         self._file: TextIO | None = None
         self._warned: set[str] = set()
         """Each run looks for itself; what was said once of the plan says nothing new again."""
+        self.result: Mapping[str, Any] | None = None
+        """The `plan_result`, once it was heard."""
 
     def hear(self, event: Mapping[str, Any]) -> None:
         from agentrunner.screens.plan_events import event_line
@@ -260,6 +264,8 @@ class _PlanConsole:
             self._file = self._file or self._output.events.open("a", encoding="utf-8")
             self._file.write(line + "\n")
             self._file.flush()
+        if event["event"] == "plan_result":
+            self.result = event
         told = event_line(event)
         said = event["event"] == "warning" and event["message"] in self._warned
         if self._output.json or self._output.quiet or not told or said:
@@ -289,10 +295,16 @@ def _drive(order: Order, output: Output) -> int:
     with logging_to(Console(output)):
         try:
             code = asyncio.run(_carried_out(order, console))
+        except Exception as raised:  # noqa: BLE001 - the last handler: told in one line, and kept
+            error = named(raised, output.state_dir)
+            if console.result is None:
+                console.hear(failed_plan(error))
+            show(error_screen(error, width_of(sys.stderr), paint_for(sys.stderr)), sys.stderr)
+            return error.exit_code
         finally:
             console.close()
     if not output.json:
-        _show_status(order.options.state_dir, _folder(order))
+        _show_status(order.options.state_dir, _folder(order), result=console.result)
     return code
 
 
@@ -366,7 +378,13 @@ def status(
     return 0
 
 
-def _show_status(state_dir: Path, folder: PlanFolder, *, as_json: bool = False) -> None:
+def _show_status(
+    state_dir: Path,
+    folder: PlanFolder,
+    *,
+    as_json: bool = False,
+    result: Mapping[str, Any] | None = None,
+) -> None:
     from agentrunner.conductor.look import look
     from agentrunner.screens.plan_status import status_screen
 
@@ -374,7 +392,8 @@ def _show_status(state_dir: Path, folder: PlanFolder, *, as_json: bool = False) 
     if as_json:
         show(json.dumps(found.as_dict()))
         return
-    show(status_screen(found, width=width_of(sys.stdout), paint=paint_for(sys.stdout)))
+    width, paint = width_of(sys.stdout), paint_for(sys.stdout)
+    show(status_screen(found, width=width, paint=paint, result=result))
 
 
 def _follow(state_dir: Path, folder: PlanFolder) -> None:

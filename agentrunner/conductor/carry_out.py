@@ -133,7 +133,8 @@ class _Carrying:
                 asked = [question["text"] for question in result["questions"]]
                 result |= await self._site.deliver(self._store.load(), asked)
         except AgentRunnerError as error:
-            await self._tell_result(spec, {**result, "exit_code": error.exit_code})
+            failed = {"exit_code": error.exit_code, "error": error.as_dict()}
+            await self._tell_result(spec, {**result, **failed})
             raise
         return await self._tell_result(spec, result)
 
@@ -144,7 +145,7 @@ class _Carrying:
         return result
 
     def _ahead(self, tasks: list[str]) -> dict[str, Any]:
-        state_dir, again = self._order.options.state_dir, self._order.only
+        state_dir, again = self._order.options.state_dir, self._order.again(self._post.plan)
         turns = (turn for turn in self._book.all() if self._site.places.folder(turn).is_dir())
         return asdict(outlook(state_dir, self._store, turns, tasks, again))
 
@@ -198,7 +199,7 @@ class _Carrying:
             purse,
             budget,
             tell=self._tell,
-            again=frozenset(self._order.only),
+            again=self._order.again(self._post.plan),
         )
 
     def _tell(self, event: Mapping[str, Any]) -> None:
@@ -224,6 +225,7 @@ class _Carrying:
             "budget_spent": purse.reached or None,
             "usage": {"tokens": purse.spent.tokens, "usd": round(purse.spent.usd, 6)},
             "interrupted": outcome.interrupted,
+            "error": None,
         }
 
     def _questions(self) -> list[Any]:

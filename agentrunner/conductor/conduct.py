@@ -77,13 +77,14 @@ class Conduct:
         clock: Clock,
         only: Collection[str] | None = None,
         may_start: Callable[[], bool] = lambda: True,
-        on_wait: Callable[[str, Ending, float], None] = lambda task_id, ending, seconds: None,
+        on_wait: Callable[[str, Ending, float | None], None] = lambda task_id, ending, sec: None,
     ) -> None:
         """`carry_out` returns whatever happens to the run, and soon once its event is set.
 
         That is so for all tasks once `stop` is set, and for one that a change of the plan takes
         out or makes another task. `may_start` is asked before a task that is ready begins, and
-        `on_wait` hears of one that is tried again after so many seconds.
+        `on_wait` hears of one in RETRY_WAIT, and after how many seconds it is tried again; None
+        where it is not, because there is a stop or it has failed too often.
         """
         self._plan, self._only = plan, only
         self._carry_out, self._may_start, self._on_wait = carry_out, may_start, on_wait
@@ -172,13 +173,16 @@ class Conduct:
             self._schedule.again(task_id)  # as what the plan has it for now, if it still has it
             return
         failures = self._failures.get(task_id, 0)
-        if ending.status == PlanTaskStatus.RETRY_WAIT and failures < len(BACK_OFF_SEC):
-            seconds = BACK_OFF_SEC[failures]
-            self._failures[task_id] = failures + 1
-            if not self._stop.is_set():
-                self._on_wait(task_id, ending, seconds)
-                self._waiting[asyncio.create_task(self._clock.sleep(seconds))] = task_id
-            return
+        if ending.status == PlanTaskStatus.RETRY_WAIT:
+            more = failures < len(BACK_OFF_SEC)
+            again = more and not self._stop.is_set()
+            self._on_wait(task_id, ending, BACK_OFF_SEC[failures] if again else None)
+            if again:
+                self._failures[task_id] = failures + 1
+                pause = asyncio.create_task(self._clock.sleep(BACK_OFF_SEC[failures]))
+                self._waiting[pause] = task_id
+            if more:
+                return
         self._failures.pop(task_id, None)
         if ending.status == PlanTaskStatus.COMPLETE:
             self._completed(task_id)

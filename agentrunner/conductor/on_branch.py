@@ -98,7 +98,8 @@ class OnBranch:
         )
 
     async def _sweep(self, plan: Plan) -> None:
-        """Remove work trees that nothing is done in any more."""
+        """Remove work trees that nothing is done in any more, and what a killed process left."""
+        await asyncio.to_thread(self._clone.sweep)
         for turn in list(self._book.all()):
             latest = self._book.latest(turn.task_id)
             task = plan.tasks.get(turn.task_id)

@@ -30,7 +30,7 @@ class Order:
     parallel: int
     """Tasks at work at once, at most."""
     only: tuple[str, ...] = ()
-    """These tasks and what they depend on; none: all. Those that had FAILED are tried again."""
+    """These tasks and what they depend on; none: all."""
     in_place: bool = False
     """In the repository itself, one after another: for one that is no git repository."""
     git_init: bool = False
@@ -45,6 +45,10 @@ class Order:
         named = [task for task in self.only if task in plan.tasks]
         chosen = with_dependencies(plan, named) if self.only else plan.tasks
         return [task for task in plan.task_order() if task in chosen]
+
+    def again(self, plan: Plan) -> frozenset[str]:
+        """Tasks that are tried again, unasked, where they had FAILED or need a review."""
+        return frozenset(self.wanted(plan) if self.only else ())
 
     def spec_of(self, plan: Plan, task_id: str, repo: Path, **more: Any) -> TaskSpec:
         """A task of the plan as it is run in `repo`; for `more` see `task_spec`."""

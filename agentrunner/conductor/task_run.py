@@ -82,6 +82,7 @@ class TaskRuns:
         self._purse, self._budget = purse, budget
         self._tell, self._again = tell, set(again)
         self._standings = store.standings()
+        self._tries: dict[str, int] = {}
         self._desk = Desk(store, book, options.clock.stamp, tell)
 
     @property
@@ -103,15 +104,18 @@ class TaskRuns:
         except UsageError as error:
             ending = self._desk.ask_unfit(task_id, PlanTaskStatus.FAILED, error)
         self._purse.count(ending.run_id)
-        self._note(task_id, ending.status, ending.detail, tries=failures)
+        self._tries[task_id] = failures + 1
+        if ending.status != PlanTaskStatus.RETRY_WAIT:  # that `waits` says, with the time
+            self._note(task_id, ending.status, ending.detail)
         return ending
 
-    def waits(self, task_id: str, ending: Ending, seconds: float) -> None:
-        """Its surroundings have failed, and it is tried again after so many seconds."""
-        at = self._options.clock.now() + timedelta(seconds=seconds)
-        standing = replace(self._standings[task_id], retry_at=timestamp(at))
-        standing = replace(standing, tries=standing.tries + 1)
-        self._keep(standing)
+    def waits(self, task_id: str, ending: Ending, seconds: float | None) -> None:
+        """Its surroundings have failed; it is tried again after so many seconds, None: not now."""
+        at = ""
+        if seconds is not None:
+            at = timestamp(self._options.clock.now() + timedelta(seconds=seconds))
+        tries = self._tries[task_id]
+        self._keep(Standing(task_id, ending.status, ending.run_id, tries, at, ending.detail))
 
     # -- rounds ---------------------------------------------------------------------------------
 
@@ -358,10 +362,8 @@ class TaskRuns:
 
     # -- notes ----------------------------------------------------------------------------------
 
-    def _note(
-        self, task_id: str, status: PlanTaskStatus, detail: str = "", *, tries: int = 0
-    ) -> None:
-        standing = Standing(task_id, status, self._run_of(task_id), tries, detail=detail)
+    def _note(self, task_id: str, status: PlanTaskStatus, detail: str = "") -> None:
+        standing = Standing(task_id, status, self._run_of(task_id), detail=detail)
         if standing != self._standings.get(task_id):
             self._keep(standing)
 

@@ -26,7 +26,8 @@ def event_line(event: Mapping[str, Any], *, chat: bool = False) -> str:
             known = PlanTaskStatus.FIXING if detail else PlanTaskStatus.COMPLETE
             if event["status"] == known:
                 return ""  # what follows says it: another round, or that it has landed
-            return f"{task} {event['status']}" + (f": {detail}" if detail else "")
+            when = f", again at {_local(event['retry_at']):%H:%M}" if event.get("retry_at") else ""
+            return f"{task} {event['status']}{when}" + (f": {detail}" if detail else "")
         case "plan_question":
             command = "/answer" if chat else "agentrunner plan answer"
             answer = f"{command} {event['question']} TEXT"
@@ -50,10 +51,14 @@ def event_line(event: Mapping[str, Any], *, chat: bool = False) -> str:
             run = flat(str(event.get("run_id") or ""))
             return f"Warning{f', {run}' if run else ''}: {flat(str(event['message']))}"
         case "waiting":
-            until = datetime.fromisoformat(str(event["until"])).astimezone()
-            run = flat(str(event["run_id"]))
-            return f"{run} waits until {until:%H:%M:%S}: {flat(str(event['reason']))}"
+            until = f"{_local(event['until']):%H:%M:%S}"
+            return f"{flat(str(event['run_id']))} waits until {until}: {flat(str(event['reason']))}"
     return ""
+
+
+def _local(stamp: object) -> datetime:
+    """The time of a person's clock."""
+    return datetime.fromisoformat(str(stamp)).astimezone()
 
 
 def _ahead(event: Mapping[str, Any]) -> str:

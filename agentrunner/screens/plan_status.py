@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import shlex
+from collections.abc import Collection, Mapping
+from typing import Any
 
 from agentrunner.conductor.look import PlanLook, TaskLook
 from agentrunner.planning.plan import ROOT, PlanTaskStatus
@@ -33,9 +35,17 @@ _ASIDE = 32
 
 
 def status_screen(
-    look: PlanLook, *, width: int, height: int = 0, paint: Paint = PLAIN, chat: bool = False
+    look: PlanLook,
+    *,
+    width: int,
+    height: int = 0,
+    paint: Paint = PLAIN,
+    chat: bool = False,
+    result: Mapping[str, Any] | None = None,
 ) -> str:
     """The tree, what waits for a person, and what it comes to; `chat`: with a chat's commands.
+
+    `result` is the `plan_result` of who has just carried it out, and says where the work is.
 
     Where that is more than `height` lines, tasks are left out that are done, then such as have
     not begun; 0 is any height.
@@ -46,7 +56,7 @@ def status_screen(
         lines = _screen(look, hidden, width, paint, chat=chat)
         if not height or len(lines) <= height:
             break
-    return "\n".join(lines)
+    return "\n".join([*lines, *_handed_over(look, result or {})])
 
 
 def _screen(
@@ -152,6 +162,19 @@ def _asked(look: PlanLook, width: int) -> list[str]:
         who = f"{question.id}  {question.task_id or 'the plan'}"
         lines += labelled(who, question.text, width, label_width=label)
     return lines
+
+
+def _handed_over(look: PlanLook, result: Mapping[str, Any]) -> list[str]:
+    """Where the work of a plan that is COMPLETE is, or how it is taken over."""
+    if any(task.status != PlanTaskStatus.COMPLETE for task in look.tasks.values()):
+        return []
+    if result.get("request"):
+        return ["", f"  Request: {flat(str(result['request']))}"]
+    if result.get("onto"):
+        return ["", f"  It is part of {flat(str(result['onto']))}."]
+    if result.get("branch"):
+        return ["", f"  git merge {shlex.quote(str(result['branch']))}   takes it over"]
+    return []
 
 
 def _next(look: PlanLook, *, chat: bool) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from agentrunner.errors import AgentRunnerError
-from agentrunner.screens.schema import RESULT_KEYS
+from agentrunner.screens.schema import PLAN_RESULT_KEYS, RESULT_KEYS
 
 
 def error_result(
@@ -30,3 +30,16 @@ def error_result(
         },
     }
     return result
+
+
+def plan_error_result(error: AgentRunnerError) -> dict[str, Any]:
+    """The `plan_result` of a `plan run` that failed with `error` and has told none."""
+    result: dict[str, Any] = dict.fromkeys(PLAN_RESULT_KEYS)
+    return result | {
+        "exit_code": error.exit_code,
+        "tasks": {},
+        "blocked": [],
+        "questions": [],
+        "interrupted": False,
+        "error": error.as_dict(),
+    }

@@ -62,6 +62,7 @@ _BILL_ROW = _object(
         "subscription": {"type": "boolean"},
     }
 )
+_ERROR = _object({"code": _TEXT, "path": _TEXT, "message": _TEXT, "remedy": _TEXT})
 _RESULT: Schema = {
     "run_id": _ANY_TEXT,
     "task_id": _ANY_TEXT,
@@ -69,7 +70,7 @@ _RESULT: Schema = {
     "state": _or_null(_STATE),
     "exit_code": _COUNT,
     "reason": _ANY_TEXT,
-    "error": _or_null(_object({"code": _TEXT, "path": _TEXT, "message": _TEXT, "remedy": _TEXT})),
+    "error": _or_null(_ERROR),
     "note": _ANY_TEXT,
     "repo": _ANY_TEXT,
     "loops": _ANY_COUNT,
@@ -183,9 +184,10 @@ _PLAN_RESULT: Schema = {
     "onto": _ANY_TEXT,
     "request": _ANY_TEXT,
     "budget_spent": _ANY_TEXT,
-    "usage": _object({"tokens": _COUNT, "usd": {"type": "number"}}),
+    "usage": _or_null(_object({"tokens": _COUNT, "usd": {"type": "number"}})),
     "interrupted": {"type": "boolean"},
-    "note": _TEXT,
+    "error": _or_null(_ERROR),
+    "note": _ANY_TEXT,
 }
 PLAN_RESULT_KEYS = tuple(_PLAN_RESULT)
 

@@ -24,6 +24,7 @@ from agentrunner.graph.runner import accept
 from agentrunner.nodes.deps import Clock
 from agentrunner.planning.plan import PlanTaskStatus
 from agentrunner.runs.locks import FileLock, me, repository_lock
+from agentrunner.screens.plan_events import event_line
 from agentrunner.screens.plan_status import status_screen
 from tests.kit.bwrap import require_bwrap
 from tests.kit.docker import IMAGE as HOST_IMAGE
@@ -227,6 +228,25 @@ def test_a_task_that_is_named_is_tried_again(tmp_path: Path) -> None:
     assert plan.statuses()[1] == PlanTaskStatus.PENDING
 
 
+def test_what_a_named_task_depends_on_is_tried_again_too(tmp_path: Path) -> None:
+    flag = tmp_path / "flag"
+    works = [Work(f"cp {flag} {{}}.done || true"), Work(needs=[1]), Work("true")]
+    plan = PlanProject.make(tmp_path, works, START)
+    plan.carry()
+    flag.touch()
+    assert plan.carry(only=("TASK-0002",))["exit_code"] == 0, plan.events
+    assert [event["waiting"] for event in plan.told("plan_started")] == [[], []]
+    done = PlanTaskStatus.COMPLETE
+    assert plan.statuses() == [done, done, PlanTaskStatus.FAILED]
+
+
+def test_what_a_killed_process_had_under_way_in_the_clone_is_removed(tmp_path: Path) -> None:
+    plan = PlanProject.make(tmp_path, [Work()], START)
+    (plan.folder.clone / "agentrunner.killed").mkdir(parents=True)
+    assert plan.carry()["exit_code"] == 0, plan.events
+    assert not list(plan.folder.clone.glob("agentrunner.*"))
+
+
 def test_a_run_that_was_accepted_by_hand_is_landed(tmp_path: Path) -> None:
     plan = PlanProject.make(tmp_path, [Work(criteria=["is fast"])], START)
     assert plan.carry()["exit_code"] == 3
@@ -267,6 +287,7 @@ def test_surroundings_that_fail_are_tried_again_later(tmp_path: Path) -> None:
     assert plan.carry(options={"clock": clock})["exit_code"] == 0, plan.events
     waited = [e for e in plan.told("plan_task") if e["retry_at"]]
     assert [e["status"] for e in waited] == ["RETRY_WAIT"]
+    assert waited == [e for e in plan.told("plan_task") if e["status"] == "RETRY_WAIT"]
     assert 30.0 in clock.waits
 
 
@@ -283,7 +304,11 @@ def test_surroundings_that_stay_bad_are_given_up(tmp_path: Path) -> None:
     plan.heard = heard
     assert plan.carry(options={"clock": clock})["exit_code"] == 5, plan.events
     assert [wait for wait in clock.waits if wait >= 30] == [30.0, 120.0, 600.0]
-    assert plan.standings()["TASK-0001"].tries == 3
+    assert plan.standings()["TASK-0001"].tries == 4
+    failed = [e for e in plan.told("plan_task") if e["status"] == "RETRY_WAIT"]
+    lines = [event_line(event) for event in failed]
+    assert ["again at" in line for line in lines] == [True, True, True, False]
+    assert len(set(lines)) == len(lines) == 4, "the same was said twice"
     held[0].close()
     plan.heard = lambda event: None
     assert plan.carry()["exit_code"] == 0, plan.events

@@ -7,11 +7,15 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
+import jsonschema
 import pytest
 
+from agentrunner import cli
 from agentrunner.conductor.settings import save_settings
+from agentrunner.screens import schema
 from tests.kit.plan_project import AT, PlanProject, Work
 from tests.kit.terminals import Terminal
 
@@ -70,6 +74,65 @@ def test_mistakes_are_told_before_anything_starts(plan: PlanProject) -> None:
     done = said(plan, "run", "--worker", "nobody-cli")
     assert done.returncode == 2 and "nobody-cli" in done.stderr
     assert said(plan, "run", "--dry-run").returncode == 0, "a mistake was kept with the plan"
+
+
+@dataclass
+class Here:
+    """`agentrunner plan run` of one plan, within this process."""
+
+    plan: PlanProject
+    capture: pytest.CaptureFixture[str]
+
+    def __call__(self, *words: str) -> tuple[int, str]:
+        """The exit code, and what was on stdout."""
+        code = cli.call(cli.app, ["plan", "run", *words], "agentrunner")
+        return code, self.capture.readouterr().out
+
+
+@pytest.fixture
+def here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Here:
+    made = PlanProject.make(tmp_path, [Work("echo mine > {}.done")], {"a.txt": "a\n"})
+    save_settings(made.folder, made.settings())
+    monkeypatch.chdir(made.project.repo)
+    monkeypatch.setenv("AGENTRUNNER_STATE_DIR", str(made.project.state_dir))
+    return Here(made, capsys)
+
+
+def test_json_has_one_result_where_the_work_cannot_be_handed_over(here: Here) -> None:
+    git = here.plan.project.git
+    git("checkout", "-q", "-b", "theirs")
+    here.plan.project.write({"1.done": "theirs\n"})
+    git("add", "-A")
+    git("commit", "-qm", "theirs")
+    git("checkout", "-q", "main")
+    events = here.plan.project.state_dir.parent / "events.jsonl"
+    code, out = here("--json", "--onto", "theirs", "--events", str(events))
+    lines = [json.loads(line) for line in out.splitlines()]
+    results = [line for line in lines if line["event"] == "plan_result"]
+    assert [result["error"]["code"] for result in results] == ["onto-conflict"]
+    assert results[0]["exit_code"] == code == 1
+    jsonschema.validate(results[0], schema.EVENT)
+    assert [json.loads(line) for line in events.read_text().splitlines()] == lines
+
+
+def test_json_has_one_result_where_it_ends_in_the_middle(here: Here) -> None:
+    (here.plan.folder.root / "note.md").mkdir()  # neither place takes the note
+    (here.plan.project.repo / ".agent-runner").write_text("mine")
+    code, out = here("--json")
+    results = [json.loads(line) for line in out.splitlines() if '"plan_result"' in line]
+    assert [result["exit_code"] for result in results] == [code] and code != 0
+    assert results[0]["error"] is not None
+    jsonschema.validate(results[0], schema.EVENT)
+
+
+def test_who_is_done_is_told_how_to_take_the_work_over(here: Here) -> None:
+    code, out = here()
+    assert (code, out.splitlines()[-1]) == (0, "  git merge agentrunner/make-it   takes it over")
+    here.plan.project.git("branch", "next")
+    code, out = here("--onto", "next")
+    assert (code, out.splitlines()[-1]) == (0, "  It is part of next.")
 
 
 def test_a_key_in_an_answer_is_kept_nowhere(

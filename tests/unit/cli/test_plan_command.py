@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
 from agentrunner import cli
+from agentrunner.screens import schema
 from tests.kit.plan_project import AT, Work, plan_of
 from tests.kit.talks import Talks, change, create, decompose, outline, patch, phase, task
 
@@ -193,3 +195,23 @@ def test_what_a_run_of_a_plan_cannot_have_is_told_with_a_way_out(
 def test_a_hundred_kilobytes_are_refused_with_what_to_do(shell: Shell) -> None:
     assert shell("長" * 40_000, "--meta", "mock") == 2
     assert "120,000 bytes; at most 65,536" in shell.err and "put it into a file" in shell.err
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "error"),
+    [
+        (["--only", "77"], 2, "unknown-task"),
+        (["--parallel", "none"], 2, "usage"),
+        ([], 2, "no-plan"),
+    ],
+)
+def test_plan_run_has_one_json_result_also_where_nothing_is_begun(
+    words: list[str], code: int, error: str, shell: Shell
+) -> None:
+    if error != "no-plan":
+        shell.talks.store.save(plan_of([Work()]), at=AT, kind="import", author="h", message="")
+    assert shell("run", "--json", *words) == code
+    assert (shell.told["event"], shell.told["exit_code"]) == ("plan_result", code)
+    assert shell.told["error"]["code"] == error and f"error[{error}]" in shell.err
+    jsonschema.validate(shell.told, schema.EVENT)
+    assert set(schema.PLAN_RESULT_KEYS) < shell.told.keys()

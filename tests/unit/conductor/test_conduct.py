@@ -85,13 +85,13 @@ async def test_what_depends_on_a_failure_is_blocked_and_the_rest_goes_on() -> No
 
 
 async def test_surroundings_are_tried_three_times_more() -> None:
-    clock, told = Waits(), list[float]()
+    clock, told = Waits(), list[float | None]()
     play = Play(TASK_0001=[RETRY] * 4)
     plan = plan_of([Work(), Work(needs=[1])])
     outcome = await conduct(
         plan, play, clock=clock, on_wait=lambda task, end, seconds: told.append(seconds)
     ).conduct()
-    assert play.began == [A] * 4 and told == [30, 120, 600]
+    assert play.began == [A] * 4 and told == [30, 120, 600, None]
     assert outcome.endings[A] == RETRY and outcome.blocked == [B]
 
 

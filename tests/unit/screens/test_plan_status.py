@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from agentrunner.conductor.look import PlanLook, TaskLook
@@ -44,6 +46,24 @@ def test_what_goes_on_and_what_is_asked_stays_where_there_is_little_room(
     assert (left_out in lines) == (left_out is not None)
     assert any("TASK-0022" in line and "FAILED" in line for line in lines)
     assert max(map(cell_width, lines)) <= 80
+
+
+@pytest.mark.parametrize(
+    ("where", "told"),
+    [
+        ({"branch": "a/b c"}, "\n  git merge 'a/b c'   takes it over"),
+        ({"branch": "a", "onto": "next"}, "\n  It is part of next."),
+        ({"branch": "a", "request": "https://x.example/1"}, "\n  Request: https://x.example/1"),
+        ({"branch": None}, "COMPLETE"),
+    ],
+)
+def test_where_the_work_is_comes_last_once_all_is_done(
+    where: dict[str, str | None], told: str
+) -> None:
+    look = replace(look_at([S.COMPLETE]), questions=[], driven=False)
+    assert status_screen(look, width=80, result=where).endswith(told)
+    look = replace(look_at([S.COMPLETE, S.FAILED]), questions=[], driven=False)
+    assert "git merge" not in status_screen(look, width=80, result=where)
 
 
 def test_who_is_behind_another_task_says_so_and_titles_have_what_is_left() -> None:
