@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from typing import Any
 import pytest
 
 from agentrunner.conductor.backlog import answer
+from agentrunner.conductor.delivery import Wishes
 from agentrunner.conductor.look import look
 from agentrunner.conductor.settings import save_settings
 from agentrunner.errors import Busy, UsageError
@@ -355,6 +357,19 @@ def test_a_detached_head_is_where_the_plan_begins(tmp_path: Path) -> None:
     assert plan.project.git("rev-parse", f"{plan.result['branch']}~1") == plan.project.git(
         "rev-parse", "HEAD"
     )
+
+
+def test_a_repository_whose_hash_is_sha256_is_as_any(tmp_path: Path) -> None:
+    works = [Work("rm a.txt; touch {}.done", files=["a.txt"]), Work()]
+    plan = PlanProject.make(tmp_path, works, {**START, "b.txt": "b\n"})
+    git = plan.project.git
+    shutil.rmtree(plan.project.repo / ".git")
+    git("init", "-q", "-b", "main", "--object-format=sha256")
+    git("add", "-A")
+    git("commit", "-qm", "start")
+    git("branch", "next")
+    assert plan.carry(wishes=Wishes(squash=True, onto="next"))["exit_code"] == 0, plan.events
+    assert git("ls-tree", "--name-only", "next").split() == ["1.done", "2.done", "b.txt"]
 
 
 def test_a_name_that_is_taken_is_not(tmp_path: Path) -> None:
