@@ -84,6 +84,7 @@ class OnBranch:
     def _begin_branch(self, plan: Plan, note_dir: str) -> list[str]:
         order, clone, folder = self._order, self._clone, self._folder
         at, made = order.options.clock.stamp(), list[str]()
+        clone.sweep()
         if order.git_init:
             made = make_ground(clone, folder, note_dir, author=self._author, at=at)
         self._delivery.check(self._publisher.published.name)
@@ -98,8 +99,7 @@ class OnBranch:
         )
 
     async def _sweep(self, plan: Plan) -> None:
-        """Remove work trees that nothing is done in any more, and what a killed process left."""
-        await asyncio.to_thread(self._clone.sweep)
+        """Remove work trees that nothing is done in any more."""
         for turn in list(self._book.all()):
             latest = self._book.latest(turn.task_id)
             task = plan.tasks.get(turn.task_id)

@@ -107,15 +107,15 @@ class CloneStore:
 
         `objects` is the `_hash`, where it is known.
         """
-        config, there = self.git.git_dir / "config", (self.git.git_dir / "HEAD").is_file()
-        if there and config.read_bytes() in CONFIGS.values():
+        config, objects_dir = self.git.git_dir / "config", self.git.git_dir / "objects"
+        if objects_dir.is_dir() and config.is_file() and config.read_bytes() in CONFIGS.values():
             return  # threads would take each other's new file away
         objects = objects or self._hash()
-        if not there:
-            self.git.git_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-            told = f"--object-format={objects}"
-            self.git.run("init", "--quiet", "--bare", "--template=", told)
-        replace(config, CONFIGS[objects])
+        self.git.git_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        config.unlink(missing_ok=True)
+        told = f"--object-format={objects}"
+        self.git.run("init", "--quiet", "--bare", "--template=", told)
+        replace(config, CONFIGS[objects])  # last: git may be killed in the middle of `init`
 
     def _hash(self) -> str:
         """What names the objects of the user's repository: "sha1" or "sha256".
@@ -244,8 +244,14 @@ class CloneStore:
         return _line(self.git.run("mktree"))
 
     def sweep(self) -> None:
-        """Remove what processes that were killed had under way, unless others work here now."""
+        """Remove what processes that were killed had under way, unless others work here now.
+
+        Whoever asks has the clone for itself: references that are locked were left so.
+        """
         sweep(self.git.git_dir)
+        for locked in ("packed-refs.lock", "shallow.lock", "refs/**/*.lock"):
+            for left in self.git.git_dir.glob(locked):
+                left.unlink(missing_ok=True)
 
     def _put(self, folder: Path, paths: Iterable[str], room: Path, env: Mapping[str, str]) -> None:
         """Bring an index to what these files are in a folder; `room` has the attributes."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import tracemalloc
@@ -401,3 +402,28 @@ def test_a_process_that_is_killed_gives_its_rooms_up(store: CloneStore) -> None:
         holder.kill()
     store.sweep()
     assert not held.exists()
+
+
+@pytest.mark.parametrize("left", [["refs", "HEAD"], ["refs", "HEAD", "config"], []])
+def test_a_clone_whose_beginning_was_cut_short_is_begun_again(
+    store: CloneStore, repo: Path, left: list[str]
+) -> None:
+    """`kill -9` in the middle of `git init`, which makes its parts one after another."""
+    place = store.git.git_dir
+    git(repo, "init", "-q", "--bare", "--template=", str(place))
+    for part in place.iterdir():
+        if part.name not in left:
+            shutil.rmtree(part) if part.is_dir() else part.unlink()
+    assert store.fetch() == git(repo, "rev-parse", "HEAD").strip()
+
+
+def test_references_that_a_killed_git_left_locked_can_be_moved_again(store: CloneStore) -> None:
+    head = store.fetch()
+    store.branch("plan", head)
+    place = store.git.git_dir
+    for lock in ("refs/heads/plan.lock", "refs/agentrunner/head.lock", "packed-refs.lock"):
+        (place / lock).touch()
+    with pytest.raises(GitFailed):
+        store.branch("plan", head, before="0" * 40)
+    store.sweep()
+    store.branch("plan", store.fetch())
