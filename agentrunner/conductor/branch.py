@@ -16,7 +16,7 @@ from agentrunner.runs.failpoints import reach
 from agentrunner.runs.folder import write_private
 from agentrunner.runs.plan_folder import PlanFolder
 from agentrunner.runs.user_repository import UserRepository
-from agentrunner.runs.workspace import CloneStore, Identity
+from agentrunner.runs.workspace import HEAD, CloneStore, Identity
 from agentrunner.runs.worktree import WorktreePlace, prepare
 from agentrunner.task.naming import slug
 
@@ -117,6 +117,14 @@ class Publisher:
     def published(self) -> Published:
         """What was published so far."""
         return _read(self._file) or Published(PREFIX + (slug(self._goal) or "plan"), "")
+
+    def has(self, commit: str) -> bool:
+        """Whether the branch was put at a commit, and nobody has deleted it without merging it."""
+        known = self.published
+        if known.commit != commit:
+            return False
+        there = UserRepository(self._clone.repo, {}).branch_at(known.name)
+        return there is not None or self._clone.contains(self._clone.resolve(HEAD), commit)
 
     def publish(self, commit: str) -> str:
         """Move the branch to a commit of the clone; returns its name.

@@ -118,7 +118,7 @@ class OnBranch:
         landed = any(t.status == PlanTaskStatus.COMPLETE for t in self._store.load().tasks.values())
         if self._order.wishes.squash:
             return  # at the end, as one commit
-        if head is None or not landed or self._publisher.published.commit == head:
+        if head is None or not landed or self._publisher.has(head):
             return
         try:
             name = self._publisher.publish(head)

@@ -45,3 +45,15 @@ def test_what_is_done_and_kept_off_a_branch_that_somebody_is_on_is_no_success(
     plan.project.git("switch", "-q", "--detach")
     assert plan.carry()["exit_code"] == 0
     assert plan.published("2.done") == ""
+
+
+def test_a_branch_that_was_deleted_comes_back_unless_it_was_merged(tmp_path: Path) -> None:
+    plan = PlanProject.make(tmp_path, [Work()], {"a.txt": "a\n"})
+    branch = plan.carry()["branch"]
+    plan.project.git("branch", "-D", branch)
+    assert plan.carry()["exit_code"] == 0
+    assert plan.published("1.done") == "", "it is said to be there"
+    plan.project.git("merge", "-q", branch)
+    plan.project.git("branch", "-D", branch)
+    assert plan.carry()["exit_code"] == 0
+    assert plan.project.git("branch", "--list", branch) == ""
