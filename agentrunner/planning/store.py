@@ -292,7 +292,8 @@ class PlanStore:
                 try:
                     yield connection
                 except BaseException:
-                    connection.execute("ROLLBACK")
+                    if connection.in_transaction:  # SQLite itself takes back what finds no room
+                        connection.execute("ROLLBACK")
                     raise
                 reach("plan_before_commit")
                 connection.execute("COMMIT")

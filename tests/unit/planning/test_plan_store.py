@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
+import sqlite3
 import subprocess
 import sys
 from contextlib import suppress
@@ -232,3 +234,17 @@ def test_a_deleted_design_is_kept_for_history(store: PlanStore) -> None:
     plan = keep(store, apply(Plan(), [create("a")]), "add")
     after = keep(store, apply(plan, [Edit("delete", "TASK-0001")]), "drop")
     assert after.designs["node-0001"] == replace(plan.designs["node-0001"], deleted_in=2)
+
+
+def test_a_disk_without_room_is_named_and_changes_nothing(store: PlanStore) -> None:
+    """SQLite has taken the transaction back itself by then."""
+    store.note(Standing("TASK-0001", PlanTaskStatus.RUNNING), AT)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
+    try:
+        with pytest.raises(sqlite3.OperationalError) as caught:
+            store.note(Standing("TASK-0001", PlanTaskStatus.FAILED), AT)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert caught.value.sqlite_errorname.startswith(("SQLITE_IOERR", "SQLITE_FULL"))
+    assert store.standings()["TASK-0001"].status == PlanTaskStatus.RUNNING
