@@ -168,6 +168,8 @@ def _handed_over(look: PlanLook, result: Mapping[str, Any]) -> list[str]:
     """Where the work of a plan that is COMPLETE is, or how it is taken over."""
     if any(task.status != PlanTaskStatus.COMPLETE for task in look.tasks.values()):
         return []
+    if result.get("exit_code"):  # a branch that could not be moved lacks the end of it
+        return ["", "  Not all of it is in your repository: agentrunner plan run brings it there"]
     if result.get("request"):
         return ["", f"  Request: {flat(str(result['request']))}"]
     if result.get("onto"):

@@ -55,10 +55,11 @@ def test_what_goes_on_and_what_is_asked_stays_where_there_is_little_room(
         ({"branch": "a", "onto": "next"}, "\n  It is part of next."),
         ({"branch": "a", "request": "https://x.example/1"}, "\n  Request: https://x.example/1"),
         ({"branch": None}, "COMPLETE"),
+        ({"branch": "a", "exit_code": 5}, "agentrunner plan run brings it there"),
     ],
 )
 def test_where_the_work_is_comes_last_once_all_is_done(
-    where: dict[str, str | None], told: str
+    where: dict[str, object], told: str
 ) -> None:
     look = replace(look_at([S.COMPLETE]), questions=[], driven=False)
     assert status_screen(look, width=80, result=where).endswith(told)
