@@ -58,9 +58,7 @@ def test_what_goes_on_and_what_is_asked_stays_where_there_is_little_room(
         ({"branch": "a", "exit_code": 5}, "agentrunner plan run brings it there"),
     ],
 )
-def test_where_the_work_is_comes_last_once_all_is_done(
-    where: dict[str, object], told: str
-) -> None:
+def test_where_the_work_is_comes_last_once_all_is_done(where: dict[str, object], told: str) -> None:
     look = replace(look_at([S.COMPLETE]), questions=[], driven=False)
     assert status_screen(look, width=80, result=where).endswith(told)
     look = replace(look_at([S.COMPLETE, S.FAILED]), questions=[], driven=False)
