@@ -151,7 +151,8 @@ class CloneStore:
         """A new work tree at a commit, on no branch; its parent exists."""
         self._prepare()
         self.git.run("worktree", "prune")
-        self.git.run("worktree", "add", "--quiet", "--detach", "--force", str(folder), commit)
+        twice = ("--force", "--force")  # a git that was killed has left its own locked
+        self.git.run("worktree", "add", "--quiet", "--detach", *twice, str(folder), commit)
 
     def remove(self, folder: Path) -> None:
         """Take a work tree away, whatever is in it."""
@@ -246,10 +247,10 @@ class CloneStore:
     def sweep(self) -> None:
         """Remove what processes that were killed had under way, unless others work here now.
 
-        Whoever asks has the clone for itself: references that are locked were left so.
+        Whoever asks has the clone for itself: what git has locked there was left so.
         """
         sweep(self.git.git_dir)
-        for locked in ("packed-refs.lock", "shallow.lock", "refs/**/*.lock"):
+        for locked in ("packed-refs.lock", "shallow.lock", "refs/**/*.lock", "worktrees/*/locked"):
             for left in self.git.git_dir.glob(locked):
                 left.unlink(missing_ok=True)
 

@@ -427,3 +427,19 @@ def test_references_that_a_killed_git_left_locked_can_be_moved_again(store: Clon
         store.branch("plan", head, before="0" * 40)
     store.sweep()
     store.branch("plan", store.fetch())
+
+
+def test_a_work_tree_that_a_killed_git_left_half_made_is_made_anew(
+    store: CloneStore, tmp_path: Path
+) -> None:
+    head, folder = store.fetch(), tmp_path / "work"
+    known = store.git.git_dir / "worktrees"
+    store.check_out(folder, head)
+    shutil.rmtree(folder)
+    (known / "work" / "locked").write_text("initializing")
+    store.check_out(folder, head)
+    assert (folder / "a.txt").exists()
+    (known / "work" / "locked").write_text("initializing")
+    store.sweep()
+    store.remove(folder)
+    assert not known.exists()
