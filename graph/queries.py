@@ -19,6 +19,7 @@ from agentrunner.runs.index import RunIndex, RunRow
 from agentrunner.runs.leftovers import remove_dead_sockets
 from agentrunner.runs.locks import me, repository_lock, run_lock
 from agentrunner.runs.log import Record, RunLog
+from agentrunner.runs.plan_folder import is_workspace
 from agentrunner.runs.snapshots import Snapshots
 from agentrunner.runs.worktree import orphans, remove_places
 from agentrunner.sandboxes.gitdirs import remove_mask
@@ -109,9 +110,9 @@ def collect_garbage(
 ) -> dict[str, Any]:
     """Remove ended runs that are past their retention; runs that wait or go on are kept.
 
-    Runs of Studio count, too. Of those that are kept, what a killed process has left is removed:
-    sockets that nobody listens on, and the empty `.git` that a box was mounted on. Work
-    trees outside of checkouts go with their runs.
+    So are those whose work is not part of their plan yet. Runs of Studio count, too. Of those that
+    are kept, what a killed process has left is removed: sockets that nobody listens on, and the
+    empty `.git` that a box was mounted on. Work trees outside of checkouts go with their runs.
     """
     removed, kept = [], []
     for root, row in _all_runs(state_dir):
@@ -128,7 +129,8 @@ def collect_garbage(
             remove_dead_sockets(folder.sock_dir)
             with contextlib.suppress(OSError, CheckpointCorrupt):  # or a folder of another user
                 remove_mask(Path(load_spec(folder).repo))
-        if not ended or now - ended < timedelta(days=days) or driven:
+        young = not ended or now - ended < timedelta(days=days)
+        if young or driven or _is_to_land(state_dir, folder):
             kept.append(row.run_id)
             continue
         folder.remove()
@@ -137,6 +139,13 @@ def collect_garbage(
     for place in orphans(state_dir):
         place.remove()
     return {"removed": removed, "kept": kept}
+
+
+def _is_to_land(state_dir: Path, folder: RunFolder) -> bool:
+    """Whether the run is of a plan's task that still has its work tree."""
+    with contextlib.suppress(CheckpointCorrupt):
+        return is_workspace(state_dir, Path(load_spec(folder).repo))
+    return False
 
 
 def _all_runs(state_dir: Path) -> Iterator[tuple[Path, RunRow]]:

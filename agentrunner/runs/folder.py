@@ -203,6 +203,8 @@ class RunFolder:
         """Delete the run. Folders that a tool made read-only in `box` do not stop it."""
 
         def make_writable(function: Callable[[str], Any], path: str, error: object) -> None:
+            if not os.path.lexists(path):
+                return  # whoever had the run open took it away
             Path(path).parent.chmod(stat.S_IRWXU)
             if Path(path).is_dir() and not Path(path).is_symlink():
                 Path(path).chmod(stat.S_IRWXU)

@@ -64,7 +64,16 @@ class PlanFolder:
 
 def plan_folder(state_dir: Path, repo: Path) -> PlanFolder:
     """The folder of the plan of a repository; nothing is made."""
-    return PlanFolder(state_dir / "plans" / repository_key(repo))
+    return PlanFolder(_plans(state_dir) / repository_key(repo))
+
+
+def is_workspace(state_dir: Path, folder: Path) -> bool:
+    """Whether a folder is the work tree of a plan's task, and there: what it has did not land."""
+    return folder.is_dir() and folder.resolve().is_relative_to(_plans(state_dir).resolve())
+
+
+def _plans(state_dir: Path) -> Path:
+    return state_dir / "plans"
 
 
 def repository_key(repo: Path) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from agentrunner.graph.queries import collect_garbage
 from tests.kit.metas import assess, consult, finish, plan, work
+from tests.kit.plan_project import PlanProject, Work
 from tests.kit.project import Project
 from tests.kit.runs import FIX, SMALL, TEST, Run
 
@@ -56,3 +57,13 @@ def test_what_a_killed_process_left_is_removed_from_runs_that_are_kept(tmp_path:
     assert collect_garbage(run.project.state_dir, LATER)["kept"] == [run.id]
     assert list(run.folder.sock_dir.iterdir()) == []
     assert not (run.project.repo / ".git").exists()
+
+
+def test_a_run_of_a_plan_is_kept_until_its_work_has_landed(tmp_path: Path) -> None:
+    made = PlanProject.make(tmp_path, [Work(), Work("true")], {"a.txt": "a\n"})
+    made.carry()
+    landed, waits = (made.standings()[task].run_id for task in ("TASK-0001", "TASK-0002"))
+    state_dir = made.project.state_dir
+    assert collect_garbage(state_dir, LATER) == {"removed": [landed], "kept": [waits]}
+    made.carry(only=("TASK-0002",))
+    assert made.standings()["TASK-0002"].run_id == waits
