@@ -21,6 +21,7 @@ from agentrunner.errors import AgentRunnerError
 from agentrunner.nodes.credentials import secrets_in
 from agentrunner.planning.plan import Plan, PlanTaskStatus
 from agentrunner.planning.store import PlanStore
+from agentrunner.runs.git import GitFailed
 from agentrunner.runs.plan_folder import PlanFolder
 from agentrunner.runs.workspace import CloneStore
 from agentrunner.task.spec import TaskSpec
@@ -118,11 +119,14 @@ class OnBranch:
         landed = any(t.status == PlanTaskStatus.COMPLETE for t in self._store.load().tasks.values())
         if self._order.wishes.squash:
             return  # at the end, as one commit
-        if head is None or not landed or self._publisher.has(head):
+        if head is None or not landed:
             return
         try:
+            if self._publisher.has(head):
+                return
             name = self._publisher.publish(head)
-        except AgentRunnerError as error:
+        except (AgentRunnerError, OSError) as trouble:  # also where the repository is away
+            error = trouble if isinstance(trouble, AgentRunnerError) else GitFailed(str(trouble))
             told = f"{error.message} {error.remedy}".strip()
             self._tell({"event": "warning", "code": error.code, "message": told})
             self.kept_back = True

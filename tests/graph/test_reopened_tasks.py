@@ -57,3 +57,22 @@ def test_a_branch_that_was_deleted_comes_back_unless_it_was_merged(tmp_path: Pat
     plan.project.git("branch", "-D", branch)
     assert plan.carry()["exit_code"] == 0
     assert plan.project.git("branch", "--list", branch) == ""
+
+
+def test_a_repository_that_is_away_for_a_while_is_given_what_has_landed(tmp_path: Path) -> None:
+    plan = PlanProject.make(tmp_path, [Work(), Work()], {"a.txt": "a\n"})
+    away = tmp_path / "away"
+
+    def move(event: dict[str, object]) -> None:
+        if event["event"] == "plan_opened" and not away.exists():
+            plan.project.repo.rename(away)
+
+    plan.heard = move
+    result = plan.carry(parallel=1)
+    assert plan.statuses() == [COMPLETE, COMPLETE] and result["exit_code"] == 5
+    landed = [event["task_id"] for event in plan.told("plan_landed")]
+    assert landed == ["TASK-0001", "TASK-0002"] and not plan.project.repo.exists()
+    plan.heard = lambda event: None
+    away.rename(plan.project.repo)
+    assert plan.carry()["exit_code"] == 0
+    assert plan.published("1.done") == plan.published("2.done") == ""
