@@ -44,6 +44,17 @@ def apart_text(rounds: int, evidence: str) -> str:
     return f"NEEDS_REVIEW: {told}\nWhat should the next round know?"
 
 
+def allowance_text(evidence: str) -> str:
+    """What is asked about work that changes what proves other tasks."""
+    how = "Answer yes if that is meant, or say what the next round should do."
+    return f"NEEDS_REVIEW: {evidence.strip()}\n{how}"
+
+
+def is_yes(text: str) -> bool:
+    """Whether a person says no more than that it may be."""
+    return text.strip().strip(".!。").casefold() in _YES
+
+
 def unfit_text(error: AgentRunnerError) -> str:
     """What is asked about a task that cannot be begun."""
     told = [f"It cannot run: {error.message}"]
@@ -56,7 +67,7 @@ def said(question: Question, text: str) -> Answer:
     """A person's words as the answer to a run's question: yes, or no and why, where that is it."""
     if question.kind in IN_WORDS:
         return Answer(id=question.id, kind=question.kind, text=text)
-    if text.strip().strip(".!。").casefold() in _YES:
+    if is_yes(text):
         return Answer(id=question.id, kind=question.kind, decision="approve")
     reason = _NO.sub("", text.strip(), count=1) or text
     return Answer(id=question.id, kind=question.kind, decision="reject", text=reason)

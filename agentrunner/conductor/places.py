@@ -141,6 +141,7 @@ class WorkTrees:
             made.paths,
             of_its_own(made.proofs, map(CriterionSpec.model_validate, turn.broken)),
             made.box,
+            turn.allowed,
         )
         landed = await land(
             self._clone,

@@ -43,7 +43,10 @@ class Round:
     """The plan's question about it; 0 for none."""
     asked: str = ""
     """Id of the run's own question, where it waits with one; "landing" where its work was
-    refused too often, "unfit" where the run cannot begin or go on."""
+    refused too often, "allowance" where it changes what proves others, "unfit" where the run
+    cannot begin or go on."""
+    allowed: bool = False
+    """Whether a person has said that it may."""
 
 
 class RoundBook:

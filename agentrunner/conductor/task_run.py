@@ -20,9 +20,11 @@ from typing import Any
 from agentrunner.conductor.backlog import (
     SETTLED,
     TRIED_AGAIN,
+    allowance_text,
     apart_text,
     asked_text,
     ended_text,
+    is_yes,
     said,
 )
 from agentrunner.conductor.budget import PlanBudget
@@ -48,8 +50,9 @@ MOST_FIXES = 3
 """Rounds for work that could not be brought together; then a person looks at it."""
 GONE = "is no part of the plan any more"
 CHANGED = "was changed, and begins anew"
-LANDING = "landing"
-"""In place of a question of the run: it is asked about work that is COMPLETE and does not land."""
+LANDING, ALLOWANCE = "landing", "allowance"
+"""In place of a question of the run: it is asked about work that is COMPLETE and does not land,
+as it does not go together with the rest, or as it changes what proves others."""
 WRONG_ANSWERS = ("wrong-answer", "stale-answer", "policy-breach")
 
 Event = Mapping[str, Any]
@@ -139,6 +142,7 @@ class TaskRuns:
                     return self._unpaid(turn)
                 paid = bill
                 continue
+            turn = self._allowed(turn)
             self._note(task_id, PlanTaskStatus.VALIDATING, self._places.landing)
             try:
                 landed = await self._places.land(
@@ -149,6 +153,10 @@ class TaskRuns:
             if isinstance(landed, Landed):
                 return await self._landed(turn, landed)
             words = self._more_rounds(turn)
+            if isinstance(landed, TestsRed) and landed.asks and words is None:
+                asked = replace(turn, asked=ALLOWANCE)
+                text = allowance_text(landed.asks)
+                return self._desk.ask(task_id, PlanTaskStatus.NEEDS_REVIEW, text, asked)
             if turn.fixes >= MOST_FIXES and words is None:
                 text = apart_text(MOST_FIXES, first_line(landed.evidence))
                 asked = replace(turn, asked=LANDING)
@@ -194,13 +202,14 @@ class TaskRuns:
     ) -> Round:
         """Another round for what was refused; with a person's `words`, the first of as many."""
         told = f"\n\nA person has looked at it and says: {words}" if words else ""
+        evidence = refused.evidence + told
         self._note(turn.task_id, PlanTaskStatus.FIXING, first_line(refused.evidence))
-        self._tell({"event": "plan_fixing", "task_id": turn.task_id, "evidence": refused.evidence})
+        self._tell({"event": "plan_fixing", "task_id": turn.task_id, "evidence": evidence})
         broken = refused.broken if isinstance(refused, TestsRed) else ()
         fresh = Round(
             turn.task_id,
             turn.number + 1,
-            evidence=refused.evidence + told,
+            evidence=evidence,
             broken=tuple(p.as_criterion().model_dump(exclude_defaults=True) for p in broken),
             fixes=1 if words is not None else turn.fixes + 1,
         )
@@ -349,11 +358,19 @@ class TaskRuns:
     def _waits_to_land(self, turn: Round) -> bool:
         """Whether a person has been asked about work that does not go together with the rest."""
         answered = self._desk.answer(turn) is not None or turn.task_id in self._again
-        return turn.asked == LANDING and not answered
+        return turn.asked in (LANDING, ALLOWANCE) and not answered
+
+    def _allowed(self, turn: Round) -> Round:
+        """The round, allowed to change what proves others where a person has said yes to that."""
+        if turn.asked != ALLOWANCE or not is_yes(self._desk.answer(turn) or ""):
+            return turn
+        turn = replace(turn, allowed=True, question=0, asked="")
+        self._book.save(turn)
+        return turn
 
     def _more_rounds(self, turn: Round) -> str | None:
         """What a person said to such work, "" for nothing but that it be tried again."""
-        if turn.asked != LANDING or self._waits_to_land(turn):
+        if turn.asked not in (LANDING, ALLOWANCE) or self._waits_to_land(turn):
             return None
         words = self._desk.answer(turn)
         self._again.discard(turn.task_id)

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from agentrunner.conductor.backlog import answer, open_questions
 from agentrunner.planning.plan import PlanTaskStatus
 from tests.kit.bwrap import require_bwrap
-from tests.kit.plan_project import PlanProject, Work
+from tests.kit.plan_project import AT, PlanProject, Work
 
 COMPLETE = PlanTaskStatus.COMPLETE
 SUITE = {
@@ -97,3 +98,52 @@ def test_what_a_worker_commits_by_itself_is_one_commit_of_the_plan(tmp_path: Pat
     assert told == ["Task 2", "Task 1"]
     names = plan.project.git("for-each-ref", "--format=%(refname:short)").split()
     assert names == [result["branch"], "main"]
+
+
+ONE = "tests/one.sh"
+FIRST = Work(
+    f"mkdir -p tests; echo 'grep -q one a.txt' > {ONE}; echo one > a.txt",
+    f"[ -e {ONE} ] && sh {ONE}",
+)
+
+
+def test_who_rewrites_the_check_of_another_task_and_takes_its_work_away_asks(
+    tmp_path: Path,
+) -> None:
+    hollow = Work(f"touch {{}}.done; echo true > {ONE}; rm a.txt", needs=[1])
+    plan = PlanProject.make(tmp_path, [FIRST, hollow], {"b.txt": "x\n"})
+    assert plan.carry()["exit_code"] == 3, plan.events
+    assert plan.statuses() == [COMPLETE, PlanTaskStatus.NEEDS_REVIEW]
+    assert plan.published("a.txt") == "one\n"
+    (asked,) = open_questions(plan.store)
+    assert ONE in asked.text and "TASK-0001 (AC-1)" in asked.text
+    # It is not asked again while nobody has answered.
+    assert plan.carry()["exit_code"] == 3
+    assert [question.id for question in open_questions(plan.store)] == [asked.id]
+
+    answer(plan.store, str(asked.id), "yes", AT)
+    assert plan.carry()["exit_code"] == 0, plan.events
+    assert plan.published(ONE) == "true\n"
+    assert len(plan.told("run_started")) == 2
+
+
+def test_what_a_person_says_against_it_is_what_its_next_round_knows(tmp_path: Path) -> None:
+    spoils = f"echo true > {ONE}; rm a.txt; touch ../spoiled"
+    hollow = Work(f"[ -e ../spoiled ] || {{ {spoils}; }}; touch {{}}.done", needs=[1])
+    plan = PlanProject.make(tmp_path, [FIRST, hollow], {"b.txt": "x\n"})
+    assert plan.carry()["exit_code"] == 3, plan.events
+    (asked,) = open_questions(plan.store)
+    answer(plan.store, str(asked.id), "Leave the test as it is.", AT)
+    assert plan.carry()["exit_code"] == 0, plan.events
+    (fixing,) = plan.told("plan_fixing")
+    assert "Leave the test as it is." in fixing["evidence"] and ONE in fixing["evidence"]
+    assert plan.published(ONE) == "grep -q one a.txt\n" and plan.published("a.txt") == "one\n"
+
+
+def test_a_test_that_is_changed_and_still_holds_as_it_was_is_nobody_s_question(
+    tmp_path: Path,
+) -> None:
+    more = Work(f"touch {{}}.done; echo 'test -e 2.done' >> {ONE}", needs=[1])
+    plan = PlanProject.make(tmp_path, [FIRST, more], {"b.txt": "x\n"})
+    assert plan.carry()["exit_code"] == 0, plan.events
+    assert plan.told("plan_question") == []

@@ -48,6 +48,8 @@ class Candidate:
     """How many tests fewer there are with good reason."""
     box: tuple[str, str] = ("", "")
     """Kind and image of the box that the task's run had (`kept_box`), where that is known."""
+    allowed: bool = False
+    """Whether a person has said that it may change what proves others."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,8 @@ class Verdict:
     """Checks of the task that are red on a fresh checkout of its own commit as well."""
     stuck: bool = False
     """Whether no run could begin on it, to mend it: set-up, tests or such a check do not start."""
+    asks: bool = False
+    """Whether a person decides: what it does may be meant."""
 
 
 @dataclass(frozen=True)
@@ -131,6 +135,20 @@ def judge(
         text = "\n".join(filter(None, [text, told]))
         stuck = stuck or not all(now.seen[proof.key].started for proof in broken)
     return Verdict(text, broken, doubts, stuck)
+
+
+def judge_old_tests(landed: Sequence[Proof], old: Look, touched: Sequence[str]) -> Verdict:
+    """`old` is the commit with tests, and what steers them, as they were before; see `judge`.
+
+    `touched` are those that are otherwise on the commit itself, where all of `landed` is green.
+    """
+    hollow = _each_once(old.red(landed))
+    if not hollow:
+        return Verdict()
+    more = f" and {len(touched) - MAX_TOLD} more" * (len(touched) > MAX_TOLD)
+    names = f"{', '.join(touched[:MAX_TOLD])}{more}"
+    told = _told_checks(hollow, old, f"with {names} as before")
+    return Verdict(f"It changes what proves other tasks: {names}.\n{told}", hollow, asks=True)
 
 
 def _each_once(proofs: Iterable[Proof]) -> tuple[Proof, ...]:

@@ -28,9 +28,10 @@ UNFIT = (
     "Both this task and others, whose work is part of the plan by now, changed {names}, and the"
     " set-up command fails on the merge with the marks of the conflict in it.\n"
 )
+NO_START = "No run can begin on that, so this"
 ANEW = (
-    "No run can begin on that, so this work tree has what the others did and nothing of this task."
-    " Do it anew so that it fits. This is what it had changed:\n"
+    " work tree has what the others did and nothing of this task. Do it anew so that it fits. This"
+    " is what it had changed:\n"
 )
 _OPENS, _CLOSES = re.compile(rb"(?m)^<{7} "), re.compile(rb"(?m)^>{7} ")
 _HUNK = re.compile(r"(?ms)^<{7} .*?^>{7} [^\n]*$")
@@ -56,6 +57,8 @@ class Work:
     """Checks that were green in the run."""
     box: tuple[str, str] = ("", "")
     """Kind and image of the box that it had (`kept_box`)."""
+    allowed: bool = False
+    """See `Candidate.allowed`."""
 
 
 @dataclass(frozen=True)
@@ -96,6 +99,8 @@ class TestsRed:
     """The merge; the head's where no run could begin on that."""
     broken: tuple[Proof, ...] = ()
     """Checks of tasks that were green and are red on it."""
+    asks: str = ""
+    """What a person is to decide (`Verdict.asks`); "" for nothing. The tree is the head's then."""
 
 
 class NotWanted(Exception):
@@ -186,18 +191,20 @@ async def _to_be_solved(
 
 
 def _refused(clone: CloneStore, work: Work, mine: str, merge: _Merge, verdict: Verdict) -> TestsRed:
-    if not verdict.stuck:
-        evidence = verdict.evidence[:MAX_EVIDENCE]
-        return TestsRed(evidence, merge.head, merge.tree, verdict.broken)
-    evidence = _anew(clone, work, mine, verdict.evidence)
-    return TestsRed(evidence, merge.head, clone.tree_of(merge.head), verdict.broken)
+    if not (verdict.stuck or verdict.asks):
+        return TestsRed(verdict.evidence[:MAX_EVIDENCE], merge.head, merge.tree, verdict.broken)
+    asks = verdict.evidence[:MAX_EVIDENCE] if verdict.asks else ""
+    evidence = _anew(clone, work, mine, verdict.evidence, "This" if asks else NO_START)
+    # What a person decides about is green on either tree, and no round could prove it.
+    broken = () if asks else verdict.broken
+    return TestsRed(evidence, merge.head, clone.tree_of(merge.head), broken, asks)
 
 
-def _anew(clone: CloneStore, work: Work, mine: str, why: str) -> str:
+def _anew(clone: CloneStore, work: Work, mine: str, why: str, begins: str = NO_START) -> str:
     """Evidence for a round that begins without the task's work: what that was."""
     plain = ("--no-color", "--no-ext-diff", "--no-textconv", "--no-renames")
     patch = clone.git.run("diff", *plain, work.parents[0], mine).decode("utf-8", "replace")
-    text = f"{why[: MAX_EVIDENCE // 2]}\n{ANEW}\n"
+    text = f"{why[: MAX_EVIDENCE // 2]}\n{begins}{ANEW}\n"
     room = MAX_EVIDENCE - len(text)
     cut = "\nAnd more of the kind.\n" * (len(patch) > room)
     return f"{text}```diff\n{patch[:room].strip()}\n```\n{cut}"
@@ -212,6 +219,7 @@ def _candidate(work: Work, mine: str, merge: _Merge) -> Candidate:
         work.proofs,
         removed=_removed(work.result),
         box=work.box,
+        allowed=work.allowed,
     )
 
 

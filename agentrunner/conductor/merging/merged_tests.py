@@ -9,7 +9,15 @@ from dataclasses import replace
 from pathlib import Path
 
 from agentrunner.conductor.merging.commit_box import CommitBox, open_commit
-from agentrunner.conductor.merging.judgement import Candidate, Look, Verdict, judge, newly_red
+from agentrunner.conductor.merging.judgement import (
+    Candidate,
+    Look,
+    Verdict,
+    judge,
+    judge_old_tests,
+    newly_red,
+)
+from agentrunner.conductor.merging.old_tests import with_old_tests
 from agentrunner.conductor.merging.outcomes import OutcomeBook
 from agentrunner.conductor.merging.proofs import Proof, ProofBook
 from agentrunner.runs.folder import RunFolder, keep_box, kept_box
@@ -107,9 +115,25 @@ class MergedTests:
                 set_up=now.failed is not None,
             )
         verdict = judge(candidate, landed, now, before, alone)
-        if not verdict.evidence:
-            await asyncio.to_thread(self._know, candidate.commit, box, now)
-        return verdict
+        if verdict.evidence:
+            return verdict
+        await asyncio.to_thread(self._know, candidate.commit, box, now)
+        red = now.red(landed)
+        hollow = await self._hollow(candidate, [proof for proof in landed if proof not in red])
+        return hollow if hollow.evidence else verdict
+
+    async def _hollow(self, candidate: Candidate, landed: Sequence[Proof]) -> Verdict:
+        """Whether checks of others are green only because it changes the tests that they run."""
+        if candidate.allowed or not landed:
+            return Verdict()
+        before, commit = candidate.before, candidate.commit
+        found = await asyncio.to_thread(with_old_tests, self._clone, before, commit)
+        if found is None:
+            return Verdict()
+        made, touched = found
+        old = await self._look(made, candidate.box, landed, test=False)
+        await asyncio.to_thread(self._know, made, candidate.box, old)
+        return judge_old_tests(landed, old, touched)
 
     async def _look(
         self,
