@@ -117,6 +117,8 @@ def test_who_rewrites_the_check_of_another_task_and_takes_its_work_away_asks(
     assert plan.published("a.txt") == "one\n"
     (asked,) = open_questions(plan.store)
     assert ONE in asked.text and "TASK-0001 (AC-1)" in asked.text
+    # The output and what to mend are for the next round, not for who says whether it is meant.
+    assert "```" not in asked.text and "Keep what" not in asked.text
     # It is not asked again while nobody has answered.
     assert plan.carry()["exit_code"] == 3
     assert [question.id for question in open_questions(plan.store)] == [asked.id]

@@ -64,8 +64,8 @@ class Verdict:
     """Checks of the task that are red on a fresh checkout of its own commit as well."""
     stuck: bool = False
     """Whether no run could begin on it, to mend it: set-up, tests or such a check do not start."""
-    asks: bool = False
-    """Whether a person decides: what it does may be meant."""
+    asks: str = ""
+    """What a person decides, as what it does may be meant; "" for nothing."""
 
 
 @dataclass(frozen=True)
@@ -147,8 +147,10 @@ def judge_old_tests(landed: Sequence[Proof], old: Look, touched: Sequence[str]) 
         return Verdict()
     more = f" and {len(touched) - MAX_TOLD} more" * (len(touched) > MAX_TOLD)
     names = f"{', '.join(touched[:MAX_TOLD])}{more}"
+    what = f"It changes what proves other tasks: {names}.\n"
     told = _told_checks(hollow, old, f"with {names} as before")
-    return Verdict(f"It changes what proves other tasks: {names}.\n{told}", hollow, asks=True)
+    asks = f"{what}With that as it was before, these are red:\n{_listed(hollow)}"
+    return Verdict(what + told, hollow, asks=asks)
 
 
 def _each_once(proofs: Iterable[Proof]) -> tuple[Proof, ...]:
@@ -227,6 +229,16 @@ def _told_checks(broken: Sequence[Proof], now: Look, where: str) -> str:
         if output := now.seen[proof.key].output.strip():
             text += f"\n```\n{output}\n```\n"
     return text
+
+
+def _listed(proofs: Sequence[Proof]) -> str:
+    """A line for each, without its output: for a person, who may not want to mend it."""
+    text = ""
+    for proof in proofs[:MAX_TOLD]:
+        words = " ".join(proof.criterion.description.split())
+        check = describe_check(proof.criterion.check)
+        text += f"- {proof.task_id} ({proof.criterion.id}): {words}: `{check}`\n"
+    return text + f"- and {len(proofs) - MAX_TOLD} more\n" * (len(proofs) > MAX_TOLD)
 
 
 def told_doubts(doubts: Sequence[Proof]) -> str:

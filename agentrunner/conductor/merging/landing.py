@@ -193,7 +193,7 @@ async def _to_be_solved(
 def _refused(clone: CloneStore, work: Work, mine: str, merge: _Merge, verdict: Verdict) -> TestsRed:
     if not (verdict.stuck or verdict.asks):
         return TestsRed(verdict.evidence[:MAX_EVIDENCE], merge.head, merge.tree, verdict.broken)
-    asks = verdict.evidence[:MAX_EVIDENCE] if verdict.asks else ""
+    asks = verdict.asks[:MAX_EVIDENCE]
     evidence = _anew(clone, work, mine, verdict.evidence, "This" if asks else NO_START)
     # What a person decides about is green on either tree, and no round could prove it.
     broken = () if asks else verdict.broken
