@@ -8,7 +8,7 @@ from pathlib import Path
 
 from agentrunner.conductor.desk import UNFIT
 from agentrunner.conductor.rounds import Round
-from agentrunner.conductor.task_run import asked_for
+from agentrunner.conductor.task_run import ALLOWANCE, LANDING, asked_for
 from agentrunner.planning.plan import Plan, PlanTaskStatus
 from agentrunner.planning.schedule import Schedule
 from agentrunner.planning.store import PlanStore
@@ -54,14 +54,19 @@ def outlook(
         # One for a task that was changed since is left, and another one begins.
         and latest[task].asked_for in ("", asked_for(plan, task))
     }
-    accepted = _complete(state_dir) if open_ones else set()
+    complete = _complete(state_dir) if open_ones else set()
     waiting = [
         task
         for task, turn in open_ones.items()
-        if turn.run_id not in accepted and not (task in again and _ended(plan, task))
+        if not _accepted(turn, complete) and not (task in again and _ended(plan, task))
     ]
     behind = Schedule(plan, only=tasks).stopped_by(waiting)
     return Outlook(done, waiting, [task for task in behind if task not in waiting])
+
+
+def _accepted(turn: Round, complete: Collection[str]) -> bool:
+    """Whether its run is COMPLETE since it asked; where landing asks, it was before."""
+    return turn.run_id in complete and turn.asked not in (LANDING, ALLOWANCE)
 
 
 def _ended(plan: Plan, task: str) -> bool:

@@ -9,7 +9,7 @@ import pytest
 
 from agentrunner.conductor.outlook import Outlook, outlook
 from agentrunner.conductor.rounds import Round
-from agentrunner.conductor.task_run import asked_for
+from agentrunner.conductor.task_run import ALLOWANCE, LANDING, asked_for
 from agentrunner.planning.plan import PlanTaskStatus
 from agentrunner.planning.store import PlanStore, Standing
 from agentrunner.runs.folder import RunFolder, runs_root
@@ -63,9 +63,23 @@ def test_a_round_for_a_task_that_was_changed_since_does_not_wait(store: PlanStor
         assert outlook(store.path.parent, store, [turn], TASKS, ()).waiting == waiting
 
 
-def test_a_run_that_a_person_accepted_does_not_wait(store: PlanStore) -> None:
-    state_dir = store.path.parent
+def complete(state_dir: Path) -> None:
+    """The run of the task that had FAILED is COMPLETE."""
     RunFolder(runs_root(state_dir) / "r2").root.mkdir(parents=True)
     row = RunRow("r2", FAILED, "Task 2", "/repo", "COMPLETE", started_at=AT, finished_at=AT)
     RunIndex(state_dir).record(row)
+
+
+def test_a_run_that_a_person_accepted_does_not_wait(store: PlanStore) -> None:
+    complete(store.path.parent)
     assert look(store) == Outlook([DONE], [], [])
+
+
+@pytest.mark.parametrize("asked", [LANDING, ALLOWANCE])
+def test_work_that_a_person_is_asked_about_waits_although_its_run_is_complete(
+    store: PlanStore, asked: str
+) -> None:
+    complete(store.path.parent)
+    turn = Round(FAILED, 1, run_id="r2", question=1, asked=asked)
+    found = outlook(store.path.parent, store, [turn], TASKS, ())
+    assert found == Outlook([DONE], [FAILED], [SECOND])
