@@ -45,8 +45,10 @@ class Round:
     """Id of the run's own question, where it waits with one; "landing" where its work was
     refused too often, "allowance" where it changes what proves others, "unfit" where the run
     cannot begin or go on."""
-    allowed: bool = False
-    """Whether a person has said that it may."""
+    hollow: tuple[str, ...] = ()
+    """Checks of others (`Proof.key`) that the latest such question is about."""
+    allowed: tuple[str, ...] = ()
+    """Those that a person has said yes to."""
 
 
 class RoundBook:
@@ -86,7 +88,7 @@ class RoundBook:
 def _read(file: Path) -> Round:
     try:
         known: dict[str, Any] = json.loads(file.read_bytes())
-        names = ("parents", "marked", "broken")
+        names = ("parents", "marked", "broken", "hollow", "allowed")
         lists = {name: tuple(known[name]) for name in names if name in known}
         return Round(**{**known, **lists})
     except (ValueError, TypeError, KeyError) as error:

@@ -154,7 +154,7 @@ class TaskRuns:
                 return await self._landed(turn, landed)
             words = self._more_rounds(turn)
             if isinstance(landed, TestsRed) and landed.asks and words is None:
-                asked = replace(turn, asked=ALLOWANCE)
+                asked = replace(turn, asked=ALLOWANCE, hollow=landed.hollow)
                 text = allowance_text(landed.asks)
                 return self._desk.ask(task_id, PlanTaskStatus.NEEDS_REVIEW, text, asked)
             if turn.fixes >= MOST_FIXES and words is None:
@@ -364,7 +364,8 @@ class TaskRuns:
         """The round, allowed to change what proves others where a person has said yes to that."""
         if turn.asked != ALLOWANCE or not is_yes(self._desk.answer(turn) or ""):
             return turn
-        turn = replace(turn, allowed=True, question=0, asked="")
+        allowed = (*turn.allowed, *turn.hollow)
+        turn = replace(turn, allowed=allowed, hollow=(), question=0, asked="")
         self._book.save(turn)
         return turn
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -127,6 +128,20 @@ def test_who_rewrites_the_check_of_another_task_and_takes_its_work_away_asks(
     assert plan.carry()["exit_code"] == 0, plan.events
     assert plan.published(ONE) == "true\n"
     assert len(plan.told("run_started")) == 2
+
+
+def test_a_yes_is_about_the_checks_that_were_shown(tmp_path: Path) -> None:
+    hollow = Work(f"touch {{}}.done; echo true > {ONE}; rm a.txt", needs=[1])
+    later = Work(check=f"[ -e {{}}.done ] && sh {ONE}", needs=[1])
+    plan = PlanProject.make(tmp_path, [FIRST, hollow, later], {"b.txt": "x\n"})
+    assert plan.carry(only=("TASK-0002",))["exit_code"] == 3, plan.events
+    assert plan.carry(only=("TASK-0003",))["exit_code"] == 0, plan.events
+    for asked_about, exit_code in (("TASK-0001", 3), ("TASK-0003", 0)):
+        (asked,) = open_questions(plan.store)
+        assert re.findall(r"^- (\S+)", asked.text, re.MULTILINE) == [asked_about]
+        answer(plan.store, str(asked.id), "yes", AT)
+        assert plan.carry()["exit_code"] == exit_code, plan.events
+    assert plan.statuses() == [COMPLETE] * 3
 
 
 def test_what_a_person_says_against_it_is_what_its_next_round_knows(tmp_path: Path) -> None:

@@ -48,8 +48,8 @@ class Candidate:
     """How many tests fewer there are with good reason."""
     box: tuple[str, str] = ("", "")
     """Kind and image of the box that the task's run had (`kept_box`), where that is known."""
-    allowed: bool = False
-    """Whether a person has said that it may change what proves others."""
+    allowed: tuple[str, ...] = ()
+    """Checks of others (`Proof.key`) that a person lets it leave hollow: only those it saw."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Verdict:
     evidence: str = ""
     """Why it is refused, for whoever is to mend it; "" where it may land."""
     broken: tuple[Proof, ...] = ()
-    """Checks that it breaks."""
+    """Checks that it breaks, or that only hollow tests keep green."""
     doubts: tuple[Proof, ...] = ()
     """Checks of the task that are red on a fresh checkout of its own commit as well."""
     stuck: bool = False

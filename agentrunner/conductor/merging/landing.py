@@ -57,7 +57,7 @@ class Work:
     """Checks that were green in the run."""
     box: tuple[str, str] = ("", "")
     """Kind and image of the box that it had (`kept_box`)."""
-    allowed: bool = False
+    allowed: tuple[str, ...] = ()
     """See `Candidate.allowed`."""
 
 
@@ -101,6 +101,8 @@ class TestsRed:
     """Checks of tasks that were green and are red on it."""
     asks: str = ""
     """What a person is to decide (`Verdict.asks`); "" for nothing. The tree is the head's then."""
+    hollow: tuple[str, ...] = ()
+    """Checks that is about (`Proof.key`)."""
 
 
 class NotWanted(Exception):
@@ -195,9 +197,11 @@ def _refused(clone: CloneStore, work: Work, mine: str, merge: _Merge, verdict: V
         return TestsRed(verdict.evidence[:MAX_EVIDENCE], merge.head, merge.tree, verdict.broken)
     asks = verdict.asks[:MAX_EVIDENCE]
     evidence = _anew(clone, work, mine, verdict.evidence, "This" if asks else NO_START)
-    # What a person decides about is green on either tree, and no round could prove it.
-    broken = () if asks else verdict.broken
-    return TestsRed(evidence, merge.head, clone.tree_of(merge.head), broken, asks)
+    tree = clone.tree_of(merge.head)
+    if asks:  # what a person decides about is green on either tree: no round could prove it
+        hollow = tuple(proof.key for proof in verdict.broken)
+        return TestsRed(evidence, merge.head, tree, asks=asks, hollow=hollow)
+    return TestsRed(evidence, merge.head, tree, verdict.broken)
 
 
 def _anew(clone: CloneStore, work: Work, mine: str, why: str, begins: str = NO_START) -> str:
