@@ -123,6 +123,7 @@ class OnBranch:
             return
         try:
             if self._publisher.has(head):
+                self.kept_back = False  # it was away for a moment
                 return
             name = self._publisher.publish(head)
         except (AgentRunnerError, OSError) as trouble:  # also where the repository is away

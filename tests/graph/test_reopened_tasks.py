@@ -76,3 +76,20 @@ def test_a_repository_that_is_away_for_a_while_is_given_what_has_landed(tmp_path
     away.rename(plan.project.repo)
     assert plan.carry()["exit_code"] == 0
     assert plan.published("1.done") == plan.published("2.done") == ""
+
+
+def test_a_repository_that_is_away_for_a_moment_keeps_nothing_back(tmp_path: Path) -> None:
+    same = Work("echo x > same.txt", "[ -e same.txt ]")
+    plan = PlanProject.make(tmp_path, [same, same], {"a.txt": "a\n"})
+    away = tmp_path / "away"
+
+    def move(event: dict[str, object]) -> None:
+        if event["event"] == "plan_landed" and len(plan.told("plan_landed")) == 2:
+            plan.project.repo.rename(away)  # what has landed is there already: nothing was added
+        elif event["event"] == "warning" and away.exists():
+            away.rename(plan.project.repo)
+
+    plan.heard = move
+    result = plan.carry()
+    assert plan.told("warning") and plan.statuses() == [COMPLETE, COMPLETE]
+    assert result["exit_code"] == 0 and plan.published("same.txt") == "x\n"
