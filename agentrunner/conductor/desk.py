@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from agentrunner.conductor.backlog import ASKED_AGAIN, TRIED_AGAIN, unfit_text
+from agentrunner.conductor.backlog import ASKED_AGAIN, BY_ITSELF, TRIED_AGAIN, unfit_text
 from agentrunner.conductor.conduct import Ending
 from agentrunner.conductor.rounds import Round, RoundBook
 from agentrunner.errors import AgentRunnerError, EnvironmentNotReady
@@ -79,8 +79,12 @@ class Desk:
         return turn
 
     def answer(self, turn: Round) -> str | None:
-        """What a person said to the round's question."""
-        return next((q.answer for q in self._store.questions() if q.id == turn.question), None)
+        """What a person said to the round's question; "" where it came to need no answer.
+
+        A process that was killed may have settled it, and not have kept the round without it.
+        """
+        said = next((q.answer for q in self._store.questions() if q.id == turn.question), None)
+        return "" if said in BY_ITSELF else said
 
     def settle(self, turn: Round, how: str) -> None:
         """The round's question needs no answer any more."""

@@ -256,7 +256,7 @@ class TaskRuns:
             return await self._pay(turn, saved, options)
         answer = self._desk.answer(turn)
         if saved.question is not None and anew is None:
-            if turn.asked != saved.question.id:
+            if turn.asked != saved.question.id or answer == "":
                 return saved.result
             return None if answer is None else await self._respond(turn, saved, answer, options)
         if answer is None and turn.task_id not in self._again and (ended or anew is None):

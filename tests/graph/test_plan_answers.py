@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agentrunner.conductor import task_run
-from agentrunner.conductor.backlog import answer, open_questions
+from agentrunner.conductor.backlog import TRIED_AGAIN, answer, open_questions
 from agentrunner.graph.runner import accept
 from agentrunner.planning.plan import PlanTaskStatus
 from tests.kit.plan_project import AT, PlanProject, Work
@@ -73,3 +73,15 @@ def test_a_set_up_that_fails_is_asked_about_once_and_the_next_time_tried_again(
     mended = plan.settings().model_copy(update={"setup": "true"})
     assert plan.carry(settings=mended)["exit_code"] == 0, plan.events
     assert open_questions(plan.store) == []
+
+
+def test_how_a_question_came_to_need_no_answer_is_nobody_s_hint(tmp_path: Path) -> None:
+    plan = PlanProject.make(tmp_path, [Work("true")], START)
+    assert plan.carry()["exit_code"] == 1
+    (asked,) = open_questions(plan.store)
+    answer(plan.store, str(asked.id), TRIED_AGAIN, AT)  # and then the process was killed
+    plan.events.clear()
+    assert plan.carry()["exit_code"] == 1
+    assert plan.told("run_resumed") and len(open_questions(plan.store)) == 1
+    logs = (plan.project.state_dir / "runs").rglob("*.jsonl")
+    assert not [log for log in logs if TRIED_AGAIN in log.read_text()]
