@@ -9,10 +9,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from agentrunner.errors import UsageError
-from agentrunner.task.context import Counters, TaskContext
-from agentrunner.task.spec import TaskSpec
+
+if TYPE_CHECKING:  # screens that only name limits start without these models
+    from agentrunner.task.context import Counters, TaskContext
+    from agentrunner.task.spec import TaskSpec
 
 NAMES = ("wall_sec", "meta_calls", "worker_runs", "tokens", "usd")
 """The limits that can be spent, as keys of `runner.budget`; the first that is spent is named."""
