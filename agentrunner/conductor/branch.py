@@ -47,7 +47,7 @@ def begin(
     head = clone.fetch()
     there = clone.branch_at(BRANCH)
     if there is not None:
-        if head != there and clone.contains(head, there):
+        if head != there and _is_part_of(clone, folder, head, there):
             clone.branch(BRANCH, head, before=there)
         return []
     look = WorktreePlace(folder.root / "look")
@@ -85,6 +85,19 @@ def begin(
         )
     clone.branch(BRANCH, head)
     return notices
+
+
+def _is_part_of(clone: CloneStore, folder: PlanFolder, head: str, there: str) -> bool:
+    """Whether the repository's HEAD has all of the plan's branch, maybe as its one commit."""
+    if clone.contains(head, there):
+        return True
+    known = published(folder)
+    if known is None:
+        return False
+    found = clone.git.run("merge-base", known.commit, head, accept=(0, 1, 128))  # 128: not here
+    if found.decode().strip() != known.commit:
+        return False
+    return clone.tree_of(known.commit) == clone.tree_of(there)
 
 
 def some(names: Sequence[str]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from agentrunner.conductor.delivery import Wishes
 from agentrunner.planning.edits import Edit
 from agentrunner.planning.patch import apply
 from agentrunner.planning.plan import PlanTaskStatus
@@ -93,3 +94,22 @@ def test_a_repository_that_is_away_for_a_moment_keeps_nothing_back(tmp_path: Pat
     result = plan.carry()
     assert plan.told("warning") and plan.statuses() == [COMPLETE, COMPLETE]
     assert result["exit_code"] == 0 and plan.published("same.txt") == "x\n"
+
+
+def test_a_plan_whose_one_commit_was_merged_goes_on_from_there(tmp_path: Path) -> None:
+    plan = PlanProject.make(tmp_path, [Work()], {"a.txt": "a\n"})
+    squash = {"wishes": Wishes(squash=True)}
+    assert plan.carry(**squash)["exit_code"] == 0
+    git = plan.project.git
+    git("merge", "-q", plan.result["branch"])
+    git("commit", "-q", "--allow-empty", "-m", "by hand")
+    more = {
+        "title": "More",
+        "description": "DO: touch more.txt",
+        "acceptance_criteria": ("there is more (check: `test -e more.txt`)",),
+    }
+    grown = apply(plan.store.load(), [Edit("create", "t", more)])
+    plan.store.save(grown, at=AT, kind="plan_patch", author="hana", message="more")
+    plan.carry(**squash)
+    assert plan.published("more.txt") == ""
+    assert git("rev-parse", f"{plan.result['branch']}~") == git("rev-parse", "HEAD")
