@@ -43,8 +43,8 @@ class Desk:
         turn = turn or self._book.latest(task_id)
         number = self._store.ask(text, self._stamp(), task_id)
         if turn is not None:
-            self.settle(turn, ASKED_AGAIN)
             self._book.save(replace(turn, question=number))
+            self._settle(turn, ASKED_AGAIN, but=number)
         self._tell({"event": "plan_question", "task_id": task_id, "question": number, "text": text})
         detail = first_line(text).removeprefix(f"{status}: ")
         return Ending(status, detail, turn.run_id if turn else "", number)
@@ -87,9 +87,17 @@ class Desk:
         return "" if said in BY_ITSELF else said
 
     def settle(self, turn: Round, how: str) -> None:
-        """The round's question needs no answer any more."""
-        if turn.question and self.answer(turn) is None:
-            self._store.answer(turn.question, how, self._stamp())
+        """The round's question needs no answer any more.
+
+        Neither does any other one about its task: one that a process, killed too soon, had asked.
+        """
+        self._settle(turn, how)
+
+    def _settle(self, turn: Round, how: str, but: int = 0) -> None:
+        for q in self._store.questions():
+            about = q.id == turn.question or q.task_id == turn.task_id
+            if about and q.answer is None and q.id != but:
+                self._store.answer(q.id, how, self._stamp())
 
     def _is_open(self, question: int) -> bool:
         return any(q.id == question and q.answer is None for q in self._store.questions())

@@ -28,6 +28,7 @@ MOST_TASKS = 400
 NEAR = 1
 """Unchanged siblings that are shown on each side of a change."""
 AT_WORK_ANEW = "it is being worked on: that is stopped, and it begins anew"
+STAYS = "it is COMPLETE: what it did stays where it is, on the plan's branch"
 ANEW = {PlanTaskStatus.COMPLETE: "it was COMPLETE, and is worked on again"}
 NEW_CRITERIA = 3
 """Of a task that is created; how many more there are is told."""
@@ -271,12 +272,18 @@ class _Change:
                 shown.append(1)
         return [(one, lead, place == len(shown) - 1) for place, one in enumerate(shown)]
 
-    def begins_anew(self, node_id: str) -> str:
-        """What becomes of a task that was begun and is to do something else from now on."""
-        task_id = self.before.nodes[node_id].task_id if node_id in self.fields else None
-        if task_id is None or self.after.asks_as(self.before, task_id):
+    def what_becomes(self, node_id: str) -> str:
+        """Of a task that was begun and is deleted, or is to do something else from now on."""
+        gone = self.marks.get(node_id) == "-"
+        changed = gone or node_id in self.fields
+        task_id = self.before.nodes[node_id].task_id if changed else None
+        if task_id is None:
             return ""
         status = self.before.tasks[task_id].status
+        if gone:
+            return STAYS if status == PlanTaskStatus.COMPLETE else ""
+        if self.after.asks_as(self.before, task_id):
+            return ""
         return AT_WORK_ANEW if status in AT_WORK else ANEW.get(status, "")
 
     def _why(self, node_id: str) -> str:
@@ -299,8 +306,9 @@ def _marked(row: _Row, change: _Change, width: int, paint: Paint) -> Iterator[st
         for sign, value in (("-", field.before), ("+", field.after)):
             for text in _values(value):
                 yield shorten(f"{lead}{sign} {flat(text)[:SHOWN_CHARS]}", width)
-    if told := change.begins_anew(row.node_id):
-        yield paint.warn(shorten(f"~ {row.below}    {told}", width))
+    if told := change.what_becomes(row.node_id):
+        mark = "-" if row.mark == "-" else "~"
+        yield paint.warn(shorten(f"{mark} {row.below}    {told}", width))
     if row.mark == "+" and (asides := _of_new(change.after, row.node_id)):
         for text in asides:
             yield paint.dim(shorten(f"+ {row.below}    {flat(text)}", width))

@@ -14,6 +14,7 @@ from agentrunner.screens.plan_tree import (
     ANEW,
     AT_WORK_ANEW,
     MOST_TASKS,
+    STAYS,
     diff_lines,
     plan_screen,
     task_screen,
@@ -94,6 +95,10 @@ def test_what_becomes_of_a_task_that_was_begun_and_is_changed_is_said() -> None:
         lines = diff_lines(before, planned([Edit("update", task_id, given)], before), width=80)
         found = [line for line in lines if "again" in line or "anew" in line]
         assert [told] * bool(told) == [line.lstrip("~ │├└─") for line in found]
+    for task_id, told in [("TASK-0001", STAYS), ("TASK-0003", "")]:
+        gone = planned([Edit("delete", task_id)], before)
+        text = "\n".join(diff_lines(before, gone, width=80))
+        assert (STAYS in text) == (told == STAYS), text
     with_phase = planned([Edit("update", "node-0001", {"title": "Else"})], before)
     assert "worked on again" not in "\n".join(diff_lines(before, with_phase, width=80))
 
