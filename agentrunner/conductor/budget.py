@@ -20,7 +20,7 @@ from agentrunner.conductor.task_spec import task_spec
 from agentrunner.errors import UsageError
 from agentrunner.graph.policy import capped_as_far
 from agentrunner.nodes.budget import wanted
-from agentrunner.planning.plan import Plan
+from agentrunner.planning.plan import Plan, PlanTaskStatus
 from agentrunner.planning.store import BUDGET, OpenQuestion, PlanStore
 from agentrunner.runs.plan_folder import PlanFolder
 from agentrunner.task.budget import STOP, WHOLE, amount_of, limits_of, read_grants, spent_of
@@ -69,7 +69,7 @@ class PlanBudget:
             text = asked_text(self._purse)
             self._asked = self._store.ask(text, self._stamp(), BUDGET)
             told = {"task_id": BUDGET, "question": self._asked, "text": text}
-            self._tell({"event": "plan_question", **told})
+            self._tell({"event": "plan_question", **told, "status": str(PlanTaskStatus.BLOCKED)})
         return self._asked
 
     def more(self, question: Question, spec: TaskSpec, counters: Counters) -> str:

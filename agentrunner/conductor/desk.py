@@ -45,7 +45,8 @@ class Desk:
         if turn is not None:
             self._book.save(replace(turn, question=number))
             self._settle(turn, ASKED_AGAIN, but=number)
-        self._tell({"event": "plan_question", "task_id": task_id, "question": number, "text": text})
+        asked = {"task_id": task_id, "question": number, "text": text, "status": str(status)}
+        self._tell({"event": "plan_question", **asked})
         detail = first_line(text).removeprefix(f"{status}: ")
         return Ending(status, detail, turn.run_id if turn else "", number)
 

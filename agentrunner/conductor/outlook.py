@@ -9,12 +9,10 @@ from pathlib import Path
 from agentrunner.conductor.desk import UNFIT
 from agentrunner.conductor.rounds import Round
 from agentrunner.conductor.task_run import ALLOWANCE, LANDING, asked_for
-from agentrunner.planning.plan import Plan, PlanTaskStatus
+from agentrunner.planning.plan import FELL_SHORT, Plan, PlanTaskStatus
 from agentrunner.planning.schedule import Schedule
 from agentrunner.planning.store import PlanStore
 from agentrunner.runs.index import RunIndex
-
-ENDED = (PlanTaskStatus.FAILED, PlanTaskStatus.NEEDS_REVIEW)
 
 
 @dataclass(frozen=True)
@@ -70,7 +68,7 @@ def _accepted(turn: Round, complete: Collection[str]) -> bool:
 
 
 def _ended(plan: Plan, task: str) -> bool:
-    return plan.tasks[task].status in ENDED
+    return plan.tasks[task].status in FELL_SHORT
 
 
 def _complete(state_dir: Path) -> set[str]:

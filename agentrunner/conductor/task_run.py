@@ -39,7 +39,7 @@ from agentrunner.conductor.saved_run import SavedRun, is_begun, saved_run
 from agentrunner.errors import AgentRunnerError, EnvironmentNotReady, Surroundings, UsageError
 from agentrunner.graph import runner
 from agentrunner.graph.drive import Options
-from agentrunner.planning.plan import AT_WORK, Plan, PlanTaskStatus
+from agentrunner.planning.plan import AT_WORK, FELL_SHORT, Plan, PlanTaskStatus
 from agentrunner.planning.store import PlanStore, Standing
 from agentrunner.runs.events import timestamp
 from agentrunner.runs.folder import RunFolder, load_spec, new_run_id
@@ -351,7 +351,7 @@ class TaskRuns:
         """It was asked before, and nobody has answered."""
         before = self._standings.get(turn.task_id)
         detail = before.detail if before else ""
-        ended = before and before.status in (PlanTaskStatus.FAILED, PlanTaskStatus.NEEDS_REVIEW)
+        ended = before and before.status in FELL_SHORT
         status = before.status if before and ended else PlanTaskStatus.BLOCKED
         return Ending(status, detail, turn.run_id, turn.question)
 

@@ -13,7 +13,7 @@ from agentrunner.errors import AgentRunnerError
 from agentrunner.notes import note_name, write_note
 from agentrunner.notes.bill import bill_of
 from agentrunner.notes.plan_note import EventKind, PlanEvent, PlanFacts, PlanQuestion, PlanRow
-from agentrunner.planning.plan import ROOT, Plan, PlanTaskStatus
+from agentrunner.planning.plan import FELL_SHORT, ROOT, Plan
 from agentrunner.planning.store import OpenQuestion, PlanStore
 from agentrunner.runs.folder import RunFolder, runs_root
 from agentrunner.runs.index import RunIndex, RunRow
@@ -21,8 +21,6 @@ from agentrunner.runs.log import RunLog, read_lines
 from agentrunner.runs.plan_folder import PlanFolder
 from agentrunner.task.naming import slug
 
-_ENDS = (PlanTaskStatus.FAILED, PlanTaskStatus.NEEDS_REVIEW)
-_ENDED = tuple(f"{status}: " for status in _ENDS)
 _KINDS: Mapping[str, EventKind] = {
     "plan_opened": "started",
     "plan_landed": "merged",
@@ -159,19 +157,20 @@ def _events(log: list[dict[str, Any]]) -> Iterator[PlanEvent]:
     said: set[str] = set()
     for event in log:
         task_id, at = str(event.get("task_id") or ""), str(event.get("ts") or "")
-        if str(event.get("text")).startswith(_ENDED):
+        name, status = event.get("event"), event.get("status")
+        if name == "plan_question" and status in FELL_SHORT:
             continue  # asked about how it ended, which follows
-        if kind := _KINDS.get(str(event.get("event"))):
+        if kind := _KINDS.get(str(name)):
             if kind == "merged" and not event["commit"]:
                 kind = "done"
             told = event.get("text") or event.get("evidence") or event.get("commit", "")[:10]
             yield PlanEvent(at, kind, task_id, str(told).partition("\n")[0])
-        elif event.get("event") == "plan_started":
+        elif name == "plan_started":
             fresh = [str(text) for text in event["notices"] if text not in said]
             said.update(fresh)
             yield from (PlanEvent(at, "notice", text=text) for text in fresh)
-        elif event.get("status") in _ENDS:
-            yield PlanEvent(at, "ended", task_id, f"{event['status']}: {event.get('detail', '')}")
+        elif name == "plan_task" and status in FELL_SHORT:
+            yield PlanEvent(at, "ended", task_id, f"{status}: {event['detail']}")
 
 
 def _answers(asked: list[OpenQuestion]) -> Iterator[PlanEvent]:

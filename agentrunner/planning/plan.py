@@ -43,6 +43,10 @@ AT_WORK = frozenset(
     }
 )
 """A run works on it: it is neither deleted nor moved to another parent."""
+FELL_SHORT = frozenset({PlanTaskStatus.FAILED, PlanTaskStatus.NEEDS_REVIEW})
+"""Its work has come to an end, and is not COMPLETE."""
+ENDED = FELL_SHORT | {PlanTaskStatus.COMPLETE}
+"""Nobody works on it, and nobody is asked in the middle of it."""
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from typing import Any, Literal
 from agentrunner.errors import AgentRunnerError, UsageError
 from agentrunner.planning.diff import undo
 from agentrunner.planning.form import plan_from_json, plan_to_json
-from agentrunner.planning.plan import Plan, PlanTaskStatus
+from agentrunner.planning.plan import ENDED, Plan, PlanTaskStatus
 from agentrunner.planning.remarks import taken_back
 from agentrunner.planning.trim import ChatMessage
 from agentrunner.runs.failpoints import reach
@@ -38,15 +38,14 @@ CREATE TABLE IF NOT EXISTS changes (
 CREATE TABLE IF NOT EXISTS standing (
   task_id TEXT PRIMARY KEY, status TEXT NOT NULL, run_id TEXT NOT NULL, tries INTEGER NOT NULL,
   retry_at TEXT NOT NULL, detail TEXT NOT NULL, updated_at TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS reopened (
+  task_id TEXT PRIMARY KEY, version INTEGER NOT NULL, status TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS messages (
   id INTEGER PRIMARY KEY, at TEXT NOT NULL, role TEXT NOT NULL, text TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS questions (
   id INTEGER PRIMARY KEY, at TEXT NOT NULL, text TEXT NOT NULL, task_id TEXT NOT NULL,
   answer TEXT, answered_at TEXT);
 """
-
-ENDED = frozenset({PlanTaskStatus.COMPLETE, PlanTaskStatus.FAILED, PlanTaskStatus.NEEDS_REVIEW})
-"""Nobody works on such a task, and nobody is asked in the middle of it."""
 
 BUDGET = "budget"
 """In place of a task's id: a question about the plan's budget, which the planner is not told of."""
@@ -227,6 +226,7 @@ class PlanStore:
             database.execute(
                 "INSERT OR REPLACE INTO standing VALUES (?, ?, ?, ?, ?, ?, ?)", (*row, at)
             )
+            database.execute("DELETE FROM reopened WHERE task_id = ?", (standing.task_id,))
 
     def standings(self) -> dict[str, Standing]:
         """How each task stands that was ever worked on, by task id."""
@@ -349,24 +349,26 @@ def _latest(database: sqlite3.Connection) -> Plan:
 def _reopen(database: sqlite3.Connection, plan: Plan, undoes: int, at: str) -> None:
     """PENDING for what had ended as another task, and as before where that is taken back."""
     before, known = _latest(database), _standings(database)
+    ended = dict(
+        database.execute("SELECT task_id, status FROM reopened WHERE version = ?", (undoes,))
+    )
     for task_id in known.keys() & before.tasks.keys() & plan.tasks.keys():
         if plan.asks_as(before, task_id):
             continue
-        now, detail = known[task_id].status, known[task_id].detail
-        if now in ENDED:
-            fresh = PlanTaskStatus.PENDING, _changed_after(now, plan.version)
-        elif then := next((s for s in ENDED if detail == _changed_after(s, undoes)), None):
-            fresh = then, ""
+        if (now := known[task_id].status) in ENDED:
+            row = (task_id, plan.version, str(now))
+            database.execute("INSERT OR REPLACE INTO reopened VALUES (?, ?, ?)", row)
+            told = f"was {now} until version {plan.version} of the plan changed it"
+            fresh = str(PlanTaskStatus.PENDING), told
+        elif task_id in ended:
+            database.execute("DELETE FROM reopened WHERE task_id = ?", (task_id,))
+            fresh = ended[task_id], ""
         else:
             continue
         database.execute(
             "UPDATE standing SET status = ?, detail = ?, updated_at = ? WHERE task_id = ?",
-            (str(fresh[0]), fresh[1], at, task_id),
+            (*fresh, at, task_id),
         )
-
-
-def _changed_after(status: PlanTaskStatus, version: int) -> str:
-    return f"was {status} until version {version} of the plan changed it"
 
 
 def _say(database: sqlite3.Connection, role: str, text: str, at: str) -> None:

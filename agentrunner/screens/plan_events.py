@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from agentrunner.planning.plan import PlanTaskStatus
+from agentrunner.planning.plan import FELL_SHORT, PlanTaskStatus
 from agentrunner.screens.layout import count, flat
 from agentrunner.text.terminal import shorten
 
 EVIDENCE_CELLS = 300
-_ENDED = ("FAILED: ", "NEEDS_REVIEW: ")
 
 
 def event_line(event: Mapping[str, Any], *, chat: bool = False) -> str:
@@ -31,7 +30,7 @@ def event_line(event: Mapping[str, Any], *, chat: bool = False) -> str:
         case "plan_question":
             command = "/answer" if chat else "agentrunner plan answer"
             answer = f"{command} {event['question']} TEXT"
-            if str(event["text"]).startswith(_ENDED):  # how it ended follows
+            if event["status"] in FELL_SHORT:  # how it ended follows
                 return f"{task} waits for you: {answer}"
             return f"{task} asks: {flat(str(event['text']))}  ({answer})"
         case "plan_fixing":

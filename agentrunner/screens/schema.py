@@ -202,7 +202,7 @@ PLAN_EVENTS: dict[str, Schema] = {
         "retry_at": _TEXT,
         "detail": _TEXT,
     },
-    "plan_question": {"task_id": _TEXT, "question": _COUNT, "text": _TEXT},
+    "plan_question": {"task_id": _TEXT, "question": _COUNT, "text": _TEXT, "status": _TEXT},
     "plan_fixing": {"task_id": _TEXT, "evidence": _TEXT},
     "plan_landed": {"task_id": _TEXT, "commit": _TEXT, "files": _TEXTS},
     "plan_published": {"branch": _TEXT, "commit": _TEXT},

@@ -112,7 +112,13 @@ def test_each_event_is_one_harmless_line() -> None:
     events: list[dict[str, Any]] = [
         {"event": "plan_started", "tasks": ["TASK-0001"], "notices": [evil]},
         {"event": "plan_task", "task_id": "TASK-0001", "status": "RUNNING", "detail": evil},
-        {"event": "plan_question", "task_id": "TASK-0001", "question": 3, "text": evil},
+        {
+            "event": "plan_question",
+            "task_id": "T-1",
+            "question": 3,
+            "text": evil,
+            "status": "BLOCKED",
+        },
         {"event": "plan_fixing", "task_id": "TASK-0001", "evidence": evil},
         {"event": "plan_landed", "task_id": "TASK-0001", "commit": "f" * 40},
         {"event": "plan_published", "branch": evil, "commit": "f" * 40},

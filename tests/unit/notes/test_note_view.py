@@ -66,7 +66,7 @@ def test_each_ending_says_what_to_decide_and_do(
 def test_of_a_plans_task_the_plan_is_what_is_told(
     language: str, ending: Any, commands: list[str]
 ) -> None:
-    spec = spec_of(language, repo="/state/work/users-api/1", plan_repo="/home/hana/src/shop")
+    spec = spec_of(language, repo="/state/trees/users-api/1", plan_repo="/home/hana/src/shop")
     view = view_of(language, ending, spec=spec)
     assert keys(view.commands) == commands
     assert view.repo == "/home/hana/src/shop"
