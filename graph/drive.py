@@ -35,6 +35,23 @@ INLINE_TRIES = 3
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
+@contextmanager
+def heeding(on_signal: Callable[[signal.Signals], None]) -> Iterator[None]:
+    """Call it for each signal that is to end a run. Outside of the main thread none is heard."""
+    loop = asyncio.get_running_loop()
+    try:
+        for number in SIGNALS:
+            loop.add_signal_handler(number, on_signal, number)
+    except (ValueError, RuntimeError, NotImplementedError):
+        yield
+        return
+    try:
+        yield
+    finally:
+        for number in SIGNALS:
+            loop.remove_signal_handler(number)
+
+
 @dataclass(frozen=True)
 class Options:
     """How a run is driven."""
@@ -214,17 +231,8 @@ class Drive:
             finally:
                 watch.cancel()
             return
-        try:
-            for number in SIGNALS:
-                loop.add_signal_handler(number, self._on_signal, number)
-        except (ValueError, RuntimeError, NotImplementedError):  # not in the main thread
+        with heeding(self._on_signal):
             yield
-            return
-        try:
-            yield
-        finally:
-            for number in SIGNALS:
-                loop.remove_signal_handler(number)
 
     async def _obey(self, stop: asyncio.Event) -> None:
         """Stop in order once it is set, as on Ctrl-C."""

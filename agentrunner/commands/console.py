@@ -67,6 +67,29 @@ def interactive(output: Output, environ: Mapping[str, str] = os.environ) -> bool
     return terminal and not (in_ci or output.no_input or output.json)
 
 
+class EventLines:
+    """Events for programs, a line of JSON each: on stdout, and in a file, as the options say."""
+
+    def __init__(self, output: Output) -> None:
+        self._output = output
+        self._file: TextIO | None = None
+
+    def write(self, event: Event, *, keep: bool = True) -> None:
+        """One event; `keep` is whether the file has it, too."""
+        line = json.dumps(event)
+        if self._output.json:
+            show(line)
+        if self._output.events and keep:
+            self._file = self._file or self._output.events.open("a", encoding="utf-8")
+            self._file.write(line + "\n")
+            self._file.flush()
+
+    def close(self) -> None:
+        """No more of them come."""
+        if self._file:
+            self._file.close()
+
+
 class Console:
     """Shows events as they come: JSON lines, a file of them, and progress for people."""
 
@@ -79,7 +102,7 @@ class Console:
         self._status = ""
         self._progress = sys.stdout if output.log_on_stdout else sys.stderr
         self._view = None if output.quiet else self._make_view()
-        self._file: TextIO | None = None
+        self._lines = EventLines(output)
 
     def _make_view(self) -> LiveView | PlainView:
         if not self._progress.isatty() or self.output.log_on_stdout:
@@ -111,8 +134,7 @@ class Console:
         stamp = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         head = {"ts": stamp, "seq": self._seq + 1, "run_id": result.get("run_id")}
         self._record({**head, **(self._result or {}), "event": "result", **result})
-        if self._file:
-            self._file.close()
+        self._lines.close()
 
     def tick(self) -> None:
         """Time has passed: rewrite the status line, or give the log its heartbeat."""
@@ -135,13 +157,7 @@ class Console:
         return width_of(self._progress) - 1
 
     def _record(self, event: Event) -> None:
-        line = json.dumps(event)
-        if self.output.json:
-            show(line)
-        if self.output.events and self.run_id:  # without a run there is nothing to keep
-            self._file = self._file or self.output.events.open("a", encoding="utf-8")
-            self._file.write(line + "\n")
-            self._file.flush()
+        self._lines.write(event, keep=bool(self.run_id))  # without a run there is nothing to keep
 
     @contextlib.contextmanager
     def silence(self) -> Iterator[None]:

@@ -28,7 +28,7 @@ def act_on(word: ControlWord, setting: Setting, *, as_json: bool) -> int:
     Raises UsageError (`not-here`) for a process that cannot be reached from here, and for a pause,
     which only the chat that carries the plan out can take.
     """
-    from agentrunner.commands.plan_run import status
+    from agentrunner.commands.plan_status import status
     from agentrunner.runs.plan_folder import plan_folder
 
     if word == "status":

@@ -14,6 +14,7 @@ import typer
 from typer.core import TyperCommand
 
 from agentrunner.commands.console import Output
+from agentrunner.errors import UsageError
 
 
 class LogFormat(StrEnum):
@@ -137,3 +138,32 @@ def with_output(command: Callable[..., int]) -> Callable[..., int]:
     expanded.__annotations__ = {parameter.name: parameter.annotation for parameter in both}
     del expanded.__wrapped__  # the hints are those above
     return expanded
+
+
+def budget_override(text: str) -> str:
+    """`usd=5` as `--set` would say it; raises UsageError for what is no limit of a run."""
+    from agentrunner.task.budget import NAMES
+
+    name, equals, amount = text.partition("=")
+    if name not in NAMES or not equals or not _is_limit(name, amount):
+        raise UsageError(
+            f"--budget {text} sets no limit.",
+            code="bad-option",
+            path="--budget",
+            remedy="--budget NAME=AMOUNT, where AMOUNT is a number, 0 or more, and NAME one of "
+            f"{', '.join(NAMES)}",
+        )
+    return f"runner.budget.{text}"
+
+
+def _is_limit(name: str, amount: str) -> bool:
+    """Whether the limit of that name can be so much; "+5" would be something to add."""
+    from pydantic import ValidationError
+
+    from agentrunner.task.crew import BudgetSpec
+
+    try:
+        BudgetSpec.model_validate({name: amount})
+    except ValidationError:
+        return False
+    return not amount.startswith("+")

@@ -26,7 +26,7 @@ COMMANDS: Entries = {
     "accept": ("plan:accept", "Apply the proposal that was shown last, exactly as it was shown."),
     "show": ("plan:show_plan", "The tree, or all that the plan says of one task."),
     "run": ("plan_run:run", "Carry the plan out, each task as a run of its own."),
-    "status": ("plan_run:status", "How it stands, also while it is carried out."),
+    "status": ("plan_status:status", "How it stands, also while it is carried out."),
     "answer": ("plan:answer", "Answer a question of the planner about the plan."),
     "undo": ("plan:undo", "Take the latest change of the plan back."),
     "export": ("plan_files:export", "Write the plan as JSON files."),

@@ -1,18 +1,13 @@
-"""Carrying a plan out, and looking at how it stands."""
+"""`agentrunner plan run`: its options, and what is looked for before anything is started."""
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
-import signal
 import sys
-import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from datetime import UTC, datetime
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TextIO
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -24,23 +19,16 @@ from agentrunner.commands.console import (
     Console,
     Output,
     interactive,
-    logging_to,
-    paint_for,
     show,
-    width_of,
 )
-from agentrunner.commands.fail import failed_plan, named
+from agentrunner.commands.plan_drive import drive_plan
 from agentrunner.commands.plan_place import repository, task_id_of
-from agentrunner.commands.start import budget_override
 from agentrunner.errors import UsageError
-from agentrunner.screens.errors import error_screen
 
 if TYPE_CHECKING:
     from agentrunner.conductor.order import Order
     from agentrunner.planning.plan import Plan
-    from agentrunner.runs.plan_folder import PlanFolder
 
-FOLLOW_SEC = 1.0
 WAYS = {
     "g": ("git_init", "make it a git repository: git init, and one commit of what is there"),
     "i": ("in_place", "work without git: one task after another, in the folder itself"),
@@ -114,7 +102,7 @@ def run(
     engine.load()
     place = repository(repo)
     options = {"test": test, "meta": meta, "worker": worker, "sandbox": sandbox}
-    given = [*(overrides or []), *map(budget_override, budget or [])]
+    given = [*(overrides or []), *map(opt.budget_override, budget or [])]
     order = _order(place, options, setup, given, output, policy)
     order = _changed(
         order,
@@ -132,8 +120,8 @@ def run(
     if ready is None:
         show("Nothing was started.", sys.stderr)
         return 0
-    save_settings(_folder(ready), ready.settings)
-    return _drive(ready, output)
+    save_settings(ready.folder, ready.settings)
+    return drive_plan(ready, output)
 
 
 def _order(
@@ -207,15 +195,9 @@ def _check(order: Order) -> Plan:
     from agentrunner.conductor.order import check_order
     from agentrunner.planning.store import PlanStore
 
-    plan = PlanStore(_folder(order).plan).load()
+    plan = PlanStore(order.folder.plan).load()
     check_order(order, plan)
     return plan
-
-
-def _folder(order: Order) -> PlanFolder:
-    from agentrunner.runs.plan_folder import plan_folder
-
-    return plan_folder(order.options.state_dir, order.repo)
 
 
 def _dry_run(order: Order, output: Output) -> int:
@@ -238,183 +220,3 @@ def _dry_run(order: Order, output: Output) -> int:
         return 0
     show("\nNothing was started. A task starts as soon as it may, not in waves.")
     return 0
-
-
-# -- driving --------------------------------------------------------------------------------------
-
-
-class _PlanConsole:
-    """Shows events as they come: as JSON on stdout, in a file, or as lines on stderr."""
-
-    def __init__(self, output: Output) -> None:
-        self._output = output
-        self._file: TextIO | None = None
-        self._warned: set[str] = set()
-        """Each run looks for itself; what was said once of the plan says nothing new again."""
-        self.result: Mapping[str, Any] | None = None
-        """The `plan_result`, once it was heard."""
-
-    def hear(self, event: Mapping[str, Any]) -> None:
-        from agentrunner.screens.plan_events import event_line
-
-        line = json.dumps(event)
-        if self._output.json:
-            show(line)
-        if self._output.events:
-            self._file = self._file or self._output.events.open("a", encoding="utf-8")
-            self._file.write(line + "\n")
-            self._file.flush()
-        if event["event"] == "plan_result":
-            self.result = event
-        told = event_line(event)
-        said = event["event"] == "warning" and event["message"] in self._warned
-        if self._output.json or self._output.quiet or not told or said:
-            return
-        if event["event"] == "warning":
-            self._warned.add(event["message"])
-        show(_timed(told), sys.stderr)
-
-    def close(self) -> None:
-        if self._file is not None:
-            self._file.close()
-
-
-def _timed(text: str) -> str:
-    """With the time; in a terminal so that words stay whole, elsewhere always one line."""
-    from agentrunner.screens.layout import wrap
-
-    at = f"{datetime.now():%H:%M:%S}  "
-    if not sys.stderr.isatty():
-        return at + text
-    lines = wrap(text, width_of(sys.stderr), " " * len(at))
-    return "\n".join([at + lines[0][len(at) :], *lines[1:]])
-
-
-def _drive(order: Order, output: Output) -> int:
-    console = _PlanConsole(output)
-    with logging_to(Console(output)):
-        try:
-            code = asyncio.run(_carried_out(order, console))
-        except Exception as raised:  # noqa: BLE001 - the last handler: told in one line, and kept
-            error = named(raised, output.state_dir)
-            if console.result is None:
-                console.hear(failed_plan(error))
-            show(error_screen(error, width_of(sys.stderr), paint_for(sys.stderr)), sys.stderr)
-            return error.exit_code
-        finally:
-            console.close()
-    if not output.json:
-        _show_status(order.options.state_dir, _folder(order), result=console.result)
-    return code
-
-
-async def _carried_out(order: Order, console: _PlanConsole) -> int:
-    from dataclasses import replace
-
-    from agentrunner.conductor.carry_out import carry_out
-
-    stop = asyncio.Event()
-    options = replace(order.options, stop=stop, on_event=console.hear)
-    with _signals(stop, order) as caught:
-        result = await carry_out(replace(order, options=options), console.hear)
-    return 128 + caught[0] if caught else int(result["exit_code"])
-
-
-@contextmanager
-def _signals(stop: asyncio.Event, order: Order) -> Iterator[list[int]]:
-    """First signal: all runs stop in order. Second: leave at once, supervisors finish the stop."""
-    from agentrunner.graph.drive import SIGNALS
-
-    loop, caught = asyncio.get_running_loop(), list[int]()
-
-    def on_signal(number: signal.Signals) -> None:
-        if caught:
-            _stop_workers(order)
-            os._exit(128 + number)
-        caught.append(number)
-        stop.set()
-
-    for number in SIGNALS:
-        loop.add_signal_handler(number, on_signal, number)
-    try:
-        yield caught
-    finally:
-        for number in SIGNALS:
-            loop.remove_signal_handler(number)
-
-
-def _stop_workers(order: Order) -> None:
-    from agentrunner.conductor.rounds import RoundBook
-    from agentrunner.graph.attempts import stop_workers
-    from agentrunner.runs.folder import RunFolder, runs_root
-
-    for turn in RoundBook(_folder(order)).all():
-        folder = RunFolder(runs_root(order.options.state_dir) / turn.run_id)
-        if turn.run_id and folder.root.is_dir():
-            stop_workers(folder)
-
-
-# -- looking --------------------------------------------------------------------------------------
-
-
-def status(
-    follow: Annotated[
-        bool, typer.Option("--follow", "-f", help="Until it comes to a rest.")
-    ] = False,
-    repo: opt.PlanRepo = None,
-    as_json: opt.OneJson = False,
-    state_dir: opt.StateDir = None,
-) -> int:
-    """How the plan stands: progress, cost and time of each task, and what waits for you."""
-    from agentrunner.runs.plan_folder import plan_folder
-
-    place = settings.state_dir(state_dir)
-    folder = plan_folder(place, repository(repo))
-    engine.load()
-    if follow and sys.stdout.isatty() and not as_json:
-        _follow(place, folder)
-        return 0
-    _show_status(place, folder, as_json=as_json)
-    return 0
-
-
-def _show_status(
-    state_dir: Path,
-    folder: PlanFolder,
-    *,
-    as_json: bool = False,
-    result: Mapping[str, Any] | None = None,
-) -> None:
-    from agentrunner.conductor.look import look
-    from agentrunner.screens.plan_status import status_screen
-
-    found = look(state_dir, folder, datetime.now(UTC))
-    if as_json:
-        show(json.dumps(found.as_dict()))
-        return
-    width, paint = width_of(sys.stdout), paint_for(sys.stdout)
-    show(status_screen(found, width=width, paint=paint, result=result))
-
-
-def _follow(state_dir: Path, folder: PlanFolder) -> None:
-    """Draw it again every second, in place, until nobody carries it out any more."""
-    from rich.console import Console as Terminal
-    from rich.live import Live
-    from rich.text import Text
-
-    from agentrunner.conductor.look import look
-    from agentrunner.screens.plan_status import status_screen
-
-    with Live(console=Terminal(), auto_refresh=False) as live:
-        while True:
-            found = look(state_dir, folder, datetime.now(UTC))
-            screen = status_screen(
-                found,
-                width=width_of(sys.stdout),
-                height=live.console.height,
-                paint=paint_for(sys.stdout),
-            )
-            live.update(Text.from_ansi(screen), refresh=True)
-            if not found.driven:
-                return
-            time.sleep(FOLLOW_SEC)

@@ -100,7 +100,7 @@ def run(
     }
 
     def spec() -> TaskSpec:
-        given = [*(overrides or []), *map(budget_override, budget or [])]
+        given = [*(overrides or []), *map(opt.budget_override, budget or [])]
         task = load(source_of(file, goal, prd), given, named)
         return with_landing(task, worktree, clean=clean, commit=commit)
 
@@ -135,21 +135,6 @@ def with_landing(spec: TaskSpec, worktree: str | None, *, clean: bool, commit: b
         repo=spec.repo, branch=worktree or "", outside=worktree is not None, clean=clean
     )
     return spec.model_copy(update={"landing": landing})
-
-
-def budget_override(text: str) -> str:
-    """`usd=5` as `--set` would say it; raises UsageError for what is no limit of a run."""
-    from agentrunner.task.budget import NAMES
-
-    name, equals, amount = text.partition("=")
-    if name not in NAMES or not equals or amount.startswith("+"):
-        raise UsageError(
-            f"--budget {text} sets no limit.",
-            code="bad-option",
-            path="--budget",
-            remedy=f"--budget NAME=AMOUNT, where NAME is one of {', '.join(NAMES)}",
-        )
-    return f"runner.budget.{text}"
 
 
 def _cassette(record: Path | None, replay: Path | None, repo: Path) -> Cassette:

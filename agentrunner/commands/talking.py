@@ -24,7 +24,7 @@ from agentrunner.planning.proposal import Proposal, keep
 from agentrunner.planning.store import Change, PlanConflict, PlanStore
 from agentrunner.screens.errors import error_screen
 from agentrunner.screens.layout import count, flat, wrap
-from agentrunner.screens.plan_tree import diff_lines, proposal_screen
+from agentrunner.screens.plan_diff import diff_lines, proposal_screen
 
 if TYPE_CHECKING:
     from agentrunner.graph.planner import PanelPlanner

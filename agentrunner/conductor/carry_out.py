@@ -33,7 +33,7 @@ from agentrunner.planning.store import BUDGET, PlanStore
 from agentrunner.runs.folder import refuse_inside
 from agentrunner.runs.locks import me
 from agentrunner.runs.log import append_line
-from agentrunner.runs.plan_folder import PlanFolder, plan_folder
+from agentrunner.runs.plan_folder import PlanFolder
 from agentrunner.runs.workspace import CloneStore
 from agentrunner.task.crew import BudgetSpec
 from agentrunner.task.markdown import detect_language
@@ -73,7 +73,7 @@ async def carry_out(
     says no. Raises UsageError where there is nothing to do or the settings cannot be, Busy where
     another process carries it out, and Surroundings where nobody is there to plan or work.
     """
-    folder = plan_folder(order.options.state_dir, order.repo)
+    folder = order.folder
     store = PlanStore(folder.plan)
     refuse_inside(order.options.state_dir, order.repo)
     check_order(order, store.load())

@@ -53,8 +53,6 @@ class Outcome:
     """How each task ended that was worked on."""
     blocked: list[str] = field(default_factory=list)
     """Tasks that wait for one that has not become COMPLETE."""
-    unstarted: bool = False
-    """Whether tasks that could have started did not, for want of budget."""
     interrupted: bool = False
 
 
@@ -152,7 +150,6 @@ class Conduct:
     def _start(self) -> None:
         while len(self._running) < self._parallel and self._schedule.ready:
             if not self._may_start():
-                self._outcome.unstarted = not self._schedule.finished
                 return
             started = self._schedule.start(self._parallel - len(self._running))
             if not started:

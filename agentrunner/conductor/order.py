@@ -16,6 +16,7 @@ from agentrunner.graph.drive import Options
 from agentrunner.graph.policy import capped
 from agentrunner.planning.plan import Plan
 from agentrunner.planning.schedule import with_dependencies
+from agentrunner.runs.plan_folder import PlanFolder, plan_folder
 from agentrunner.task.spec import TaskSpec
 
 
@@ -39,6 +40,11 @@ class Order:
     """Files that are not committed are part of the plan's first commit."""
     wishes: Wishes = field(default_factory=Wishes)
     """What is wanted of the result once all is done, beside its branch."""
+
+    @property
+    def folder(self) -> PlanFolder:
+        """The plan's."""
+        return plan_folder(self.options.state_dir, self.repo)
 
     def wanted(self, plan: Plan) -> list[str]:
         """The tasks that are wanted and still there, in the plan's order."""

@@ -6,7 +6,7 @@ from bisect import bisect_left
 from dataclasses import dataclass, fields, replace
 
 from agentrunner.planning.patch import EditError, PatchRejected
-from agentrunner.planning.plan import AT_WORK, ROOT, Node, NodeDesign, Plan, PlanTask
+from agentrunner.planning.plan import AT_WORK, ROOT, Node, NodeDesign, Plan
 
 
 @dataclass(frozen=True)
@@ -134,11 +134,6 @@ def undo(current: Plan, earlier: Plan, *, force: bool = False) -> Plan:
         tasks_made=current.tasks_made,
         nodes_made=current.nodes_made,
     )
-
-
-def with_task(plan: Plan, task_id: str, task: PlanTask) -> Plan:
-    """The plan with another standing of one task; no change of the plan, so no new version."""
-    return replace(plan, tasks={**plan.tasks, task_id: task})
 
 
 def check_tree(plan: Plan) -> list[str]:

@@ -14,7 +14,7 @@ from agentrunner.conductor.settings import PlanSettings
 from agentrunner.graph.drive import Options
 from agentrunner.planning.edits import Edit
 from agentrunner.planning.patch import apply
-from agentrunner.planning.plan import Hint, Plan, PlanTaskStatus
+from agentrunner.planning.plan import Hint, Plan, PlanTask, PlanTaskStatus
 from agentrunner.planning.store import PlanStore, Standing
 from agentrunner.runs.plan_folder import PlanFolder, plan_folder
 from tests.kit.project import Project
@@ -129,3 +129,8 @@ def plan_of(works: Sequence[Work]) -> Plan:
     made = apply(Plan(), edits)
     assert isinstance(made, Plan)
     return replace(made, goal="Make it")
+
+
+def with_task(plan: Plan, task_id: str, task: PlanTask) -> Plan:
+    """The plan with another standing of one task; no change of the plan, so no new version."""
+    return replace(plan, tasks={**plan.tasks, task_id: task})

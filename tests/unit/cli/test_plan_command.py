@@ -174,7 +174,7 @@ def test_mistakes_cost_nothing(arguments: list[str], code: int, told: str, shell
         (["--only", " , "], 2, "--only names no task"),
         (["--only", "-1"], 2, "The plan has no task -1."),
         (["--only", "1,1", "--only", "task-0001"], 0, "1. TASK-0001"),
-        (["--budget", "usd=-1"], 2, "usd must be greater than or equal to 0"),
+        (["--budget", "usd=-1"], 2, "--budget usd=-1 sets no limit"),
         (["--budget", "usd=+1"], 2, "--budget NAME=AMOUNT"),
     ],
 )

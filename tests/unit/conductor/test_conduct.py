@@ -11,11 +11,10 @@ import pytest
 
 from agentrunner.conductor.conduct import Conduct, Ending, Outcome, exit_code
 from agentrunner.nodes.deps import Clock
-from agentrunner.planning.diff import with_task
 from agentrunner.planning.edits import Edit
 from agentrunner.planning.patch import apply
 from agentrunner.planning.plan import Plan, PlanTaskStatus
-from tests.kit.plan_project import Work, plan_of
+from tests.kit.plan_project import Work, plan_of, with_task
 
 A, B, C = (f"TASK-000{number}" for number in (1, 2, 3))
 DONE, FAILED = Ending(PlanTaskStatus.COMPLETE), Ending(PlanTaskStatus.FAILED)
@@ -291,7 +290,7 @@ async def test_what_nobody_foresaw_stops_the_others_and_is_raised() -> None:
 async def test_nothing_begins_while_it_may_not() -> None:
     play = Play()
     outcome = await conduct(plan_of([Work()]), play, may_start=lambda: False).conduct()
-    assert play.began == [] and outcome.unstarted
+    assert play.began == [] and outcome.endings == {}
 
 
 @pytest.mark.parametrize(

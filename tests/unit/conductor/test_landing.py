@@ -23,7 +23,7 @@ from agentrunner.runs.failpoints import FailPointReached
 from agentrunner.runs.workspace import CloneStore, Identity
 from agentrunner.task.context import Criterion
 from agentrunner.task.spec import Check
-from tests.unit.runs.test_workspace import git
+from tests.unit.runs.test_workspace import shop
 
 WHO = Identity("Hana", "hana@example.org")
 AT = "2026-01-01T00:00:00Z"
@@ -97,14 +97,7 @@ class Bench:
 
 @pytest.fixture
 def bench(tmp_path: Path) -> Bench:
-    repo = tmp_path / "shop"
-    repo.mkdir()
-    git(repo, "init", "-q", "-b", "main")
-    (repo / "a.txt").write_text("one\ntwo\nthree\n")
-    (repo / "b.txt").write_text("b\n")
-    git(repo, "add", "-A")
-    git(repo, "commit", "-qm", "first")
-    clone = CloneStore(tmp_path / "clone.git", repo)
+    clone = CloneStore(tmp_path / "clone.git", shop(tmp_path))
     clone.branch(BRANCH, clone.fetch())
     return Bench(clone, tmp_path)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agentrunner.commands.start import budget_override
+from agentrunner.commands.options import budget_override
 from agentrunner.errors import UsageError
 from agentrunner.graph.limits import check_enforced, not_held
 from agentrunner.task.load import TaskSource, load_task
@@ -80,7 +80,10 @@ def test_the_option_sets_a_limit(tmp_path: Path) -> None:
     assert (spec.runner.budget.usd, spec.runner.budget.worker_runs) == (5, 3)
 
 
-@pytest.mark.parametrize("text", ["usd", "usd=+5", "loops=3", "on_spent=fail", "=5", "x.y=1"])
+@pytest.mark.parametrize(
+    "text",
+    ["usd", "usd=+5", "loops=3", "on_spent=fail", "=5", "x.y=1", "usd=lots", "usd=-1", "usd="],
+)
 def test_the_option_sets_nothing_else(text: str) -> None:
     with pytest.raises(UsageError) as refused:
         budget_override(text)

@@ -21,7 +21,8 @@ from agentrunner.planning.store import PlanConflict, Standing
 from agentrunner.planning.trim import plan_facts
 from agentrunner.prompts import assemble
 from agentrunner.protocol import PlanPatch, parse_reply
-from agentrunner.screens.plan_tree import plan_screen, proposal_screen
+from agentrunner.screens.plan_diff import proposal_screen
+from agentrunner.screens.plan_tree import plan_screen
 from agentrunner.text.terminal import cell_width
 from tests.kit.talks import Item, Talks, change, create, decompose, outline, patch, phase, task
 

@@ -10,12 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentrunner.planning.diff import check_tree, diff, undo, with_task
+from agentrunner.planning.diff import check_tree, diff, undo
 from agentrunner.planning.edits import Edit, Place, edits_of_decompose, edits_of_patch
 from agentrunner.planning.patch import MAX_EDITS, PatchRejected, apply
 from agentrunner.planning.plan import ROOT, Plan, PlanTask, PlanTaskStatus, PotentialConflict
 from agentrunner.planning.trim import plan_facts
 from agentrunner.protocol import Decompose, PlanPatch, parse_reply
+from tests.kit.plan_project import with_task
 
 
 def create(name: str, parent: str | None = None, place: Place | None = None, **given: Any) -> Edit:

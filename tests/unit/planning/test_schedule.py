@@ -8,12 +8,12 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentrunner.planning.diff import with_task
 from agentrunner.planning.edits import Edit
 from agentrunner.planning.patch import apply
 from agentrunner.planning.paths import meet
 from agentrunner.planning.plan import Hint, Plan, PlanTask, PlanTaskStatus, PotentialConflict
 from agentrunner.planning.schedule import Schedule, files_of_task
+from tests.kit.plan_project import with_task
 
 A, B, C, D = (f"TASK-000{number}" for number in range(1, 5))
 

@@ -28,9 +28,9 @@ def git(repo: Path, *words: str) -> str:
     return subprocess.run(command, env=env, check=True, capture_output=True, text=True).stdout
 
 
-@pytest.fixture
-def repo(tmp_path: Path) -> Path:
-    place = tmp_path / "shop"
+def shop(folder: Path) -> Path:
+    """A repository with two files in one commit."""
+    place = folder / "shop"
     place.mkdir()
     git(place, "init", "-q", "-b", "main")
     (place / "a.txt").write_text("one\ntwo\nthree\n")
@@ -38,6 +38,11 @@ def repo(tmp_path: Path) -> Path:
     git(place, "add", "-A")
     git(place, "commit", "-qm", "first")
     return place
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Path:
+    return shop(tmp_path)
 
 
 @pytest.fixture

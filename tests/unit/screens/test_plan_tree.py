@@ -10,15 +10,8 @@ from agentrunner.planning.patch import apply
 from agentrunner.planning.plan import Hint, Plan, PlanTaskStatus, PotentialConflict
 from agentrunner.planning.store import OpenQuestion, Standing
 from agentrunner.screens.layout import Paint
-from agentrunner.screens.plan_tree import (
-    ANEW,
-    AT_WORK_ANEW,
-    MOST_TASKS,
-    STAYS,
-    diff_lines,
-    plan_screen,
-    task_screen,
-)
+from agentrunner.screens.plan_diff import ANEW, AT_WORK_ANEW, STAYS, diff_lines
+from agentrunner.screens.plan_tree import MOST_TASKS, plan_screen, task_screen
 from agentrunner.text.terminal import cell_width
 from tests.unit.screens.screen_samples import EVIL
 

@@ -1,0 +1,88 @@
+"""`agentrunner plan status`: how a plan stands, also while another process carries it out."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from agentrunner import settings
+from agentrunner.commands import engine
+from agentrunner.commands import options as opt
+from agentrunner.commands.console import paint_for, show, width_of
+from agentrunner.commands.plan_place import repository
+
+if TYPE_CHECKING:
+    from agentrunner.runs.plan_folder import PlanFolder
+
+FOLLOW_SEC = 1.0
+
+
+def status(
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Until it comes to a rest.")
+    ] = False,
+    repo: opt.PlanRepo = None,
+    as_json: opt.OneJson = False,
+    state_dir: opt.StateDir = None,
+) -> int:
+    """How the plan stands: progress, cost and time of each task, and what waits for you."""
+    from agentrunner.runs.plan_folder import plan_folder
+
+    place = settings.state_dir(state_dir)
+    folder = plan_folder(place, repository(repo))
+    engine.load()
+    if follow and sys.stdout.isatty() and not as_json:
+        _follow(place, folder)
+        return 0
+    show_status(place, folder, as_json=as_json)
+    return 0
+
+
+def show_status(
+    state_dir: Path,
+    folder: PlanFolder,
+    *,
+    as_json: bool = False,
+    result: Mapping[str, Any] | None = None,
+) -> None:
+    """Print how it stands; `result` is the `plan_result` of a process that has just ended."""
+    from agentrunner.conductor.look import look
+    from agentrunner.screens.plan_status import status_screen
+
+    found = look(state_dir, folder, datetime.now(UTC))
+    if as_json:
+        show(json.dumps(found.as_dict()))
+        return
+    width, paint = width_of(sys.stdout), paint_for(sys.stdout)
+    show(status_screen(found, width=width, paint=paint, result=result))
+
+
+def _follow(state_dir: Path, folder: PlanFolder) -> None:
+    """Draw it again every second, in place, until nobody carries it out any more."""
+    from rich.console import Console as Terminal
+    from rich.live import Live
+    from rich.text import Text
+
+    from agentrunner.conductor.look import look
+    from agentrunner.screens.plan_status import status_screen
+
+    with Live(console=Terminal(), auto_refresh=False) as live:
+        while True:
+            found = look(state_dir, folder, datetime.now(UTC))
+            screen = status_screen(
+                found,
+                width=width_of(sys.stdout),
+                height=live.console.height,
+                paint=paint_for(sys.stdout),
+            )
+            live.update(Text.from_ansi(screen), refresh=True)
+            if not found.driven:
+                return
+            time.sleep(FOLLOW_SEC)
