@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,7 @@ host, times = sys.argv[1], int(sys.argv[2])
 for _ in range(times):
     reply = ask(host)
     print(reply, flush=True)
-    if b"403" not in reply:
+    if not reply.startswith(b"HTTP/1.1 403"):
         break
 else:
     if times > 1:
@@ -60,6 +61,8 @@ def test_a_host_of_the_task_is_reached_and_named_in_the_note(run: Run) -> None:
 
 
 def test_a_host_that_is_asked_for_again_and_again_becomes_a_question(run: Run) -> None:
+    # Not long, where the DNS of this machine does not answer.
+    run.environ = {**os.environ, "RES_OPTIONS": "timeout:1 attempts:1"}
     with greeter() as port:
         host = f"db.local:{port}"
         script = [plan(), work(), work(), finish(), assess()]

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from agentrunner import settings
 from agentrunner.errors import AgentRunnerError, Surroundings, UsageError
 from agentrunner.meta.base import ChatMessage, MetaRequest, MetaUnavailable, Reply
 from agentrunner.meta.openai_chat import MAX_BODY_BYTES, OpenAIChatMeta
@@ -290,6 +291,7 @@ async def test_tracing_stays_off(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     second_server.script = [Fault(body="{}")]
+    monkeypatch.setattr(settings, "_ignored", [])  # of this process, which runs other tests, too
     monkeypatch.setenv("LANGSMITH_TRACING", "true")
     monkeypatch.setenv("LANGCHAIN_TRACING_V2", "true")
     monkeypatch.setenv("LANGSMITH_ENDPOINT", second_server.url)
