@@ -192,6 +192,8 @@ async def open_workshop(
     events.listeners.extend(listeners)
     repo = Path(spec.repo)
     snapshots = await asyncio.to_thread(Snapshots, folder.snapshots_dir, repo, spec.runner.note.dir)
+    log = RunLog(folder.log_file, redactor.redact)
+    await asyncio.to_thread(log.records)  # from here on it reads what others write, and no more
     sandbox = await _open_box(spec, folder, crew, environ, state_dir, events)
     try:
         gatherer = Gatherer(
@@ -211,7 +213,7 @@ async def open_workshop(
         yield Deps(
             spec=spec,
             folder=folder,
-            log=RunLog(folder.log_file, redactor.redact),
+            log=log,
             events=events,
             snapshots=snapshots,
             ledger=Ledger(folder),

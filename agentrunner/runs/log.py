@@ -25,9 +25,11 @@ the last one wins. Kinds, with their keys and data:
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -59,8 +61,11 @@ def redact_strings(value: Any, redact: Callable[[str], str]) -> Any:
     return value
 
 
-def append_line(path: Path, value: Mapping[str, Any], *, sync: bool) -> None:
-    """Append one JSON object as a line in one write, after mending a torn last line."""
+def append_line(path: Path, value: Mapping[str, Any], *, sync: bool) -> tuple[int, int]:
+    """Append one JSON object as a line in one write, after mending a torn last line.
+
+    Returns from which byte of the file to which what was added goes.
+    """
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     # A lone surrogate becomes its JSON escape, so that no text at all can stop the log.
     line = text.encode("utf-8", "backslashreplace") + b"\n"
@@ -68,13 +73,16 @@ def append_line(path: Path, value: Mapping[str, Any], *, sync: bool) -> None:
     try:
         size = os.fstat(fd).st_size
         torn = size > 0 and os.pread(fd, 1, size - 1) != b"\n"
-        rest = memoryview(b"\n" + line if torn else line)
+        added = b"\n" + line if torn else line
+        rest = memoryview(added)
         # Not os.write: LangGraph's development server refuses that in an event loop.
         with open(fd, "ab", buffering=0, closefd=False) as file:
             while rest:
                 rest = rest[file.write(rest) :]
+            end = file.tell()
         if sync:
             os.fsync(fd)
+        return end - len(added), end
     finally:
         os.close(fd)
 
@@ -151,17 +159,16 @@ class History:
         return self.of("warning")
 
 
-def _record(value: Mapping[str, Any]) -> Record | None:
-    try:
-        return Record(**value)
-    except TypeError:
-        return None
+def _records(raw: bytes) -> Iterator[Record]:
+    for value in _objects(raw):
+        with contextlib.suppress(TypeError):  # written by another version
+            yield Record(**value)
 
 
 class RunLog:
     """Appends to and reads one run's log. `redact` is applied to every string written.
 
-    What has been read is kept, so that a long run does not read its whole log at every step.
+    What has been read or written is kept, so that a step of a long run reads nothing again.
     """
 
     def __init__(self, path: Path, redact: Callable[[str], str] | None = None) -> None:
@@ -173,6 +180,8 @@ class RunLog:
         self._unsynced = False
         self._read = 0
         """Bytes of the file that are in `_known`; always up to the end of a line."""
+        self._lock = threading.Lock()
+        """Held while that grows: nodes write from threads, too."""
 
     def append(
         self,
@@ -189,11 +198,15 @@ class RunLog:
 
         Without `sync` it gets there with the next `sync()`, unless the machine stops before.
         """
-        value = vars(Record(kind, key, attempt, loop, at, dict(data)))
-        if self.redact is not None:
-            value = redact_strings(value, self.redact)
-        append_line(self.path, value, sync=sync)
+        value = redact_strings(
+            vars(Record(kind, key, attempt, loop, at, dict(data))), self.redact or str
+        )
+        begin, end = append_line(self.path, value, sync=sync)
         self._unsynced = not sync or self._unsynced
+        with self._lock:
+            if begin == self._read:  # else somebody else has written, too, and all is read
+                self._keep([Record(**value)])
+                self._read = end
 
     def sync(self) -> None:
         """See everything that was added onto the disk. Blocking."""
@@ -226,20 +239,31 @@ class RunLog:
 
     def _catch_up(self) -> None:
         """Read what has been written since the last time, by whomever."""
+        with self._lock:
+            raw = self._unread()
+            # A last line without its end may be torn; it is read again.
+            whole = raw.rfind(b"\n") + 1
+            self._keep(_records(raw[:whole]))
+            self._keep(_records(raw[whole:]), for_good=False)
+            self._read += whole
+
+    def _unread(self) -> bytes:
         try:
-            with self.path.open("rb") as file:
+            # Not buffered: LangGraph's development server refuses that in an event loop.
+            with self.path.open("rb", buffering=0) as file:
+                if os.fstat(file.fileno()).st_size == self._read:
+                    return b""
                 file.seek(self._read)
-                raw = file.read()
+                return file.readall()
         except FileNotFoundError:
-            return
-        # A last line without its end may be torn; it is read again.
-        whole = raw.rfind(b"\n") + 1
-        self._written += [record for value in _objects(raw[:whole]) if (record := _record(value))]
-        for value in _objects(raw):
-            if record := _record(value):
-                self._known.setdefault(record.kind, {})[record.attempt, record.key] = record
-                self._order[record.attempt, record.kind, record.key] = None
-        self._read += whole
+            return b""
+
+    def _keep(self, records: Iterable[Record], *, for_good: bool = True) -> None:
+        for record in records:
+            self._known.setdefault(record.kind, {})[record.attempt, record.key] = record
+            self._order[record.attempt, record.kind, record.key] = None
+            if for_good:
+                self._written.append(record)
 
     def history(self, attempt: int | None = None) -> History:
         """The records by kind, of one attempt or of all."""

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,52 @@ def test_what_others_write_is_read_and_what_was_read_is_not_read_again(tmp_path:
     assert [r.data["text"] for r in log.records("message")] == ["c", "b"]
 
 
+def test_what_a_log_wrote_it_knows_without_reading(tmp_path: Path) -> None:
+    log = RunLog(tmp_path / "log")
+    data: dict[str, Any] = {"paths": ("a", "b"), "at": {"x": 1}}
+    add(log, "plan", "1", data)
+    log.path.write_bytes(b"x" * log.path.stat().st_size)
+    data["at"]["x"] = 2
+    assert [r.data for r in log.records()] == [{"paths": ["a", "b"], "at": {"x": 1}}]
+
+
+STEPS = st.sampled_from(["one writes", "other writes", "one reads", "other reads", "torn"])
+
+
+@given(st.lists(STEPS, max_size=12))
+def test_who_writes_beside_others_knows_what_is_in_the_file(
+    tmp_path_factory: Any, steps: list[str]
+) -> None:
+    path = tmp_path_factory.mktemp("log") / "log"
+    logs = {"one": RunLog(path), "other": RunLog(path)}
+    for number, step in enumerate(steps):
+        who, _, what = step.partition(" ")
+        if what == "writes":
+            add(logs[who], "message", str(number % 3), {"text": f"{who} {number}"})
+        elif what == "reads":
+            logs[who].records()
+        else:
+            with path.open("ab") as file:
+                file.write(b'{"kind": "mess')
+    fresh = RunLog(path)
+    for log in logs.values():
+        assert log.occurrences("message") == fresh.occurrences("message")
+        assert log.records() == fresh.records()
+
+
+def test_threads_that_write_at_once_lose_and_double_nothing(tmp_path: Path) -> None:
+    log = RunLog(tmp_path / "log")
+    numbers = range(200)
+
+    def write(number: int) -> None:
+        add(log, "message", str(number), {})
+        log.records()
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(write, numbers))
+    assert len(log.occurrences("message")) == len(log.records()) == len(numbers)
+
+
 def test_no_log_is_no_records(tmp_path: Path) -> None:
     assert RunLog(tmp_path / "none").records() == []
 
@@ -69,9 +116,8 @@ def test_secrets_are_taken_out_of_every_string(tmp_path: Path) -> None:
 def test_any_text_comes_back(tmp_path_factory: Any, text: str) -> None:
     log = RunLog(tmp_path_factory.mktemp("log") / "log")
     add(log, "warning", "w", {"message": text})
-    assert log.records() == [
-        Record("warning", "w", 1, 0, "2026-01-01T00:00:00Z", {"message": text})
-    ]
+    known = [Record("warning", "w", 1, 0, "2026-01-01T00:00:00Z", {"message": text})]
+    assert log.records() == RunLog(log.path).records() == known
     assert log.path.read_bytes().count(b"\n") == 1
 
 
