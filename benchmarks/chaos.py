@@ -1,11 +1,11 @@
-"""What `kill -9` does to runs: many short ones, each struck at moments that a seed draws.
+"""What `kill -9` does to runs and plans: many short ones, struck at moments that a seed draws.
 
-    python -m benchmarks.chaos [--sandbox docker|bwrap] [--runs 100] [--seed N]
+    python -m benchmarks.chaos [--of runs|plans] [--sandbox docker|bwrap] [--times 100] [--seed N]
 
-Docker's boxes are on an engine of our own, which is killed, too (root only). Each run is resumed
-until it ends; one line per kind of kill says how they ended, how often they had to be resumed,
-and what was left of them; idle shims are those that a killed containerd forgot. A run that did not
-end right is told of in full.
+Docker's boxes are on an engine of our own, which is killed, too (root only). Each run is resumed,
+and each plan carried on with, until it ends; one line per kind of the first kill says how they
+ended, how often they had to be resumed, and what was left of them; idle shims are those that a
+killed containerd forgot. What did not end right is told of in full.
 """
 
 from __future__ import annotations
@@ -19,27 +19,31 @@ from contextlib import ExitStack
 from pathlib import Path
 from random import Random
 
-from tests.kit.chaos import VICTIMS, Blow, Chaos, Fate, draw
+from tests.kit.chaos import Blow, Fate
 from tests.kit.engine_watch import EngineWatch
 from tests.kit.greeter import greeter
+from tests.kit.plan_chaos import PlanChaos
+from tests.kit.run_chaos import RunChaos
 
-AGAIN = 0.3
-"""How many of the runs are struck a second time, while they are resumed."""
-HEADINGS = ("killed", "runs", "hit", "COMPLETE", "other end", "wrong", "losses",
+Work = type[RunChaos] | type[PlanChaos]
+AGAIN: dict[Work, float] = {RunChaos: 0.3, PlanChaos: 0.8}
+"""How many of those that are resumed are struck once more."""
+MOST_BLOWS: dict[Work, int] = {RunChaos: 2, PlanChaos: 8}
+HEADINGS = ("killed", "number", "hit", "COMPLETE", "other end", "wrong", "losses",
             "resumes (most)", "leftovers", "idle shims")  # fmt: skip
 
 
-def drawn(random: Random, number: int, *, engine: bool) -> list[Blow]:
-    """The blows of a run: the kinds take turns, all else is chance."""
-    kinds = [kind for kind in (*VICTIMS, "several") if engine or kind != "engine"]
-    blows = [draw(random, kinds[number % len(kinds)], engine=engine)]
-    if random.random() < AGAIN:
-        blows.append(draw(random, random.choice(kinds), engine=engine))
+def drawn(work: Work, random: Random, number: int, *, engine: bool) -> list[Blow]:
+    """The blows of one: the kinds take turns at the first, all else is chance."""
+    kinds = [kind for kind in (*work.victims, "several") if engine or kind != "engine"]
+    blows = [work.draw(random, kinds[number % len(kinds)], engine=engine)]
+    while len(blows) < MOST_BLOWS[work] and random.random() < AGAIN[work]:
+        blows.append(work.draw(random, random.choice(kinds), engine=engine))
     return blows
 
 
-def strike(runs: int, seed: int, sandbox: str) -> list[tuple[Blow, Fate]]:
-    """Every run's first blow, and what became of it."""
+def strike(work: Work, times: int, seed: int, sandbox: str) -> list[tuple[Blow, Fate]]:
+    """The first blow of each, and what became of it."""
     random, fates = Random(seed), []
     with ExitStack() as stack:
         port = stack.enter_context(greeter())
@@ -47,10 +51,10 @@ def strike(runs: int, seed: int, sandbox: str) -> list[tuple[Blow, Fate]]:
         engine = None
         if sandbox == "docker":
             engine = stack.enter_context(EngineWatch.running(place))
-        for number in range(runs):
-            blows = drawn(random, number, engine=engine is not None)
-            with Chaos.open(place / str(number), port, engine) as chaos:
-                fate = chaos.strike(blows)
+        for number in range(times):
+            blows = drawn(work, random, number, engine=engine is not None)
+            with work.open(place / str(number), port, engine) as struck:
+                fate = struck.strike(blows)
             fates.append((blows[0], fate))
             _tell(number, fate)
     return fates
@@ -91,13 +95,15 @@ def table(fates: Sequence[tuple[Blow, Fate]]) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the table; 1 where a run did not end right or left something."""
+    """Print the table; 1 where one did not end right or left something."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.chaos")
+    parser.add_argument("--of", choices=("runs", "plans"), default="runs")
     parser.add_argument("--sandbox", choices=("docker", "bwrap"), default="docker")
-    parser.add_argument("--runs", type=int, default=100)
+    parser.add_argument("--times", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
     chosen = parser.parse_args(arguments)
-    fates = strike(chosen.runs, chosen.seed, chosen.sandbox)
+    work: Work = RunChaos if chosen.of == "runs" else PlanChaos
+    fates = strike(work, chosen.times, chosen.seed, chosen.sandbox)
     print(table(fates))
     return 0 if all(fate.ok for _, fate in fates) else 1
 

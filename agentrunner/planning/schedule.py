@@ -1,8 +1,9 @@
 """Which task of a plan may start now. Pure: no clock, no runs, only the order of things.
 
 A task may start when all that it depends on is COMPLETE, and nothing that is at work may change
-the same files. Of those that may, the first in the order of the tree goes first. Each call costs
-the same however large the plan is, but for the heap that keeps the order.
+the same files. Of those that may, one that was begun before goes first, since its work tree is as
+old as that; then the first in the order of the tree. Each call costs the same however large the
+plan is, but for the heap that keeps the order.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ class Schedule:
         """
         order = plan.task_order()
         self._place = {task_id: number for number, task_id in enumerate(order)}
+        self._begun = {t for t in order if plan.tasks[t].status != PlanTaskStatus.PENDING}
+        """Tasks with a work tree: what others change meanwhile may not go together with theirs."""
         wanted = set(order) if only is None else with_dependencies(plan, only)
         complete = {t for t in wanted if plan.tasks[t].status == PlanTaskStatus.COMPLETE}
         left = wanted - complete
@@ -43,7 +46,7 @@ class Schedule:
         for task_id, files in _conflicting(plan).items():
             if task_id in self._files:
                 self._files[task_id] |= files
-        self._ready: list[tuple[int, str]] = []
+        self._ready: list[tuple[bool, int, str]] = []
         self._queued: set[str] = set()
         """What is ready or held: nothing is queued, and so started, twice."""
         self._held: dict[str, list[str]] = {}
@@ -80,7 +83,7 @@ class Schedule:
         """Up to `most` tasks that start now."""
         started: list[str] = []
         while self._ready and len(started) < most:
-            _, task_id = heappop(self._ready)
+            *_, task_id = heappop(self._ready)
             if (holder := self._holder(task_id)) is not None:
                 self._held.setdefault(holder, []).append(task_id)
                 continue
@@ -127,7 +130,10 @@ class Schedule:
     def _push(self, task_id: str) -> None:
         if task_id not in self._queued:
             self._queued.add(task_id)
-            heappush(self._ready, (self._place[task_id], task_id))
+            self._queue(task_id)
+
+    def _queue(self, task_id: str) -> None:
+        heappush(self._ready, (task_id not in self._begun, self._place[task_id], task_id))
 
     def _holder(self, task_id: str) -> str | None:
         """A task at work that may change what this one may change."""
@@ -149,6 +155,7 @@ class Schedule:
 
     def _take(self, task_id: str) -> None:
         self._at_work[task_id] = None
+        self._begun.add(task_id)
         if self._is_pattern(task_id):
             self._patterns[task_id] = None
         for name in self._files[task_id]:
@@ -166,7 +173,7 @@ class Schedule:
             for folder in _folders(name):
                 self._below[folder].remove(task_id)
         for waiting in self._held.pop(task_id, ()):
-            heappush(self._ready, (self._place[waiting], waiting))
+            self._queue(waiting)
 
 
 def files_of_task(plan: Plan, task_id: str) -> set[str]:

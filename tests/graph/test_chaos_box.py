@@ -17,10 +17,11 @@ from random import Random
 import pytest
 
 from benchmarks.chaos import table
-from tests.kit.chaos import VICTIMS, Blow, Chaos, Fate, draw
+from tests.kit.chaos import Blow, Fate
 from tests.kit.engine_watch import EngineWatch
 from tests.kit.greeter import greeter
 from tests.kit.process import until
+from tests.kit.run_chaos import VICTIMS, RunChaos
 
 SEED = 3
 MOST_TRIES = 4
@@ -46,11 +47,11 @@ def test_it_ends_right_and_leaves_nothing(
     request: pytest.FixtureRequest, tmp_path: Path, port: int, sandbox: str, kind: str
 ) -> None:
     engine = request.getfixturevalue("engine") if sandbox == "docker" else None
-    blow = draw(Random(f"{SEED} {sandbox} {kind}"), kind, engine=engine is not None)
+    blow = RunChaos.draw(Random(f"{SEED} {sandbox} {kind}"), kind, engine=engine is not None)
     if kind == "keeper":  # boxes of commands are gone in no time
         blow = replace(blow, event="step")
     for number in range(MOST_TRIES):
-        with Chaos.open(tmp_path / str(number), port, engine) as chaos:
+        with RunChaos.open(tmp_path / str(number), port, engine) as chaos:
             fate = chaos.strike([blow])
         assert fate.ok, fate
         if fate.killed:
@@ -62,7 +63,7 @@ def test_it_ends_right_and_leaves_nothing(
 
 def test_what_a_run_would_leave_is_noticed(tmp_path: Path, port: int) -> None:
     with ExitStack() as stack:
-        chaos = stack.enter_context(Chaos.open(tmp_path, port, None))
+        chaos = stack.enter_context(RunChaos.open(tmp_path, port, None))
         undisturbed = chaos.strike([])
         assert undisturbed == Fate(codes=[0], state="COMPLETE", outcomes=["completed"])
         os.mkfifo(chaos.drill.folder.root / "lifeline")
@@ -74,7 +75,7 @@ def test_what_a_run_would_leave_is_noticed(tmp_path: Path, port: int) -> None:
 
 def test_the_seed_draws_all_there_is() -> None:
     random = Random(SEED)
-    blows = [draw(random, kind, engine=True) for kind in KINDS for _ in range(50)]
+    blows = [RunChaos.draw(random, kind, engine=True) for kind in KINDS for _ in range(50)]
     assert {victim for blow in blows for victim in blow.victims} == set(VICTIMS)
     assert all(blow.event in VICTIMS[victim] for blow in blows for victim in blow.victims)
     assert len({replace(blow, delay_sec=0) for blow in blows}) > 30

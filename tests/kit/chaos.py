@@ -1,8 +1,8 @@
-"""Short runs, each struck with `kill -9` at moments drawn from a seed, and what becomes of them.
+"""Commands that are struck with `kill -9` at moments drawn from a seed, and what becomes of them.
 
-A moment is an event of the run and a fraction of a second after it. What is killed is whatever
-plays a part then: the driver, the supervisor, the gateway process, the helper in front of the
-worker's box, the keeper of a box, the container engine, or several at once.
+A moment is an event and a fraction of a second after it. What is killed is whatever plays a part
+then: the driver, a supervisor, a gateway process, the helper in front of a box, the keeper of a
+box, a git of ours, the container engine, or several at once.
 """
 
 from __future__ import annotations
@@ -13,70 +13,32 @@ import signal
 import stat
 import subprocess
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, ClassVar, Self
 
-from agentrunner.runs.events import read_events
+from agentrunner.runs.log import read_lines
 from agentrunner.sandboxes.cgroups import hierarchies
 from agentrunner.sandboxes.enter import GROUP_PREFIX
-from agentrunner.supervisor.processes import descendants, process_table, send
+from agentrunner.supervisor.processes import Facts, descendants, process_table, send
 from tests.kit.docker import IMAGE
 from tests.kit.engine_watch import EngineWatch, mounts_below
 from tests.kit.process import Done, Drill, done
 
-MOST_RESUMES = 5
-MOST_LOOPS = 6
 DELAY_SEC = 0.6
 """The longest time from an event to a kill; the events of a run lie about so far apart."""
 APPEAR_SEC = 1.0
 """How long a part that is just being started is waited for."""
+COMMAND_SEC = 300.0
+"""A command that takes longer hangs."""
 SETTLE_SEC = 10.0
-"""In which everything that a run has started must have ended after its end."""
-STEPS = 6
-EVENTS = ("started", "run_started", "decision", "worker_started", "step", "worker_finished",
-          "check")  # fmt: skip
-BESIDE_A_WORKER = ("worker_started", "step")
-VICTIMS = {
-    "driver": EVENTS,
-    "supervisor": BESIDE_A_WORKER,
-    "proxy": BESIDE_A_WORKER,
-    "helper": BESIDE_A_WORKER,
-    "keeper": EVENTS[1:],
-    "engine": EVENTS,
-}
-"""What can be killed, and after which events it may be there."""
-
-CHANGED = {" M calc.py", "?? .agent-runner/"}
-"""What `git status` tells at the end: the edit, and the folder of the note."""
-WORKER = f"""\
-import pathlib, socket, time
-
-def hello(deadline):
-    while time.monotonic() < deadline:
-        try:
-            with socket.create_connection(("127.0.0.1", 3128), 5) as line:
-                line.sendall(b"CONNECT db.local:PORT HTTP/1.1\\r\\nHost: db.local:PORT\\r\\n\\r\\n")
-                if b"hello" in line.makefile("rb").read():
-                    return
-        except OSError:
-            pass  # the proxy is away
-        time.sleep(0.02)
-    raise SystemExit("db.local is out of reach")
-
-work = pathlib.Path(".work")
-with (work / "starts").open("a") as starts:
-    starts.write("start\\n")
-for step in range(1, {STEPS} + 1):
-    hello(time.monotonic() + 15)
-    pathlib.Path("calc.py").write_text("a - b\\n" * ({STEPS} - step) + "a + b\\n" * step)
-    (work / f"step-{{step}}").touch()
-    time.sleep(0.15)
-"""
-CHECK = f"[ $(grep -c 'a + b' calc.py) = {STEPS} ] && ! grep -q 'a - b' calc.py\n"
+"""In which everything that was started must have ended after the end."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +50,8 @@ class Blow:
     delay_sec: float
     absent: bool = False
     """An engine comes back only when the command has ended without it."""
+    nth: int = 1
+    """Which of the events of that name in one command."""
 
     @property
     def kind(self) -> str:
@@ -95,33 +59,19 @@ class Blow:
         return self.victims[0] if len(self.victims) == 1 else "several"
 
     def __str__(self) -> str:
-        return f"{'+'.join(self.victims)} at {self.event}+{self.delay_sec * 1000:.0f} ms"
-
-
-def draw(random: Random, kind: str, *, engine: bool) -> Blow:
-    """A blow of this kind; `several` is two or three victims, the engine only if there is one."""
-    victims = [kind]
-    if kind == "several":
-        known = [name for name in VICTIMS if engine or name != "engine"]
-        victims = sorted(random.sample(known, random.choice((2, 2, 3))))
-    events = [e for e in EVENTS if all(e in VICTIMS[victim] for victim in victims)]
-    return Blow(
-        tuple(victims),
-        random.choice(events),
-        random.uniform(0, DELAY_SEC),
-        absent=random.random() < 0.3,
-    )
+        event = self.event if self.nth == 1 else f"{self.event} {self.nth}"
+        return f"{'+'.join(self.victims)} at {event}+{self.delay_sec * 1000:.0f} ms"
 
 
 @dataclass
 class Fate:
-    """What became of one run."""
+    """What became of what was struck."""
 
     blows: list[str] = field(default_factory=list)
     killed: list[str] = field(default_factory=list)
     """What was there to be killed."""
     codes: list[int] = field(default_factory=list)
-    """Exit codes of `run` and of each `resume`; minus 9 for a killed driver."""
+    """Exit codes of the first command and of each further one; minus 9 for a killed driver."""
     resumes: int = 0
     state: str = ""
     outcomes: list[str] = field(default_factory=list)
@@ -145,8 +95,14 @@ class Fate:
         return self.state == "COMPLETE" and not self.wrong and not self.left
 
 
-class Chaos:
-    """One run, from its first command to its end."""
+class Struck(ABC):
+    """One piece of work, from its first command to its end."""
+
+    victims: ClassVar[Mapping[str, tuple[str, ...]]]
+    """What can be killed, and after which events it may be there; `driver` knows all events."""
+    most_resumes: ClassVar[int]
+    one_a_command: ClassVar[bool] = True
+    """Whether a command is struck once only; else until it has ended."""
 
     def __init__(self, drill: Drill, engine: EngineWatch | None) -> None:
         self.drill = drill
@@ -157,86 +113,124 @@ class Chaos:
         """Cgroups of its boxes in bwrap: other tests of this machine have some beside them."""
 
     @classmethod
-    @contextmanager
-    def open(cls, place: Path, port: int, engine: EngineWatch | None) -> Iterator[Chaos]:
-        """A project whose worker needs db.local, which is `port` of this machine's loopback."""
-        box: dict[str, Any] = {"kind": "bwrap"}
-        worker: dict[str, Any] = {}
-        if engine is not None:
-            box = {"kind": "docker", "read_paths": ["/usr"]}
-            worker = {"docker_image": IMAGE}
-        box["network"] = {"allow": [f"db.local:{port}@127.0.0.1"]}
-        with Drill.open(
-            place,
-            sandbox=box["kind"],
-            worker="/usr/bin/python3 worker.py",
-            runner={"sandbox": box, "worker": worker, "meta": {"max_loops": MOST_LOOPS}},
-        ) as drill:
-            files = {"worker.py": WORKER.replace("PORT", str(port)), "check.sh": CHECK}
-            drill.write({**files, "calc.py": "a - b\n" * STEPS})
-            drill.git("commit", "-q", "-a", "-m", "what it is about", "--allow-empty")
-            drill.git("add", "worker.py")
-            drill.git("commit", "-q", "-m", "the worker")
-            yield cls(drill, engine)
+    @abstractmethod
+    def open(
+        cls, place: Path, port: int, engine: EngineWatch | None
+    ) -> AbstractContextManager[Self]:
+        """Prepared in `place`; `port` of this machine's loopback says hello."""
 
-    def strike(self, blows: list[Blow]) -> Fate:
-        """Run and resume until it has ended; each blow hits one of the commands, in their order."""
+    @classmethod
+    def draw(cls, random: Random, kind: str, *, engine: bool) -> Blow:
+        """A blow of this kind; `several` are two or three, with the engine only if there is one."""
+        victims = [kind]
+        if kind == "several":
+            known = [name for name in cls.victims if engine or name != "engine"]
+            victims = sorted(random.sample(known, random.choice((2, 2, 3))))
+        events = [
+            event
+            for event in cls.victims["driver"]
+            if all(event in cls.victims[victim] for victim in victims)
+        ]
+        return Blow(
+            tuple(victims),
+            random.choice(events),
+            random.uniform(0, DELAY_SEC),
+            absent=random.random() < 0.3,
+        )
+
+    def strike(self, blows: Iterable[Blow]) -> Fate:
+        """Go on until it has ended; the blows hit its commands, in their order."""
         if self.engine is not None:
             self.engine.begin()
         waiting = iter(blows)
-        ended = self._command(next(waiting, None))
-        while ended.result.get("state") != "COMPLETE" and self.fate.resumes < MOST_RESUMES:
+        ended = self._command(waiting)
+        while self._state(ended) != "COMPLETE" and self.fate.resumes < self.most_resumes:
             if ended.code not in (-signal.SIGKILL, 5):
                 break
             self.fate.resumes += 1
-            ended = self._command(next(waiting, None))
-        self.fate.state = str(ended.result.get("state"))
+            ended = self._command(waiting)
+        self.fate.state = self._state(ended)
         if self.fate.state != "COMPLETE":
             self.fate.wrong.append(f"it ended with {ended.code}: {ended.result} {ended.stderr}")
         else:
-            self._judge(ended.result)
+            self.fate.wrong += self._wrong(ended.result)
         self.fate.left = self._left()
         self.fate.forgotten = len(self.engine.forgotten()) if self.engine else 0
         return self.fate
 
-    # -- killing --------------------------------------------------------------------------------
+    # -- what each kind of work says of itself ----------------------------------------------------
 
-    def _command(self, blow: Blow | None) -> Done:
-        """`run`, or `resume` where there is a run, with a blow while it goes on."""
+    @abstractmethod
+    def _words(self) -> list[str]:
+        """The command that begins, or goes on."""
+
+    @abstractmethod
+    def _events(self) -> Counter[str]:
+        """What has happened so far."""
+
+    @abstractmethod
+    def _pids(self, victim: str, driver: int, table: dict[int, Facts]) -> list[int]:
+        """Who plays this part now, and is to be killed."""
+
+    @abstractmethod
+    def _state(self, ended: Done) -> str:
+        """How it stands after a command."""
+
+    @abstractmethod
+    def _wrong(self, result: dict[str, Any]) -> Iterator[str]:
+        """What is not as it must be once it is COMPLETE."""
+
+    # -- killing ----------------------------------------------------------------------------------
+
+    def _command(self, blows: Iterator[Blow]) -> Done:
+        """Begin or go on, with a blow while it does, or as many as it stands."""
         env = {"DOCKER_HOST": self.engine.host} if self.engine else {}
-        begun = len(self._events())
-        resumable = self._resumable
-        words = ["resume", self.drill.run_id] if resumable else ["run", str(self.drill.task_file)]
-        process = self.drill.command(*words, **env)
+        before = self._events()
+        process = self.drill.command(*self._words(), **env)
         absent = False
-        if blow is not None:
-            self.fate.blows.append(str(blow))
-            if self._reached(process, blow.event, begun):
-                time.sleep(blow.delay_sec)
-                hit = [name for name in blow.victims if self._kill(name, process)]
-                self.fate.killed += hit
-                absent = blow.absent and "engine" in hit
-            if self.engine is not None and not absent:
-                self.engine.up()
-        ended = self._ended(process)
+        with ThreadPoolExecutor(1) as reader:  # what it prints may be more than a pipe holds
+            ended = reader.submit(done, process, COMMAND_SEC)
+            while not absent and (blow := next(blows, None)) is not None:
+                absent = self._blow(blow, process, before)
+                if self.one_a_command or process.poll() is not None:
+                    break
+                before = self._events()
+            while not ended.done():
+                self._look()
+                time.sleep(0.05)
         if absent:
             assert self.engine is not None
             self.engine.up()
-        self.fate.codes.append(ended.code)
-        return ended
+        self.fate.codes.append(ended.result().code)
+        return ended.result()
 
-    @property
-    def _resumable(self) -> bool:
-        """Whether there is a run to be resumed."""
-        runs = self.drill.state_dir / "runs"
-        return runs.is_dir() and any((run / "spec.json").exists() for run in runs.iterdir())
+    def _blow(self, blow: Blow, process: subprocess.Popen[str], before: Counter[str]) -> bool:
+        """Whether the engine is to stay away."""
+        self.fate.blows.append(str(blow))
+        absent = False
+        if self._reached(process, self._moment(blow, before)):
+            time.sleep(blow.delay_sec)
+            hit = [name for name in blow.victims if self._kill(name, process)]
+            self.fate.killed += hit
+            absent = blow.absent and "engine" in hit
+        if self.engine is not None and not absent:
+            self.engine.up()
+        return absent
 
-    def _ended(self, process: subprocess.Popen[str]) -> Done:
-        while process.poll() is None:
+    def _moment(self, blow: Blow, before: Counter[str]) -> Callable[[], bool]:
+        """Whether its event has come since."""
+        if blow.event == "started":
+            return lambda: True
+        return lambda: (self._events() - before)[blow.event] >= blow.nth
+
+    def _reached(self, process: subprocess.Popen[str], seen: Callable[[], bool]) -> bool:
+        """Wait for a moment; False where the command ends before."""
+        while not seen():
+            if process.poll() is not None:
+                return False
             self._look()
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(0.05)
-        return done(process)
+            time.sleep(0.01)
+        return True
 
     def _look(self) -> None:
         """Notice what it has made outside of its folders."""
@@ -246,28 +240,8 @@ class Chaos:
         for parent in self._parents:
             for group in parent.glob(f"{GROUP_PREFIX}*"):
                 owner = group.name.removeprefix(GROUP_PREFIX).partition("-")[0]
-                if _named([int(owner)], str(self.drill.place)):
+                if named([int(owner)], str(self.drill.place)):
                     self._groups.add(group)
-
-    def _events(self) -> list[str]:
-        files = sorted(self.drill.state_dir.glob("runs/*/events.jsonl"))
-        return [line["event"] for file in files for line in read_events(file)]
-
-    def _reached(self, process: subprocess.Popen[str], event: str, begun: int) -> bool:
-        """Wait for an event of this very command; False where it ends before."""
-        for step in self.drill.work.glob("step-*"):
-            step.unlink()
-        seen: Callable[[], bool] = {
-            "started": lambda: True,
-            "step": lambda: any(self.drill.work.glob("step-*")),
-            "run_started": lambda: len(self._events()) > begun,
-        }.get(event, lambda: event in self._events()[begun:])
-        while not seen():
-            if process.poll() is not None:
-                return False
-            self._look()
-            time.sleep(0.01)
-        return True
 
     def _kill(self, victim: str, driver: subprocess.Popen[str]) -> bool:
         """Whether there was one."""
@@ -278,57 +252,30 @@ class Chaos:
         if victim == "engine":
             return self.engine is not None and self.engine.kill()
         deadline = time.monotonic() + APPEAR_SEC
-        while not (pids := self._victims(victim, driver.pid)) and driver.poll() is None:
-            if time.monotonic() > deadline:
+        while not (pids := self._pids(victim, driver.pid, process_table())):
+            if driver.poll() is not None or time.monotonic() > deadline:
                 break
-        for pid in pids[:1]:
+        for pid in pids:
             send(pid, signal.SIGKILL)
         return bool(pids)
 
-    def _victims(self, victim: str, driver: int) -> list[int]:
-        """Who plays this part now; of several boxes that of the worker first."""
-        table = process_table()
-        supervisors = _named(self._of_the_run(), "agentrunner.supervisor.main")
-        below = [pid for top in supervisors for pid in descendants(top, table)]
-        if victim == "supervisor":
-            return supervisors
-        if victim == "proxy":
-            return _named(below, "agentrunner.gateway.main")
-        if victim == "helper":
-            word = "docker.attach" if self.engine else "agentrunner.sandboxes.enter"
-            return _named(below, word)
+    def _supervisors(self) -> list[int]:
+        return named(list(processes_of(self.drill.place)), "agentrunner.supervisor.main")
+
+    def _helpers(self, below: list[int]) -> list[int]:
+        """Those in front of boxes, among the processes below supervisors."""
+        return named(below, "docker.attach" if self.engine else "agentrunner.sandboxes.enter")
+
+    def _keepers(self, below: list[int], table: dict[int, Facts]) -> list[int]:
+        """The first process of each box; of bwrap's among those in `below`."""
         if self.engine is not None:
             self.engine.look()
             boxes = [self.engine.inside(ident) for ident in sorted(self.engine.seen)]
             return [min(pids) for pids in boxes if pids]
-        boxed = [pid for pid in [*below, *descendants(driver, table)] if _is_bwrap(pid)]
-        return [pid for pid in boxed if _is_bwrap(table[pid].parent)]
+        boxed = [pid for pid in below if _is_bwrap(pid)]
+        return [pid for pid in boxed if pid in table and _is_bwrap(table[pid].parent)]
 
-    def _of_the_run(self) -> list[int]:
-        return list(processes_of(self.drill.place))
-
-    # -- judging --------------------------------------------------------------------------------
-
-    def _judge(self, result: dict[str, Any]) -> None:
-        drill, wrong = self.drill, self.fate.wrong
-        if result["exit_code"] != 0 or not result["proof"] or result["missing"]:
-            wrong.append(f"no evidence: {result}")
-        if drill.read("calc.py") != "a + b\n" * STEPS:
-            wrong.append(f"the edit is wrong: {drill.read('calc.py')!r}")
-        if changed := set(drill.git("status", "--porcelain").split("\n")[:-1]) - CHANGED:
-            wrong.append(f"changed besides: {sorted(changed)}")
-        runs = drill.logged("worker_run")
-        ids = [run.key for run in runs]
-        outcomes = self.fate.outcomes = [run.data["outcome"] for run in runs]
-        if len(ids) != len(set(ids)):
-            wrong.append(f"recorded twice: {ids}")
-        started = {name for name in ids if drill.ledger.started(name)}
-        if drill.starts > len(started):
-            wrong.append(f"{drill.starts} workers began, {sorted(started)} are known")
-        if unknown := {folder.name for folder in drill.folder.workers_dir.iterdir()} - set(ids):
-            wrong.append(f"not recorded: {sorted(unknown)}")
-        if not set(outcomes) <= {"completed", "failed", "lost", "infra"}:
-            wrong.append(f"outcomes: {outcomes}")
+    # -- what is left -----------------------------------------------------------------------------
 
     def _left(self) -> list[str]:
         """What is still there when everything has had time to end."""
@@ -338,7 +285,7 @@ class Chaos:
         return left
 
     def there(self) -> list[str]:
-        """What is there of the run at this moment."""
+        """What is there of it at this moment."""
         place = self.drill.place
         left = [f"process {pid} {line}" for pid, line in processes_of(place).items()]
         left += [f"mount {mount}" for mount in mounts_below(place)]
@@ -347,6 +294,23 @@ class Chaos:
         for folder in (self.drill.state_dir / "runs").iterdir():
             left += [f"{path.name} of {folder.name}" for path in folder.rglob("*") if _is_end(path)]
         return left
+
+
+def boxed(engine: EngineWatch | None) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The sandbox and the worker's image for a task file, on that engine or in bwrap."""
+    if engine is None:
+        return {"kind": "bwrap"}, {}
+    return {"kind": "docker", "read_paths": ["/usr"]}, {"docker_image": IMAGE}
+
+
+def happened(files: Iterable[Path]) -> Counter[str]:
+    """The events in these files, by name."""
+    return Counter(str(line.get("event")) for file in files for line in read_lines(file))
+
+
+def below(tops: Iterable[int], table: dict[int, Facts]) -> list[int]:
+    """All processes that these have started."""
+    return [pid for top in tops for pid in descendants(top, table)]
 
 
 def processes_of(place: Path) -> dict[int, str]:
@@ -364,20 +328,21 @@ def processes_of(place: Path) -> dict[int, str]:
     return found
 
 
-def _link(path: Path) -> str:
-    try:
-        return os.readlink(path)  # noqa: PTH115 - a text, not a path
-    except OSError:
-        return ""
-
-
-def _named(pids: list[int], word: str) -> list[int]:
+def named(pids: Iterable[int], word: str) -> list[int]:
+    """Those with the word in their command line."""
     found = []
     for pid in pids:
         with contextlib.suppress(OSError):
             if word.encode() in Path(f"/proc/{pid}/cmdline").read_bytes():
                 found.append(pid)
     return found
+
+
+def _link(path: Path) -> str:
+    try:
+        return os.readlink(path)  # noqa: PTH115 - a text, not a path
+    except OSError:
+        return ""
 
 
 def _is_bwrap(pid: int) -> bool:

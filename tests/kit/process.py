@@ -30,6 +30,7 @@ from tests.kit.bwrap import require_bwrap
 from tests.kit.project import Project
 
 PATIENCE_SEC = 30.0
+RESULTS = ("result", "plan_result")
 FILES = {
     "calc.py": "a - b\n",
     "hold.sh": "if mv .work/hold-$1 .work/held-$1 2>/dev/null; then"
@@ -234,4 +235,4 @@ def done(process: subprocess.Popen[str], patience: float = 60.0) -> Done:
     out, err = process.communicate(timeout=patience)
     lines = out.splitlines()
     last = json.loads(lines[-1]) if lines else {}
-    return Done(process.returncode, last if last.get("event") == "result" else {}, err)
+    return Done(process.returncode, last if last.get("event") in RESULTS else {}, err)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
@@ -53,6 +54,26 @@ def test_tasks_with_the_same_files_do_not_work_at_once() -> None:
     assert schedule.start(9) == [A, C]
     schedule.complete(A)
     assert schedule.start(9) == [B]
+
+
+def test_what_was_begun_before_goes_first_so_that_nothing_changes_its_files_meanwhile() -> None:
+    plan = plan_of({"files": ["src/a.py"]}, {}, {"files": ["src/a.py"]})
+    begun = replace(plan.tasks[C], status=PlanTaskStatus.RUNNING)
+    schedule = Schedule(with_task(plan, C, begun))
+    assert schedule.start(1) == [C]
+    assert schedule.start(9) == [B], "the first has to wait for the third"
+    schedule.complete(C)
+    assert schedule.start(9) == [A]
+
+
+def test_what_is_tried_again_goes_before_what_waited_for_its_files() -> None:
+    plan = plan_of({"needs": [2], "files": ["a"]}, {}, {"files": ["a"]})
+    schedule = Schedule(plan)
+    assert schedule.start(2) == [B, C]
+    schedule.complete(B)
+    assert schedule.start(2) == [], "the first waits for the third"
+    schedule.again(C)
+    assert schedule.start(1) == [C]
 
 
 def test_a_folder_holds_all_that_is_in_it() -> None:
