@@ -1,4 +1,4 @@
-"""kill -9 of any part of a run at a moment that a seed draws: it ends right, and leaves nothing.
+"""kill -9 of any part of a run or a plan when a seed says: it ends right, and leaves nothing.
 
 `python -m benchmarks.chaos` does the same a hundred times.
 """
@@ -20,6 +20,7 @@ from benchmarks.chaos import table
 from tests.kit.chaos import Blow, Fate
 from tests.kit.engine_watch import EngineWatch
 from tests.kit.greeter import greeter
+from tests.kit.plan_chaos import PlanChaos
 from tests.kit.process import until
 from tests.kit.run_chaos import VICTIMS, RunChaos
 
@@ -59,6 +60,30 @@ def test_it_ends_right_and_leaves_nothing(
         # A machine that is slow or fast today had nothing there: strike sooner after the event.
         blow = replace(blow, delay_sec=blow.delay_sec / 4)
     pytest.fail(f"{blow} hit nothing")
+
+
+def test_a_plan_that_is_struck_again_and_again_ends_right_and_leaves_nothing(
+    tmp_path: Path, port: int
+) -> None:
+    random = Random(SEED)
+    kinds = ("git", "keeper", "supervisor", "everything", "helper", "driver")
+    blows = [PlanChaos.draw(random, kind, engine=False) for kind in kinds]
+    with PlanChaos.open(tmp_path, port, None) as chaos:
+        fate = chaos.strike(blows)
+    assert fate.ok, fate
+    assert len(fate.killed) > 1, fate
+
+
+def test_what_a_plan_would_get_wrong_is_noticed(tmp_path: Path, port: int) -> None:
+    with PlanChaos.open(tmp_path, port, None) as chaos:
+        fate = chaos.strike([])
+        assert fate == Fate(codes=[0], state="COMPLETE", outcomes=["completed"] * 9)
+        (chaos.drill.repo / ".git" / "index.lock").touch()
+        chaos.drill.git("branch", "theirs")
+        result = {"tasks": {"TASK-0001": "COMPLETE"}, "branch": "main"}
+        (told,) = [text for text in chaos.wrong(result) if "checkout" in text]
+        assert "refs/heads/theirs" in told
+        assert [place.rpartition("/")[2] for place in chaos.there()] == ["index.lock"]
 
 
 def test_what_a_run_would_leave_is_noticed(tmp_path: Path, port: int) -> None:

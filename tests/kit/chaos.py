@@ -153,7 +153,7 @@ class Struck(ABC):
         if self.fate.state != "COMPLETE":
             self.fate.wrong.append(f"it ended with {ended.code}: {ended.result} {ended.stderr}")
         else:
-            self.fate.wrong += self._wrong(ended.result)
+            self.fate.wrong += self.wrong(ended.result)
         self.fate.left = self._left()
         self.fate.forgotten = len(self.engine.forgotten()) if self.engine else 0
         return self.fate
@@ -177,7 +177,7 @@ class Struck(ABC):
         """How it stands after a command."""
 
     @abstractmethod
-    def _wrong(self, result: dict[str, Any]) -> Iterator[str]:
+    def wrong(self, result: dict[str, Any]) -> Iterator[str]:
         """What is not as it must be once it is COMPLETE."""
 
     # -- killing ----------------------------------------------------------------------------------

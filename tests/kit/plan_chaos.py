@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from random import Random
+from subprocess import CalledProcessError
 from typing import Any, Self
 
 from agentrunner.conductor.settings import save_settings
@@ -118,7 +119,7 @@ class PlanChaos(Struck):
 
     # -- judging ----------------------------------------------------------------------------------
 
-    def _wrong(self, result: dict[str, Any]) -> Iterator[str]:
+    def wrong(self, result: dict[str, Any]) -> Iterator[str]:
         numbers = range(1, len(WORKS) + 1)
         if set(result["tasks"].values()) != {"COMPLETE"} or len(result["tasks"]) != len(WORKS):
             yield f"not all is complete: {result}"
@@ -153,7 +154,10 @@ class PlanChaos(Struck):
                 yield f"task {number} began {starts} times: {dict(known)}"
 
     def _published(self, result: dict[str, Any], name: str) -> str:
-        return self.drill.git("show", f"{result['branch']}:{name}")
+        try:
+            return self.drill.git("show", f"{result['branch']}:{name}")
+        except CalledProcessError:
+            return ""
 
     def _checkout(self) -> dict[str, str]:
         """All that is the user's: no command may move it."""

@@ -120,7 +120,7 @@ class RunChaos(Struck):
     def _state(self, ended: Done) -> str:
         return str(ended.result.get("state"))
 
-    def _wrong(self, result: dict[str, Any]) -> Iterator[str]:
+    def wrong(self, result: dict[str, Any]) -> Iterator[str]:
         drill = self.drill
         if result["exit_code"] != 0 or not result["proof"] or result["missing"]:
             yield f"no evidence: {result}"
