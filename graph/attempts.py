@@ -31,7 +31,7 @@ from agentrunner.nodes.plan import criteria_of
 from agentrunner.nodes.result import build_result
 from agentrunner.nodes.stuck import forgotten
 from agentrunner.nodes.tally import caught_up
-from agentrunner.notes.bill import bill_of
+from agentrunner.notes.bill import MadeCalls, bill_of
 from agentrunner.runs.folder import RunFolder
 from agentrunner.runs.ledger import Absent, Ledger, NeverStarted
 from agentrunner.runs.locks import Holder, process_start_time, repository_lock, run_lock
@@ -116,7 +116,7 @@ def result_of(
     path = folder.root / "note-path"
     note = path.read_text(encoding="utf-8") if path.exists() else None
     log = RunLog(folder.log_file)
-    state = cast("TaskContext", {**state, **caught_up(state, log)})
+    state = cast("TaskContext", {**state, **caught_up(state, MadeCalls(log))})
     return build_result(
         state,
         spec,

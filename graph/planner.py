@@ -33,6 +33,7 @@ from agentrunner.nodes.credentials import secrets_of
 from agentrunner.nodes.deps import Clock
 from agentrunner.nodes.plan import NO_READERS
 from agentrunner.nodes.tally import caught_up, cost_of
+from agentrunner.notes.bill import MadeCalls
 from agentrunner.planning.conversation import Check, Conversation
 from agentrunner.planning.store import PlanStore
 from agentrunner.prompts import PromptInput
@@ -103,12 +104,13 @@ class CallLog:
         self._spec = spec
         self._prices = prices
         self._log = RunLog(folder / "log.jsonl", redact)
+        self._calls = MadeCalls(self._log)
         make_private(folder / "meta")
 
     def counters(self) -> Counters:
         """What was spent so far, calls of other processes among it."""
         state: Any = {"counters": Counters(), "grants": {}}
-        found: Counters = caught_up(state, self._log).get("counters", Counters())
+        found: Counters = caught_up(state, self._calls).get("counters", Counters())
         return found
 
     def begin(self, number: int, type_: str, at: str) -> None:

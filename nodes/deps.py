@@ -13,6 +13,7 @@ from typing import Any
 from agentrunner.evidence.gather import Gatherer
 from agentrunner.gateway.prices import Prices
 from agentrunner.meta.panel import Panel
+from agentrunner.notes.bill import MadeCalls
 from agentrunner.prompts import Pattern
 from agentrunner.runs.events import EventLog
 from agentrunner.runs.folder import RunFolder
@@ -89,6 +90,11 @@ class Deps:
     """Set by the first signal."""
     cooled: dict[str, str] = field(default_factory=dict)
     """What the present node adds to the channel `cooling`; the wrapper puts it there."""
+    calls: MadeCalls = field(init=False)
+    """Of the meta-agent, as the log has them."""
+
+    def __post_init__(self) -> None:
+        self.calls = MadeCalls(self.log)
 
     def member(self, name: str) -> Member:
         """The candidate of this name; the first for one that is no candidate any more."""

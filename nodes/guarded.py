@@ -84,7 +84,7 @@ def guarded(
         if asks:
             return checked(await node(state, deps), targets, state, deps, opened)
         started = deps.clock.monotonic()
-        known = caught_up(state, deps.log)  # which knows what it has written, and reads nothing
+        known = caught_up(state, deps.calls)  # whose log reads nothing again
         state, opened = cast("TaskContext", {**state, **known}), {**opened, **known}
         try:
             command = await _unless_stopped(node, state, deps)

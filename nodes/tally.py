@@ -11,8 +11,7 @@ from agentrunner.gateway.wires import Tokens
 from agentrunner.meta.base import MetaCall
 from agentrunner.nodes.budget import granted
 from agentrunner.nodes.deps import Update
-from agentrunner.notes.bill import Amount, Known, amount_of_call, made_calls
-from agentrunner.runs.log import RunLog
+from agentrunner.notes.bill import Amount, Known, MadeCalls, amount_of_call
 from agentrunner.task.context import Counters, TaskContext
 from agentrunner.workers.base import WorkerReading
 
@@ -90,7 +89,7 @@ def _money(counters: Counters, amounts: Iterable[Amount]) -> dict[str, Any]:
     }
 
 
-def caught_up(state: TaskContext, log: RunLog) -> Update:
+def caught_up(state: TaskContext, calls: MadeCalls) -> Update:
     """What the run log knows and the saved state does not: channels to be set, {} for nothing.
 
     A node that was killed made calls that no state has. They are those that the log has more than
@@ -99,12 +98,11 @@ def caught_up(state: TaskContext, log: RunLog) -> Update:
     """
     update: Update = {}
     counters = state["counters"]
-    made = made_calls(log.occurrences("meta_begun", "meta_call"))
-    for call in made[counters.calls :]:
+    for call in calls.known()[counters.calls :]:
         counters = _with_call(counters, amount_of_call(call), "repeated_calls")
     if counters is not state["counters"]:
         update["counters"] = counters
-    grants = granted(log)
+    grants = granted(calls.log)
     if grants != state.get("grants", {}):
         update["grants"] = grants
     return update

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from agentrunner.runs.log import Record, RunLog
+from agentrunner.runs.log import RunLog
 
 Role = Literal["planner", "assess", "worker"]
 Known = Literal["counted", "reported", "unknown"]
@@ -81,7 +81,7 @@ class BillRow:
 
 def bill_of(log: RunLog) -> list[dict[str, Any]]:
     """The bill of a run as its log stands."""
-    calls = made_calls(log.occurrences("meta_begun", "meta_call"))
+    calls = MadeCalls(log).known()
     runs = [record.data for record in log.records("worker_run")]
     return [row.as_dict() for row in bill(calls, runs)]
 
@@ -104,24 +104,35 @@ def bill(calls: Iterable[Mapping[str, Any]], runs: Iterable[Mapping[str, Any]]) 
     return sorted(rows, key=lambda row: row.role == "worker")
 
 
-def made_calls(records: Iterable[Record]) -> list[Mapping[str, Any]]:
-    """The data of every call of the meta-agent that was made, in the order they began.
+class MadeCalls:
+    """The calls of the meta-agent that a run's log has, followed as it grows.
 
-    `records` are all `meta_begun` and `meta_call` as they were written. A number that comes again
-    is another call: the node that made the first one was killed before it was saved.
+    A number that comes again is another call: the node that made the first one was killed before
+    it was saved.
     """
-    calls: list[Mapping[str, Any]] = []
-    begun: dict[tuple[int, str], int] = {}
-    for record in records:
-        name = (record.attempt, record.key)
-        if record.kind == "meta_begun":
-            begun[name] = len(calls)
-            calls.append({**record.data, **LOST})
-        elif (place := begun.pop(name, None)) is None:
-            calls.append(record.data)
-        else:
-            calls[place] = record.data
-    return calls
+
+    def __init__(self, log: RunLog) -> None:
+        self.log = log
+        self._seen = 0
+        self._calls: list[Mapping[str, Any]] = []
+        self._begun: dict[tuple[int, str], int] = {}
+        """Where in `_calls` those are whose end is not seen yet."""
+
+    def known(self) -> Sequence[Mapping[str, Any]]:
+        """The data of every call that was made, in the order they began."""
+        fresh = self.log.written(self._seen)
+        self._seen += len(fresh)
+        for record in fresh:
+            name = (record.attempt, record.key)
+            if record.kind == "meta_begun":
+                self._begun[name] = len(self._calls)
+                self._calls.append({**record.data, **LOST})
+            elif record.kind == "meta_call":
+                if (place := self._begun.pop(name, None)) is None:
+                    self._calls.append(record.data)
+                else:
+                    self._calls[place] = record.data
+        return self._calls
 
 
 def amount_of_call(call: Mapping[str, Any]) -> Amount:

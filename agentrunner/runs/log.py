@@ -229,13 +229,13 @@ class RunLog:
             return list(self._known.get(kind, {}).values())
         return [self._known[kind][attempt, key] for attempt, kind, key in self._order]
 
-    def occurrences(self, *kinds: str) -> list[Record]:
-        """Every record of these kinds as it was written, repeated ones as often as they were.
+    def written(self, since: int = 0) -> list[Record]:
+        """Every record as it was written, but for the first `since`; repeated ones each time.
 
         What a killed process did and its successor did again has happened twice.
         """
         self._catch_up()
-        return [record for record in self._written if record.kind in kinds]
+        return self._written[since:]
 
     def _catch_up(self) -> None:
         """Read what has been written since the last time, by whomever."""

@@ -12,7 +12,7 @@ from agentrunner.gateway.prices import Prices, load_prices
 from agentrunner.gateway.usage import Call, Usage, total
 from agentrunner.meta.base import MetaCall
 from agentrunner.nodes.tally import Tally, amounts_of, caught_up, with_worker
-from agentrunner.notes.bill import bill, bill_of, made_calls
+from agentrunner.notes.bill import MadeCalls, bill, bill_of
 from agentrunner.runs.log import RunLog
 from agentrunner.task.context import Counters, TaskContext
 from agentrunner.workers.base import WorkerReading
@@ -148,28 +148,28 @@ def state(**counters: Any) -> TaskContext:
 
 def test_a_saved_state_has_nothing_to_catch_up_with(tmp_path: Path) -> None:
     log = logged(tmp_path, (BEGUN, 0), (ENDED, 0), (BEGUN, 1), (ENDED, 1))
-    assert caught_up(state(meta_calls=2), log) == {}
+    assert caught_up(state(meta_calls=2), MadeCalls(log)) == {}
 
 
 def test_calls_that_no_state_has_are_counted_beside_those_made_again(tmp_path: Path) -> None:
     log = logged(tmp_path, (BEGUN, 0), (ENDED, 0), (BEGUN, 1), (ENDED, 1))
-    counters = caught_up(state(meta_calls=1), log)["counters"]
+    counters = caught_up(state(meta_calls=1), MadeCalls(log))["counters"]
     assert (counters.meta_calls, counters.repeated_calls, counters.calls) == (1, 1, 2)
     assert (counters.tokens, counters.usd) == (11, 0.5)
     again = TaskContext(counters=counters)
-    assert caught_up(again, log) == {}
+    assert caught_up(again, MadeCalls(log)) == {}
 
 
 def test_a_number_that_comes_again_is_another_call(tmp_path: Path) -> None:
     log = logged(tmp_path, (BEGUN, 0), (ENDED, 0), (BEGUN, 0), (ENDED, 0), (ENDED, 1))
-    assert len(made_calls(log.occurrences(BEGUN, ENDED))) == 3
+    assert len(MadeCalls(log).known()) == 3
     (row,) = bill_of(log)
     assert (row["calls"], row["input_tokens"], row["usd"]) == (3, 30, 1.5)
 
 
 def test_a_call_whose_end_nobody_saw_is_unknown(tmp_path: Path) -> None:
     log = logged(tmp_path, (BEGUN, 0), (BEGUN, 0), (ENDED, 0))
-    counters = caught_up(state(), log)["counters"]
+    counters = caught_up(state(), MadeCalls(log))["counters"]
     assert (counters.calls, counters.unknown_calls, counters.unpriced_calls) == (2, 1, 1)
 
 
@@ -177,4 +177,4 @@ def test_what_people_granted_is_caught_up_with(tmp_path: Path) -> None:
     log = RunLog(tmp_path / "log.jsonl")
     for key in ("a", "a", "b"):  # the same answer, heard twice
         log.append("grant", key, {"amounts": {"usd": 2}}, attempt=1, loop=0, at="")
-    assert caught_up(state(), log) == {"grants": {"usd": 4}}
+    assert caught_up(state(), MadeCalls(log)) == {"grants": {"usd": 4}}

@@ -84,7 +84,7 @@ def test_who_writes_beside_others_knows_what_is_in_the_file(
                 file.write(b'{"kind": "mess')
     fresh = RunLog(path)
     for log in logs.values():
-        assert log.occurrences("message") == fresh.occurrences("message")
+        assert log.written() == fresh.written()
         assert log.records() == fresh.records()
 
 
@@ -98,7 +98,7 @@ def test_threads_that_write_at_once_lose_and_double_nothing(tmp_path: Path) -> N
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(write, numbers))
-    assert len(log.occurrences("message")) == len(log.records()) == len(numbers)
+    assert len(log.written()) == len(log.records()) == len(numbers)
 
 
 def test_no_log_is_no_records(tmp_path: Path) -> None:
