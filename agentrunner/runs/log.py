@@ -181,7 +181,7 @@ class RunLog:
         self._read = 0
         """Bytes of the file that are in `_known`; always up to the end of a line."""
         self._lock = threading.Lock()
-        """Held while that grows: nodes write from threads, too."""
+        """Held while that grows or is gone through: nodes write from threads, too."""
 
     def append(
         self,
@@ -225,9 +225,10 @@ class RunLog:
     def records(self, kind: str | None = None) -> list[Record]:
         """All records, or those of one kind; repeated ones once, as last written."""
         self._catch_up()
-        if kind is not None:
-            return list(self._known.get(kind, {}).values())
-        return [self._known[kind][attempt, key] for attempt, kind, key in self._order]
+        with self._lock:
+            if kind is not None:
+                return list(self._known.get(kind, {}).values())
+            return [self._known[kind][attempt, key] for attempt, kind, key in self._order]
 
     def written(self, since: int = 0) -> list[Record]:
         """Every record as it was written, but for the first `since`; repeated ones each time.
