@@ -23,6 +23,7 @@ from agentrunner.sandboxes.docker.sweep import remove_dead
 from tests.kit.docker import docker as docker_box
 from tests.kit.docker import require_docker
 from tests.kit.engine import connected
+from tests.kit.process import PATIENCE_SEC
 
 NEVER = {OWNER_START: "1"}
 """A process of our number that has started long before us."""
@@ -64,6 +65,13 @@ class Left:
         names = {name.removeprefix("/") for box in found for name in box["Names"]}
         return [name for name in self.made if name in names]
 
+    async def gone(self, *names: str) -> bool:
+        """True once they are; another sweep may have begun to remove them, and not be through."""
+        async with asyncio.timeout(PATIENCE_SEC):
+            while set(names) & set(await self.there()):  # noqa: ASYNC110 - nobody tells us
+                await asyncio.sleep(0.05)
+        return True
+
 
 @pytest.fixture
 async def left(engine: Engine) -> AsyncIterator[Left]:
@@ -85,11 +93,11 @@ async def test_a_sweep_takes_the_boxes_of_the_dead_and_no_others(left: Left) -> 
     mine = {RUN: "shop-7f3a", **owner_labels()}
     live = await left.add(mine, running=True)
     foreign = await left.add({"somebody": "else"})
-    await left.add({**mine, **NEVER})
-    await left.add({**mine, **NEVER}, running=True)
+    dead = [await left.add({**mine, **NEVER}), await left.add({**mine, **NEVER}, running=True)]
 
     removed = await remove_dead(left.engine)
 
+    assert await left.gone(*dead)
     assert await left.there() == [live, foreign]
     assert not {live, foreign} & set(removed)
 
@@ -105,7 +113,7 @@ async def test_a_box_that_is_closed_leaves_none_of_a_helper_that_was_killed(
     await sandbox.open()
     dead = await left.add({**owner_labels(), **NEVER}, running=True)
     await sandbox.close()
-    assert dead not in await left.there()
+    assert await left.gone(dead)
 
 
 async def test_gc_removes_them_too(left: Left, tmp_path: Path) -> None:
@@ -114,4 +122,4 @@ async def test_gc_removes_them_too(left: Left, tmp_path: Path) -> None:
         cli.call, cli.app, ["gc", "--state-dir", str(tmp_path)], "agentrunner"
     )
     assert code == 0
-    assert dead not in await left.there()
+    assert await left.gone(dead)
