@@ -98,6 +98,11 @@ class Counters(StateModel):
 Origin = Literal["task", "human", "model"]
 Status = Literal["passed", "failed", "unknown"]
 EvidenceKind = Literal["checked", "tested", "accepted", "judged", "none"]
+Author = Literal["person", "planner", "worker", "product", ""]
+"""Who wrote what proves something; "" where nothing does."""
+Grade = Literal["proven", "shown", "accepted", "judged", "kept", "none"]
+"""What evidence is worth (docs/decisions/0004). `kept`: a person's check that was green before the
+run and still is, which holds in every mode and proves no work."""
 
 
 class Criterion(StateModel):
@@ -116,6 +121,13 @@ class Criterion(StateModel):
     check_origin: Origin = "task"
     status: Status = "unknown"
     evidence: EvidenceKind = "none"
+    grade: Grade = "none"
+    author: Author = ""
+    """Of the proof."""
+    tests: list[str] = []
+    """Names of tests that stand for it, as the planner or a person mapped them; at most 20."""
+    tests_origin: Origin = "task"
+    """Who mapped them."""
     proof: str = ""
     """One line: what was run or read, and what came out."""
     comment: str = ""

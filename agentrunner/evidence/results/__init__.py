@@ -1,0 +1,1 @@
+"""Results of tests by name: what a runner reports, never only how many."""
