@@ -134,6 +134,15 @@ class Criterion(StateModel):
     """The meta-agent's word about it."""
 
 
+class RedTest(StateModel):
+    """A test that says no, and why."""
+
+    name: str
+    file: str = ""
+    line: int | None = None
+    message: str = Field("", max_length=600)
+
+
 class TestOutcome(StateModel):
     """One run of the test command. Counts are None where the output does not tell."""
 
@@ -148,6 +157,18 @@ class TestOutcome(StateModel):
     """Of the failed ones: what broke outside of a test, maybe beside one that was counted."""
     failing: list[str] = []
     """Names of failing tests, at most 50."""
+    red: list[RedTest] = []
+    """The first ten of them, with their messages."""
+    reader: str = ""
+    """Which test tool reported the results by name; "" where there are totals at most."""
+    results: FileRef | None = None
+    """All results by name, in the run's folder."""
+    gone: list[str] = []
+    """Names that passed before and are missing or skipped now, at most 50."""
+    known_red: list[str] = []
+    """Names that were red before, stand for nothing that was asked, and are red still."""
+    flaky: list[str] = []
+    """Names that were red and green on this very tree."""
     finding: str = ""
     """Why exit 0 is not believed: failures in the output, no tests ran, fewer than before."""
     output: FileRef | None = None
@@ -156,8 +177,8 @@ class TestOutcome(StateModel):
 
     @property
     def green(self) -> bool:
-        """Exit 0, and nothing in the output that says otherwise."""
-        return self.exit_code == 0 and not self.finding
+        """Exit 0, or red by known reds alone; and nothing that says otherwise."""
+        return (self.exit_code == 0 or bool(self.known_red)) and not self.finding
 
 
 class CheckOutcome(StateModel):
@@ -172,6 +193,28 @@ class CheckOutcome(StateModel):
     """What the same check said on the tree before the run."""
     detail: str = ""
     output: FileRef | None = None
+    reader: str = ""
+    results: FileRef | None = None
+    red: list[RedTest] = []
+    """Of its tests, where they are reported by name."""
+
+
+class Proof(StateModel):
+    """What was red before the run and is green now, with who wrote what says so."""
+
+    target: str
+    """A criterion's id for its own check, "test" for the test command."""
+    author: Author
+    grade: Grade
+    """`proven` or `shown`."""
+    text: str
+    """One sentence."""
+    tests: list[str] = []
+    """The tests by name, at most 50; none where an exit code decides."""
+    names: list[str] = []
+    """Identifiers that a worker's tests use, for the criteria they can stand for; at most 200."""
+    notes: list[str] = []
+    """What could not be tried: "not struck", "no canary"."""
 
 
 class Finding(StateModel):
@@ -182,6 +225,10 @@ class Finding(StateModel):
     message: str
     paths: list[str] = []
     blocks: bool = True
+    remedy: str = ""
+    """The edit or command that would settle it."""
+    tests: list[str] = []
+    """Names of tests it is about, at most 50."""
 
 
 class Baseline(StateModel):
@@ -195,6 +242,10 @@ class Baseline(StateModel):
     """By criterion id."""
     test_writes: list[str] = []
     """Paths that tests and checks write into the repository by themselves."""
+    check_outcomes: list[CheckOutcome] = []
+    """What each check said, where it was executed."""
+    plain: list[str] = []
+    """Targets that are run without a reporter of ours, since one changed what they say."""
 
 
 class Evidence(StateModel):
@@ -210,6 +261,14 @@ class Evidence(StateModel):
     findings: list[Finding] = []
     proof: list[str] = []
     """Fail-to-pass facts: what was red before and is green now."""
+    proofs: list[Proof] = []
+    """The same with grades; only of evidence that was `examined`."""
+    examined: bool = False
+    """Whether completion was asked for on this tree, so that all of the verification was made."""
+    allowed: list[str] = []
+    """Paths whose change a person allowed, when it was made."""
+    doubts: dict[str, str] = {}
+    """By target: why what is green now proves nothing."""
     changed_files: list[str] = []
     """By the run's workers, against the tree before the run."""
     deleted_files: list[str] = []
@@ -412,6 +471,8 @@ class Verdict(StateModel):
     """One sentence for people."""
     missing: list[str] = []
     """What stands between this run and COMPLETE, one sentence each."""
+    grade: Grade = "none"
+    """Of a COMPLETE run: that of its weakest critical criterion."""
 
 
 class Acceptance(StateModel):
