@@ -29,6 +29,7 @@ COMMANDS: Entries = {
     "show": ("look:show_run", "How a run stands: what is proven and what is not."),
     "logs": ("look:logs", "What happened in a run, and what its workers did."),
     "diff": ("look:diff", "What a run changed."),
+    "verify": ("verifying:verify", "Verify once more, from nothing, what a run delivered."),
     "undo": ("look:undo", "Put the files back as they were before a run."),
     "gc": ("look:gc", "Delete what is kept of old runs."),
     "plan": ("plan:app", "Make a plan by saying what you want, change it, carry it out."),

@@ -14,8 +14,11 @@ from typing import Any
 from agentrunner.errors import UsageError
 from agentrunner.evidence.box import DecisionBox
 from agentrunner.evidence.checks import command_of
-from agentrunner.evidence.gather import Gatherer
-from agentrunner.evidence.guard import Guard
+from agentrunner.evidence.measure import Measurer
+from agentrunner.evidence.proving import make_prover
+from agentrunner.evidence.room import Rooms
+from agentrunner.evidence.sealed import Sealed
+from agentrunner.evidence.verifier import Verifier
 from agentrunner.gateway.prices import load_prices
 from agentrunner.graph.crew import Crew, worker_missing
 from agentrunner.meta.bench import Bench
@@ -196,16 +199,12 @@ async def open_workshop(
     await asyncio.to_thread(log.records)  # from here on it reads what others write, and no more
     sandbox = await _open_box(spec, folder, crew, environ, state_dir, events)
     try:
-        gatherer = Gatherer(
-            spec=spec,
-            box=DecisionBox(sandbox, repo, folder, redactor.redact, environ),
-            snapshots=snapshots,
-            guard=Guard(
-                snapshots,
-                folder.root / "copies",
-                spec.task.test.may_change if spec.task.test else (),
-                mounts=sandbox.kind != "none",
-            ),
+        verifier = make_verifier(
+            spec,
+            DecisionBox(sandbox, repo, folder, redactor.redact, environ),
+            snapshots,
+            folder,
+            mounts=sandbox.kind != "none",
             emit=events.emit,
         )
         await _check_workers_in(sandbox, crew, state_dir)
@@ -217,7 +216,8 @@ async def open_workshop(
             events=events,
             snapshots=snapshots,
             ledger=Ledger(folder),
-            gatherer=gatherer,
+            verifier=verifier,
+            prover=make_prover(verifier),
             meta=crew.meta,
             members=crew.members,
             sandbox=sandbox,
@@ -235,6 +235,33 @@ async def open_workshop(
             await crew.meta.close()
         finally:
             await sandbox.close()
+
+
+def make_verifier(
+    spec: TaskSpec,
+    box: DecisionBox,
+    snapshots: Snapshots,
+    folder: RunFolder,
+    *,
+    mounts: bool,
+    emit: Callable[..., Any],
+) -> Verifier:
+    """What measures trees of a run; `mounts` says whether its sandbox can mount."""
+    sealed = Sealed(folder.root / "sealed", Path(spec.repo))
+    return Verifier(
+        spec=spec,
+        box=box,
+        snapshots=snapshots,
+        rooms=Rooms(snapshots, sealed, folder.root / "rooms", mounts=mounts),
+        measurer=Measurer(
+            box,
+            folder,
+            spec.task.test.network if spec.task.test else (),
+            lambda: [one.name for one, _ in sealed.folders()],
+            mounts=mounts,
+        ),
+        emit=emit,
+    )
 
 
 async def _open_box(

@@ -90,8 +90,7 @@ async def _as_edited(state: TaskContext, deps: Deps, criteria: list[Criterion]) 
     baseline = state.get("baseline")
     if baseline is None:
         return None
-    colours = await deps.gatherer.colours(criteria, baseline.tree)
-    return baseline.model_copy(update={"checks": colours})
+    return await deps.verifier.colours(criteria, baseline)
 
 
 def _allowed(deps: Deps) -> Callable[[Message], None]:

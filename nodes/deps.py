@@ -10,7 +10,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from agentrunner.evidence.gather import Gatherer
+from agentrunner.evidence.proving import Prover
+from agentrunner.evidence.verifier import Verifier
 from agentrunner.gateway.prices import Prices
 from agentrunner.meta.panel import Panel
 from agentrunner.notes.bill import MadeCalls
@@ -70,7 +71,8 @@ class Deps:
     events: EventLog
     snapshots: Snapshots
     ledger: Ledger
-    gatherer: Gatherer
+    verifier: Verifier
+    prover: Prover
     meta: Panel
     members: tuple[Member, ...]
     """Who may work, in order of preference; at least one."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any, cast
@@ -12,6 +12,7 @@ from typing import Any, cast
 from langgraph.types import Command
 
 from agentrunner.errors import EnvironmentNotReady
+from agentrunner.evidence.results.model import Results
 from agentrunner.nodes.ask import ask
 from agentrunner.nodes.deps import Deps
 from agentrunner.nodes.guarded import Update
@@ -24,6 +25,8 @@ from agentrunner.task.lifecycle import TaskState
 from agentrunner.task.spec import Check, CriterionSpec
 
 MAX_CRITERIA = 50
+MOST_RED, MOST_GREEN = 100, 40
+"""Names of tests that a planner is shown."""
 CONTEXT_FILE = "repository.json"
 """In the run's folder: what the planner was told of the repository, and of which tree."""
 NO_READERS = frozenset({"checklist", "mock", "script"})
@@ -44,12 +47,14 @@ async def plan(state: TaskContext, deps: Deps) -> Command[str]:
     baseline = await _baseline(state, deps, own)
     asking = cast("TaskContext", {**state, **heard, "criteria": own, "baseline": baseline})
     known = await asyncio.to_thread(_repository, deps, baseline)
+    names = await asyncio.to_thread(deps.verifier.before, baseline)
+    if known is not None and names is not None:
+        known["tests"] = names_for_planner(names)
     message, counters = await ask(asking, deps, "plan_task", asking["counters"], repository=known)
     assert isinstance(message.payload, PlanTask)
-    criteria = merged(own, message.payload)
+    criteria = merged(own, message.payload, set(names.names) if names else set())
     by_model = [c for c in criteria if c.check is not None and c.check_origin == "model"]
-    colours = await deps.gatherer.colours(by_model, baseline.tree)
-    baseline = baseline.model_copy(update={"checks": {**baseline.checks, **colours}})
+    baseline = await deps.verifier.colours(by_model, baseline)
     deps.emit("plan", acceptance_criteria=criteria)
     deps.record(state, "plan", "plan", {"criteria": [c.model_dump(mode="json") for c in criteria]})
     update: Update = {
@@ -64,6 +69,17 @@ async def plan(state: TaskContext, deps: Deps) -> Command[str]:
         update["question"] = _approval(state, criteria)
         return Command(update=update, goto="approve")
     return Command(update={**update, "state": TaskState.RUNNING}, goto="decide")
+
+
+def names_for_planner(results: Results) -> dict[str, Any]:
+    """Names of the suite, red ones first, as many as a prompt bears."""
+    red = list(dict.fromkeys(test.name for test in results.red))
+    green = [test.name for test in results.tests if test.outcome == "passed"]
+    return {
+        "red_now": red[:MOST_RED],
+        "passing_now": green[:MOST_GREEN],
+        "in_all": len(results.tests),
+    }
 
 
 def _repository(deps: Deps, baseline: Baseline) -> dict[str, Any] | None:
@@ -102,15 +118,15 @@ async def _baseline(state: TaskContext, deps: Deps, criteria: list[Criterion]) -
     if known is not None:
         if known.test is not None or known.checks:
             return known
-        await deps.gatherer.setup()  # the task was changed, maybe this too
-        return await deps.gatherer.look_again(known, criteria)
+        await deps.verifier.setup()  # the task was changed, maybe this too
+        return await deps.verifier.look_again(known, criteria)
     origin = (await asyncio.to_thread(deps.snapshots.take)).tree
     while True:
         try:
-            await deps.gatherer.setup()
-            found = await deps.gatherer.baseline(criteria, origin)
+            await deps.verifier.setup()
+            found = await deps.verifier.baseline(criteria, origin)
         except EnvironmentNotReady as error:
-            if not await deps.gatherer.box.fall_back(error.message):
+            if not await deps.verifier.box.fall_back(error.message):
                 raise
             deps.warn(state, "box-changed", f"{error.message} Next: {deps.sandbox.describe()}")
         else:
@@ -136,24 +152,31 @@ def criteria_of(specs: Sequence[CriterionSpec]) -> list[Criterion]:
     ]
 
 
-def merged(own: Sequence[Criterion], planned: PlanTask) -> list[Criterion]:
+def merged(
+    own: Sequence[Criterion], planned: PlanTask, names: Collection[str] = ()
+) -> list[Criterion]:
     """People's criteria as they are, then the model's additions under ids of their own.
 
     To a person's criterion without a check the model may add one; it counts as the model's.
     The id alone does not make it the same criterion: models number their own from AC-1, too.
+    Of tests it may name those that are there before the run (`names`).
     """
     criteria = {criterion.id: criterion for criterion in own}
     theirs = dict(criteria)
     known = {_normal(criterion.description): criterion.id for criterion in own}
     for draft in planned.acceptance_criteria:
         check = _check(draft.check)
+        tests = [name for name in draft.tests if name in names]
         same = known.get(_normal(draft.description))
         if same is None and draft.id in theirs and _reworded(draft, theirs[draft.id]):
             same = draft.id
         if same is not None:
             mine = criteria[same]
             if mine.check is None and check is not None:
-                criteria[same] = mine.model_copy(update={"check": check, "check_origin": "model"})
+                mine = mine.model_copy(update={"check": check, "check_origin": "model"})
+            if mine.check is None and not mine.tests and tests:
+                mine = mine.model_copy(update={"tests": tests, "tests_origin": "model"})
+            criteria[same] = mine
             continue
         if len(criteria) >= MAX_CRITERIA:
             break
@@ -168,6 +191,8 @@ def merged(own: Sequence[Criterion], planned: PlanTask) -> list[Criterion]:
             origin="model",
             check=check,
             check_origin="model",
+            tests=tests if check is None else [],
+            tests_origin="model",
         )
     return list(criteria.values())
 

@@ -64,9 +64,11 @@ def build_result(
         "worker_runs": counters.worker_runs,
         "meta_calls": counters.calls,
         "completion": spec.completion,
+        "grade": verdict.grade if verdict and ended else None,
         "acceptance_criteria": [_criterion(c.model_dump()) for c in state.get("criteria", [])],
         "test": _test(state),
         "proof": evidence.proof if evidence else [],
+        "proofs": [_proof(p.model_dump()) for p in evidence.proofs] if evidence else [],
         "findings": [f.model_dump() for f in evidence.findings] if evidence else [],
         "changed_files": evidence.changed_files if evidence else [],
         "deleted_files": evidence.deleted_files if evidence else [],
@@ -110,6 +112,9 @@ def _usd(counters: Counters) -> float | None:
     return round(counters.usd, 6) if known else None
 
 
+_MAPPED_BY = {"task": "person", "human": "person", "model": "planner"}
+
+
 def _criterion(criterion: dict[str, Any]) -> dict[str, Any]:
     return {
         "id": criterion["id"],
@@ -117,9 +122,17 @@ def _criterion(criterion: dict[str, Any]) -> dict[str, Any]:
         "critical": criterion["critical"],
         "status": criterion["status"],
         "evidence": criterion["evidence"],
+        "grade": criterion["grade"],
+        "author": criterion["author"],
+        "tests": criterion["tests"],
+        "mapped_by": _MAPPED_BY[criterion["tests_origin"]] if criterion["tests"] else None,
         "origin": criterion["origin"],
         "detail": criterion["proof"] or criterion["comment"],
     }
+
+
+def _proof(proof: dict[str, Any]) -> dict[str, Any]:
+    return {key: proof[key] for key in ("target", "author", "grade", "text", "tests", "notes")}
 
 
 def _test(state: TaskContext) -> dict[str, Any] | None:
@@ -135,6 +148,11 @@ def _test(state: TaskContext) -> dict[str, Any] | None:
         "failed": now.failed,
         "finding": now.finding,
         "failing": now.failing,
+        "reader": now.reader or None,
+        "red": [red.model_dump() for red in now.red],
+        "known_red": now.known_red,
+        "gone": now.gone,
+        "flaky": now.flaky,
         "baseline_exit_code": before.exit_code if before else None,
         "baseline_passed": before.passed if before else None,
         "baseline_failed": before.failed if before else None,

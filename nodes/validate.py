@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
 
 from langgraph.types import Command
 
+from agentrunner.evidence.findings import EXAMINED
 from agentrunner.evidence.steering import matches
 from agentrunner.evidence.trees import WorkerChange
 from agentrunner.evidence.verdict import (
     Judgement,
+    allowed_paths,
     approval_of,
     complete,
     end_at_limit,
@@ -19,7 +22,6 @@ from agentrunner.evidence.verdict import (
     judge,
     not_accepted,
     settle,
-    vouched_for,
 )
 from agentrunner.evidence.votes import merged
 from agentrunner.nodes.ask import ask
@@ -76,12 +78,13 @@ async def _answer_request(state: TaskContext, deps: Deps, update: Update) -> Com
     update |= _heard(state)
     if rejection := update.pop("rejected", None):
         return _refused(state, deps, update, [rejection])
-    evidence = vouched_for(evidence, state.get("baseline"), update.get("approved", []))
-    update["evidence"] = evidence
     state = cast("TaskContext", {**state, **update})
     judgement = _judged(state, deps)
     if judgement.red:
         return _refused(state, deps, update, judgement.red)
+    update["evidence"] = evidence = await _examined(state, deps, evidence)
+    state = cast("TaskContext", {**state, **update})
+    judgement = _judged(state, deps)
     if judgement.open:
         return await _open_finding(state, deps, update, judgement.open[0])
     if not _assessed(state, evidence):
@@ -120,22 +123,66 @@ def _looked_at(state: TaskContext, deps: Deps, evidence: Evidence) -> list[Accep
 # -- evidence -----------------------------------------------------------------------------------
 
 
+async def _examined(state: TaskContext, deps: Deps, evidence: Evidence) -> Evidence:
+    """The evidence with all that a verdict needs; made once for a tree and what people allowed."""
+    approved = state.get("approved", [])
+    allowed = allowed_paths(evidence, approved)
+    if evidence.examined and not _newly_allowed(evidence, approved):
+        return evidence
+    reach("before_proof")
+    baseline = state.get("baseline") or Baseline(tree=evidence.tree)
+    examined = await deps.prover.prove(state["criteria"], baseline, evidence, allowed, approved)
+    number = state["counters"].worker_runs
+    key = f"{number}-{examined.tree[:12]}-{len(approved)}"
+    deps.record(state, "proof", key, {**examined.model_dump(mode="json"), "round": number})
+    for finding in examined.findings:
+        if finding not in evidence.findings:
+            deps.warn(state, finding.code, finding.message)
+    return examined
+
+
+def _newly_allowed(evidence: Evidence, approved: Sequence[str]) -> bool:
+    """Whether a person has meanwhile allowed what an examination found."""
+    return any(
+        finding.blocks
+        and finding.code in EXAMINED
+        and approval_of(finding, evidence.tree) in approved
+        and not set(finding.paths).issubset(evidence.allowed)
+        for finding in evidence.findings
+    ) or any(
+        finding.code in EXAMINED
+        and not finding.paths
+        and approval_of(finding, evidence.tree) in approved
+        for finding in evidence.findings
+    )
+
+
 async def _evidence(state: TaskContext, deps: Deps) -> Evidence:
-    """The evidence for the present tree, gathered anew where there is none."""
+    """The evidence for the present tree, measured anew where there is none.
+
+    Red is never believed twice when completion is asked for: it may have been flaky.
+    """
     tree, suspicions = await asyncio.to_thread(
         lambda: (deps.snapshots.take().tree, _suspicions(deps))
     )
     known = state.get("evidence")
+    careful = bool(state.get("wants_completion"))
     same = known is not None and tree in (known.tree, known.tree_after)
-    if known is not None and same and suspicions == list(filter(_is_suspicion, known.findings)):
+    if (
+        known is not None
+        and same
+        and not (careful and known.red)
+        and suspicions == list(filter(_is_suspicion, known.findings))
+    ):
         return known
     await asyncio.to_thread(note_foreign_edits, state, deps, tree)
     baseline = state.get("baseline") or Baseline(tree=tree)
-    evidence = await deps.gatherer.gather(
+    evidence = await deps.verifier.measure(
         state["criteria"],
         baseline,
         worker_changes(deps.log),
         suspicions=suspicions,
+        careful=careful,
     )
     number = state["counters"].worker_runs
     deps.record(
@@ -148,16 +195,16 @@ async def _evidence(state: TaskContext, deps: Deps) -> Evidence:
 
 
 def worker_changes(log: RunLog) -> list[WorkerChange]:
-    """The trees around every worker run and every round of checks, over all attempts.
+    """The trees around every worker run, over all attempts.
 
-    Checks run what workers wrote, so what changes meanwhile is the workers' doing as well.
+    Up to a version, rounds of checks ran in the repository, too, and changed it as workers do.
     """
     places = {"worker_run": ("tree_before", "tree_after"), "evidence": ("tree", "tree_after")}
     found = []
     for record in log.records():
         before, after = (record.data.get(key) for key in places.get(record.kind, ("", "")))
         if before and after and (before != after or record.kind == "worker_run"):
-            found.append(WorkerChange(str(before), str(after), record.kind == "evidence"))
+            found.append(WorkerChange(str(before), str(after)))
     return found
 
 
@@ -174,9 +221,6 @@ def _suspicions(deps: Deps) -> list[Finding]:
     if changed:
         message = f"Git folders whose settings run code were changed: {', '.join(changed[:5])}"
         found.append(Finding(code="protected_path", message=message, paths=changed[:50]))
-    rounds = deps.log.records("evidence")
-    seen = [Finding.model_validate(one) for e in rounds for one in e.data.get("findings", [])]
-    found += [finding for finding in seen if finding.code == "dependencies_changed"]
     return [finding for place, finding in enumerate(found) if finding not in found[:place]]
 
 
@@ -302,10 +346,12 @@ async def _open_finding(
         "finding": approval_of(finding, evidence.tree),
         "code": finding.code,
         "paths": finding.paths,
+        "tests": finding.tests,
         "tree": evidence.tree,
         "diff": await asyncio.to_thread(_diff_of, state, deps, finding),
     }
-    asked = question(kind, f"{finding.message}. Is this change wanted?", subject, state)
+    settles = f" {finding.remedy}." if finding.remedy else ""
+    asked = question(kind, f"{finding.message}. Is this wanted?{settles}", subject, state)
     update["criteria"] = _settled(state, deps)
     return Command(update={**update, "question": asked}, goto="approve")
 

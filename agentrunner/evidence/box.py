@@ -35,6 +35,8 @@ NO_FOLDER = 1
 """Exit code recorded for a command whose folder is not there (yet): it is red."""
 NOT_EXECUTABLE = 126
 """Exit code recorded for a command whose folder is outside of the repository."""
+READ = 8_000_000
+"""Characters of each stream's end in which results by name are looked for."""
 COUNTED = 200_000
 """Characters of each stream's end in which the counts of tests are looked for."""
 
@@ -58,6 +60,9 @@ class Ran:
     counts: Counts | None
     duration_sec: float
     timed_out: bool = False
+    stdout: str = ""
+    stderr: str = ""
+    """The ends of both streams, for readers of results."""
 
 
 @dataclass(frozen=True)
@@ -143,11 +148,14 @@ class DecisionBox:
         hosts: Sequence[str] = (),
         copy: CopyOfRepo | None = None,
         name: str = "check",
+        env: Mapping[str, str] | None = None,
+        mounts: Sequence[Mount] = (),
     ) -> Ran:
         """Run `shell` to its end; a time-out is a result, a dead sandbox raises SandboxError.
 
         `hosts`, written as in an allow-list, are all that it may reach, through a proxy that
-        lives as long as the command.
+        lives as long as the command. In a copy of the repository it sees nothing of what
+        workers keep in their home.
         """
         try:
             place = await asyncio.to_thread(_folder, self._repo, cwd, copy)
@@ -161,7 +169,10 @@ class DecisionBox:
             network=network,
             timeout_sec=timeout_sec,
             repo_copy=copy.path if copy else None,
-            mounts=(*self._byte_code_mount(), *(copy.mounts if copy else ())),
+            mounts=(*self._byte_code_mount(), *(copy.mounts if copy else ()), *mounts),
+            env=dict(env or {}),
+            private=copy is not None,
+            keep_bytes=READ,
         )
         try:
             async with self._way_out(request, hosts, name) as ready:
@@ -183,6 +194,8 @@ class DecisionBox:
             tail=text[-TAIL_BYTES:],
             counts=read_counts(out[-COUNTED:], err[-COUNTED:]),
             duration_sec=round(result.duration_sec, 3),
+            stdout=out[-READ:],
+            stderr=err[-READ:],
         )
 
     @asynccontextmanager
@@ -204,7 +217,8 @@ class DecisionBox:
         )
         async with running(order, self._environ):
             door = Door(sockets, {PROXY_PORT: PROXY_SOCKET})
-            yield replace(request, door=door, env=proxy_environment(PROXY_PORT))
+            env = {**request.env, **proxy_environment(PROXY_PORT)}
+            yield replace(request, door=door, env=env)
 
     async def _not_run(self, name: str, note: str, exit_code: int) -> Ran:
         output = await asyncio.to_thread(self._keep, name, note)

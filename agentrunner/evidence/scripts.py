@@ -86,6 +86,30 @@ def scripts_run(command: str, cwd: str, read: Read) -> frozenset[str]:
     return frozenset(found)
 
 
+SILENT = frozenset({"set", "export", "true", ":", "echo", "printf", "unset", "umask", "mkdir"})
+"""Words of the shell that decide nothing."""
+
+
+def commands_run(command: str, cwd: str, read: Read) -> list[list[str]]:
+    """The commands that do something, in place of make, just and npm those of their recipes."""
+    found: list[list[str]] = []
+    waiting = [_Text(command, posixpath.normpath(cwd))]
+    seen: set[_Text] = set()
+    while waiting and len(seen) < MOST_SCRIPTS:
+        text = waiting.pop()
+        if text in seen:
+            continue
+        seen.add(text)
+        quoted = [_Text(one[3], text.folder) for one in QUOTED_SHELL.finditer(text.shell)]
+        waiting += quoted
+        for words, folder in _commands(text):
+            if below := list(_delegated(words, folder, read)):
+                waiting += below
+            elif words[0] not in SILENT and not (quoted and INTERPRETER.match(words[0])):
+                found.append(words)
+    return found
+
+
 def _commands(text: _Text) -> Iterator[tuple[list[str], str]]:
     """Each simple command with the folder it runs in; `cd` is obeyed."""
     folder = text.folder

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from agentrunner.errors import EnvironmentNotReady
-from agentrunner.evidence.box import DecisionBox, Ran
+from agentrunner.evidence.box import CopyOfRepo, DecisionBox, Ran
 from agentrunner.task.spec import TaskSpec
 
 MOST_LINES = 8
 """Of its output, from the end, where it fails."""
 
 
-async def run_set_up(box: DecisionBox, spec: TaskSpec) -> Ran | None:
-    """Run the task's set-up command in a box; None where there is none."""
+async def run_set_up(
+    box: DecisionBox, spec: TaskSpec, *, copy: CopyOfRepo | None = None
+) -> Ran | None:
+    """Run the task's set-up command, in a copy where one is given; None where there is none."""
     setup = spec.task.setup
     if setup is None:
         return None
@@ -20,6 +22,7 @@ async def run_set_up(box: DecisionBox, spec: TaskSpec) -> Ran | None:
         timeout_sec=setup.timeout_sec,
         network="full" if _is_full(spec) else "none",
         hosts=setup.network,
+        copy=copy,
         name="setup",
     )
 

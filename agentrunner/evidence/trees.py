@@ -1,21 +1,65 @@
-"""What the trees of a run tell: who changed what, and what the checks themselves wrote."""
+"""What the trees of a run tell: who changed what. Everything here blocks."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
 
 from agentrunner.evidence.checks import ReadFile
-from agentrunner.evidence.config import PARTS, steers_alike
-from agentrunner.evidence.guard import Changes, changes_between
-from agentrunner.evidence.scripts import SOURCE, scripts_run
 from agentrunner.evidence.steering import is_executable_config, matches
 from agentrunner.runs.snapshots import Snapshots
-from agentrunner.task.context import Baseline, Finding
+from agentrunner.task.context import Finding
 from agentrunner.task.spec import TaskSection
 
-MOST_WRITES = 200
-"""Paths of a baseline's own writes that are kept one by one; more are kept by their folders."""
+
+@dataclass(frozen=True)
+class Changes:
+    """Paths that differ between two trees."""
+
+    added: frozenset[str] = frozenset()
+    modified: frozenset[str] = frozenset()
+    deleted: frozenset[str] = frozenset()
+    lines_added: int = 0
+    lines_removed: int = 0
+
+    @property
+    def all(self) -> list[str]:
+        """Every changed path, sorted."""
+        return sorted(self.added | self.modified | self.deleted)
+
+    def only(self, paths: Collection[str]) -> Changes:
+        """Those of `paths`: what was changed and put back is no change."""
+        return replace(
+            self,
+            added=self.added.intersection(paths),
+            modified=self.modified.intersection(paths),
+            deleted=self.deleted.intersection(paths),
+        )
+
+    def then(self, later: Changes) -> Changes:
+        """Both changes in a row, as one."""
+        return Changes(
+            added=(self.added - later.deleted) | (later.added - self.deleted),
+            modified=((self.modified | later.modified) - self.added - later.deleted)
+            | (self.deleted & later.added),
+            deleted=(self.deleted - later.added) | (later.deleted - self.added),
+        )
+
+
+def changes_between(snapshots: Snapshots, before: str, after: str) -> Changes:
+    """The paths that differ between two snapshots. Blocks."""
+    if before == after:
+        return Changes()
+    changes = snapshots.changes(before, after)
+    return Changes(
+        added=frozenset(change.path for change in changes if change.kind == "added"),
+        modified=frozenset(
+            change.path for change in changes if change.kind in ("modified", "type")
+        ),
+        deleted=frozenset(change.path for change in changes if change.kind == "deleted"),
+        lines_added=sum(change.added or 0 for change in changes),
+        lines_removed=sum(change.removed or 0 for change in changes),
+    )
 
 
 @dataclass(frozen=True)
@@ -24,13 +68,11 @@ class WorkerChange:
 
     before: str
     after: str
-    by_checks: bool = False
-    """A round of checks; else a worker run."""
 
 
 @dataclass
 class Trees:
-    """Compares snapshots. Everything here blocks: call it with `asyncio.to_thread`."""
+    """Compares snapshots of one run."""
 
     snapshots: Snapshots
     task: TaskSection
@@ -38,8 +80,6 @@ class Trees:
         default_factory=lambda: ([], Changes()), init=False
     )
     """What the worker runs so far came to, so that each is compared once and not every round."""
-    _scripts: dict[str, frozenset[str]] = field(default_factory=dict, init=False)
-    """By tree before the run: the scripts that the test command runs."""
 
     def now(self) -> str:
         """The present tree."""
@@ -67,23 +107,6 @@ class Trees:
         self._summed_up = list(worker_changes), changes
         return changes.only(total.all)
 
-    def judged(self, changes: Changes, baseline: Baseline, tree: str) -> Changes:
-        """The same changes, told what the test command runs and which configuration is harmless."""
-        known = [path for path in changes.modified if path.rpartition("/")[2] in PARTS]
-        harmless = set()
-        if known:
-            before, now = self.reader(baseline.tree), self.reader(tree)
-            for path in known:
-                if steers_alike(path, before(path) or b"", now(path) or b""):
-                    harmless.add(path)
-        return changes.knowing(self._scripts_run(baseline.tree), frozenset(harmless))
-
-    def _scripts_run(self, tree: str) -> frozenset[str]:
-        test = self.task.test
-        if test is not None and tree not in self._scripts:
-            self._scripts[tree] = scripts_run(test.command, test.cwd, self.reader(tree))
-        return self._scripts.get(tree, frozenset())
-
     def protected(self, changes: Changes) -> list[Finding]:
         """A finding where paths were changed that the task or threat T2 protects."""
         protected = [path for path in changes.all if matches(path, self.task.protect)]
@@ -97,53 +120,12 @@ class Trees:
         paths = [*protected, *executable]
         if not paths:
             return []
-        message = f"Protected paths were changed: {', '.join(paths[:5])}"
-        return [Finding(code="protected_path", message=message, paths=paths[:50])]
-
-    def written_by_checks(
-        self,
-        tree: str,
-        after: str,
-        baseline: Baseline,
-        worker_changes: Sequence[WorkerChange],
-    ) -> list[Finding]:
-        """The tree must be the same before and after the checks, but for what tests write."""
-        if after == tree:
-            return []
-        moved = self.judged(self.between(tree, after), baseline, after)
-        artifacts = self._artifacts(worker_changes)
-        grave = [
-            path
-            for path in moved.touched_or_steering
-            if path not in artifacts and not _written_before(path, baseline.test_writes)
-        ]
-        if grave:
-            message = f"Files changed while the checks ran: {', '.join(grave[:5])}"
-            return [Finding(code="tree_changed_by_checks", message=message, paths=grave[:50])]
-        message = f"The checks wrote files into the repository: {', '.join(moved.all[:5])}"
+        setting = "task.protect" if protected else "task.allow_changes"
         return [
-            Finding(code="checks_wrote_files", message=message, paths=moved.all[:50], blocks=False)
+            Finding(
+                code="protected_path",
+                message=f"Protected paths were changed: {', '.join(paths[:5])}",
+                paths=paths[:50],
+                remedy=f"{setting} in the task file settles it for the next run",
+            )
         ]
-
-    def _artifacts(self, worker_changes: Sequence[WorkerChange]) -> set[str]:
-        """What earlier rounds of checks wrote anew, such as reports; never code or tests."""
-        rounds = [change for change in worker_changes if change.by_checks]
-        moved = [self.between(change.before, change.after) for change in rounds]
-        return {
-            path
-            for changes in moved
-            for path in changes.added.difference(changes.tests_added, changes.steering)
-            if not SOURCE.search(path)
-        }
-
-
-def writes_of(changes: Changes) -> list[str]:
-    """What tests write by themselves, bounded: paths, or the folders of very many."""
-    paths = changes.all
-    if len(paths) > MOST_WRITES:
-        paths = sorted({path.rpartition("/")[0] + "/" if "/" in path else path for path in paths})
-    return paths[:MOST_WRITES]
-
-
-def _written_before(path: str, writes: Sequence[str]) -> bool:
-    return any(path == one or (one.endswith("/") and path.startswith(one)) for one in writes)

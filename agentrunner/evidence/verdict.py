@@ -8,28 +8,32 @@ the meta-agent more than an exit code.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from agentrunner.evidence.grades import assigned, weakest
 from agentrunner.task.context import (
     Acceptance,
     Assessment,
-    Baseline,
+    Author,
     CheckOutcome,
     Criterion,
     Evidence,
     EvidenceKind,
     Finding,
+    Grade,
+    Proof,
     Status,
-    TestOutcome,
     Verdict,
     WorkerRun,
 )
 from agentrunner.task.spec import TestSpec
 
 Mode = Literal["evidence", "strict", "judged"]
-HARD_EVIDENCE: frozenset[EvidenceKind] = frozenset({"checked", "tested", "accepted"})
+STRICT: frozenset[Grade] = frozenset({"proven", "accepted", "kept"})
+"""What `completion: strict` takes."""
+NO_PROOF = "Nothing that was red before this run is green now: there is no proof of work."
 
 
 @dataclass(frozen=True)
@@ -56,7 +60,7 @@ class Judgement:
 
 def fingerprint(finding: Finding) -> str:
     """Names a finding, so that saying it once and approving it can be remembered."""
-    text = "\0".join([finding.code, *sorted(finding.paths)])
+    text = "\0".join([finding.code, *sorted(finding.paths), *sorted(finding.tests)])
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:12]
 
 
@@ -65,35 +69,13 @@ def approval_of(finding: Finding, tree: str) -> str:
     return f"{fingerprint(finding)}-{tree[:12]}"
 
 
-def vouched_for(
-    evidence: Evidence, baseline: Baseline | None, approved: Collection[str]
-) -> Evidence:
-    """The evidence once a person allowed the changed tests: they count as the task's tests.
-
-    The same evidence where no such change was allowed, or other ones were not.
-    """
-    changed = [finding for finding in evidence.findings if finding.code == "tests_changed"]
-    allowed = [finding for finding in changed if approval_of(finding, evidence.tree) in approved]
-    if not changed or len(allowed) < len(changed):
-        return evidence
-    proof = [*fail_to_pass(baseline, evidence.test), *evidence.proof]
-    return evidence.model_copy(update={"restored_test": None, "proof": list(dict.fromkeys(proof))})
-
-
-def fail_to_pass(baseline: Baseline | None, test: TestOutcome | None) -> list[str]:
-    """The test command red on the tree before the run and green now."""
-    before = baseline.test if baseline is not None else None
-    if before is None or test is None or not test.green:
-        return []
-    if before.exit_code == 0 and not before.failed:  # green, or believed not to be; never red
-        return []
-    return [f"`{test.command}` failed before and passes now"]
-
-
-def test_proof(proof: Sequence[str], checks: Sequence[CheckOutcome]) -> str:
-    """The proof that the test command gives, not the check of a criterion; "" for none."""
-    of_checks = tuple(f"{check.criterion_id}: " for check in checks)
-    return next((line for line in proof if not line.startswith(of_checks)), "")
+def allowed_paths(evidence: Evidence, approved: Collection[str]) -> list[str]:
+    """Paths that a person allowed to change on this tree: they count as the worker left them."""
+    paths = set(evidence.allowed)
+    for finding in evidence.findings:
+        if approval_of(finding, evidence.tree) in approved:
+            paths.update(finding.paths)
+    return sorted(paths)
 
 
 def settle(
@@ -103,37 +85,62 @@ def settle(
     test: TestSpec | None,
     acceptances: Sequence[Acceptance] = (),
 ) -> list[Criterion]:
-    """Each criterion with the status, kind of evidence and proof that code can vouch for."""
+    """Each criterion with the status, evidence, grade and proof that code can vouch for."""
     if assessment is not None and evidence is not None and assessment.tree != evidence.tree:
         assessment = None
     outcomes = {check.criterion_id: check for check in evidence.checks} if evidence else {}
+    proofs = assigned(criteria, evidence, test) if evidence else {}
     return [
-        _settled(criterion, outcomes.get(criterion.id), evidence, assessment, test, acceptances)
+        _settled(
+            criterion,
+            _executed(criterion, outcomes.get(criterion.id), evidence, proofs, test),
+            evidence,
+            assessment,
+            acceptances,
+        )
         for criterion in criteria
     ]
 
 
+@dataclass(frozen=True)
+class _Standing:
+    """Where a criterion stands."""
+
+    status: Status = "unknown"
+    kind: EvidenceKind = "none"
+    grade: Grade = "none"
+    author: Author = ""
+    proof: str = ""
+
+
 def _settled(
     criterion: Criterion,
-    outcome: CheckOutcome | None,
+    stands: _Standing,
     evidence: Evidence | None,
     assessment: Assessment | None,
-    test: TestSpec | None,
     acceptances: Sequence[Acceptance],
 ) -> Criterion:
-    status, kind, proof = _executed(criterion, outcome, evidence, test)
     says_failed = assessment is not None and criterion.id in assessment.failed
     says_passed = assessment is not None and not says_failed and criterion.id in assessment.passed
-    if says_failed and not (status == "failed" and kind != "none"):
-        status, kind, proof = "failed", "judged", "the model calls it failed"
-    elif status == "unknown" and says_passed:
-        status, kind, proof = "passed", "judged", proof or "the model's word only"
+    if says_failed and not (stands.status == "failed" and stands.kind != "none"):
+        stands = _Standing("failed", "judged", "judged", "planner", "the model calls it failed")
+    elif stands.status == "unknown" and says_passed:
+        proof = stands.proof or "the model's word only"
+        stands = _Standing("passed", "judged", "judged", "planner", proof)
     yes = _accepted(criterion, evidence, acceptances)
-    if yes is not None and kind in ("judged", "none"):
-        status, kind, proof = "passed", "accepted", f"{yes.by}: {yes.reason}"
+    if yes is not None and stands.kind in ("judged", "none"):
+        proof = f"{yes.by}: {yes.reason}"
+        stands = _Standing("passed", "accepted", "accepted", "person", proof)
     comment = assessment.comments.get(criterion.id, "") if assessment else criterion.comment
     return criterion.model_copy(
-        update={"status": status, "evidence": kind, "proof": proof, "comment": comment}
+        update={
+            "status": stands.status,
+            "evidence": stands.kind,
+            "grade": stands.grade,
+            "author": stands.author,
+            "proof": stands.proof,
+            "comment": comment,
+        }
     )
 
 
@@ -141,43 +148,59 @@ def _executed(
     criterion: Criterion,
     outcome: CheckOutcome | None,
     evidence: Evidence | None,
+    proofs: Mapping[str, Proof],
     test: TestSpec | None,
-) -> tuple[Status, EvidenceKind, str]:
+) -> _Standing:
     """What running alone says; `unknown` where it says nothing that counts."""
-    check = criterion.check
-    if evidence is None or check is None:
-        return "unknown", "none", ""
+    if evidence is None:
+        return _Standing()
+    check, proof = criterion.check, proofs.get(criterion.id)
+    if check is None:
+        if proof is None:
+            return _Standing(proof=evidence.doubts.get(criterion.id, ""))
+        return _Standing("passed", "tested", proof.grade, proof.author, proof.text)
     if check.kind == "test" and not check.name and test is not None:
-        return _by_test_command(evidence)
+        return _by_test_command(criterion, evidence, proof)
     if outcome is None or outcome.outcome == "not_run":
-        return "unknown", "none", outcome.detail if outcome else ""
-    proof = f"{outcome.what} → {outcome.detail or outcome.exit_code}"
+        return _Standing(proof=outcome.detail if outcome else "")
+    said = f"{outcome.what} → {outcome.detail or outcome.exit_code}"
+    kind: EvidenceKind = "tested" if check.kind == "test" else "checked"
     if outcome.outcome == "failed":
-        return "failed", "tested" if check.kind == "test" else "checked", proof
-    if check.kind == "test":
-        if outcome.before == "red":
-            return "passed", "tested", f"{proof}, failed before"
-        return "unknown", "none", f"{proof}, but it was not seen failing before"
-    if criterion.check_origin == "model" and outcome.before != "red":
-        return "unknown", "none", f"{proof}, but the model's check was not seen failing before"
-    return "passed", "checked", proof + (", failed before" if outcome.before == "red" else "")
-
-
-def _by_test_command(evidence: Evidence) -> tuple[Status, EvidenceKind, str]:
-    if evidence.test is None:
-        return "unknown", "none", ""
-    proof = f"{evidence.test.command} → {evidence.test.exit_code}"
-    if not evidence.test.green:
+        return _Standing("failed", kind, proof=said)
+    if proof is not None:
+        said += ", failed before"
+        if proof.author == "worker":
+            said += "; by the worker's own test"
+        return _Standing("passed", kind, proof.grade, proof.author, said)
+    by_person = criterion.check_origin != "model"
+    if by_person and outcome.before == "green":
+        return _Standing("passed", kind, "kept", "person", f"{said}, as before")
+    if not evidence.examined:  # what it is worth is found out when completion is asked for
+        red = outcome.before == "red"
         return (
-            "failed",
-            "tested",
-            proof + (f" ({evidence.test.finding})" * bool(evidence.test.finding)),
+            _Standing("passed", kind, proof=said + ", failed before" * red)
+            if (red or by_person)
+            else _Standing(proof=f"{said}, but it was not seen failing before")
         )
-    if evidence.restored_test is not None and not evidence.restored_test.green:
-        return "unknown", "none", f"{proof}, but not with the tests as they were"
-    if shown := test_proof(evidence.proof, evidence.checks):
-        return "passed", "tested", f"{proof}; {shown}"
-    return "unknown", "none", f"{proof}, but it was green before"
+    if by_person and outcome.before == "unknown":
+        return _Standing("passed", kind, "kept", "person", said)
+    why = evidence.doubts.get(criterion.id) or "it was not seen failing before"
+    return _Standing(proof=f"{said}, but {why}")
+
+
+def _by_test_command(criterion: Criterion, evidence: Evidence, proof: Proof | None) -> _Standing:
+    if evidence.test is None:
+        return _Standing()
+    said = f"{evidence.test.command} → {evidence.test.exit_code}"
+    if not evidence.test.green:
+        finding = f" ({evidence.test.finding})" * bool(evidence.test.finding)
+        return _Standing("failed", "tested", proof=said + finding)
+    if proof is not None:
+        return _Standing("passed", "tested", proof.grade, proof.author, f"{said}; {proof.text}")
+    if not evidence.examined:
+        return _Standing(proof=said)
+    why = evidence.doubts.get("test") or "it was green before"
+    return _Standing(proof=f"{said}, but {why}")
 
 
 def _accepted(
@@ -206,11 +229,11 @@ def judge(
     """
     vouched = any(not yes.criteria and yes.tree == evidence.tree for yes in acceptances)
     anyone = any(yes.tree == evidence.tree for yes in acceptances)
-    unproven = [_why_unproven(c, mode) for c in criteria if _lacks_proof(c, mode)]
-    if mode != "judged" and not evidence.proof and not anyone:
-        unproven.append(
-            "Nothing that was red before this run is green now: there is no proof of work."
-        )
+    proven = bool(evidence.proofs)
+    unproven = [_why_unproven(c, mode) for c in criteria if _lacks_proof(c, mode, proven=proven)]
+    if mode != "judged" and not proven and not anyone:
+        doubt = next((text for text in evidence.doubts.values() if text), "").rstrip(".")
+        unproven.append(f"{NO_PROOF}{f' ({doubt})' * bool(doubt)}")
     return Judgement(
         red=_red(criteria, evidence),
         open=[
@@ -238,33 +261,57 @@ def _red(criteria: Sequence[Criterion], evidence: Evidence) -> list[str]:
     return red
 
 
-def _lacks_proof(criterion: Criterion, mode: Mode) -> bool:
+def _lacks_proof(criterion: Criterion, mode: Mode, *, proven: bool) -> bool:
+    """Whether a critical criterion has less than the mode asks for.
+
+    In `evidence` a single criterion may rest on a judgement beside others that do not.
+    """
     if not criterion.critical or criterion.status == "failed":
         return False
-    return criterion.status != "passed" or (
-        mode == "strict" and criterion.evidence not in HARD_EVIDENCE
-    )
+    if criterion.status != "passed":
+        return True
+    if mode == "strict":
+        mapped = bool(criterion.check is None and criterion.tests_origin == "model")
+        return criterion.grade not in STRICT or (criterion.grade == "proven" and mapped)
+    return mode == "evidence" and criterion.grade == "judged" and not proven
 
 
 def _why_unproven(criterion: Criterion, mode: Mode) -> str:
     if criterion.status == "passed" and mode == "strict":
-        return f"{criterion.id} rests on the model's word alone: {criterion.description}"
+        return f"{criterion.id} {_BELOW_STRICT.get(criterion.grade, '')}: {criterion.description}"
     return f"{criterion.id} is not shown to be met: {criterion.proof or criterion.description}"
+
+
+_BELOW_STRICT = {
+    "judged": "rests on the model's word alone",
+    "shown": "is shown by a test that the worker or a check that the planner wrote, which"
+    " `strict` does not take",
+    "proven": "is mapped to tests by the planner alone, which `strict` does not take",
+}
 
 
 def complete(criteria: Sequence[Criterion], evidence: Evidence, mode: Mode) -> Verdict:
     """The verdict of a tree that `judge` found complete; says so where nothing proves it."""
-    judged = [c.id for c in criteria if c.critical and c.evidence == "judged"]
-    if mode == "judged" and (not evidence.proof or judged):
+    critical = [c for c in criteria if c.critical]
+    judged = [c.id for c in critical if c.grade == "judged"]
+    grades = [c.grade for c in critical] or [proof.grade for proof in evidence.proofs]
+    grade = weakest(grades)
+    if mode == "judged" and (not evidence.proofs or judged):
         return Verdict(
             state="COMPLETE",
             reason="unproven",
             text="The model's word was admitted as evidence (completion: judged).",
+            grade=grade,
         )
-    text = "; ".join(evidence.proof[:2]) or "accepted by a person"
+    text = "; ".join(proof.text for proof in evidence.proofs[:2]) or "accepted by a person"
+    text = text[:1].upper() + text[1:] + "."
     if judged:
-        text += f". {', '.join(judged)} rests on the model's word alone"
-    return Verdict(state="COMPLETE", reason="complete", text=text[:1].upper() + text[1:] + ".")
+        text = f"{len(judged)} of {len(critical)} criteria on the planner's word. {text}"
+    if evidence.test is not None and evidence.test.known_red:
+        number = len(evidence.test.known_red)
+        text += f" {number} {'test was' if number == 1 else 'tests were'} red before and still"
+        text += " is." if number == 1 else " are."
+    return Verdict(state="COMPLETE", reason="complete", text=text, grade=grade)
 
 
 def end_at_limit(

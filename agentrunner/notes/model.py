@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from agentrunner.task.context import EvidenceKind
+from agentrunner.task.context import EvidenceKind, Grade
 
 Label = Literal["COMPLETE", "UNPROVEN", "NEEDS_REVIEW", "FAILED", "WAITING", "INTERRUPTED"]
 Shown = Literal["passed", "failed", "open"]
@@ -46,6 +46,8 @@ class CriterionRow:
     """`open` also where only the model calls it met and the task admits no such word."""
     evidence: EvidenceKind
     proof: Line
+    grade: Grade = "none"
+    """What the evidence is worth; `none` until completion was asked for."""
 
     @property
     def needs_eyes(self) -> bool:
@@ -68,8 +70,6 @@ class TestFacts:
     before_exit: int | None = None
     before_passed: int | None = None
     before_failed: int | None = None
-    restored_exit: int | None = None
-    """Of the same command with the old tests, where the tamper guard ran it."""
     added: int = 0
     seconds: float = 0
     output: Attachment | None = None
@@ -78,7 +78,7 @@ class TestFacts:
     @property
     def green(self) -> bool:
         """Exit 0 and nothing that says otherwise."""
-        return self.exit_code == 0 and not self.finding and not self.restored_exit
+        return self.exit_code == 0 and not self.finding
 
 
 @dataclass(frozen=True)

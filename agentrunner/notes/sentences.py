@@ -164,8 +164,6 @@ def _red(criteria: Sequence[CriterionRow], test: TestFacts | None) -> list[Line]
     elif test is not None and test.exit_code != 0:
         key = "missing_test_named" if test.failing else "missing_test"
         said.append(line(key, command=test.command, exit=test.exit_code, names=test.failing[:3]))
-    if test is not None and test.restored_exit:
-        said.append(line("missing_restored", command=test.command, exit=test.restored_exit))
     said += [
         line("missing_criterion", id=row.id, text=row.description)
         for row in criteria

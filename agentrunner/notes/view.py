@@ -20,7 +20,7 @@ from agentrunner.notes.model import (
 )
 from agentrunner.notes.reading import Reading, attachment, local_time, period
 from agentrunner.runs.log import History
-from agentrunner.task.context import Evidence, FileRef, TaskContext
+from agentrunner.task.context import FileRef, TaskContext
 from agentrunner.task.spec import TaskSpec
 from agentrunner.text.terminal import cell_width, sanitize
 
@@ -166,6 +166,7 @@ def _criteria(reading: Reading) -> list[CriterionRow]:
                 status="open" if status == "passed" and refused else status,
                 evidence=item["evidence"],
                 proof=sentences.proof(reading, item, criterion),
+                grade=item.get("grade") or "none",
             )
         )
     return rows
@@ -187,19 +188,11 @@ def _test(reading: Reading) -> TestFacts | None:
         before_exit=before.exit_code if before else None,
         before_passed=before.passed if before else None,
         before_failed=before.failed if before else None,
-        restored_exit=_restored_exit(evidence),
         added=evidence.tests_added if evidence else 0,
         seconds=outcome.duration_sec,
         output=attachment(outcome.output, reading),
         tail=outcome.tail,
     )
-
-
-def _restored_exit(evidence: Evidence | None) -> int | None:
-    restored = evidence.restored_test if evidence else None
-    if restored is None:
-        return None
-    return restored.exit_code or int(not restored.green)
 
 
 def _facts(reading: Reading) -> Facts:

@@ -37,6 +37,8 @@ Action = Literal["run_worker", "mark_complete", "ask_human", "abort"]
 CHECK_KINDS = ("command", "test", "file", "pytest", "playwright", "go-test", "npm-script", "diff")
 """Kinds of check that can be executed; others are kept and count as not executable."""
 
+MAX_TESTS = 20
+"""Of one criterion."""
 _DECIMAL = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,6})?")
 _WORKER_ALIASES = {
     "codex": "codex-cli",
@@ -106,6 +108,8 @@ class CriterionDraft(Wire):
     check: dict[str, Any] | None = None
     """A check as a plain mapping, only the fields that were given."""
     rationale: Remark = ""
+    tests: Annotated[list[Line], Field(max_length=MAX_TESTS)] = []
+    """Tests of the suite, by name, that show this criterion when they turn green."""
     passed: Flag = False
 
     @classmethod
@@ -116,7 +120,9 @@ class CriterionDraft(Wire):
             check = {"kind": "command", "run": check}
         if isinstance(check, dict):
             check = tidy(CheckDraft, check, f"{path}check.", warnings)
-        return {**data, "check": None if is_blank(check) else check or None}
+        tests = data.get("tests")
+        tests = [tests] if isinstance(tests, str) and tests.strip() else tests or []
+        return {**data, "tests": tests, "check": None if is_blank(check) else check or None}
 
     @field_validator("check", mode="after")
     @classmethod

@@ -12,7 +12,7 @@ import copy
 from typing import Any
 
 from agentrunner.protocol.message import VERSION, MessageType
-from agentrunner.protocol.messages import CHECK_KINDS, MAX_CRITERIA, MAX_OPTIONS
+from agentrunner.protocol.messages import CHECK_KINDS, MAX_CRITERIA, MAX_OPTIONS, MAX_TESTS
 from agentrunner.protocol.planning import MAX_PHASES, MAX_QUESTIONS
 from agentrunner.protocol.wire import MAX_ID, MAX_ITEMS, MAX_LINE, MAX_PROMPT, MAX_TEXT
 
@@ -74,6 +74,7 @@ _CRITERION = _object(
     type=_ID,
     critical=_BOOL,
     check=_nullable(_CHECK),
+    tests=_list(_LINE, MAX_TESTS),
     rationale=_text(),
 )
 

@@ -7,6 +7,7 @@ Standard library only, like all that `take` needs.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -39,6 +40,8 @@ class Saved(TypedDict):
 
     prefix: str
     known: dict[str, bool]
+    tracked_files: list[str]
+    """Tracked although a rule ignores them; missing in what older versions saved."""
 
 
 def _file(git: Git) -> Path:
@@ -74,16 +77,22 @@ class IgnoreRules:
         """Where the folder is below the root of its repository."""
         self.known: dict[bytes, bool] = {}
         self.tracked: frozenset[bytes] = frozenset()
+        self.tracked_files: frozenset[bytes] = frozenset()
         if saved is None:
             self._begin()
         else:
             self.prefix = to_bytes(saved["prefix"])
             self.known = {to_bytes(path): value for path, value in saved["known"].items()}
+            self.tracked_files = frozenset(map(to_bytes, saved.get("tracked_files", [])))
 
     def save(self) -> None:
         """Keep the decisions for the next snapshot."""
         known = {to_text(path): value for path, value in self.known.items()}
-        saved: Saved = {"prefix": to_text(self.prefix), "known": known}
+        saved: Saved = {
+            "prefix": to_text(self.prefix),
+            "known": known,
+            "tracked_files": sorted(map(to_text, self.tracked_files)),
+        }
         if saved != self._saved:
             replace(_file(self.git), json.dumps(saved).encode())
             self._saved = saved
@@ -110,6 +119,12 @@ class IgnoreRules:
         """Those of `files` that the rules of the first snapshot ignore, tracked or not."""
         asked = {os.path.join(self.prefix, to_bytes(path)): path for path in files}
         return {asked[path] for path in self._check_ignore(asked)}
+
+    def untracked_ignored(self, files: list[str]) -> set[str]:
+        """Those of `files` that the rules ignore and git did not track at the first snapshot."""
+        return {
+            path for path in self.ignored_files(files) if to_bytes(path) not in self.tracked_files
+        }
 
     def _begin(self) -> None:
         shutil.rmtree(self.rules, ignore_errors=True)
@@ -157,6 +172,11 @@ class IgnoreRules:
                 folders.add(folder)
                 folder = os.path.dirname(folder)
         self.tracked = frozenset(folders)
+        inside = {
+            name: name.removeprefix(start) for name in names.split(b"\0") if name.startswith(start)
+        }
+        with contextlib.suppress(GitFailed):  # names that no index of git's own would have
+            self.tracked_files = frozenset(inside[name] for name in self._check_ignore(inside))
 
     def _listed(self, index: Path, common: bytes) -> bytes:
         """The paths of an index, whichever hash the repository names objects by."""

@@ -22,7 +22,7 @@ from typing import Literal
 from agentrunner.errors import Surroundings
 from agentrunner.runs import dependencies
 from agentrunner.runs.git import Git, read_small, to_bytes, to_text
-from agentrunner.runs.ignore import ignored_folders
+from agentrunner.runs.ignore import IgnoreRules, ignored_folders
 from agentrunner.runs.restore import Entry, Restored, SafeFolder, restore
 from agentrunner.runs.take import LARGE_MARK, Snapshot, command, take
 
@@ -213,6 +213,28 @@ class Snapshots:
             for path in large:
                 if (found := source.read(path)) is not None:
                     copy.write(path, *found)
+
+    def export_tree(self, tree: str, target: Path) -> Folders:
+        """Check a tree out into an empty or new folder, and return its paths.
+
+        Files that are too large for the store come from the work tree.
+        """
+        entries = self.list(tree)
+        for path in self._export(entries, target):
+            source, place = self.work_tree / path, target / path
+            if source.is_file() and not source.is_symlink():
+                place.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(source, place)
+        return sorted(entries)
+
+    def ignored_paths(self, paths: Collection[str]) -> set[str]:
+        """Those of `paths` that the rules at the first snapshot ignore, and git does not track."""
+        rules = IgnoreRules(self.git, os.fsencode(self.work_tree))
+        return rules.untracked_ignored(sorted(paths))
+
+    def write_blob(self, data: bytes) -> str:
+        """Keep content and return its name."""
+        return self.git.run("hash-object", "-w", "--stdin", stdin=data).decode().strip()
 
     def copy_worktree(self, target: Path, tree: str) -> Mounts:
         """A copy of the repository with the content of `tree`, for the tamper guard.

@@ -134,6 +134,8 @@ class Request:
     """A copy of the repository that stands in its place for this command (the tamper guard's)."""
     mounts: tuple[Mount, ...] = ()
     """Further host paths for this command, laid over the rest (the copy's ignored folders)."""
+    private: bool = False
+    """Whether it must see nothing of `BoxSpec.home`, where workers keep what is theirs."""
     door: Door | None = None
     """Only with network `none`, or with `full` for the gateway that keeps the key."""
 

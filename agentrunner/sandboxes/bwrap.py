@@ -111,7 +111,7 @@ class BwrapSandbox:
 
     def mounts(self) -> list[Mount]:
         """Everything of the host that is visible, in the order in which it is mounted."""
-        return self._mounts(self._spec.repo, git_data(self._spec.repo))
+        return self._mounts(self._spec.repo, git_data(self._spec.repo), private=False)
 
     async def open(self) -> None:
         """Try `true` in the box. Raises SandboxUnavailable with bwrap's words and a cure."""
@@ -243,15 +243,14 @@ class BwrapSandbox:
                 words.append("--host-network")
         return [*words, "--"]
 
-    def _mounts(self, tree: Path, git: GitData) -> list[Mount]:
+    def _mounts(self, tree: Path, git: GitData, *, private: bool) -> list[Mount]:
         system = [Mount(p, p) for p in SYSTEM_ROOTS if p.is_dir() and not p.is_symlink()]
         etc = [Mount(p, p) for name in ETC if (p := Path("/etc") / name).exists()]
         wanted = [Mount(path.resolve(), path) for path in self._spec.read_paths]
         below = [*self._toolchain.mounts, *wanted]
-        own = [
-            Mount(tree, self._spec.repo, read_only=False),
-            Mount(self._spec.home, self._spec.home, read_only=False),
-        ]
+        own = [Mount(tree, self._spec.repo, read_only=False)]
+        if not private:
+            own.append(Mount(self._spec.home, self._spec.home, read_only=False))
         # What is inside the repository is visible already, and must not cover the copy.
         below = [mount for mount in below if not holds(self._spec.repo, mount.target)]
         ordered = sorted([*below, *own], key=lambda mount: len(mount.target.parts))
@@ -268,7 +267,8 @@ class BwrapSandbox:
         for scratch, mode in SCRATCH.items():
             words += ["--perms", mode, *sized, "--tmpfs", scratch]
         words += ["--remount-ro", "/dev"]
-        for mount in self._mounts(request.repo_copy or self._spec.repo, git):
+        tree = request.repo_copy or self._spec.repo
+        for mount in self._mounts(tree, git, private=request.private):
             words += [
                 "--ro-bind" if mount.read_only else "--bind",
                 str(mount.source),

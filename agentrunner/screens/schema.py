@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import Any, get_args
 
-from agentrunner.task.context import EvidenceKind, Origin, Outcome, QuestionKind, Status
+from agentrunner.task.context import (
+    Author,
+    EvidenceKind,
+    Grade,
+    Origin,
+    Outcome,
+    QuestionKind,
+    Status,
+)
 from agentrunner.task.lifecycle import TaskState
 
 Schema = dict[str, Any]
@@ -40,6 +48,10 @@ _CRITERION = _object(
         "critical": {"type": "boolean"},
         "status": {"enum": list(get_args(Status))},
         "evidence": {"enum": list(get_args(EvidenceKind))},
+        "grade": {"enum": list(get_args(Grade))},
+        "author": {"enum": list(get_args(Author))},
+        "tests": _TEXTS,
+        "mapped_by": {"enum": ["person", "planner", None]},
         "origin": {"enum": list(get_args(Origin))},
         "detail": _TEXT,
     }

@@ -179,7 +179,9 @@ def _settled(criterion: Criterion) -> int:
 
 def _cells_of(criterion: Criterion) -> tuple[str, str, str, str, str]:
     status = {"unknown": "open"}.get(str(criterion.get("status")), str(criterion.get("status")))
-    evidence = {"none": "-"}.get(str(criterion.get("evidence")), str(criterion.get("evidence")))
+    worth = str(criterion.get("grade") or "none")
+    worth = worth if worth != "none" else str(criterion.get("evidence"))
+    evidence = "-" if worth == "none" else worth
     optional = "" if criterion.get("critical", True) else "(optional) "
     text = optional + str(criterion.get("description") or "")
     detail = str(criterion.get("detail") or _words(criterion))

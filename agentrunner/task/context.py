@@ -256,7 +256,7 @@ class Evidence(StateModel):
     """The tree with what the checks themselves wrote; equal to `tree` where that is nothing."""
     test: TestOutcome | None = None
     restored_test: TestOutcome | None = None
-    """The test command on a copy with the old tests and steering files (the tamper guard)."""
+    """Of runs that an older version began; nothing is read from it any more."""
     checks: list[CheckOutcome] = []
     findings: list[Finding] = []
     proof: list[str] = []

@@ -147,7 +147,12 @@ class TestSpec(Written):
     baseline: bool = True
     """Whether it is run once before the work, to know what was red."""
     may_change: list[str] = []
-    """Globs of existing test files whose change is wanted; they are not restored by the guard."""
+    """Globs of existing test files whose change is wanted: they are judged as the worker left them."""
+    known_red: list[str] = []
+    """Names or globs of tests that are red for another reason and need not turn green."""
+    confirm: Literal["auto", "full", "names", "once"] = "auto"
+    """How COMPLETE is confirmed: all tests once more, those that matter, or none. `auto` takes
+    the names that matter where a run takes more than a minute."""
     network: Hosts = []
     """Hosts that tests and checks may reach, written as in `runner.sandbox.network`."""
 

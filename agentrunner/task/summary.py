@@ -140,6 +140,7 @@ def _criterion(criterion: Criterion) -> View:
         "status": criterion.status,
         "passed": criterion.status == "passed",
         "evidence": criterion.evidence,
+        "grade": criterion.grade,
         "proof": criterion.proof,
         "comment": criterion.comment,
     }
@@ -201,8 +202,6 @@ def _evidence(evidence: Evidence | None) -> View:
         "proof": list(evidence.proof),
         "tests_added": evidence.tests_added,
     }
-    if evidence.restored_test is not None:
-        view["test_with_the_old_tests_restored"] = _test(evidence.restored_test)
     return view
 
 
@@ -222,6 +221,7 @@ def _finding(finding: Finding) -> View:
         "code": finding.code,
         "message": finding.message,
         "blocks": finding.blocks,
+        "remedy": finding.remedy,
         "paths": _paths(finding.paths),
     }
 

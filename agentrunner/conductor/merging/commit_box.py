@@ -11,10 +11,13 @@ from pathlib import Path
 
 from agentrunner.conductor.merging.judgement import Look, Seen, SetUpFailed
 from agentrunner.conductor.merging.proofs import Proof
-from agentrunner.evidence.box import DecisionBox, why_not_started
-from agentrunner.evidence.checks import command_of, read_check
+from agentrunner.evidence.box import CopyOfRepo, DecisionBox, why_not_started
+from agentrunner.evidence.checks import read_check
+from agentrunner.evidence.measure import Measurer
 from agentrunner.evidence.outcomes import check_outcome, outcome_of
+from agentrunner.evidence.room import Room
 from agentrunner.evidence.set_up import run_set_up, set_up_failed
+from agentrunner.evidence.target import target_of, test_target
 from agentrunner.graph.workshop import box_spec
 from agentrunner.nodes.credentials import secrets_of
 from agentrunner.runs.folder import RunFolder, make_private
@@ -36,6 +39,7 @@ class CommitBox:
     commit: str
     tree: Path
     box: DecisionBox
+    measurer: Measurer
 
     async def look(self, proofs: Iterable[Proof], *, test: bool) -> Look:
         """Set it up, then run the test command, where wanted, and these checks."""
@@ -46,47 +50,41 @@ class CommitBox:
 
     async def _set_up(self) -> SetUpFailed | None:
         """Run the set-up command, where there is one; what came of it, where it fails."""
-        ran = await run_set_up(self.box, self.spec)
+        ran = await run_set_up(self.box, self.spec, copy=self._room.copy)
         if ran is None or ran.exit_code == 0:
             return None
         return SetUpFailed(set_up_failed(self.spec, ran, self.box.describe()), ran.tail)
+
+    @property
+    def _room(self) -> Room:
+        return Room(self.commit, CopyOfRepo(self.tree, ()))
 
     async def _test(self) -> Look:
         test = self.spec.task.test
         if test is None:
             return Look()
-        ran = await self.box.run(
-            test.command,
-            cwd=test.cwd,
-            timeout_sec=test.timeout_sec,
-            hosts=test.network,
-            name="test",
-        )
-        outcome = outcome_of(test, ran, None)
-        why = why_not_started(test.command, ran, self.tree, is_test=True)
+        measured = await self.measurer.run(test_target(test), self._room, self._read)
+        outcome = outcome_of(measured)
+        why = why_not_started(test.command, measured.ran, self.tree, is_test=True)
+        if measured.results and measured.results.tests:
+            why = ""
         outcome = outcome.model_copy(update={"finding": outcome.finding or why})
         return Look(outcome, started=not why)
 
     async def _check(self, proof: Proof) -> Seen:
         """Run or read one check as a run does."""
-        criterion, test = proof.criterion, self.spec.task.test
+        criterion = proof.criterion
         assert criterion.check is not None
         reading = await asyncio.to_thread(read_check, criterion.check, self._read, ())
         if reading is not None:
             return Seen(reading.passed is False, reading.detail)
-        command = await asyncio.to_thread(command_of, criterion.check, test, self._read)
-        if command is None:
+        target = await asyncio.to_thread(target_of, criterion, self.spec, self._read)
+        if target is None:
             return Seen(False)
-        ran = await self.box.run(
-            command.shell,
-            cwd=command.cwd,
-            timeout_sec=command.timeout_sec,
-            hosts=test.network if test else (),
-            name=criterion.id,
-        )
-        why = why_not_started(command.shell, ran, self.tree, is_test=False)
-        outcome = check_outcome(criterion, command, describe_check(criterion.check), ran, why)
-        told = f"{outcome.detail}\n{ran.tail}".strip()
+        measured = await self.measurer.run(target, self._room, self._read)
+        why = why_not_started(target.shell, measured.ran, self.tree, is_test=False)
+        outcome = check_outcome(measured, describe_check(criterion.check), why)
+        told = f"{outcome.detail}\n{measured.ran.tail}".strip()
         return Seen(outcome.outcome == "failed", told, started=not why)
 
     def _read(self, path: str) -> bytes | None:
@@ -128,9 +126,11 @@ async def open_commit(
         )
         try:
             redact = Redactor(secrets_of(here, members, environ)).redact
-            yield CommitBox(
-                clone, here, commit, tree, DecisionBox(sandbox, tree, run, redact, environ)
-            )
+            decides = DecisionBox(sandbox, tree, run, redact, environ)
+            hosts = spec.task.test.network if spec.task.test else ()
+            mounts = sandbox.kind != "none"
+            measurer = Measurer(decides, run, hosts, tuple, mounts=mounts)
+            yield CommitBox(clone, here, commit, tree, decides, measurer)
         finally:
             await sandbox.close()
     finally:

@@ -23,10 +23,12 @@ def box_mounts(
     wanted = [Mount(path.resolve(), path) for path in spec.read_paths]
     # What is inside the repository is visible already, and must not cover the copy.
     below = [mount for mount in (*wanted, *programs) if not holds(spec.repo, mount.target)]
+    private = request is not None and request.private
+    own = [] if private else [Mount(spec.home, spec.home, read_only=False)]
     mounts = [
         *below,
         Mount(tree, spec.repo, read_only=False),
-        Mount(spec.home, spec.home, read_only=False),
+        *own,
         *(Mount(path, path) for path in git.paths),
         *(request.mounts if request else ()),
     ]

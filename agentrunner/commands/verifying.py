@@ -1,0 +1,113 @@
+"""`agentrunner verify`: what a run delivered, verified once more from nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from agentrunner.commands import options as opt
+from agentrunner.commands.console import paint_for, show, width_of
+from agentrunner.commands.runs import resolve
+from agentrunner.errors import Busy, UsageError
+
+if TYPE_CHECKING:
+    from agentrunner.graph.verify import Verification
+
+MUTANTS_SEC = 600
+"""How long mutants are tried where nothing else is said."""
+
+
+def verify(
+    run: Annotated[str | None, typer.Argument(help="The run; left out, the newest.")] = None,
+    mutants: Annotated[
+        bool, typer.Option("--mutants", help="See also how many small changes a test notices.")
+    ] = False,
+    mutants_sec: Annotated[
+        float | None, typer.Option("--mutants-sec", help="For so many seconds at most (600).")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+    state_dir: opt.StateDir = None,
+) -> int:
+    """Verify once more, from nothing, what a run delivered. The run is not changed.
+
+    Ends with 0 where that confirms how the run ended, with 1 where it contradicts it, and with 5
+    where the verification cannot be made here.
+    """
+    from agentrunner.graph import attempts
+    from agentrunner.graph.verify import verify as verified
+    from agentrunner.runs.folder import RunFolder
+    from agentrunner.runs.locks import run_lock
+
+    if run is not None and Path(run).is_file():
+        raise UsageError(
+            f"{run} is a file.",
+            code="not-a-run",
+            remedy="name a run: agentrunner list shows them",
+        )
+    if mutants_sec is not None and mutants_sec <= 0:
+        raise UsageError("The time for mutants must be above 0.", path="--mutants-sec")
+    folder, run_id = resolve(run, state_dir)
+    here = RunFolder.open(folder, run_id)
+    if run_lock(here).probe() is not None:
+        raise Busy(f"{run_id} is being worked on.", remedy="verify it when it has ended or waits")
+    spec = attempts.load_task_of(here)
+    state = asyncio.run(attempts.latest(here))
+    seconds = (mutants_sec or MUTANTS_SEC) if mutants or mutants_sec else 0
+
+    def told(event: str, **fields: Any) -> None:
+        if not as_json and sys.stderr.isatty():
+            what = fields.get("command") or fields.get("target")
+            print(f"  {event}  {what}  {fields.get('outcome', '')}", file=sys.stderr)  # noqa: T201
+
+    found = asyncio.run(
+        verified(
+            here,
+            spec,
+            state,
+            state_dir=folder,
+            environ=os.environ,
+            emit=told,
+            mutants_sec=seconds,
+        )
+    )
+    if as_json:
+        show(json.dumps({**found.as_json(), "exit_code": found.exit_code}, ensure_ascii=False))
+    else:
+        show(_screen(found))
+    return found.exit_code
+
+
+def _screen(found: Verification) -> str:
+    from agentrunner.screens.summary import criteria_rows
+
+    width, paint = width_of(sys.stdout), paint_for(sys.stdout)
+    word = "CONFIRMED" if found.confirmed else "CONTRADICTED"
+    colour = paint.good if found.confirmed else paint.bad
+    now = "complete by evidence" if found.complete else "not complete by evidence"
+    lines = [f"{colour(word)}  {found.run_id} ended {found.state} and is {now}", ""]
+    rows = [
+        {**row, "critical": one.critical}
+        for row, one in zip(found.as_json()["acceptance_criteria"], found.criteria, strict=True)
+    ]
+    lines += [*criteria_rows(rows, width, paint, len(rows)), ""] if rows else []
+    lines += [f"  {text}" for text in found.missing]
+    if found.mutation is not None:
+        lines += _mutation(found.mutation)
+    return "\n".join(lines).rstrip()
+
+
+def _mutation(mutation: Any) -> list[str]:
+    if not mutation.struck:
+        return ["  mutants  none could be made of this change"]
+    lines = [
+        f"  mutants  {mutation.killed} of {mutation.struck} turned a test red"
+        f" ({mutation.made} could be made)"
+    ]
+    lines += [f"           {one.path}:{one.line} {one.what}" for one in mutation.survivors[:10]]
+    return lines

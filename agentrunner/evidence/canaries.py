@@ -1,0 +1,191 @@
+"""Whether the test tool can still say no: canaries made of the claimed tests themselves.
+
+Each claimed test gets a failing end, then its expected literals changed, in its own file and under
+its own name; both must be reported as failed. Beside them stand tests of a random name.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import posixpath
+import secrets
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from agentrunner.evidence.findings import tool_changed
+from agentrunner.evidence.results.model import Results
+from agentrunner.evidence.script_canary import failing_script
+from agentrunner.evidence.syntax.canary import changed_literal, random_tests
+from agentrunner.evidence.syntax.edits import Edit, applied
+from agentrunner.evidence.syntax.ends import failing_end
+from agentrunner.evidence.syntax.find import find_test
+from agentrunner.evidence.syntax.languages import language_of
+from agentrunner.evidence.target import Measured, Target
+from agentrunner.evidence.world import World
+from agentrunner.runs.restore import Entry
+from agentrunner.runs.snapshots import Snapshots
+from agentrunner.task.context import Finding
+
+Run = Callable[[Target, str, Sequence[str]], Awaitable[Measured]]
+MOST_TESTS = 20
+"""Claimed tests of which canaries are made."""
+NO_CANARY = "no canary: none could be made of these tests"
+
+
+@dataclass(frozen=True)
+class Dead:
+    """What the canaries say; a finding where the tool is."""
+
+    finding: Finding | None = None
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class _Flock:
+    """A tree with canaries, and the names that must be red in it."""
+
+    tree: str
+    names: tuple[str, ...]
+    random: tuple[str, ...] = ()
+    """Of tests with a random name."""
+
+
+@dataclass(frozen=True)
+class Canaries:
+    """Makes and runs canaries. Methods raise what runs in rooms raise."""
+
+    snapshots: Snapshots
+
+    async def dead(
+        self, run: Run, target: Target, names: Sequence[str], world: World, now: Results
+    ) -> Dead:
+        """A finding where a canary of `names`, which all pass on the new tree, is not seen."""
+        places = _places(names[:MOST_TESTS], target, now)
+        ends = await asyncio.to_thread(self._ends, places, world)
+        if ends is None:
+            return Dead(notes=[NO_CANARY])
+        seen = await run(target, ends.tree, ())
+        unseen_ends = _unseen(ends.names, seen)
+        if unseen_random := [one for one in ends.random if not _is_red(one, seen)]:
+            # Where the suite does not take up such a test, it says nothing.
+            known = [one for one in ends.random if _is_there(one, seen)]
+            if known and set(unseen_random) & set(known):
+                return Dead(tool_changed(target, "a test that has to fail is reported as passed"))
+        literals = await asyncio.to_thread(self._literals, places, world)
+        unseen_literals: list[str] = []
+        if literals is not None:
+            struck = await run(target, literals.tree, literals.names)
+            unseen_literals = _unseen(literals.names, struck)
+        both = [name for name in unseen_ends if literals is None or name not in literals.names]
+        both += unseen_literals
+        if both:
+            what = "another expected value" if unseen_literals else "a failing statement at its end"
+            return Dead(tool_changed(target, f"{both[0]} passes with {what}"))
+        return Dead()
+
+    async def script_is_dead(self, run: Run, target: Target, world: World) -> Dead:
+        """The same for a command without names: its script, made to fail wherever it ends."""
+        made = await asyncio.to_thread(self._script, target, world)
+        if made is None:
+            return Dead(notes=[NO_CANARY])
+        if (await run(target, made, ())).passed:
+            return Dead(tool_changed(target, "its script is green although it was made to fail"))
+        return Dead()
+
+    def _script(self, target: Target, world: World) -> str | None:
+        read = self.snapshots.reader(world.new)
+        entries = self.snapshots.list(world.new)
+        changed: dict[str, Entry | None] = {}
+        for path, text in failing_script(target.shell, target.cwd, read).items():
+            if path in entries:
+                changed[path] = (entries[path][0], self.snapshots.write_blob(text))
+        return self.snapshots.combine(world.new, changed) if changed else None
+
+    def _ends(self, places: Mapping[str, Sequence[str]], world: World) -> _Flock | None:
+        read = self.snapshots.reader(world.new)
+        made: dict[str, bytes] = {}
+        names: list[str] = []
+        random: list[str] = []
+        for path, wanted in places.items():
+            source, language = read(path), language_of(path)
+            if source is None or language is None:
+                continue
+            edits: list[Edit] = []
+            for name in wanted:
+                span = find_test(source, language, name)
+                canary = failing_end(source, language, span) if span else None
+                if canary is not None and not set(canary.edits) & set(edits):
+                    edits += canary.edits
+                    names.append(name)
+            text = applied(source, edits) if edits else source
+            token = f"agentrunner_{secrets.token_hex(4)}"
+            for canary in random_tests(text, language, path, token):
+                text = canary.source
+                random.append(canary.name)
+            if text != source:
+                made[path] = text
+        return self._flock(world, made, names, random)
+
+    def _literals(self, places: Mapping[str, Sequence[str]], world: World) -> _Flock | None:
+        read = self.snapshots.reader(world.new)
+        made: dict[str, bytes] = {}
+        names: list[str] = []
+        for path, wanted in places.items():
+            source, language = read(path), language_of(path)
+            if source is None or language is None:
+                continue
+            edits: list[Edit] = []
+            for name in wanted:
+                span = find_test(source, language, name)
+                canary = changed_literal(source, language, span) if span else None
+                if canary is not None and not set(canary.edits) & set(edits):
+                    edits += canary.edits
+                    names.append(name)
+            if edits:
+                made[path] = applied(source, edits)
+        return self._flock(world, made, names, [])
+
+    def _flock(
+        self,
+        world: World,
+        made: Mapping[str, bytes],
+        names: Sequence[str],
+        random: Sequence[str],
+    ) -> _Flock | None:
+        if not made:
+            return None
+        entries = self.snapshots.list(world.new)
+        changed: dict[str, Entry | None] = {
+            path: (entries[path][0], self.snapshots.write_blob(text)) for path, text in made.items()
+        }
+        return _Flock(self.snapshots.combine(world.new, changed), tuple(names), tuple(random))
+
+
+def _places(names: Sequence[str], target: Target, now: Results) -> dict[str, list[str]]:
+    """The files of tests, relative to the repository, with the names in each."""
+    files = {test.name: test.file for test in now.tests if test.file}
+    found: dict[str, list[str]] = {}
+    for name in names:
+        if name in files:
+            path = posixpath.normpath(posixpath.join(target.cwd, files[name]))
+            found.setdefault(path, []).append(name)
+    return found
+
+
+def _unseen(names: Sequence[str], seen: Measured) -> list[str]:
+    """Canaries that are not reported as failed."""
+    if seen.results is None:
+        return list(names) if seen.passed else []
+    if not seen.results.tests and not seen.passed:
+        return []  # everything broke, which is a no as well
+    return [name for name in names if seen.results.passed(name)]
+
+
+def _is_there(name: str, seen: Measured) -> bool:
+    return seen.results is not None and any(name in test.name for test in seen.results.tests)
+
+
+def _is_red(name: str, seen: Measured) -> bool:
+    return seen.results is not None and any(
+        name in test.name and test.red for test in seen.results.tests
+    )

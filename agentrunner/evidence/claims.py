@@ -1,0 +1,141 @@
+"""Which tests have to turn, which were red for another reason, and what is gone. Pure.
+
+A test that was red before the run is *claimed*: it has to pass by name. It is a *known red* where
+a person listed it, or where nothing that was asked names it by test, file or subject.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from agentrunner.evidence.results.model import Results, TestResult
+
+WORD = re.compile(r"[A-Za-z][a-z]+|[A-Z]{2,}|[a-z]+|[\u3040-\u30ff\u4e00-\u9fff]+")
+SHORT = 3
+"""Letters of a word that says nothing by itself."""
+EMPTY_WORDS = frozenset(
+    """test tests should when with without that this from into have does returns return given
+    case cases spec works work class method function value values error errors raises check
+    make must main init file code unit""".split()
+)
+
+
+@dataclass(frozen=True)
+class Claims:
+    """What the red tests of the old tree stand for."""
+
+    claimed: frozenset[str] = frozenset()
+    known: frozenset[str] = frozenset()
+
+
+def claims_of(
+    before: Results | None,
+    wanted: Sequence[str],
+    *,
+    listed: Sequence[str] = (),
+    mapped: Collection[str] = (),
+    only_listed: bool = False,
+) -> Claims:
+    """Claimed and known reds of the results before the run.
+
+    `wanted` is all that was asked for: PRD, criteria, checks. `listed` are names or globs that a
+    person took for known reds; `mapped` are names that a criterion stands on. With `only_listed`
+    (mode strict) nothing else is known. Where nothing red is named by anybody, all is claimed.
+    """
+    if before is None:
+        return Claims()
+    red = {test.name: test for test in before.red}
+    taken = {name for name in red if any(_is(name, one) for one in listed)} - set(mapped)
+    rest = {name: test for name, test in red.items() if name not in taken}
+    if only_listed or before.weak:
+        return Claims(frozenset(rest), frozenset(taken))
+    text = "\n".join(wanted)
+    words = words_of(text)
+    named = {name for name, test in rest.items() if name in mapped or _names(test, text, words)}
+    if not named:
+        return Claims(frozenset(rest), frozenset(taken))
+    return Claims(frozenset(named), frozenset(taken | (rest.keys() - named)))
+
+
+def listed_but_green(listed: Iterable[str], before: Results | None) -> list[str]:
+    """Names on a list of known reds that are green: a mistake in the list."""
+    if before is None:
+        return []
+    green = [test.name for test in before.tests if test.outcome == "passed"]
+    red = [test.name for test in before.red]
+    return [
+        one
+        for one in listed
+        if any(_is(name, one) for name in green) and not any(_is(name, one) for name in red)
+    ]
+
+
+def _is(name: str, pattern: str) -> bool:
+    return name == pattern or name.endswith(f"::{pattern}") or fnmatchcase(name, pattern)
+
+
+def _names(test: TestResult, text: str, words: Collection[str]) -> bool:
+    """Whether what was asked names a test, its file or its subject."""
+    last = re.split(r"::|\s>\s|/", test.name)[-1].split("[")[0]
+    if last and last in text:
+        return True
+    if test.file and (test.file in text or test.file.rsplit("/", 1)[-1] in text):
+        return True
+    subject = words_of(last) | words_of(test.file.rsplit("/", 1)[-1].rsplit(".", 1)[0])
+    return not subject.isdisjoint(words)
+
+
+def words_of(text: str) -> set[str]:
+    """Words that say what something is about, in one form for singular and plural."""
+    found = set()
+    for word in WORD.findall(text):
+        plain = word.lower()
+        if len(plain) > SHORT and plain.endswith("s"):
+            plain = plain[:-1]
+        if len(plain) >= SHORT and plain not in EMPTY_WORDS:
+            found.add(plain)
+    return found
+
+
+def red_names(results: Results) -> list[str]:
+    """Names that are red, each once, in their order."""
+    return list(dict.fromkeys(test.name for test in results.red))
+
+
+def gone(before: Results | None, now: Results | None) -> list[str]:
+    """Names that passed before and are not run, skipped or expected to fail now.
+
+    Red ones are not among them: those are red. A name that stands several times is compared by
+    how often it passed.
+    """
+    if before is None or now is None:
+        return []
+    had: dict[str, int] = {}
+    for test in before.tests:
+        if test.outcome == "passed":
+            had[test.name] = had.get(test.name, 0) + 1
+    has: dict[str, int] = {}
+    for test in now.tests:
+        if test.outcome == "passed" or test.red:
+            has[test.name] = has.get(test.name, 0) + 1
+    return [name for name, number in had.items() if has.get(name, 0) < number]
+
+
+def turned(before: Results | None, now: Results, claimed: Collection[str]) -> list[str]:
+    """Names that were claimed red and pass now; all that pass now where nothing ran before."""
+    if before is None:
+        return []
+    return [
+        name
+        for name in dict.fromkeys(t.name for t in now.tests if t.name in claimed)
+        if now.passed(name)
+    ]
+
+
+def fresh(before: Results | None, now: Results) -> list[str]:
+    """Names that pass now and were not there before, or did not get so far as to run."""
+    known = set(before.names) if before is not None else set()
+    return [name for name in now.names if name not in known and now.passed(name)]

@@ -1,0 +1,479 @@
+"""What a request for completion is answered with: who wrote the proof, and whether it holds.
+
+For each command that decides:
+
+1. With all inputs of the proof as they were before the run, what passed before and what has to
+   turn must pass by name. Else the smallest set of changes that matters is asked about.
+2. What turned is confirmed: red once more on the old tree, green once more on the new one.
+3. Tests that the worker wrote must be red on the old code and where the functions of the change
+   are empty.
+4. A canary made of each claimed test must be reported as failed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from time import monotonic
+
+from agentrunner.evidence.canaries import Canaries
+from agentrunner.evidence.claims import fresh, gone, red_names, turned
+from agentrunner.evidence.differential import Differential, InputChange
+from agentrunner.evidence.results.model import Results
+from agentrunner.evidence.struck import Struck
+from agentrunner.evidence.target import TEST, Measured, Target, target_of, test_target
+from agentrunner.evidence.verifier import Verifier
+from agentrunner.task.context import Baseline, Criterion, Evidence, Finding, Proof
+
+MOST_NAMES = 50
+LONG_SEC = 60
+"""A suite that takes longer is confirmed by the names that matter."""
+SEARCH_SEC = 120
+"""At most, of looking for the smallest set of changes that matters."""
+NO_CHANGE = "Nothing was changed: a tree that is as it was before the run completes nothing."
+
+
+@dataclass(frozen=True)
+class Case:
+    """A command that is green now, and what it said before the run."""
+
+    target: Target
+    before: Results | None
+    was_red: bool
+    now: Results | None
+    seconds: float = 0
+
+
+@dataclass
+class Report:
+    """What became of the cases."""
+
+    proofs: list[Proof] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    doubts: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass
+class Prover:
+    """Examines one tree for a verdict."""
+
+    verifier: Verifier
+    differential: Differential
+    canaries: Canaries
+    struck: Struck
+
+    async def prove(
+        self,
+        criteria: Sequence[Criterion],
+        baseline: Baseline,
+        evidence: Evidence,
+        allowed: Sequence[str] = (),
+    ) -> Evidence:
+        """The evidence with graded proofs, and findings that a person has to settle.
+
+        `allowed` are paths whose change a person allowed: they count as the worker left them.
+        Raises SandboxError and OSError.
+        """
+        old = baseline.tree
+        total = await asyncio.to_thread(self.verifier.trees.between, old, evidence.tree)
+        new, _ = await asyncio.to_thread(self.verifier.handed_over.of, evidence.tree, old, total)
+        report = Report()
+        if new == old:
+            report.doubts[TEST] = NO_CHANGE
+        else:
+            cases = await self._cases(criteria, baseline, evidence, new)
+            world = await self._world(old, new, cases, allowed)
+            for case in cases:
+                await self._examine(case, world, baseline, criteria, report)
+            self._read_checks(criteria, evidence, report)
+        findings = [*evidence.findings, *_each_once(report.findings)]
+        return evidence.model_copy(
+            update={
+                "examined": True,
+                "allowed": sorted(allowed),
+                "findings": findings,
+                "proofs": report.proofs,
+                "proof": [proof.text for proof in report.proofs],
+                "doubts": report.doubts,
+                "tests_added": len(
+                    {n for p in report.proofs if p.author == "worker" for n in p.tests}
+                ),
+            }
+        )
+
+    async def _cases(
+        self,
+        criteria: Sequence[Criterion],
+        baseline: Baseline,
+        evidence: Evidence,
+        tree: str,
+    ) -> list[Case]:
+        """The commands that are green now, with what they said before."""
+        kept = self.verifier.measurer.kept
+        read = await asyncio.to_thread(self.verifier.trees.reader, tree)
+        cases = []
+        if evidence.test is not None and evidence.test.green and self.verifier.test is not None:
+            was = baseline.test
+            cases.append(
+                Case(
+                    test_target(self.verifier.test),
+                    await asyncio.to_thread(kept, was.results if was else None),
+                    was is not None and not was.green,
+                    await asyncio.to_thread(kept, evidence.test.results),
+                    evidence.test.duration_sec,
+                )
+            )
+        before = {one.criterion_id: one for one in baseline.check_outcomes}
+        by_id = {criterion.id: criterion for criterion in criteria}
+        for outcome in evidence.checks:
+            target = target_of(by_id[outcome.criterion_id], self.verifier.spec, read)
+            if outcome.outcome != "passed" or target is None:
+                continue
+            old = before.get(outcome.criterion_id)
+            cases.append(
+                Case(
+                    target,
+                    await asyncio.to_thread(kept, old.results if old else None),
+                    outcome.before == "red",
+                    await asyncio.to_thread(kept, outcome.results),
+                )
+            )
+        return cases
+
+    async def _world(
+        self, old: str, new: str, cases: Sequence[Case], allowed: Sequence[str]
+    ) -> World:
+        files = {test.file for case in cases for test in (case.before.tests if case.before else ())}
+        shells = [(case.target.shell, case.target.cwd) for case in cases]
+
+        def work_out() -> World:
+            found = self.differential.changes(old, new, shells, files, allowed)
+            return World(
+                old=old,
+                new=new,
+                changes=found,
+                kept=self.differential.with_old_inputs(old, new, found),
+                mixed=self.differential.with_new_tests(old, new, found),
+                old_paths=frozenset(self.verifier.snapshots.list(old)),
+            )
+
+        return await asyncio.to_thread(work_out)
+
+    async def _run(self, target: Target, tree: str, only: Sequence[str] = ()) -> Measured:
+        """Run a target on a tree, in a room of its own that is set up as that tree asks for."""
+        read = await asyncio.to_thread(self.verifier.trees.reader, tree)
+        async with self.verifier.rooms.open(tree) as room:
+            if tree in self._set_up_for:
+                await self.verifier.set_up_room(room, self._set_up_for[tree])
+            return await self.verifier.measurer.run(target, room, read, only=only)
+
+    # -- one command ----------------------------------------------------------------------------
+
+    async def _examine(
+        self, case: Case, world: World, criteria: Sequence[Criterion], report: Report
+    ) -> None:
+        held: Results | None = case.now
+        worker_only = False
+        if world.kept != world.new:
+            kept = await self._run(case.target, world.kept)
+            held = kept.results
+            if problem := self._differs(case, kept, criteria):
+                finding = await self._asked(case, world, criteria, problem)
+                if finding is not None:
+                    report.findings.append(finding)
+                    report.doubts[case.target.id] = finding.message
+                    return
+            worker_only = not kept.passed and case.now is None
+        if case.now is None:
+            await self._by_exit(case, world, report, worker_only=worker_only)
+        else:
+            await self._by_name(case, case.now, held, world, criteria, report)
+
+    def _differs(self, case: Case, kept: Measured, criteria: Sequence[Criterion]) -> str:
+        """What does not hold with the inputs of the proof as they were; "" for nothing."""
+        if kept.ran.timed_out:
+            return f"timed out after {case.target.timeout_sec:g} s"
+        if case.now is None or kept.results is None:
+            if kept.passed or (case.was_red and not self._stood(case)):
+                return ""
+            return f"exit {kept.ran.exit_code}" + _last_line(kept)
+        held = kept.results
+        claims = self.verifier.claims(case.before, criteria)
+        must = (
+            [test.name for test in case.before.tests if test.outcome == "passed"]
+            if (case.before)
+            else []
+        )
+        must += [name for name in claims.claimed if case.now.passed(name)]
+        lost = [name for name in dict.fromkeys(must) if not held.passed(name)]
+        lost = [name for name in lost if not self._lost_by_product(name, case, held)]
+        if not lost:
+            return ""
+        red = {test.name: test for test in held.red}
+        first = lost[0]
+        why = f"{first} fails" if first in red else f"{first} is not there"
+        if first in red and red[first].message:
+            why += f": {red[first].message.strip().splitlines()[0][:200]}"
+        return why + f" (and {len(lost) - 1} more)" * (len(lost) > 1)
+
+    def _lost_by_product(self, name: str, case: Case, held: Results) -> bool:
+        """Whether a name is gone with and without the worker's tests: then they did not do it."""
+        assert case.now is not None
+        return name not in held.names and name not in case.now.names
+
+    def _stood(self, case: Case) -> bool:
+        """Whether a command without names could decide something before the run."""
+        return self.differential.runs_old_files(case.target.shell, case.target.cwd)
+
+    async def _asked(
+        self, case: Case, world: World, criteria: Sequence[Criterion], problem: str
+    ) -> Finding | None:
+        """The finding about the smallest set of changed inputs that matters."""
+        deadline = monotonic() + min(SEARCH_SEC, 10 + 5 * case.seconds)
+        items = [change for change in world.changes if not change.understood]
+
+        async def is_red(some: Sequence[InputChange]) -> bool:
+            tree = await asyncio.to_thread(
+                self.differential.with_old_inputs, world.old, world.new, list(some)
+            )
+            return bool(self._differs(case, await self._run(case.target, tree), criteria))
+
+        smallest, cut = await self.differential.smallest(items, is_red, deadline)
+        return tests_changed(case.target, smallest, problem, cut=cut)
+
+    async def _by_name(
+        self,
+        case: Case,
+        now: Results,
+        held: Results | None,
+        world: World,
+        criteria: Sequence[Criterion],
+        report: Report,
+    ) -> None:
+        target = case.target
+        if lost := self._unsettled(gone(case.before, now), world):
+            finding = tests_gone(target, lost)
+            report.findings.append(finding)
+            report.doubts[target.id] = finding.message
+            return
+        stood = await self._confirmed_red(case, self._turned(case, held, world, criteria), world)
+        others = [name for name in fresh(case.before, now) if name not in stood]
+        others += (
+            [
+                n
+                for n in (case.before.names if case.before else ())
+                if n not in stood and now.passed(n) and not case.before.passed(n)
+            ]
+            if (case.before)
+            else []
+        )
+        others = list(dict.fromkeys(others))
+        shown = await self.struck.shown(self._run, target, others, world, now, criteria)
+        names = [*stood, *shown.names]
+        if not names:
+            report.doubts[target.id] = shown.why or "no test that was red before is green now"
+            return
+        only = names if self._by_names(case) else ()
+        if not await self._confirmed_green(case, names, world, only, report):
+            return
+        dead = await self.canaries.dead(self._run, target, names, world, now)
+        if dead.finding is not None:
+            report.findings.append(dead.finding)
+            report.doubts[target.id] = dead.finding.message
+            return
+        if stood:
+            report.proofs.append(
+                Proof(
+                    target=target.id,
+                    author="person",
+                    grade="proven",
+                    text=_text(target, stood, "failed before and passes now"),
+                    tests=stood[:MOST_NAMES],
+                    notes=dead.notes,
+                )
+            )
+        if shown.names:
+            report.proofs.append(
+                Proof(
+                    target=target.id,
+                    author="worker",
+                    grade="shown",
+                    text=_text(
+                        target,
+                        shown.names,
+                        "of the worker's own fails on the old code and passes now",
+                    ),
+                    tests=shown.names[:MOST_NAMES],
+                    names=sorted(shown.uses)[:200],
+                    notes=[*shown.notes, *dead.notes],
+                )
+            )
+
+    def _turned(
+        self, case: Case, held: Results | None, world: World, criteria: Sequence[Criterion]
+    ) -> list[str]:
+        """Tests that stood before the run, did not pass then, and pass with the old inputs."""
+        if held is None:
+            return []
+        claims = self.verifier.claims(case.before, criteria)
+        found = turned(case.before, held, claims.claimed)
+        # A file that could not be loaded told no names; it stood there all the same.
+        if case.was_red and (case.before is None or not case.before.complete):
+            files = {test.name: test.file for test in held.tests}
+            found += [
+                name
+                for name in fresh(case.before, held)
+                if self.differential.in_tree(files.get(name, ""), case.target.cwd, world.old_paths)
+            ]
+        return list(dict.fromkeys(found))
+
+    async def _confirmed_red(self, case: Case, names: list[str], world: World) -> list[str]:
+        """Those of `names` that are not green on the old tree this time either."""
+        if not names:
+            return []
+        again = await self._run(case.target, world.old, names)
+        if again.results is None:
+            return [] if again.passed else names
+        return [name for name in names if not again.results.passed(name)]
+
+    async def _confirmed_green(
+        self,
+        case: Case,
+        names: Sequence[str],
+        world: World,
+        only: Sequence[str],
+        report: Report,
+    ) -> bool:
+        """Whether what passed once passes in another fresh room; else a finding about flakiness."""
+        if self.verifier.test is not None and self.verifier.test.confirm == "once":
+            return True
+        again = await self._run(case.target, world.new, only)
+        assert case.now is not None
+        was_red = set(red_names(case.now))
+        red = (
+            []
+            if again.results is None
+            else [name for name in red_names(again.results) if name not in was_red]
+        )
+        lost = [n for n in names if again.results is not None and not again.results.passed(n)]
+        if again.results is None and not again.passed:
+            lost = list(names)
+        written = [path for path in again.moved if self._decides(path, world)]
+        if written:
+            report.findings.append(inputs_written(written))
+        if not red and not lost:
+            return not written
+        both = list(dict.fromkeys([*lost, *red]))
+        finding = flaky(both)
+        report.findings.append(finding)
+        report.doubts[case.target.id] = finding.message
+        return False
+
+    def _decides(self, path: str, world: World) -> bool:
+        """Whether a file that changed during the run is an input, and was not written before."""
+        return self.differential.counts(path) and path not in self._writes
+
+    def _by_names(self, case: Case) -> bool:
+        mode = self.verifier.test.confirm if self.verifier.test else "auto"
+        return mode == "names" or (mode == "auto" and case.seconds > LONG_SEC)
+
+    def _unsettled(self, lost: Sequence[str], world: World) -> list[str]:
+        """Tests that are gone and that neither the task nor a person settled."""
+        return [name for name in lost if not self.differential.may_go(name, world.allowed)]
+
+    async def _by_exit(
+        self, case: Case, world: World, report: Report, *, worker_only: bool
+    ) -> None:
+        """A command whose tests have no names: red before, green now, and by whose program."""
+        target = case.target
+        if not case.was_red:
+            return
+        author = "worker" if worker_only else target.author
+        old = world.old if author == "person" else world.mixed
+        if (await self._run(target, old)).passed:
+            report.doubts[target.id] = "it is green on the code before the run as well"
+            return
+        if author != "person" and await self._asks_for_files_only(target, world):
+            report.doubts[target.id] = "it only asks whether a file is there"
+            return
+        again = await self._run(target, world.new)
+        if not again.passed:
+            finding = flaky([f"`{target.shell}`"])
+            report.findings.append(finding)
+            report.doubts[target.id] = finding.message
+            return
+        if written := [path for path in again.moved if self._decides(path, world)]:
+            report.findings.append(inputs_written(written))
+            return
+        dead = await self.canaries.script_is_dead(self._run, target, world)
+        if dead.finding is not None:
+            report.findings.append(dead.finding)
+            report.doubts[target.id] = dead.finding.message
+            return
+        whose = {
+            "person": "",
+            "planner": ", a check of the planner,",
+            "worker": ", the worker's own,",
+        }
+        report.proofs.append(
+            Proof(
+                target=target.id,
+                author=author,
+                grade="proven" if author == "person" else "shown",
+                text=f"{_label(target)}`{target.shell}`{whose[author]} failed before and passes now",
+                notes=dead.notes,
+            )
+        )
+
+    async def _asks_for_files_only(self, target: Target, world: World) -> bool:
+        """Whether it is green where every file that was added is empty."""
+        hollow = await asyncio.to_thread(self.differential.with_hollow_files, world.old, world.new)
+        return hollow is not None and (await self._run(target, hollow)).passed
+
+    def _read_checks(
+        self, criteria: Sequence[Criterion], evidence: Evidence, report: Report
+    ) -> None:
+        """Checks of kind file and diff, which are read and not run."""
+        by_id = {criterion.id: criterion for criterion in criteria}
+        for outcome in evidence.checks:
+            criterion = by_id[outcome.criterion_id]
+            read = outcome.exit_code is None and outcome.outcome == "passed"
+            if not read or outcome.before != "red" or criterion.check is None:
+                continue
+            person = criterion.check_origin != "model"
+            about = criterion.check.path and criterion.check.path in criterion.description
+            if not person and not (about or criterion.check.contains or criterion.check.matches):
+                report.doubts[criterion.id] = "it only asks whether a file is there"
+                continue
+            report.proofs.append(
+                Proof(
+                    target=criterion.id,
+                    author="person" if person else "planner",
+                    grade="proven" if person else "shown",
+                    text=f"{criterion.id}: `{outcome.what}`"
+                    f"{', a check of the planner,' * (not person)} failed before and passes now",
+                )
+            )
+
+
+def _each_once(findings: Sequence[Finding]) -> list[Finding]:
+    found: list[Finding] = []
+    for finding in findings:
+        if finding not in found:
+            found.append(finding)
+    return found
+
+
+def _label(target: Target) -> str:
+    return "" if target.id == TEST else f"{target.id}: "
+
+
+def _text(target: Target, names: Sequence[str], what: str) -> str:
+    more = f" and {len(names) - 2} more tests" * (len(names) > 2)
+    return f"{_label(target)}{', '.join(names[:2])}{more} {what}"
+
+
+def _last_line(measured: Measured) -> str:
+    lines = measured.ran.tail.strip().splitlines()
+    return f": {lines[-1][:200]}" if lines else ""

@@ -1,0 +1,105 @@
+"""Clean rooms: what is verified is what is handed over, and nothing else.
+
+A room is a fresh checkout of one tree at the repository's own path, with what git ignores as it
+was before the first worker. The worker's folder is never where a verdict is made.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Collection, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from agentrunner.evidence.box import CopyOfRepo
+from agentrunner.evidence.sealed import Sealed, copy_folder
+from agentrunner.runs.snapshots import Snapshots
+from agentrunner.sandboxes.base import Mount
+
+
+@dataclass(frozen=True)
+class Room:
+    """A checkout of one tree."""
+
+    tree: str
+    copy: CopyOfRepo
+    clock: dict[str, int] = field(default_factory=dict, repr=False)
+    """By path: the change time of each file when the room was ready, in nanoseconds."""
+
+    def moved(self) -> list[str]:
+        """Paths of the tree that were written, replaced or removed since. Blocks."""
+        now = dict(_change_times(self.copy.path, self.clock))
+        return sorted(path for path, at in self.clock.items() if now.get(path) != at)
+
+    def written(self, ignored: Collection[str]) -> list[str]:
+        """All that was written since, new files outside of ignored folders included. Blocks."""
+        now = dict(_walk(self.copy.path, ignored))
+        return sorted(path for path, at in now.items() if self.clock.get(path) != at)
+
+
+class Rooms:
+    """Makes rooms of a run. `scratch` is in the run's folder; `mounts`: the sandbox can mount."""
+
+    def __init__(
+        self, snapshots: Snapshots, sealed: Sealed, scratch: Path, *, mounts: bool
+    ) -> None:
+        self.snapshots = snapshots
+        self.sealed = sealed
+        self._scratch = scratch
+        self._mounts = mounts
+
+    @asynccontextmanager
+    async def open(self, tree: str) -> AsyncIterator[Room]:
+        """A fresh room with this tree, gone at the end. Raises OSError where the disk is full."""
+        folder = await asyncio.to_thread(self._folder)
+        try:
+            yield await asyncio.to_thread(self._furnished, Path(folder.name) / "room", tree)
+        finally:
+            await asyncio.to_thread(folder.cleanup)
+
+    def _folder(self) -> tempfile.TemporaryDirectory[str]:
+        self._scratch.mkdir(parents=True, exist_ok=True, mode=0o700)
+        return tempfile.TemporaryDirectory(dir=self._scratch, ignore_cleanup_errors=True)
+
+    def _furnished(self, target: Path, tree: str) -> Room:
+        paths = self.snapshots.export_tree(tree, target)
+        mounts = []
+        for folder, source in self.sealed.folders():
+            place = target / folder.name
+            if not source.is_dir() or (os.path.lexists(place) and not place.is_dir()):
+                continue  # the tree has a file there now
+            if folder.copied or not self._mounts:
+                copy_folder(source, place)
+            else:
+                place.mkdir(parents=True, exist_ok=True)
+                where = self.snapshots.work_tree / folder.name
+                mounts.append(Mount(source, where, read_only=True))
+        clock = dict(_change_times(target, paths))
+        return Room(tree, CopyOfRepo(target, tuple(mounts)), clock)
+
+    def clear(self) -> None:
+        """Remove rooms that a killed process has left. Blocks."""
+        shutil.rmtree(self._scratch, ignore_errors=True)
+
+
+def _change_times(root: Path, paths: Collection[str]) -> Iterator[tuple[str, int]]:
+    base = os.fsencode(root)
+    for path in paths:
+        with contextlib.suppress(OSError):
+            facts = os.lstat(os.path.join(base, os.fsencode(path)))  # noqa: PTH118 - bytes
+            yield path, facts.st_ctime_ns
+
+
+def _walk(root: Path, ignored: Collection[str]) -> Iterator[tuple[str, int]]:
+    skipped = {str(root / name) for name in ignored}
+    for place, folders, names in os.walk(root):
+        folders[:] = [name for name in folders if os.path.join(place, name) not in skipped]  # noqa: PTH118
+        for name in names:
+            path = os.path.join(place, name)  # noqa: PTH118
+            with contextlib.suppress(OSError):
+                yield os.path.relpath(path, root), os.lstat(path).st_ctime_ns

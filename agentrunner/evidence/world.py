@@ -1,0 +1,39 @@
+"""The trees of one examination. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class InputChange:
+    """A changed path that decides what the verifying commands say."""
+
+    path: str
+    why: str
+    """Why it counts, one clause for people."""
+    kind: Literal["added", "modified", "deleted"]
+    understood: bool = False
+    """Whether it is an addition that needs no question: a test under a new name, a dependency."""
+
+
+@dataclass(frozen=True)
+class World:
+    """Trees by their ids."""
+
+    old: str
+    """Before the run."""
+    new: str
+    """What is handed over."""
+    kept: str
+    """`new` with all inputs of the proof as they were, later ones taken out; `new` where none
+    was changed."""
+    mixed: str
+    """`old` with the inputs of the proof as the worker left them."""
+    changes: tuple[InputChange, ...]
+    old_paths: frozenset[str]
+    product: tuple[str, ...]
+    """Changed paths that are no inputs."""
+    allowed: tuple[str, ...] = ()
+    """Paths whose change a person allowed."""

@@ -1,0 +1,188 @@
+"""`agentrunner verify`: the whole verification once more, on what a run delivered.
+
+Nothing of the run is changed: rooms, reports and outputs go to a folder that is gone at the end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from agentrunner.errors import UsageError
+from agentrunner.evidence.box import DecisionBox
+from agentrunner.evidence.mutation import Mutation, strike
+from agentrunner.evidence.proving import make_prover
+from agentrunner.evidence.sealed import Sealed
+from agentrunner.evidence.verdict import judge, settle
+from agentrunner.evidence.verifier import Verifier
+from agentrunner.graph.workshop import box_spec, make_verifier
+from agentrunner.nodes.credentials import secrets_of
+from agentrunner.runs.folder import RunFolder, kept_box
+from agentrunner.runs.snapshots import Snapshots
+from agentrunner.sandboxes.choose import open_sandbox
+from agentrunner.task.context import Baseline, Criterion, Evidence, TaskContext
+from agentrunner.task.lifecycle import TaskState
+from agentrunner.task.spec import TaskSpec
+from agentrunner.text.redaction import Redactor
+from agentrunner.workers.member import make_members
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What a second verification says of a run."""
+
+    run_id: str
+    state: str
+    """How the run ended."""
+    complete: bool
+    """Whether what it delivered is complete by evidence now."""
+    confirmed: bool
+    missing: list[str] = field(default_factory=list)
+    criteria: list[Criterion] = field(default_factory=list)
+    evidence: Evidence | None = None
+    mutation: Mutation | None = None
+
+    @property
+    def exit_code(self) -> int:
+        """0 confirmed, 1 contradicted."""
+        return 0 if self.confirmed else 1
+
+    def as_json(self) -> dict[str, Any]:
+        """For `--json`."""
+        return {
+            "run_id": self.run_id,
+            "state": self.state,
+            "complete": self.complete,
+            "confirmed": self.confirmed,
+            "missing": self.missing,
+            "acceptance_criteria": [
+                {
+                    "id": one.id,
+                    "description": one.description,
+                    "status": one.status,
+                    "evidence": one.evidence,
+                    "grade": one.grade,
+                    "author": one.author,
+                    "detail": one.proof,
+                }
+                for one in self.criteria
+            ],
+            "findings": [f.model_dump() for f in self.evidence.findings] if self.evidence else [],
+            "proofs": [p.model_dump() for p in self.evidence.proofs] if self.evidence else [],
+            "mutants": self.mutation.as_json() if self.mutation else None,
+        }
+
+
+async def verify(
+    folder: RunFolder,
+    spec: TaskSpec,
+    state: TaskContext,
+    *,
+    state_dir: Path,
+    environ: Mapping[str, str],
+    emit: Callable[..., Any],
+    mutants_sec: float = 0,
+) -> Verification:
+    """Verify what a run delivered, from nothing; with `mutants_sec` mutants for so long at most.
+
+    Raises UsageError for a run that has delivered nothing yet, and Surroundings or SandboxError
+    where the box or its commands do not start.
+    """
+    baseline, known = state.get("baseline"), state.get("evidence")
+    if baseline is None or known is None:
+        raise UsageError(
+            f"{folder.run_id} has delivered nothing that could be verified.",
+            code="nothing-delivered",
+            remedy=f"agentrunner resume {folder.run_id}",
+        )
+    snapshots = await asyncio.to_thread(
+        Snapshots, folder.snapshots_dir, Path(spec.repo), spec.runner.note.dir
+    )
+    members = make_members(spec)
+    with tempfile.TemporaryDirectory(prefix="verify-", dir=state_dir) as place:
+        scratch = RunFolder(Path(place))
+        for part in (scratch.box_dir, scratch.sock_dir, scratch.checks_dir):
+            part.mkdir(mode=0o700)
+        kind, image = kept_box(folder)
+        wanted = replace(box_spec(spec, members, scratch), pull="never")
+        wanted = replace(wanted, image=image or wanted.image)
+        sandbox = await open_sandbox(
+            kind or spec.runner.sandbox.kind,
+            wanted,
+            environ,
+            Path(environ.get("HOME") or Path.home()),
+            state_root=state_dir,
+        )
+        try:
+            redact = Redactor(secrets_of(spec, members, environ)).redact
+            verifier = make_verifier(
+                spec,
+                DecisionBox(sandbox, Path(spec.repo), scratch, redact, environ),
+                snapshots,
+                scratch,
+                mounts=sandbox.kind != "none",
+                emit=emit,
+            )
+            verifier.rooms.sealed = Sealed(folder.root / "sealed", Path(spec.repo))
+            return await _verified(verifier, spec, state, baseline, known, mutants_sec)
+        finally:
+            await sandbox.close()
+
+
+async def _verified(
+    verifier: Verifier,
+    spec: TaskSpec,
+    state: TaskContext,
+    baseline: Baseline,
+    known: Evidence,
+    mutants_sec: float,
+) -> Verification:
+    criteria, tree = state["criteria"], known.tree
+    fresh = await verifier.look_again(
+        Baseline(tree=baseline.tree, origin=baseline.origin), criteria
+    )
+    total = await asyncio.to_thread(verifier.trees.between, baseline.tree, tree)
+    kept = [finding for finding in known.findings if finding.code == "protected_path"]
+    evidence = await verifier.measure_tree(
+        tree, criteria, fresh, total, total, suspicions=kept, careful=True
+    )
+    evidence = evidence.model_copy(update={"findings": _each_once(evidence)})
+    if not evidence.red:
+        approved = state.get("approved", [])
+        prover = make_prover(verifier)
+        evidence = await prover.prove(criteria, fresh, evidence, known.allowed, approved)
+    acceptances = state.get("acceptances", [])
+    settled = settle(criteria, evidence, state.get("assessment"), spec.task.test, acceptances)
+    judgement = judge(
+        settled,
+        evidence,
+        spec.completion,
+        approved=state.get("approved", []),
+        acceptances=acceptances,
+    )
+    was = state["state"] == TaskState.COMPLETE
+    mutation = None
+    if mutants_sec and not evidence.red:
+        mutation = await strike(verifier, settled, fresh, evidence, mutants_sec)
+    return Verification(
+        run_id=state["run"].run_id,
+        state=str(state["state"]),
+        complete=judgement.complete,
+        confirmed=judgement.complete == was,
+        missing=judgement.missing,
+        criteria=settled,
+        evidence=evidence,
+        mutation=mutation,
+    )
+
+
+def _each_once(evidence: Evidence) -> list[Any]:
+    found: list[Any] = []
+    for finding in evidence.findings:
+        if finding not in found:
+            found.append(finding)
+    return found
