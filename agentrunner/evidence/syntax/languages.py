@@ -1,0 +1,216 @@
+"""Which language a file is in, and its syntax tree. Pure: bytes in, nodes out.
+
+Sources are hostile. A file that is too large, too slow or mostly not of its language has no tree;
+nothing here raises for what stands in a source, and nothing recurses along its nesting.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from pathlib import PurePosixPath
+
+from tree_sitter import Language, Node, Parser, Point, Tree
+
+LARGEST = 2_000_000
+"""Bytes of a source that is parsed."""
+LONGEST = 2.0
+"""Seconds that one parse may take."""
+DEEPEST = 1_000
+"""Levels of a tree that is used."""
+SCRIPTS = ("javascript", "typescript", "tsx")
+"""The languages that share JavaScript's statements."""
+
+_CACHED = 200_000
+_SUFFIXES = {
+    ".py": "python",
+    ".pyi": "python",
+    ".js": "javascript",
+    ".jsx": "javascript",
+    ".mjs": "javascript",
+    ".cjs": "javascript",
+    ".ts": "typescript",
+    ".mts": "typescript",
+    ".cts": "typescript",
+    ".tsx": "tsx",
+    ".go": "go",
+    ".rs": "rust",
+    ".java": "java",
+}
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """A source with its tree."""
+
+    source: bytes
+    language: str
+    tree: Tree
+
+    @property
+    def root(self) -> Node:
+        """The whole file."""
+        return self.tree.root_node
+
+    def text(self, node: Node) -> str:
+        """What stands at a node."""
+        return self.source[node.start_byte : node.end_byte].decode("utf-8", "replace")
+
+
+def language_of(path: str) -> str | None:
+    """The language of a file by its name: "python", "tsx", "go", …; None for others."""
+    return _SUFFIXES.get(PurePosixPath(path).suffix.lower())
+
+
+def parse(source: bytes, language: str) -> Parsed | None:
+    """The tree of a source.
+
+    None where the language is unknown, the source is larger than `LARGEST`, takes longer than
+    `LONGEST` or nests deeper than `DEEPEST`, or where much of it is not of the language.
+    """
+    if len(source) > LARGEST:
+        return None
+    return _kept(source, language) if len(source) <= _CACHED else _parsed(source, language)
+
+
+@lru_cache(maxsize=8)
+def _kept(source: bytes, language: str) -> Parsed | None:
+    return _parsed(source, language)
+
+
+def _parsed(source: bytes, language: str) -> Parsed | None:
+    grammar = _grammar(language)
+    if grammar is None:
+        return None
+    until = time.monotonic() + LONGEST
+
+    def read(offset: int, _: Point) -> bytes:
+        return source[offset : offset + 65_536]
+
+    def too_long(_: int, __: bool) -> bool:
+        return time.monotonic() > until
+
+    try:
+        tree = Parser(grammar).parse(read, encoding="utf8", progress_callback=too_long)
+    except ValueError:  # the budget is used up
+        return None
+    return Parsed(source, language, tree) if _usable(tree.root_node, len(source)) else None
+
+
+def _usable(root: Node, size: int) -> bool:
+    """Whether a tree is shallow enough, and at most a fifth of its source is in error."""
+    wrong, depth, cursor = 0, 0, root.walk()
+    while True:
+        node = cursor.node
+        if node is not None and node.is_error:
+            wrong += node.end_byte - node.start_byte
+        elif cursor.goto_first_child():
+            depth += 1
+            if depth > DEEPEST:
+                return False
+            continue
+        while not cursor.goto_next_sibling():
+            if not cursor.goto_parent():
+                return wrong * 5 <= size
+            depth -= 1
+
+
+@cache
+def _grammar(language: str) -> Language | None:
+    load = _GRAMMARS.get(language)
+    return Language(load()) if load else None
+
+
+def _python() -> object:
+    import tree_sitter_python
+
+    return tree_sitter_python.language()
+
+
+def _javascript() -> object:
+    import tree_sitter_javascript
+
+    return tree_sitter_javascript.language()
+
+
+def _typescript() -> object:
+    import tree_sitter_typescript
+
+    return tree_sitter_typescript.language_typescript()
+
+
+def _tsx() -> object:
+    import tree_sitter_typescript
+
+    return tree_sitter_typescript.language_tsx()
+
+
+def _go() -> object:
+    import tree_sitter_go
+
+    return tree_sitter_go.language()
+
+
+def _rust() -> object:
+    import tree_sitter_rust
+
+    return tree_sitter_rust.language()
+
+
+def _java() -> object:
+    import tree_sitter_java
+
+    return tree_sitter_java.language()
+
+
+_GRAMMARS: dict[str, Callable[[], object]] = {
+    "python": _python,
+    "javascript": _javascript,
+    "typescript": _typescript,
+    "tsx": _tsx,
+    "go": _go,
+    "rust": _rust,
+    "java": _java,
+}
+
+
+def walk(root: Node, into: Callable[[Node], bool] | None = None) -> Iterator[Node]:
+    """A node and all below it, in the order of the source.
+
+    `into` tells whether the children of a node below the root are visited; the node itself is.
+    """
+    todo = [root]
+    while todo:
+        node = todo.pop()
+        yield node
+        if into is None or node is root or into(node):
+            todo.extend(reversed(node.children))
+
+
+def field(node: Node | None, *names: str) -> Node | None:
+    """The child of a node that lies at the end of a path of field names."""
+    for name in names:
+        if node is None:
+            return None
+        node = node.child_by_field_name(name)
+    return node
+
+
+def inside(outer: Node, node: Node) -> bool:
+    """Whether a node lies in another one, or is it."""
+    return outer.start_byte <= node.start_byte and node.end_byte <= outer.end_byte
+
+
+def is_comment(node: Node) -> bool:
+    """Whether a node is a comment, in any of the languages."""
+    return node.type.endswith("comment")
+
+
+def statements(block: Node) -> list[Node]:
+    """The statements of a block, without comments and braces."""
+    children = [child for child in block.named_children if not is_comment(child)]
+    if len(children) == 1 and children[0].type == "statement_list":  # Go's blocks hold a list
+        return statements(children[0])
+    return children
