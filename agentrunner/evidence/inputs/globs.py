@@ -1,0 +1,87 @@
+"""Globs as test tools write them, anchored at the repository's root. Pure."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+WILD = re.compile(r"[*?\[{]|[@+!]\(")
+MOST = 500
+"""Characters of a glob that is understood."""
+
+
+def is_glob(path: str) -> bool:
+    """Whether a path has wildcards."""
+    return bool(WILD.search(path))
+
+
+def fixed_folder(glob: str) -> str:
+    """The folder that everything the glob can match lies in; "" for the root."""
+    match = WILD.search(glob)
+    return (glob[: match.start()] if match else glob).rpartition("/")[0]
+
+
+@lru_cache(maxsize=2048)
+def glob_regex(glob: str) -> re.Pattern[str]:
+    """A whole-path pattern: `**` crosses folders; `{a,b}`, `[ab]`, `?(x)`, `+(a|b)` are known.
+
+    What cannot be read matches itself alone.
+    """
+    if len(glob) > MOST:
+        return re.compile(re.escape(glob) + r"\Z")
+    try:
+        return re.compile(_translate(glob) + r"\Z", re.DOTALL)
+    except re.error:
+        return re.compile(re.escape(glob) + r"\Z")
+
+
+def _translate(glob: str) -> str:
+    out: list[str] = []
+    closing: list[str] = []
+    at = 0
+    while at < len(glob):
+        char, pair = glob[at], glob[at : at + 2]
+        if glob.startswith("**/", at) and (at == 0 or glob[at - 1] == "/"):
+            out.append("(?:.*/)?")
+            at += 3
+        elif pair == "**":
+            out.append(".*")
+            at += 2
+        elif pair in ("?(", "*(", "+(", "@("):
+            out.append("(?:")
+            closing.append(")" + {"@": ""}.get(char, char))
+            at += 2
+        elif pair == "!(":
+            out.append("(?!")
+            closing.append(")[^/]*?")
+            at += 2
+        elif char == "{":
+            out.append("(?:")
+            closing.append(")")
+            at += 1
+        elif char in ")}" and closing:
+            out.append(closing.pop())
+            at += 1
+        elif char in "|," and closing:
+            out.append("|")
+            at += 1
+        elif char == "[" and (end := glob.find("]", at + 2)) > 0:
+            body = glob[at + 1 : end].replace("\\", "\\\\").replace("[", "\\[")
+            out.append("[" + ("^" + body[1:] if body[0] in "!^" else body) + "]")
+            at = end + 1
+        else:
+            out.append({"*": "[^/]*", "?": "[^/]"}.get(char) or re.escape(char))
+            at += 1
+    out += reversed(closing)
+    return "".join(out)
+
+
+def inside(folder: str, glob: str) -> str:
+    """The glob below a folder: `inside("a", "**/*.t")` is `a/**/*.t`; "" is the root."""
+    clean = glob.removeprefix("./").lstrip("/")
+    return f"{literal(folder)}/{clean}" if folder not in ("", ".") else clean
+
+
+def literal(path: str) -> str:
+    """A path whose characters mean themselves in a glob."""
+    return re.sub(r"[*?\[{]", lambda found: f"[{found[0]}]", path)

@@ -1,0 +1,90 @@
+"""What an input of the proof is, and the list of them that is worked out before a run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from agentrunner.evidence.inputs.globs import glob_regex, is_glob
+from agentrunner.evidence.steering import matches
+
+Kind = Literal["test", "fixture", "config", "runner", "recipe"]
+"""`test` is collected or decides; `fixture` is what tests read or import; `config` steers the tool;
+`runner` is a script that a command runs; `recipe` says what is run (Makefile, package.json)."""
+
+
+@dataclass(frozen=True)
+class Input:
+    """A file, or a glob of files, that decides what the verifying commands say."""
+
+    path: str
+    """A file, or a glob anchored at the repository: `tests/**/test_*.py`, `golden/**`."""
+    why: str
+    """Why it counts, one clause for people: "the test command names it"."""
+    kind: Kind
+    exists: bool = True
+    """Whether the tree before the run has a file of it; else it is a place that tools look at."""
+    region: bool = False
+    """Only the tests inside of the file count; the rest of it is product."""
+    old_only: bool = False
+    """Of a glob: only files that were there before the run count."""
+    parts: tuple[str, ...] = ()
+    """Of a recipe: the targets or scripts that the commands use."""
+
+
+@dataclass
+class Inputs:
+    """What counts as tests, what as product, and what is not clear."""
+
+    tests: list[Input]
+    """All inputs of the proof, whatever their kind."""
+    product: list[Input]
+    """What could be taken for a test and is product, with the reason; declared globs among it."""
+    unsure: list[Input]
+    """Taken as product; where one of these changed, the evidence shows but does not prove."""
+    programs: frozenset[str] = frozenset()
+    """Base names of the programs that the commands run: whose configuration steers."""
+    places: list[Input] = field(default_factory=list)
+    """Where tools look for files that are not there yet, as a new `pytest.ini`."""
+    declared_tests: Sequence[str] = ()
+    declared_product: Sequence[str] = ()
+    before: frozenset[str] = frozenset()
+    """All paths of the tree before the run."""
+    scripts: frozenset[str] = frozenset()
+    """Names of the package scripts that the commands run, those before and after among them."""
+
+    def __post_init__(self) -> None:
+        self._exact: Mapping[str, Input] = {
+            one.path: one for one in reversed([*self.tests, *self.places]) if not is_glob(one.path)
+        }
+        self._globs: list[tuple[re.Pattern[str], Input]] = [
+            (glob_regex(one.path), one) for one in [*self.tests, *self.places] if is_glob(one.path)
+        ]
+        self._product = {one.path for one in [*self.product, *self.unsure]}
+
+    def counts(self, path: str) -> Input | None:
+        """Why a path of the tree is an input of the proof, None where it is product.
+
+        A path that is not there yet counts only where a tool would collect or read it.
+        """
+        if matches(path, self.declared_product):
+            return None
+        for pattern in self.declared_tests:
+            if matches(path, [pattern]):
+                return Input(path, f"task.test.paths says so ({pattern})", "test")
+        if path in self._product:
+            return None
+        if found := self._exact.get(path):
+            return found
+        for pattern, one in self._globs:
+            if (not one.old_only or path in self.before) and pattern.match(path):
+                return one
+        return None
+
+    def is_unsure(self, path: str) -> Input | None:
+        """Why a path may decide although it is taken as product, None where nothing says so."""
+        if matches(path, [*self.declared_product, *self.declared_tests]):
+            return None
+        return next((one for one in self.unsure if one.path == path), None)

@@ -1,0 +1,82 @@
+"""Names that an import finds elsewhere today: a new module of that name would take its place."""
+
+from __future__ import annotations
+
+import re
+import sys
+from functools import lru_cache
+
+from agentrunner.evidence.inputs.context import Context
+from agentrunner.evidence.inputs.leads import Leads
+from agentrunner.evidence.inputs.model import Input
+from agentrunner.evidence.inputs.tree import Tree, above, folder_of, join
+
+KITS = {
+    "pytest": "pytest _pytest py pluggy iniconfig packaging exceptiongroup tomli pygments colorama",
+    "coverage": "coverage",
+    "behave": "behave parse parse_type cucumber_expressions",
+    "nose2": "nose2",
+    "tox": "tox virtualenv",
+}
+"""Modules that a test tool itself is made of."""
+MANIFESTS = re.compile(r"(^|/)(requirements[^/]*\.txt|pyproject\.toml|setup\.(py|cfg)|Pipfile|package\.json"
+                       r"|Gemfile|composer\.json|poetry\.lock|uv\.lock)$")  # fmt: skip
+MOST_NAMES = 1_000
+
+
+@lru_cache(maxsize=4)
+def _declared(tree: Tree) -> str:
+    """The text of manifests near the top: what is installed from elsewhere."""
+    found = [path for path in tree.paths if path.count("/") < 3 and MANIFESTS.search(path)]
+    return "\n".join((tree.text(path) or "") for path in sorted(found)[:50]).lower()
+
+
+def provided(context: Context, name: str) -> bool:
+    """Whether an import of this name is answered from outside of the tree."""
+    if name in sys.stdlib_module_names or name.startswith((".", "/")):
+        return not name.startswith((".", "/"))
+    if any(name in names.split() for names in KITS.values()):
+        return True
+    plain = re.escape(name.lower()).replace("_", "[-_]")
+    return bool(re.search(rf"(?<![\w-]){plain}(?![\w-])", _declared(context.tree)))
+
+
+def places_of_shadows(context: Context, leads: Leads, tests: set[str]) -> list[Input]:
+    """Modules that are not there yet and would stand before those that imports find today.
+
+    Only in folders that the interpreter looks into first, and only names that something else
+    answers now: the standard library, the test tool, installed packages that the tree imports.
+    """
+    folders = {folder for folder in context.python_path if folder in context.tree.folders}
+    python = [path for path in tests if path.endswith(".py")]
+    for path in python:
+        folders.add(_import_root(context.tree, path))
+    for place in context.inputs:
+        if place.endswith("conftest.py"):
+            folders.add(folder_of(place))
+    if not python and not context.python_path:
+        return []
+    names = set(sys.stdlib_module_names)
+    for program, modules in KITS.items():
+        if program in context.programs:
+            names.update(modules.split())
+    for path in sorted(tests)[:300]:
+        names.update(name for name in leads.imports(path)[1] if provided(context, name))
+    found = []
+    for folder in sorted(folders)[:50]:
+        for name in sorted(names):
+            if not name.isidentifier():
+                continue
+            why = f"it would stand before the {name} that imports find today"
+            for path in (join(folder, f"{name}.py"), join(folder, f"{name}/__init__.py")):
+                if path not in context.tree.paths:
+                    found.append(Input(path, why, "runner", exists=False))
+    return found
+
+
+def _import_root(tree: Tree, path: str) -> str:
+    """The folder that pytest and unittest put first for a test file."""
+    for folder in above(folder_of(path)):
+        if join(folder, "__init__.py") not in tree.paths:
+            return folder
+    return ""
