@@ -1,3 +1,160 @@
 """Old inputs on the new product, and new tests on the old code. Everything here blocks."""
 
 from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from agentrunner.evidence.inputs.changes import ProofChanges, judge_changes
+from agentrunner.evidence.inputs.find import find_inputs
+from agentrunner.evidence.inputs.model import Inputs
+from agentrunner.evidence.inputs.put_back import put_back
+from agentrunner.evidence.inputs.wishes import asked_in
+from agentrunner.evidence.steering import matches
+from agentrunner.evidence.target import Target
+from agentrunner.evidence.trees import Changes, changes_between
+from agentrunner.evidence.world import InputChange
+from agentrunner.runs.restore import Entry
+from agentrunner.runs.snapshots import Snapshots
+from agentrunner.task.spec import TaskSpec, TestSpec
+
+
+@dataclass
+class Differential:
+    """Works out which changes decide, and makes the trees that tell them from the work."""
+
+    snapshots: Snapshots
+    spec: TaskSpec
+    _inputs: dict[tuple[str, tuple[tuple[str, str], ...]], Inputs] = field(default_factory=dict)
+    """By tree and commands."""
+    _judged: ProofChanges | None = None
+    """Of the latest `changes`."""
+
+    @property
+    def _test(self) -> TestSpec | None:
+        return self.spec.task.test
+
+    def inputs(self, tree: str, targets: Sequence[Target], files: Collection[str] = ()) -> Inputs:
+        """What decides what these commands say on a tree."""
+        shells = tuple((target.shell, target.cwd) for target in targets)
+        key = (tree, shells)
+        if key not in self._inputs:
+            self._inputs[key] = find_inputs(
+                shells,
+                list(self.snapshots.list(tree)),
+                self.snapshots.reader(tree),
+                declared_tests=self._test.paths if self._test else (),
+                declared_product=self._test.product if self._test else (),
+                results_files=files,
+            )
+        return self._inputs[key]
+
+    def changes(
+        self,
+        old: str,
+        new: str,
+        targets: Sequence[Target],
+        files: Collection[str],
+        allowed: Collection[str],
+    ) -> tuple[InputChange, ...]:
+        """Changed inputs of the proof, without those that a person, the task or the PRD allows."""
+        total = changes_between(self.snapshots, old, new)
+        inputs = self.inputs(old, targets, files)
+        before, after = self.snapshots.list(old), self.snapshots.list(new)
+        self._judged = judge_changes(
+            inputs,
+            list(before),
+            self.snapshots.reader(old),
+            list(after),
+            self.snapshots.reader(new),
+            added=total.added,
+            modified=total.modified,
+            deleted=total.deleted,
+        )
+        wished = self._wished(total)
+        return tuple(
+            InputChange(one.path, one.why, one.change, one.understood)
+            for one in self._judged.inputs
+            if one.path not in allowed and one.path not in wished
+        )
+
+    def _wished(self, total: Changes) -> set[str]:
+        """Changed paths that the task allows or the PRD asks to change, move or remove."""
+        may = self._test.may_change if self._test else []
+        text = "\n".join(
+            [self.spec.prd_text, *(f"{c.description}\n{c.detail}" for c in self.spec.criteria)]
+        )
+        return {path for path in total.all if matches(path, may) or asked_in(text, path)}
+
+    def with_old_inputs(self, old: str, new: str, changes: Sequence[InputChange]) -> str:
+        """`new` with these inputs as they were in `old`; understood additions stay."""
+        wanted = [change.path for change in changes if not change.understood]
+        if not wanted or self._judged is None:
+            return new
+        made = put_back(self._judged, wanted)
+        return self._with(new, made, self.snapshots.list(old))
+
+    def with_new_tests(self, old: str, new: str, changes: Sequence[InputChange]) -> str:
+        """`old` with all changed inputs as the worker left them."""
+        after = self.snapshots.list(new)
+        names = {change.path for change in changes}
+        if self._judged is not None:
+            names |= {one.path for one in self._judged.inputs}
+        return self.snapshots.combine(old, {path: after.get(path) for path in sorted(names)})
+
+    def with_hollow_files(self, old: str, new: str) -> str | None:
+        """`old` with every added file, but empty; None where none was added."""
+        total = changes_between(self.snapshots, old, new)
+        if not total.added:
+            return None
+        blob = self.snapshots.write_blob(b"")
+        hollow: dict[str, Entry | None] = {path: ("100644", blob) for path in total.added}
+        return self.snapshots.combine(old, hollow)
+
+    def product(self, old: str, new: str, changes: Sequence[InputChange]) -> tuple[str, ...]:
+        """Changed paths that are no inputs, or of which only a region is."""
+        total = changes_between(self.snapshots, old, new)
+        whole = (
+            set()
+            if self._judged is None
+            else {one.path for one in self._judged.inputs if not one.partly}
+        )
+        return tuple(path for path in total.all if path not in whole)
+
+    def counts(self, path: str, tree: str, targets: Sequence[Target]) -> bool:
+        """Whether a path of a tree decides."""
+        return self.inputs(tree, targets).counts(path) is not None
+
+    def runs_old_files(self, target: Target, tree: str) -> bool:
+        """Whether a command could decide something on a tree: what it runs is there."""
+        inputs = self.inputs(tree, [target])
+        return any(one.exists and one.kind in ("test", "runner") for one in inputs.tests)
+
+    def may_go(self, name: str) -> bool:
+        """Whether the PRD names the case of a test that is gone: `test_price[JPY]` and "JPY"."""
+        case = re.search(r"\[([^\[\]]+)\]$", name)
+        if not case:
+            return False
+        words = [word for word in re.split(r"[-_,\s]+", case[1]) if len(word) > 1]
+        text = "\n".join([self.spec.prd_text, *(c.description for c in self.spec.criteria)])
+        return bool(words) and any(
+            re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text) for word in words
+        )
+
+    def _with(self, tree: str, made: Mapping[str, bytes | None], old: Mapping[str, Entry]) -> str:
+        now = self.snapshots.list(tree)
+        changed: dict[str, Entry | None] = {}
+        for path, content in made.items():
+            if content is None:
+                changed[path] = None
+                continue
+            mode = old.get(path, now.get(path, ("100644", "")))[0]
+            changed[path] = (mode, self.snapshots.write_blob(content))
+        return self.snapshots.combine(tree, changed)
+
+
+def in_tree(file: str, cwd: str, paths: Collection[str]) -> bool:
+    """Whether a test's file, relative to its command's folder, is in a tree."""
+    return bool(file) and posixpath.normpath(posixpath.join(cwd, file)) in paths

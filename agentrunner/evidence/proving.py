@@ -19,7 +19,15 @@ from time import monotonic
 
 from agentrunner.evidence.canaries import Canaries
 from agentrunner.evidence.claims import fresh, gone, red_names, turned
-from agentrunner.evidence.differential import Differential, InputChange
+from agentrunner.evidence.differential import Differential, in_tree
+from agentrunner.evidence.findings import (
+    EXAMINED,
+    flaky,
+    inputs_written,
+    tests_changed,
+    tests_gone,
+)
+from agentrunner.evidence.inputs.search import smallest
 from agentrunner.evidence.results.model import Results
 from agentrunner.evidence.struck import Struck
 from agentrunner.evidence.target import TEST, Measured, Target, target_of, test_target
@@ -49,9 +57,21 @@ class Case:
 class Report:
     """What became of the cases."""
 
+    tree: str = ""
+    approved: frozenset[str] = frozenset()
     proofs: list[Proof] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     doubts: dict[str, str] = field(default_factory=dict)
+
+    def stopped_by(self, finding: Finding | None, target: str) -> bool:
+        """Keep a finding; whether it stops the examination, as no person has settled it."""
+        if finding is None:
+            return False
+        self.findings.append(finding)
+        if approval_of(finding, self.tree) in self.approved:
+            return False
+        self.doubts[target] = finding.message
+        return True
 
 
 @dataclass
@@ -62,6 +82,11 @@ class Prover:
     differential: Differential
     canaries: Canaries
     struck: Struck
+    _old: str = ""
+    _total: Changes = field(default_factory=Changes)
+    """What differs between the old tree and the one that is examined."""
+    _writes: frozenset[str] = frozenset()
+    """What the commands wrote before the run as well."""
 
     async def prove(
         self,
@@ -85,9 +110,12 @@ class Prover:
             cases = await self._cases(criteria, baseline, evidence, new)
             world = await self._world(old, new, cases, allowed)
             for case in cases:
-                await self._examine(case, world, baseline, criteria, report)
+                await self._examine(case, world, criteria, report)
             self._read_checks(criteria, evidence, report)
-        findings = [*evidence.findings, *_each_once(report.findings)]
+        others = [
+            one for one in evidence.findings if one.code not in EXAMINED or one.code == "flaky"
+        ]
+        findings = _each_once([*others, *report.findings])
         return evidence.model_copy(
             update={
                 "examined": True,
@@ -144,18 +172,26 @@ class Prover:
     async def _world(
         self, old: str, new: str, cases: Sequence[Case], allowed: Sequence[str]
     ) -> World:
-        files = {test.file for case in cases for test in (case.before.tests if case.before else ())}
-        shells = [(case.target.shell, case.target.cwd) for case in cases]
+        """The trees of this examination."""
+        files = {
+            posixpath.normpath(posixpath.join(case.target.cwd, test.file))
+            for case in cases
+            for test in (case.before.tests if case.before else ())
+            if test.file
+        }
+        targets = [case.target for case in cases]
 
         def work_out() -> World:
-            found = self.differential.changes(old, new, shells, files, allowed)
+            found = self.differential.changes(old, new, targets, files, allowed)
             return World(
                 old=old,
                 new=new,
                 changes=found,
                 kept=self.differential.with_old_inputs(old, new, found),
-                mixed=self.differential.with_new_tests(old, new, found),
+                mixed=self.differential.with_new_tests(old, new),
                 old_paths=frozenset(self.verifier.snapshots.list(old)),
+                product=self.differential.product(old, new),
+                allowed=tuple(allowed),
             )
 
         return await asyncio.to_thread(work_out)
@@ -164,8 +200,8 @@ class Prover:
         """Run a target on a tree, in a room of its own that is set up as that tree asks for."""
         read = await asyncio.to_thread(self.verifier.trees.reader, tree)
         async with self.verifier.rooms.open(tree) as room:
-            if tree in self._set_up_for:
-                await self.verifier.set_up_room(room, self._set_up_for[tree])
+            if tree != self._old:
+                await self.verifier.set_up_room(room, self._total)
             return await self.verifier.measurer.run(target, room, read, only=only)
 
     # -- one command ----------------------------------------------------------------------------
@@ -178,11 +214,9 @@ class Prover:
         if world.kept != world.new:
             kept = await self._run(case.target, world.kept)
             held = kept.results
-            if problem := self._differs(case, kept, criteria):
+            if problem := self._differs(case, kept, world, criteria):
                 finding = await self._asked(case, world, criteria, problem)
-                if finding is not None:
-                    report.findings.append(finding)
-                    report.doubts[case.target.id] = finding.message
+                if report.stopped_by(finding, case.target.id):
                     return
             worker_only = not kept.passed and case.now is None
         if case.now is None:
@@ -190,12 +224,14 @@ class Prover:
         else:
             await self._by_name(case, case.now, held, world, criteria, report)
 
-    def _differs(self, case: Case, kept: Measured, criteria: Sequence[Criterion]) -> str:
+    def _differs(
+        self, case: Case, kept: Measured, world: World, criteria: Sequence[Criterion]
+    ) -> str:
         """What does not hold with the inputs of the proof as they were; "" for nothing."""
         if kept.ran.timed_out:
             return f"timed out after {case.target.timeout_sec:g} s"
         if case.now is None or kept.results is None:
-            if kept.passed or (case.was_red and not self._stood(case)):
+            if kept.passed or (case.was_red and not self._stood(case, world)):
                 return ""
             return f"exit {kept.ran.exit_code}" + _last_line(kept)
         held = kept.results
@@ -237,10 +273,10 @@ class Prover:
             tree = await asyncio.to_thread(
                 self.differential.with_old_inputs, world.old, world.new, list(some)
             )
-            return bool(self._differs(case, await self._run(case.target, tree), criteria))
+            return bool(self._differs(case, await self._run(case.target, tree), world, criteria))
 
-        smallest, cut = await self.differential.smallest(items, is_red, deadline)
-        return tests_changed(case.target, smallest, problem, cut=cut)
+        found, cut = await smallest(items, is_red, deadline)
+        return tests_changed(case.target, found, problem, cut=cut)
 
     async def _by_name(
         self,
@@ -252,13 +288,11 @@ class Prover:
         report: Report,
     ) -> None:
         target = case.target
-        if lost := self._unsettled(gone(case.before, now), world):
-            finding = tests_gone(target, lost)
-            report.findings.append(finding)
-            report.doubts[target.id] = finding.message
+        lost = [name for name in gone(case.before, now) if not self.differential.may_go(name)]
+        if lost and report.stopped_by(tests_gone(target, lost), target.id):
             return
         stood = await self._confirmed_red(case, self._turned(case, held, world, criteria), world)
-        others = [name for name in fresh(case.before, now) if name not in stood]
+        others = _not_seen_before(case.before, now, stood)
         others += (
             [
                 n
