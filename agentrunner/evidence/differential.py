@@ -7,11 +7,10 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from agentrunner.evidence.inputs.changes import ProofChanges, judge_changes
+from agentrunner.evidence.inputs.changes import ProofChanges, judge_changes, put_back
 from agentrunner.evidence.inputs.find import find_inputs
 from agentrunner.evidence.inputs.model import Inputs
-from agentrunner.evidence.inputs.put_back import put_back
-from agentrunner.evidence.inputs.wishes import asked_in
+from agentrunner.evidence.inputs.asked import asked_in
 from agentrunner.evidence.steering import matches
 from agentrunner.evidence.target import Target
 from agentrunner.evidence.trees import Changes, changes_between
@@ -69,14 +68,12 @@ class Differential:
             self.snapshots.reader(old),
             list(after),
             self.snapshots.reader(new),
-            added=total.added,
-            modified=total.modified,
-            deleted=total.deleted,
+            total,
         )
         wished = self._wished(total)
         return tuple(
-            InputChange(one.path, one.why, one.change, one.understood)
-            for one in self._judged.inputs
+            InputChange(one.path, one.input.why, one.kind, one.understood, one.input.kind == "test")
+            for one in self._judged.changes
             if one.path not in allowed and one.path not in wished
         )
 
@@ -89,11 +86,15 @@ class Differential:
         return {path for path in total.all if matches(path, may) or asked_in(text, path)}
 
     def with_old_inputs(self, old: str, new: str, changes: Sequence[InputChange]) -> str:
-        """`new` with these inputs as they were in `old`; understood additions stay."""
-        wanted = [change.path for change in changes if not change.understood]
+        """`new` with these inputs as they were in `old`.
+
+        Understood additions stay, but for tests: those that run in one process could mend the
+        product for the others.
+        """
+        wanted = {change.path for change in changes if not change.understood or change.test}
         if not wanted or self._judged is None:
             return new
-        made = put_back(self._judged, wanted)
+        made = put_back(self._judged, wanted, understood=True)
         return self._with(new, made, self.snapshots.list(old))
 
     def with_new_tests(self, old: str, new: str, changes: Sequence[InputChange]) -> str:

@@ -13,7 +13,8 @@ For each command that decides:
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+import posixpath
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from time import monotonic
 
@@ -27,11 +28,14 @@ from agentrunner.evidence.findings import (
     tests_changed,
     tests_gone,
 )
-from agentrunner.evidence.inputs.search import smallest
+from agentrunner.evidence.inputs.smallest import smallest
 from agentrunner.evidence.results.model import Results
 from agentrunner.evidence.struck import Struck
 from agentrunner.evidence.target import TEST, Measured, Target, target_of, test_target
+from agentrunner.evidence.trees import Changes
+from agentrunner.evidence.verdict import approval_of
 from agentrunner.evidence.verifier import Verifier
+from agentrunner.evidence.world import InputChange, World
 from agentrunner.task.context import Baseline, Criterion, Evidence, Finding, Proof
 
 MOST_NAMES = 50
@@ -94,16 +98,20 @@ class Prover:
         baseline: Baseline,
         evidence: Evidence,
         allowed: Sequence[str] = (),
+        approved: Collection[str] = (),
     ) -> Evidence:
         """The evidence with graded proofs, and findings that a person has to settle.
 
         `allowed` are paths whose change a person allowed: they count as the worker left them.
+        `approved` are names of findings (`approval_of`) that a person settled: they stop nothing.
         Raises SandboxError and OSError.
         """
         old = baseline.tree
         total = await asyncio.to_thread(self.verifier.trees.between, old, evidence.tree)
         new, _ = await asyncio.to_thread(self.verifier.handed_over.of, evidence.tree, old, total)
-        report = Report()
+        self._old, self._total = old, total
+        self._writes = frozenset(baseline.test_writes)
+        report = Report(tree=evidence.tree, approved=frozenset(approved))
         if new == old:
             report.doubts[TEST] = NO_CHANGE
         else:
@@ -124,9 +132,7 @@ class Prover:
                 "proofs": report.proofs,
                 "proof": [proof.text for proof in report.proofs],
                 "doubts": report.doubts,
-                "tests_added": len(
-                    {n for p in report.proofs if p.author == "worker" for n in p.tests}
-                ),
+                "tests_added": len(_worker_tests(report.proofs)),
             }
         )
 
@@ -243,7 +249,9 @@ class Prover:
         )
         must += [name for name in claims.claimed if case.now.passed(name)]
         lost = [name for name in dict.fromkeys(must) if not held.passed(name)]
-        lost = [name for name in lost if not self._lost_by_product(name, case, held)]
+        # What is gone with and without the worker's tests is not their doing; see `tests_gone`.
+        there = held.names.keys() | case.now.names.keys()
+        lost = [name for name in lost if name in there]
         if not lost:
             return ""
         red = {test.name: test for test in held.red}
@@ -253,21 +261,16 @@ class Prover:
             why += f": {red[first].message.strip().splitlines()[0][:200]}"
         return why + f" (and {len(lost) - 1} more)" * (len(lost) > 1)
 
-    def _lost_by_product(self, name: str, case: Case, held: Results) -> bool:
-        """Whether a name is gone with and without the worker's tests: then they did not do it."""
-        assert case.now is not None
-        return name not in held.names and name not in case.now.names
-
-    def _stood(self, case: Case) -> bool:
+    def _stood(self, case: Case, world: World) -> bool:
         """Whether a command without names could decide something before the run."""
-        return self.differential.runs_old_files(case.target.shell, case.target.cwd)
+        return self.differential.runs_old_files(case.target, world.old)
 
     async def _asked(
         self, case: Case, world: World, criteria: Sequence[Criterion], problem: str
     ) -> Finding | None:
         """The finding about the smallest set of changed inputs that matters."""
         deadline = monotonic() + min(SEARCH_SEC, 10 + 5 * case.seconds)
-        items = [change for change in world.changes if not change.understood]
+        items = [one for one in world.changes if not one.understood or one.test]
 
         async def is_red(some: Sequence[InputChange]) -> bool:
             tree = await asyncio.to_thread(
@@ -293,16 +296,6 @@ class Prover:
             return
         stood = await self._confirmed_red(case, self._turned(case, held, world, criteria), world)
         others = _not_seen_before(case.before, now, stood)
-        others += (
-            [
-                n
-                for n in (case.before.names if case.before else ())
-                if n not in stood and now.passed(n) and not case.before.passed(n)
-            ]
-            if (case.before)
-            else []
-        )
-        others = list(dict.fromkeys(others))
         shown = await self.struck.shown(self._run, target, others, world, now, criteria)
         names = [*stood, *shown.names]
         if not names:
@@ -312,9 +305,7 @@ class Prover:
         if not await self._confirmed_green(case, names, world, only, report):
             return
         dead = await self.canaries.dead(self._run, target, names, world, now)
-        if dead.finding is not None:
-            report.findings.append(dead.finding)
-            report.doubts[target.id] = dead.finding.message
+        if report.stopped_by(dead.finding, target.id):
             return
         if stood:
             report.proofs.append(
@@ -358,7 +349,7 @@ class Prover:
             found += [
                 name
                 for name in fresh(case.before, held)
-                if self.differential.in_tree(files.get(name, ""), case.target.cwd, world.old_paths)
+                if in_tree(files.get(name, ""), case.target.cwd, world.old_paths)
             ]
         return list(dict.fromkeys(found))
 
@@ -393,28 +384,19 @@ class Prover:
         lost = [n for n in names if again.results is not None and not again.results.passed(n)]
         if again.results is None and not again.passed:
             lost = list(names)
-        written = [path for path in again.moved if self._decides(path, world)]
-        if written:
-            report.findings.append(inputs_written(written))
-        if not red and not lost:
-            return not written
+        written = [path for path in again.moved if self._decides(path, case.target, world)]
+        if written and report.stopped_by(inputs_written(written), case.target.id):
+            return False
         both = list(dict.fromkeys([*lost, *red]))
-        finding = flaky(both)
-        report.findings.append(finding)
-        report.doubts[case.target.id] = finding.message
-        return False
+        return not both or not report.stopped_by(flaky(both), case.target.id)
 
-    def _decides(self, path: str, world: World) -> bool:
+    def _decides(self, path: str, target: Target, world: World) -> bool:
         """Whether a file that changed during the run is an input, and was not written before."""
-        return self.differential.counts(path) and path not in self._writes
+        return path not in self._writes and self.differential.counts(path, world.old, [target])
 
     def _by_names(self, case: Case) -> bool:
         mode = self.verifier.test.confirm if self.verifier.test else "auto"
         return mode == "names" or (mode == "auto" and case.seconds > LONG_SEC)
-
-    def _unsettled(self, lost: Sequence[str], world: World) -> list[str]:
-        """Tests that are gone and that neither the task nor a person settled."""
-        return [name for name in lost if not self.differential.may_go(name, world.allowed)]
 
     async def _by_exit(
         self, case: Case, world: World, report: Report, *, worker_only: bool
@@ -432,18 +414,13 @@ class Prover:
             report.doubts[target.id] = "it only asks whether a file is there"
             return
         again = await self._run(target, world.new)
-        if not again.passed:
-            finding = flaky([f"`{target.shell}`"])
-            report.findings.append(finding)
-            report.doubts[target.id] = finding.message
+        if not again.passed and report.stopped_by(flaky([f"`{target.shell}`"]), target.id):
             return
-        if written := [path for path in again.moved if self._decides(path, world)]:
-            report.findings.append(inputs_written(written))
+        written = [path for path in again.moved if self._decides(path, target, world)]
+        if written and report.stopped_by(inputs_written(written), target.id):
             return
         dead = await self.canaries.script_is_dead(self._run, target, world)
-        if dead.finding is not None:
-            report.findings.append(dead.finding)
-            report.doubts[target.id] = dead.finding.message
+        if report.stopped_by(dead.finding, target.id):
             return
         whose = {
             "person": "",
@@ -489,6 +466,30 @@ class Prover:
                     f"{', a check of the planner,' * (not person)} failed before and passes now",
                 )
             )
+
+
+def _not_seen_before(before: Results | None, now: Results, stood: Sequence[str]) -> list[str]:
+    """Names that pass now and did not before, beside those that are known to have stood."""
+    return [
+        name
+        for name in now.names
+        if name not in stood and now.passed(name) and not (before and before.passed(name))
+    ]
+
+
+def _worker_tests(proofs: Sequence[Proof]) -> set[str]:
+    return {name for proof in proofs if proof.author == "worker" for name in proof.tests}
+
+
+def make_prover(verifier: Verifier) -> Prover:
+    """What examines trees that `verifier` measures."""
+    snapshots = verifier.snapshots
+    return Prover(
+        verifier,
+        Differential(snapshots, verifier.spec),
+        Canaries(snapshots),
+        Struck(snapshots),
+    )
 
 
 def _each_once(findings: Sequence[Finding]) -> list[Finding]:

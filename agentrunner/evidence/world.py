@@ -14,8 +14,10 @@ class InputChange:
     why: str
     """Why it counts, one clause for people."""
     kind: Literal["added", "modified", "deleted"]
-    understood: bool = False
-    """Whether it is an addition that needs no question: a test under a new name, a dependency."""
+    understood: str = ""
+    """Why it needs no question: a test under a new name, a dependency; "" where it may."""
+    test: bool = False
+    """Whether it is a test, not what steers one."""
 
 
 @dataclass(frozen=True)
