@@ -92,7 +92,8 @@ def _script(parsed: Parsed, tests: list[Found], word: str) -> Iterator[_Made]:
     at = last.whole.end_byte
     for kind, statement in _script_failures(parsed):
         own = f"{word}_{kind}"
-        text = f';{line}{indent}{caller}("{own}", () => {{{line}{indent}  {statement}{line}{indent}}});'
+        body = f"{{{line}{indent}  {statement}{line}{indent}}}"
+        text = f';{line}{indent}{caller}("{own}", () => {body});'
         name = " > ".join((*last.span.parts[:-1], own))
         yield name, kind, statement, Edit(at, at, text)
 
