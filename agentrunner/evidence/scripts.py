@@ -157,6 +157,12 @@ def _steering_words(words: list[str]) -> Iterator[str]:
         previous = word
 
 
+def delegated(words: list[str], folder: str, read: Read) -> Iterator[tuple[str, str]]:
+    """What make, just or a package manager runs for a command: shell texts and their folders."""
+    for text in _delegated(words, folder, read):
+        yield text.shell, text.folder
+
+
 def _delegated(words: list[str], folder: str, read: Read) -> Iterator[_Text]:
     """The shell texts that make, just or a package manager runs for this command."""
     options = pairwise(words)

@@ -81,9 +81,26 @@ class Instrumented:
 
     shell: str
     env: Mapping[str, str] = field(default_factory=dict)
-    """Added to the box's own. Values for PYTHONPATH are prepended to what is there."""
+    """Joined to the box's own: folders of PYTHONPATH and PATH come before what is there, options
+    in NODE_OPTIONS, PYTEST_ADDOPTS and the like after it. `registry.instrument` turns them into
+    shell text, and leaves nothing here."""
     files: Mapping[str, str] = field(default_factory=dict)
     """Written below `place` before the command starts: relative path to text (reporters)."""
+    after: str = ""
+    """Shell text that collects reports when the command has ended; its exit code is not used."""
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A command that ran, as readers see it. All of it is hostile."""
+
+    place: Path
+    """The report's folder on this host."""
+    stdout: str
+    stderr: str
+    exit_code: int
+    folder: str = ""
+    """The folder that the command ran in, absolute in the box; "" where it is not known."""
 
 
 class Reader(Protocol):
@@ -93,24 +110,27 @@ class Reader(Protocol):
     def name(self) -> str:
         """Short, as in "pytest"."""
 
+    @property
+    def means(self) -> Sequence[str]:
+        """How it can learn results, the strongest first, as in "plug-in", "junit", "text"."""
+
     def fits(self, shell: str, cwd: str, read: ReadFile) -> bool:
         """Whether this command runs this tool, seen from the folder `cwd` of the tree.
 
         Followed through `make`, `just`, `npm`, `tox` and the like as far as that is plain.
         """
 
-    def instrument(self, shell: str, cwd: str, read: ReadFile, place: str) -> Instrumented | None:
+    def instrument(
+        self, shell: str, cwd: str, read: ReadFile, place: str, means: int = 0
+    ) -> Instrumented | None:
         """The command that writes its report below `place`, an absolute path in the box.
 
-        None where the tool can only be read off its text. Exit code, selection and order of the
-        tests must stay what they are.
+        None where these means want nothing of the command, as where its text is read. Exit code,
+        selection and order of the tests must stay what they are. `means` is a place in that list.
         """
 
-    def read(self, place: Path, stdout: str, stderr: str, exit_code: int) -> Results | None:
-        """What was reported; None where nothing can be made of it. Never raises.
-
-        `place` is the report's folder on this host; its content is hostile.
-        """
+    def read(self, ran: Ran, means: int = 0) -> Results | None:
+        """What was reported; None where nothing can be made of it. Never raises."""
 
     def select(self, shell: str, names: Sequence[str], cwd: str, read: ReadFile) -> str | None:
         """The command narrowed to these tests; None where the tool cannot."""

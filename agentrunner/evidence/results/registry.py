@@ -1,0 +1,187 @@
+"""The readers, and what the verifier calls: a command made to report, read, and narrowed."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from agentrunner.evidence.counts import Counts, read_counts
+from agentrunner.evidence.results.commands import runs_of
+from agentrunner.evidence.results.files import read_small
+from agentrunner.evidence.results.model import (
+    Instrumented,
+    Ran,
+    Reader,
+    ReadFile,
+    Results,
+    TestResult,
+)
+from agentrunner.evidence.results.shell import quoted
+from agentrunner.evidence.results.tools.node import Node
+from agentrunner.evidence.results.tools.pytest import Pytest
+from agentrunner.evidence.results.tools.tap import Tap
+from agentrunner.evidence.results.tools.unittest import Unittest
+
+READERS: list[Reader] = [Pytest(), Unittest(), Node(), Tap()]
+"""In the order of preference."""
+FOLDERS = frozenset({"PATH", "PYTHONPATH"})
+OPTIONS = frozenset({"NODE_OPTIONS", "PYTEST_ADDOPTS", "SPEC_OPTS"})
+STARTED = "started"
+
+
+def register(reader: Reader, *, before: str = "") -> None:
+    """Add a reader at the end, or before the one of that name."""
+    names = [each.name for each in READERS]
+    READERS.insert(names.index(before) if before in names else len(READERS), reader)
+
+
+def readers_of(shell: str, cwd: str, read: ReadFile) -> list[Reader]:
+    """The readers of the tools that a command runs, in the order of preference."""
+    return [reader for reader in READERS if reader.fits(shell, cwd, read)]
+
+
+def unread_stages(shell: str, cwd: str, read: ReadFile) -> list[str]:
+    """Programs that a command runs and no reader knows; only their exit code is seen."""
+    unread = []
+    for run in runs_of(shell, cwd, read):
+        alone = shlex.join(run.words)
+        if not any(reader.fits(alone, run.folder, read) for reader in READERS):
+            unread.append(alone)
+    return list(dict.fromkeys(unread))
+
+
+def weaker(shell: str, cwd: str, read: ReadFile, means: int = 0) -> int | None:
+    """The next weaker means for this command; None where only totals are left.
+
+    `means` is handed to `instrument` and `read_results`. A reader that has no more means stays at
+    its last.
+    """
+    most = max((len(reader.means) for reader in readers_of(shell, cwd, read)), default=0)
+    return means + 1 if means + 1 < most else None
+
+
+def instrument(
+    shell: str, cwd: str, read: ReadFile, place: str, means: int = 0
+) -> Instrumented:
+    """The command that reports to all readers that fit it; as it is where none does.
+
+    `place` is an absolute path in the box, of a random name, that the command can write to. What is
+    returned needs nothing but its files written there: its `env` is empty. Exit code, selection and
+    order of the tests stay what they are.
+    """
+    readers = readers_of(shell, cwd, read)
+    if not readers:
+        return Instrumented(shell)
+    env: dict[str, str] = {}
+    files: dict[str, str] = {}
+    after: list[str] = []
+    for reader in readers:
+        made = reader.instrument(shell, cwd, read, place, _of(reader, means))
+        if made is None:
+            continue
+        shell = made.shell
+        for name, value in made.env.items():
+            env[name] = _joined(name, env.get(name, ""), value)
+        files |= made.files
+        after += [made.after] * (bool(made.after) and made.after not in after)
+    files["enter.sh"] = _enter(place, env, any(name.startswith("bin/") for name in files))
+    enter = f"[ ! -r {place}/enter.sh ] || . {place}/enter.sh"
+    if not after:
+        return Instrumented(f"{enter}\n{shell}", files=files)
+    files["leave.sh"] = "\n".join(after) + "\n"
+    return Instrumented(
+        f"{enter}\n(\n{shell}\n)\nagentrunner_code=$?\n"
+        f"( . {place}/leave.sh ) >/dev/null 2>&1 </dev/null\nexit $agentrunner_code",
+        files=files,
+    )
+
+
+def read_results(
+    shell: str,
+    cwd: str,
+    read: ReadFile,
+    place_on_host: Path,
+    stdout: str,
+    stderr: str,
+    exit_code: int,
+    means: int = 0,
+) -> Results | None:
+    """What a command reported, of all its tools together; None where no tool reported anything.
+
+    It is not complete where a tool's own report is not, or where the command failed and a tool that
+    it names reported nothing.
+    """
+    folder = read_small(place_on_host, STARTED).rstrip("\n")
+    ran = Ran(place_on_host, stdout, stderr, exit_code, folder)
+    readers = readers_of(shell, cwd, read)
+    found = [(reader, reader.read(ran, _of(reader, means))) for reader in readers]
+    parts = [results for _, results in found if results is not None]
+    if not parts:
+        return None
+    silent = len(parts) < len(found) and len(parts) < len(_stages(shell, cwd, read))
+    whole = all(part.complete for part in parts) and not (exit_code and silent)
+    if len(parts) == 1:
+        return replace(parts[0], complete=whole)
+    tests: list[TestResult] = [test for part in parts for test in part.tests]
+    return Results(
+        "+".join(dict.fromkeys(part.reader for part in parts)),
+        tuple(tests),
+        weak=any(part.weak for part in parts),
+        complete=whole,
+    )
+
+
+def select(shell: str, names: Sequence[str], cwd: str, read: ReadFile) -> str | None:
+    """The command narrowed to these tests, or to little more; None where it cannot be."""
+    readers = readers_of(shell, cwd, read)
+    for reader in readers:
+        narrowed = reader.select(shell, names, cwd, read)
+        if narrowed is not None:
+            return narrowed
+    return None
+
+
+def weak_results(stdout: str, stderr: str) -> Counts | None:
+    """Only totals, read off the text; None where no known runner printed a summary."""
+    return read_counts(stdout, stderr)
+
+
+def _of(reader: Reader, means: int) -> int:
+    return min(means, len(reader.means) - 1)
+
+
+def _stages(shell: str, cwd: str, read: ReadFile) -> list[str]:
+    """The runs of known tools, each once."""
+    runs = [shlex.join(run.words) for run in runs_of(shell, cwd, read)]
+    return [alone for alone in runs if any(reader.fits(alone, cwd, read) for reader in READERS)]
+
+
+def _joined(name: str, before: str, value: str) -> str:
+    if not before or before == value:
+        return value
+    if name in FOLDERS:
+        return ":".join(dict.fromkeys([*before.split(":"), *value.split(":")]))
+    return f"{before} {value}" if name in OPTIONS else value
+
+
+def _enter(place: str, env: Mapping[str, str], programs: bool) -> str:
+    """Done in the command's own shell before it: variables, and when and where it starts."""
+    lines = [f"pwd -P >{quoted(f'{place}/{STARTED}')} 2>/dev/null"]
+    if programs:
+        # Copies, since who runs this may not be the owner of the files.
+        here = quoted(place)
+        lines.append(f"mkdir {here}/run && cp {here}/bin/* {here}/run && chmod 755 {here}/run/*")
+        env = {**env, "PATH": f"{place}/run"}
+    for name, value in env.items():
+        if name in FOLDERS:
+            lines.append(f'{name}={quoted(value)}"${{{name}:+:${name}}}"')
+        elif name in OPTIONS:
+            lines.append(f'{name}="${{{name}:+${name} }}"{quoted(value)}')
+        elif name == "PHP_INI_SCAN_DIR":
+            lines.append(f'{name}="${{{name}-}}":{quoted(value)}')
+        else:
+            lines.append(f"{name}={quoted(value)}")
+        lines.append(f"export {name}")
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,1 @@
+"""One file per test tool; none of them knows another."""
