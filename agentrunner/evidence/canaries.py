@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from agentrunner.evidence.findings import tool_changed
 from agentrunner.evidence.results.model import Results
 from agentrunner.evidence.script_canary import failing_script
-from agentrunner.evidence.syntax.canary import changed_literal, random_tests
+from agentrunner.evidence.syntax.beside import random_tests
+from agentrunner.evidence.syntax.canary import changed_literal
 from agentrunner.evidence.syntax.edits import Edit, applied
 from agentrunner.evidence.syntax.ends import failing_end
 from agentrunner.evidence.syntax.find import find_test
@@ -117,13 +118,12 @@ class Canaries:
                 if canary is not None and not set(canary.edits) & set(edits):
                     edits += canary.edits
                     names.append(name)
-            text = applied(source, edits) if edits else source
             token = f"agentrunner_{secrets.token_hex(4)}"
-            for canary in random_tests(text, language, path, token):
-                text = canary.source
-                random.append(canary.name)
-            if text != source:
-                made[path] = text
+            beside = random_tests(source, language, path, token)
+            edits += [edit for canary in beside for edit in canary.edits]
+            random += [canary.name for canary in beside]
+            if edits:
+                made[path] = applied(source, edits)
         return self._flock(world, made, names, random)
 
     def _literals(self, places: Mapping[str, Sequence[str]], world: World) -> _Flock | None:

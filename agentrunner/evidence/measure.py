@@ -17,13 +17,21 @@ from pathlib import Path
 from agentrunner.evidence.box import DecisionBox, Ran
 from agentrunner.evidence.checks import ReadFile
 from agentrunner.evidence.results.model import Results, TestResult
-from agentrunner.evidence.results.registry import instrument, read_results, select
+from agentrunner.evidence.results.registry import (
+    instrument,
+    read_results,
+    readers_of,
+    select,
+    weaker,
+)
 from agentrunner.evidence.room import Room
 from agentrunner.evidence.target import Measured, Target
 from agentrunner.runs.folder import RunFolder, make_private
 from agentrunner.sandboxes.base import Mount
 from agentrunner.task.context import FileRef
 
+PLAIN = -1
+"""Instead of means: the command runs without a reporter."""
 MOST_KEPT = 200_000
 """Results of one run that are kept by name."""
 
@@ -45,8 +53,8 @@ class Measurer:
         self._hosts = tuple(hosts)
         self._ignored = ignored
         self._mounts = mounts
-        self.plain: set[str] = set()
-        """Targets that run without a reporter of ours, since one changed what they say."""
+        self.means: dict[str, int] = {}
+        """By target: the means by which it reports, where the first changed what it says."""
 
     async def run(
         self, target: Target, room: Room, read: ReadFile, *, only: Sequence[str] = ()
@@ -66,54 +74,62 @@ class Measurer:
     async def find_reporter(self, target: Target, room: Room, read: ReadFile) -> Measured:
         """The first run of a target, on the old tree: with a reporter where that changes nothing.
 
-        Where a run with the reporter is red and nothing in the report is, the plain command is
-        run beside it; if that says otherwise, the reporter is given up for good.
+        Where a run with a reporter is red and nothing in its report is, the plain command is run
+        beside it. If that says otherwise, the next weaker means is tried, and in the end none.
         """
+        self.means.pop(target.id, None)
         measured = await self.run(target, room, read)
-        if measured.passed or (measured.results is not None and measured.results.red):
+        if _is_consistent(measured) or not readers_of(target.shell, target.cwd, read):
             return measured
-        if target.id in self.plain or not self._instruments(target, read):
-            return measured
-        self.plain.add(target.id)
+        self.means[target.id] = PLAIN
         plain = await self.run(target, room, read)
-        if plain.ran.exit_code == measured.ran.exit_code and measured.results is not None:
-            self.plain.discard(target.id)
-            return measured
+        means: int | None = 0
+        while means is not None:
+            if _says_the_same(measured, plain):
+                self._settle(target, means)
+                return measured
+            means = weaker(target.shell, target.cwd, read, means)
+            if means is not None:
+                self.means[target.id] = means
+                measured = await self.run(target, room, read)
+        self.means[target.id] = PLAIN
         return plain
 
-    def _instruments(self, target: Target, read: ReadFile) -> bool:
-        made = instrument(target.shell, target.cwd, read, "/nowhere")
-        return made.shell != target.shell or bool(made.env)
+    def _settle(self, target: Target, means: int) -> None:
+        self.means.pop(target.id, None)
+        if means:
+            self.means[target.id] = means
 
     async def _reported(
         self, target: Target, shell: str, room: Room, read: ReadFile
     ) -> tuple[Ran, Results | None]:
-        if target.id in self.plain:
-            ran = await self._run(target, shell, room, {}, ())
-            return ran, None
+        means = self.means.get(target.id, 0)
+        if means == PLAIN:
+            return await self._run(target, shell, room, ()), None
         token = secrets.token_hex(12)
         here = self._folder.root / "reports" / token
         there = Path("/tmp") / token if self._mounts else here
-        made = await asyncio.to_thread(instrument, shell, target.cwd, read, str(there))
+        made = await asyncio.to_thread(instrument, shell, target.cwd, read, str(there), means)
         await asyncio.to_thread(_write, here, made.files)
         mounts = (Mount(here, there, read_only=False),) if self._mounts else ()
         try:
-            ran = await self._run(target, made.shell, room, dict(made.env), mounts)
+            ran = await self._run(target, made.shell, room, mounts)
             results = await asyncio.to_thread(
-                read_results, shell, target.cwd, read, here, ran.stdout, ran.stderr, ran.exit_code
+                read_results,
+                shell,
+                target.cwd,
+                read,
+                here,
+                ran.stdout,
+                ran.stderr,
+                ran.exit_code,
+                means,
             )
         finally:
             await asyncio.to_thread(shutil.rmtree, here, ignore_errors=True)
         return ran, results
 
-    async def _run(
-        self,
-        target: Target,
-        shell: str,
-        room: Room,
-        env: dict[str, str],
-        mounts: Sequence[Mount],
-    ) -> Ran:
+    async def _run(self, target: Target, shell: str, room: Room, mounts: Sequence[Mount]) -> Ran:
         return await self._box.run(
             shell,
             cwd=target.cwd,
@@ -121,7 +137,6 @@ class Measurer:
             hosts=self._hosts,
             copy=room.copy,
             name=target.id,
-            env=env,
             mounts=mounts,
         )
 
@@ -143,6 +158,17 @@ class Measurer:
         head, *rows = self._folder.read(ref).decode().splitlines()
         tests = tuple(TestResult(**json.loads(row)) for row in rows)
         return Results(tests=tests, **json.loads(head))
+
+
+def _is_consistent(measured: Measured) -> bool:
+    """Whether exit code and report agree."""
+    if measured.results is None:
+        return False
+    return measured.passed or bool(measured.results.red) or measured.ran.timed_out
+
+
+def _says_the_same(measured: Measured, plain: Measured) -> bool:
+    return measured.results is not None and measured.ran.exit_code == plain.ran.exit_code
 
 
 def _write(place: Path, files: Mapping[str, str]) -> None:

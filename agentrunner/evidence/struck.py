@@ -106,8 +106,8 @@ class Struck:
             if language is None or after is None or path not in entries:
                 continue
             empty = empty_functions(read_old(path), after, language)
-            if empty is not None and empty != after:
-                changed[path] = (entries[path][0], self.snapshots.write_blob(empty))
+            if empty is not None:
+                changed[path] = (entries[path][0], self.snapshots.write_blob(empty.source))
         return self.snapshots.combine(world.new, changed) if changed else None
 
 

@@ -114,7 +114,7 @@ class Verifier:
                 "checks": colours_of(criteria, checks),
                 "check_outcomes": checks,
                 "test_writes": sorted(writes)[:MOST_PATHS],
-                "plain": sorted(self.measurer.plain),
+                "reporters": dict(self.measurer.means),
             }
         )
 
@@ -134,7 +134,7 @@ class Verifier:
             update={
                 "checks": {**baseline.checks, **colours_of(criteria, found)},
                 "check_outcomes": [*others, *found],
-                "plain": sorted(self.measurer.plain),
+                "reporters": dict(self.measurer.means),
             }
         )
 
@@ -251,8 +251,8 @@ class Verifier:
         )
 
     def _recall(self, baseline: Baseline) -> None:
-        """Which targets run without a reporter, as the first run found out."""
-        self.measurer.plain.update(baseline.plain)
+        """By which means each target reports, as its first run found out."""
+        self.measurer.means.update(baseline.reporters)
 
     def _compare(
         self, baseline: Baseline, worker_changes: Sequence[WorkerChange]

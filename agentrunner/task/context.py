@@ -244,8 +244,8 @@ class Baseline(StateModel):
     """Paths that tests and checks write into the repository by themselves."""
     check_outcomes: list[CheckOutcome] = []
     """What each check said, where it was executed."""
-    plain: list[str] = []
-    """Targets that are run without a reporter of ours, since one changed what they say."""
+    reporters: dict[str, int] = {}
+    """By target: the means by which it reports, where the first changed what it says; -1 for none."""
 
 
 class Evidence(StateModel):
