@@ -18,7 +18,8 @@ __all__ = ["Stated", "asserts_of"]
 _UNSURE = frozenset(
     "if_statement elif_clause else_clause except_clause while_statement case_clause "
     "match_statement catch_clause switch_case ternary_expression if_expression match_arm "
-    "conditional_expression while_expression expression_case type_case communication_case switch_label".split()
+    "conditional_expression while_expression expression_case type_case communication_case "
+    "switch_label".split()
 )
 _LIKELY = frozenset(
     "for_statement for_in_statement enhanced_for_statement for_expression arrow_function "

@@ -1,0 +1,48 @@
+"""Tests and functions in sources, by syntax tree: found, made to fail, emptied, compared. Pure."""
+
+from agentrunner.evidence.syntax.beside import random_tests
+from agentrunner.evidence.syntax.calls import names_called, names_changed
+from agentrunner.evidence.syntax.canary import changed_literal, failing_end
+from agentrunner.evidence.syntax.definitions import definition, definitions
+from agentrunner.evidence.syntax.edits import Canary, Edit, combined
+from agentrunner.evidence.syntax.empty import Emptied, empty_functions
+from agentrunner.evidence.syntax.find import TestSpan, find_test, tests_in
+from agentrunner.evidence.syntax.languages import language_of
+from agentrunner.evidence.syntax.mutants import Mutant, changed_lines, mutants
+from agentrunner.evidence.syntax.regions import (
+    Region,
+    test_regions,
+    with_regions_of,
+    without_regions,
+)
+from agentrunner.evidence.syntax.substance import assertions, is_empty_test
+from agentrunner.evidence.syntax.words import identifiers
+
+__all__ = [
+    "Canary",
+    "Edit",
+    "Emptied",
+    "Mutant",
+    "Region",
+    "TestSpan",
+    "assertions",
+    "changed_lines",
+    "changed_literal",
+    "combined",
+    "definition",
+    "definitions",
+    "empty_functions",
+    "failing_end",
+    "find_test",
+    "identifiers",
+    "is_empty_test",
+    "language_of",
+    "mutants",
+    "names_called",
+    "names_changed",
+    "random_tests",
+    "test_regions",
+    "tests_in",
+    "with_regions_of",
+    "without_regions",
+]
