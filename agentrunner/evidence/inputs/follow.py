@@ -185,7 +185,7 @@ def _compared(context: Context, step: Step, words: list[str], by: str) -> None:
 def _pattern_files(context: Context, step: Step, words: list[str], by: str) -> None:
     """`grep -f FILE` reads what it looks for; all else that it is handed is the product."""
     for option, value in pairwise(words):
-        if option in ("-f", "--file") and (path := context.existing(step.folder, value)):
+        if re.fullmatch(r"-\w*f|--file", option) and (path := context.existing(step.folder, value)):
             context.add(path, f"{by} looks for what it lists", "fixture")
 
 

@@ -22,6 +22,7 @@ INSTALLS = (
 )  # fmt: skip
 """Where JavaScript projects say what is installed and how sources are translated."""
 LOADED = re.compile(r"[\"'`]([^\"'`\n]{1,200})[\"'`]")
+NAMED = re.compile(r"[\w./@<>-]{1,200}")
 LIST_KEYS = (
     "testMatch",
     "testRegex",
@@ -75,8 +76,8 @@ def configured(
 
 def _names(context: Context, place: str, text: str, by: str) -> None:
     """Files that a configuration names count with it."""
-    for found in LOADED.finditer(text):
-        word = found[1].removeprefix("<rootDir>/")
+    for found in NAMED.finditer(text):
+        word = found[0].removeprefix("<rootDir>/")
         for candidate in (word, f"{word}.js", f"{word}.ts", f"{word}.cjs", f"{word}.mjs"):
             path = join(place, candidate)
             if path in context.tree.paths and path != by:
