@@ -23,6 +23,8 @@ OWN_ASSERTION = re.compile(
 TEST_KITS = frozenset(
     {"pytest", "unittest", "node:test", "vitest", "@jest/globals", "mocha", "chai", "jest", "ava"}
 )
+RESOLVED = frozenset({"python", "javascript", "c", "ruby", "php", "perl", "shell"})
+"""Languages whose imports are followed: only there is it known what product code uses."""
 MOST_TESTS = 1_500
 MOST_CODE = 400
 """Source files of a folder that are looked at before it is taken for one of product code."""
@@ -104,7 +106,9 @@ class Fixtures:
         others = [path for path in code if path not in self.tests and not self._belongs(path)]
         if not (self.tests & set(code)) and not named:
             return False
-        if len(others) > MOST_CODE:
+        if len(others) > MOST_CODE or (
+            others and not named and not all(family_of(path) in RESOLVED for path in code)
+        ):
             return False
         inner = f"{place}/"
         for path in others:
@@ -140,8 +144,10 @@ class Fixtures:
         return not provided(self.context, name)
 
     def _is_empty(self, path: str) -> bool:
+        """Whether a file only makes its folder a package."""
         text = self.context.tree.text(path) or ""
-        return len(re.sub(r"(?m)^\s*(#|//).*$", "", text).strip()) < 40
+        bare = re.sub(r"(?m)^\s*#.*$", "", text).strip()
+        return path.endswith("/__init__.py") and len(bare) < 40
 
     def _says_no(self, path: str) -> bool:
         """Whether a helper decides: it uses a test kit, asserts, or is nearly empty."""
@@ -195,7 +201,7 @@ class Fixtures:
             any(not self._belongs(path) for path in files)
             or any(self.is_new_module(name) for name in missing)
             or any(family_of(path) and not self._belongs(path) for path, _ in found)
-            or family_of(reader) not in ("python", "javascript", "c", "ruby", "php", "perl")
+            or family_of(reader) not in RESOLVED
         )
         for path, bare in found:
             if path in tree.folders:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from itertools import pairwise
 
 from agentrunner.evidence.inputs import recipes, tools_compiled, tools_js, tools_other, tools_python
 from agentrunner.evidence.inputs.context import Context, Text
@@ -183,15 +184,15 @@ def _compared(context: Context, step: Step, words: list[str], by: str) -> None:
 
 def _pattern_files(context: Context, step: Step, words: list[str], by: str) -> None:
     """`grep -f FILE` reads what it looks for; all else that it is handed is the product."""
-    for option, value in zip(words, words[1:], strict=False):
-        if option in ("-f", "--file") and (path := context.existing(step.folder, value)):
+    for option, value in pairwise(words):
+        if re.fullmatch(r"-\w*f|--file", option) and (path := context.existing(step.folder, value)):
             context.add(path, f"{by} looks for what it lists", "fixture")
 
 
 def _build(context: Context, step: Step, words: list[str]) -> None:
     sources = [join(step.folder, word) for word in words if not word.startswith("-")]
     output = "a.out"
-    for option, value in zip(words, words[1:], strict=False):
+    for option, value in pairwise(words):
         if option == "-o":
             output = value
     found = tuple(path for path in sources if path in context.tree.paths)

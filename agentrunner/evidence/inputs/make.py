@@ -122,7 +122,7 @@ class Makefile:
 
     def _reference(self, inner: str, more: dict[str, str], depth: int) -> str:
         name, _, rest = inner.partition(" ")
-        if rest and name.isidentifier() or name in ("filter-out",):
+        if (rest and name.isidentifier()) or name == "filter-out":
             arguments = [
                 part if name in ("foreach",) else self.expand(part, more, depth)
                 for part in _arguments(rest)
@@ -235,8 +235,8 @@ class Makefile:
                 stem = _stem(pattern, target)
                 if not stem or len(target) > MOST_NAME:
                     continue
-                more = self.expand(rule.needs).replace("|", " ").replace("%", stem).split()
-                needs = [*more, *needs]
+                further = self.expand(rule.needs).replace("|", " ").replace("%", stem).split()
+                needs = [*further, *needs]
                 lines = [(line, stem) for line in rule.recipe]
                 break
             else:

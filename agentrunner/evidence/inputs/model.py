@@ -78,8 +78,8 @@ class Inputs:
             return None
         if found := self._exact.get(path):
             return found
-        for pattern, one in self._globs:
-            if (not one.old_only or path in self.before) and pattern.match(path):
+        for regex, one in self._globs:
+            if (not one.old_only or path in self.before) and regex.match(path):
                 return one
         return None
 

@@ -129,7 +129,9 @@ def just(context: Context, step: Step, words: list[str], by: str) -> None:
 def package_scripts(context: Context, step: Step, words: list[str], by: str) -> None:
     """npm, pnpm, yarn and bun: the script that is named, those before and after it."""
     program = step.words[0].rpartition("/")[2]
-    folder, names, rest, at = step.folder, [], [], 0
+    folder, at = step.folder, 0
+    names: list[str] = []
+    rest: list[str] = []
     while at < len(words):
         word = words[at]
         if word == "--":

@@ -63,7 +63,7 @@ def places_of_shadows(context: Context, leads: Leads, tests: set[str]) -> list[I
     for path in sorted(tests)[:300]:
         names.update(name for name in leads.imports(path)[1] if provided(context, name))
     found = []
-    for folder in sorted(folders)[:50]:
+    for folder in sorted(folders & context.tree.folders)[:50]:
         for name in sorted(names):
             if not name.isidentifier():
                 continue

@@ -270,20 +270,21 @@ class _Walk:
         several = MARK.fullmatch(token)
         if several and not quoted and self.words:
             return [_changed(one, several[2]) for one in self.reader.variables[several[1]]]
-        if not quoted and self.words and not token.startswith("-") and self.reader.expand:
-            if "*" in token or "?" in token:
-                found = self.reader.expand(self.folder, token)
-                if found and found != [join(self.folder, token)]:
-                    prefix = f"{self.folder}/" if self.folder else ""
-                    return [path.removeprefix(prefix) for path in found]
+        plain = not quoted and self.words and not token.startswith("-")
+        if plain and self.reader.expand and ("*" in token or "?" in token):
+            found = self.reader.expand(self.folder, token)
+            if found and found != [join(self.folder, token)]:
+                prefix = f"{self.folder}/" if self.folder else ""
+                return [path.removeprefix(prefix) for path in found]
         return [token]
 
     def _redirected(self, token: str) -> None:
         if "<" in self.redirect and self.redirect != "<<<":
             self.reads.append(join(self.folder, token))
-        elif ">" in self.redirect and not self.redirect.startswith("2") and token != "/dev/null":
-            if not token.isdigit():
-                self.writes.append(join(self.folder, token))
+        elif ">" in self.redirect and not (
+            self.redirect.startswith("2") or token == "/dev/null" or token.isdigit()
+        ):
+            self.writes.append(join(self.folder, token))
         self.redirect = ""
 
     def _operator(self, token: str) -> None:

@@ -101,7 +101,7 @@ def cmake_project(context: Context, folder: str, by: str) -> None:
     """CMakeLists.txt: its tests, and the sources of the programs that they run."""
     tree = context.tree
     lists = [path for path in tree.under(folder)
-             if path.endswith("CMakeLists.txt") or path.endswith(".cmake")][:300]  # fmt: skip
+             if path.endswith(("CMakeLists.txt", ".cmake"))][:300]  # fmt: skip
     programs: dict[str, list[str]] = {}
     tests: list[tuple[str, str, list[str]]] = []
     made: set[str] = set()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 from agentrunner.evidence.inputs.context import Context, Text
@@ -21,6 +22,7 @@ INSTALLS = (
 )  # fmt: skip
 """Where JavaScript projects say what is installed and how sources are translated."""
 LOADED = re.compile(r"[\"'`]([^\"'`\n]{1,200})[\"'`]")
+NAMED = re.compile(r"[\w./@<>-]{1,200}")
 LIST_KEYS = (
     "testMatch",
     "testRegex",
@@ -74,8 +76,8 @@ def configured(
 
 def _names(context: Context, place: str, text: str, by: str) -> None:
     """Files that a configuration names count with it."""
-    for found in LOADED.finditer(text):
-        word = found[1].removeprefix("<rootDir>/")
+    for found in NAMED.finditer(text):
+        word = found[0].removeprefix("<rootDir>/")
         for candidate in (word, f"{word}.js", f"{word}.ts", f"{word}.cjs", f"{word}.mjs"):
             path = join(place, candidate)
             if path in context.tree.paths and path != by:
@@ -140,7 +142,7 @@ def node(context: Context, step: Step, words: list[str], by: str) -> bool:
     if not any(word == "--test" or word.startswith("--test=") for word in words):
         return False
     installs(context, step.folder)
-    for option, value in zip(words, words[1:], strict=False):
+    for option, value in pairwise(words):
         path = context.existing(step.folder, value)
         if option in ("-r", "--require", "--import", "--loader") and path:
             context.add(path, "it is loaded before the tests", "runner")
@@ -166,7 +168,7 @@ def jest(context: Context, step: Step, words: list[str], by: str) -> None:
     """jest: testMatch or testRegex, snapshots, mocks and set-up files."""
     installs(context, step.folder)
     settings, _, place = configured(context, step.folder, "jest")
-    for option, value in zip(words, words[1:], strict=False):
+    for option, value in pairwise(words):
         path = context.existing(step.folder, value)
         if option in ("-c", "--config") and path and path in context.tree.paths:
             context.add(path, f"{by} names it", "config")
@@ -198,7 +200,7 @@ def vitest(context: Context, step: Step, words: list[str], by: str) -> None:
     """vitest: include, snapshots, and vite's own configuration."""
     installs(context, step.folder)
     settings, text, place = configured(context, step.folder, "vitest")
-    vite, more, where = configured(context, step.folder, "vite")
+    vite, _, where = configured(context, step.folder, "vite")
     if not text:
         settings, place = vite, where
     globs = texts(settings.get("include")) or [f"**/*.{{test,spec}}.{ANY_JS}"]
@@ -217,7 +219,7 @@ def mocha(context: Context, step: Step, words: list[str], by: str) -> None:
         settings = {
             "spec": re.findall(r"^\s*(?:-\s*|spec:\s*)[\"']?([^\s\"':#]+\.\w+)", text, re.M)
         }
-    for option, value in zip(words, words[1:], strict=False):
+    for option, value in pairwise(words):
         path = context.existing(step.folder, value)
         if option in ("-r", "--require", "--file", "--config") and path in context.tree.paths:
             context.add(path, "mocha loads it before the tests", "runner")
@@ -277,7 +279,7 @@ def tsc(context: Context, step: Step, words: list[str], by: str) -> None:
     """tsc and linters of sources: what configures them."""
     installs(context, step.folder)
     context.use("eslint", step.folder, ".eslintignore")
-    for option, value in zip(words, words[1:], strict=False):
+    for option, value in pairwise(words):
         path = context.existing(step.folder, value)
         if option in ("-p", "--project", "-c", "--config") and path in context.tree.paths:
             context.add(str(path), f"{by} names it", "config")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from itertools import pairwise
 
 from agentrunner.evidence.inputs.context import Context
 from agentrunner.evidence.inputs.globs import inside
@@ -56,7 +57,7 @@ def phpunit(context: Context, step: Step, words: list[str], by: str) -> None:
     for name in (*COMPOSER, "phpunit.xml", "phpunit.xml.dist", "phpunit.dist.xml"):
         context.place(join(step.folder, name), "configuration that PHPUnit reads")
     configs = [join(step.folder, name) for name in ("phpunit.xml", "phpunit.xml.dist")]
-    for option, value in zip(words, words[1:], strict=False):
+    for option, value in pairwise(words):
         path = context.existing(step.folder, value)
         if option in ("-c", "--configuration") and path in tree.paths:
             configs.insert(0, str(path))

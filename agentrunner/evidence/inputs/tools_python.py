@@ -6,6 +6,7 @@ import configparser
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 from agentrunner.evidence.inputs.context import Context
@@ -325,7 +326,7 @@ def _with_pyproject(program: str) -> Callable[[Context, Step, list[str], str], N
     def handler(context: Context, step: Step, words: list[str], by: str) -> None:
         """A tool that also reads sections of pyproject.toml, setup.cfg and tox.ini."""
         context.use(program, step.folder, "pyproject.toml", "setup.cfg", "tox.ini", f".{program}")
-        for option, value in zip(words, words[1:], strict=False):
+        for option, value in pairwise(words):
             if option in ("--config", "--config-file", "--rcfile", "-c"):
                 path = context.existing(step.folder, value)
                 if path and path in context.tree.paths:
