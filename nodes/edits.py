@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agentrunner.evidence.guard import changes_between
+from agentrunner.evidence.trees import changes_between
 from agentrunner.nodes.deps import Deps
 from agentrunner.task.context import TaskContext
 

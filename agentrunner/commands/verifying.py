@@ -40,6 +40,7 @@ def verify(
     where the verification cannot be made here.
     """
     from agentrunner.graph import attempts
+    from agentrunner.graph.landing import load_task_of
     from agentrunner.graph.verify import verify as verified
     from agentrunner.runs.folder import RunFolder
     from agentrunner.runs.locks import run_lock
@@ -56,7 +57,7 @@ def verify(
     here = RunFolder.open(folder, run_id)
     if run_lock(here).probe() is not None:
         raise Busy(f"{run_id} is being worked on.", remedy="verify it when it has ended or waits")
-    spec = attempts.load_task_of(here)
+    spec = load_task_of(here)
     state = asyncio.run(attempts.latest(here))
     seconds = (mutants_sec or MUTANTS_SEC) if mutants or mutants_sec else 0
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from agentrunner.evidence.inputs.changes import ProofChanges, judge_changes, put_back
 from agentrunner.evidence.inputs.find import find_inputs
 from agentrunner.evidence.inputs.model import Inputs
-from agentrunner.evidence.inputs.asked import asked_in
 from agentrunner.evidence.steering import matches
 from agentrunner.evidence.target import Target
 from agentrunner.evidence.trees import Changes, changes_between
@@ -18,6 +17,10 @@ from agentrunner.evidence.world import InputChange
 from agentrunner.runs.restore import Entry
 from agentrunner.runs.snapshots import Snapshots
 from agentrunner.task.spec import TaskSpec, TestSpec
+
+
+def asked_in(text: str, path: str) -> bool:
+    return False
 
 
 @dataclass
@@ -44,8 +47,8 @@ class Differential:
                 shells,
                 list(self.snapshots.list(tree)),
                 self.snapshots.reader(tree),
-                declared_tests=self._test.paths if self._test else (),
-                declared_product=self._test.product if self._test else (),
+                declared_tests=getattr(self._test, "paths", ()),
+                declared_product=getattr(self._test, "product", ()),
                 results_files=files,
             )
         return self._inputs[key]
@@ -97,12 +100,10 @@ class Differential:
         made = put_back(self._judged, wanted, understood=True)
         return self._with(new, made, self.snapshots.list(old))
 
-    def with_new_tests(self, old: str, new: str, changes: Sequence[InputChange]) -> str:
+    def with_new_tests(self, old: str, new: str) -> str:
         """`old` with all changed inputs as the worker left them."""
         after = self.snapshots.list(new)
-        names = {change.path for change in changes}
-        if self._judged is not None:
-            names |= {one.path for one in self._judged.inputs}
+        names = [one.path for one in self._judged.changes] if self._judged else []
         return self.snapshots.combine(old, {path: after.get(path) for path in sorted(names)})
 
     def with_hollow_files(self, old: str, new: str) -> str | None:
@@ -111,17 +112,14 @@ class Differential:
         if not total.added:
             return None
         blob = self.snapshots.write_blob(b"")
-        hollow: dict[str, Entry | None] = {path: ("100644", blob) for path in total.added}
+        hollow: dict[str, Entry | None] = dict.fromkeys(total.added, ("100644", blob))
         return self.snapshots.combine(old, hollow)
 
-    def product(self, old: str, new: str, changes: Sequence[InputChange]) -> tuple[str, ...]:
+    def product(self, old: str, new: str) -> tuple[str, ...]:
         """Changed paths that are no inputs, or of which only a region is."""
         total = changes_between(self.snapshots, old, new)
-        whole = (
-            set()
-            if self._judged is None
-            else {one.path for one in self._judged.inputs if not one.partly}
-        )
+        judged = self._judged.changes if self._judged else []
+        whole = {one.path for one in judged if not one.input.region}
         return tuple(path for path in total.all if path not in whole)
 
     def counts(self, path: str, tree: str, targets: Sequence[Target]) -> bool:

@@ -14,11 +14,12 @@ from dataclasses import dataclass, field
 
 from agentrunner.evidence.checks import ReadFile
 from agentrunner.evidence.results.model import Results, TestResult
-from agentrunner.evidence.syntax.calls import identifiers, names_called, names_changed
-from agentrunner.evidence.syntax.canary import is_empty_test
+from agentrunner.evidence.syntax.calls import names_called, names_changed
 from agentrunner.evidence.syntax.empty import empty_functions
 from agentrunner.evidence.syntax.find import find_test
 from agentrunner.evidence.syntax.languages import language_of
+from agentrunner.evidence.syntax.substance import is_empty_test
+from agentrunner.evidence.syntax.words import identifiers
 from agentrunner.evidence.target import Measured, Target
 from agentrunner.evidence.world import World
 from agentrunner.runs.restore import Entry

@@ -277,17 +277,29 @@ class CloneStore:
                 blob = _line(self.git.run(*told, stdin=content, env=env, cwd=room))
                 yield f"{mode} {blob}\t".encode() + to_bytes(path) + b"\0"
 
-    def mixed(self, tree: str, other: str, paths: Iterable[str]) -> str:
-        """The tree of a commit with these files as another one has them, or has not."""
-        lines = self.git.run("ls-tree", "-r", "-z", other).split(b"\0")
-        there = {line.partition(b"\t")[2]: line for line in lines if line}
+    def with_files(self, tree: str, files: Mapping[str, bytes | None]) -> str:
+        """The tree of a commit with other contents of these files; None takes one away."""
+        modes = self.modes(tree)
         none = b"0 " + b"0" * len(self.empty_tree()) + b"\t"
-        wanted = [there.get(path, none + path) + b"\0" for path in map(to_bytes, paths)]
+        wanted = []
+        for path, content in files.items():
+            if content is None:
+                wanted.append(none + to_bytes(path) + b"\0")
+                continue
+            blob = _line(self.git.run("hash-object", "-w", "--stdin", stdin=content))
+            mode = modes.get(path, "100644")
+            wanted.append(f"{mode} {blob}\t".encode() + to_bytes(path) + b"\0")
         with _room(self.git.git_dir) as room:
             env = {"GIT_INDEX_FILE": f"{room}/index"}
             self.git.run("read-tree", tree, env=env)
             self.git.run("update-index", "-z", "--index-info", stdin=b"".join(wanted), env=env)
             return _line(self.git.run("write-tree", env=env))
+
+    def modes(self, tree: str) -> dict[str, str]:
+        """Every path of a commit with its mode."""
+        lines = self.git.run("ls-tree", "-r", "-z", tree).split(b"\0")
+        rows = (line.partition(b"\t") for line in lines if line)
+        return {to_text(path): facts.split(b" ")[0].decode() for facts, _, path in rows}
 
     def merge(self, ours: str, theirs: str) -> Merged:
         """The tree in which both commits come together; no work tree is touched."""

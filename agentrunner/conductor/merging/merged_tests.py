@@ -20,6 +20,7 @@ from agentrunner.conductor.merging.judgement import (
 from agentrunner.conductor.merging.old_tests import with_old_tests
 from agentrunner.conductor.merging.outcomes import OutcomeBook
 from agentrunner.conductor.merging.proofs import Proof, ProofBook
+from agentrunner.evidence.target import Target, target_of, test_target
 from agentrunner.runs.folder import RunFolder, keep_box, kept_box
 from agentrunner.runs.workspace import CloneStore
 from agentrunner.task.spec import TaskSpec
@@ -128,13 +129,21 @@ class MergedTests:
         if not landed:
             return Verdict()
         before, commit = candidate.before, candidate.commit
-        found = await asyncio.to_thread(with_old_tests, self._clone, before, commit)
+        found = await asyncio.to_thread(
+            with_old_tests, self._clone, self._targets(landed), before, commit
+        )
         if found is None:
             return Verdict()
         made, touched = found
         old = await self._look(made, candidate.box, landed, test=False)
         await asyncio.to_thread(self._know, made, candidate.box, old)
         return judge_old_tests(landed, old, touched)
+
+    def _targets(self, proofs: Sequence[Proof]) -> list[Target]:
+        """The commands that decide about these proofs."""
+        found = [target_of(proof.criterion, self._spec, None) for proof in proofs]
+        test = [test_target(self._spec.task.test)] if self._spec.task.test else []
+        return [*test, *(target for target in found if target is not None)]
 
     async def _look(
         self,

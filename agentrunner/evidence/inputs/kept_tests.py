@@ -69,7 +69,9 @@ def _bodies(
     old_texts = [_text(node, before) for node in one]
     at = 0
     for node in two:
-        if (at < len(one) and _text(node, after) == old_texts[at]) or (at < len(one) and _extends(one[at], node, before, after, known)):
+        if (at < len(one) and _text(node, after) == old_texts[at]) or (
+            at < len(one) and _extends(one[at], node, before, after, known)
+        ):
             at += 1
         elif not _is_new(node, known, in_class=in_class):
             return False
