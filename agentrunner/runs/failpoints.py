@@ -19,6 +19,7 @@ IN_RUNNER = (
     "mid_work",
     "after_finish",
     "during_validation",
+    "before_proof",
     "during_note",
 )
 """Reached in the driving process."""
