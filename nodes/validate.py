@@ -29,6 +29,7 @@ from agentrunner.nodes.deps import Deps
 from agentrunner.nodes.edits import note_foreign_edits
 from agentrunner.nodes.egress import heard_about_host
 from agentrunner.nodes.guarded import Update
+from agentrunner.nodes.people import messages
 from agentrunner.nodes.questions import answered, question, remark, subject_of
 from agentrunner.nodes.stuck import after_worker
 from agentrunner.protocol import CompletionAssessment, Message
@@ -57,6 +58,7 @@ MOST_DIFF = 12_000
 async def validate(state: TaskContext, deps: Deps) -> Command[str]:
     """What is true about the tree; and, when completion is asked for, whether it is enough."""
     heard = heard_about_host(state)
+    heard |= messages(cast("TaskContext", {**state, **heard}), deps)
     state = cast("TaskContext", {**state, **heard})
     evidence = await _evidence(state, deps)
     update: Update = {**heard, "evidence": evidence, "tree": evidence.tree_after or evidence.tree}

@@ -31,6 +31,7 @@ class Engine(Protocol):
         message: str | None = None,
         on_change: str | None = None,
         budget: Sequence[str] = (),
+        by: str = "",
     ) -> dict[str, Any]:
         """Go on where a run was, or start its next attempt."""
 

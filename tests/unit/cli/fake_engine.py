@@ -55,6 +55,7 @@ class FakeEngine:
         message: str | None = None,
         on_change: str | None = None,
         budget: Sequence[str] = (),
+        by: str = "",
     ) -> dict[str, Any]:
         given = {
             "max_loops": max_loops,
