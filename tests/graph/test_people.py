@@ -78,8 +78,8 @@ def test_also_after_a_kill_at_each_step_and_none_is_doubled(tmp_path: Path) -> N
 
 def test_the_judge_hears_a_message_given_when_a_new_attempt_begins(run: Run) -> None:
     script = [plan(), work(), finish(), assess(failed=("AC-2",)), finish(), assess()]
-    two: list[dict[str, Any]] = [{"id": "AC-1", "description": "It adds.", "check": {"kind": "test"}},
-           {"id": "AC-2", "description": "It is pretty."}]  # fmt: skip
+    one: dict[str, Any] = {"id": "AC-1", "description": "It adds.", "check": {"kind": "test"}}
+    two = [one, {"id": "AC-2", "description": "It is pretty."}]
     script[0] = plan(*two)
     run.start(script, FIX, test=TEST, runner={"meta": {"max_loops": 0}})
     assert run.ending == ("FAILED", "loop_limit", 1)
