@@ -189,7 +189,10 @@ def accepted(state: TaskContext, yes: Acceptance) -> PersonDecision:
     return PersonDecision(
         id=f"accept-{len(state.get('acceptances', [])) + 1}",
         kind="acceptance",
-        asked=in_one_line(", ".join(yes.criteria) or "the run as a whole"),
+        asked=in_one_line(
+            (", ".join(yes.criteria) or "the run as a whole")
+            + ", nothing had to change" * yes.unchanged
+        ),
         decision="accept",
         text=yes.reason,
         at=yes.at,

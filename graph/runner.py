@@ -215,9 +215,18 @@ async def respond(run_id: str, answer: Answer, options: Options) -> dict[str, An
 
 
 async def accept(
-    run_id: str, criteria: list[str], reason: str, by: str, options: Options
+    run_id: str,
+    criteria: list[str],
+    reason: str,
+    by: str,
+    options: Options,
+    *,
+    unchanged: bool = False,
 ) -> dict[str, Any]:
     """Record a person's yes and check once more; COMPLETE if code agrees.
+
+    With `unchanged` they say that nothing had to change; without, a tree that is as it was before
+    the run is not accepted.
 
     Raises UsageError for a run that has not ended, unknown criteria or an empty reason.
     """
@@ -230,7 +239,14 @@ async def accept(
         _check_acceptable(state, criteria)
         crew = assemble(spec, options.environ, options.cassette)
         said = _redactor(spec, crew, options).redact(reason)
-        yes = Acceptance(criteria=criteria, reason=said, by=by, at=options.clock.stamp(), tree="")
+        yes = Acceptance(
+            criteria=criteria,
+            reason=said,
+            by=by,
+            at=options.clock.stamp(),
+            tree="",
+            unchanged=unchanged,
+        )
         fresh = attempts.with_acceptance(state, spec, yes)
         attempt, loop = fresh["run"].attempt, fresh["counters"].loops
         attempts.keep_decision(folder, attempt, loop, attempts.accepted(state, yes))

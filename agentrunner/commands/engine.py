@@ -39,7 +39,14 @@ class Engine(Protocol):
         """Give a waiting run what it waits for, and go on."""
 
     async def accept(
-        self, run_id: str, criteria: list[str], reason: str, by: str, options: Options
+        self,
+        run_id: str,
+        criteria: list[str],
+        reason: str,
+        by: str,
+        options: Options,
+        *,
+        unchanged: bool = False,
     ) -> dict[str, Any]:
         """Record a person's yes; the run ends COMPLETE if code agrees."""
 

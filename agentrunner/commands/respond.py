@@ -143,6 +143,9 @@ def accept(
     reason: Annotated[str, typer.Option("--reason", help="Why you say yes; it is recorded.")],
     words: Annotated[list[str] | None, typer.Argument(metavar="[RUN] [AC-ID]...")] = None,
     by: Annotated[str | None, typer.Option("--by", metavar="NAME", help="Who says so.")] = None,
+    unchanged: Annotated[
+        bool, typer.Option("--unchanged", help="Nothing had to change, and nothing did.")
+    ] = False,
     *,
     output: Output,
 ) -> int:
@@ -150,7 +153,7 @@ def accept(
 
     def work(engine: Engine, options: Options) -> Awaitable[dict[str, Any]]:
         run_id, criteria = _accepted(list(words or []), output.state_dir)
-        return engine.accept(run_id, criteria, reason, by or who(), options)
+        return engine.accept(run_id, criteria, reason, by or who(), options, unchanged=unchanged)
 
     return drive(work, output)
 

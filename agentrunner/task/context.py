@@ -533,6 +533,8 @@ class Acceptance(StateModel):
     by: str
     at: str
     tree: str
+    unchanged: bool = False
+    """Whether they say that nothing had to change."""
 
 
 class TaskContext(TypedDict, total=False):

@@ -69,7 +69,14 @@ class FakeEngine:
         return await self._do("respond", options, run_id=run_id, answer=answer)
 
     async def accept(
-        self, run_id: str, criteria: list[str], reason: str, by: str, options: Options
+        self,
+        run_id: str,
+        criteria: list[str],
+        reason: str,
+        by: str,
+        options: Options,
+        *,
+        unchanged: bool = False,
     ) -> dict[str, Any]:
         given = {"criteria": criteria, "reason": reason, "by": by}
         return await self._do("accept", options, run_id=run_id, **given)
