@@ -7,10 +7,9 @@ from collections.abc import Mapping
 from agentrunner.errors import UsageError
 from agentrunner.nodes.budget import read_answer
 from agentrunner.nodes.plan import edited_criteria
+from agentrunner.nodes.questions import MAX_ANSWER
 from agentrunner.task.context import IN_WORDS, Answer, Question
 from agentrunner.task.spec import TaskSpec
-
-MAX_ANSWER = 16_384
 
 
 def checked_answer(
@@ -41,7 +40,7 @@ def checked_answer(
             remedy=f"agentrunner {verb.split()[0]} {run_id} --id {question.id}",
         )
     if len(answer.text) > MAX_ANSWER or (free and not answer.text.strip()):
-        raise UsageError("An answer has 1 to 16384 characters.", code="wrong-answer")
+        raise UsageError(f"An answer has 1 to {MAX_ANSWER:,} characters.", code="wrong-answer")
     if any("\ud800" <= char <= "\udfff" for char in answer.text + answer.edit):
         raise UsageError(
             "An answer is text; this one has bytes that are none.", code="wrong-answer"

@@ -37,9 +37,16 @@ from agentrunner.runs.ledger import Absent, Ledger, NeverStarted
 from agentrunner.runs.locks import Holder, process_start_time, repository_lock, run_lock
 from agentrunner.runs.log import RunLog
 from agentrunner.supervisor.client import request_stop
-from agentrunner.task.context import Acceptance, Question, TaskContext, Verdict
+from agentrunner.task.context import (
+    Acceptance,
+    PersonDecision,
+    Question,
+    TaskContext,
+    Verdict,
+)
 from agentrunner.task.lifecycle import TERMINAL, TaskState
 from agentrunner.task.load import TaskSource, load_task
+from agentrunner.task.people import in_one_line, with_decision
 from agentrunner.task.spec import TaskSpec
 
 STOP_PATIENCE_SEC = 20.0
@@ -173,7 +180,32 @@ def with_acceptance(state: TaskContext, spec: TaskSpec, yes: Acceptance) -> Task
     fresh["counters"] = state["counters"].model_copy(update={"losses": 0})
     fresh["wants_completion"] = True
     fresh["acceptances"] = [*state.get("acceptances", []), yes]
+    fresh["people"] = with_decision(state.get("people"), accepted(state, yes))
     return fresh
+
+
+def accepted(state: TaskContext, yes: Acceptance) -> PersonDecision:
+    """An acceptance as a decision that is kept."""
+    return PersonDecision(
+        id=f"accept-{len(state.get('acceptances', [])) + 1}",
+        kind="acceptance",
+        asked=in_one_line(
+            (", ".join(yes.criteria) or "the run as a whole")
+            + ", nothing had to change" * yes.unchanged
+        ),
+        decision="accept",
+        text=yes.reason,
+        at=yes.at,
+        by=yes.by,
+        round=state["counters"].worker_runs,
+    )
+
+
+def keep_decision(folder: RunFolder, attempt: int, loop: int, one: PersonDecision) -> None:
+    """Append a person's decision, redacted already, to the run's log."""
+    RunLog(folder.log_file).append(
+        "person", one.id, one.model_dump(mode="json"), attempt=attempt, loop=loop, at=one.at
+    )
 
 
 def cancelled(state: TaskContext, spec: TaskSpec) -> TaskContext:
@@ -207,14 +239,22 @@ def reload(spec: TaskSpec, environ: dict[str, str] | Any) -> TaskSpec:
     )
 
 
-def leave_message(folder: RunFolder, state: TaskContext, message: str, at: str) -> None:
-    """A person's words for the next decision."""
+def leave_message(
+    folder: RunFolder,
+    state: TaskContext,
+    message: str,
+    at: str,
+    *,
+    by: str = "",
+    asked: str = "",
+) -> None:
+    """A person's words for the run, and what was asked for them if anything was."""
     log = RunLog(folder.log_file)
     number = len(log.records("message")) + 1
     log.append(
         "message",
         str(number),
-        {"text": message},
+        {"text": message, "by": by, "asked": asked},
         attempt=state["run"].attempt,
         loop=state["counters"].loops,
         at=at,

@@ -140,9 +140,13 @@ class Drive:
         snapshot = await self._graph.aget_state(self._config)
         redact = self.deps.redactor.redact  # the checkpoint must not hold it either
         answer = answer.model_copy(
-            update={"text": redact(answer.text), "edit": redact(answer.edit)}
+            update={
+                "text": redact(answer.text),
+                "edit": redact(answer.edit),
+                "by": redact(answer.by)[:200],
+            }
         )
-        value: dict[str, str] = {"id": answer.id, "text": answer.text}
+        value: dict[str, str] = {"id": answer.id, "text": answer.text, "by": answer.by}
         if answer.kind not in IN_WORDS:
             value |= {"decision": answer.decision, "edit": answer.edit}
         state = cast("TaskContext", snapshot.values)

@@ -30,17 +30,30 @@ from agentrunner.runs.folder import RunFolder, new_run_id, refuse_inside, save_s
 from agentrunner.runs.locks import me, repository_lock
 from agentrunner.runs.log import RunLog
 from agentrunner.task.budget import read_grants
-from agentrunner.task.context import Acceptance, Answer, Counters, RunInfo, TaskContext
+from agentrunner.task.context import (
+    Acceptance,
+    Answer,
+    Counters,
+    People,
+    RunInfo,
+    TaskContext,
+)
 from agentrunner.task.lifecycle import TERMINAL, TaskState
 from agentrunner.task.load import changed_sources
 from agentrunner.task.spec import TaskSpec
 from agentrunner.text.redaction import Redactor
 
+CARRIED = "people.json"
+"""In the folder of a run: what people decided about its task in an earlier one."""
 
-async def start(spec: TaskSpec, options: Options, *, run_id: str = "") -> dict[str, Any]:
+
+async def start(
+    spec: TaskSpec, options: Options, *, run_id: str = "", people: People | None = None
+) -> dict[str, Any]:
     """Run a task from the beginning to its end or to a pause; the `result` object.
 
-    `run_id` is its name (`new_run_id`) where one was chosen beforehand. Raises UsageError where it
+    `run_id` is its name (`new_run_id`) where one was chosen beforehand, `people` what people
+    decided about the task before, in another run of it. Raises UsageError where it
     goes beyond a policy, and Surroundings before anything is written where planner, worker or
     repository are not to be had, and during the run where its box or its state fail; then `resume`
     goes on.
@@ -58,16 +71,20 @@ async def start(spec: TaskSpec, options: Options, *, run_id: str = "") -> dict[s
         repository.acquire(me(run_id, options.clock.stamp()))
         undo.callback(repository.close)
         folder = RunFolder.create(options.state_dir, run_id, Path(spec.shown_repo))
+        if people is not None:
+            folder.write(CARRIED, people.model_dump_json())
         save_spec(folder, spec)
         undo.pop_all()
     with contextlib.closing(repository):
         Indexer(spec, folder, options).begin()
         with driving(folder, options):
-            first = first_state(spec, run_id, options.clock)
+            first = first_state(spec, run_id, options.clock, people)
             return await Driver(spec, folder, options, crew, repository).run(first)
 
 
-def first_state(spec: TaskSpec, run_id: str, clock: Clock) -> TaskContext:
+def first_state(
+    spec: TaskSpec, run_id: str, clock: Clock, people: People | None = None
+) -> TaskContext:
     """The state of a run that has done nothing yet."""
     return TaskContext(
         run=RunInfo(
@@ -82,6 +99,7 @@ def first_state(spec: TaskSpec, run_id: str, clock: Clock) -> TaskContext:
         state=TaskState.PENDING,
         counters=Counters(),
         criteria=criteria_of(spec.criteria),
+        people=people or People(),
     )
 
 
@@ -94,11 +112,15 @@ async def resume(
     on_change: str | None = None,
     budget: Sequence[str] = (),
     instead: TaskSpec | None = None,
+    by: str = "",
+    asked: str = "",
 ) -> dict[str, Any]:
     """Go on where a run was; a FAILED or NEEDS_REVIEW one starts its next attempt.
 
     `instead` is the task as it is to be from now on, for which it is planned anew, with its files
     as they are.
+    `message` are words of the person `by`; `asked` is what they answer, where it was asked outside
+    of the run.
     `budget` are grants like "usd=+5"; where the run waits with a spent limit they are the answer.
     Raises UsageError where its inputs changed and `on_change` does not say what that means, and
     for grants that cannot be given; Busy where someone else drives it.
@@ -140,7 +162,8 @@ async def resume(
                 fresh = attempts.next_attempt(state, spec, max_loops=max_loops, replan=replan)
             if message:
                 words = _redactor(spec, crew, options).redact(message)
-                attempts.leave_message(folder, state, words, options.clock.stamp())
+                at = options.clock.stamp()
+                attempts.leave_message(folder, state, words, at, by=by, asked=asked)
             answer = None if fresh else answer
             return await driver.run(fresh, answer, grants=grants)
 
@@ -192,9 +215,18 @@ async def respond(run_id: str, answer: Answer, options: Options) -> dict[str, An
 
 
 async def accept(
-    run_id: str, criteria: list[str], reason: str, by: str, options: Options
+    run_id: str,
+    criteria: list[str],
+    reason: str,
+    by: str,
+    options: Options,
+    *,
+    unchanged: bool = False,
 ) -> dict[str, Any]:
     """Record a person's yes and check once more; COMPLETE if code agrees.
+
+    With `unchanged` they say that nothing had to change; without, a tree that is as it was before
+    the run is not accepted.
 
     Raises UsageError for a run that has not ended, unknown criteria or an empty reason.
     """
@@ -207,8 +239,17 @@ async def accept(
         _check_acceptable(state, criteria)
         crew = assemble(spec, options.environ, options.cassette)
         said = _redactor(spec, crew, options).redact(reason)
-        yes = Acceptance(criteria=criteria, reason=said, by=by, at=options.clock.stamp(), tree="")
+        yes = Acceptance(
+            criteria=criteria,
+            reason=said,
+            by=by,
+            at=options.clock.stamp(),
+            tree="",
+            unchanged=unchanged,
+        )
         fresh = attempts.with_acceptance(state, spec, yes)
+        attempt, loop = fresh["run"].attempt, fresh["counters"].loops
+        attempts.keep_decision(folder, attempt, loop, attempts.accepted(state, yes))
         with open_driver(spec, folder, options, crew) as driver:
             return await driver.run(fresh)
 
@@ -258,5 +299,7 @@ async def cancel(run_id: str, options: Options) -> dict[str, Any]:
 async def _latest(folder: RunFolder, spec: TaskSpec, options: Options) -> TaskContext:
     """The saved state, or that of a run which was stopped before it did anything."""
     if attempts.untouched(folder):
-        return first_state(spec, folder.run_id, options.clock)
+        kept = folder.root / CARRIED
+        people = People.model_validate_json(kept.read_bytes()) if kept.exists() else None
+        return first_state(spec, folder.run_id, options.clock, people)
     return await attempts.latest(folder)

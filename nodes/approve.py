@@ -8,6 +8,8 @@ from langgraph.types import Command, interrupt
 from pydantic import BaseModel, ConfigDict, Field
 
 from agentrunner.nodes.deps import Deps
+from agentrunner.nodes.people import record_answer
+from agentrunner.nodes.questions import MAX_ANSWER
 from agentrunner.task.context import Answer, TaskContext
 
 AFTER = {
@@ -36,9 +38,10 @@ class Approval(BaseModel):
 
     id: str = ""
     decision: Literal["approve", "reject"]
-    text: str = Field("", max_length=16_384)
+    text: str = Field("", max_length=MAX_ANSWER)
     edit: str = Field("", max_length=262_144)
     """The subject as edited, JSON."""
+    by: str = Field("", max_length=200)
 
 
 async def approve(state: TaskContext, deps: Deps) -> Command[str]:
@@ -49,6 +52,8 @@ async def approve(state: TaskContext, deps: Deps) -> Command[str]:
     if said.id not in ("", asked.id):
         return Command(goto="approve")  # an answer to another question: this one stays
     answer = Answer(
-        id=asked.id, kind=asked.kind, decision=said.decision, text=said.text, edit=said.edit
-    )
-    return Command(update={"answer": answer}, goto=AFTER[asked.kind, said.decision])
+        id=asked.id, kind=asked.kind, decision=said.decision, text=said.text, edit=said.edit,
+        by=said.by,
+    )  # fmt: skip
+    answer, update = record_answer(state, deps, asked, answer)
+    return Command(update={**update, "answer": answer}, goto=AFTER[asked.kind, said.decision])

@@ -7,6 +7,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from agentrunner.nodes.budget import decided
 from agentrunner.nodes.deps import Deps
+from agentrunner.nodes.people import record_answer
+from agentrunner.nodes.questions import MAX_ANSWER
 from agentrunner.task.context import Answer, TaskContext
 
 
@@ -16,7 +18,8 @@ class AnswerText(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     id: str = ""
-    text: str = Field(min_length=1, max_length=16_384)
+    text: str = Field(min_length=1, max_length=MAX_ANSWER)
+    by: str = Field("", max_length=200)
 
 
 async def ask_human(state: TaskContext, deps: Deps) -> Command[str]:
@@ -26,7 +29,8 @@ async def ask_human(state: TaskContext, deps: Deps) -> Command[str]:
     said = interrupt(asked.model_dump(mode="json"), response_schema=AnswerText)
     if said.id not in ("", asked.id):
         return Command(goto="ask_human")  # an answer to another question: this one stays
+    answer = Answer(id=asked.id, kind=asked.kind, decision="answer", text=said.text, by=said.by)
     if asked.kind == "budget":
-        return decided(state, deps, said.text)
-    answer = Answer(id=asked.id, kind=asked.kind, decision="answer", text=said.text)
-    return Command(update={"answer": answer}, goto="decide")
+        return decided(state, deps, answer)
+    answer, update = record_answer(state, deps, asked, answer)
+    return Command(update={**update, "answer": answer}, goto="decide")

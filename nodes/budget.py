@@ -16,6 +16,7 @@ from langgraph.types import Command
 from agentrunner.errors import TaskFailed, UsageError
 from agentrunner.gateway.order import Allowance
 from agentrunner.nodes.deps import Deps, Update
+from agentrunner.nodes.people import record_answer
 from agentrunner.nodes.questions import question
 from agentrunner.nodes.tries import begun_again
 from agentrunner.runs.log import RunLog
@@ -32,6 +33,7 @@ from agentrunner.task.budget import (
     spent_of,
 )
 from agentrunner.task.context import (
+    Answer,
     Counters,
     Question,
     TaskContext,
@@ -168,25 +170,26 @@ def read_answer(
     return read_grants(text, spec, grants, str(json.loads(asked.subject)["limit"]))
 
 
-def decided(state: TaskContext, deps: Deps, text: str) -> Command[str]:
+def decided(state: TaskContext, deps: Deps, answer: Answer) -> Command[str]:
     """Where a run goes on after a person's word about a spent limit; it stays for no word of it."""
     asked = state["question"]
     assert asked is not None
     subject: dict[str, Any] = json.loads(asked.subject)
     grants = granted(deps.log)
     try:
-        amounts = read_answer(text, asked, deps.spec, grants)
+        amounts = read_answer(answer.text, asked, deps.spec, grants)
     except UsageError:
         return Command(goto="ask_human")
+    _, kept = record_answer(state, deps, asked, answer)
     if not amounts:
         name, limit = str(subject["limit"]), float(subject["of"])
         failed = BudgetSpent(name, limit, state["counters"])
         verdict = Verdict(state="FAILED", reason=failed.code, text=failed.message)
-        return Command(update={"verdict": verdict}, goto="note")
+        return Command(update={**kept, "verdict": verdict}, goto="note")
     # Under the question's id: a node that is run again after a crash grants nothing twice.
     deps.record(state, "grant", asked.id, {"amounts": amounts})
     before = Question.model_validate(subject["asked"]) if subject["asked"] else None
-    update = {"grants": granted(deps.log), "question": before}
+    update = {**kept, "grants": granted(deps.log), "question": before}
     return Command(update=update, goto=str(subject["back_to"]))
 
 

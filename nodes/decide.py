@@ -13,8 +13,9 @@ from agentrunner.evidence.verdict import end_at_limit, judge, settle
 from agentrunner.nodes.ask import ask
 from agentrunner.nodes.deps import Deps
 from agentrunner.nodes.guarded import Update
+from agentrunner.nodes.people import messages
 from agentrunner.nodes.plan import edited_criteria
-from agentrunner.nodes.questions import answered, messages, question, remark
+from agentrunner.nodes.questions import answered, question, remark
 from agentrunner.nodes.stuck import forgotten, leads_nowhere, ordered, stuck_end
 from agentrunner.prompts import choose, worker_prompt
 from agentrunner.protocol import Message, NextAction
@@ -27,7 +28,12 @@ from agentrunner.task.context import (
     WorkerOrder,
 )
 from agentrunner.task.lifecycle import LOOPS, TaskState
+from agentrunner.task.people import shown
+from agentrunner.task.summary import FROM_PERSON
 from agentrunner.workers.policy import check_call, settings_of
+
+FOR_WORKER = 8000
+"""Characters of people's texts that a worker's prompt carries in full."""
 
 
 async def decide(state: TaskContext, deps: Deps) -> Command[str]:
@@ -66,12 +72,11 @@ async def decide(state: TaskContext, deps: Deps) -> Command[str]:
 
 def _heard(state: TaskContext) -> Update:
     """What a person answered meanwhile, as the next decision will read it."""
-    if answer := answered(state, "ask_human"):
-        asked = state.get("question")
-        said = f"Question to a person: {asked.text if asked else ''}\nAnswer: {answer.text}"
+    if answered(state, "ask_human"):
+        said = FROM_PERSON + "the answer to your question; it stands under `people`."
         return {"answer": None, "remarks": remark(state, said)}
-    if answer := answered(state, "worker"):
-        said = f"A person rejected that worker run: {answer.text or 'no reason given'}"
+    if answered(state, "worker"):
+        said = FROM_PERSON + "no to that worker run; it stands under `people`."
         return {"answer": None, "order": None, "remarks": remark(state, said)}
     if answer := answered(state, "plan"):
         heard: Update = {"answer": None}
@@ -160,7 +165,8 @@ def _order(state: TaskContext, deps: Deps, chosen: NextAction, counters: Counter
         deps.warn(state, "unknown-pattern", f"No such pattern: {', '.join(unknown)}")
     run_id = f"{state['run'].attempt}-{counters.decisions:03d}"
     member = check_call(call, deps.members)
-    text = worker_prompt(call.prompt, state["criteria"], patterns, deps.spec.language)
+    people = shown(state.get("people"), steering=True, most=FOR_WORKER)
+    text = worker_prompt(call.prompt, state["criteria"], patterns, deps.spec.language, people)
     return WorkerOrder(
         worker_run_id=run_id,
         worker=member.worker.kind,

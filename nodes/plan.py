@@ -16,13 +16,15 @@ from agentrunner.evidence.results.model import Results
 from agentrunner.nodes.ask import ask
 from agentrunner.nodes.deps import Deps
 from agentrunner.nodes.guarded import Update
-from agentrunner.nodes.questions import answered, messages, question, remark
+from agentrunner.nodes.people import keep, messages
+from agentrunner.nodes.questions import answered, question, remark
 from agentrunner.protocol import CriterionDraft, PlanTask
 from agentrunner.runs.folder import keep_box
 from agentrunner.survey.context import repository_context
-from agentrunner.task.context import Baseline, Criterion, TaskContext
+from agentrunner.task.context import Baseline, Criterion, People, TaskContext
 from agentrunner.task.lifecycle import TaskState
 from agentrunner.task.spec import Check, CriterionSpec
+from agentrunner.task.summary import FROM_PERSON
 
 MAX_CRITERIA = 50
 MOST_RED, MOST_GREEN = 100, 40
@@ -39,6 +41,8 @@ SET_BY_CODE = {"status", "evidence", "proof", "comment"}
 async def plan(state: TaskContext, deps: Deps) -> Command[str]:
     """Find out what is true before the run, then what has to be true after it."""
     if state["state"] == TaskState.PENDING:
+        for one in (state.get("people") or People()).recent if state["run"].attempt == 1 else ():
+            keep(state, deps, one)  # decided in an earlier run of the task
         return Command(update={"state": TaskState.PLANNING}, goto="plan")
     if answered(state, "plan"):
         return _plan_again(state)
@@ -105,10 +109,8 @@ def _repository(deps: Deps, baseline: Baseline) -> dict[str, Any] | None:
 
 
 def _plan_again(state: TaskContext) -> Command[str]:
-    answer = state["answer"]
-    assert answer is not None
     plan = "\n".join(f"- {criterion.description}" for criterion in state["criteria"])
-    said = f"A person rejected the plan: {answer.text or 'no reason given'}\nIt was:\n{plan}"
+    said = f"{FROM_PERSON}no to the plan; why stands under `people`. It was:\n{plan}"
     return Command(update={"answer": None, "remarks": remark(state, said)}, goto="plan")
 
 

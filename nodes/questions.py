@@ -6,11 +6,12 @@ import hashlib
 import json
 from typing import Any
 
-from agentrunner.nodes.deps import Deps, Update
 from agentrunner.task.context import Answer, Question, QuestionKind, TaskContext
 
 WORDS = 4000
 """Characters of one remark that a prompt carries."""
+MAX_ANSWER = 1024 * 1024
+"""Characters of an answer; the run log keeps them all, the state and prompts the beginning."""
 
 
 def question(
@@ -52,14 +53,3 @@ def subject_of(state: TaskContext) -> dict[str, Any]:
 def remark(state: TaskContext, text: str) -> list[str]:
     """The words for the next decision with one more, the last five."""
     return [*state.get("remarks", []), text[:WORDS]][-5:]
-
-
-def messages(state: TaskContext, deps: Deps) -> Update:
-    """What people said with `resume --message` since the last decision."""
-    heard = state["counters"].messages
-    records = deps.log.records("message")[heard:]
-    if not records:
-        return {}
-    remarks = [f"A person says: {record.data['text'][:WORDS]}" for record in records]
-    counters = state["counters"].model_copy(update={"messages": heard + len(records)})
-    return {"remarks": [*state.get("remarks", []), *remarks][-5:], "counters": counters}

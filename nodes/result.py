@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agentrunner.evidence.verdict import worker_trouble
-from agentrunner.task.context import Counters, Question, TaskContext
+from agentrunner.task.context import Counters, People, Question, TaskContext
 from agentrunner.task.lifecycle import TERMINAL, TaskState
+from agentrunner.task.people import words_of
 from agentrunner.task.spec import TaskSpec
 
 EXIT_CODES = {TaskState.COMPLETE: 0, TaskState.FAILED: 1, TaskState.NEEDS_REVIEW: 3}
@@ -91,8 +92,22 @@ def build_result(
         "commit": _commit(commit),
         "worktree": spec.repo if spec.repo != spec.shown_repo else None,
         "part_of": spec.part_of,
+        "people": _people(state),
         "waiting": _waiting(waiting),
         "waiting_until": _waiting_until(state),
+    }
+
+
+def _people(state: TaskContext) -> dict[str, Any]:
+    """What people decided: the last twenty in full, older ones in one line each."""
+    people = state.get("people") or People()
+    return {
+        "decisions": [
+            one.model_dump(mode="json", exclude={"steers", "characters"}) | {"text": words_of(one)}
+            for one in people.recent
+        ],
+        "older": [one.line for one in people.older],
+        "omitted": people.omitted,
     }
 
 

@@ -29,8 +29,10 @@ from agentrunner.nodes.deps import Deps
 from agentrunner.nodes.edits import note_foreign_edits
 from agentrunner.nodes.egress import heard_about_host
 from agentrunner.nodes.guarded import Update
+from agentrunner.nodes.people import messages
 from agentrunner.nodes.questions import answered, question, remark, subject_of
 from agentrunner.nodes.stuck import after_worker
+from agentrunner.nodes.unchanged import why_not_acceptable
 from agentrunner.protocol import CompletionAssessment, Message
 from agentrunner.runs.failpoints import reach
 from agentrunner.runs.gitconfig import git_settings
@@ -57,6 +59,7 @@ MOST_DIFF = 12_000
 async def validate(state: TaskContext, deps: Deps) -> Command[str]:
     """What is true about the tree; and, when completion is asked for, whether it is enough."""
     heard = heard_about_host(state)
+    heard |= messages(cast("TaskContext", {**state, **heard}), deps)
     state = cast("TaskContext", {**state, **heard})
     evidence = await _evidence(state, deps)
     update: Update = {**heard, "evidence": evidence, "tree": evidence.tree_after or evidence.tree}
@@ -94,7 +97,7 @@ async def _answer_request(state: TaskContext, deps: Deps, update: Update) -> Com
     update["criteria"] = _settled(state, deps)
     if not judgement.complete:
         return _refused(state, deps, update, judgement.missing)
-    return _granted(state, deps, update)
+    return await _granted(state, deps, update)
 
 
 def _heard(state: TaskContext) -> Update:
@@ -366,11 +369,13 @@ def _diff_of(state: TaskContext, deps: Deps, finding: Finding) -> str:
     return shown + ("\n… (cut; agentrunner diff shows all)" if len(patch) > MOST_DIFF else "")
 
 
-def _granted(state: TaskContext, deps: Deps, update: Update) -> Command[str]:
+async def _granted(state: TaskContext, deps: Deps, update: Update) -> Command[str]:
     """Nothing stands between: COMPLETE, after a person's yes where the task asks for one."""
     evidence = state["evidence"]
     assert evidence is not None
     criteria: list[Criterion] = update["criteria"]
+    if why := await asyncio.to_thread(why_not_acceptable, state, deps):
+        return _refused(state, deps, update, [why])
     verdict: Verdict = complete(criteria, evidence, deps.spec.completion)
     accepted = any(yes.tree == evidence.tree for yes in state.get("acceptances", []))
     if deps.spec.runner.approve.complete == "always" and not accepted:

@@ -181,12 +181,14 @@ def _run_parts(prompt: PromptInput, block: Callable[[str, str], str]) -> dict[st
     """What a message about a run is made of."""
     summaries = {name: pattern.summary for name, pattern in prompt.patterns.items()}
     notes = {"notes": list(prompt.facts.get("notes", []))}
+    people = prompt.facts.get("people")
     return {
         "task": block("task", to_yaml(prompt.task)),
         "prd": block("prd", prompt.prd_text),
         "context": block("context", to_yaml(_context(prompt.facts))),
         "patterns": block("patterns", to_yaml(summaries)) if summaries else "",
         "notes": block("notes", to_yaml(notes)) if notes["notes"] else "",
+        "people": block("people", to_yaml(people)) if people else "",
     }
 
 
@@ -199,7 +201,8 @@ def _plan_parts(prompt: PromptInput, block: Callable[[str, str], str]) -> dict[s
 
 
 def _context(facts: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The facts without the short PRD: the whole one has a block of its own."""
+    """The facts without what has a block of its own: the PRD, and what people decided."""
+    facts = {name: value for name, value in facts.items() if name != "people"}
     task = facts.get("task")
     if not isinstance(task, Mapping):
         return facts

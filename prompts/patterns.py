@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
@@ -78,15 +78,23 @@ def worker_prompt(
     criteria: Sequence[Criterion],
     patterns: Mapping[str, Pattern],
     language: Language,
+    people: Mapping[str, Any] | None = None,
 ) -> str:
     """The planner's words for one worker run, framed: role, patterns, task, criteria.
+
+    `people` is what people decided about what is wanted (`task.people.shown`).
 
     Only what `patterns` holds is added. In particular `summarize_work_as_json` is not forced on
     every run: what a worker reports is a witness, and evidence never rests on it.
     """
     return (
         render(
-            "worker", language, body=body.strip(), criteria=list(criteria), patterns=dict(patterns)
+            "worker",
+            language,
+            body=body.strip(),
+            criteria=list(criteria),
+            patterns=dict(patterns),
+            people=people or {},
         )
         + "\n"
     )

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from agentrunner.commands.console import Console, show, width_of
+from agentrunner.commands.console import Console, show, who, width_of
 from agentrunner.screens.paused import (
     QUESTION_PROMPT,
     approval_prompt,
@@ -68,7 +68,7 @@ def _answer(question: Question) -> Answer | None:
     width = width_of(sys.stderr)
     show(asked_screen(question.text, question.options, width, question.kind), sys.stderr)
     text = read_line(QUESTION_PROMPT).strip()
-    return Answer(id=question.id, kind=question.kind, text=text) if text else None
+    return Answer(id=question.id, kind=question.kind, text=text, by=who()) if text else None
 
 
 def _approve(question: Question, prompt: str) -> Answer | None:
@@ -76,16 +76,21 @@ def _approve(question: Question, prompt: str) -> Answer | None:
     from agentrunner.task.context import Answer
 
     waiting = question.model_dump(mode="json")
+    yes = Answer(id=question.id, kind=question.kind, decision="approve", by=who())
     show(approval_screen(question.kind, waiting, prompt, width_of(sys.stderr)), sys.stderr)
     while True:
         letter = read_line(approval_prompt(question.kind)).strip().lower()
         if letter == "y":
-            return Answer(id=question.id, kind=question.kind, decision="approve")
+            return yes
         if letter == "e" and question.kind == "plan":
             changed = edited(question.subject)
-            return Answer(id=question.id, kind=question.kind, decision="approve", edit=changed)
+            return Answer(
+                id=question.id, kind=question.kind, decision="approve", edit=changed, by=who()
+            )
         if letter == "n" and (reason := read_line("reason > ").strip()):
-            return Answer(id=question.id, kind=question.kind, decision="reject", text=reason)
+            return Answer(
+                id=question.id, kind=question.kind, decision="reject", text=reason, by=who()
+            )
         if letter == "q":
             return None
 

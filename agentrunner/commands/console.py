@@ -6,6 +6,7 @@ Progress and logs go to stderr, the last screen to stdout; with --json stdout is
 from __future__ import annotations
 
 import contextlib
+import getpass
 import json
 import logging
 import os
@@ -218,3 +219,11 @@ def logging_to(console: Console) -> Iterator[None]:
     finally:
         root.removeHandler(handler)
         root.setLevel(before)
+
+
+def who() -> str:
+    """The user's name, as it is kept with what they decide."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return str(os.getuid())  # a uid without a name, as in many containers

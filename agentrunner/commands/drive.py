@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import getpass
 import os
 import socket
 import sys
@@ -22,6 +21,7 @@ from agentrunner.commands.console import (
     logging_to,
     paint_for,
     show,
+    who,
     width_of,
 )
 from agentrunner.commands.fail import named
@@ -148,8 +148,4 @@ def as_error(error: dict[str, str]) -> AgentRunnerError:
 
 def this_machine() -> str:
     """`hana@devbox`: where the state of a waiting run is."""
-    try:
-        user = getpass.getuser()
-    except (KeyError, OSError):
-        user = str(os.getuid())  # a uid without a name, as in many containers
-    return f"{user}@{socket.gethostname()}"
+    return f"{who()}@{socket.gethostname()}"

@@ -31,6 +31,7 @@ class Engine(Protocol):
         message: str | None = None,
         on_change: str | None = None,
         budget: Sequence[str] = (),
+        by: str = "",
     ) -> dict[str, Any]:
         """Go on where a run was, or start its next attempt."""
 
@@ -38,7 +39,14 @@ class Engine(Protocol):
         """Give a waiting run what it waits for, and go on."""
 
     async def accept(
-        self, run_id: str, criteria: list[str], reason: str, by: str, options: Options
+        self,
+        run_id: str,
+        criteria: list[str],
+        reason: str,
+        by: str,
+        options: Options,
+        *,
+        unchanged: bool = False,
     ) -> dict[str, Any]:
         """Record a person's yes; the run ends COMPLETE if code agrees."""
 

@@ -81,6 +81,7 @@ def show_run(
 ) -> int:
     """How a run stands: what is proven, what is not, what it waits for."""
     from agentrunner.graph import queries
+    from agentrunner.screens.people import people_screen
     from agentrunner.screens.summary import summary_screen
 
     folder, run_id = resolve(run, state_dir)
@@ -89,6 +90,8 @@ def show_run(
         show(json.dumps(result))
         return 0
     target = run_id if run else ""
+    if decided := people_screen(result.get("people") or {}, width=width_of(sys.stdout)):
+        show(f"{decided}\n")
     if result.get("waiting"):
         show_waiting(result, folder, target)
         return 0

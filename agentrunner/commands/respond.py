@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 from collections.abc import Awaitable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from agentrunner.commands import options as opt
-from agentrunner.commands.console import Output
+from agentrunner.commands.console import Output, who
 from agentrunner.commands.drive import drive
 from agentrunner.commands.runs import (
     resolve,
@@ -56,6 +55,7 @@ def resume(
             message=message,
             on_change=change,
             budget=budget or (),
+            by=who(),
         )
 
     return drive(work, output)
@@ -133,7 +133,9 @@ def _said(
     """The answer as it was typed; the engine holds it against the question under its lock."""
     from agentrunner.task.context import Answer
 
-    return Answer(id=identifier or "", kind="ask_human", decision=decision, text=text, edit=edit)
+    return Answer(
+        id=identifier or "", kind="ask_human", decision=decision, text=text, edit=edit, by=who()
+    )
 
 
 @opt.with_output
@@ -141,6 +143,9 @@ def accept(
     reason: Annotated[str, typer.Option("--reason", help="Why you say yes; it is recorded.")],
     words: Annotated[list[str] | None, typer.Argument(metavar="[RUN] [AC-ID]...")] = None,
     by: Annotated[str | None, typer.Option("--by", metavar="NAME", help="Who says so.")] = None,
+    unchanged: Annotated[
+        bool, typer.Option("--unchanged", help="Nothing had to change, and nothing did.")
+    ] = False,
     *,
     output: Output,
 ) -> int:
@@ -148,7 +153,7 @@ def accept(
 
     def work(engine: Engine, options: Options) -> Awaitable[dict[str, Any]]:
         run_id, criteria = _accepted(list(words or []), output.state_dir)
-        return engine.accept(run_id, criteria, reason, by or getpass.getuser(), options)
+        return engine.accept(run_id, criteria, reason, by or who(), options, unchanged=unchanged)
 
     return drive(work, output)
 

@@ -87,6 +87,11 @@ class Desk:
         said = next((q.answer for q in self._store.questions() if q.id == turn.question), None)
         return "" if said in BY_ITSELF else said
 
+    def asked(self, turn: Round) -> str:
+        """The round's question, its first line; "" where it has none."""
+        texts = (q.text for q in self._store.questions() if q.id == turn.question)
+        return first_line(next(texts, ""))
+
     def settle(self, turn: Round, how: str) -> None:
         """The round's question needs no answer any more.
 

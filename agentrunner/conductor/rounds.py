@@ -31,6 +31,10 @@ class Round:
     """"" until the run has begun."""
     asked_for: str = ""
     """Stands for what the run was told to do; "" until it has begun."""
+    words: str = ""
+    """What a person said to the work of the round before."""
+    words_for: str = ""
+    """What they were asked, in one line."""
     evidence: str = ""
     """Why there is another round: the conflict, or what was red after the merge."""
     marked: tuple[str, ...] = ()

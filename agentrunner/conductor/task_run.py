@@ -33,6 +33,7 @@ from agentrunner.conductor.costs import Purse
 from agentrunner.conductor.desk import Desk, first_line
 from agentrunner.conductor.merging.judgement import told_doubts
 from agentrunner.conductor.merging.landing import Conflict, Landed, NotWanted, TestsRed
+from agentrunner.conductor.people import decided_before, keep_allowance
 from agentrunner.conductor.places import Places
 from agentrunner.conductor.rounds import Round, RoundBook
 from agentrunner.conductor.saved_run import SavedRun, is_begun, saved_run
@@ -43,6 +44,7 @@ from agentrunner.planning.plan import AT_WORK, FELL_SHORT, Plan, PlanTaskStatus
 from agentrunner.planning.store import PlanStore, Standing
 from agentrunner.runs.events import timestamp
 from agentrunner.runs.folder import RunFolder, load_spec, new_run_id
+from agentrunner.task.context import BY_PLAN
 from agentrunner.task.lifecycle import TERMINAL, TaskState
 from agentrunner.task.spec import TaskSpec
 
@@ -212,6 +214,8 @@ class TaskRuns:
             evidence=evidence,
             broken=tuple(p.as_criterion().model_dump(exclude_defaults=True) for p in broken),
             fixes=1 if words is not None else turn.fixes + 1,
+            words=words or "",
+            words_for=self._desk.asked(turn) if words else "",
         )
         opened = await self._open(fresh, refused)
         await self._places.close(turn)
@@ -262,9 +266,10 @@ class TaskRuns:
         if answer is None and turn.task_id not in self._again and (ended or anew is None):
             return None if turn.question else saved.result
         self._again.discard(turn.task_id)
+        asked = self._desk.asked(turn) if answer else ""
         self._desk.settle(turn, TRIED_AGAIN)
         self._book.save(replace(turn, question=0))
-        return await runner.resume(turn.run_id, options, message=answer, **how)
+        return await runner.resume(turn.run_id, options, message=answer, asked=asked, **how)
 
     def _anew(self, turn: Round, plan: Plan) -> TaskSpec | None:
         """The task under other settings than its run began with; None where they are the same."""
@@ -277,15 +282,18 @@ class TaskRuns:
         spec = self._within_limits(self._spec_of(plan, turn.task_id, turn))
         name = turn.run_id or new_run_id(turn.task_id, secrets.token_bytes(4))
         self._book.save(replace(turn, run_id=name, asked_for=asked_for(plan, turn.task_id)))
-        return await runner.start(spec, options, run_id=name)
+        rounds, at = self._book.of(turn.task_id), self._options.clock.stamp()
+        before = await decided_before(self._options.state_dir, rounds, turn, at)
+        return await runner.start(spec, options, run_id=name, people=before)
 
     async def _respond(
-        self, turn: Round, saved: SavedRun, answer: str, options: Options
+        self, turn: Round, saved: SavedRun, answer: str, options: Options, by: str = ""
     ) -> Mapping[str, Any]:
         """Give the run its answer; asked once more where it is none to its question."""
         assert saved.question is not None and saved.result is not None
         try:
-            return await runner.respond(turn.run_id, said(saved.question, answer), options)
+            words = said(saved.question, answer).model_copy(update={"by": by})
+            return await runner.respond(turn.run_id, words, options)
         except UsageError as error:
             if error.code not in WRONG_ANSWERS:
                 raise
@@ -300,7 +308,9 @@ class TaskRuns:
         assert saved.question is not None and saved.state is not None
         spec = load_spec(RunFolder.open(self._options.state_dir, turn.run_id))
         more = self._budget.more(saved.question, spec, saved.state["counters"])
-        return await self._respond(turn, saved, more, options) if more else saved.result
+        if not more:
+            return saved.result
+        return await self._respond(turn, saved, more, options, by=BY_PLAN)
 
     async def _asks_for_budget(self, turn: Round, result: Mapping[str, Any]) -> str:
         """The id of the question about the plan's budget that its run waits with; "" for none."""
@@ -364,6 +374,9 @@ class TaskRuns:
         """The round, allowed to change what proves others where a person has said yes to that."""
         if turn.asked != ALLOWANCE or not is_yes(self._desk.answer(turn) or ""):
             return turn
+        keep_allowance(
+            self._options.state_dir, turn, self._desk.asked(turn), self._options.clock.stamp()
+        )
         allowed = (*turn.allowed, *turn.hollow)
         turn = replace(turn, allowed=allowed, hollow=(), question=0, asked="")
         self._book.save(turn)

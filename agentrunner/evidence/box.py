@@ -13,6 +13,8 @@ from pathlib import Path
 
 from agentrunner.errors import EnvironmentNotReady, UsageError
 from agentrunner.evidence.counts import Counts, read_counts
+from agentrunner.evidence.start_up import NO_TESTS
+from agentrunner.evidence.start_up import why_not_started as why_not_started
 from agentrunner.gateway.order import PROXY_PORT, PROXY_SOCKET, GatewayOrder
 from agentrunner.gateway.process import running
 from agentrunner.runs.folder import RunFolder
@@ -39,15 +41,6 @@ READ = 8_000_000
 """Characters of each stream's end in which results by name are looked for."""
 COUNTED = 200_000
 """Characters of each stream's end in which the counts of tests are looked for."""
-
-NO_TESTS = "no tests ran"
-NOT_STARTED = (
-    re.compile(r"(?m)^.*No module named '?(?P<module>[\w.]+)'?\s*$"),
-    re.compile(r"(?m)^.* is no folder of the repository$"),
-    re.compile(r"(?m)^npm (?:ERR!|error) Missing script: .*$"),
-    re.compile(r"(?m)^make: \*\*\* No rule to make target .*$"),
-    re.compile(r"(?m)^error: .*(?:justfile does not contain recipe|no such command).*$"),
-)
 
 
 @dataclass(frozen=True)
@@ -248,40 +241,6 @@ def inside(repo: Path, cwd: str) -> Path:
             remedy="name a folder inside the repository",
         )
     return place
-
-
-def why_not_started(shell: str, ran: Ran, repo: Path, *, is_test: bool) -> str:
-    """Why the command never came to decide anything; "" where it did.
-
-    A program of the repository that is not written yet is red, not a missing environment.
-    """
-    if ran.exit_code in (126, 127) and not _names_own_program(shell, repo, ran.tail):
-        return ran.tail.strip().splitlines()[-1] if ran.tail.strip() else "command not found"
-    if not is_test:
-        return ""
-    if ran.counts is not None and ran.counts.ran == 0 and ran.counts.skipped == 0:
-        return NO_TESTS
-    if ran.exit_code == 0:
-        return ""
-    for pattern in NOT_STARTED:
-        hit = pattern.search(ran.tail)
-        if hit and ("module" not in hit.groupdict() or _is_runner(shell, hit["module"])):
-            return hit[0].strip()
-    return ""
-
-
-def _is_runner(shell: str, module: str) -> bool:
-    return bool(re.search(rf"-m\s+{re.escape(module)}\b", shell))
-
-
-def _names_own_program(shell: str, repo: Path, output: str) -> bool:
-    """Whether what was not found is a path of the repository (`./run.sh`, `bin/tool`)."""
-    missing = re.findall(
-        r"(?:sh: \d+: |line \d+: |: )?(\S*/\S+): (?:not found|No such file)", output
-    )
-    return any(
-        not Path(path).is_absolute() or repo in Path(path).parents for path in missing
-    ) and bool(shell)
 
 
 def not_ready(

@@ -15,7 +15,7 @@ from agentrunner.errors import UsageError
 from agentrunner.meta.base import MetaRequest, Reply
 from agentrunner.prompts import render
 from agentrunner.task.spec import TaskSpec
-from agentrunner.task.summary import NOTICED, REFUSED
+from agentrunner.task.summary import FROM_PERSON, NOTICED, REFUSED
 
 _NOTHING = ("", "nothing to execute")
 _TEST = "the test command"
@@ -109,7 +109,7 @@ class ChecklistMeta:
             tests=_red_tests(facts),
             checks=[c for c in _checks(facts) if c.get("outcome") == "failed"],
             findings=[f for f in _map(facts, "evidence").get("findings", []) if f.get("blocks")],
-            notes=facts.get("notes", []),
+            notes=[n for n in facts.get("notes", []) if not n.startswith(FROM_PERSON)],
             can_execute=_can_execute(facts),
         )
 

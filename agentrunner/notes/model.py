@@ -188,6 +188,18 @@ class BillLine:
 
 
 @dataclass(frozen=True)
+class PersonRow:
+    """What a person decided."""
+
+    at: str
+    by: str
+    asked: str
+    decision: str
+    """A phrase's key: answer, approve, reject, message or accept."""
+    text: str
+
+
+@dataclass(frozen=True)
 class NoteView:
     """All that a template can show. Texts are one-to-one what came in, secrets removed."""
 
@@ -224,6 +236,12 @@ class NoteView:
     """The model's words."""
     prd_summary: str
     prd_text: str
+    people: tuple[PersonRow, ...]
+    """What people decided, the newest last."""
+    people_older: tuple[str, ...]
+    """The decisions before those, in one line each."""
+    people_omitted: int
+    """How many are in the run log only."""
     log: Log
     full: bool
     """`note.detail: full`."""

@@ -171,7 +171,7 @@ def _resource(name: str) -> str:
 @functools.cache
 def _environment(language: Language) -> SandboxedEnvironment:
     words = _words(language)
-    names = ("core", "architecture", "top", "run", "bill", "open", "plan")
+    names = ("core", "architecture", "top", "run", "bill", "open", "people", "plan")
     environment = SandboxedEnvironment(
         loader=DictLoader({f"{name}.md.j2": _resource(f"{name}.md.j2") for name in names}),
         undefined=StrictUndefined,

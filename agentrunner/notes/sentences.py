@@ -286,7 +286,12 @@ def notes(reading: Reading) -> tuple[Line, ...]:
     history, now = reading.history, reading.now
     answers = {record.key: record.data for record in history.answers}
     said = []
+    recorded = history.of("person")  # these have a section of their own
+    known = {record.key.partition("-")[0] for record in recorded}
+    accepted = {r.data.get("at") for r in recorded if r.data.get("kind") == "acceptance"}
     for record in history.questions:
+        if record.key in known:
+            continue
         said.append(line("note_question", text=record.data.get("text")))
         if answer := answers.get(record.key):
             decision = answer.get("decision") or "answer"
@@ -301,6 +306,8 @@ def notes(reading: Reading) -> tuple[Line, ...]:
         said.append(line("note_human_edit", paths=paths[:5], more=max(0, len(paths) - 5)))
     for record in history.acceptances:
         data = record.data
+        if data.get("at") in accepted:
+            continue
         key = "note_accepted" if data.get("criteria") else "note_accepted_whole"
         said.append(line(key, ids=data.get("criteria") or [], by=data.get("by"),
                          at=local_time(str(data.get("at") or record.at), now),

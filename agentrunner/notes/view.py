@@ -15,12 +15,14 @@ from agentrunner.notes.model import (
     Facts,
     Line,
     NoteView,
+    PersonRow,
     Shown,
     TestFacts,
 )
 from agentrunner.notes.reading import Reading, attachment, local_time, period
 from agentrunner.runs.log import History
-from agentrunner.task.context import FileRef, TaskContext
+from agentrunner.task.context import FileRef, People, TaskContext
+from agentrunner.task.people import words_of
 from agentrunner.task.spec import TaskSpec
 from agentrunner.text.terminal import cell_width, sanitize
 
@@ -28,6 +30,8 @@ MAX_CRITERIA = 200
 MAX_FAILING = 10
 MAX_BILL = 60
 MAX_RISKS = 3
+PERSON_CHARS = 1000
+PERSON_LINES = 40
 PRD_BYTES = 128 * 1024
 SUMMARY_CHARS = 2000
 
@@ -57,6 +61,7 @@ def build_view(
     log = build_log(reading)
     criteria = _criteria(reading)
     test = _test(reading)
+    people = context.get("people") or People()
     run = context.get("run")
     started = run.started_at if run else ""
     ended = label not in ("WAITING", "INTERRUPTED")
@@ -87,6 +92,9 @@ def build_view(
         summary=summary_of(reading)[:SUMMARY_CHARS],
         prd_summary=prd_summary(spec.prd_text),
         prd_text=cut_bytes(spec.prd_text, PRD_BYTES),
+        people=_people(reading),
+        people_older=tuple(one.line for one in people.older[-PERSON_LINES:]),
+        people_omitted=people.omitted + max(0, len(people.older) - PERSON_LINES),
         log=dataclasses.replace(log, notes=sentences.notes(reading)),
         full=spec.runner.note.detail == "full",
     )
@@ -222,6 +230,20 @@ def _facts(reading: Reading) -> Facts:
         protected_touched=any(
             finding.code == "protected_path" for finding in (evidence.findings if evidence else ())
         ),
+    )
+
+
+def _people(reading: Reading) -> tuple[PersonRow, ...]:
+    people = reading.context.get("people") or People()
+    return tuple(
+        PersonRow(
+            at=local_time(one.at, reading.now),
+            by=one.by,
+            asked=one.asked,
+            decision=one.decision,
+            text=words_of(one) if len(one.text) <= PERSON_CHARS else one.text[:PERSON_CHARS] + "…",
+        )
+        for one in people.recent
     )
 
 

@@ -14,6 +14,8 @@ the last one wins. Kinds, with their keys and data:
     assessment                  an Assessment
     question     id             a Question, and at
     answer       id             an Answer, and at
+    person       id             a PersonDecision with its whole text
+    message      number         text, by, asked: of `resume --message`
     grant        question id    amounts by limit of the budget
     human_edit                  paths, tree_before, tree_after
     state        number         from, to

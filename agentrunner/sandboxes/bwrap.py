@@ -29,6 +29,7 @@ from agentrunner.sandboxes.base import (
     SandboxError,
 )
 from agentrunner.sandboxes.cgroups import hierarchies
+from agentrunner.sandboxes.configuration import configuration_of
 from agentrunner.sandboxes.deny import holds
 from agentrunner.sandboxes.enter import BOOTSTRAP, sweep
 from agentrunner.sandboxes.environment import base_environment
@@ -55,7 +56,10 @@ ETC = (
     "pki/tls/certs", "protocols", "rpc", "services", "shells", "ssl/cert.pem", "ssl/certs",
     "ssl/openssl.cnf", "terminfo", "timezone", "xattr.conf",
 )  # fmt: skip
-"""Of /etc: what programs need to start, and nothing that can hold a secret."""
+"""Of /etc: what all programs need, and nothing that can hold a secret.
+
+What belongs to a toolchain is found by `configuration_of`.
+"""
 NAMESPACES = (
     "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try",
 )  # fmt: skip
@@ -211,6 +215,10 @@ class BwrapSandbox:
         )
 
     @cached_property
+    def _configuration(self) -> tuple[Mount, ...]:
+        return configuration_of(self._toolchain.programs)
+
+    @cached_property
     def _base_env(self) -> Mapping[str, str]:
         return base_environment(
             self._toolchain.path,
@@ -246,6 +254,8 @@ class BwrapSandbox:
     def _mounts(self, tree: Path, git: GitData, *, private: bool) -> list[Mount]:
         system = [Mount(p, p) for p in SYSTEM_ROOTS if p.is_dir() and not p.is_symlink()]
         etc = [Mount(p, p) for name in ETC if (p := Path("/etc") / name).exists()]
+        shown = [mount.target for mount in etc]
+        etc += [m for m in self._configuration if not any(holds(p, m.target) for p in shown)]
         wanted = [Mount(path.resolve(), path) for path in self._spec.read_paths]
         below = [*self._toolchain.mounts, *wanted]
         own = [Mount(tree, self._spec.repo, read_only=False)]

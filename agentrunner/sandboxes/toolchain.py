@@ -18,7 +18,10 @@ from agentrunner.sandboxes.shims import Managers, pyvenv_home, unshim
 
 SYSTEM_ROOTS = tuple(map(Path, ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")))
 SYSTEM_PATH = tuple(map(Path, ("/usr/local/bin", "/usr/bin", "/bin")))
-USUAL = ("python3", "python", "node", "npm", "cargo", "go", "ruby", "java")
+USUAL = (
+    "python3", "python", "node", "npm", "cargo", "go", "ruby", "java", "javac", "mvn", "gradle",
+    "php",
+)  # fmt: skip
 """Looked for besides the words that were named: `make test` does not say what it starts."""
 _MAX_STEPS = 400
 
@@ -34,6 +37,8 @@ class Toolchain:
     path: tuple[Path, ...] = SYSTEM_PATH
     missing: tuple[str, ...] = ()
     """Words for which no program was found."""
+    programs: tuple[Path, ...] = ()
+    """The real files of the programs, and of the interpreters behind them."""
 
 
 def find_toolchain(
@@ -70,6 +75,7 @@ class _Search:
         self._managers = Managers.of(environ, home)
         self._environ = environ
         self._seen: set[Path] = set()
+        self._programs: dict[Path, None] = {}
         self._roots: set[Path] = set()
         self._links: dict[Path, str] = {}
         self._shimmed: dict[Path, list[Path]] = {}
@@ -102,6 +108,7 @@ class _Search:
             return
         self._seen.add(path)
         real = self._follow(path)
+        self._programs[real] = None
         for place in (path, real):
             self._add(self._root(place))
         for base in _venv_bases(path):
@@ -127,6 +134,7 @@ class _Search:
             links=tuple(links),
             path=self._visible_path(roots, [place for place, _ in links]),
             missing=tuple(missing),
+            programs=tuple(self._programs),
         )
 
     def _locate(self, word: str) -> Path | None:

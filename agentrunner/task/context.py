@@ -450,6 +450,9 @@ class Question(StateModel):
     """The state kept while waiting."""
 
 
+BY_PLAN = "(plan)"
+
+
 class Answer(StateModel):
     """What a person said."""
 
@@ -459,6 +462,52 @@ class Answer(StateModel):
     text: str = ""
     edit: str = ""
     """An edited subject, from `approve --edit`."""
+    by: str = ""
+    """Who, as far as it is known; `BY_PLAN` where the plan that the run is part of answered."""
+
+
+class PersonDecision(StateModel):
+    """One answer, approval, rejection, message or acceptance of a person, kept with the run."""
+
+    id: str
+    """One id is one decision: of an answer the question's with its place among the decisions, else
+    "message-1", "accept-1", "grant-1"."""
+    kind: QuestionKind | Literal["message", "acceptance"]
+    asked: str = ""
+    """What was asked, in one line."""
+    decision: Literal["answer", "approve", "reject", "message", "accept"]
+    text: str = ""
+    """The person's words, cut where they are long; the run log has them whole."""
+    characters: int = 0
+    """Of the whole text, where it is cut."""
+    at: str = ""
+    """UTC, ISO 8601."""
+    by: str = ""
+    """Who, as far as it is known."""
+    round: int = 0
+    """Worker runs that had been made by then."""
+    steers: bool = False
+    """Whether it changes what is wanted, so that workers are shown it."""
+
+
+class PersonLine(StateModel):
+    """An older decision of a person, in one line."""
+
+    line: str
+    steers: bool = False
+
+
+class People(StateModel):
+    """What people decided in a run, oldest first; the run log has all of it in full."""
+
+    recent: list[PersonDecision] = []
+    """The last twenty."""
+    older: list[PersonLine] = []
+    """The hundred before them."""
+    omitted: int = 0
+    """How many before those are in the run log only."""
+    grants: int = 0
+    """Grants of `resume --budget` that are among them."""
 
 
 class Verdict(StateModel):
@@ -484,6 +533,8 @@ class Acceptance(StateModel):
     by: str
     at: str
     tree: str
+    unchanged: bool = False
+    """Whether they say that nothing had to change."""
 
 
 class TaskContext(TypedDict, total=False):
@@ -521,7 +572,9 @@ class TaskContext(TypedDict, total=False):
     told: list[str]
     """Fingerprints of findings that the meta-agent was told once."""
     remarks: list[str]
-    """Words of people and of Core for the next decision, the last five."""
+    """Core's own words for the next decision, the last five."""
+    people: People
+    """What people decided; a run that was begun before this was kept has none."""
     recent: list[WorkerRun]
     tail: str
     """End of the latest worker's output, at most 4 KiB."""

@@ -41,8 +41,11 @@ LOOPS = frozenset({(S.VALIDATING, S.RUNNING), (S.VALIDATING, S.FIXING)})
 
 
 def rounds_of(loops: int, worker_runs: int) -> int:
-    """Rounds of an attempt, as people count them: tries of one order are one round."""
-    return loops + 1 if worker_runs else 0
+    """Rounds of an attempt, as people count them: a worker's run and what was seen after it.
+
+    Tries of one order are one round, and a request for completion that was refused is none.
+    """
+    return min(loops + 1, worker_runs)
 
 
 class ForbiddenMove(AgentRunnerError):

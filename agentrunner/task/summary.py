@@ -27,6 +27,7 @@ from agentrunner.task.context import (
     TestOutcome,
     WorkerRun,
 )
+from agentrunner.task.people import shown
 from agentrunner.task.prd import describe_check
 from agentrunner.task.spec import TaskSpec
 
@@ -37,6 +38,8 @@ REFUSED = "Completion was refused, because: "
 """How the note begins that says what completion was refused for."""
 NOTICED = "Noticed: "
 """How the note begins that tells of work that led nowhere."""
+FROM_PERSON = "New from a person: "
+"""How the note begins that points to what a person decided since the last order."""
 MEANING: dict[Outcome, str] = {
     "completed": "it ended in order; whether the work is right only the evidence tells",
     "failed": "its CLI ended with an error",
@@ -102,6 +105,7 @@ def summarize(
         ],
         "patterns": list(patterns),
         "notes": list(context.get("remarks", []))[-RECENT:],
+        "people": shown(context.get("people")),
     }
     return dict(_without_host(view, spec.repo))
 

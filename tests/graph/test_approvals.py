@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from agentrunner.errors import CheckpointCorrupt, UsageError
+from agentrunner.nodes.questions import MAX_ANSWER
 from agentrunner.task.context import Answer
 from tests.kit.metas import assess, finish, give_up, plan, work
 from tests.kit.project import Project
@@ -299,7 +300,7 @@ def test_wrong_answers_to_an_approval_are_refused(run: Run) -> None:
         Answer(id="", kind="worker", decision="answer", text="yes"),
         Answer(id="f" * 12, kind="worker", decision="approve"),
         Answer(id="", kind="worker", decision="approve", edit='{"order": {}}'),
-        Answer(id="", kind="worker", decision="reject", text="x" * 16_385),
+        Answer(id="", kind="worker", decision="reject", text="x" * (MAX_ANSWER + 1)),
     ]
     for answer in bad:
         with pytest.raises(UsageError):

@@ -251,7 +251,7 @@ def test_the_answer_to_another_question_is_not_lost_under_it(run: Run) -> None:
     run.answer("+9")
     assert run.ending == ("COMPLETE", "complete", 0)
     prompt = run.prompt(2)
-    assert "Blue or red?" in prompt and "Answer: Green." in prompt
+    assert "Blue or red?" in prompt and "words: Green." in prompt
     assert "runner.budget" not in prompt
 
 

@@ -202,4 +202,4 @@ def test_a_question_counts_no_loop(run: Run) -> None:
     assert run.ending == ("RUNNING", None, 4)
     run.answer("1")
     assert run.result["loops"] == 0
-    assert "Answer: this" in run.prompt()
+    assert "words: this" in run.prompt()

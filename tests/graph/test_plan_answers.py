@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from agentrunner.conductor import task_run
 from agentrunner.conductor.backlog import TRIED_AGAIN, answer, open_questions
+from agentrunner.conductor.people import decided_before
+from agentrunner.conductor.rounds import RoundBook
+from agentrunner.graph.queries import show
 from agentrunner.graph.runner import accept
 from agentrunner.planning.plan import PlanTaskStatus
 from tests.kit.plan_project import AT, PlanProject, Work
@@ -49,6 +53,35 @@ def test_an_answer_about_work_that_does_not_land_is_what_its_next_round_knows(
     monkeypatch.undo()
     assert plan.carry()["exit_code"] == 0, plan.events
     assert plan.published("a.txt") == "x\ny\n"
+    # What the person said is a record of the run that followed, and in its prompts.
+    turn = RoundBook(plan.folder).latest(asked.task_id)
+    assert turn is not None
+    result = show(plan.project.state_dir, turn.run_id)
+    (kept,) = result["people"]["decisions"]
+    assert kept["text"].startswith("Both:") and "a.txt" in kept["asked"]
+    (order,) = (plan.project.state_dir / "runs" / turn.run_id / "prompts").iterdir()
+    assert "> Both:" in order.read_text("utf-8")
+
+
+def test_an_answer_to_a_task_s_run_is_kept_with_it_and_goes_on_to_its_next_round(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(task_run, "MOST_FIXES", 0)
+    plan = PlanProject.make(tmp_path, [Work("true")], START)
+    assert plan.carry()["exit_code"] == 1
+    (asked,) = open_questions(plan.store)
+    answer(plan.store, asked.task_id, "no, blue", AT)
+    plan.carry()
+    turn = RoundBook(plan.folder).latest(asked.task_id)
+    assert turn is not None
+    (kept,) = show(plan.project.state_dir, turn.run_id)["people"]["decisions"]
+    assert (kept["text"], kept["kind"]) == ("no, blue", "message")
+    assert kept["asked"].startswith("FAILED")
+    later = replace(turn, number=turn.number + 1, words="and large", words_for="How large?")
+    rounds = [turn, later]
+    people = asyncio.run(decided_before(plan.project.state_dir, rounds, later, AT))
+    assert people is not None
+    assert [one.text for one in people.recent] == ["no, blue", "and large"]
 
 
 def test_a_set_up_that_fails_is_asked_about_once_and_the_next_time_tried_again(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from agentrunner.errors import Busy, UsageError
 from agentrunner.graph.queries import show
+from agentrunner.nodes.questions import MAX_ANSWER
 from agentrunner.task.context import Answer, Question
 from tests.kit.metas import assess, consult, finish, give_up, plan, work
 from tests.kit.project import Project
@@ -42,7 +44,7 @@ def test_a_question_pauses_the_run_with_its_state_kept(waiting: Run) -> None:
 def test_the_answer_of_a_later_process_reaches_the_next_prompt(waiting: Run) -> None:
     waiting.answer("The Swiss franc, as in section 3.")
     assert waiting.ending == ("COMPLETE", "complete", 0)
-    assert "Answer: The Swiss franc, as in section 3." in waiting.prompt(2)
+    assert "words: The Swiss franc, as in section 3." in waiting.prompt(2)
     assert [event["id"] for event in waiting.project.told("answer")] == [
         waiting.log("question")[0].key
     ]
@@ -50,19 +52,19 @@ def test_the_answer_of_a_later_process_reaches_the_next_prompt(waiting: Run) -> 
 
 def test_a_number_is_the_option_of_that_number(waiting: Run) -> None:
     waiting.answer(" 2 ")
-    assert "Answer: yen" in waiting.prompt(2)
+    assert "words: yen" in waiting.prompt(2)
 
 
 @pytest.mark.parametrize("text", ["0", "3", "2nd"])
 def test_what_is_no_number_of_an_option_is_taken_as_it_is(waiting: Run, text: str) -> None:
     waiting.answer(text)
-    assert f"Answer: {text}" in waiting.prompt(2)
+    assert re.search(f"words: '?{text}'?$", waiting.prompt(2), re.MULTILINE)
 
 
 def test_a_question_is_answered_inline(run: Run) -> None:
     run.start(OPENING, FIX, test=TEST, answers=[Answer(id="", kind="ask_human", text="1")])
     assert run.ending == ("COMPLETE", "complete", 0)
-    assert "Answer: euro" in run.prompt(2)
+    assert "words: euro" in run.prompt(2)
     assert len(run.project.told("question")) == 1
 
 
@@ -86,14 +88,14 @@ def test_two_questions_in_a_row_are_two_questions(run: Run) -> None:
     assert raised.value.code == "stale-answer"
     run.answer("yen", second)
     assert run.ending == ("FAILED", "aborted", 1)
-    assert "Answer: euro" in run.prompt()
-    assert "Answer: yen" in run.prompt()
+    assert "words: euro" in run.prompt()
+    assert "words: yen" in run.prompt()
 
 
 BAD: dict[str, tuple[Answer, str]] = {
     "to another question": (Answer(id="0" * 12, kind="ask_human", text="euro"), "stale-answer"),
     "with nothing in it": (Answer(id="", kind="ask_human", text=" \n"), "wrong-answer"),
-    "too long": (Answer(id="", kind="ask_human", text="x" * 16_385), "wrong-answer"),
+    "too long": (Answer(id="", kind="ask_human", text="x" * (MAX_ANSWER + 1)), "wrong-answer"),
     "no text": (Answer(id="", kind="ask_human", text="euro \udcff"), "wrong-answer"),
     "a yes": (Answer(id="", kind="plan", decision="approve"), "wrong-answer"),
     "a no": (Answer(id="", kind="plan", decision="reject", text="no"), "wrong-answer"),
@@ -111,7 +113,7 @@ def test_a_wrong_answer_is_refused_and_the_question_stays(waiting: Run) -> None:
         assert raised.value.exit_code == 2
         assert show(waiting.project.state_dir, waiting.id)["waiting"] == asked
     assert len(waiting.calls()) == seen
-    waiting.answer("x" * 16_384)
+    waiting.answer("x" * MAX_ANSWER)
     assert waiting.ending == ("COMPLETE", "complete", 0)
 
 
@@ -142,9 +144,9 @@ def test_resume_of_a_waiting_run_asks_the_same_again_and_spends_nothing(waiting:
 def test_a_message_to_a_waiting_run_is_heard_with_the_answer(waiting: Run) -> None:
     waiting.resume(message="Mind the rounding.")
     waiting.answer("euro")
-    assert "A person says: Mind the rounding." in waiting.prompt(2)
-    assert "Answer: euro" in waiting.prompt(2)
-    assert "Mind the rounding." not in waiting.prompt()
+    assert "words: Mind the rounding." in waiting.prompt(2)
+    assert "words: euro" in waiting.prompt(2)
+    assert "words: Mind the rounding." in waiting.prompt()  # of the judge, too
 
 
 def test_a_waiting_run_can_be_cancelled(waiting: Run) -> None:

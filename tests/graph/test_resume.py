@@ -42,7 +42,7 @@ def test_a_failed_run_goes_on_in_its_next_attempt(run: Run) -> None:
     assert run.ending == ("COMPLETE", "complete", 0)
     assert (run.id, run.result["attempt"]) == (first, 2)
     assert (run.result["max_loops"], run.result["loops"]) == (7, 1)
-    assert "A person says: It is the sign." in run.prompt(3)
+    assert "words: It is the sign." in run.prompt(3)
     assert run.calls().count("plan_task") == 1
     assert (run.result["worker_runs"], run.result["meta_calls"]) == (2, 6)  # over all attempts
     assert run.result["usage"]["meta"]["input_tokens"] == 600
@@ -79,7 +79,7 @@ def test_a_planning_that_failed_is_planned_again(run: Run) -> None:
     assert run.ending == ("FAILED", "meta-garbage", 1)
     run.resume(message="Answer in JSON, please.")
     assert run.ending == ("COMPLETE", "complete", 0)
-    assert "A person says: Answer in JSON, please." in run.prompt(4)
+    assert "words: Answer in JSON, please." in run.prompt(4)
     assert run.path() == [
         "PENDING", "PLANNING", "FAILED", "PLANNING", "RUNNING", "VALIDATING", "COMPLETE",
     ]  # fmt: skip
@@ -91,7 +91,7 @@ def test_words_that_no_prompt_took_are_not_lost(run: Run) -> None:
     run.resume(message="Mind the sign.")
     assert run.result["state"] == "FAILED"
     run.resume()
-    assert "A person says: Mind the sign." in run.prompt()
+    assert "words: Mind the sign." in run.prompt()
 
 
 def test_a_complete_run_stays_complete(run: Run) -> None:

@@ -219,3 +219,63 @@ def test_checkpoints_are_pruned_when_a_run_ends(done: Run) -> None:
         (count,) = database.execute("select count(*) from checkpoints").fetchone()
     assert count == 1
     assert done.state()["state"] == "COMPLETE"
+
+
+OPEN = plan({"id": "AC-1", "description": "It reads well."})
+
+
+@pytest.fixture
+def to_review(tmp_path: Path) -> Run:
+    """A run that mended the bug, and whose one criterion only a person can decide."""
+    run = Run(Project.make(tmp_path, SMALL))
+    strict = {"completion": "strict", "meta": {"max_loops": 0}}
+    run.start([OPEN, work(), finish(), assess()], FIX, test=TEST, runner=strict)
+    assert run.ending == ("NEEDS_REVIEW", "loop_limit", 3)
+    return run
+
+
+def test_what_was_put_back_is_not_accepted_until_it_is_there_again(tmp_path: Path) -> None:
+    run = Run(Project.make(tmp_path, {**SMALL, "tests/run.sh": "true\n"}))
+    run.start([OPEN, work(), finish(), assess()], FIX, test=TEST, runner={"meta": {"max_loops": 0}})
+    assert run.result["state"] == "NEEDS_REVIEW"
+    undo(run.project.state_dir, run.id)
+    run.accept("AC-1")
+    assert run.ending == ("NEEDS_REVIEW", "loop_limit", 3)
+    (sentence, *_) = run.result["missing"]
+    assert sentence.startswith("The acceptance was refused: The run's work is no longer there")
+    assert f"agentrunner undo {run.id}. " in sentence
+    assert undo(run.project.state_dir, run.id)["undo_taken_back"]
+    run.accept("AC-1")
+    assert run.ending == ("COMPLETE", "complete", 0)
+    assert run.result["changed_files"] == ["calc.py"]
+
+
+def test_what_was_put_back_by_hand_comes_back_from_the_run(tmp_path: Path) -> None:
+    run = Run(Project.make(tmp_path, {**SMALL, "tests/run.sh": "true\n"}))
+    run.start([OPEN, work(), finish(), assess()], FIX, test=TEST, runner={"meta": {"max_loops": 0}})
+    run.project.git("checkout", "--", "calc.py")
+    run.accept("AC-1")
+    assert run.ending == ("NEEDS_REVIEW", "loop_limit", 3)
+    assert f"agentrunner diff {run.id} --round 1 | git apply" in run.result["missing"][0]
+    patch = tmp_path / "patch"
+    patch.write_text(diff(run.project.state_dir, run.id, 1))
+    run.project.git("apply", str(patch))
+    run.accept("AC-1")
+    assert run.ending == ("COMPLETE", "complete", 0)
+
+
+def test_that_nothing_had_to_change_is_accepted_where_a_person_says_so(tmp_path: Path) -> None:
+    run = Run(Project.make(tmp_path, {**SMALL, "tests/run.sh": "true\n"}))
+    run.start([OPEN, work(), finish(), assess()], "true", test=TEST,
+              runner={"meta": {"max_loops": 0}})  # fmt: skip
+    run.accept("AC-1", reason="It was right already.")
+    assert run.ending == ("NEEDS_REVIEW", "loop_limit", 3)
+    assert "--unchanged" in run.result["missing"][0]
+    run.accept("AC-1", reason="It was right already.", unchanged=True)
+    assert run.ending == ("COMPLETE", "complete", 0)
+    assert "nothing had to change" in run.result["people"]["decisions"][-1]["asked"]
+
+
+def test_a_change_that_is_there_is_accepted_as_before(to_review: Run) -> None:
+    to_review.accept("AC-1")
+    assert to_review.ending == ("COMPLETE", "complete", 0)

@@ -85,10 +85,14 @@ class Run:
         """Any answer at all."""
         return self._step(lambda options: runner.respond(self.id, answer, options))
 
-    def accept(self, *criteria: str, reason: str = "I looked.") -> dict[str, Any]:
+    def accept(
+        self, *criteria: str, reason: str = "I looked.", unchanged: bool = False
+    ) -> dict[str, Any]:
         """A person's yes after looking."""
         return self._step(
-            lambda options: runner.accept(self.id, list(criteria), reason, "hana", options)
+            lambda options: runner.accept(
+                self.id, list(criteria), reason, "hana", options, unchanged=unchanged
+            )
         )
 
     def cancel(self) -> dict[str, Any]:

@@ -56,6 +56,46 @@ async def test_programs_of_the_system(place: Place, program: str) -> None:
     assert (await run(place, program, "--version")).exit_code == 0
 
 
+async def test_java_starts_compiles_and_has_its_configuration(place: Place) -> None:
+    """Debian's has its configuration in /etc, where links of the JVM lead."""
+    if shutil.which("javac") is None:
+        absent("javac is not installed (default-jdk-headless)")
+    source = """class Hello {
+        public static void main(String[] a) throws Exception {
+            java.security.MessageDigest.getInstance("SHA-256");
+            System.out.println("providers " + java.security.Security.getProviders().length);
+        }
+    }"""
+    (place.repo / "Hello.java").write_text(source)
+    version = await run(place, "java", "-version")
+    assert version.exit_code == 0, version.stderr
+    built = await run(place, "sh", "-c", "javac Hello.java && java -cp . Hello")
+    assert built.stdout.decode().startswith("providers "), built.stderr
+
+
+@pytest.mark.parametrize(
+    ("program", "words", "said"),
+    [
+        ("mvn", ("--version",), "Apache Maven"),
+        ("php", ("-r", "echo php_ini_loaded_file();"), "/etc/php"),
+        ("ruby", ("-e", "puts 1"), "1"),
+    ],
+)
+async def test_a_tool_whose_configuration_debian_keeps_in_etc(
+    place: Place, program: str, words: tuple[str, ...], said: str
+) -> None:
+    if shutil.which(program) is None:
+        absent(f"{program} is not installed")
+    result = await run(place, program, *words)
+    assert result.exit_code == 0, result.stderr + result.stdout
+    assert said in result.stdout.decode()
+
+
+async def test_the_rest_of_etc_and_its_keys_stay_outside(place: Place) -> None:
+    look = "for f in /etc/shadow /etc/ssl/private /etc/ssh; do test ! -e $f || echo $f; done"
+    assert (await run(place, "sh", "-c", look)).stdout == b""
+
+
 async def test_a_tool_below_the_home_comes_without_the_home(place: Place) -> None:
     root = place.user / ".nvm/versions/node/v1.2.3"
     (root / "bin").mkdir(parents=True)

@@ -55,6 +55,7 @@ class FakeEngine:
         message: str | None = None,
         on_change: str | None = None,
         budget: Sequence[str] = (),
+        by: str = "",
     ) -> dict[str, Any]:
         given = {
             "max_loops": max_loops,
@@ -68,7 +69,14 @@ class FakeEngine:
         return await self._do("respond", options, run_id=run_id, answer=answer)
 
     async def accept(
-        self, run_id: str, criteria: list[str], reason: str, by: str, options: Options
+        self,
+        run_id: str,
+        criteria: list[str],
+        reason: str,
+        by: str,
+        options: Options,
+        *,
+        unchanged: bool = False,
     ) -> dict[str, Any]:
         given = {"criteria": criteria, "reason": reason, "by": by}
         return await self._do("accept", options, run_id=run_id, **given)

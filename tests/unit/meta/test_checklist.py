@@ -185,7 +185,7 @@ async def test_a_check_that_runs_nothing_is_no_work(make_spec: MakeSpec) -> None
     ("evidence", "remarks", "chosen"),
     [
         ({}, [], "mark_complete"),
-        ({}, ["A person says: make it prettier"], "run_worker"),
+        ({}, ["New from a person: a message; it stands under `people`."], "run_worker"),
         ({"proof": []}, [], "run_worker"),
         ({"findings": [Finding(code="tests_changed", message="m")]}, [], "run_worker"),
         ({"restored_test": suite(1)}, [], "run_worker"),

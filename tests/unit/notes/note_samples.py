@@ -18,6 +18,9 @@ from agentrunner.task.context import (
     Evidence,
     FileRef,
     Finding,
+    People,
+    PersonDecision,
+    PersonLine,
     Question,
     RunInfo,
     TaskContext,
@@ -183,7 +186,24 @@ def context_of(language: str, ending: Ending) -> TaskContext:
         if evidence
         else None,
         verdict=VERDICTS.get(ending),
+        people=people_of(language),
     )
+
+
+def people_of(language: str) -> People:
+    texts = TEXTS[language]
+    at = "2026-11-21T05:10:00.000Z"
+    return People(
+        older=[PersonLine(line="round 0, plan, Approve the plan: 4 criteria.: approve")],
+        recent=[
+            PersonDecision(id="q1-2", kind="ask_human", asked=texts["question"],
+                           decision="answer", text=texts["options"][0], at=at, steers=True),
+            PersonDecision(id="message-1", kind="message", decision="message",
+                           text=texts["risk"], at=at, by="hana", round=1, steers=True),
+            PersonDecision(id="accept-1", kind="acceptance", asked="AC-3", decision="accept",
+                           text="read all six", at="2026-11-21T05:20:00.000Z", by="hana", round=2),
+        ],
+    )  # fmt: skip
 
 
 def result_of(
@@ -321,6 +341,8 @@ def history_of(language: str, worker_runs: int = 2) -> History:
             tree=TREE,
         ),
     ]
+    kept = people_of(language).recent
+    records += [record("person", one.id, **one.model_dump(mode="json")) for one in kept]
     return History(tuple(records))
 
 

@@ -15,7 +15,7 @@ from markdown_it.token import Token
 from agentrunner.notes import markdown
 from agentrunner.notes.render import render_note
 from agentrunner.runs.log import History
-from agentrunner.task.context import Criterion, Question
+from agentrunner.task.context import Criterion, People, PersonLine, Question
 from agentrunner.text.terminal import sanitize
 from tests.unit.notes.note_samples import (
     context_of,
@@ -84,11 +84,13 @@ OWN_HTML = {
 CORE = [
     "h1 Task Note", "h2 1. Summary", "h2 2. PRD summary", "h2 3. Acceptance Criteria",
     "h2 4. Execution log (Meta / Worker)", "h3 4.1 Meta Calls", "h4 ", "h4 ", "h4 ",
-    "h3 4.2 Worker Runs", "h4 Run ", "h2 5. Test result", "h2 6. Notes / open points",
+    "h3 4.2 Worker Runs", "h4 Run ", "h2 5. Test result",
+    "h2 Decisions of people", "h2 6. Notes / open points",
 ]  # fmt: skip
 ARCHITECTURE = [
     "h1 Task users-api:", "h2 Overview", "h2 PRD summary", "h2 Acceptance Criteria",
-    "h2 Timeline", "h3 Run #1", "h2 Retrospective / what to reuse next time",
+    "h2 Timeline", "h3 Run #1",
+    "h2 Decisions of people", "h2 Retrospective / what to reuse next time",
 ]  # fmt: skip
 
 
@@ -105,6 +107,11 @@ def hostile_note(text: str, template: str) -> str:
         check.model_copy(update={"what": storable, "detail": storable, "exit_code": None})
         for check in evidence.checks
     ]
+    said = {"asked": storable, "text": storable, "by": storable}
+    context["people"] = People(
+        older=[PersonLine(line=storable)],
+        recent=[one.model_copy(update=said) for one in context["people"].recent],
+    )
     context["evidence"] = evidence.model_copy(
         update={"test": outcome, "checks": checks, "proof": [storable],
                 "changed_files": [storable]}

@@ -19,6 +19,7 @@ from agentrunner.prompts import (
     Repair,
     assemble,
     load_patterns,
+    worker_prompt,
 )
 from agentrunner.prompts.assembly import task_view, to_yaml
 from agentrunner.prompts.marking import marked, marker
@@ -30,12 +31,16 @@ from agentrunner.task.context import (
     Counters,
     Criterion,
     Evidence,
+    People,
+    PersonDecision,
+    PersonLine,
     TaskContext,
     TestOutcome,
     WorkerRun,
 )
 from agentrunner.task.crew import BudgetSpec, MetaSpec, WorkerSpec
 from agentrunner.task.lifecycle import TaskState
+from agentrunner.task.people import TEXT, shown, with_decision
 from agentrunner.task.spec import (
     Check,
     CriterionSpec,
@@ -157,8 +162,31 @@ def state(language: Language) -> TaskContext:
         ),
         "recent": [run],
         "tail": "I am done. All tests pass.\n",
-        "remarks": ["Keep the old /go/CODE route."],
+        "remarks": ["New from a person: a message; it stands under `people`."],
+        "people": people(language),
     }
+
+
+SAID = {
+    "en": ("Red or blue?", "no, blue", "Keep the old /go/CODE route.\nIt is in use."),
+    "ja": ("赤と青のどちらですか。", "いいえ、青で", "以前の /go/CODE は残す。\n使われている。"),
+}
+
+
+def people(language: Language) -> People:
+    asked, answer, message = SAID[language]
+    return People(
+        older=[PersonLine(line="round 0, plan, Approve the plan: 3 criteria.: reject: too vague",
+                          steers=True)],
+        recent=[
+            PersonDecision(id="a-2", kind="ask_human", asked=asked, decision="answer",
+                           text=answer, at="2026-03-01T09:00:00Z", by="hana", steers=True),
+            PersonDecision(id="b-3", kind="network", asked="Allow db.example.org?",
+                           decision="approve", round=1),
+            PersonDecision(id="message-1", kind="message", decision="message", text=message,
+                           round=1, steers=True),
+        ],
+    )  # fmt: skip
 
 
 REPOSITORY = facts_of(
@@ -224,7 +252,7 @@ def test_the_same_input_gives_the_same_bytes_and_another_call_other_markers() ->
     assert page(prompt("next_action", call_number=1)) == first
     second = page(prompt("next_action", call_number=2))
     numbers = [set(re.findall(r"\[\[BEGIN \w+ (\w{16})\]\]", text)) for text in (first, second)]
-    assert len(numbers[0]) == len(numbers[1]) == 4
+    assert len(numbers[0]) == len(numbers[1]) == 5
     assert numbers[0].isdisjoint(numbers[1])
 
 
@@ -397,3 +425,58 @@ def test_words_of_people_reach_the_planning_too(language: Language) -> None:
     assert "A person rejected the plan: too vague" in assemble(said)[1].content
     silent = replace(made, facts={**made.facts, "notes": []})
     assert "notes:" not in assemble(silent)[1].content
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("type_", TYPES)
+def test_decisions_of_people_have_a_block_of_their_own_in_every_prompt(
+    type_: PromptType, language: Language
+) -> None:
+    made = prompt(type_, language)
+    user = assemble(made)[1].content
+    number = keyed("golden", 7, type_, "people")
+    begin, end = f"[[BEGIN people {number}]]", f"[[END people {number}]]"
+    _, answer, _ = SAID[language]
+    assert user.index(begin) < user.index(answer) < user.index(end)
+    assert user.count(answer) == 1
+    assert "hana" not in user and "2026-03-01T09:00:00Z" not in user
+    silent = replace(made, facts={**made.facts, "people": {}})
+    assert "[[BEGIN people" not in assemble(silent)[1].content
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_golden_worker_with_what_people_want(language: Language, golden: Golden) -> None:
+    wanted = shown(people(language), steering=True)
+    text = worker_prompt("Add the route.", [], {}, language, wanted)
+    assert "db.example.org" not in text
+    golden(f"prompts/worker_people.{language}.md", text)
+
+
+def decision(number: int, text: str) -> PersonDecision:
+    return PersonDecision(
+        id=f"message-{number}", kind="message", decision="message", text=text, steers=True
+    )
+
+
+def test_of_many_decisions_the_last_twenty_are_whole_and_all_is_bounded() -> None:
+    kept: People | None = None
+    for number in range(150):
+        kept = with_decision(kept, decision(number, f"{number} " + "x" * 10_000))
+    assert kept is not None
+    assert (len(kept.recent), len(kept.older), kept.omitted) == (20, 100, 30)
+    assert len(kept.recent[0].text) == TEXT and kept.recent[0].characters == 10_004
+    assert all(len(one.line) <= 200 for one in kept.older)
+    view = to_yaml(shown(kept))
+    assert len(view) < 45_000
+    assert "149 x" in view and "cut here; the whole has 10,004 characters" in view
+    assert shown(kept)["left_out"] > 0
+    again = with_decision(kept, kept.recent[-1])
+    assert [one.id for one in again.recent] == [one.id for one in kept.recent]
+
+
+def test_the_first_word_is_there_after_twenty_five_others() -> None:
+    kept: People | None = None
+    for number, text in enumerate(["no, blue", *(f"yes {n}" for n in range(25))]):
+        kept = with_decision(kept, decision(number, text))
+    assert "no, blue" in to_yaml(shown(kept))
+    assert "no, blue" in worker_prompt("Go on.", [], {}, "en", shown(kept, steering=True))

@@ -1,0 +1,128 @@
+"""What of /etc belongs to the toolchains that a box shows: found by links and names, never secrets.
+
+Debian moves the configuration of what it packages to /etc and leaves links behind: a JVM's `conf`
+leads to /etc/java-17-openjdk, Maven's to /etc/maven. Without it such a program does not start.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from agentrunner.sandboxes.base import Mount
+from agentrunner.sandboxes.deny import holds
+
+ETC = Path("/etc")
+SHARED = tuple(map(Path, ("/", "/usr", "/usr/local")))
+"""Prefixes of many programs, which are no installation of one."""
+_MOST_ENTRIES = 20_000
+"""Of an installation that are looked at; the rest of a larger one is left out."""
+_MOST_HOPS = 20
+_VERSION = re.compile(r"[-.\d]+$")
+_SECRET_NAMES = re.compile(
+    r"(?:g?shadow.*|.*\.(?:key|keytab|p12|pfx|password|secret|credentials)|private)-?",
+    re.IGNORECASE,
+)
+_SECRET_TEXT = re.compile(rb"-----BEGIN [A-Z ]*PRIVATE KEY-----")
+_LOOKED_AT = 65_536
+"""Bytes of a file in which a key is looked for."""
+
+
+def configuration_of(programs: Iterable[Path], etc: Path = ETC) -> tuple[Mount, ...]:
+    """Read-only mounts of the configuration below `etc` that these programs use.
+
+    `programs` are real files. Taken is what links in a program's own installation lead to, and
+    the folder of `etc` that has the program's name, with or without its version. Nothing that
+    others may not read, and nothing that holds a key: then the files beside it are shown singly.
+    """
+    found: dict[Path, None] = {}
+    for program in dict.fromkeys(programs):
+        found |= dict.fromkeys(_linked(program, etc))
+        for name in dict.fromkeys((program.name, _VERSION.sub("", program.name))):
+            if name and (etc / name).is_dir():
+                found[etc / name] = None
+    kept = [path for path in found if not any(p != path and holds(p, path) for p in found)]
+    return tuple(mount for path in sorted(kept) for mount in _shown(path))
+
+
+def _linked(program: Path, etc: Path) -> Iterator[Path]:
+    """Places below `etc` that links in the program's installation lead to."""
+    root = program.parent.parent
+    if program.parent.name not in ("bin", "sbin") or root in SHARED:
+        return
+    seen = 0
+    todo = [root]
+    while todo:
+        try:
+            with os.scandir(todo.pop()) as entries:
+                for entry in entries:
+                    seen += 1
+                    if seen > _MOST_ENTRIES:
+                        return
+                    if entry.is_symlink():
+                        yield from _on_the_way(Path(entry.path), etc)
+                    elif entry.is_dir(follow_symlinks=False):
+                        todo.append(Path(entry.path))
+        except OSError:
+            continue
+
+
+def _on_the_way(link: Path, etc: Path) -> Iterator[Path]:
+    """Every place below `etc` from a link to what it stands for."""
+    here = link
+    for _ in range(_MOST_HOPS):
+        try:
+            text = here.readlink()
+        except OSError:
+            return
+        here = Path(os.path.normpath(here.parent / text))
+        if holds(etc, here) and here != etc and here.exists():
+            yield here
+
+
+def _shown(path: Path) -> Iterator[Mount]:
+    """A mount of the whole, or, where a part of it may not be seen, of each file that may."""
+    if path.is_dir():
+        files = list(_files(path))
+        if all(map(_is_public, files)) and all(_may_enter(f.parent, path) for f in files):
+            yield Mount(path.resolve(), path)
+            return
+        for file in files:
+            if _is_public(file) and _may_enter(file.parent, path):
+                yield Mount(file.resolve(), file)
+    elif _is_public(path):
+        yield Mount(path.resolve(), path)
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    for here, _, names in os.walk(folder):
+        for name in names:
+            yield Path(here) / name
+
+
+def _may_enter(folder: Path, top: Path) -> bool:
+    """Whether everybody may enter a folder and all above it, up to `top`."""
+    while True:
+        if _SECRET_NAMES.fullmatch(folder.name) or not folder.stat().st_mode & stat.S_IXOTH:
+            return False
+        if folder == top:
+            return True
+        folder = folder.parent
+
+
+def _is_public(file: Path) -> bool:
+    """Whether a file is an ordinary one that everybody may read, and holds no key."""
+    real = file.resolve()
+    if any(_SECRET_NAMES.fullmatch(part) for part in (file.name, *real.parts)):
+        return False
+    try:
+        status = real.stat()
+        if not stat.S_ISREG(status.st_mode) or not status.st_mode & stat.S_IROTH:
+            return False
+        with real.open("rb") as stream:
+            return _SECRET_TEXT.search(stream.read(_LOOKED_AT)) is None
+    except OSError:
+        return False
