@@ -6,6 +6,7 @@ A test that the PRD only claims ("make tests/test_shop.py pass") is not freed by
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Collection, Iterator
 
 from agentrunner.evidence.inputs.globs import glob_regex, is_glob
@@ -25,20 +26,26 @@ BREAK = re.compile(
     r"|keep|see)|then|see|per|from|against|according|but|except|via|by)\b|[;:!?]|\.\s"
 )
 NEGATED = re.compile(
-    r"(?i)(?:\bnot|\bnever|n't|\bwithout|\bno need to|\binstead of|\brather than|\bavoid|\bno)\W+(?:\w+\W+){0,3}$"
+    r"(?i)(?:\bnot|\bnever|n't|\bwithout|\bno need to|\binstead of|\brather than|\bavoid|\bno)"
+    r"\W+(?:\w+\W+){0,3}$"
 )
 JOINS = re.compile(r"[\s`'\"*_]*(?:,|and|or|&|plus|as well as)*[\s`'\"*_]*", re.IGNORECASE)
 TO = re.compile(r"(?:[^.;:!?]|\.\S){0,40}?\b(?:to|into|as|in|with|by)\b[\s`'\"*_]*", re.IGNORECASE)
 CLAIMED = re.compile(
-    r"(?i)^[`'\"*_)]*\s*(?:\(.*?\)\s*)?(?:must|should|shall|has to|have to|to|now|again|then|will|can|still|is|are"
-    r"|turns?|goes|\s)*\b(?:pass|passes|passing|green|succeeds?|work|works|run|runs|unchanged|untouched)\b"
+    r"(?i)^[`'\"*_)]*\s*(?:\(.*?\)\s*)?(?:must|should|shall|has to|have to|to|now|again|then"
+    r"|will|can|still|is|are|turns?|goes|\s)*"
+    r"\b(?:pass|passes|passing|green|succeeds?|works?|runs?|unchanged|untouched)\b"
 )
 CLAIMS = re.compile(r"(?i)\b(?:mak(?:e|ing)|get|let|so|so\s+that|until|till|see)\b[^.;]{0,30}$")
 GONE = re.compile(
     r"(?i)\b(?:remove|delete|drop)\s+(?:the\s+|all\s+|any\s+|old\s+|obsolete\s+)*(?:unit\s+)?tests?"
-    r"\s+(?:for|of|about|covering)\s+(?:the\s+|an?\s+)*[`\"']?([\w -]{2,60}?)[`\"']?\s*(?:[.,;:!?\n(]|$|\band\b|\bas\b|\bsince\b)"
+    r"\s+(?:for|of|about|covering)\s+(?:the\s+|an?\s+)*[`\"']?([\w -]{2,60}?)[`\"']?"
+    r"\s*(?:[.,;:!?\n(]|$|\band\b|\bas\b|\bsince\b)"
 )
-JA_CHANGES = r"(?:変更|改名|リネーム|移動|削除|更新|書き換|書き直|置き換|置換|消[すし]|消去|変え|移[すし]|移植|改訂|再生成|作り直|分割|統合)"
+JA_CHANGES = (
+    r"(?:変更|改名|リネーム|移動|削除|更新|書き換|書き直|置き換|置換|消[すし]|消去"
+    r"|変え|移[すし]|移植|改訂|再生成|作り直|分割|統合)"
+)
 JA_OBJECT = re.compile(
     rf"^[`」』\"'*_）)\s]*(?:の[^。\n、]{{0,20}}?)?を([^。\n]{{0,60}}?){JA_CHANGES}([^。\n]{{0,12}})"
 )
@@ -65,7 +72,7 @@ def asked_in(prd_text: str, path: str, paths: Collection[str] = ()) -> bool:
     the only one of that name. A folder frees what lies in it where it is written with a slash.
     """
     text = prd_text[:MOST]
-    tokens = [found for found in TOKEN.finditer(text)]
+    tokens = list(TOKEN.finditer(text))
     if any(_is_claimed(text, one) for one in tokens if _means(one[0], path, paths)):
         return False
     wanted = set(_asked_tokens(text, tokens))
@@ -105,19 +112,18 @@ def _is_claimed(text: str, token: re.Match[str]) -> bool:
 
 def _asked_tokens(text: str, tokens: list[re.Match[str]]) -> Iterator[int]:
     """Places of the tokens that a verb of change has as its object or its target."""
-    starts = {token.start(): index for index, token in enumerate(tokens)}
+    starts = [token.start() for token in tokens]
     for verb in VERB.finditer(text):
         line = text.rfind("\n", 0, verb.start()) + 1
         if NEGATED.search(text[max(line, verb.start() - 60) : verb.start()]):
             continue
         at = verb.end()
-        first = next((start for start in sorted(starts) if start >= at), None)
-        if first is None or first - at > 80:
+        index = bisect_left(starts, at)
+        if index == len(starts) or starts[index] - at > 80:
             continue
-        between = text[at:first]
+        between = text[at : starts[index]]
         if BREAK.search(between) or "\n\n" in between or len(between.split()) > 8:
             continue
-        index = starts[first]
         yield index
         moved = bool(MOVES.match(verb[0]))
         while index + 1 < len(tokens):
@@ -138,7 +144,7 @@ def _is_test_of(text: str, path: str) -> bool:
     """`remove the test for discounts` frees the test file of that name."""
     stem = path.rpartition("/")[2].partition(".")[0].lower()
     parts = [part for part in re.split(r"[_\-\s]|test|spec", stem) if part]
-    if not parts or "test" not in path.lower() and "spec" not in path.lower():
+    if not parts or not re.search("test|spec", path.lower()):
         return False
     for found in GONE.finditer(text):
         line = text[text.rfind("\n", 0, found.start()) + 1 : found.start()]

@@ -243,10 +243,8 @@ def _paired(path: str, test: str) -> bool:
     stem = path.rpartition("/")[2].partition(".")[0]
     name = test.rpartition("/")[2].partition(".")[0]
     parts = [part for part in re.split(r"[_\-.]", test.rpartition("/")[2]) if part]
-    return len(stem) > 1 and (
-        name in (stem, f"test_{stem}", f"{stem}_test", f"test-{stem}", f"{stem}-test", f"{stem}Test",
-                 f"check_{stem}", f"{stem}Spec", f"{stem}_spec") or (stem in parts and len(parts) <= 3)
-    )  # fmt: skip
+    named = name in (stem, f"{stem}Test", f"{stem}Spec", f"Test{stem}")
+    return len(stem) > 1 and (named or (stem in parts and len(parts) <= 3))
 
 
 def _holds_manifest(files: list[str], folder: str) -> bool:

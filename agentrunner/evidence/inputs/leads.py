@@ -42,7 +42,8 @@ JS_IMPORT = re.compile(
 C_INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*\"([^\"\n]+)\"", re.MULTILINE)
 RUBY_REQUIRE = re.compile(r"\b(require_relative|require|load)[ \t(]+[\"']([^\"'\n]+)")
 PHP_REQUIRE = re.compile(
-    r"\b(?:require|include)(?:_once)?[ \t(]*(?:__DIR__[ \t]*\.[ \t]*|dirname\([^)]*\)[ \t]*\.[ \t]*)?"
+    r"\b(?:require|include)(?:_once)?[ \t(]*(?:__DIR__[ \t]*\.[ \t]*"
+    r"|dirname\([^)]*\)[ \t]*\.[ \t]*)?"
     r"[\"']([^\"'\n]+)"
 )
 PHP_USE = re.compile(r"^[ \t]*use[ \t]+([\w\\]+)", re.MULTILINE)

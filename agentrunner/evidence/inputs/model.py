@@ -10,6 +10,10 @@ from typing import Literal
 from agentrunner.evidence.inputs.globs import glob_regex, is_glob
 from agentrunner.evidence.steering import matches
 
+PYTHON_TWIN = re.compile(r"(/__init__\.py|\.(cpython-\d+[\w-]*|abi3)\.so|\.so|\.pyc|\.pyd)$")
+JS_TWIN = re.compile(r"(/index)?\.([cm]?[jt]sx?|json|node)$")
+JS_ENDINGS = (".js", ".json", ".ts", ".tsx", ".mjs", ".cjs", "/index.js", "/index.ts")
+
 Kind = Literal["test", "fixture", "config", "runner", "recipe"]
 """`test` is collected or decides; `fixture` is what tests read or import; `config` steers the tool;
 `runner` is a script that a command runs; `recipe` says what is run (Makefile, package.json)."""
@@ -81,6 +85,13 @@ class Inputs:
         for regex, one in self._globs:
             if (not one.old_only or path in self.before) and regex.match(path):
                 return one
+        return None if path in self.before else self._takes_the_place(path)
+
+    def _takes_the_place(self, path: str) -> Input | None:
+        """A new file that an import finds before an input that is there: a package, a library."""
+        for twin in twins(path):
+            if twin in self.before and (old := self.counts(twin)):
+                return Input(path, f"it would stand before {twin}: {old.why}", "runner")
         return None
 
     def is_unsure(self, path: str) -> Input | None:
@@ -88,3 +99,15 @@ class Inputs:
         if matches(path, [*self.declared_product, *self.declared_tests]):
             return None
         return next((one for one in self.unsure if one.path == path), None)
+
+
+def twins(path: str) -> list[str]:
+    """Other files that the import which finds `path` may have found before it was there."""
+    if found := PYTHON_TWIN.search(path):
+        stem = path[: found.start()]
+        return (
+            [f"{stem}.py", f"{stem}/__init__.py"] if found[1] != "/__init__.py" else [f"{stem}.py"]
+        )
+    if found := JS_TWIN.search(path):
+        return [path[: found.start()] + ending for ending in JS_ENDINGS]
+    return []

@@ -19,8 +19,10 @@ KITS = {
     "tox": "tox virtualenv",
 }
 """Modules that a test tool itself is made of."""
-MANIFESTS = re.compile(r"(^|/)(requirements[^/]*\.txt|pyproject\.toml|setup\.(py|cfg)|Pipfile|package\.json"
-                       r"|Gemfile|composer\.json|poetry\.lock|uv\.lock)$")  # fmt: skip
+MANIFESTS = re.compile(
+    r"(^|/)(requirements[^/]*\.txt|pyproject\.toml|setup\.(py|cfg)|Pipfile|package\.json|Gemfile"
+    r"|composer\.json|poetry\.lock|uv\.lock)$"
+)
 MOST_NAMES = 1_000
 
 
@@ -62,15 +64,15 @@ def places_of_shadows(context: Context, leads: Leads, tests: set[str]) -> list[I
             names.update(modules.split())
     for path in sorted(tests)[:300]:
         names.update(name for name in leads.imports(path)[1] if provided(context, name))
-    found = []
+    found: list[Input] = []
     for folder in sorted(folders & context.tree.folders)[:50]:
         for name in sorted(names):
             if not name.isidentifier():
                 continue
             why = f"it would stand before the {name} that imports find today"
-            for path in (join(folder, f"{name}.py"), join(folder, f"{name}/__init__.py")):
-                if path not in context.tree.paths:
-                    found.append(Input(path, why, "runner", exists=False))
+            both = (join(folder, f"{name}.py"), join(folder, f"{name}/__init__.py"))
+            new = (path for path in both if path not in context.tree.paths)
+            found.extend(Input(path, why, "runner", exists=False) for path in new)
     return found
 
 

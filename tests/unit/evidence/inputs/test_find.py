@@ -59,7 +59,7 @@ REPOS = {
             "click/testing.py": "from .core import Command\nclass CliRunner: pass\n",
             "click/testing/fake.py": "from click import core\n",
             "app/main.py": "from click.testing import fake\n",
-            "tests/test_core.py": "from click.core import Command\nfrom click.testing import fake\n",
+            "tests/test_core.py": "from click.core import Command\nimport click.testing.fake\n",
         },
         ["python -m pytest tests"],
         counts=["tests/test_core.py", "pytest.py", "_pytest/__init__.py", "profile.py"],
@@ -154,7 +154,7 @@ REPOS = {
                 ' "node src/index.js"}, "jest": {"testMatch": ["<rootDir>/checks/**/*.js"],'
                 ' "setupFiles": ["<rootDir>/support/setup.js"]}}'
             ),
-            "ci/prepare.js": "const fs = require('fs'); if (!fs.existsSync('src/index.js')) throw 1;",
+            "ci/prepare.js": "if (!require('fs').existsSync('src/index.js')) throw 1;",
             "support/setup.js": "",
             "src/index.js": "require('./names')",
             "src/names.js": "",
