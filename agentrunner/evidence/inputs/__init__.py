@@ -7,27 +7,5 @@ fixtures  what tests read and product code does not; product, leads, programs, s
 changes   which changed paths are inputs, what needs no question, what is put back; kept_* by file
 asked     whether the PRD itself wants a path changed
 smallest  the smallest set of changes that matters
+listing   the inputs of a task, and how they are shown
 """
-
-from agentrunner.evidence.inputs.asked import asked_in
-from agentrunner.evidence.inputs.changes import (
-    ProofChange,
-    ProofChanges,
-    judge_changes,
-    put_back,
-)
-from agentrunner.evidence.inputs.find import find_inputs
-from agentrunner.evidence.inputs.model import Input, Inputs
-from agentrunner.evidence.inputs.smallest import smallest
-
-__all__ = [
-    "Input",
-    "Inputs",
-    "ProofChange",
-    "ProofChanges",
-    "asked_in",
-    "find_inputs",
-    "judge_changes",
-    "put_back",
-    "smallest",
-]

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentrunner.evidence.inputs import ProofChanges, find_inputs, judge_changes, put_back
+from agentrunner.evidence.inputs.changes import ProofChanges, judge_changes, put_back
+from agentrunner.evidence.inputs.find import find_inputs
 
 
 @dataclass
@@ -281,10 +282,12 @@ def test_what_may_decide_is_said_where_it_changed() -> None:
     assert "it checks itself with --check" in judged.unsure[0][1]
 
 
-NAMES = ["package.json", "package-lock.json", "pyproject.toml", "Cargo.toml", "Cargo.lock",
-         "go.mod", "go.sum", "Makefile", "tests/test_a.py", "x_test.go", "a.test.js",
-         "pom.xml", "Gemfile", "Gemfile.lock", "composer.json", "composer.lock", "uv.lock", "requirements.txt",
-         "yarn.lock", "src/lib.rs", "tests/a.rs"]  # fmt: skip
+NAMES = [
+    *("package.json", "package-lock.json", "pyproject.toml", "Cargo.toml", "Cargo.lock", "go.mod"),
+    *("go.sum", "Makefile", "tests/test_a.py", "x_test.go", "a.test.js", "pom.xml", "Gemfile"),
+    *("Gemfile.lock", "composer.json", "composer.lock", "uv.lock", "requirements.txt"),
+    *("yarn.lock", "src/lib.rs", "tests/a.rs"),
+]
 CONTENT = st.one_of(
     st.binary(max_size=60),
     st.text(alphabet='{}[]":,=\n\\ ()#@abt1.-\'>', max_size=80).map(str.encode),

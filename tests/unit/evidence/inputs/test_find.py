@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentrunner.evidence.inputs import Inputs, find_inputs
+from agentrunner.evidence.inputs.find import find_inputs
+from agentrunner.evidence.inputs.model import Inputs
 
 
 @dataclass

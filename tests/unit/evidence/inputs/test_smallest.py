@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentrunner.evidence.inputs import smallest
+from agentrunner.evidence.inputs.smallest import smallest
 
 
 def search(size: int, guilty: set[int], budget: int = 10_000) -> tuple[list[int], bool, int]:
