@@ -52,6 +52,10 @@ class Inputs:
     """Base names of the programs that the commands run: whose configuration steers."""
     places: list[Input] = field(default_factory=list)
     """Where tools look for files that are not there yet, as a new `pytest.ini`."""
+    import_folders: frozenset[str] = frozenset()
+    """Folders in which Python looks for modules first."""
+    provided_names: frozenset[str] = frozenset()
+    """Modules that imports find elsewhere today."""
     declared_tests: Sequence[str] = ()
     declared_product: Sequence[str] = ()
     before: frozenset[str] = frozenset()
@@ -85,7 +89,17 @@ class Inputs:
         for regex, one in self._globs:
             if (not one.old_only or path in self.before) and regex.match(path):
                 return one
-        return None if path in self.before else self._takes_the_place(path)
+        if path in self.before:
+            return None
+        return self._takes_the_place(path) or self._shadows(path)
+
+    def _shadows(self, path: str) -> Input | None:
+        """A new module that an import finds before the one that it finds today."""
+        place = path.removesuffix("/__init__.py").removesuffix(".py")
+        folder, _, name = place.rpartition("/")
+        if place == path or name not in self.provided_names or folder not in self.import_folders:
+            return None
+        return Input(path, f"it would stand before the {name} that imports find today", "runner")
 
     def _takes_the_place(self, path: str) -> Input | None:
         """A new file that an import finds before an input that is there: a package, a library."""

@@ -8,7 +8,6 @@ from functools import lru_cache
 
 from agentrunner.evidence.inputs.context import Context
 from agentrunner.evidence.inputs.leads import Leads
-from agentrunner.evidence.inputs.model import Input
 from agentrunner.evidence.inputs.tree import Tree, above, folder_of, join
 
 KITS = {
@@ -43,8 +42,10 @@ def provided(context: Context, name: str) -> bool:
     return bool(re.search(rf"(?<![\w-]){plain}(?![\w-])", _declared(context.tree)))
 
 
-def places_of_shadows(context: Context, leads: Leads, tests: set[str]) -> list[Input]:
-    """Modules that are not there yet and would stand before those that imports find today.
+def shadows_of(
+    context: Context, leads: Leads, tests: set[str]
+) -> tuple[frozenset[str], frozenset[str]]:
+    """Folders and names where a new module would stand before the one that imports find today.
 
     Only in folders that the interpreter looks into first, and only names that something else
     answers now: the standard library, the test tool, installed packages that the tree imports.
@@ -57,23 +58,14 @@ def places_of_shadows(context: Context, leads: Leads, tests: set[str]) -> list[I
         if place.endswith("conftest.py"):
             folders.add(folder_of(place))
     if not python and not context.python_path:
-        return []
+        return frozenset(), frozenset()
     names = set(sys.stdlib_module_names)
     for program, modules in KITS.items():
         if program in context.programs:
             names.update(modules.split())
     for path in sorted(tests)[:300]:
         names.update(name for name in leads.imports(path)[1] if provided(context, name))
-    found: list[Input] = []
-    for folder in sorted(folders & context.tree.folders)[:50]:
-        for name in sorted(names):
-            if not name.isidentifier():
-                continue
-            why = f"it would stand before the {name} that imports find today"
-            both = (join(folder, f"{name}.py"), join(folder, f"{name}/__init__.py"))
-            new = (path for path in both if path not in context.tree.paths)
-            found.extend(Input(path, why, "runner", exists=False) for path in new)
-    return found
+    return frozenset(folders & context.tree.folders), frozenset(names)
 
 
 def _import_root(tree: Tree, path: str) -> str:
