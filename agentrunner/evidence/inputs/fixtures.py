@@ -151,7 +151,7 @@ class Fixtures:
         return True
 
     def _mostly_leads_out(self, place: str, inner: str) -> bool:
-        """Of the tests in a folder that reach code at all, whether most reach some outside of it."""
+        """Of the tests in a folder that reach code, whether most reach some outside of it."""
         tests = [path for path in self.context.tree.under(place) if path in self.tests]
         if not all(family_of(path) in RESOLVED for path in tests):
             return True  # its tool has a folder of its own for tests

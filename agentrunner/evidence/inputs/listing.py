@@ -46,7 +46,7 @@ def listed(inputs: Inputs, most: int | None = None) -> dict[str, Any]:
 
     `most` bounds each list; how many were left out stands beside it as `tests_more` and so on.
     """
-    ordered = sorted(inputs.tests, key=lambda one: ORDER.index(one.kind))
+    ordered = sorted(inputs.tests, key=lambda one: (one.region, ORDER.index(one.kind)))
     lists: Mapping[str, Sequence[Input]] = {
         "tests": [one for one in ordered if one.exists],
         "product": inputs.product,
