@@ -148,6 +148,10 @@ class TestSpec(Written):
     """Whether it is run once before the work, to know what was red."""
     may_change: list[str] = []
     """Globs of existing test files whose change is wanted: they are judged as the worker left them."""
+    paths: list[str] = []
+    """Globs of files that count as tests, whatever code finds out about them."""
+    product: list[str] = []
+    """Globs of files that are the product and never count as tests."""
     known_red: list[str] = []
     """Names or globs of tests that are red for another reason and need not turn green."""
     confirm: Literal["auto", "full", "names", "once"] = "auto"

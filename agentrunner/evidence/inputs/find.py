@@ -11,7 +11,7 @@ from agentrunner.evidence.inputs.leads import Leads, family_of
 from agentrunner.evidence.inputs.model import Input, Inputs
 from agentrunner.evidence.inputs.programs import classify
 from agentrunner.evidence.inputs.recipes import LIFE_CYCLE
-from agentrunner.evidence.inputs.shadows import places_of_shadows
+from agentrunner.evidence.inputs.shadows import shadows_of
 from agentrunner.evidence.inputs.tree import ReadFile, Tree, folder_of, join
 from agentrunner.evidence.steering import matches
 
@@ -68,12 +68,11 @@ def _assembled(
     fixtures = Fixtures(context, leads, tests | executed)
     fixtures.find()
     unsure = {**fixtures.unsure, **unsure}
+    product.update(fixtures.used)
     for path, how in context.data.items():
         if path not in context.inputs and path not in tests and path not in product:
             unsure.setdefault(path, how)
-    places = {**context.places}
-    for place in places_of_shadows(context, leads, tests | executed):
-        places.setdefault(place.path, place)
+    folders, names = shadows_of(context, leads, tests | executed)
     unsure = {path: why for path, why in unsure.items() if path not in tests | executed}
     listed = [
         one for one in context.inputs.values()
@@ -93,7 +92,9 @@ def _assembled(
             if not matches(path, [*declared_product, *declared_tests])
         ],
         programs=frozenset(context.programs),
-        places=list(places.values()),
+        places=list(context.places.values()),
+        import_folders=folders,
+        provided_names=names,
         declared_tests=tuple(declared_tests),
         declared_product=tuple(declared_product),
         before=tree.paths,

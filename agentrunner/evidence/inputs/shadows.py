@@ -8,7 +8,6 @@ from functools import lru_cache
 
 from agentrunner.evidence.inputs.context import Context
 from agentrunner.evidence.inputs.leads import Leads
-from agentrunner.evidence.inputs.model import Input
 from agentrunner.evidence.inputs.tree import Tree, above, folder_of, join
 
 KITS = {
@@ -19,8 +18,10 @@ KITS = {
     "tox": "tox virtualenv",
 }
 """Modules that a test tool itself is made of."""
-MANIFESTS = re.compile(r"(^|/)(requirements[^/]*\.txt|pyproject\.toml|setup\.(py|cfg)|Pipfile|package\.json"
-                       r"|Gemfile|composer\.json|poetry\.lock|uv\.lock)$")  # fmt: skip
+MANIFESTS = re.compile(
+    r"(^|/)(requirements[^/]*\.txt|pyproject\.toml|setup\.(py|cfg)|Pipfile|package\.json|Gemfile"
+    r"|composer\.json|poetry\.lock|uv\.lock)$"
+)
 MOST_NAMES = 1_000
 
 
@@ -41,8 +42,10 @@ def provided(context: Context, name: str) -> bool:
     return bool(re.search(rf"(?<![\w-]){plain}(?![\w-])", _declared(context.tree)))
 
 
-def places_of_shadows(context: Context, leads: Leads, tests: set[str]) -> list[Input]:
-    """Modules that are not there yet and would stand before those that imports find today.
+def shadows_of(
+    context: Context, leads: Leads, tests: set[str]
+) -> tuple[frozenset[str], frozenset[str]]:
+    """Folders and names where a new module would stand before the one that imports find today.
 
     Only in folders that the interpreter looks into first, and only names that something else
     answers now: the standard library, the test tool, installed packages that the tree imports.
@@ -55,23 +58,14 @@ def places_of_shadows(context: Context, leads: Leads, tests: set[str]) -> list[I
         if place.endswith("conftest.py"):
             folders.add(folder_of(place))
     if not python and not context.python_path:
-        return []
+        return frozenset(), frozenset()
     names = set(sys.stdlib_module_names)
     for program, modules in KITS.items():
         if program in context.programs:
             names.update(modules.split())
     for path in sorted(tests)[:300]:
         names.update(name for name in leads.imports(path)[1] if provided(context, name))
-    found = []
-    for folder in sorted(folders & context.tree.folders)[:50]:
-        for name in sorted(names):
-            if not name.isidentifier():
-                continue
-            why = f"it would stand before the {name} that imports find today"
-            for path in (join(folder, f"{name}.py"), join(folder, f"{name}/__init__.py")):
-                if path not in context.tree.paths:
-                    found.append(Input(path, why, "runner", exists=False))
-    return found
+    return frozenset(folders & context.tree.folders), frozenset(names)
 
 
 def _import_root(tree: Tree, path: str) -> str:

@@ -206,7 +206,8 @@ def java(context: Context, step: Step, words: list[str], by: str) -> None:
         text = (tree.text(join(module, "pom.xml")) or "") + (
             tree.text(join(module, "build.gradle")) or ""
         )
-        for found in re.finditer(r"<testSourceDirectory>([^<]+)<|test\s*\{[^}]*srcDirs?\s*[=(]?\s*\[?"
+        for found in re.finditer(r"<testSourceDirectory>([^<]+)<|test\s*\{[^}]*srcDirs?\s*[=(]?"
+                                 r"\s*\[?"
                                  r"['\"]([^'\"]+)", text):  # fmt: skip
             named = (found[1] or found[2]).replace("${project.basedir}/", "").strip()
             context.collect(inside(join(module, named), "**"), "the build names it")

@@ -265,8 +265,7 @@ def unittest(context: Context, step: Step, words: list[str], by: str) -> None:
         elif not word.startswith("-"):
             positional.append(word)
         at += 1
-    for key, value in zip(("-s", "-p", "-t"), positional, strict=False):
-        values[key] = value
+    values.update(zip(("-s", "-p", "-t"), positional, strict=False))
     start = join(folder, values["-s"])
     if start not in tree.folders:
         start = join(folder, values["-s"].replace(".", "/"))

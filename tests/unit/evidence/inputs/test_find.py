@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentrunner.evidence.inputs import Inputs, find_inputs
+from agentrunner.evidence.inputs.find import find_inputs
+from agentrunner.evidence.inputs.model import Inputs
 
 
 @dataclass
@@ -59,7 +60,7 @@ REPOS = {
             "click/testing.py": "from .core import Command\nclass CliRunner: pass\n",
             "click/testing/fake.py": "from click import core\n",
             "app/main.py": "from click.testing import fake\n",
-            "tests/test_core.py": "from click.core import Command\nfrom click.testing import fake\n",
+            "tests/test_core.py": "from click.core import Command\nimport click.testing.fake\n",
         },
         ["python -m pytest tests"],
         counts=["tests/test_core.py", "pytest.py", "_pytest/__init__.py", "profile.py"],
@@ -154,7 +155,7 @@ REPOS = {
                 ' "node src/index.js"}, "jest": {"testMatch": ["<rootDir>/checks/**/*.js"],'
                 ' "setupFiles": ["<rootDir>/support/setup.js"]}}'
             ),
-            "ci/prepare.js": "const fs = require('fs'); if (!fs.existsSync('src/index.js')) throw 1;",
+            "ci/prepare.js": "if (!require('fs').existsSync('src/index.js')) throw 1;",
             "support/setup.js": "",
             "src/index.js": "require('./names')",
             "src/names.js": "",
@@ -363,3 +364,86 @@ def test_what_counts_in_a_repository(name: str) -> None:
 def test_every_input_says_why(name: str) -> None:
     inputs = inputs_of(REPOS[name])
     assert all(one.why and "\n" not in one.why for one in [*inputs.tests, *inputs.unsure])
+
+
+def test_what_a_report_named_is_a_test_whatever_it_is_called() -> None:
+    files = {"quality/shop.py": b"", "shop.py": b""}
+    inputs = find_inputs([("./run", ".")], files, files.get, results_files=["quality/shop.py"])
+    found = inputs.counts("quality/shop.py")
+    assert found and found.why == "the report of the first run names it"
+    assert not inputs.counts("shop.py")
+
+
+def test_what_a_person_declares_wins() -> None:
+    files = {
+        "tests/test_a.py": b"import shop",
+        "tests/kit/big.py": b"",
+        "shop.py": b"",
+        "x/y.c": b"",
+    }
+    inputs = find_inputs(
+        [("pytest tests", ".")],
+        files,
+        files.get,
+        declared_tests=["x/**"],
+        declared_product=["tests/kit"],
+    )
+    assert inputs.counts("x/y.c") and inputs.counts("x/new.c")
+    assert inputs.counts("tests/test_a.py") and not inputs.counts("tests/kit/big.py")
+    assert not inputs.counts("tests/kit/test_new.py")
+
+
+def test_a_script_in_an_ignored_folder_counts() -> None:
+    hidden = {"target/check.sh": b"cmp a b"}
+    inputs = find_inputs([("sh target/check.sh", ".")], ["a.py"], hidden.get)
+    assert inputs.counts("target/check.sh")
+
+
+WORDS = st.text(alphabet="ab.*/${}()[]|&;<>\"'\\ \n\t=-@!:%`#0", max_size=80)
+NAMES = ["Makefile", "package.json", "pyproject.toml", "tests/test_a.py", "tox.ini", "a.sh", "b.js",
+         "CMakeLists.txt", "justfile", "phpunit.xml", "src/lib.rs", "conftest.py", "x/check.c",
+         "jest.config.js", "Rakefile", "Cargo.toml"]  # fmt: skip
+COMMANDS = ["make", "npm test", "pytest", "tox", "sh a.sh", "node b.js", "cargo test", "ctest",
+            "just", "phpunit", "jest", "rake", "python tests/test_a.py", "prove", "mocha",
+            "vitest"]  # fmt: skip
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(NAMES), st.one_of(st.binary(max_size=100), WORDS.map(str.encode))
+    ),
+    st.one_of(st.sampled_from(COMMANDS), WORDS),
+    st.sampled_from([".", "x", "../y", ""]),
+)
+@settings(max_examples=300, deadline=None)
+def test_it_never_raises(files: dict[str, bytes], command: str, cwd: str) -> None:
+    inputs = find_inputs([(command, cwd)], files, files.get)
+    for path in [*files, "new.py", "tests/test_new.py"]:
+        inputs.counts(path)
+
+
+@pytest.mark.parametrize(
+    ("command", "size", "seconds"),
+    [("pytest -q", 10_000, 1.0), ("node --test", 10_000, 1.0), ("pytest tests", 100_000, 6.0)],
+)
+def test_large_trees_are_read_within_bounds(command: str, size: int, seconds: float) -> None:
+    files = {
+        f"pkg/m{i % 100}/f{i}.py": b"import os\nfrom pkg import m1\nx = 'a/b'\n"
+        for i in range(size)
+    }
+    files |= {f"tests/u{i % 20}/test_{i}.py": b"from pkg.m1 import f1\n" for i in range(size // 10)}
+    files |= {f"web/c{i}.js": b"require('./x')" for i in range(size // 10)}
+    files |= {f"web/c{i}.test.js": b"require('./c1')" for i in range(size // 10)}
+    reads = 0
+
+    def read(path: str) -> bytes | None:
+        nonlocal reads
+        reads += 1
+        return files.get(path)
+
+    started = time.process_time()
+    inputs = find_inputs([(command, ".")], files, read)
+    spent = time.process_time() - started
+    assert inputs.tests
+    assert reads < 5_000
+    assert spent < seconds
