@@ -273,6 +273,8 @@ def _script_score(found: Found, name: str) -> tuple[int, ...] | None:
         at = title.start_in(rest)
         if at is None or not rest:
             break
+        if " > " in rest[at:] and not any(" > " in piece for piece in title.pieces):
+            break  # what is filled in does not reach over parts
         before = rest[:at].rstrip()
         if not matched and " > " in rest and before and not before.endswith(">"):
             return None  # the name says where its last part begins, and that is not here
@@ -282,11 +284,8 @@ def _script_score(found: Found, name: str) -> tuple[int, ...] | None:
 
 
 def _shorter(name: str, language: str) -> str:
-    """The name without its innermost part, where that may be a case of a test."""
-    if language in ("python", "rust", "java"):
-        parts = name_parts(name, language)
-        return "::".join(parts[:-1]) if language == "rust" else ""
-    return name.rpartition(" > ")[0] if language in SCRIPTS else ""
+    """The name without its innermost part, which may be a case that a macro made (`::case_1`)."""
+    return "::".join(name_parts(name, language)[:-1]) if language == "rust" else ""
 
 
 _scores: dict[str, Callable[[Found, str], tuple[int, ...] | None]] = {

@@ -15,7 +15,8 @@ from agentrunner.evidence.syntax import (
 CASES = [
     ("python", "def f(a):\n    'doc'\n    return a\n", "def f(a):\n    'doc'\n    pass\n"),
     ("python", "def f(): return 1\n", "def f(): pass\n"),
-    ("python", "async def f():\n    x = 1\n    yield x\n", "async def f():\n    return\n    yield\n"),
+    ("python", "async def f():\n    x = 1\n    yield x\n",
+     "async def f():\n    return\n    yield\n"),
     ("python", "@d\nclass A:\n    x = 1\n    def f(self): return 1\n",
      "@d\nclass A:\n    x = 1\n    def f(self): pass\n"),
     ("python", "f = lambda x: x\n", "f = lambda x: None\n"),
@@ -25,7 +26,8 @@ CASES = [
      "class A extends B { constructor(x) { super(x); } get y() {} }\n"),
     ("typescript", "const f = (a: T): number => a;\n",
      "const f = (a: T): number => { return undefined as any; };\n"),
-    ("typescript", "async function f(): Promise<void> { g() }\n", "async function f(): Promise<void> {}\n"),
+    ("typescript", "async function f(): Promise<void> { g() }\n",
+     "async function f(): Promise<void> {}\n"),
     ("java", "class A { int f() { return 5; } }\n", "class A { int f() { return 0; } }\n"),
     ("java", "class A { A() { x(); } void f() { x(); } T g() { return y; } }\n",
      "class A { A() { x(); } void f() {} T g() { return null; } }\n"),
@@ -70,7 +72,8 @@ def test_tests_in_the_file_stay() -> None:
 @pytest.mark.parametrize("most", [1, 3, 100])
 def test_mutants_are_on_changed_lines_spread_and_the_same_each_time(most: int) -> None:
     before = b"def f(a):\n    'doc 1'\n    return a\n"
-    after = b"import x\ndef f(a: int = 2):\n    'doc 2'\n    # 3 > 2\n    if a > 2:\n        g(a)\n    return a\n"
+    after = b"import x\ndef f(a: int = 2):\n    'doc 2'\n"
+    after += b"    # 3 > 2\n    if a > 2:\n        g(a)\n    return a\n"
     made = mutants(before, after, "python", most)
     assert made == mutants(before, after, "python", most)
     assert len(made) <= most
@@ -87,7 +90,12 @@ DOCTEST = b'def f():\n    """Doc.\n\n    >>> f()\n    1\n\n    More.\n    """\n 
     ("language", "source", "kinds"),
     [
         ("python", DOCTEST, ["doctest"]),
-        ("python", b"class T(unittest.TestCase):\n    pass\nif __name__ == '__main__':\n    unittest.main()\n", ["case", "main"]),
+        (
+            "python",
+            b"class T(unittest.TestCase):\n    pass\n"
+            b"if __name__ == '__main__':\n    unittest.main()\n",
+            ["case", "main"],
+        ),
         ("python", b"if __name__ == '__main__':\n    main()\n", []),
         ("rust", b"#[cfg(test)]\nmod tests {}\n#[cfg(not(test))]\nfn f() {}\n", ["module"]),
         ("rust", b"/// ```\n/// f();\n/// ```\nfn f() {}\n", ["doctest"]),
@@ -95,7 +103,7 @@ DOCTEST = b'def f():\n    """Doc.\n\n    >>> f()\n    1\n\n    More.\n    """\n 
         ("typescript", b"if (import.meta.vitest) { it('x', () => {}) }\nconst x = 1;\n", ["block"]),
         ("go", b"package a\n", []),
     ],
-)  # fmt: skip
+)
 def test_regions_of_tests_are_found(language: str, source: bytes, kinds: list[str]) -> None:
     assert [one.kind for one in regions_of_tests(source, language)] == kinds
     assert regions_of_tests(without_regions(source, language), language) == []

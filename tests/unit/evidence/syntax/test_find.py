@@ -9,7 +9,7 @@ from tests.unit.evidence.syntax.sources import GO, JAVA, PYTHON, RUST, SCRIPT
 
 EXTRA = b"""
 it("works", () => {}); test("it works", () => {});
-describe(Cart, () => { it("has $a and %i", () => {}); it("has 5", () => {}) });
+describe(Cart, () => { it.each([1])("has $a and %i", () => {}); it("has 5", () => {}) });
 """
 
 
@@ -81,9 +81,14 @@ def test_a_span_holds_decorators_and_the_body() -> None:
 
 @pytest.mark.parametrize(
     ("language", "source", "count"),
-    [("python", PYTHON, 7), ("javascript", SCRIPT, 10), ("go", GO, 4), ("rust", RUST, 5),
-     ("java", JAVA, 6)],
-)  # fmt: skip
+    [
+        ("python", PYTHON, 7),
+        ("javascript", SCRIPT, 10),
+        ("go", GO, 4),
+        ("rust", RUST, 5),
+        ("java", JAVA, 6),
+    ],
+)
 def test_all_tests_of_a_file_are_listed(language: str, source: bytes, count: int) -> None:
     names = [name for name, _ in all_tests(source, language)]
     assert len(names) == count, names

@@ -21,16 +21,25 @@ from agentrunner.evidence.syntax import (
     ("text", "names"),
     [
         ("`total()` must add `MAX_ITEMS`.", {"total", "MAX_ITEMS"}),
-        ("shop.Cart.add adds; see README.md, a/b_c.py, users.json and https://a.b/c_d?e_f=1", {"shop", "Cart", "add"}),
-        ("Call createUser(name) or snake_case, e.g. for GitHub over HTTP on macOS 10.15.", {"createUser", "snake_case"}),
-        ("関数total_priceは`Cart.sum`を返すこと。createUser()を呼ぶ。", {"total_price", "Cart", "sum", "createUser"}),
+        (
+            "shop.Cart.add adds; see README.md, a/b_c.py, users.json and https://a.b/c_d?e_f=1",
+            {"shop", "Cart", "add"},
+        ),
+        (
+            "Call createUser(name) or snake_case, e.g. for GitHub over HTTP on macOS 10.15.",
+            {"createUser", "snake_case"},
+        ),
+        (
+            "関数total_priceは`Cart.sum`を返すこと。createUser()を呼ぶ。",
+            {"total_price", "Cart", "sum", "createUser"},
+        ),
         ("`pytest -q tests/test_users.py::test_create` passes", set()),
         ("`None`, `true` and `null` stay; `x` and --dry_run too", set()),
         ("`Cart#total` and `shop::price`", {"Cart", "total", "shop", "price"}),
         ("A plain sentence, with words (and more). It ends.", set()),
         ("", set()),
     ],
-)  # fmt: skip
+)
 def test_names_of_code_in_a_sentence(text: str, names: set[str]) -> None:
     assert identifiers(text) == names
 
@@ -75,7 +84,8 @@ def test_names_that_a_test_uses() -> None:
     names = names_called(SCRIPT, "typescript", all_tests(SCRIPT, "typescript")[0][1])
     assert names >= {"total", "helper", "q", "prepare", "size"}
     assert not names & {"other", "nope"}
-    go = b"package a\nfunc TestA(t *testing.T) { got := shop.Total(1); help(t, got) }\nfunc help(t *testing.T, x int) { check(x) }\n"
+    go = b"package a\nfunc TestA(t *testing.T) { got := shop.Total(1); help(t, got) }\n"
+    go += b"func help(t *testing.T, x int) { check(x) }\n"
     names = names_called(go, "go", all_tests(go, "go")[0][1])
     assert names >= {"shop", "Total", "help", "check"}
     assert "got" not in names
@@ -84,19 +94,37 @@ def test_names_that_a_test_uses() -> None:
 @pytest.mark.parametrize(
     ("language", "before", "after", "names"),
     [
-        ("python", "X = 1\nY = 1\nclass A:\n    z = 1\n    def f(self): return 1\n    def g(self): pass\n",
-         "X = 1\nY = 2\nclass A:\n    z = 1\n    def f(self): return 2\n    def g(self):\n        pass\ndef h(): pass\n",
-         {"Y", "f", "h"}),
-        ("typescript", "const a = 1;\nclass A { x() { return 1 } }\n",
-         "const a = 1, b = 2;\nclass A { x() { return 2 } }\nexport const f = () => 1;\ntype T = string;\n",
-         {"b", "x", "f", "T"}),
+        (
+            "python",
+            "X = 1\nY = 1\nclass A:\n    z = 1\n    def f(self): return 1\n    def g(self): pass\n",
+            "X = 1\nY = 2\nclass A:\n    z = 1\n    def f(self): return 2\n"
+            "    def g(self):\n        pass\ndef h(): pass\n",
+            {"Y", "f", "h"},
+        ),
+        (
+            "typescript",
+            "const a = 1;\nclass A { x() { return 1 } }\n",
+            "const a = 1, b = 2;\nclass A { x() { return 2 } }\n"
+            "export const f = () => 1;\ntype T = string;\n",
+            {"b", "x", "f", "T"},
+        ),
         ("javascript", "app.get('/x', () => {});\n", "app.get('/x', () => { f() });\n", {"app"}),
-        ("go", "package a\n", "package a\nconst X = 1\ntype T struct { A int }\nfunc (t *T) F() { g() }\n", {"X", "T", "F"}),
-        ("rust", "", "const X: u8 = 1;\npub struct T { a: u8 }\nimpl T { fn f(&self) { g() } }\n", {"X", "T", "f"}),
+        (
+            "go",
+            "package a\n",
+            "package a\nconst X = 1\ntype T struct { A int }\nfunc (t *T) F() { g() }\n",
+            {"X", "T", "F"},
+        ),
+        (
+            "rust",
+            "",
+            "const X: u8 = 1;\npub struct T { a: u8 }\nimpl T { fn f(&self) { g() } }\n",
+            {"X", "T", "f"},
+        ),
         ("java", "class A { int f() { return 1; } }", "class A { int f() { return 2; } }", {"f"}),
         ("python", "def f(): return 1\n", "# new\ndef f():\n    return 1\n", set()),
     ],
-)  # fmt: skip
+)
 def test_names_that_a_change_touches(
     language: str, before: str, after: str, names: set[str]
 ) -> None:
@@ -156,7 +184,8 @@ def test_assertions_are_the_same_under_another_name() -> None:
     one = b"def test_a():\n    x = f(7)  # c\n    assert x == 5\n    assert 'a' in x, 'm'\n"
     span, other = (
         find_test(one, "python", "test_a"),
-        b"class T:\n  def test_b(self):\n    x = f(7)\n    assert x  ==  5\n    assert 'a' in x, 'm'\n",
+        b"class T:\n  def test_b(self):\n    x = f(7)\n"
+        b"    assert x  ==  5\n    assert 'a' in x, 'm'\n",
     )
     moved = find_test(other, "python", "T.test_b")
     assert span is not None
@@ -220,7 +249,7 @@ func TestA(t *testing.T) { f() }
 func TestB(t *testing.T) { if got := f(); got != 5 { t.Error("x") } }
 """,
     "rust": "#[test] fn a() { f() }\n#[test] fn b() { assert_eq!(add(1, 2), 3) }\n",
-    "java": "class A { @Test void a() { f(); } @Test void b() { assertEquals(1, new Foo().bar()); } }",
+    "java": "class A { @Test void a() { f(); } @Test void b() { assertEquals(1, new B().c()); } }",
 }
 
 
