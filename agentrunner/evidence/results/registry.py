@@ -62,9 +62,7 @@ def weaker(shell: str, cwd: str, read: ReadFile, means: int = 0) -> int | None:
     return means + 1 if means + 1 < most else None
 
 
-def instrument(
-    shell: str, cwd: str, read: ReadFile, place: str, means: int = 0
-) -> Instrumented:
+def instrument(shell: str, cwd: str, read: ReadFile, place: str, means: int = 0) -> Instrumented:
     """The command that reports to all readers that fit it; as it is where none does.
 
     `place` is an absolute path in the box, of a random name, that the command can write to. What is
