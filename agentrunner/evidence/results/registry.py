@@ -19,12 +19,26 @@ from agentrunner.evidence.results.model import (
     TestResult,
 )
 from agentrunner.evidence.results.shell import quoted
+from agentrunner.evidence.results.tools.behave import Behave
+from agentrunner.evidence.results.tools.cargo import Cargo
+from agentrunner.evidence.results.tools.ctest import CTest
+from agentrunner.evidence.results.tools.dotnet import Dotnet
+from agentrunner.evidence.results.tools.go import Go
+from agentrunner.evidence.results.tools.java import Gradle, Maven
+from agentrunner.evidence.results.tools.jest import Jest
+from agentrunner.evidence.results.tools.mocha import Mocha
 from agentrunner.evidence.results.tools.node import Node
+from agentrunner.evidence.results.tools.phpunit import PHPUnit
 from agentrunner.evidence.results.tools.pytest import Pytest
+from agentrunner.evidence.results.tools.rspec import RSpec
 from agentrunner.evidence.results.tools.tap import Tap
 from agentrunner.evidence.results.tools.unittest import Unittest
+from agentrunner.evidence.results.tools.vitest import Vitest
 
-READERS: list[Reader] = [Pytest(), Unittest(), Node(), Tap()]
+READERS: list[Reader] = [
+    Pytest(), Unittest(), Behave(), Jest(), Vitest(), Mocha(), Node(), Go(), Cargo(), CTest(),
+    Maven(), Gradle(), RSpec(), PHPUnit(), Dotnet(), Tap(),
+]  # fmt: skip
 """In the order of preference."""
 FOLDERS = frozenset({"PATH", "PYTHONPATH"})
 OPTIONS = frozenset({"NODE_OPTIONS", "PYTEST_ADDOPTS", "SPEC_OPTS"})
