@@ -128,8 +128,8 @@ def read_results(
     folder = read_small(place_on_host, STARTED).rstrip("\n")
     ran = Ran(place_on_host, stdout, stderr, exit_code, folder)
     readers = readers_of(shell, cwd, read)
-    found = [(reader, reader.read(ran, _of(reader, means))) for reader in readers]
-    parts = [results for _, results in found if results is not None]
+    found = [_read(reader, ran, means) for reader in readers]
+    parts = [results for results in found if results is not None]
     if not parts:
         return None
     silent = len(parts) < len(found) and len(parts) < len(_stages(shell, cwd, read))
@@ -158,6 +158,13 @@ def select(shell: str, names: Sequence[str], cwd: str, read: ReadFile) -> str | 
 def weak_results(stdout: str, stderr: str) -> Counts | None:
     """Only totals, read off the text; None where no known runner printed a summary."""
     return read_counts(stdout, stderr)
+
+
+def _read(reader: Reader, ran: Ran, means: int) -> Results | None:
+    try:
+        return reader.read(ran, _of(reader, means))
+    except Exception:  # noqa: BLE001 - readers may come from elsewhere, and reports are hostile
+        return Results(reader.name, complete=False)
 
 
 def _of(reader: Reader, means: int) -> int:

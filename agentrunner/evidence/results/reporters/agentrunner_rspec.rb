@@ -39,7 +39,7 @@ begin
     end
 
     def message(notice)
-      found = notice.message.to_s[/An error occurred while loading (\S+?)\.?$/, 1]
+      found = notice.message.to_s[/An error occurred while loading (\S+?)\.?(?: - Did you mean\?)?$/, 1]
       return unless found
       path = found.sub(%r{\A\./}, '')
       write(k: 'lost', n: path)

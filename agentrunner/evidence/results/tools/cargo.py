@@ -14,7 +14,7 @@ from agentrunner.evidence.results.tools.shims import shimmed
 
 LOG, TEXT = range(2)
 RUNNING = re.compile(
-    r"^ +(?:Running (?:unittests )?(?P<target>\S+)? ?\((?P<binary>[^)]*)\)"
+    r"(?:^| ) +(?:Running (?:unittests )?(?P<target>\S+)? ?\((?P<binary>[^)]*)\)"
     r"|Doc-tests (?P<doc>\S+))$",
     re.MULTILINE,
 )
@@ -77,7 +77,7 @@ def _sections(ran: Ran) -> list[tuple[str, str, str]]:
         for hit in RUNNING.finditer(re.sub(r"\x1b\[[0-9;]*m", "", ran.stderr))
     ]
     starts = [hit.start() for hit in BLOCK.finditer(ran.stdout)]
-    ends = [*starts[1:], len(ran.stdout)]
+    ends = [*starts[1:], len(ran.stdout)][: len(starts)]
     blocks = [ran.stdout[start:end] for start, end in zip(starts, ends, strict=True)]
     if len(heads) != len(blocks):
         return [("", "", block) for block in blocks]
@@ -107,7 +107,7 @@ def _logs(ran: Ran, sections: list[tuple[str, str, str]]) -> Results | None:
 
 def _log(text: str, targets: dict[str, str], said: dict[str, str], found: list[TestResult]) -> bool:
     package, binary, ended = "", "", False
-    listed: list[str] = []
+    listed: dict[str, None] = {}
     seen: set[str] = set()
     for line in text.splitlines():
         word, _, rest = line.partition(" ")
@@ -116,18 +116,22 @@ def _log(text: str, targets: dict[str, str], said: dict[str, str], found: list[T
         elif word == "#binary":
             binary = rest.rsplit("/", 1)[-1]
         elif word == "#listed":
-            listed.append(rest)
+            listed[rest] = None
         elif word == "#exit":
             ended = True
-        elif word in WORDS:
-            # `ignored name: reason`
-            test = rest if rest in listed else re.sub(r"(?<!:): .*", "", rest)
-            test = re.sub(r" - should panic$", "", test)
+        elif word.rstrip(":,") in WORDS:
+            # `failed name`, `ignored: reason name`
+            words = rest.split(" ")
+            tails = (" ".join(words[at:]) for at in range(len(words)))
+            test = next((tail for tail in tails if tail in listed), rest)
             seen.add(test)
+            test = re.sub(r" - should panic$", "", test)
             target = targets.get(binary) or re.sub(r"-[0-9a-f]{16}$", "", binary)
             file = target if target.endswith(".rs") else ""
-            name = f"{package} {target} {test}"
-            found.append(made(name, WORDS[word], file, message=said.get(test, "")))
+            outcome = WORDS[word.rstrip(":,")]
+            found.append(
+                made(f"{package} {target} {test}", outcome, file, message=said.get(test, ""))
+            )
     return ended and not [test for test in listed if test not in seen]
 
 
