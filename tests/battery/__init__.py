@@ -1,1 +1,1 @@
-"""Whole runs that try the promise: COMPLETE only when it is true, and whenever it is (README.md)."""
+"""Whole runs that try the promise: COMPLETE only when it is true, and whenever it is."""

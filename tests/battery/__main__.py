@@ -17,23 +17,28 @@ def main(arguments: list[str]) -> int:
     options = _options().parse_args(arguments)
     cases = _chosen(options)
     if not cases:
-        print("no case is called so", file=sys.stderr)
+        sys.stderr.write("no case is called so\n")
         return 2
     if options.list:
         for case in cases:
-            print(f"{case.name:46} {case.kind:6} {case.rule} {case.ecosystem:10} {case.about}")
+            _say(f"{case.name:46} {case.kind:6} {case.rule} {case.ecosystem:10} {case.about}")
         return 0
-    print(header(), flush=True)
+    _say(header())
     outcomes = []
     manner = Manner(options.sandbox, not options.no_plain, not options.plain_only, options.keep)
     for outcome in play_all([case.name for case in cases], manner, options.jobs):
         outcomes.append(outcome)
-        print(row(outcome), flush=True)
-    print(totals(outcomes))
+        _say(row(outcome))
+    _say(totals(outcomes))
     if options.json:
         page = [outcome.as_json() for outcome in outcomes]
         Path(options.json).write_text(json.dumps(page, indent=1) + "\n", encoding="utf-8")
     return int(any(outcome.failed for outcome in outcomes))
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
 
 
 def _options() -> argparse.ArgumentParser:

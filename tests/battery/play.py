@@ -162,7 +162,7 @@ def _read(outcome: Outcome, result: dict[str, Any]) -> None:
 def _grade(result: dict[str, Any]) -> str:
     """The weakest grade of the critical criteria; "?" where the result tells none."""
     critical = [item for item in result["acceptance_criteria"] if item["critical"]]
-    grades = [item.get("grade", "?") for item in critical]
+    grades = [str(item.get("grade", "?")) for item in critical]
     if not grades or "?" in grades:
         return "?"
     return min(grades, key=lambda grade: WORST.index(grade) if grade in WORST else -1)

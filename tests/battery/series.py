@@ -52,7 +52,7 @@ def play_named(name: str, manner: Manner) -> Outcome:
         place.mkdir(parents=True)
     try:
         return play(case, place, manner.sandbox, plain=manner.plain, whole=manner.whole)
-    except Exception as error:  # one case that breaks must not hide the others
+    except Exception as error:  # noqa: BLE001 - one case that breaks must not hide the others
         outcome.got = type(error).__name__
         outcome.complaints = [f"it broke: {error}\n{traceback.format_exc(limit=-3)}"]
         return outcome
