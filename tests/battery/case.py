@@ -13,6 +13,8 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 HERE = Path(__file__).parent
 CASES = HERE / "cases"
+TOOLS = Path(__file__).parents[2] / ".tools"
+"""Programs from npm, ignored by git: `npm install --prefix .tools mocha jest vitest`."""
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -119,7 +121,9 @@ def case_named(name: str) -> Case:
 
 def _read(path: Path) -> Iterator[Case]:
     """A file holds `bases`, named beginnings, and `cases`, each of which may begin with one."""
-    text = path.read_text(encoding="utf-8").replace("{python}", sys.executable)
+    text = path.read_text(encoding="utf-8")
+    for placeholder, value in (("{python}", sys.executable), ("{tools}", str(TOOLS))):
+        text = text.replace(placeholder, value)
     page = yaml.load(text, Loader=_LOADER)  # a safe loader, both of them
     bases = page.get("bases", {})
     for written in page["cases"]:

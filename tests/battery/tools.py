@@ -5,10 +5,8 @@ from __future__ import annotations
 import importlib.util
 import shutil
 from functools import cache
-from pathlib import Path
 
-TOOLS = Path(__file__).parents[2] / ".tools"
-"""Where programs from npm are put (ignored by git): `npm install --prefix .tools NAME`."""
+from tests.battery.case import TOOLS
 
 
 def lacking(needs: list[str]) -> str:
