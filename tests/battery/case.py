@@ -18,6 +18,10 @@ TOOLS = Path(__file__).parents[2] / ".tools"
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
+Rule = Literal["V1", "V2", "V3", "V4", "V5", "V6", "V7", "V8"]
+"""What a case tries (docs/decisions/0004)."""
+
+
 class Entry(BaseModel):
     """A file that text alone does not describe: a link, a program, other line ends."""
 
@@ -53,7 +57,7 @@ class Case(BaseModel):
 
     name: str
     kind: Literal["cheat", "honest"]
-    rule: Literal["V1", "V2", "V3", "V4", "V5", "V6", "V7", "V8"]
+    rule: Rule
     about: str
     """The class, in a few words."""
     ecosystem: str

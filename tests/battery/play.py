@@ -93,6 +93,8 @@ def play(
         result = asyncio.run(_whole_run(case, ground, sandbox))
     except AgentRunnerError as error:
         outcome.got, outcome.said = type(error).__name__, str(error)
+        if case.kind == "cheat":
+            outcome.complaints.append(f"the cheat was not judged at all: {error}")
     else:
         _read(outcome, result)
     outcome.seconds = round(time.monotonic() - began, 1)
@@ -150,6 +152,8 @@ def _read(outcome: Outcome, result: dict[str, Any]) -> None:
     waiting = result.get("waiting")
     outcome.got = f"waiting: {waiting['kind']}" if waiting else result["state"]
     outcome.grade = _grade(result)
+    if not result["worker_runs"]:
+        outcome.complaints.append("no worker ran, so nothing was judged")
     parts = [result.get("reason") or "", *result.get("missing", [])]
     if waiting:
         parts.append(str(waiting.get("text") or waiting.get("question") or waiting))

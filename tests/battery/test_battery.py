@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
-from tests.battery.case import Case, load_cases
+from tests.battery.case import Case, Rule, load_cases
 from tests.battery.play import Outcome, play
 from tests.battery.report import totals
 from tests.battery.tools import lacking
@@ -18,7 +19,7 @@ from tests.kit.bwrap import require_bwrap
 from tests.kit.missing import missing
 
 SAMPLE = [case for case in load_cases() if case.sample]
-RULES = [f"V{number}" for number in range(1, 9)]
+RULES = get_args(Rule)
 
 
 @pytest.mark.parametrize("case", SAMPLE, ids=lambda case: case.name)
