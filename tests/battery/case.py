@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -126,7 +127,8 @@ def case_named(name: str) -> Case:
 def _read(path: Path) -> Iterator[Case]:
     """A file holds `bases`, named beginnings, and `cases`, each of which may begin with one."""
     text = path.read_text(encoding="utf-8")
-    for placeholder, value in (("{python}", sys.executable), ("{tools}", str(TOOLS))):
+    python = os.environ.get("BATTERY_PYTHON") or sys.executable
+    for placeholder, value in (("{python}", python), ("{tools}", str(TOOLS))):
         text = text.replace(placeholder, value)
     page = yaml.load(text, Loader=_LOADER)  # a safe loader, both of them
     bases = page.get("bases", {})
