@@ -152,9 +152,11 @@ def _read(outcome: Outcome, result: dict[str, Any]) -> None:
     waiting = result.get("waiting")
     outcome.got = f"waiting: {waiting['kind']}" if waiting else result["state"]
     outcome.grade = _grade(result)
-    if not result["worker_runs"]:
+    if result.get("reason") == "internal":
+        outcome.complaints.append("the run broke, so nothing was judged")
+    elif not result["worker_runs"]:
         outcome.complaints.append("no worker ran, so nothing was judged")
-    parts = [result.get("reason") or "", *result.get("missing", [])]
+    parts = [result.get("reason") or "", *(result.get("missing") or [result.get("text") or ""])]
     if waiting:
         parts.append(str(waiting.get("text") or waiting.get("question") or waiting))
     if result.get("error"):
