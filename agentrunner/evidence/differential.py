@@ -7,6 +7,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from agentrunner.evidence.inputs.asked import asked_in
 from agentrunner.evidence.inputs.changes import ProofChanges, judge_changes, put_back
 from agentrunner.evidence.inputs.find import find_inputs
 from agentrunner.evidence.inputs.model import Inputs
@@ -17,10 +18,6 @@ from agentrunner.evidence.world import InputChange
 from agentrunner.runs.restore import Entry
 from agentrunner.runs.snapshots import Snapshots
 from agentrunner.task.spec import TaskSpec, TestSpec
-
-
-def asked_in(text: str, path: str) -> bool:
-    return False
 
 
 @dataclass
@@ -47,8 +44,8 @@ class Differential:
                 shells,
                 list(self.snapshots.list(tree)),
                 self.snapshots.reader(tree),
-                declared_tests=getattr(self._test, "paths", ()),
-                declared_product=getattr(self._test, "product", ()),
+                declared_tests=self._test.paths if self._test else (),
+                declared_product=self._test.product if self._test else (),
                 results_files=files,
             )
         return self._inputs[key]
@@ -86,7 +83,12 @@ class Differential:
         text = "\n".join(
             [self.spec.prd_text, *(f"{c.description}\n{c.detail}" for c in self.spec.criteria)]
         )
-        return {path for path in total.all if matches(path, may) or asked_in(text, path)}
+        paths = [*total.all]
+        return {path for path in total.all if matches(path, may) or asked_in(text, path, paths)}
+
+    def unsure(self) -> tuple[str, ...]:
+        """Changed paths of the latest `changes` that are taken as product and may decide."""
+        return tuple(path for path, _ in self._judged.unsure) if self._judged else ()
 
     def with_old_inputs(self, old: str, new: str, changes: Sequence[InputChange]) -> str:
         """`new` with these inputs as they were in `old`.

@@ -197,6 +197,7 @@ class Prover:
                 mixed=self.differential.with_new_tests(old, new),
                 old_paths=frozenset(self.verifier.snapshots.list(old)),
                 product=self.differential.product(old, new),
+                unsure=self.differential.unsure(),
                 allowed=tuple(allowed),
             )
 
@@ -431,9 +432,9 @@ class Prover:
             Proof(
                 target=target.id,
                 author=author,
-                grade="proven" if author == "person" else "shown",
+                grade="proven" if author == "person" and not world.unsure else "shown",
                 text=f"{_label(target)}`{target.shell}`{whose[author]} failed before and passes now",
-                notes=dead.notes,
+                notes=[*_of_unsure(world.unsure), *dead.notes],
             )
         )
 
@@ -498,6 +499,11 @@ def _each_once(findings: Sequence[Finding]) -> list[Finding]:
         if finding not in found:
             found.append(finding)
     return found
+
+
+def _of_unsure(paths: Sequence[str]) -> list[str]:
+    text = "is taken as product and checks something itself; so this shows, and does not prove"
+    return [f"{path} {text}" for path in paths[:3]]
 
 
 def _label(target: Target) -> str:

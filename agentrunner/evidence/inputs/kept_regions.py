@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from agentrunner.evidence.inputs.kept import Around, Kept, old, whole
 from agentrunner.evidence.inputs.kept_tests import NEW_TESTS, keep_tests
-from agentrunner.evidence.syntax import language_of, test_regions, with_regions_of
+from agentrunner.evidence.syntax.languages import language_of
+from agentrunner.evidence.syntax.regions import test_regions, with_regions_of
 
 
 def keep_region(before: str, after: str, around: Around) -> Kept:

@@ -17,7 +17,9 @@ SAYS_NO = re.compile(
     r"|\bfail|return\s+(?!0\s*;|EXIT_SUCCESS)[^;\n]+;|^\s*(ok|is)\b|not ok|\bexit\s+[1-9$]",
     re.MULTILINE,
 )
-DECIDES = re.compile(r"\bexit\s+[^0\s]|\bassert|\b(diff|cmp|grep\s+-q)\b|\breturn\s+1", re.MULTILINE)
+DECIDES = re.compile(
+    r"\bexit\s+[^0\s]|\bassert|\b(diff|cmp|grep\s+-q)\b|\breturn\s+1", re.MULTILINE
+)
 """What a shell script says no with."""
 STARTS_OTHERS = re.compile(
     r"\bsubprocess\b|child_process|\bspawn|\bsystem\s*\(|\bpopen\b|exec[vl]?p?\w*\s*\(|\bexec\(|`[^`\n]+`"
