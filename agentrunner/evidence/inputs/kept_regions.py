@@ -5,7 +5,7 @@ from __future__ import annotations
 from agentrunner.evidence.inputs.kept import Around, Kept, old, whole
 from agentrunner.evidence.inputs.kept_tests import NEW_TESTS, keep_tests
 from agentrunner.evidence.syntax.languages import language_of
-from agentrunner.evidence.syntax.regions import test_regions, with_regions_of
+from agentrunner.evidence.syntax.regions import regions_of_tests, with_regions_of
 
 
 def keep_region(before: str, after: str, around: Around) -> Kept:
@@ -32,5 +32,5 @@ def keep_region(before: str, after: str, around: Around) -> Kept:
 
 def _texts(source: bytes, language: str) -> list[tuple[str, str, bytes]]:
     return [
-        (one.kind, one.name, source[one.start : one.end]) for one in test_regions(source, language)
+        (one.kind, one.name, source[one.start : one.end]) for one in regions_of_tests(source, language)
     ]
