@@ -30,10 +30,18 @@ class Differential:
     """By tree and commands."""
     _judged: ProofChanges | None = None
     """Of the latest `changes`."""
+    _settled: frozenset[str] = frozenset()
+    """Changed paths that the task, the PRD or a person allows."""
+    _helpers: frozenset[str] = frozenset()
+    """New files of the latest `changes` that only tests use."""
 
     @property
     def _test(self) -> TestSpec | None:
         return self.spec.task.test
+
+    @property
+    def _may_change(self) -> Sequence[str]:
+        return self._test.may_change if self._test else []
 
     def inputs(self, tree: str, targets: Sequence[Target], files: Collection[str] = ()) -> Inputs:
         """What decides what these commands say on a tree."""
@@ -70,7 +78,9 @@ class Differential:
             self.snapshots.reader(new),
             total,
         )
+        self._helpers = self._new_helpers(old, new, total, targets, inputs)
         wished = self._wished(total)
+        self._settled = frozenset(wished) | frozenset(allowed)
         return tuple(
             InputChange(one.path, one.input.why, one.kind, one.understood, one.input.kind == "test")
             for one in self._judged.changes
@@ -79,7 +89,7 @@ class Differential:
 
     def _wished(self, total: Changes) -> set[str]:
         """Changed paths that the task allows or the PRD asks to change, move or remove."""
-        may = self._test.may_change if self._test else []
+        may = self._may_change
         text = "\n".join(
             [self.spec.prd_text, *(f"{c.description}\n{c.detail}" for c in self.spec.criteria)]
         )
@@ -105,8 +115,26 @@ class Differential:
     def with_new_tests(self, old: str, new: str) -> str:
         """`old` with all changed inputs as the worker left them."""
         after = self.snapshots.list(new)
-        names = [one.path for one in self._judged.changes] if self._judged else []
+        names = {one.path for one in self._judged.changes} if self._judged else set()
+        names |= self._helpers
         return self.snapshots.combine(old, {path: after.get(path) for path in sorted(names)})
+
+    def _new_helpers(
+        self, old: str, new: str, total: Changes, targets: Sequence[Target], before: Inputs
+    ) -> frozenset[str]:
+        """New files that only tests use, in folders that had nothing but tests."""
+        product = {
+            posixpath.dirname(path) for path in self.snapshots.list(old) if not before.counts(path)
+        }
+        mine = [
+            path
+            for path in total.added
+            if posixpath.dirname(path) and posixpath.dirname(path) not in product
+        ]
+        if not mine:
+            return frozenset()
+        now = self.inputs(new, targets)
+        return frozenset(path for path in mine if now.counts(path))
 
     def with_hollow_files(self, old: str, new: str) -> str | None:
         """`old` with every added file, but empty; None where none was added."""
@@ -121,7 +149,7 @@ class Differential:
         """Changed paths that are no inputs, or of which only a region is."""
         total = changes_between(self.snapshots, old, new)
         judged = self._judged.changes if self._judged else []
-        whole = {one.path for one in judged if not one.input.region}
+        whole = {one.path for one in judged if not one.input.region} | self._helpers
         return tuple(path for path in total.all if path not in whole)
 
     def counts(self, path: str, tree: str, targets: Sequence[Target]) -> bool:
@@ -133,8 +161,13 @@ class Differential:
         inputs = self.inputs(tree, [target])
         return any(one.exists and one.kind in ("test", "runner") for one in inputs.tests)
 
-    def may_go(self, name: str) -> bool:
-        """Whether the PRD names the case of a test that is gone: `test_price[JPY]` and "JPY"."""
+    def may_go(self, name: str, file: str) -> bool:
+        """Whether a test that is gone is settled: by its file, or as the PRD names its case.
+
+        Of `test_price[JPY]` the case is "JPY".
+        """
+        if file and (file in self._settled or matches(file, self._may_change)):
+            return True
         case = re.search(r"\[([^\[\]]+)\]$", name)
         if not case:
             return False
@@ -154,6 +187,11 @@ class Differential:
             mode = old.get(path, now.get(path, ("100644", "")))[0]
             changed[path] = (mode, self.snapshots.write_blob(content))
         return self.snapshots.combine(tree, changed)
+
+
+def in_repo(file: str, cwd: str) -> str:
+    """A test's file, relative to the repository; "" where it is not known."""
+    return posixpath.normpath(posixpath.join(cwd, file)) if file else ""
 
 
 def in_tree(file: str, cwd: str, paths: Collection[str]) -> bool:

@@ -20,7 +20,7 @@ from time import monotonic
 
 from agentrunner.evidence.canaries import Canaries
 from agentrunner.evidence.claims import fresh, gone, red_names, turned
-from agentrunner.evidence.differential import Differential, in_tree
+from agentrunner.evidence.differential import Differential, in_repo, in_tree
 from agentrunner.evidence.findings import (
     EXAMINED,
     flaky,
@@ -29,6 +29,7 @@ from agentrunner.evidence.findings import (
     tests_gone,
 )
 from agentrunner.evidence.inputs.smallest import smallest
+from agentrunner.evidence.moves import not_moved
 from agentrunner.evidence.results.model import Results
 from agentrunner.evidence.struck import Struck
 from agentrunner.evidence.target import TEST, Measured, Target, target_of, test_target
@@ -43,6 +44,7 @@ LONG_SEC = 60
 """A suite that takes longer is confirmed by the names that matter."""
 SEARCH_SEC = 120
 """At most, of looking for the smallest set of changes that matters."""
+NOTHING_TURNED = "no test that was red before is green now"
 NO_CHANGE = "Nothing was changed: a tree that is as it was before the run completes nothing."
 
 
@@ -292,7 +294,7 @@ class Prover:
         report: Report,
     ) -> None:
         target = case.target
-        lost = [name for name in gone(case.before, now) if not self.differential.may_go(name)]
+        lost = await asyncio.to_thread(self._lost, case, now, world)
         if lost and report.stopped_by(tests_gone(target, lost), target.id):
             return
         stood = await self._confirmed_red(case, self._turned(case, held, world, criteria), world)
@@ -300,7 +302,8 @@ class Prover:
         shown = await self.struck.shown(self._run, target, others, world, now, criteria)
         names = [*stood, *shown.names]
         if not names:
-            report.doubts[target.id] = shown.why or "no test that was red before is green now"
+            claimed = sorted(self.verifier.claims(case.before, criteria).claimed)
+            report.doubts[target.id] = _not_turned(claimed, now) or shown.why or NOTHING_TURNED
             return
         only = names if self._by_names(case) else ()
         if not await self._confirmed_green(case, names, world, only, report):
@@ -335,6 +338,23 @@ class Prover:
                     notes=[*shown.notes, *dead.notes],
                 )
             )
+
+    def _lost(self, case: Case, now: Results, world: World) -> list[str]:
+        """Tests that are gone, and neither moved nor settled. Blocks."""
+        lost = gone(case.before, now)
+        if not lost or case.before is None:
+            return []
+        snapshots = self.verifier.snapshots
+        left = not_moved(
+            lost,
+            case.before,
+            now,
+            case.target.cwd,
+            snapshots.reader(world.old),
+            snapshots.reader(world.new),
+        )
+        files = {test.name: in_repo(test.file, case.target.cwd) for test in case.before.tests}
+        return [name for name in left if not self.differential.may_go(name, files.get(name, ""))]
 
     def _turned(
         self, case: Case, held: Results | None, world: World, criteria: Sequence[Criterion]
@@ -476,6 +496,23 @@ def _not_seen_before(before: Results | None, now: Results, stood: Sequence[str])
         for name in now.names
         if name not in stood and now.passed(name) and not (before and before.passed(name))
     ]
+
+
+def _not_turned(claimed: Sequence[str], now: Results) -> str:
+    """What became of the first test that was red before and does not pass now; "" for none."""
+    words = {
+        "skipped": "is skipped",
+        "xfailed": "is expected to fail",
+        "xpassed": "is expected to fail",
+    }
+    for name in claimed:
+        found = now.named(name)
+        if not found:
+            return f"{name} was red before and is not run now"
+        bad = [words[test.outcome] for test in found if test.outcome in words]
+        if bad:
+            return f"{name} was red before and {bad[0]} now"
+    return ""
 
 
 def _worker_tests(proofs: Sequence[Proof]) -> set[str]:

@@ -10,7 +10,7 @@ from agentrunner.evidence.scripts import scripts_run
 
 SHELL_EXIT = re.compile(r"^(\s*)(exit)\b[^\n;|&]*", re.MULTILINE)
 PYTHON_EXIT = re.compile(r"^(\s*)(?:sys\.exit|exit|quit|raise SystemExit)\b.*$", re.MULTILINE)
-NODE_EXIT = re.compile(r"\bprocess\.exit\([^()]*\)")
+NODE_FAILS = "process.exit = ((exit) => () => exit({0}))(process.exit.bind(process));\n"
 FAIL = 86
 """The exit code of a script that was made to fail."""
 
@@ -35,6 +35,8 @@ def _failing(path: str, text: str) -> str | None:
         made = PYTHON_EXIT.sub(rf"\g<1>raise SystemExit({FAIL})", text)
         return made.rstrip("\n") + f"\nraise SystemExit({FAIL})\n"
     if path.endswith((".js", ".mjs", ".cjs")) or re.match(r"#!.*\bnode", first):
-        made = NODE_EXIT.sub(f"process.exit({FAIL})", text)
-        return made.rstrip("\n") + f"\nprocess.exitCode = {FAIL};\n"
+        line, _, rest = text.partition("\n") if first.startswith("#!") else ("", "", text)
+        head = f"{line}\n" if line else ""
+        body = rest.rstrip("\n") + f"\nprocess.exitCode = {FAIL};\n"
+        return head + NODE_FAILS.format(FAIL) + body
     return None

@@ -89,14 +89,16 @@ def _unsure(
 def _shell_script(context: Context, path: str, text: str, runs: list[Executed]) -> str | None:
     """The same for a shell script: one that only other scripts run may well be the product."""
     callers = {run.by for run in runs}
-    if not callers <= context.tree.paths:
-        return ""  # a command or a recipe runs it
+    scripts = {one.path for one in context.executed}
+    sourced = all(run.step.words[:1] in ((".",), ("source",)) for run in runs)
+    if not callers <= scripts or not sourced:
+        return ""  # a command or a recipe runs it, or its exit code is what a script asks for
     homes = {folder_of(caller) for caller in callers} - {""}
     if any(path.startswith(f"{home}/") for home in homes):
         return ""
     if not DECIDES.search(text):
         return None
-    return f"{min(callers)} runs it, and it checks something itself"
+    return f"{min(callers)} reads it, and it checks something itself"
 
 
 def _leads_on(context: Context, leads: Leads, path: str, text: str) -> bool:
