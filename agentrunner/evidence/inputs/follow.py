@@ -72,8 +72,13 @@ def take(context: Context, step: Step, by: str, *, depth: int = 0) -> None:
     if not words or depth > 8:
         return
     program = words[0].rpartition("/")[2]
+    _environment(context, step)
+    if step.into == "read":
+        _table(context, step, words[1:], by)
     for path in step.reads:
-        if context.tree.exists(path):
+        if program == "read":
+            context.add(path, f"{by} takes its cases from it", "fixture")
+        elif context.tree.exists(path):
             context.data.setdefault(path, f"{by} hands it to {program}")
     if program in ("hatch", "pdm", "rye") and recipes.python_scripts(context, step, words[1:], by):
         return
@@ -110,6 +115,26 @@ def take(context: Context, step: Step, by: str, *, depth: int = 0) -> None:
     elif re.fullmatch(r"[\w.+-]+", program):
         context.use(program, step.folder)
         _options(context, step, words[1:], by)
+
+
+def _environment(context: Context, step: Step) -> None:
+    """Files that a command is handed in its environment, and where Python looks because of it."""
+    for name, value in step.env:
+        for word in re.split(r"[\s:=,]+", value):
+            path = context.existing(step.folder, word) if word.strip("./") else None
+            if path and path in context.tree.paths:
+                context.add(path, f"the command names it in {name}", "config")
+        if name == "PYTHONPATH":
+            places = [join(step.folder, place) for place in value.split(":") if place]
+            context.python_path.update(places)
+
+
+def _table(context: Context, step: Step, words: list[str], by: str) -> None:
+    """`cat cases.txt | while read …`: the cases of a check."""
+    for word in words:
+        path = None if word.startswith("-") else context.existing(step.folder, word)
+        if path and path in context.tree.paths:
+            context.add(path, f"{by} takes its cases from it", "fixture")
 
 
 def _unwrapped(program: str, rest: list[str]) -> list[str] | None:
@@ -165,7 +190,8 @@ def _run_file(context: Context, path: str, step: Step, words: list[str], by: str
         _run_shell(context, path, step, words, by)
         return
     if re.match(r"#!.*\bpython", first):
-        context.python_path.add(folder_of(path))
+        tools_python.python(context, step, [step.words[0], *words], by, take)
+        return
     context.execute(path, step, by)
     hand_over(context, step, words, by)
 

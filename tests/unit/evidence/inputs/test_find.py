@@ -318,6 +318,72 @@ REPOS = {
         product=["guide.md"],
         unsure=["guide.md"],
     ),
+    "cases that a script reads": Repo(
+        {
+            "check.sh": (
+                "while read a b; do [ \"$(./calc $a)\" = \"$b\" ] || exit 1; done < cases.tsv\n"
+                "cat more.txt | while read a; do ./calc $a; done\n"
+            ),
+            "cases.tsv": "1 2\n", "more.txt": "", "calc": "#!/bin/sh\n", "other.txt": "",
+        },
+        ["sh check.sh"],
+        counts=["check.sh", "cases.tsv", "more.txt"],
+        product=["other.txt"],
+    ),
+    "tolerances in a module": Repo(
+        {
+            "test_shop.py": "from shop import a\nfrom limits import NEAR\n\n"
+            "def test_a():\n    assert abs(a() - 1) < NEAR\n",
+            "limits.py": "NEAR = 0.001\n",
+            "shop.py": "def a(): return 1\n",
+            "test_version.py": "from version import V\nassert V == '2'\n",
+            "version.py": "V = '1'\n",
+        },
+        ["pytest"],
+        counts=["limits.py", "test_shop.py"],
+        product=["shop.py", "version.py"],
+    ),
+    "what the environment names": Repo(
+        {"tools/near.py": "", "first.js": "", "test/a.js": "require('../a')", "a.js": "",
+         "test_a.py": "import a\n", "a.py": ""},
+        ["NODE_OPTIONS='--require ./first.js' mocha && PYTHONPATH=tools pytest"],
+        counts=["first.js", "tools/json.py", "tools/pytest.py", "test/a.js", "test_a.py"],
+        product=["a.js", "a.py", "tools/new.py"],
+    ),
+    "a test that is named and not there yet": Repo(
+        {"tests/__init__.py": "", "users.py": ""},
+        ["pytest tests/test_users.py::test_a && python -m unittest tests.test_more.Case.test_b",
+         "npx jest web/b.spec.js && python new.py"],
+        counts=["tests/test_users.py", "tests/test_more.py", "web/b.spec.js"],
+        product=["users.py", "new.py", "tests/data.py"],
+    ),
+    "workspaces": Repo(
+        {
+            "package.json": '{"workspaces": ["packages/*"], "scripts": {"test": "turbo run unit"}}',
+            "packages/a/package.json": '{"scripts": {"unit": "vitest run"}}',
+            "packages/a/src/x.test.ts": "import './x'",
+            "packages/a/src/x.ts": "",
+            "packages/b/package.json": '{"scripts": {"unit": "node check.mjs"}}',
+            "packages/b/check.mjs": "import './lib.mjs'; throw 1",
+            "packages/b/lib.mjs": "",
+        },
+        ["npm test"],
+        counts=["packages/a/src/x.test.ts", "packages/b/check.mjs", "turbo.json",
+                "packages/b/package.json"],
+        product=["packages/a/src/x.ts", "packages/b/lib.mjs"],
+    ),
+    "Django": Repo(
+        {
+            "manage.py": "#!/usr/bin/env python\nfrom django.core.management import "
+            "execute_from_command_line\n",
+            "shop/tests.py": "from shop import models\n",
+            "shop/models.py": "",
+            "shop/__init__.py": "",
+        },
+        ["./manage.py test"],
+        counts=["shop/tests.py", "manage.py", "shop/test_b.py"],
+        product=["shop/models.py"],
+    ),
     "tox": Repo(
         {"tox.ini": "[testenv]\ncommands =\n    python ci/run.py {posargs}\n",
          "ci/run.py": "import subprocess, sys\nsys.exit(subprocess.call(['pytest', 'src']))\n",
