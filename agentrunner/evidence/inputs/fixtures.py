@@ -66,7 +66,9 @@ class Fixtures:
 
     def find(self) -> None:
         """Add folders, helpers and fixtures to the context."""
-        for test in sorted(self.tests)[:MOST_TESTS]:
+        tests = sorted(self.tests)[:MOST_TESTS]
+        self.context.tree.prefetch(tests)
+        for test in tests:
             for other in self.leads.imports(test)[0]:
                 self._subjects.setdefault(other, set()).add(test)
         for folder in sorted({*map(folder_of, self.tests), *self.context.named}):
@@ -78,6 +80,7 @@ class Fixtures:
                 inside(folder, "**"), Input(inside(folder, "**"), why, "fixture", old_only=True)
             )
         readers = list(self._readers())
+        self.context.tree.prefetch(readers)
         for reader in readers:
             self._helpers(reader)
         for reader in list(self._readers()):

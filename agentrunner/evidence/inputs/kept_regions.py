@@ -32,5 +32,6 @@ def keep_region(before: str, after: str, around: Around) -> Kept:
 
 def _texts(source: bytes, language: str) -> list[tuple[str, str, bytes]]:
     return [
-        (one.kind, one.name, source[one.start : one.end]) for one in regions_of_tests(source, language)
+        (one.kind, one.name, source[one.start : one.end])
+        for one in regions_of_tests(source, language)
     ]

@@ -95,6 +95,7 @@ def _rust_package(context: Context, manifest: str, place: str, by: str) -> None:
             if isinstance(path, str):
                 context.collect(join(place, path), f"{manifest} names it")
     sources = [path for path in context.tree.under(join(place, "src")) if path.endswith(".rs")]
+    context.tree.prefetch(sources[:MOST_READ])
     for path in sources[:MOST_READ]:
         if RUST_TESTS.search(context.tree.text(path) or ""):
             context.add(path, "it has tests inside, which cargo runs", "test", region=True)

@@ -330,6 +330,17 @@ REPOS = {
         counts=["check.sh", "cases.tsv", "more.txt"],
         product=["other.txt"],
     ),
+    "a shell product beside its check": Repo(
+        {
+            "check.sh": ". ./lib.sh\nsame \"$(./greet.sh x)\" hi\n./other.sh > out || exit 1\n",
+            "lib.sh": "same() { [ \"$1\" = \"$2\" ] || exit 1; }\n",
+            "greet.sh": "#!/bin/sh\necho hi\n",
+            "other.sh": "#!/bin/sh\necho $1\n",
+        },
+        ["sh check.sh"],
+        counts=["check.sh", "lib.sh"],
+        product=["greet.sh", "other.sh"],
+    ),
     "tolerances in a module": Repo(
         {
             "test_shop.py": "from shop import a\nfrom limits import NEAR\n\n"
@@ -513,3 +524,21 @@ def test_large_trees_are_read_within_bounds(command: str, size: int, seconds: fl
     assert inputs.tests
     assert reads < 5_000
     assert spent < seconds
+
+
+def test_a_reader_of_many_files_saves_single_reads() -> None:
+    files = {f"tests/test_{i}.py": b"import shop\n" for i in range(50)} | {"shop.py": b""}
+    single: list[str] = []
+
+    def read(path: str) -> bytes | None:
+        single.append(path)
+        return files.get(path)
+
+    inputs = find_inputs(
+        [("pytest", ".")],
+        files,
+        read,
+        read_many=lambda paths: {path: files[path] for path in paths},
+    )
+    assert inputs.counts("tests/test_1.py")
+    assert not [path for path in single if path.startswith("tests/test_")]
