@@ -49,7 +49,7 @@ SHELLS = re.compile(r"^(sh|bash|dash|zsh|ksh|ash|source|\.)$")
 PYTHON = re.compile(r"^(python|pypy)[\d.]*t?$")
 COMPARES = frozenset("diff cmp comm colordiff sdiff".split())
 LOOKS = frozenset("grep egrep fgrep rg test [ [[ jq wc ls stat cat head tail file md5sum".split())
-BUILDS = frozenset("cc gcc g++ c++ clang clang++ rustc ld tcc".split())
+BUILDS = frozenset("cc gcc g++ c++ clang clang++ rustc ld tcc javac kotlinc".split())
 
 HANDLERS: dict[str, Handler] = {
     **recipes.HANDLERS,
@@ -108,6 +108,8 @@ def take(context: Context, step: Step, by: str, *, depth: int = 0) -> None:
         hand_over(context, step, words[1:], by)
     elif program in COMPARES:
         _compared(context, step, words[1:], by)
+    elif program == "java":
+        _java(context, step, words[1:], by)
     elif program in BUILDS:
         _build(context, step, words[1:])
     elif program in LOOKS:
@@ -224,6 +226,38 @@ def _build(context: Context, step: Step, words: list[str]) -> None:
     found = tuple(path for path in sources if path in context.tree.paths)
     if found:
         context.built.setdefault(join(step.folder, output), found)
+
+
+def _java(context: Context, step: Step, words: list[str], by: str) -> None:
+    """`java -cp out CheckTill`, `java Check.java`: the source of the class that is run."""
+    takes = False
+    for word in words:
+        if takes or word.startswith("-"):
+            takes = not takes and word in (
+                "-cp",
+                "-classpath",
+                "--class-path",
+                "-p",
+                "--module-path",
+            )
+            continue
+        name = word.rpartition("/")[2].removesuffix(".java").rpartition(".")[2]
+        compiled = {path for sources in context.built.values() for path in sources}
+        if (path := context.existing(step.folder, word)) and path in context.tree.paths:
+            compiled.add(path)
+        for source in sorted(compiled):
+            if source.rpartition("/")[2] == f"{name}.java":
+                _main_class(context, source, compiled - {source}, step, by)
+        return
+
+
+def _main_class(context: Context, source: str, others: set[str], step: Step, by: str) -> None:
+    """A class that is run: a test where it uses other classes and can say no."""
+    text = context.tree.text(source) or ""
+    stems = [other.rpartition("/")[2].partition(".")[0] for other in others]
+    uses = any(re.search(rf"\b{re.escape(stem)}\b", text) for stem in stems)
+    if uses and not step.feeds and re.search(r"\bassert\b|\bthrow\b|System\.exit", text):
+        context.collect(source, f"{by} runs it")
 
 
 def _options(context: Context, step: Step, words: list[str], by: str) -> None:

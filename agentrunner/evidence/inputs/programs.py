@@ -89,10 +89,13 @@ def _unsure(
 def _shell_script(context: Context, path: str, text: str, runs: list[Executed]) -> str | None:
     """The same for a shell script: one that only other scripts run may well be the product."""
     callers = {run.by for run in runs}
-    if not callers <= {one.path for one in context.executed}:
+    sourced = all(run.step.words[0] in (".", "source") for run in runs)
+    if sourced and not DECIDES.search(text):
+        return None  # its functions are what is called and compared
+    if sourced and callers <= {one.path for one in context.executed}:
+        return ""  # it says no for the script that reads it
+    if not sourced and not callers <= {one.path for one in context.executed}:
         return ""  # a command or a recipe runs it
-    if any(run.step.words[0] in (".", "source") for run in runs):
-        return ""  # it is a part of the script that reads it
     homes = {folder_of(caller) for caller in callers} - {""}
     if any(path.startswith(f"{home}/") for home in homes):
         return ""

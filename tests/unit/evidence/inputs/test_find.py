@@ -341,6 +341,28 @@ REPOS = {
         counts=["check.sh", "lib.sh"],
         product=["greet.sh", "other.sh"],
     ),
+    "a class that is run": Repo(
+        {
+            "src/Till.java": "class Till {}\n",
+            "checks/CheckTill.java": "class CheckTill { void main() { assert new Till() != null; } }",
+        },
+        ["javac -d out src/*.java checks/*.java && java -ea -cp out CheckTill"],
+        counts=["checks/CheckTill.java"],
+        product=["src/Till.java", "src/New.java"],
+    ),
+    "functions that a recipe sources": Repo(
+        {"Makefile": "test:\n\t. ./greet.sh && test \"$$(greet)\" = hi\n",
+         "greet.sh": "greet() { echo hi; }\n"},
+        ["make test"],
+        counts=["Makefile"],
+        product=["greet.sh"],
+    ),
+    "a product in the folder of the tests": Repo(
+        {"t/a.t": "use Test::More;\nuse lib 't/lib';\nuse Letters;\n", "t/lib/Letters.pm": ""},
+        ["prove -Ilib t"],
+        counts=["t/a.t"],
+        product=["t/lib/Letters.pm"],
+    ),
     "tolerances in a module": Repo(
         {
             "test_shop.py": "from shop import a\nfrom limits import NEAR\n\n"
