@@ -63,8 +63,8 @@ REPOS = {
             "tests/test_core.py": "from click.core import Command\nimport click.testing.fake\n",
         },
         ["python -m pytest tests"],
-        counts=["tests/test_core.py", "pytest.py", "_pytest/__init__.py", "profile.py"],
-        product=["click/testing.py", "click/testing/fake.py", "click/testing/new.py"],
+        counts=["tests/test_core.py", "pytest.py", "_pytest/__init__.py", "inspect.py"],
+        product=["profile.py", "click/testing.py", "click/testing/fake.py", "click/testing/new.py"],
     ),
     "tests beside the code": Repo(
         {
@@ -344,7 +344,7 @@ REPOS = {
     "a class that is run": Repo(
         {
             "src/Till.java": "class Till {}\n",
-            "checks/CheckTill.java": "class CheckTill { void main() { assert new Till() != null; } }",
+            "checks/CheckTill.java": "class CheckTill { void f() { assert new Till() != null; } }",
         },
         ["javac -d out src/*.java checks/*.java && java -ea -cp out CheckTill"],
         counts=["checks/CheckTill.java"],
