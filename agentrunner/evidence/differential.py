@@ -55,6 +55,7 @@ class Differential:
                 declared_tests=self._test.paths if self._test else (),
                 declared_product=self._test.product if self._test else (),
                 results_files=files,
+                read_many=lambda paths: self.snapshots.read_many(tree, paths),
             )
         return self._inputs[key]
 

@@ -29,6 +29,8 @@ from agentrunner.runs.take import LARGE_MARK, Snapshot, command, take
 ChangeKind = Literal["added", "modified", "deleted", "type"]
 KINDS: Mapping[str, ChangeKind] = {"A": "added", "M": "modified", "D": "deleted", "T": "type"}
 
+MOST_READ_AT_ONCE = 1_048_576
+"""Bytes of one file that is read together with others."""
 MOST_LINKS = 20
 """Links that are followed from one path; more go round in circles."""
 
@@ -305,6 +307,18 @@ class Snapshots:
             else:
                 found |= dependencies.steering_files(self.work_tree, folder)
         return found
+
+    def read_many(self, tree: str, paths: Collection[str]) -> dict[str, bytes]:
+        """Regular files of a tree by path, those of more than 1 MiB left out."""
+        listed = self.list(tree)
+        entries = {path: listed[path] for path in paths if path in listed}
+        entries = {path: one for path, one in entries.items() if one[0].startswith("100")}
+        names = "".join(f"{blob}\n" for _, blob in entries.values()).encode()
+        told = self.git.run("cat-file", "--batch-check=%(objectsize)", stdin=names).decode()
+        sizes = zip(entries, told.split("\n"), strict=False)
+        small = {path for path, size in sizes if size.isdigit() and int(size) <= MOST_READ_AT_ONCE}
+        wanted = {path: one for path, one in entries.items() if path in small}
+        return {path: content for path, _, content in self._contents(wanted)}
 
     def _contents(self, entries: Mapping[str, Entry]) -> Iterator[tuple[str, str, bytes]]:
         """Path, mode and content of each entry, from one git process per 500 files."""

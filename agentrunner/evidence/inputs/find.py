@@ -12,7 +12,7 @@ from agentrunner.evidence.inputs.model import Input, Inputs
 from agentrunner.evidence.inputs.programs import classify
 from agentrunner.evidence.inputs.recipes import LIFE_CYCLE
 from agentrunner.evidence.inputs.shadows import shadows_of
-from agentrunner.evidence.inputs.tree import ReadFile, Tree, folder_of, join
+from agentrunner.evidence.inputs.tree import ReadFile, ReadMany, Tree, folder_of, join
 from agentrunner.evidence.steering import matches
 
 
@@ -24,14 +24,16 @@ def find_inputs(
     declared_tests: Sequence[str] = (),
     declared_product: Sequence[str] = (),
     results_files: Collection[str] = (),
+    read_many: ReadMany | None = None,
 ) -> Inputs:
     """What decides about the commands, each a pair of shell text and folder; pure, never raises.
 
     `paths` are all files of the tree before the run and `read` gives their content; only what
     commands and tests lead to is read. `declared_tests` and `declared_product` are globs of a
-    person and win; `results_files` are those that a report named as test files.
+    person and win; `results_files` are those that a report named as test files. `read_many` reads
+    many files in one go, where a single one is costly.
     """
-    tree = Tree(paths, read)
+    tree = Tree(paths, read, read_many)
     context = Context(tree)
     many = len(shell_commands) > 1
     for index, (shell, cwd) in enumerate(shell_commands):

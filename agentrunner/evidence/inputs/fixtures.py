@@ -66,7 +66,9 @@ class Fixtures:
 
     def find(self) -> None:
         """Add folders, helpers and fixtures to the context."""
-        for test in sorted(self.tests)[:MOST_TESTS]:
+        tests = sorted(self.tests)[:MOST_TESTS]
+        self.context.tree.prefetch(tests)
+        for test in tests:
             for other in self.leads.imports(test)[0]:
                 self._subjects.setdefault(other, set()).add(test)
         for folder in sorted({*map(folder_of, self.tests), *self.context.named}):
@@ -78,6 +80,7 @@ class Fixtures:
                 inside(folder, "**"), Input(inside(folder, "**"), why, "fixture", old_only=True)
             )
         readers = list(self._readers())
+        self.context.tree.prefetch(readers)
         for reader in readers:
             self._helpers(reader)
         for reader in list(self._readers()):
@@ -209,7 +212,8 @@ class Fixtures:
                 continue
             if path in self.product.entries or _paired(path, test):
                 continue
-            if self._uses_kit(path) or self._asserts_for(path, text, files):
+            decides = self._asserts_for(path, text, files) or self._is_table(path, files)
+            if decides or self._uses_kit(path):
                 why = f"imported by {test} and by no product file"
                 self.context.add(path, why, "fixture")
 
@@ -232,6 +236,19 @@ class Fixtures:
         defined = set(re.findall(r"(?:def|function|const|func)\s+(\w+)", text))
         called = re.findall(r"^[ \t]+(?:await\s+)?(?:(\w+)\.)?(\w+)\(", test_text, re.M)
         return any(name in defined and owner in ("", stem) for owner, name in called)
+
+    def _is_table(self, path: str, files: frozenset[str]) -> bool:
+        """Whether a module holds data alone, beside one that does something."""
+
+        def data_alone(one: str) -> bool:
+            text = self.context.tree.text(one) or ""
+            plain = re.sub(r"(?m)^\s*(#|//).*$", "", text)
+            return "=" in plain and not re.search(
+                r"\b(def|class|lambda|function|import|from|require|for|while)\b|=>|\w\s*\(", plain
+            )
+
+        others = [one for one in files if one != path and not self._belongs(one)]
+        return data_alone(path) and any(not data_alone(one) for one in others)
 
     # -- what is mentioned ------------------------------------------------------------------
 

@@ -113,7 +113,7 @@ class Leads:
                     places = [folder, *(join(one, "lib") for one in above(folder)), ""]
                     names = (found[2], f"{found[2]}.rb")
                     hit = self._first(places, names)
-                    yield ("" if hit else found[2].partition("/")[0]), hit
+                    yield "", hit
             case "php":
                 for found in PHP_REQUIRE.finditer(text):
                     yield "", self._first([folder, ""], (found[1].lstrip("/"),))
@@ -123,7 +123,7 @@ class Leads:
                 for found in PERL_USE.finditer(text):
                     name = found[1].replace("::", "/") + ".pm"
                     places = [place for one in above(folder) for place in (one, join(one, "lib"))]
-                    yield found[1].partition("::")[0], self._first(places, (name,))
+                    yield "", self._first(places, (name,))
 
     @cached_property
     def _names(self) -> frozenset[str]:

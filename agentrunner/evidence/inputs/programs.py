@@ -89,10 +89,11 @@ def _unsure(
 def _shell_script(context: Context, path: str, text: str, runs: list[Executed]) -> str | None:
     """The same for a shell script: one that only other scripts run may well be the product."""
     callers = {run.by for run in runs}
-    scripts = {one.path for one in context.executed}
-    sourced = all(run.step.words[:1] in ((".",), ("source",)) for run in runs)
-    if not callers <= scripts or not sourced:
+    sourced = all(run.step.words[0] in (".", "source") for run in runs)
+    if not sourced:
         return ""  # a command or a recipe runs it, or its exit code is what a script asks for
+    if not DECIDES.search(text):
+        return None  # its functions are what is called and compared
     homes = {folder_of(caller) for caller in callers} - {""}
     if any(path.startswith(f"{home}/") for home in homes):
         return ""

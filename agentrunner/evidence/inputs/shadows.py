@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import sys
 from functools import lru_cache
+from importlib.util import find_spec
+from pathlib import Path
 
 from agentrunner.evidence.inputs.context import Context
 from agentrunner.evidence.inputs.leads import Leads
@@ -22,7 +24,13 @@ MANIFESTS = re.compile(
     r"(^|/)(requirements[^/]*\.txt|pyproject\.toml|setup\.(py|cfg)|Pipfile|package\.json|Gemfile"
     r"|composer\.json|poetry\.lock|uv\.lock)$"
 )
-MOST_NAMES = 1_000
+MOST_LOOKED_AT = 300
+MOST_SOURCES = 500
+TOOLS_IMPORT = (
+    "unittest doctest argparse ast bdb code configparser faulthandler fnmatch glob importlib"
+    " inspect json logging pdb platform shlex shutil site subprocess tempfile xml zipfile"
+).split()
+"""What test tools of Python import from the standard library, before what that imports itself."""
 
 
 @lru_cache(maxsize=4)
@@ -42,6 +50,38 @@ def provided(context: Context, name: str) -> bool:
     return bool(re.search(rf"(?<![\w-]){plain}(?![\w-])", _declared(context.tree)))
 
 
+@lru_cache(maxsize=1)
+def used_by_tools() -> frozenset[str]:
+    """Modules of the standard library that are imported when a test tool runs, by their sources.
+
+    A module that only has the name of another one there, as `profile`, takes nobody's place.
+    """
+    found: set[str] = {"sitecustomize", "usercustomize"}
+    waiting, read = list(TOOLS_IMPORT), 0
+    while waiting:
+        name = waiting.pop()
+        if name in found or name not in sys.stdlib_module_names:
+            continue
+        found.add(name)
+        try:
+            spec = find_spec(name)
+        except (ImportError, ValueError):
+            continue
+        origin = Path(spec.origin) if spec and spec.origin and spec.has_location else None
+        if origin is None or origin.suffix != ".py":
+            continue
+        sources = (
+            origin.parent.glob("*.py") if spec and spec.submodule_search_locations else [origin]
+        )
+        for source in sources:
+            read += 1
+            if read > MOST_SOURCES:
+                return frozenset(found)
+            text = source.read_text(encoding="utf-8", errors="replace")
+            waiting += re.findall(r"^(?:import|from)[ \t]+(\w+)", text, re.MULTILINE)
+    return frozenset(found)
+
+
 def shadows_of(
     context: Context, leads: Leads, tests: set[str]
 ) -> tuple[frozenset[str], frozenset[str]]:
@@ -59,11 +99,12 @@ def shadows_of(
             folders.add(folder_of(place))
     if not python and not context.python_path:
         return frozenset(), frozenset()
-    names = set(sys.stdlib_module_names)
+    names = set(used_by_tools())
     for program, modules in KITS.items():
         if program in context.programs:
             names.update(modules.split())
-    for path in sorted(tests)[:300]:
+    reached = {path for test in sorted(tests)[:MOST_LOOKED_AT] for path in leads.imports(test)[0]}
+    for path in [*sorted(tests)[:MOST_LOOKED_AT], *sorted(reached)[:MOST_LOOKED_AT]]:
         names.update(name for name in leads.imports(path)[1] if provided(context, name))
     return frozenset(folders & context.tree.folders), frozenset(names)
 

@@ -10,6 +10,8 @@ from agentrunner.evidence.inputs.globs import inside
 from agentrunner.evidence.inputs.shell import Step
 from agentrunner.evidence.inputs.tree import above, folder_of, join
 
+MOST_READ = 2_000
+"""Source files of a package that are read to see whether they have tests inside."""
 CMAKE_CALL = re.compile(r"\b(\w+)\s*\(([^()]*(?:\([^()]*\)[^()]*)*)\)", re.S)
 RUST_TESTS = re.compile(r"#\[(cfg\(.*\btest\b.*|(\w+::)*test(\(.*)?)\]|^\s*//[/!].*```", re.M)
 
@@ -92,8 +94,10 @@ def _rust_package(context: Context, manifest: str, place: str, by: str) -> None:
             path = target.get("path") if isinstance(target, dict) else None
             if isinstance(path, str):
                 context.collect(join(place, path), f"{manifest} names it")
-    for path in context.tree.under(join(place, "src")):
-        if path.endswith(".rs") and RUST_TESTS.search(context.tree.text(path) or ""):
+    sources = [path for path in context.tree.under(join(place, "src")) if path.endswith(".rs")]
+    context.tree.prefetch(sources[:MOST_READ])
+    for path in sources[:MOST_READ]:
+        if RUST_TESTS.search(context.tree.text(path) or ""):
             context.add(path, "it has tests inside, which cargo runs", "test", region=True)
 
 

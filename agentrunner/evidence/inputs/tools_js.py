@@ -122,6 +122,8 @@ def _named(context: Context, step: Step, words: list[str], by: str, forms: Seque
     """Files and folders that the command names; whether there was one."""
     known = False
     for word in words:
+        if re.search(r"\.([cm]?[jt]sx?)$", word) and not is_glob(word):
+            context.place(join(step.folder, word), f"{by} names it", "test")
         path = join(step.folder, word)
         if path in context.tree.paths:
             context.collect(path, f"{by} names it")

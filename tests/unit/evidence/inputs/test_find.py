@@ -63,8 +63,8 @@ REPOS = {
             "tests/test_core.py": "from click.core import Command\nimport click.testing.fake\n",
         },
         ["python -m pytest tests"],
-        counts=["tests/test_core.py", "pytest.py", "_pytest/__init__.py", "profile.py"],
-        product=["click/testing.py", "click/testing/fake.py", "click/testing/new.py"],
+        counts=["tests/test_core.py", "pytest.py", "_pytest/__init__.py", "inspect.py"],
+        product=["profile.py", "click/testing.py", "click/testing/fake.py", "click/testing/new.py"],
     ),
     "tests beside the code": Repo(
         {
@@ -318,6 +318,105 @@ REPOS = {
         product=["guide.md"],
         unsure=["guide.md"],
     ),
+    "cases that a script reads": Repo(
+        {
+            "check.sh": (
+                "while read a b; do [ \"$(./calc $a)\" = \"$b\" ] || exit 1; done < cases.tsv\n"
+                "cat more.txt | while read a; do ./calc $a; done\n"
+            ),
+            "cases.tsv": "1 2\n", "more.txt": "", "calc": "#!/bin/sh\n", "other.txt": "",
+        },
+        ["sh check.sh"],
+        counts=["check.sh", "cases.tsv", "more.txt"],
+        product=["other.txt"],
+    ),
+    "a shell product beside its check": Repo(
+        {
+            "check.sh": ". ./lib.sh\nsame \"$(./greet.sh x)\" hi\n./other.sh > out || exit 1\n",
+            "lib.sh": "same() { [ \"$1\" = \"$2\" ] || exit 1; }\n",
+            "greet.sh": "#!/bin/sh\necho hi\n",
+            "other.sh": "#!/bin/sh\necho $1\n",
+        },
+        ["sh check.sh"],
+        counts=["check.sh", "lib.sh"],
+        product=["greet.sh", "other.sh"],
+    ),
+    "a class that is run": Repo(
+        {
+            "src/Till.java": "class Till {}\n",
+            "checks/CheckTill.java": "class CheckTill { void f() { assert new Till() != null; } }",
+        },
+        ["javac -d out src/*.java checks/*.java && java -ea -cp out CheckTill"],
+        counts=["checks/CheckTill.java"],
+        product=["src/Till.java", "src/New.java"],
+    ),
+    "functions that a recipe sources": Repo(
+        {"Makefile": "test:\n\t. ./greet.sh && test \"$$(greet)\" = hi\n",
+         "greet.sh": "greet() { echo hi; }\n"},
+        ["make test"],
+        counts=["Makefile"],
+        product=["greet.sh"],
+    ),
+    "a product in the folder of the tests": Repo(
+        {"t/a.t": "use Test::More;\nuse lib 't/lib';\nuse Letters;\n", "t/lib/Letters.pm": ""},
+        ["prove -Ilib t"],
+        counts=["t/a.t"],
+        product=["t/lib/Letters.pm"],
+    ),
+    "tolerances in a module": Repo(
+        {
+            "test_shop.py": "from shop import a\nfrom limits import NEAR\n\n"
+            "def test_a():\n    assert abs(a() - 1) < NEAR\n",
+            "limits.py": "NEAR = 0.001\n",
+            "shop.py": "def a(): return 1\n",
+            "test_version.py": "from version import V\nassert V == '2'\n",
+            "version.py": "V = '1'\n",
+        },
+        ["pytest"],
+        counts=["limits.py", "test_shop.py"],
+        product=["shop.py", "version.py"],
+    ),
+    "what the environment names": Repo(
+        {"tools/near.py": "", "first.js": "", "test/a.js": "require('../a')", "a.js": "",
+         "test_a.py": "import a\n", "a.py": ""},
+        ["NODE_OPTIONS='--require ./first.js' mocha && PYTHONPATH=tools pytest"],
+        counts=["first.js", "tools/json.py", "tools/pytest.py", "test/a.js", "test_a.py"],
+        product=["a.js", "a.py", "tools/new.py"],
+    ),
+    "a test that is named and not there yet": Repo(
+        {"tests/__init__.py": "", "users.py": ""},
+        ["pytest tests/test_users.py::test_a && python -m unittest tests.test_more.Case.test_b",
+         "npx jest web/b.spec.js && python new.py"],
+        counts=["tests/test_users.py", "tests/test_more.py", "web/b.spec.js"],
+        product=["users.py", "new.py", "tests/data.py"],
+    ),
+    "workspaces": Repo(
+        {
+            "package.json": '{"workspaces": ["packages/*"], "scripts": {"test": "turbo run unit"}}',
+            "packages/a/package.json": '{"scripts": {"unit": "vitest run"}}',
+            "packages/a/src/x.test.ts": "import './x'",
+            "packages/a/src/x.ts": "",
+            "packages/b/package.json": '{"scripts": {"unit": "node check.mjs"}}',
+            "packages/b/check.mjs": "import './lib.mjs'; throw 1",
+            "packages/b/lib.mjs": "",
+        },
+        ["npm test"],
+        counts=["packages/a/src/x.test.ts", "packages/b/check.mjs", "turbo.json",
+                "packages/b/package.json"],
+        product=["packages/a/src/x.ts", "packages/b/lib.mjs"],
+    ),
+    "Django": Repo(
+        {
+            "manage.py": "#!/usr/bin/env python\nfrom django.core.management import "
+            "execute_from_command_line\n",
+            "shop/tests.py": "from shop import models\n",
+            "shop/models.py": "",
+            "shop/__init__.py": "",
+        },
+        ["./manage.py test"],
+        counts=["shop/tests.py", "manage.py", "shop/test_b.py"],
+        product=["shop/models.py"],
+    ),
     "tox": Repo(
         {"tox.ini": "[testenv]\ncommands =\n    python ci/run.py {posargs}\n",
          "ci/run.py": "import subprocess, sys\nsys.exit(subprocess.call(['pytest', 'src']))\n",
@@ -447,3 +546,21 @@ def test_large_trees_are_read_within_bounds(command: str, size: int, seconds: fl
     assert inputs.tests
     assert reads < 5_000
     assert spent < seconds
+
+
+def test_a_reader_of_many_files_saves_single_reads() -> None:
+    files = {f"tests/test_{i}.py": b"import shop\n" for i in range(50)} | {"shop.py": b""}
+    single: list[str] = []
+
+    def read(path: str) -> bytes | None:
+        single.append(path)
+        return files.get(path)
+
+    inputs = find_inputs(
+        [("pytest", ".")],
+        files,
+        read,
+        read_many=lambda paths: {path: files[path] for path in paths},
+    )
+    assert inputs.counts("tests/test_1.py")
+    assert not [path for path in single if path.startswith("tests/test_")]
