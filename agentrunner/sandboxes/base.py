@@ -51,6 +51,9 @@ class Mount:
     source: Path
     target: Path
     read_only: bool = True
+    layer: bool = False
+    """The command may write to it, and what it wrote is thrown away with its end; the source never
+    changes. `read_only` has no meaning then."""
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import secrets
 import sys
 from collections.abc import Mapping
 from functools import cached_property
@@ -34,7 +35,9 @@ from agentrunner.sandboxes.deny import holds
 from agentrunner.sandboxes.enter import BOOTSTRAP, sweep
 from agentrunner.sandboxes.environment import base_environment
 from agentrunner.sandboxes.gitdirs import GitData, git_data, remove_mask
+from agentrunner.sandboxes.layers import LAYERS, sweep_layers
 from agentrunner.sandboxes.limits import hold_limits, memory_bytes, watch_disk
+from agentrunner.sandboxes.overlays import Layers, Overlays
 from agentrunner.sandboxes.process import (
     GRACE_SEC,
     STATUS_FD,
@@ -137,15 +140,16 @@ class BwrapSandbox:
         except AgentRunnerError as error:
             raise SandboxError(ErrorKind.INVALID_REQUEST, "launch", error.message) from error
         network = [] if request.network == "full" else ["--unshare-net"]
+        layers = self._layers(request)
         argv = [
-            *self._enter(request),
+            *self._enter(request, layers),
             str(self._helper),
             *NAMESPACES,
             "--unshare-user-try" if os.geteuid() == 0 else "--unshare-user",
             *network,
             *("--hostname", "localhost", "--die-with-parent", "--new-session"),
             *("--cap-drop", "ALL", "--json-status-fd", STATUS_FD),
-            *self._layout(request, git),
+            *self._layout(request, git, layers),
             *("--remount-ro", "/", "--chdir", str(request.workdir), "--"),
             *self._held.prefix,
             *request.command,
@@ -192,17 +196,22 @@ class BwrapSandbox:
     async def close(self) -> None:
         """End everything, and remove what is left of it on the host.
 
-        That is the empty `.git` that bwrap made as a place to mount on, and cgroups whose owner
-        was killed.
+        That is the empty `.git` that bwrap made as a place to mount on, and cgroups and copies
+        whose owner was killed.
         """
         await self.kill_all()
         await asyncio.to_thread(remove_mask, self._spec.repo)
         for group in self._held.groups:
             await asyncio.to_thread(sweep, str(group.parent))
+        await asyncio.to_thread(sweep_layers, str(self._spec.home.parent / LAYERS))
 
     @cached_property
     def _helper(self) -> Path:
         return find_bwrap(self._environ, self._spec.repo)
+
+    @cached_property
+    def _overlays(self) -> Overlays:
+        return Overlays(self._helper, self._spec.home.parent)
 
     @cached_property
     def _toolchain(self) -> Toolchain:
@@ -234,7 +243,15 @@ class BwrapSandbox:
             env["LD_LIBRARY_PATH"] = libraries
         return {**env, **request.env}
 
-    def _enter(self, request: Request) -> list[str]:
+    def _layers(self, request: Request) -> Layers:
+        """How each layer of the request is laid: by the kernel, else as a copy."""
+        sources = dict.fromkeys(each.source.resolve() for each in request.mounts if each.layer)
+        return Layers(
+            folder=self._spec.home.parent / LAYERS / secrets.token_hex(8),
+            copied=tuple(source for source in sources if not self._overlays.can(source)),
+        )
+
+    def _enter(self, request: Request, layers: Layers) -> list[str]:
         """The words before bwrap's own, see `enter`."""
         python = getattr(sys, "_base_executable", None) or sys.executable
         package_home = str(Path(__file__).resolve().parents[2])
@@ -249,6 +266,8 @@ class BwrapSandbox:
             words += ["--door", str(request.door.folder), *ports]
             if request.network == "full":
                 words.append("--host-network")
+        if layers.copied:
+            words += ["--layers", str(layers.folder), *map(str, layers.copied)]
         return [*words, "--"]
 
     def _mounts(self, tree: Path, git: GitData, *, private: bool) -> list[Mount]:
@@ -266,7 +285,7 @@ class BwrapSandbox:
         ordered = sorted([*below, *own], key=lambda mount: len(mount.target.parts))
         return [*system, *etc, *ordered, *(Mount(path, path) for path in git.paths)]
 
-    def _layout(self, request: Request, git: GitData) -> list[str]:
+    def _layout(self, request: Request, git: GitData, layers: Layers) -> list[str]:
         """The file system, from an empty root."""
         words: list[str] = []
         for path in SYSTEM_ROOTS:
@@ -285,8 +304,7 @@ class BwrapSandbox:
                 str(mount.target),
             ]
         for mount in request.mounts:
-            bind = "--ro-bind" if mount.read_only else "--bind"
-            words += [bind, str(mount.source), str(mount.target)]
+            words += layers.words(mount)
         for place, text in self._toolchain.links:
             words += ["--symlink", text, str(place)]
         if request.network == "full" and Path("/etc/resolv.conf").exists():

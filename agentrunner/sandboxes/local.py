@@ -83,9 +83,11 @@ class LocalSandbox:
         """The command itself. Its children may outlive it.
 
         Raises SandboxError(INVALID_REQUEST), for a door too: where there are no walls, nothing
-        would hold back who goes round it.
+        would hold back who goes round it. And for a layer, as nothing can be laid over a folder.
         """
         check_request(request, self._spec)
+        if any(mount.layer for mount in request.mounts):
+            raise invalid('a layer needs a box, and "none" is none')
         if request.door is not None:
             raise invalid('a door needs a box, and "none" is none')
         return Launch(

@@ -27,6 +27,7 @@ from agentrunner.sandboxes.base import (
 )
 from agentrunner.sandboxes.docker import labels, words
 from agentrunner.sandboxes.docker.config import BOX_HOME, Plan, User, container_config
+from agentrunner.sandboxes.docker.copies import Copies
 from agentrunner.sandboxes.docker.engine import PATIENCE_SEC, Engine, EngineError
 from agentrunner.sandboxes.docker.exec import Command, NeverStarted
 from agentrunner.sandboxes.docker.images import Image, ensure_image
@@ -44,6 +45,7 @@ from agentrunner.sandboxes.docker.running import Running
 from agentrunner.sandboxes.docker.sweep import remove_dead
 from agentrunner.sandboxes.environment import base_environment
 from agentrunner.sandboxes.gitdirs import GitData, git_data
+from agentrunner.sandboxes.layers import LAYERS, sweep_layers
 from agentrunner.sandboxes.limits import watch_disk
 from agentrunner.sandboxes.process import GRACE_SEC, STATUS_FD
 from agentrunner.sandboxes.requests import check_request
@@ -138,6 +140,7 @@ class DockerSandbox:
             command=command,
             door=request.door,
             masked=self._spec.repo if recipe.masked else None,
+            layers=recipe.layers,
         )
         package_home = str(Path(__file__).resolve().parents[3])
         argv = (sys.executable, "-I", "-c", BOOTSTRAP, package_home, STATUS_FD)
@@ -160,16 +163,17 @@ class DockerSandbox:
         disk = await asyncio.to_thread(watch_disk, self._spec.limits, tree, self._spec.home)
         began = time.monotonic()
         try:
-            while True:
-                container = await self._pool.take(recipe)
-                try:
-                    return await running.to_its_end(container, command, disk)
-                except NeverStarted:
-                    # An engine that hung once is not waited for twice.
-                    if container.fresh or time.monotonic() - began > PATIENCE_SEC:
-                        raise
-                finally:
-                    await self._pool.give_back(recipe, container)
+            async with recipe.layers.made():
+                while True:
+                    container = await self._pool.take(recipe)
+                    try:
+                        return await running.to_its_end(container, command, disk)
+                    except NeverStarted:
+                        # An engine that hung once is not waited for twice.
+                        if container.fresh or time.monotonic() - began > PATIENCE_SEC:
+                            raise
+                    finally:
+                        await self._pool.give_back(recipe, container)
         finally:
             self._live.discard(running)
             running.over.set()
@@ -214,6 +218,7 @@ class DockerSandbox:
         assert self._engine is not None
         await remove_dead(self._engine)
         remove_dead_lifelines(self._spec.home.parent, now=time.time())
+        await asyncio.to_thread(sweep_layers, str(self._spec.home.parent / LAYERS))
 
     def _refuse_promises(self, engine: Engine) -> None:
         """Raises SandboxUnavailable for a limit that this engine would only pretend to hold."""
@@ -260,6 +265,7 @@ class DockerSandbox:
             raise SandboxError(ErrorKind.INVALID_REQUEST, "run", "the sandbox is not open")
         spec, traits = self._spec, self._engine.traits
         mounts = box_mounts(spec, git, request, self._programs)
+        layers = Copies.of(mounts, spec.home.parent)
         masks = (spec.repo / ".git",) if git.absent else ()
         if masks:
             self._mask.put()
@@ -273,7 +279,7 @@ class DockerSandbox:
         plan = Plan(
             image=self._image.id,
             user=user,
-            mounts=mounts,
+            mounts=layers.laid(mounts),
             masks=masks,
             network=full if request.network == "full" else "none",
             limits=spec.limits,
@@ -284,7 +290,8 @@ class DockerSandbox:
             },
         )
         config = container_config(plan, traits)
-        return Recipe(config, user, request.door, identity(mounts), masked=bool(masks))
+        whose = identity(mounts)
+        return Recipe(config, user, request.door, whose, masked=bool(masks), layers=layers)
 
     def _command(self, request: Request) -> Command:
         venv = self._spec.repo / ".venv"

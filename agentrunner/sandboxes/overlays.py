@@ -1,0 +1,92 @@
+"""Throw-away layers in bubblewrap: the kernel's overlay where it works here, else a copy."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from agentrunner.sandboxes.base import Mount
+from agentrunner.sandboxes.toolchain import SYSTEM_ROOTS
+
+TRY_SEC = 20.0
+_WORKS = "echo new >/try/file && rm -r /try/folder && mkdir /try/folder && touch /try/folder/new"
+_MOUNTS = ":"
+
+
+@dataclass(frozen=True)
+class Layers:
+    """The layers of one request: `copied` are copies in `folder`, the others are overlays."""
+
+    folder: Path
+    copied: tuple[Path, ...]
+
+    def words(self, mount: Mount) -> list[str]:
+        """What bwrap is told for a mount, which need not be a layer."""
+        target = str(mount.target)
+        if not mount.layer:
+            return ["--ro-bind" if mount.read_only else "--bind", str(mount.source), target]
+        source = mount.source.resolve()
+        if source in self.copied:
+            return ["--bind", str(self.folder / str(self.copied.index(source))), target]
+        return ["--overlay-src", str(source), "--tmp-overlay", target]
+
+
+class Overlays:
+    """Tells for which folders overlays work. Each file system is tried once."""
+
+    def __init__(self, helper: Path, scratch: Path) -> None:
+        """`scratch` is a folder of ours, below which a try is made."""
+        self._helper = helper
+        self._scratch = scratch
+        self._work: bool | None = None
+        self._devices: dict[int, bool] = {}
+
+    @property
+    def work(self) -> bool:
+        """Whether this bwrap (0.11 or newer) and this kernel can lay any; blocks at first."""
+        if self._work is None:
+            self._work = self._tried()
+        return self._work
+
+    def can(self, source: Path) -> bool:
+        """Whether one can be laid over this folder; blocks at first. False for a file."""
+        if not source.is_dir() or not self.work:
+            return False
+        device = source.stat().st_dev
+        if device not in self._devices:
+            self._devices[device] = self._runs(source, _MOUNTS)
+        return self._devices[device]
+
+    def _tried(self) -> bool:
+        self._scratch.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with tempfile.TemporaryDirectory(dir=self._scratch, prefix=".overlay-") as name:
+            folder = Path(name)
+            (folder / "folder/inner").mkdir(parents=True)
+            (folder / "file").write_text("old\n")
+            works = self._runs(folder, _WORKS)
+            return works and (folder / "file").read_text() == "old\n"
+
+    def _runs(self, source: Path, script: str) -> bool:
+        words = ["--unshare-user-try" if os.geteuid() == 0 else "--unshare-user"]
+        for root in SYSTEM_ROOTS:
+            if root.is_symlink():
+                words += ["--symlink", os.readlink(root), str(root)]  # noqa: PTH115 - its text
+            elif root.is_dir():
+                words += ["--ro-bind", str(root), str(root)]
+        words += ["--overlay-src", str(source), "--tmp-overlay", "/try"]
+        words += ["--die-with-parent", "--cap-drop", "ALL", "--", "/bin/sh", "-c", script]
+        try:
+            done = subprocess.run(
+                [self._helper, *words],
+                env={"PATH": "/usr/bin:/bin"},
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=TRY_SEC,
+                check=False,
+            )
+        except (OSError, subprocess.TimeoutExpired):
+            return False
+        return done.returncode == 0
