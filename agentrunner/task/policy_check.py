@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from agentrunner import registry
 from agentrunner.task.box import NetworkSpec
@@ -38,7 +39,8 @@ def narrowed(
     `stored` is for the task of a run that was started before: nobody can write its numbers anew,
     so budgets and rounds are lowered to what is allowed today.
     """
-    spec = spec.model_copy(update={"policies": [], "host_caps": [], "budget_caps": {}})
+    none: dict[str, Any] = {"policies": [], "host_caps": [], "cache_caps": None, "budget_caps": {}}
+    spec = spec.model_copy(update=none)
     for policy in policies:
         spec = _Narrowing(spec, policy, environ, stored=stored).result()
     return spec
@@ -66,6 +68,7 @@ class _Narrowing(Narrowing):
             self._network,
             self._images,
             self._read_paths,
+            self._caches,
             self._crew,
             self._budget,
             self._completion,
@@ -78,6 +81,10 @@ class _Narrowing(Narrowing):
         policy, caps = self.policy, self.policy.caps
         source = PolicySource(path=str(policy.path), sha256=policy.sha256)
         hosts = [] if caps.sandbox.hosts is None else [list(caps.sandbox.hosts)]
+        caches = self.spec.cache_caps
+        if (allowed := caps.sandbox.caches) is not None:
+            most = [] if allowed == "none" else allowed
+            caches = [name for name in most if caches is None or name in caches]
         budget = dict(self.spec.budget_caps)
         for name, cap in caps.budget:
             if cap is not None:
@@ -87,6 +94,7 @@ class _Narrowing(Narrowing):
                 "runner": self.runner(),
                 "policies": [*self.spec.policies, source],
                 "host_caps": [*self.spec.host_caps, *hosts],
+                "cache_caps": caches,
                 "budget_caps": budget,
             }
         )
@@ -193,6 +201,22 @@ class _Narrowing(Narrowing):
                     f"{path} may not be read; the policy allows {enumeration(roots)}.",
                     "sandbox.read_paths",
                     "remove it",
+                )
+
+    def _caches(self) -> None:
+        allowed = self.policy.caps.sandbox.caches
+        wanted = self.value("runner.sandbox.caches")
+        if allowed is None or isinstance(wanted, str):
+            return  # `auto` shows what every policy allows
+        allowed = [] if allowed == "none" else allowed
+        for name in wanted:
+            if name not in allowed:
+                self.refuse(
+                    "runner.sandbox.caches",
+                    f"The package cache of {name} may not be shown; the policy allows "
+                    f"{enumeration(allowed)}.",
+                    "sandbox.caches",
+                    "--set runner.sandbox.caches=auto",
                 )
 
     # -- who, how much, how well -----------------------------------------------------------------

@@ -376,6 +376,8 @@ class TaskSpec(BaseModel):
     """The policy files that the task was held against."""
     host_caps: list[list[str]] = []
     """Hosts that policies allow at most, one list for each that names any."""
+    cache_caps: list[str] | None = None
+    """Ecosystems whose caches policies allow at most; None where none says."""
     budget_caps: dict[str, float] = {}
     """Up to where policies let people raise limits of `runner.budget`, by name."""
     landing: Landing | None = None

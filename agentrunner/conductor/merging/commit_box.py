@@ -18,7 +18,7 @@ from agentrunner.evidence.outcomes import check_outcome, outcome_of
 from agentrunner.evidence.room import Room
 from agentrunner.evidence.set_up import run_set_up, set_up_failed
 from agentrunner.evidence.target import target_of, test_target
-from agentrunner.graph.workshop import box_spec
+from agentrunner.graph.workshop import box_spec, with_caches
 from agentrunner.nodes.credentials import secrets_of
 from agentrunner.runs.folder import RunFolder, make_private
 from agentrunner.runs.workspace import CloneStore
@@ -117,9 +117,10 @@ async def open_commit(
         here = spec.model_copy(update={"repo": str(tree), "criteria": criteria})
         members = make_members(here)
         kind, image = box
+        wanted = _box_spec(here, members, run, image, folder.parent.name)
         sandbox = await open_sandbox(
             kind or spec.runner.sandbox.kind,
-            _box_spec(here, members, run, image, folder.parent.name),
+            await asyncio.to_thread(with_caches, wanted, here, environ),
             environ,
             Path(environ.get("HOME") or Path.home()),
             state_root=state_dir,

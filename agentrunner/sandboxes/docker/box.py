@@ -9,14 +9,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import sys
 import time
 from collections.abc import Mapping
+from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 
 from agentrunner.errors import AgentRunnerError, SandboxUnavailable
 from agentrunner.sandboxes.base import (
     BoxSpec,
+    Caches,
     ErrorKind,
     Launch,
     Mount,
@@ -45,6 +49,7 @@ from agentrunner.sandboxes.docker.running import Running
 from agentrunner.sandboxes.docker.sweep import remove_dead
 from agentrunner.sandboxes.environment import base_environment
 from agentrunner.sandboxes.gitdirs import GitData, git_data
+from agentrunner.sandboxes.homes import cache_environment, home_mounts, without_large
 from agentrunner.sandboxes.layers import LAYERS, sweep_layers
 from agentrunner.sandboxes.limits import watch_disk
 from agentrunner.sandboxes.process import GRACE_SEC, STATUS_FD
@@ -264,7 +269,8 @@ class DockerSandbox:
         if self._engine is None or self._image is None:
             raise SandboxError(ErrorKind.INVALID_REQUEST, "run", "the sandbox is not open")
         spec, traits = self._spec, self._engine.traits
-        mounts = box_mounts(spec, git, request, self._programs)
+        homely = self._home_mounts(request)
+        mounts = box_mounts(spec, git, request, (*homely, *self._programs))
         layers = Copies.of(mounts, spec.home.parent)
         masks = (spec.repo / ".git",) if git.absent else ()
         if masks:
@@ -299,4 +305,23 @@ class DockerSandbox:
         base = base_environment(
             (*own, *self._path), home=BOX_HOME, repo=self._spec.repo, pycache=self.byte_code
         )
+        base.update(cache_environment(request, self._caches, BOX_HOME))
         return Command(request.command, {**base, **request.env}, str(request.workdir))
+
+    def _home_mounts(self, request: Request) -> list[Mount]:
+        """What is mounted at and below the command's home."""
+        if request.home is None and not self._spec.caches.folders:
+            return []
+        spec = replace(self._spec, caches=self._caches)
+        mounts = home_mounts(request, spec, BOX_HOME, overlays=False)
+        if request.home is not None and os.geteuid() == 0:
+            owner = spec.repo.stat()
+            for here, _, _ in os.walk(request.home):
+                if os.lstat(here).st_uid == 0:
+                    os.chown(here, owner.st_uid, owner.st_gid)
+        return mounts
+
+    @cached_property
+    def _caches(self) -> Caches:
+        """Those that can be shown here."""
+        return without_large(self._spec.caches)

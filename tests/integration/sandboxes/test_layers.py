@@ -12,7 +12,7 @@ from agentrunner.sandboxes.base import ErrorKind, Mount, Request, Sandbox, Sandb
 from agentrunner.sandboxes.bwrap import BwrapSandbox
 from agentrunner.sandboxes.local import LocalSandbox
 from tests.kit.docker import docker, require_docker
-from tests.kit.layers import tree_of, without_overlay
+from tests.kit.layers import tree_of
 
 from .conftest import Place
 
@@ -32,11 +32,13 @@ def kind(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 async def box(kind: str, place: Place) -> AsyncIterator[Sandbox]:
-    environ = without_overlay(place.root) if kind == "copy" else {"PATH": os.environ["PATH"]}
+    environ = {"PATH": os.environ["PATH"]}
     sandbox: Sandbox = (
         docker(place.spec())
         if kind == "docker"
-        else BwrapSandbox(place.spec(), environ=environ, host_home=place.user)
+        else BwrapSandbox(
+            place.spec(), environ=environ, host_home=place.user, overlays=kind == "overlay"
+        )
     )
     await sandbox.open()
     yield sandbox
