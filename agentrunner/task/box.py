@@ -8,7 +8,6 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from agentrunner.registry import ECOSYSTEMS
 from agentrunner.task.hosts import checked_host
-from agentrunner.task.mistakes import suggestion
 from agentrunner.task.written import Written
 
 Hosts = list[Annotated[str, AfterValidator(checked_host)]]
@@ -32,8 +31,7 @@ class NetworkSpec(Written):
 
 def _known_ecosystem(name: str) -> str:
     if name not in ECOSYSTEMS:
-        near = suggestion(name, ECOSYSTEMS)
-        raise ValueError(f'"{name}" is not known: {near or ", ".join(ECOSYSTEMS)}')
+        raise ValueError(f'"{name}" is not known: auto, none, or of {", ".join(ECOSYSTEMS)}')
     return name
 
 

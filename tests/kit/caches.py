@@ -25,7 +25,7 @@ from pathlib import Path
 
 from tests.kit.missing import missing
 
-SECRET = "s3cr3t-of-the-user"  # noqa: S105 - bait
+SECRET = "s3cr3t-of-the-user"
 
 
 @dataclass(frozen=True)
@@ -174,12 +174,14 @@ def cargo(user: Path, repo: Path, server: Server) -> Project:
             ".cargo/config.toml": f'[registries.own]\nindex = "sparse+{server.url}/index/"\n',
             "Cargo.toml": '[package]\nname = "app"\nversion = "0.1.0"\nedition = "2021"\n\n'
             '[dependencies]\ngreet = { version = "1", registry = "own" }\n',
-            "src/lib.rs": "#[test]\nfn word() {\n    assert_eq!(greet::word(), \"hi\");\n}\n",
+            "src/lib.rs": '#[test]\nfn word() {\n    assert_eq!(greet::word(), "hi");\n}\n',
         },
     )
     as_user(user, repo, "cargo", "fetch", "--quiet")
     registry = user / ".cargo/registry"
-    named = subprocess.run(["rustc", "--print", "sysroot"], capture_output=True, text=True, check=True)  # noqa: S607
+    named = subprocess.run(
+        ["rustc", "--print", "sysroot"], capture_output=True, text=True, check=True
+    )
     shutil.rmtree(registry / "src")  # it is unpacked when it is first built
     (registry / "src").mkdir()
     index = next((registry / "index").iterdir())
@@ -282,7 +284,6 @@ def uv(user: Path, repo: Path, server: Server) -> Project:
     as_user(user, repo, "uv", "sync", "--no-install-project", "--no-python-downloads")
     shutil.rmtree(repo / ".venv")
     cache = user / ".cache/uv"
-    found = subprocess.run(["uv", "python", "find"], capture_output=True, text=True, check=True)  # noqa: S607
     return Project(
         "uv",
         "uv sync --no-install-project --no-python-downloads && "
@@ -307,7 +308,9 @@ def _index(server: Server) -> None:
         archive.writestr(
             f"{at}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
         )
-        archive.writestr(f"{at}/RECORD", f"greet.py,,\n{at}/METADATA,,\n{at}/WHEEL,,\n{at}/RECORD,,\n")
+        archive.writestr(
+            f"{at}/RECORD", f"greet.py,,\n{at}/METADATA,,\n{at}/WHEEL,,\n{at}/RECORD,,\n"
+        )
     data = packed.getvalue()
     digest = hashlib.sha256(data).hexdigest()
     server.put(f"files/{name}", data)
@@ -330,7 +333,9 @@ def _plugins(system: Path) -> str:
     found = []
     for name in ("resources", "compiler", "surefire"):
         folder = system / f"org/apache/maven/plugins/maven-{name}-plugin"
-        version = next(p.name for p in sorted(folder.iterdir()) if p.is_dir() and p.name[0].isdigit())
+        version = next(
+            p.name for p in sorted(folder.iterdir()) if p.is_dir() and p.name[0].isdigit()
+        )
         found.append(
             "<plugin><groupId>org.apache.maven.plugins</groupId>"
             f"<artifactId>maven-{name}-plugin</artifactId><version>{version}</version></plugin>"
@@ -353,5 +358,3 @@ _POM = """\
   <build><plugins>{plugins}</plugins></build>
 </project>
 """
-
-PROJECTS: tuple[Make, ...] = (go, cargo, maven, npm, uv)
