@@ -267,10 +267,10 @@ class BwrapSandbox:
 
     def _home_mounts(self, request: Request) -> list[Mount]:
         """What is mounted at and below the command's home, in this order."""
-        if request.home is None and not self._spec.caches.folders:
-            return []
+        homely = request.home is not None or bool(self._spec.caches.folders)
+        overlays = homely and self._overlays.helper is not None
         spec = replace(self._spec, caches=self._caches)
-        return home_mounts(request, spec, BOX_HOME, overlays=self._overlays.helper is not None)
+        return home_mounts(request, spec, BOX_HOME, overlays=overlays)
 
     @cached_property
     def _caches(self) -> Caches:

@@ -14,13 +14,28 @@ EMPTY = "empty"
 """Below a run's folder: an empty folder and an empty file, shown in place of what is hidden."""
 
 
+GIT_CONFIG = Path("/etc/gitconfig")
+IDENTITY = "[user]\n\tname = Agent\n\temail = agent@localhost\n"
+"""For repositories that commands make, as test suites do. The system's configuration, since it has
+to give way to whatever a repository or a test says itself."""
+
+
+def git_identity(run: Path) -> Path:
+    """The file with a neutral identity for git, in the folder of a run."""
+    file = run / "gitconfig"
+    if not file.exists():
+        file.write_text(IDENTITY)
+        file.chmod(0o644)
+    return file
+
+
 def home_mounts(request: Request, spec: BoxSpec, home: Path, *, overlays: bool) -> list[Mount]:
-    """What is mounted at and below the box's `home`, in this order; blocks.
+    """What is mounted at and below the box's `home`, in this order, and git's identity; blocks.
 
     `overlays` tells whether the kernel lays layers here. Without it, the caches of a home that is
     written to are copied first, once.
     """
-    mounts = []
+    mounts = [Mount(git_identity(spec.home.parent), GIT_CONFIG)]
     if request.home is not None:
         request.home.mkdir(mode=0o700, parents=True, exist_ok=True)
         mounts.append(Mount(request.home, home, read_only=False, layer=request.home_layer))

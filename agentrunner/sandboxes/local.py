@@ -22,7 +22,7 @@ from agentrunner.sandboxes.base import (
     Result,
 )
 from agentrunner.sandboxes.environment import base_environment
-from agentrunner.sandboxes.homes import cache_environment
+from agentrunner.sandboxes.homes import cache_environment, git_identity
 from agentrunner.sandboxes.layers import LAYERS, make_layers, sweep_layers
 from agentrunner.sandboxes.limits import hold_by_rlimits, watch_disk
 from agentrunner.sandboxes.process import GRACE_SEC, Running, kill_live, run_launch, signal_live
@@ -98,7 +98,13 @@ class LocalSandbox:
         told = cache_environment(request, self._spec.caches, home)
         return Launch(
             argv=(*self._held.prefix, *request.command),
-            env={**self._base_env, "HOME": str(home), **told, **request.env},
+            env={
+                **self._base_env,
+                "HOME": str(home),
+                "GIT_CONFIG_SYSTEM": str(git_identity(self._spec.home.parent)),
+                **told,
+                **request.env,
+            },
             cwd=host_workdir(request, self._spec),
             contains_children=False,
         )

@@ -39,7 +39,7 @@ class Project:
     bait: tuple[Path, ...] = ()
     """Files with a credential, in the cache and beside it."""
     tools: tuple[Path, ...] = ()
-    """Folders that a container needs in its PATH; one without them cannot test it."""
+    """Installations that a container has to see, each with a folder `bin`."""
 
 
 Make = Callable[[Path, Path, "Server"], Project]
@@ -197,7 +197,7 @@ def cargo(user: Path, repo: Path, server: Server) -> Project:
             index / "note.txt",
             registry / "token.txt",
         ),
-        (Path(named.stdout.strip()) / "bin",),
+        (Path(named.stdout.strip()),),
     )
 
 

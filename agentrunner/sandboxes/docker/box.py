@@ -310,8 +310,6 @@ class DockerSandbox:
 
     def _home_mounts(self, request: Request) -> list[Mount]:
         """What is mounted at and below the command's home."""
-        if request.home is None and not self._spec.caches.folders:
-            return []
         spec = replace(self._spec, caches=self._caches)
         mounts = home_mounts(request, spec, BOX_HOME, overlays=False)
         if request.home is not None and os.geteuid() == 0:
