@@ -222,7 +222,7 @@ async def open_workshop(
     try:
         verifier = make_verifier(
             spec,
-            DecisionBox(sandbox, repo, folder, redactor.redact, environ),
+            DecisionBox(sandbox, repo, folder, redactor.redact, environ, spec.task.env),
             snapshots,
             folder,
             mounts=sandbox.kind != "none",

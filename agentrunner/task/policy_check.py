@@ -16,9 +16,9 @@ from agentrunner.task.box import NetworkSpec
 from agentrunner.task.mistakes import dotted
 from agentrunner.task.policy import Policy
 from agentrunner.task.policy_crew import hold_crew
-from agentrunner.task.policy_match import covered, enumeration
+from agentrunner.task.policy_match import covered, enumeration, matches
 from agentrunner.task.policy_narrowing import Narrowing, breach
-from agentrunner.task.rules import written_workers
+from agentrunner.task.rules import env_reference, written_workers
 from agentrunner.task.spec import PolicySource, TaskSpec
 from agentrunner.task.yaml_text import Place
 
@@ -69,6 +69,7 @@ class _Narrowing(Narrowing):
             self._images,
             self._read_paths,
             self._caches,
+            self._setup_env,
             self._crew,
             self._budget,
             self._completion,
@@ -217,6 +218,21 @@ class _Narrowing(Narrowing):
                     f"{enumeration(allowed)}.",
                     "sandbox.caches",
                     "--set runner.sandbox.caches=auto",
+                )
+
+    def _setup_env(self) -> None:
+        """As for workers: variables of this machine that a task may read."""
+        caps, setup = self.policy.caps.worker.env, self.spec.task.setup
+        for name, value in (setup.env if setup else {}).items():
+            variable = env_reference(value)
+            if caps is not None and variable and not matches(variable, caps):
+                self.breaches.append(
+                    breach(
+                        f"{variable} may not be read; the policy allows {enumeration(caps)}.",
+                        Place(f"task.setup.env.{name}"),
+                        self.policy.place("worker.env"),
+                        "remove it",
+                    )
                 )
 
     # -- who, how much, how well -----------------------------------------------------------------

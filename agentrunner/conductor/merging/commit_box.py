@@ -127,7 +127,7 @@ async def open_commit(
         )
         try:
             redact = Redactor(secrets_of(here, members, environ)).redact
-            decides = DecisionBox(sandbox, tree, run, redact, environ)
+            decides = DecisionBox(sandbox, tree, run, redact, environ, here.task.env)
             hosts = spec.task.test.network if spec.task.test else ()
             mounts = sandbox.kind != "none"
             measurer = Measurer(decides, run, hosts, tuple, mounts=mounts)
