@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
+
 from agentrunner.errors import EnvironmentNotReady
 from agentrunner.evidence.box import CopyOfRepo, DecisionBox, Ran
+from agentrunner.evidence.registries import registries_of
 from agentrunner.task.load import resolve_env
 from agentrunner.task.rules import env_reference
 from agentrunner.task.spec import SetupSpec, TaskSpec
@@ -33,13 +37,20 @@ async def run_set_up(
     )
 
 
-def set_up_failed(spec: TaskSpec, ran: Ran, box: str) -> EnvironmentNotReady:
-    """The error for a set-up that did not end well; `box` in words."""
+def set_up_failed(
+    spec: TaskSpec, ran: Ran, box: str, environ: Mapping[str, str] | None = None
+) -> EnvironmentNotReady:
+    """The error for a set-up that did not end well; `box` in words.
+
+    With our environment the hosts are named that its lock files and tools say; then it blocks.
+    """
     setup = spec.task.setup
     assert setup is not None
     how = f"not over after {setup.timeout_sec:g} s" if ran.timed_out else f"exit {ran.exit_code}"
     said = [line for line in ran.tail.splitlines() if line.strip()][-MOST_LINES:]
-    fetch = "task.setup.network: [HOST:443], for what it fetches   |   "
+    hosts = registries_of(Path(spec.repo), environ) if environ is not None else []
+    named = ", ".join(hosts) or "HOST:443"
+    fetch = f"task.setup.network: [{named}], for what it fetches   |   "
     return EnvironmentNotReady(
         "The set-up command fails in the box.",
         path="task.setup.command",

@@ -53,7 +53,9 @@ class CommitBox:
         ran = await run_set_up(self.box, self.spec, copy=self._room.copy)
         if ran is None or ran.exit_code == 0:
             return None
-        return SetUpFailed(set_up_failed(self.spec, ran, self.box.describe()), ran.tail)
+        return SetUpFailed(
+            set_up_failed(self.spec, ran, self.box.describe(), self.box.environ), ran.tail
+        )
 
     @property
     def _room(self) -> Room:
