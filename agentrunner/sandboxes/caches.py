@@ -68,6 +68,7 @@ CACHES: tuple[CacheRow, ...] = (
         published=("*@v[0-9]*", "cache/download/*.zip"),
         env={"GOMODCACHE": "{home}/go/pkg/mod"},
         locks="cache/lock and one per download, only to download",
+        tried="Go 1.19.8",
     ),
     CacheRow(
         "cargo",
@@ -81,6 +82,7 @@ CACHES: tuple[CacheRow, ...] = (
         offline={"CARGO_NET_OFFLINE": "true"},
         locks=".package-cache in the tool's home, which is the box's own",
         note="packages from git repositories need task.setup; an index of the git protocol too",
+        tried="cargo 1.95.0",
     ),
     CacheRow(
         "maven",
@@ -94,6 +96,7 @@ CACHES: tuple[CacheRow, ...] = (
         env={"MAVEN_OPTS": "-Duser.home={home}"},
         offline={"MAVEN_ARGS": "--offline"},
         locks="none by default",
+        tried="Maven 3.8.7",
     ),
     CacheRow(
         "gradle",
@@ -119,6 +122,7 @@ CACHES: tuple[CacheRow, ...] = (
         env={"UV_CACHE_DIR": "{home}/.cache/uv", "UV_LINK_MODE": "copy"},
         offline={"UV_OFFLINE": "1"},
         locks="one per package, in the cache",
+        tried="uv 0.13.9",
     ),
     CacheRow(
         "pip",
@@ -142,6 +146,7 @@ CACHES: tuple[CacheRow, ...] = (
         published=("_cacache/content-v*",),
         env={"npm_config_cache": "{home}/.npm"},
         offline={"npm_config_offline": "true"},
+        tried="npm 11.19.1",
     ),
     CacheRow(
         "yarn",

@@ -153,10 +153,10 @@ def _below(patterns: Sequence[str], below: Path) -> Iterator[str]:
 def _refusal(source: Path, repo: Path, host_home: Path) -> str:
     """Why a folder of a cache may not be shown, by its real path."""
     real = source.resolve()
+    if len(real.parts) < 3 or exposes(real, host_home):
+        return "it leads to a home, to credentials, or to a folder of the system"
     if holds(real, repo) or holds(repo, real):
         return "it is in the repository, or above it"
-    if len(real.parts) < 3 or exposes(real, host_home):
-        return "it leads to a home, or to a folder of the system"
     if any(holds(place, real) for place in credential_paths(host_home)):
         return "it leads to credentials"
     if not os.access(real, os.R_OK | os.X_OK):
