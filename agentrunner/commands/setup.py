@@ -152,6 +152,7 @@ def _chosen(
 
 
 def _repository(repo: Path, tests: Found | None, trial: Trial, home: str) -> list[Finding]:
+    from agentrunner.evidence.registries import registries_of
     from agentrunner.survey import detect_setup, read_branch
 
     branch = read_branch(repo)
@@ -168,12 +169,19 @@ def _repository(repo: Path, tests: Found | None, trial: Trial, home: str) -> lis
         findings.append(Finding("ok", "tests", f"{tests.command}: starts in the box, {trial.said}"))
     else:
         setup = detect_setup(repo)
-        cure = f"in the task file: setup: {{command: {setup.command}}}" if setup else ""
+        hosts = ", ".join(registries_of(repo, os.environ)) if setup else ""
+        network = f", network: [{hosts}]" if hosts else ""
+        cure = f"in the task file: setup: {{command: {setup.command}{network}}}" if setup else ""
         told = f"{tests.command}: does not start in the box: {trial.said}"
         findings.append(Finding("FAIL", "tests", told, cure))
     if trial.tools:
         shown = ", ".join(tilde(path, home) for path in trial.tools)
         findings.append(Finding("ok", "toolchain", f"{shown} (read-only in the box)"))
+    if trial.caches is not None:
+        if names := trial.caches.ecosystems:
+            told = f"{', '.join(names)}: what is downloaded is seen in the box, read-only"
+            findings.append(Finding("ok", "caches", told))
+        findings += [Finding("WARN", "caches", notice) for notice in trial.caches.notices]
     return findings
 
 
@@ -249,6 +257,7 @@ def init(
     state_dir: opt.StateDir = None,
 ) -> int:
     """Write a first task for this repository, with what is found in it. Never overwrites."""
+    from agentrunner.evidence.registries import registries_of
     from agentrunner.survey import detect_setup, detect_tests, render_task_file
     from agentrunner.task.naming import is_safe_id
 
@@ -259,7 +268,8 @@ def init(
     repo = here()
     tests, setup = detect_tests(repo), detect_setup(repo)
     file = Path(f"{name}.yaml" if as_yaml else f"{name}.md")
-    text = render_task_file(name, tests=tests, setup=setup, yaml=as_yaml)
+    hosts = registries_of(repo, os.environ) if setup else ()
+    text = render_task_file(name, tests=tests, setup=setup, hosts=hosts, yaml=as_yaml)
     try:
         with file.open("x", encoding="utf-8") as stream:
             stream.write(text)

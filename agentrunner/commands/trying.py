@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from agentrunner.screens.layout import duration
 
 if TYPE_CHECKING:
     from agentrunner.evidence.box import Ran
-    from agentrunner.sandboxes.base import Sandbox
+    from agentrunner.sandboxes.base import Caches, Sandbox
 
 TRY_SEC = 120
 """A test command that runs longer certainly starts."""
@@ -36,6 +37,8 @@ class Trial:
     """`41 passed, 1 failed, 3.8 s`, or why the command did not start."""
     tools: tuple[str, ...] = ()
     """Toolchains that are visible in the box, read-only."""
+    caches: Caches | None = None
+    """Package caches of the user's that are visible there; None where there is no box."""
 
 
 async def try_in_box(
@@ -47,6 +50,7 @@ async def try_in_box(
     from agentrunner.runs.folder import RunFolder
     from agentrunner.sandboxes.base import BoxSpec
     from agentrunner.sandboxes.choose import open_sandbox
+    from agentrunner.sandboxes.find_caches import find_caches
     from agentrunner.task.crew import WorkerSpec
 
     home = Path(environ.get("HOME") or Path.home())
@@ -58,6 +62,7 @@ async def try_in_box(
             home=folder.box_dir,
             programs=tuple(first_words(command)),
             worker_kind=WorkerSpec().kind,  # what `run` takes where the task names no other
+            caches=await asyncio.to_thread(find_caches, repo, environ, home),
         )
         try:
             sandbox = await open_sandbox(kind, spec, environ, home, state_root=state_dir)
@@ -67,8 +72,9 @@ async def try_in_box(
         try:
             if not command:
                 return Trial(
-                    sandbox.describe(), sandbox.kind, _reason(sandbox), tools=_tools(sandbox, home)
-                )
+                    sandbox.describe(), sandbox.kind, _reason(sandbox), tools=_tools(sandbox, home),
+                    caches=spec.caches,
+                )  # fmt: skip
             while True:
                 ran = await box.run(command, timeout_sec=TRY_SEC)
                 why = "" if ran.timed_out else why_not_started(command, ran, repo, is_test=True)
@@ -77,7 +83,7 @@ async def try_in_box(
                     break
             return Trial(
                 sandbox.describe(), sandbox.kind, _reason(sandbox), None, not why,
-                why or _told(ran), _tools(sandbox, home),
+                why or _told(ran), _tools(sandbox, home), spec.caches,
             )  # fmt: skip
         except AgentRunnerError as error:
             return Trial(sandbox.describe(), sandbox.kind, _reason(sandbox), said=error.message)

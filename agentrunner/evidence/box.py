@@ -81,7 +81,12 @@ class DecisionBox:
         folder: RunFolder,
         redact: Callable[[str], str],
         environ: Mapping[str, str],
+        env: Mapping[str, str] | None = None,
     ) -> None:
+        """`env` is what every command gets beside its own: the task's `task.env`."""
+        self.environ = environ
+        """Ours, for references to it; no command gets it."""
+        self._env = {name: text.removeprefix("literal:") for name, text in (env or {}).items()}
         self._sandbox = sandbox
         self._repo = repo
         self._folder = folder
@@ -163,7 +168,7 @@ class DecisionBox:
             timeout_sec=timeout_sec,
             repo_copy=copy.path if copy else None,
             mounts=(*self._byte_code_mount(), *(copy.mounts if copy else ()), *mounts),
-            env=dict(env or {}),
+            env={**self._env, **(env or {})},
             private=copy is not None,
             keep_bytes=READ,
         )

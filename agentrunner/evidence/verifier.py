@@ -74,7 +74,7 @@ class Verifier:
             return
         self._emit_setup(self.spec.task.setup.command, ran.exit_code)
         if ran.exit_code != 0:
-            raise set_up_failed(self.spec, ran, self.box.describe())
+            raise set_up_failed(self.spec, ran, self.box.describe(), self.box.environ)
 
     def _emit_setup(self, command: str, exit_code: int) -> None:
         outcome = "failed" if exit_code else "passed"

@@ -75,6 +75,7 @@ def check_rules(file: TaskFile, tree: Tree, repo: Path, environ: Mapping[str, st
     _check_kinds(file, tree)
     _check_names(file, tree)
     _check_env(file, tree, environ)
+    _check_task_env(file, tree, environ)
     _check_criteria(file.task.acceptance_criteria, tree)
     task, note = file.task, file.runner.note
     if task.test:
@@ -237,6 +238,24 @@ def _check_env(file: TaskFile, tree: Tree, environ: Mapping[str, str]) -> None:
             if name is not None and not environ.get(name):
                 path = (*place, "env", key)
                 raise env_missing(dotted(path), name, tree.place(path).where)
+
+
+def _check_task_env(file: TaskFile, tree: Tree, environ: Mapping[str, str]) -> None:
+    """A secret is for the set-up alone: tests and checks run what workers wrote."""
+    for key, value in file.task.env.items():
+        if env_reference(value) is not None:
+            raise mistake(
+                tree,
+                ("task", "env", key),
+                f"task.env.{key} refers to a variable of ours, which only a set-up may be given.",
+                code="bad-value",
+                remedy="task.setup.env, or literal:TEXT for the text itself",
+            )
+    for key, value in (file.task.setup.env if file.task.setup else {}).items():
+        name = env_reference(value)
+        if name is not None and not environ.get(name):
+            path = ("task", "setup", "env", key)
+            raise env_missing(dotted(path), name, tree.place(path).where)
 
 
 def env_reference(value: str) -> str | None:
