@@ -82,7 +82,7 @@ class SafeFolder:
             return None, False
         if data is None:
             return UNREADABLE, False
-        return (file_mode(facts), blob_name(data)), data.startswith(LARGE_MARK)
+        return (file_mode(facts.st_mode), blob_name(data)), data.startswith(LARGE_MARK)
 
     def read(self, path: str) -> tuple[str, bytes] | None:
         """Mode and whole content of a file or link; None where neither is there."""
@@ -97,7 +97,7 @@ class SafeFolder:
                 with os.fdopen(os.open(name, flags, dir_fd=fd), "rb") as file:
                     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                         return None
-                    return file_mode(facts), file.read()
+                    return file_mode(facts.st_mode), file.read()
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:

@@ -24,7 +24,15 @@ from agentrunner.runs import dependencies
 from agentrunner.runs.git import Git, read_small, to_bytes, to_text
 from agentrunner.runs.ignore import IgnoreRules, ignored_folders
 from agentrunner.runs.restore import Entry, Restored, SafeFolder, restore
-from agentrunner.runs.take import LARGE_MARK, Snapshot, command, take
+from agentrunner.runs.take import (
+    LARGE_MARK,
+    Snapshot,
+    TakeOptions,
+    command,
+    note_worker,
+    seen_files,
+    take,
+)
 
 ChangeKind = Literal["added", "modified", "deleted", "type"]
 KINDS: Mapping[str, ChangeKind] = {"A": "added", "M": "modified", "D": "deleted", "T": "type"}
@@ -92,11 +100,24 @@ class Snapshots:
     the rules at the first `take`. Every method may raise GitFailed (exit 5) and OSError.
     """
 
-    def __init__(self, git_dir: Path, work_tree: Path, note_dir: str = ".agent-runner") -> None:
+    def __init__(
+        self,
+        git_dir: Path,
+        work_tree: Path,
+        note_dir: str = ".agent-runner",
+        *,
+        worked: Path | None = None,
+        keep_up_to: int | None = None,
+    ) -> None:
+        """`worked` is the `worked_mark` of the folder: without it the user's index is not believed.
+
+        `keep_up_to` is the size in bytes of files that are kept; 50 MiB for None.
+        """
         self.git_dir = git_dir
         self.work_tree = work_tree
         self.note_dir = note_dir
-        self.git = Git(git_dir, find_git(work_tree))
+        self.options = TakeOptions(note_dir, worked, keep_up_to)
+        self.git = Git(git_dir, find_git(work_tree), borrows=True)
 
     def take(self) -> Snapshot:
         """The work tree as it is now. The note's folder is no part of it.
@@ -104,12 +125,28 @@ class Snapshots:
         Raises Surroundings where it cannot be entered.
         """
         check_open(self.work_tree)
-        return take(self.git, self.work_tree, self.note_dir)
+        return take(self.git, self.work_tree, self.note_dir, self.options)
+
+    def worker_starts(self) -> None:
+        """Note that a worker is about to run in the folder: its times are not to be relied on.
+
+        The note is for the first snapshots of later runs, and nothing in this one changes by it.
+        """
+        if self.options.worked is not None:
+            note_worker(self.options.worked)
+
+    def ignored_seen(self) -> dict[str, str]:
+        """By ignored file that the last snapshot saw and did not keep: size, times and inode.
+
+        Which files are ignored is decided by the rules at the first snapshot. Files in ignored
+        folders are not in it. Where two snapshots have other facts for a path, the file changed.
+        """
+        return seen_files(self.git)
 
     def take_command(self) -> tuple[str, ...]:
         """`take` as a command line for the supervisor: prints the snapshot as one JSON line."""
         python = getattr(sys, "_base_executable", None) or sys.executable
-        return tuple(command(python, self.git, self.work_tree, self.note_dir))
+        return tuple(command(python, self.git, self.work_tree, self.options))
 
     def changes(self, before: str, after: str) -> Changes:
         """What differs between two trees, by path."""
