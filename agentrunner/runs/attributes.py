@@ -55,8 +55,8 @@ class Attributes:
         places.append(b"/etc/gitattributes")
         known = (home + b"/.gitconfig", settings + b"/git/config", b"/etc/gitconfig")
         for config in (*configs, *known):
-            for named in NAMED_FILE.findall(read_small(config) or b""):
-                places.append(os.path.join(home, os.path.expanduser(named.strip())))
+            named = NAMED_FILE.findall(read_small(config) or b"")
+            places += [os.path.join(home, os.path.expanduser(name.strip())) for name in named]
         for place in places:
             self.add(b"", read_small(place) or b"")
 

@@ -5,7 +5,7 @@ objects are read by our own git, which knows the user's folder of objects as an 
 obeys nothing else there. Standard library only, like all that `take` needs.
 """
 # Paths are bytes here, which pathlib does not take.
-# ruff: noqa: PTH112, PTH116, PTH118
+# ruff: noqa: PTH112, PTH118
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 Standard library only, like all that `take` needs.
 """
 # Paths are bytes here, which pathlib does not take.
-# ruff: noqa: PTH103, PTH112, PTH118, PTH119, PTH120
+# ruff: noqa: PTH103, PTH112, PTH118, PTH119
 
 from __future__ import annotations
 
@@ -127,9 +127,7 @@ class IgnoreRules:
             self.known[folder] = ignored and folder not in self.tracked
         return [folder for folder in folders if not self.known[folder]]
 
-    def unkept_files(
-        self, files: Mapping[bytes, FileKey], before: Iterable[bytes]
-    ) -> list[bytes]:
+    def unkept_files(self, files: Mapping[bytes, FileKey], before: Iterable[bytes]) -> list[bytes]:
         """Ignored files whose content no snapshot keeps, of all `files` that there are now.
 
         Decided for each when it is first seen, for good. `before` are those of the last snapshot.
@@ -140,7 +138,8 @@ class IgnoreRules:
         if self.baseline and self.index:
             new = {path for path in new if self.in_repository(path) not in self.index.tracked}
         ruled = sorted(self._ignored(new))
-        room = KEPT_TOGETHER - sum(files[p][0] for p, kept in self.files.items() if kept and p in files)
+        held = (files[path][0] for path, kept in self.files.items() if kept and path in files)
+        room = KEPT_TOGETHER - sum(held)
         late: list[bytes] = []
         for path in ruled:
             size = files[path][0]

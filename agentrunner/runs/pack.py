@@ -13,7 +13,7 @@ import struct
 import tempfile
 import zlib
 from pathlib import Path
-from typing import IO, BinaryIO, Self
+from typing import IO, Self
 
 from agentrunner.runs.git import Git
 
@@ -77,7 +77,7 @@ class Pack:
                 self._write(name, kind, data)
         return name
 
-    def add_stream(self, source: BinaryIO, size: int) -> str:
+    def add_stream(self, source: IO[bytes], size: int) -> str:
         """Add a blob of `size` bytes, a piece at a time; raises Changed where there are others."""
         self._spill()
         file = self._file
@@ -229,7 +229,7 @@ def _write_loose(objects: Path, name: str, data: bytes) -> None:
     folder.mkdir(mode=0o700, exist_ok=True)
     temporary = folder / f"tmp_obj_{secrets.token_hex(6)}"
     try:
-        with open(temporary, "xb", opener=_private) as file:  # noqa: PTH123  (with an opener)
+        with open(temporary, "xb", opener=_private) as file:
             file.write(zlib.compress(data, 1))
         temporary.replace(target)
     except BaseException:

@@ -12,7 +12,7 @@ The supervisor runs this module after a worker has ended, with the standard libr
 Paths are bytes in here and text with surrogate escapes (always UTF-8) outside.
 """
 # Paths are bytes here, which pathlib does not take.
-# ruff: noqa: PTH118
+# ruff: noqa: PTH100, PTH115, PTH118, PTH120, PTH123
 
 from __future__ import annotations
 
@@ -201,9 +201,7 @@ class _Take:
         files = {p: key for p, key in self.walk.files.items() if p not in self.walk.elsewhere}
         try:
             borrow.lend(self.git, objects)
-            found = borrow.believed(
-                self.git, index, files, self._attributes(), rules.in_repository
-            )
+            found = borrow.believed(self.git, index, files, self._attributes(), rules.in_repository)
         except (OSError, GitFailed):
             found = {}
         if not found:
@@ -296,7 +294,7 @@ class _Take:
             if now.st_ino != key[3] or not stat.S_ISREG(now.st_mode):
                 return None
             if now.st_size <= STREAMED_BYTES:
-                return pack.add("blob", _all_of(file)), 0
+                return pack.add("blob", _all_of(file, now.st_size)), 0
             return self._stream(file, pack), 0
 
     def _stand_in(self, key: FileKey, pack: Pack) -> tuple[str, int]:
@@ -332,7 +330,7 @@ class _Take:
             known = stand_ins(self.git) or set()
             text = "".join(f"{name}\n" for name in sorted(known | self.stand_ins))
             replace(self.place / "stand-ins", text.encode())
-        facts = {to_text(path): "%d %d %d %d" % key[:4] for path, key in sorted(unseen.items())}
+        facts = {to_text(path): " ".join(map(str, key[:4])) for path, key in sorted(unseen.items())}
         if facts != seen_files(self.git):
             replace(self.place / "ignored-seen.json", json.dumps(facts).encode())
 
@@ -382,13 +380,12 @@ def content(path: bytes, facts: os.stat_result, dir_fd: int | None = None) -> by
         return file.read(LARGE_BYTES)
 
 
-def _all_of(file: BinaryIO) -> bytes:
-    pieces = []
-    left = 2 * STREAMED_BYTES  # it may grow while it is read, but not for ever
-    while left > 0 and (piece := file.read(min(left, 1 << 20))):
-        pieces.append(piece)
-        left -= len(piece)
-    return b"".join(pieces)
+def _all_of(file: BinaryIO, size: int) -> bytes:
+    """What is in a file that should have `size` bytes, and may grow while it is read."""
+    data = piece = file.read(size + 1)
+    while piece and len(data) != size and len(data) <= 2 * STREAMED_BYTES:
+        data += (piece := file.read(STREAMED_BYTES))
+    return data
 
 
 def write_trees(pack: Pack, files: Mapping[bytes, Seen]) -> list[bytes]:
@@ -443,9 +440,7 @@ def main(arguments: list[str]) -> None:
     """Take one snapshot after a worker, and print it."""
     git_dir, work_tree, binary, note_dir, *more = arguments
     worked, keep = more or ("", "")
-    options = TakeOptions(
-        note_dir, Path(worked) if worked else None, int(keep) if keep else None
-    )
+    options = TakeOptions(note_dir, Path(worked) if worked else None, int(keep) if keep else None)
     if options.worked is not None:
         note_worker(options.worked)
     snapshot = take(Git(Path(git_dir), binary), Path(work_tree), note_dir, options)

@@ -101,7 +101,7 @@ def key_of(facts: os.stat_result) -> FileKey:
 def _too_many(folder: bytes, *, nothing_spent: bool) -> Surroundings:
     return Surroundings(
         f"The repository has more than {MOST_FILES:,} files that no rule ignores; the walk"
-        f" stopped in {ascii(to_text(folder) or '.')}. Nothing is lost.",
+        f" stopped in {to_text(folder) or '.'!a}. Nothing is lost.",
         code="too-many-files",
         remedy="name folders of data or builds in .gitignore or .git/info/exclude",
         nothing_spent=nothing_spent,
