@@ -120,6 +120,8 @@ class Pack:
             for name, kind, data in self._few:
                 _write_loose(objects, name, b"%s %d\0" % (kind.encode(), len(data)) + data)
             return
+        if not self._index:
+            return
         checksum = self._finish(self._file)
         place = objects / "pack"
         place.mkdir(mode=0o700, exist_ok=True)

@@ -22,6 +22,7 @@ from typing import Literal
 
 from agentrunner.errors import Surroundings
 from agentrunner.runs import dependencies
+from agentrunner.runs.blobs import blobs
 from agentrunner.runs.dependencies import copy_file
 from agentrunner.runs.export import (
     contents,
@@ -37,7 +38,6 @@ from agentrunner.runs.restore import Entry, Restored, SafeFolder, restore
 from agentrunner.runs.take import (
     Snapshot,
     TakeOptions,
-    blob_name,
     command,
     note_worker,
     seen_files,
@@ -46,6 +46,12 @@ from agentrunner.runs.take import (
 
 ChangeKind = Literal["added", "modified", "deleted", "type"]
 KINDS: Mapping[str, ChangeKind] = {"A": "added", "M": "modified", "D": "deleted", "T": "type"}
+
+MOST_READ = 64 << 20
+"""Bytes of a file that are read into memory; the rest of a larger one is left out."""
+
+BIG = ("-c", "core.bigFileThreshold=50m")
+"""Larger files are compared as wholes, so that git does not hold them in memory."""
 
 MOST_LINKS = 20
 """Links that are followed from one path; more go round in circles."""
@@ -175,7 +181,7 @@ class Snapshots:
         if before == after:
             return []
         raw = self.git.run(
-            "diff-tree", "-r", "-z", "--raw", "--numstat", *NO_SURPRISES, before, after
+            *BIG, "diff-tree", "-r", "-z", "--raw", "--numstat", *NO_SURPRISES, before, after
         )
         kinds: dict[bytes, ChangeKind] = {}
         counts: dict[bytes, tuple[int | None, int | None]] = {}
@@ -193,7 +199,7 @@ class Snapshots:
 
     def patch(self, before: str, after: str, paths: Iterable[str] | None = None) -> str:
         """The difference as a unified diff, of all paths or of these files."""
-        command = ("diff-tree", "-r", "-p", *NO_SURPRISES, before, after, "--")
+        command = (*BIG, "diff-tree", "-r", "-p", *NO_SURPRISES, before, after, "--")
         names = () if paths is None else tuple(os.fsdecode(to_bytes(path)) for path in paths)
         if paths is not None and not names:
             return ""
@@ -235,14 +241,14 @@ class Snapshots:
 
     def _blob(self, name: str) -> bytes:
         """A content by its name, which it is compared with."""
-        data = self.git.run("cat-file", "blob", name)
-        if blob_name(data) != name:
-            raise GitFailed(
-                f"The object {name} is not what its name says.",
-                code="content-gone",
-                remedy="git fsck in the repository",
-            )
-        return data
+        for _, data in blobs(self.git, [name]):
+            if data is not None:
+                return data if isinstance(data, bytes) else data.read(MOST_READ)
+        raise GitFailed(
+            f"The object {name} is gone from the repository, or not what its name says.",
+            code="content-gone",
+            remedy="git fsck in the repository",
+        )
 
     def _on_disk(self, path: str) -> bytes | None:
         """A file of an ignored folder as it is, links within the repository followed."""

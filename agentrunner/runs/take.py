@@ -35,7 +35,8 @@ from agentrunner.runs.attributes import Attributes
 from agentrunner.runs.blobs import blobs
 from agentrunner.runs.git import Git, GitFailed, read_small, replace, to_bytes, to_text
 from agentrunner.runs.ignore import IgnoreRules
-from agentrunner.runs.pack import Changed, Pack
+from agentrunner.runs.pack import Changed
+from agentrunner.runs.pack import Pack as Pack
 from agentrunner.runs.pack import blob_name as blob_name
 from agentrunner.runs.stat_cache import (
     BORROWED,
@@ -283,6 +284,9 @@ class _Take:
             if self.rules.baseline:
                 return self._stand_in(key, pack)
             if not self._has_room_for(key[0]):
+                old = self.before.files.get(path)
+                if old and old[:5] == key:
+                    return old[5].hex(), 0
                 self.unkept.add(path)
                 return self._stand_in(key, pack)
         try:

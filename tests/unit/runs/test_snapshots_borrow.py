@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from agentrunner.runs import borrow, user_index
-from agentrunner.runs import take as taking
+from agentrunner.runs.attributes import Attributes
 from agentrunner.runs.git import GitFailed
 from agentrunner.runs.snapshots import Snapshots, worked_mark
 
@@ -83,9 +83,8 @@ ALL = len(FILES) + 2
 
 @pytest.fixture
 def make(repo: Path, tmp_path: Path) -> Callable[..., Snapshots]:
-    def make(name: str = "store", **more: int) -> Snapshots:
-        mark = worked_mark(tmp_path / "state", repo)
-        return Snapshots(tmp_path / name, repo, worked=mark, **more)
+    def make(name: str = "store") -> Snapshots:
+        return Snapshots(tmp_path / name, repo, worked=worked_mark(tmp_path / "state", repo))
 
     return make
 
@@ -433,7 +432,7 @@ def test_sizes_over_four_gigabytes_are_compared_in_full() -> None:
         def run(self, *_: str, **__: object) -> bytes:
             return b"0" * 40 + b" blob 4\n"
 
-    found = borrow.believed(Store(), index, {b"x": key}, taking.Attributes(), bytes)  # type: ignore[arg-type]
+    found = borrow.believed(Store(), index, {b"x": key}, Attributes(), bytes)  # type: ignore[arg-type]
     assert found == {}
 
 
