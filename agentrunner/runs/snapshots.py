@@ -318,7 +318,8 @@ class Snapshots:
 
     def write_blob(self, data: bytes) -> str:
         """Keep content and return its name."""
-        return self.git.run("hash-object", "-w", "--stdin", stdin=data, writes=True).decode().strip()
+        name = self.git.run("hash-object", "-w", "--stdin", stdin=data, writes=True)
+        return name.decode().strip()
 
     def copy_worktree(self, target: Path, tree: str) -> Mounts:
         """A copy of the repository with the content of `tree`, for the tamper guard.

@@ -138,7 +138,7 @@ def test_the_users_gc_in_the_middle_of_a_run_takes_nothing(
     git(repo, "commit", "-qam", "the user goes on")
     git(repo, "reflog", "expire", "--expire=now", "--all")
     git(repo, "gc", "-q", "--prune=now")
-    assert snapshots.export_tree(before, tmp_path / "out") == []
+    assert len(snapshots.export_tree(before, tmp_path / "out")) == ALL
     assert {name: (tmp_path / "out" / name).read_bytes() for name in FILES} == FILES
     assert snapshots.restore(after, before).files == ["app.py"]
 
@@ -390,7 +390,7 @@ def test_a_linked_work_tree_borrows_from_its_repository(repo: Path, tmp_path: Pa
     snapshots = Snapshots(tmp_path / "store", tree, worked=worked_mark(tmp_path, tree))
     taken = snapshots.take()
     assert taken.borrowed == ALL
-    assert snapshots.export_tree(taken.tree, tmp_path / "out") == []
+    assert len(snapshots.export_tree(taken.tree, tmp_path / "out")) == ALL
     assert (tmp_path / "out" / "run").stat().st_mode & 0o777 == 0o755
 
 
