@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,8 @@ from agentrunner.runs.locks import me, repository_lock, run_lock
 from agentrunner.runs.log import Record, RunLog
 from agentrunner.runs.plan_folder import is_workspace
 from agentrunner.runs.snapshots import Snapshots
-from agentrunner.runs.worktree import orphans, remove_places
+from agentrunner.runs.state_size import Kept, too_many
+from agentrunner.runs.worktree import orphans, places_of, remove_places
 from agentrunner.sandboxes.gitdirs import remove_mask
 from agentrunner.task.context import TaskContext
 from agentrunner.task.lifecycle import TERMINAL, TaskState
@@ -106,15 +107,21 @@ def undo(state_dir: Path, run_id: str, force: bool = False) -> dict[str, Any]:
 
 
 def collect_garbage(
-    state_dir: Path, now: datetime, older_than_days: float | None = None
+    state_dir: Path,
+    now: datetime,
+    older_than_days: float | None = None,
+    max_bytes: int | None = None,
 ) -> dict[str, Any]:
     """Remove ended runs that are past their retention; runs that wait or go on are kept.
 
     So are those whose work is not part of their plan yet. Runs of Studio count, too. Of those that
     are kept, what a killed process has left is removed: sockets that nobody listens on, and the
     empty `.git` that a box was mounted on. Work trees outside of checkouts go with their runs.
+    Where the state folder takes more than `max_bytes` then, ended runs go, the oldest first.
     """
-    removed, kept = [], []
+    removed: list[str] = []
+    kept: list[str] = []
+    ready: dict[str, tuple[Path, Kept]] = {}
     for root, row in _all_runs(state_dir):
         try:
             folder = RunFolder.open(root, row.run_id)
@@ -130,14 +137,26 @@ def collect_garbage(
             with contextlib.suppress(OSError, CheckpointCorrupt):  # or a folder of another user
                 remove_mask(Path(load_spec(folder).repo))
         young = not ended or now - ended < timedelta(days=days)
-        if young or driven or _is_to_land(state_dir, folder):
+        goes_on = not ended or driven or _is_to_land(state_dir, folder)
+        if young or goes_on:
             kept.append(row.run_id)
+            if ended and not goes_on:
+                places = (folder.root, *places_of(root, row.run_id))
+                at = ended.astimezone(UTC).isoformat()
+                ready[row.run_id] = (root, Kept(row.run_id, at, places))
             continue
         folder.remove()
         remove_places(root, row.run_id)
         removed.append(row.run_id)
     for place in orphans(state_dir):
         place.remove()
+    if max_bytes is not None:
+        for run in too_many(state_dir, [one for _, one in ready.values()], max_bytes):
+            root = ready[run.run_id][0]
+            RunFolder.open(root, run.run_id).remove()
+            remove_places(root, run.run_id)
+            kept.remove(run.run_id)
+            removed.append(run.run_id)
     return {"removed": removed, "kept": kept}
 
 
