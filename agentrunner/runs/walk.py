@@ -51,7 +51,8 @@ class Walk:
 
     def _scan(self, folder: bytes) -> Iterator[bytes]:
         self.rules.folder_seen(folder)
-        files, prefix = self.files, folder + b"/" if folder else b""
+        files, device = self.files, self.device
+        prefix = folder + b"/" if folder else b""
         try:
             with os.scandir(os.path.join(self.work_tree, folder)) as found:
                 entries = list(found)
@@ -61,7 +62,7 @@ class Walk:
         for entry in entries:
             name = entry.name
             path = prefix + name
-            if name.lower() == b".git":
+            if name[:1] == b"." and name.lower() == b".git":
                 if folder:
                     self.embedded.append(path)
                 continue
@@ -72,14 +73,16 @@ class Walk:
             except OSError:  # a path longer than the system takes
                 self.skipped.append(path)
                 continue
-            kind = stat.S_IFMT(facts.st_mode)
-            if kind == stat.S_IFDIR:
+            mode = facts.st_mode
+            kind = stat.S_IFMT(mode)
+            if kind == stat.S_IFREG or kind == stat.S_IFLNK:
+                times = (facts.st_mtime_ns, facts.st_ctime_ns)
+                files[path] = (facts.st_size, *times, facts.st_ino, mode)
+                if facts.st_dev != device:
+                    self.elsewhere.add(path)
+            elif kind == stat.S_IFDIR:
                 if not self._passed_over(folder, name):
                     yield path
-            elif kind in (stat.S_IFREG, stat.S_IFLNK):
-                files[path] = key_of(facts)
-                if facts.st_dev != self.device:
-                    self.elsewhere.add(path)
             else:
                 self.skipped.append(path)
         if len(files) > MOST_FILES:

@@ -72,11 +72,11 @@ def test_a_run_of_a_plan_is_kept_until_its_work_has_landed(tmp_path: Path) -> No
 def test_the_oldest_ended_runs_go_where_too_much_is_kept(tmp_path: Path) -> None:
     run = Run(Project.make(tmp_path, SMALL))
     run.start([plan(), work(), finish(), assess()], FIX, test=TEST)
-    state_dir, now = run.project.state_dir, datetime.now(UTC)
+    state_dir, now, place = run.project.state_dir, datetime.now(UTC), run.folder.root
     assert collect_garbage(state_dir, now, max_bytes=1 << 30)["kept"] == [run.id]
     found = collect_garbage(state_dir, now, max_bytes=0)
     assert found == {"removed": [run.id], "kept": []}
-    assert not run.folder.root.exists()
+    assert not place.exists()
 
 
 def test_a_run_that_waits_stays_however_much_is_kept(tmp_path: Path) -> None:
