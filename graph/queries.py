@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from agentrunner.errors import CheckpointCorrupt, UsageError
-from agentrunner.graph import attempts
-from agentrunner.graph.indexing import note_end
-from agentrunner.graph.landing import load_task_of
-from agentrunner.nodes.commit import by_hand
+from agentrunner.graph.remembered import remembered
+from agentrunner.runs.by_hand import by_hand
 from agentrunner.runs.folder import RunFolder, load_spec, runs_root
 from agentrunner.runs.index import RunIndex, RunRow
+from agentrunner.runs.ledger import read_json
 from agentrunner.runs.leftovers import remove_dead_sockets
 from agentrunner.runs.locks import me, repository_lock, run_lock
 from agentrunner.runs.log import Record, RunLog
@@ -32,9 +31,18 @@ from agentrunner.task.spec import TaskSpec
 def show(state_dir: Path, run_id: str) -> dict[str, Any]:
     """The result object of a run as it stands; raises CheckpointCorrupt, UsageError."""
     folder = RunFolder.open(state_dir, run_id)
-    state, question = asyncio.run(attempts.read(folder))
-    note_end(folder, RunIndex(state_dir), state)
-    return attempts.result_of(folder, load_spec(folder), state, question)
+
+    def read() -> dict[str, Any]:
+        from agentrunner.graph import attempts
+        from agentrunner.graph.indexing import note_end
+
+        state, question = asyncio.run(attempts.read(folder))
+        note_end(folder, RunIndex(state_dir), state)
+        return attempts.result_of(folder, load_spec(folder), state, question)
+
+    ended = (read_json(folder.index_file) or {}).get("finished_at")
+    # One that has not ended is asked anew: whether somebody drives it is not in its files.
+    return remembered(folder, "result", read) if ended else read()
 
 
 def diff(
@@ -74,6 +82,8 @@ def undo(state_dir: Path, run_id: str, force: bool = False) -> dict[str, Any]:
     repository is worked in, and Surroundings where the run's own work tree is gone.
     """
     folder = RunFolder.open(state_dir, run_id)
+    from agentrunner.graph.landing import load_task_of
+
     spec = load_task_of(folder)
     now = datetime.now().astimezone().isoformat(timespec="seconds")
     lock = repository_lock(state_dir, Path(spec.repo))
@@ -206,11 +216,21 @@ def _worker_run(folder: RunFolder, number: int) -> Record:
 
 def _ends(folder: RunFolder) -> tuple[str, str]:
     """The tree before the run and the latest one it knows."""
-    state: TaskContext = asyncio.run(attempts.latest(folder))
-    baseline = state.get("baseline")
-    if baseline is None:
+
+    def read() -> dict[str, Any]:
+        from agentrunner.graph import attempts
+
+        state: TaskContext = asyncio.run(attempts.latest(folder))
+        baseline = state.get("baseline")
+        if baseline is None:
+            return {}
+        before = baseline.origin or baseline.tree
+        return {"before": before, "after": state.get("tree") or baseline.tree}
+
+    ends = remembered(folder, "ends", read)
+    if not ends:
         raise UsageError(
             f"{folder.run_id} has not looked at the repository yet; nothing was changed.",
             code="nothing-to-show",
         )
-    return baseline.origin or baseline.tree, state.get("tree") or baseline.tree
+    return ends["before"], ends["after"]
