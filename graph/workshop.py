@@ -30,7 +30,7 @@ from agentrunner.runs.folder import RunFolder, kept_box
 from agentrunner.runs.ledger import Ledger
 from agentrunner.runs.locks import FileLock
 from agentrunner.runs.log import RunLog
-from agentrunner.runs.snapshots import Snapshots
+from agentrunner.runs.snapshots import Snapshots, worked_mark
 from agentrunner.sandboxes.base import BoxSpec, Owner, Request, ResourceLimit, Sandbox
 from agentrunner.sandboxes.choose import make_sandbox, missing_image, open_sandbox
 from agentrunner.sandboxes.find_caches import find_caches
@@ -215,7 +215,13 @@ async def open_workshop(
     events = EventLog(folder.events_file, folder.run_id, clock.now, redactor.redact)
     events.listeners.extend(listeners)
     repo = Path(spec.repo)
-    snapshots = await asyncio.to_thread(Snapshots, folder.snapshots_dir, repo, spec.runner.note.dir)
+    snapshots = await asyncio.to_thread(
+        Snapshots,
+        folder.snapshots_dir,
+        repo,
+        spec.runner.note.dir,
+        worked=worked_mark(state_dir, repo),
+    )
     log = RunLog(folder.log_file, redactor.redact)
     await asyncio.to_thread(log.records)  # from here on it reads what others write, and no more
     sandbox = await _open_box(spec, folder, crew, environ, state_dir, events)

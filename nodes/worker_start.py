@@ -94,6 +94,7 @@ def _hand_over(
         seen["login"] = given.shown.fingerprint
         deps.folder.write(f"workers/{order.worker_run_id}/{BEFORE}", json.dumps(seen), new=True)
         reach("after_claim")
+        deps.snapshots.worker_starts()
         supervisor_order = _supervisor_order(state, deps, call, command, given)
         return start(supervisor_order, claim, deps.repository)
 
