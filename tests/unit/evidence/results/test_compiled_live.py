@@ -246,3 +246,31 @@ def test_maven(tree: Path) -> None:
         ("core: shop.CartTest#skipped", "skipped"),
     }, seen.stdout
     assert seen.results is not None and seen.results.complete
+
+
+BUILD = """apply plugin: 'java'
+repositories { flatDir { dirs '/usr/share/java' } }
+dependencies {
+  JUNIT name: 'junit4'
+  JUNIT name: 'hamcrest-core'
+}
+"""
+
+
+def test_gradle(tree: Path) -> None:
+    need("gradle")
+    version = subprocess.run(["gradle", "--version"], capture_output=True, text=True, check=False)
+    old = "\nGradle 4." in version.stdout
+    build = BUILD.replace("JUNIT", "testCompile" if old else "testImplementation")
+    write(tree, {"build.gradle": build, "src/test/java/shop/CartTest.java": JAVA})
+    seen = reported(tree, "gradle --offline --no-daemon -q test")
+    assert seen.exit_code == 1
+    if seen.results is None and "CartTest" not in seen.stdout + seen.stderr:
+        missing("Gradle has no JUnit here without a network: junit4")
+    assert set(seen.outcomes) == {
+        ("shop.CartTest#good", "passed"),
+        ("shop.CartTest#bad", "failed"),
+        ("shop.CartTest#breaks", "failed"),  # Gradle tells no errors apart
+        ("shop.CartTest#skipped", "skipped"),
+    }, seen.stdout
+    assert seen.results is not None and seen.results.complete
