@@ -87,9 +87,11 @@ def test_go_packages_that_break(tree: Path) -> None:
     assert f"{S}/cart" in {test.name for test in seen.results.red}
     assert {name for name, _ in seen.outcomes} >= {f"{S}.TestEnds"}
     assert not seen.results.passed(f"{S}.TestEnds")
-    panics = {"shop_test.go": 'package shop\nimport "testing"\nfunc TestA(t *testing.T) {}\n'
-              'func TestEnds(t *testing.T) { panic("no") }\nfunc TestNever(t *testing.T) {}\n'}  # fmt: skip
-    write(tree, panics)
+    panics = (
+        'package shop\nimport "testing"\nfunc TestA(t *testing.T) {}\n'
+        'func TestEnds(t *testing.T) { panic("no") }\nfunc TestNever(t *testing.T) {}\n'
+    )
+    write(tree, {"shop_test.go": panics})
     seen = reported(tree, "go test .")
     assert seen.results is not None and not seen.results.complete
     assert seen.results.passed(f"{S}.TestA")
