@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs the test tools of other languages whose results AgentRunner reads, for the live tests:
 # Jest, Vitest and Mocha into .tools/test-tools of this checkout, and from Debian Go, CMake, Maven,
-# RSpec, PHPUnit, behave and make, where they are missing. With --npm only the former.
+# Gradle, RSpec, PHPUnit, behave, tox and make, where they are missing. With --npm only the former.
 # Nothing is done for what is there already.
 set -eu
 
@@ -22,6 +22,8 @@ if [ "${1-}" != --npm ]; then
     need rspec ruby-rspec
     need phpunit phpunit
     need behave python3-behave
+    need gradle gradle
+    need tox tox
     if [ -n "$missing" ]; then
         as_root=
         [ "$(id -u)" -eq 0 ] || as_root="sudo -n"

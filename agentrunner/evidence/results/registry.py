@@ -203,4 +203,12 @@ def _enter(place: str, env: Mapping[str, str], programs: bool) -> str:
         else:
             lines.append(f"{name}={quoted(value)}")
         lines.append(f"export {name}")
+    if env:
+        # tox hands on only what it is told to, in each of its two forms of configuration; tox 3
+        # has a variable of its own.
+        names = ",".join(env)
+        passed = f"testenv.pass_env+={names};env_run_base.pass_env+={names}"
+        lines.append(f'TOX_OVERRIDE="${{TOX_OVERRIDE:+$TOX_OVERRIDE;}}"{quoted(passed)}')
+        lines.append("export TOX_OVERRIDE")
+        lines.append(f"TOX_TESTENV_PASSENV={quoted(' '.join(env))}; export TOX_TESTENV_PASSENV")
     return "\n".join(lines) + "\n"

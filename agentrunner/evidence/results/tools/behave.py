@@ -22,6 +22,7 @@ class Behave(Tool):
     """Results by feature file and scenario."""
 
     name = "behave"
+    by_path = True
     means = ("formatter", "junit")
 
     def matches(self, run: Run) -> bool:

@@ -25,6 +25,7 @@ class JavaScript(Tool):
     """A tool that Node runs."""
 
     means: Sequence[str] = ("hook", "options")
+    by_path = True
     programs: frozenset[str] = frozenset()
 
     def matches(self, run: Run) -> bool:

@@ -15,6 +15,7 @@ class RSpec(Tool):
     """Results by file and full description."""
 
     name = "rspec"
+    by_path = True
     means = ("listener",)
 
     def matches(self, run: Run) -> bool:

@@ -87,9 +87,11 @@ def test_go_packages_that_break(tree: Path) -> None:
     assert f"{S}/cart" in {test.name for test in seen.results.red}
     assert {name for name, _ in seen.outcomes} >= {f"{S}.TestEnds"}
     assert not seen.results.passed(f"{S}.TestEnds")
-    panics = {"shop_test.go": 'package shop\nimport "testing"\nfunc TestA(t *testing.T) {}\n'
-              'func TestEnds(t *testing.T) { panic("no") }\nfunc TestNever(t *testing.T) {}\n'}  # fmt: skip
-    write(tree, panics)
+    panics = (
+        'package shop\nimport "testing"\nfunc TestA(t *testing.T) {}\n'
+        'func TestEnds(t *testing.T) { panic("no") }\nfunc TestNever(t *testing.T) {}\n'
+    )
+    write(tree, {"shop_test.go": panics})
     seen = reported(tree, "go test .")
     assert seen.results is not None and not seen.results.complete
     assert seen.results.passed(f"{S}.TestA")
@@ -244,5 +246,33 @@ def test_maven(tree: Path) -> None:
         ("core: shop.CartTest#bad", "failed"),
         ("core: shop.CartTest#breaks", "error"),
         ("core: shop.CartTest#skipped", "skipped"),
+    }, seen.stdout
+    assert seen.results is not None and seen.results.complete
+
+
+BUILD = """apply plugin: 'java'
+repositories { flatDir { dirs '/usr/share/java' } }
+dependencies {
+  JUNIT name: 'junit4'
+  JUNIT name: 'hamcrest-core'
+}
+"""
+
+
+def test_gradle(tree: Path) -> None:
+    need("gradle")
+    version = subprocess.run(["gradle", "--version"], capture_output=True, text=True, check=False)
+    old = "\nGradle 4." in version.stdout
+    build = BUILD.replace("JUNIT", "testCompile" if old else "testImplementation")
+    write(tree, {"build.gradle": build, "src/test/java/shop/CartTest.java": JAVA})
+    seen = reported(tree, "gradle --offline --no-daemon -q test")
+    assert seen.exit_code == 1
+    if seen.results is None and "CartTest" not in seen.stdout + seen.stderr:
+        missing("Gradle has no JUnit here without a network: junit4")
+    assert set(seen.outcomes) == {
+        ("shop.CartTest#good", "passed"),
+        ("shop.CartTest#bad", "failed"),
+        ("shop.CartTest#breaks", "failed"),  # Gradle tells no errors apart
+        ("shop.CartTest#skipped", "skipped"),
     }, seen.stdout
     assert seen.results is not None and seen.results.complete
