@@ -170,7 +170,7 @@ class TestSpec(Written):
     baseline: bool = True
     """Whether it is run once before the work, to know what was red."""
     may_change: list[str] = []
-    """Globs of existing test files whose change is wanted: they are judged as the worker left them."""
+    """Globs of test files whose change is wanted: they count as the worker leaves them."""
     paths: list[str] = []
     """Globs of files that count as tests, whatever code finds out about them."""
     product: list[str] = []
