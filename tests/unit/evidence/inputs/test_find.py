@@ -338,8 +338,9 @@ REPOS = {
             "other.sh": "#!/bin/sh\necho $1\n",
         },
         ["sh check.sh"],
-        counts=["check.sh", "lib.sh"],
-        product=["greet.sh", "other.sh"],
+        counts=["check.sh", "other.sh"],
+        product=["greet.sh", "lib.sh"],
+        unsure=["lib.sh"],
     ),
     "a class that is run": Repo(
         {
