@@ -212,7 +212,7 @@ class Fixtures:
                 continue
             if path in self.product.entries or _paired(path, test):
                 continue
-            decides = self._asserts_for(path, text, files) or self._is_table(path, files)
+            decides = self._asserts_for(path, text, files) or self._is_table(path, text, files)
             if decides or self._uses_kit(path):
                 why = f"imported by {test} and by no product file"
                 self.context.add(path, why, "fixture")
@@ -237,8 +237,8 @@ class Fixtures:
         called = re.findall(r"^[ \t]+(?:await\s+)?(?:(\w+)\.)?(\w+)\(", test_text, re.M)
         return any(name in defined and owner in ("", stem) for owner, name in called)
 
-    def _is_table(self, path: str, files: frozenset[str]) -> bool:
-        """Whether a module holds data alone, beside one that does something."""
+    def _is_table(self, path: str, test_text: str, files: frozenset[str]) -> bool:
+        """Whether a module holds data alone, and a test compares with it or runs through it."""
 
         def data_alone(one: str) -> bool:
             text = self.context.tree.text(one) or ""
@@ -248,7 +248,15 @@ class Fixtures:
             )
 
         others = [one for one in files if one != path and not self._belongs(one)]
-        return data_alone(path) and any(not data_alone(one) for one in others)
+        if not data_alone(path) or all(data_alone(one) for one in others):
+            return False
+        text = self.context.tree.text(path) or ""
+        names = re.findall(
+            r"^\s*(?:(?:export\s+)?(?:const|let|var)\s+|exports\.)?(\w+)\s*=", text, re.M
+        )
+        bound = "|".join(map(re.escape, names[:100]))
+        used = rf"(?:==|<=?|>=?|,|\w=|\bin)\s*(?:\w+\.)?(?:{bound})\s*(?:[),:\]]|$)"
+        return bool(bound) and bool(re.search(used, test_text, re.M))
 
     # -- what is mentioned ------------------------------------------------------------------
 

@@ -46,6 +46,8 @@ def go(context: Context, step: Step, words: list[str], by: str) -> None:
             context.collect(base, f"{by} names it")
             continue
         context.roots.add(base)
+        if deep:
+            context.place(inside(base, "**/go.mod"), "its folder is left out of ./...")
         context.collect(inside(base, f"{deep}*_test.go"), "go test collects it by its rules")
         context.collect(
             inside(base, f"{deep}testdata/**"), "tests read it, go ignores it", "fixture"

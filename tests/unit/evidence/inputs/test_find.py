@@ -197,7 +197,7 @@ REPOS = {
             "doc/doc.go": "",
         },
         ["go test ./..."],
-        counts=["cobra_test.go", "new_test.go", "doc/testdata/a.golden", "go.mod", "go.sum"],
+        counts=["cobra_test.go", "new_test.go", "doc/testdata/a.golden", "go.mod", "doc/go.mod"],
         product=["cobra.go", "testing/kit.go", "doc/doc.go", "doc/new.go"],
     ),
     "rust": Repo(
@@ -338,8 +338,9 @@ REPOS = {
             "other.sh": "#!/bin/sh\necho $1\n",
         },
         ["sh check.sh"],
-        counts=["check.sh", "lib.sh"],
-        product=["greet.sh", "other.sh"],
+        counts=["check.sh", "other.sh"],
+        product=["greet.sh", "lib.sh"],
+        unsure=["lib.sh"],
     ),
     "a class that is run": Repo(
         {
@@ -362,6 +363,18 @@ REPOS = {
         ["prove -Ilib t"],
         counts=["t/a.t"],
         product=["t/lib/Letters.pm"],
+    ),
+    "product that holds data alone": Repo(
+        {
+            "http/greet.js": "exports.greet = (name) => name;\n",
+            "spec/format.js": 'exports.mark = "";\n',
+            "test/a.test.js": "const { greet } = require('../http/greet.js');\n"
+            "const { mark } = require('../spec/format.js');\n"
+            "assert.equal(greet('Ann') + mark, 'Ann!');\n",
+        },
+        ["node --test test/"],
+        counts=["test/a.test.js"],
+        product=["http/greet.js", "spec/format.js"],
     ),
     "tolerances in a module": Repo(
         {
