@@ -162,6 +162,30 @@ class Differential:
         inputs = self.inputs(tree, [target])
         return any(one.exists and one.kind in ("test", "runner") for one in inputs.tests)
 
+    def is_of_the_worker(self, target: Target, old: str, new: str) -> bool:
+        """Whether what decides for this command was not there before the run and is there now."""
+        return not self.runs_old_files(target, old) and bool(self._new_programs(old, new, target))
+
+    def _new_programs(self, old: str, new: str, target: Target) -> list[str]:
+        added = changes_between(self.snapshots, old, new).added
+        now = self.inputs(new, [target])
+        return sorted(
+            path
+            for path in added
+            if (one := now.counts(path)) and one.kind in ("test", "runner", "recipe", "fixture")
+        )
+
+    def with_new_programs(self, old: str, new: str, target: Target) -> str:
+        """`old` with the programs and tests of this command as the worker left them."""
+        return self.with_paths(
+            self.with_new_tests(old, new), new, self._new_programs(old, new, target)
+        )
+
+    def with_paths(self, old: str, new: str, paths: Sequence[str]) -> str:
+        """`old` with these files of `new`."""
+        after = self.snapshots.list(new)
+        return self.snapshots.combine(old, {path: after.get(path) for path in paths})
+
     def may_go(self, name: str, file: str) -> bool:
         """Whether a test that is gone is settled: by its file, or as the PRD names its case.
 

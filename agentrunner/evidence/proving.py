@@ -21,6 +21,7 @@ from time import monotonic
 from agentrunner.evidence.canaries import Canaries
 from agentrunner.evidence.claims import fresh, gone, red_names, turned
 from agentrunner.evidence.differential import Differential, in_repo, in_tree
+from agentrunner.evidence.exit_proof import ExitProof
 from agentrunner.evidence.findings import (
     EXAMINED,
     flaky,
@@ -42,6 +43,8 @@ from agentrunner.task.context import Baseline, Criterion, Evidence, Finding, Pro
 MOST_NAMES = 50
 LONG_SEC = 60
 """A suite that takes longer is confirmed by the names that matter."""
+FLAKY_TRIES = 6
+"""How often the old tree is asked whether a test was flaky before."""
 SEARCH_SEC = 120
 """At most, of looking for the smallest set of changes that matters."""
 NOTHING_TURNED = "no test that was red before is green now"
@@ -219,7 +222,6 @@ class Prover:
         self, case: Case, world: World, criteria: Sequence[Criterion], report: Report
     ) -> None:
         held: Results | None = case.now
-        worker_only = False
         if world.kept != world.new:
             kept = await self._run(case.target, world.kept)
             held = kept.results
@@ -227,9 +229,8 @@ class Prover:
                 finding = await self._asked(case, world, criteria, problem)
                 if report.stopped_by(finding, case.target.id):
                     return
-            worker_only = not kept.passed and case.now is None
         if case.now is None:
-            await self._by_exit(case, world, report, worker_only=worker_only)
+            await self._by_exit(case, world, criteria, report)
         else:
             await self._by_name(case, case.now, held, world, criteria, report)
 
@@ -305,10 +306,12 @@ class Prover:
             claimed = sorted(self.verifier.claims(case.before, criteria).claimed)
             report.doubts[target.id] = _not_turned(claimed, now) or shown.why or NOTHING_TURNED
             return
-        only = names if self._by_names(case) else ()
-        if not await self._confirmed_green(case, names, world, only, report):
+        # One that stood and has moved since passes with the old inputs only.
+        here = [name for name in names if now.passed(name)]
+        only = here if self._by_names(case) else ()
+        if not await self._confirmed_green(case, here, world, only, report):
             return
-        dead = await self.canaries.dead(self._run, target, names, world, now)
+        dead = await self.canaries.dead(self._run, target, here, world, now)
         if report.stopped_by(dead.finding, target.id):
             return
         if stood:
@@ -375,13 +378,21 @@ class Prover:
         return list(dict.fromkeys(found))
 
     async def _confirmed_red(self, case: Case, names: list[str], world: World) -> list[str]:
-        """Those of `names` that are not green on the old tree this time either."""
+        """Those of `names` that are not green on the old tree this time either.
+
+        A test that is red only after others is red in the whole run, not by itself.
+        """
         if not names:
             return []
-        again = await self._run(case.target, world.old, names)
-        if again.results is None:
-            return [] if again.passed else names
-        return [name for name in names if not again.results.passed(name)]
+        left: list[str] = []
+        for only in (names, ()):
+            again = await self._run(case.target, world.old, only)
+            if again.results is None:
+                return left if again.passed else names
+            left = [name for name in names if name in left or not again.results.passed(name)]
+            if len(left) == len(names):
+                break
+        return left
 
     async def _confirmed_green(
         self,
@@ -409,7 +420,26 @@ class Prover:
         if written and report.stopped_by(inputs_written(written), case.target.id):
             return False
         both = list(dict.fromkeys([*lost, *red]))
-        return not both or not report.stopped_by(flaky(both), case.target.id)
+        if not both:
+            return True
+        if not set(both) & set(names) and await self._was_flaky(case, both, world):
+            report.findings.append(flaky(both).model_copy(update={"blocks": False}))
+            return True
+        return not report.stopped_by(flaky(both), case.target.id)
+
+    async def _was_flaky(self, case: Case, names: Sequence[str], world: World) -> bool:
+        """Whether each of these tests has both colours on the old tree, too."""
+        seen: dict[str, set[bool]] = {
+            name: {case.before.passed(name)} for name in names if case.before
+        }
+        for _ in range(FLAKY_TRIES):
+            if seen and all(len(colours) > 1 for colours in seen.values()):
+                return True
+            again = await self._run(case.target, world.old, names)
+            for name in seen:
+                if again.results is not None and again.results.named(name):
+                    seen[name].add(again.results.passed(name))
+        return bool(seen) and all(len(colours) > 1 for colours in seen.values())
 
     def _decides(self, path: str, target: Target, world: World) -> bool:
         """Whether a file that changed during the run is an input, and was not written before."""
@@ -420,19 +450,16 @@ class Prover:
         return mode == "names" or (mode == "auto" and case.seconds > LONG_SEC)
 
     async def _by_exit(
-        self, case: Case, world: World, report: Report, *, worker_only: bool
+        self, case: Case, world: World, criteria: Sequence[Criterion], report: Report
     ) -> None:
         """A command whose tests have no names: red before, green now, and by whose program."""
         target = case.target
         if not case.was_red:
             return
-        author = "worker" if worker_only else target.author
-        old = world.old if author == "person" else world.mixed
-        if (await self._run(target, old)).passed:
-            report.doubts[target.id] = "it is green on the code before the run as well"
-            return
-        if author != "person" and await self._asks_for_files_only(target, world):
-            report.doubts[target.id] = "it only asks whether a file is there"
+        exits = ExitProof(self.differential, self.struck, self._run)
+        found = await exits.examine(target, world, criteria)
+        if found.doubt:
+            report.doubts[target.id] = found.doubt
             return
         again = await self._run(target, world.new)
         if not again.passed and report.stopped_by(flaky([f"`{target.shell}`"]), target.id):
@@ -440,7 +467,9 @@ class Prover:
         written = [path for path in again.moved if self._decides(path, target, world)]
         if written and report.stopped_by(inputs_written(written), target.id):
             return
-        dead = await self.canaries.script_is_dead(self._run, target, world)
+        dead = await self.canaries.program_is_dead(
+            self._run, target, world, self.differential.inputs(world.new, [target])
+        )
         if report.stopped_by(dead.finding, target.id):
             return
         whose = {
@@ -451,17 +480,13 @@ class Prover:
         report.proofs.append(
             Proof(
                 target=target.id,
-                author=author,
-                grade="proven" if author == "person" and not world.unsure else "shown",
-                text=f"{_label(target)}`{target.shell}`{whose[author]} failed before and passes now",
-                notes=[*_of_unsure(world.unsure), *dead.notes],
+                author=found.author,
+                grade=found.grade,
+                text=f"{_label(target)}`{target.shell}`{whose[found.author]} failed before"
+                " and passes now",
+                notes=[*found.notes, *dead.notes],
             )
         )
-
-    async def _asks_for_files_only(self, target: Target, world: World) -> bool:
-        """Whether it is green where every file that was added is empty."""
-        hollow = await asyncio.to_thread(self.differential.with_hollow_files, world.old, world.new)
-        return hollow is not None and (await self._run(target, hollow)).passed
 
     def _read_checks(
         self, criteria: Sequence[Criterion], evidence: Evidence, report: Report
@@ -536,11 +561,6 @@ def _each_once(findings: Sequence[Finding]) -> list[Finding]:
         if finding not in found:
             found.append(finding)
     return found
-
-
-def _of_unsure(paths: Sequence[str]) -> list[str]:
-    text = "is taken as product and checks something itself; so this shows, and does not prove"
-    return [f"{path} {text}" for path in paths[:3]]
 
 
 def _label(target: Target) -> str:
