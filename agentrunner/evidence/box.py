@@ -64,6 +64,8 @@ class CopyOfRepo:
 
     path: Path
     mounts: tuple[Mount, ...]
+    home: Path | None = None
+    """What the set-up wrote into its home, for commands to see; None for an empty one."""
 
 
 class DecisionBox:
@@ -148,11 +150,13 @@ class DecisionBox:
         name: str = "check",
         env: Mapping[str, str] | None = None,
         mounts: Sequence[Mount] = (),
+        home: Path | None = None,
     ) -> Ran:
         """Run `shell` to its end; a time-out is a result, a dead sandbox raises SandboxError.
 
         `hosts`, written as in an allow-list, are all that it may reach, through a proxy that
-        lives as long as the command. In a copy of the repository it sees nothing of what
+        lives as long as the command. What it writes into `home` stays there; what it writes into
+        the home of a copy is thrown away. In a copy of the repository it sees nothing of what
         workers keep in their home.
         """
         try:
@@ -170,6 +174,8 @@ class DecisionBox:
             mounts=(*self._byte_code_mount(), *(copy.mounts if copy else ()), *mounts),
             env={**self._env, **(env or {})},
             private=copy is not None,
+            home=home or (copy.home if copy else None),
+            home_layer=home is None,
             keep_bytes=READ,
         )
         try:

@@ -213,7 +213,7 @@ class Prover:
         read = await asyncio.to_thread(self.verifier.trees.reader, tree)
         async with self.verifier.rooms.open(tree) as room:
             if tree != self._old:
-                await self.verifier.set_up_room(room, self._total)
+                room, _ = await self.verifier.set_up_room(room, self._total)
             return await self.verifier.measurer.run(target, room, read, only=only)
 
     # -- one command ----------------------------------------------------------------------------

@@ -13,7 +13,7 @@ import shutil
 import tempfile
 from collections.abc import AsyncIterator, Collection, Iterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from agentrunner.evidence.box import CopyOfRepo
@@ -30,6 +30,15 @@ class Room:
     copy: CopyOfRepo
     clock: dict[str, int] = field(default_factory=dict, repr=False)
     """By path: the change time of each file when the room was ready, in nanoseconds."""
+
+    @property
+    def own_home(self) -> Path:
+        """Where a set-up in this room writes its home."""
+        return self.copy.path.parent / "home"
+
+    def with_own_home(self) -> Room:
+        """The same room, seen with what a set-up in it wrote into its home."""
+        return replace(self, copy=replace(self.copy, home=self.own_home))
 
     def moved(self) -> list[str]:
         """Paths of the tree that were written, replaced or removed since. Blocks."""
@@ -80,7 +89,7 @@ class Rooms:
                 where = self.snapshots.work_tree / folder.name
                 mounts.append(Mount(source, where, read_only=True))
         clock = dict(_change_times(target, paths))
-        return Room(tree, CopyOfRepo(target, tuple(mounts)), clock)
+        return Room(tree, CopyOfRepo(target, tuple(mounts), self.sealed.home_seen), clock)
 
     def clear(self) -> None:
         """Remove rooms that a killed process has left. Blocks."""

@@ -17,11 +17,15 @@ MOST_LINES = 8
 
 
 async def run_set_up(
-    box: DecisionBox, spec: TaskSpec, *, copy: CopyOfRepo | None = None
+    box: DecisionBox,
+    spec: TaskSpec,
+    *,
+    copy: CopyOfRepo | None = None,
+    home: Path | None = None,
 ) -> Ran | None:
     """Run the task's set-up command, in a copy where one is given; None where there is none.
 
-    In a copy it may run what a worker wrote: then it gets nothing of our environment.
+    What it writes into its home stays in `home`. In a copy it may run what a worker wrote: then it gets nothing of our environment.
     """
     setup = spec.task.setup
     if setup is None:
@@ -32,6 +36,7 @@ async def run_set_up(
         network="full" if _is_full(spec) else "none",
         hosts=setup.network,
         copy=copy,
+        home=home,
         env=_environment(box, setup, trusted=copy is None),
         name="setup",
     )

@@ -23,6 +23,7 @@ from agentrunner.evidence.results.model import Results
 from agentrunner.evidence.room import Room, Rooms
 from agentrunner.evidence.set_up import run_set_up, set_up_failed
 from agentrunner.evidence.stages import is_one_stage
+from agentrunner.evidence.start_up import NO_TESTS
 from agentrunner.evidence.target import Measured, Target, target_of, test_target
 from agentrunner.evidence.trees import Changes, Trees, WorkerChange
 from agentrunner.runs.snapshots import Snapshots
@@ -69,7 +70,8 @@ class Verifier:
 
         Raises EnvironmentNotReady where it fails.
         """
-        ran = await run_set_up(self.box, self.spec)
+        home = await asyncio.to_thread(lambda: self.rooms.sealed.home)
+        ran = await run_set_up(self.box, self.spec, home=home)
         if ran is None or self.spec.task.setup is None:
             return
         self._emit_setup(self.spec.task.setup.command, ran.exit_code)
@@ -145,7 +147,7 @@ class Verifier:
         target = test_target(self.test)
         measured = await self.measurer.find_reporter(target, room, read)
         why = why_not_started(target.shell, measured.ran, Path(self.spec.repo), is_test=True)
-        if why and not (measured.results and measured.results.tests):
+        if why and why != NO_TESTS and not (measured.results and measured.results.tests):
             raise not_ready(
                 target.shell,
                 measured.ran,
@@ -226,7 +228,8 @@ class Verifier:
         read = await asyncio.to_thread(self.trees.reader, room_tree)
         findings = [*suspicions, *self.trees.protected(own)]
         async with self.rooms.open(room_tree) as room:
-            findings += await self.set_up_room(room, total)
+            room, failed = await self.set_up_room(room, total)
+            findings += failed
             test = await self._test_now(room, read, baseline, criteria, careful=careful)
             before = {one.criterion_id: one for one in baseline.check_outcomes}
             checks = []
@@ -271,18 +274,23 @@ class Verifier:
             lines_removed=sum(change.removed or 0 for change in lines),
         )  # fmt: skip
 
-    async def set_up_room(self, room: Room, total: Changes) -> list[Finding]:
-        """Run the set-up again where what it installs from changed; a finding where it fails."""
+    async def set_up_room(self, room: Room, total: Changes) -> tuple[Room, list[Finding]]:
+        """Run the set-up again where what it installs from changed; a finding where it fails.
+
+        It starts with a home of its own, which the room has from then on.
+        """
         setup = self.spec.task.setup
         if not installs_anew(total.all) or setup is None:
-            return []
-        ran = await run_set_up(self.box, self.spec, copy=room.copy)
+            return room, []
+        await asyncio.to_thread(room.own_home.mkdir, mode=0o700)
+        ran = await run_set_up(self.box, self.spec, copy=room.copy, home=room.own_home)
+        room = room.with_own_home()
         assert ran is not None
         self._emit_setup(setup.command, ran.exit_code)
         if ran.exit_code == 0:
-            return []
+            return room, []
         last = ran.tail.strip().splitlines()[-1:] or ["no output"]
-        return [
+        return room, [
             Finding(
                 code="setup_failed",
                 message=f"The set-up command fails on the delivered tree: {last[0][:300]}",
