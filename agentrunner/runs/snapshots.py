@@ -17,7 +17,7 @@ import tempfile
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Literal
 
 from agentrunner.errors import Surroundings
@@ -228,7 +228,7 @@ class Snapshots:
         folder is read as it is on the disk; None for everything else.
         """
         entries = self.list(tree)
-        folders = {str(above) for path in entries for above in PurePosixPath(path).parents}
+        folders = _folders_of(entries)
         ignored = tuple(f"{name}/" for name in self.ignored_folders())
 
         def read(path: str) -> bytes | None:
@@ -407,6 +407,17 @@ def followed(
         target = to_text(target_of(entries[link][1]))
         place = posixpath.normpath(posixpath.join(posixpath.dirname(link), target, *rest))
     return None
+
+
+def _folders_of(paths: Iterable[str]) -> set[str]:
+    """All folders that files are in; the top is "."."""
+    found = {"."}
+    for path in paths:
+        folder = path.rpartition("/")[0]
+        while folder and folder not in found:
+            found.add(folder)
+            folder = folder.rpartition("/")[0]
+    return found
 
 
 def stat_line(changes: Collection[Change]) -> str:
