@@ -27,6 +27,7 @@ if [ "${1-}" != --npm ]; then
     if [ -n "$missing" ]; then
         as_root=
         [ "$(id -u)" -eq 0 ] || as_root="sudo -n"
+        $as_root apt-get update -qq
         # shellcheck disable=SC2086 - several words
         DEBIAN_FRONTEND=noninteractive $as_root apt-get install -y -qq --no-install-recommends \
             $missing >/dev/null
