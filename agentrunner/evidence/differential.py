@@ -162,9 +162,11 @@ class Differential:
         inputs = self.inputs(tree, [target])
         return any(one.exists and one.kind in ("test", "runner") for one in inputs.tests)
 
-    def is_of_the_worker(self, target: Target, old: str, new: str) -> bool:
+    def is_of_the_worker(self, target: Target, old: str, new: str, red_with_old: bool) -> bool:
         """Whether what decides for this command was not there before the run and is there now."""
-        return not self.runs_old_files(target, old) and bool(self._new_programs(old, new, target))
+        if self.runs_old_files(target, old):
+            return False
+        return red_with_old or bool(self._new_programs(old, new, target))
 
     def _new_programs(self, old: str, new: str, target: Target) -> list[str]:
         added = changes_between(self.snapshots, old, new).added

@@ -45,12 +45,20 @@ class ExitProof:
     run: Run
 
     async def examine(
-        self, target: Target, world: World, criteria: Sequence[Criterion]
+        self,
+        target: Target,
+        world: World,
+        criteria: Sequence[Criterion],
+        *,
+        red_with_old: bool,
     ) -> ExitFound:
-        """Whether a command that is green now is red on the old code, and who wrote it."""
+        """Whether a command that is green now is red on the old code, and who wrote it.
+
+        `red_with_old`: it is red on the new code with the inputs of the proof as they were.
+        """
         author = target.author
         if author == "person" and await asyncio.to_thread(
-            self.differential.is_of_the_worker, target, world.old, world.new
+            self.differential.is_of_the_worker, target, world.old, world.new, red_with_old
         ):
             author = "worker"
         old = world.old

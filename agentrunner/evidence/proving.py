@@ -222,15 +222,16 @@ class Prover:
         self, case: Case, world: World, criteria: Sequence[Criterion], report: Report
     ) -> None:
         held: Results | None = case.now
+        red_with_old = False
         if world.kept != world.new:
             kept = await self._run(case.target, world.kept)
-            held = kept.results
+            held, red_with_old = kept.results, not kept.passed
             if problem := self._differs(case, kept, world, criteria):
                 finding = await self._asked(case, world, criteria, problem)
                 if report.stopped_by(finding, case.target.id):
                     return
         if case.now is None:
-            await self._by_exit(case, world, criteria, report)
+            await self._by_exit(case, world, criteria, report, red_with_old=red_with_old)
         else:
             await self._by_name(case, case.now, held, world, criteria, report)
 
@@ -450,14 +451,20 @@ class Prover:
         return mode == "names" or (mode == "auto" and case.seconds > LONG_SEC)
 
     async def _by_exit(
-        self, case: Case, world: World, criteria: Sequence[Criterion], report: Report
+        self,
+        case: Case,
+        world: World,
+        criteria: Sequence[Criterion],
+        report: Report,
+        *,
+        red_with_old: bool,
     ) -> None:
         """A command whose tests have no names: red before, green now, and by whose program."""
         target = case.target
         if not case.was_red:
             return
         exits = ExitProof(self.differential, self.struck, self._run)
-        found = await exits.examine(target, world, criteria)
+        found = await exits.examine(target, world, criteria, red_with_old=red_with_old)
         if found.doubt:
             report.doubts[target.id] = found.doubt
             return

@@ -71,6 +71,15 @@ class Rooms:
         finally:
             await asyncio.to_thread(folder.cleanup)
 
+    @asynccontextmanager
+    async def where_needed(self, tree: str, needed: bool) -> AsyncIterator[Room]:
+        """The same; where nothing is to be executed, a room without files, which costs nothing."""
+        if needed:
+            async with self.open(tree) as room:
+                yield room
+        else:
+            yield Room(tree, CopyOfRepo(self._scratch, ()))
+
     def _folder(self) -> tempfile.TemporaryDirectory[str]:
         self._scratch.mkdir(parents=True, exist_ok=True, mode=0o700)
         return tempfile.TemporaryDirectory(dir=self._scratch, ignore_cleanup_errors=True)

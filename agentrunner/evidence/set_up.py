@@ -25,7 +25,8 @@ async def run_set_up(
 ) -> Ran | None:
     """Run the task's set-up command, in a copy where one is given; None where there is none.
 
-    What it writes into its home stays in `home`. In a copy it may run what a worker wrote: then it gets nothing of our environment.
+    What it writes into its home stays in `home`. In a copy it may run what a worker wrote: then
+    it gets nothing of our environment.
     """
     setup = spec.task.setup
     if setup is None:

@@ -107,7 +107,7 @@ class Verifier:
 
     async def _measure_old(self, baseline: Baseline, criteria: Sequence[Criterion]) -> Baseline:
         read = await asyncio.to_thread(self.trees.reader, baseline.tree)
-        async with self.rooms.open(baseline.tree) as room:
+        async with self.rooms.where_needed(baseline.tree, self._executes(criteria, read)) as room:
             test, writes = await self._first_test(room, read)
             checks = await self._first_checks(criteria, room, read, must_start=True)
         return baseline.model_copy(
@@ -128,7 +128,8 @@ class Verifier:
             return baseline
         self._recall(baseline)
         read = await asyncio.to_thread(self.trees.reader, baseline.tree)
-        async with self.rooms.open(baseline.tree) as room:
+        needed = self._executes(criteria, read, test=False)
+        async with self.rooms.where_needed(baseline.tree, needed) as room:
             found = await self._first_checks(criteria, room, read, must_start=must_start)
         mine = {outcome.criterion_id for outcome in found}
         others = [one for one in baseline.check_outcomes if one.criterion_id not in mine]
@@ -226,8 +227,9 @@ class Verifier:
             self.handed_over.of, tree, baseline.tree, total
         )
         read = await asyncio.to_thread(self.trees.reader, room_tree)
-        findings = [*suspicions, *self.trees.protected(own)]
-        async with self.rooms.open(room_tree) as room:
+        findings = [*map(self._harmless, suspicions), *self.trees.protected(own)]
+        findings += not_kept(self.trees.unkept)
+        async with self.rooms.where_needed(room_tree, self._executes(criteria, read)) as room:
             room, failed = await self.set_up_room(room, total)
             findings += failed
             test = await self._test_now(room, read, baseline, criteria, careful=careful)
@@ -253,9 +255,24 @@ class Verifier:
             lines_removed=own.lines_removed,
         )
 
+    def _executes(
+        self, criteria: Sequence[Criterion], read: ReadFile, *, test: bool = True
+    ) -> bool:
+        """Whether the test command or a check runs anything."""
+        if test and self.test is not None:
+            return True
+        return any(target_of(one, self.spec, read) is not None for one in criteria)
+
     def _recall(self, baseline: Baseline) -> None:
         """By which means each target reports, as its first run found out."""
         self.measurer.means.update(baseline.reporters)
+
+    def _harmless(self, finding: Finding) -> Finding:
+        """A change of installed packages that are sealed decides nothing, and is a notice."""
+        sealed = {one.name for one, _ in self.rooms.sealed.folders() if one.copied}
+        if finding.code != "dependencies_changed" or not sealed.issuperset(finding.paths):
+            return finding
+        return finding.model_copy(update={"blocks": False})
 
     def _compare(
         self, baseline: Baseline, worker_changes: Sequence[WorkerChange]
@@ -280,7 +297,7 @@ class Verifier:
         It starts with a home of its own, which the room has from then on.
         """
         setup = self.spec.task.setup
-        if not installs_anew(total.all) or setup is None:
+        if not installs_anew(total.all) or setup is None or not room.clock:
             return room, []
         await asyncio.to_thread(room.own_home.mkdir, mode=0o700)
         ran = await run_set_up(self.box, self.spec, copy=room.copy, home=room.own_home)
@@ -448,6 +465,21 @@ def colours_of(
 def is_kind(criterion: Criterion, kind: str) -> bool:
     """Whether a criterion's check is of this kind."""
     return criterion.check is not None and criterion.check.kind == kind
+
+
+def not_kept(paths: Sequence[str]) -> list[Finding]:
+    """A finding about files that are too large to be kept, and so cannot be verified."""
+    if not paths:
+        return []
+    return [
+        Finding(
+            code="unkept",
+            message="These files are too large to be kept, so what they hold is not verified:"
+            f" {', '.join(paths[:5])}",
+            paths=list(paths[:50]),
+            remedy="agentrunner approve, after looking at them",
+        )
+    ]
 
 
 def findings_about(

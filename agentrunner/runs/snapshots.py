@@ -318,6 +318,21 @@ class Snapshots:
         rules = IgnoreRules(self.git, os.fsencode(self.work_tree))
         return rules.untracked_ignored(sorted(paths))
 
+    def ignored_by(self, tree: str, paths: Collection[str]) -> set[str]:
+        """Those of `paths` that the .gitignore files of a tree ignore."""
+        with tempfile.TemporaryDirectory(dir=self.git_dir) as scratch:
+            rules = [p for p in self.list(tree) if p.rpartition("/")[2] == ".gitignore"]
+            self.export_files(tree, rules, Path(scratch))
+            asked = b"".join(to_bytes(path) + b"\0" for path in paths)
+            told = self.git.run(
+                f"--work-tree={scratch}",
+                *("check-ignore", "-z", "--stdin", "--no-index"),
+                stdin=asked,
+                accept=(0, 1),
+                cwd=Path(scratch),
+            )
+        return {to_text(path) for path in told.split(b"\0") if path}
+
     def write_blob(self, data: bytes) -> str:
         """Keep content and return its name."""
         name = self.git.run("hash-object", "-w", "--stdin", stdin=data, writes=True)
