@@ -15,10 +15,15 @@ from dataclasses import dataclass, field
 from agentrunner.evidence.findings import tool_changed
 from agentrunner.evidence.inputs.model import Inputs
 from agentrunner.evidence.results.model import Results
-from agentrunner.evidence.script_canary import GARBAGE, failing_assertions, failing_programs
+from agentrunner.evidence.script_canary import (
+    GARBAGE,
+    failing_assertions,
+    failing_programs,
+    unequal_test,
+)
 from agentrunner.evidence.syntax.beside import random_tests
 from agentrunner.evidence.syntax.canary import changed_literal
-from agentrunner.evidence.syntax.edits import Edit, applied
+from agentrunner.evidence.syntax.edits import Edit, applied, combined
 from agentrunner.evidence.syntax.ends import failing_end
 from agentrunner.evidence.syntax.find import find_test
 from agentrunner.evidence.syntax.languages import language_of
@@ -59,13 +64,19 @@ class Canaries:
     snapshots: Snapshots
 
     async def dead(
-        self, run: Run, target: Target, names: Sequence[str], world: World, now: Results
+        self,
+        run: Run,
+        target: Target,
+        names: Sequence[str],
+        world: World,
+        now: Results,
+        inputs: Inputs,
     ) -> Dead:
         """A finding where a canary of `names`, which all pass on the new tree, is not seen."""
         places = _places(names[:MOST_TESTS], target, now)
         ends = await asyncio.to_thread(self._ends, places, world)
         if ends is None:
-            return Dead(notes=[NO_CANARY])
+            return await self._by_programs(run, target, names, world, inputs)
         seen = await run(target, ends.tree, ())
         unseen_ends = _unseen(ends.names, seen)
         if unseen_random := [one for one in ends.random if not _is_red(one, seen)]:
@@ -84,6 +95,17 @@ class Canaries:
             what = "another expected value" if unseen_literals else "a failing statement at its end"
             return Dead(tool_changed(target, f"{both[0]} passes with {what}"))
         return Dead()
+
+    async def _by_programs(
+        self, run: Run, target: Target, names: Sequence[str], world: World, inputs: Inputs
+    ) -> Dead:
+        """Claimed tests whose files are not known: the programs behind them, made to fail."""
+        trees = await asyncio.to_thread(self._failing, target, world, inputs)
+        for tree, what in trees:
+            seen = await run(target, tree, ())
+            if seen.passed or (seen.results and all(map(seen.results.passed, names))):
+                return Dead(tool_changed(target, what))
+        return Dead(notes=[] if trees else [NO_CANARY])
 
     async def program_is_dead(self, run: Run, target: Target, world: World, inputs: Inputs) -> Dead:
         """The same for a command without names: its programs and tables, made to fail.
@@ -135,7 +157,13 @@ class Canaries:
         random: list[str] = []
         for path, wanted in places.items():
             source, language = read(path), language_of(path)
-            if source is None or language is None:
+            if source is None:
+                continue
+            if language is None:
+                token = f"agentrunner_{secrets.token_hex(4)}"
+                if text := unequal_test(source, path, token):
+                    made[path] = text
+                    random.append(token)
                 continue
             edits: list[Edit] = []
             for name in wanted:
@@ -144,12 +172,14 @@ class Canaries:
                 if canary is not None and not set(canary.edits) & set(edits):
                     edits += canary.edits
                     names.append(name)
+            # The ends first: a test beside the last one begins where that one ends.
+            text = applied(source, edits)
             token = f"agentrunner_{secrets.token_hex(4)}"
-            beside = random_tests(source, language, path, token)
-            edits += [edit for canary in beside for edit in canary.edits]
+            beside = random_tests(text, language, path, token)
             random += [canary.name for canary in beside]
-            if edits:
-                made[path] = applied(source, edits)
+            text = combined(text, beside)
+            if text != source:
+                made[path] = text
         return self._flock(world, made, names, random)
 
     def _literals(self, places: Mapping[str, Sequence[str]], world: World) -> _Flock | None:

@@ -137,14 +137,18 @@ class Differential:
         now = self.inputs(new, targets)
         return frozenset(path for path in mine if now.counts(path))
 
-    def with_hollow_files(self, old: str, new: str) -> str | None:
-        """`old` with every added file, but empty; None where none was added."""
-        total = changes_between(self.snapshots, old, new)
-        if not total.added:
+    def with_hollow_files(self, old: str, new: str, target: Target) -> str | None:
+        """`old` with every added file, but empty; None where none was added.
+
+        The programs of the command itself are as the worker left them.
+        """
+        programs = self._new_programs(old, new, target)
+        added = changes_between(self.snapshots, old, new).added.difference(programs)
+        if not added:
             return None
         blob = self.snapshots.write_blob(b"")
-        hollow: dict[str, Entry | None] = dict.fromkeys(total.added, ("100644", blob))
-        return self.snapshots.combine(old, hollow)
+        hollow: dict[str, Entry | None] = {path: ("100644", blob) for path in added}
+        return self.snapshots.combine(self.with_new_programs(old, new, target), hollow)
 
     def product(self, old: str, new: str) -> tuple[str, ...]:
         """Changed paths that are no inputs, or of which only a region is."""

@@ -84,7 +84,9 @@ class ExitProof:
     ) -> str:
         """Why a check that no person wrote shows nothing; "" where it may."""
         about = _text_of(target, criteria)
-        hollow = await asyncio.to_thread(self.differential.with_hollow_files, world.old, world.new)
+        hollow = await asyncio.to_thread(
+            self.differential.with_hollow_files, world.old, world.new, target
+        )
         if hollow is not None and (await self.run(target, hollow, ())).passed:
             added = [path for path in world.product if path not in world.old_paths]
             return "" if _named(added, about) else FILES_ONLY

@@ -14,6 +14,30 @@ MOST = 200
 """Names that are looked for elsewhere."""
 
 
+def moved_to(
+    lost: Sequence[str],
+    before: Results,
+    now: Results,
+    cwd: str,
+    read_old: ReadFile,
+    read_new: ReadFile,
+) -> dict[str, str]:
+    """For those of `lost` that pass under another name with the same definition, that name."""
+    known = before.names
+    others = [test for test in now.tests if test.name not in known and test.outcome == "passed"]
+    found: dict[str, str] = {}
+    for test in others[:MOST]:
+        if text := _definition(test, cwd, read_new):
+            found.setdefault(text, test.name)
+    by_name = {test.name: test for test in before.tests}
+    pairs = {}
+    for name in lost[:MOST]:
+        text = _definition(by_name[name], cwd, read_old) if name in by_name and found else None
+        if text is not None and text in found:
+            pairs[name] = found[text]
+    return pairs
+
+
 def not_moved(
     lost: Sequence[str],
     before: Results,
@@ -23,18 +47,8 @@ def not_moved(
     read_new: ReadFile,
 ) -> list[str]:
     """Those of `lost` that do not pass under another name with the same definition."""
-    known = before.names
-    others = [test for test in now.tests if test.name not in known and test.outcome == "passed"]
-    if not others:
-        return list(lost)
-    found = {text for test in others[:MOST] if (text := _definition(test, cwd, read_new))}
-    by_name = {test.name: test for test in before.tests}
-    left: list[str] = []
-    for name in lost:
-        text = _definition(by_name[name], cwd, read_old) if len(left) < MOST else None
-        if text is None or text not in found:
-            left.append(name)
-    return left
+    moved = moved_to(lost, before, now, cwd, read_old, read_new)
+    return [name for name in lost if name not in moved]
 
 
 def _definition(test: TestResult, cwd: str, read: ReadFile) -> str | None:

@@ -18,7 +18,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from time import monotonic
 
-from agentrunner.evidence.canaries import Canaries
+from agentrunner.evidence.canaries import NO_CANARY, Canaries
 from agentrunner.evidence.claims import fresh, gone, red_names, turned
 from agentrunner.evidence.differential import Differential, in_repo, in_tree
 from agentrunner.evidence.exit_proof import ExitProof
@@ -30,7 +30,7 @@ from agentrunner.evidence.findings import (
     tests_gone,
 )
 from agentrunner.evidence.inputs.smallest import smallest
-from agentrunner.evidence.moves import not_moved
+from agentrunner.evidence.moves import moved_to, not_moved
 from agentrunner.evidence.results.model import Results
 from agentrunner.evidence.struck import Struck
 from agentrunner.evidence.target import TEST, Measured, Target, target_of, test_target
@@ -300,6 +300,7 @@ class Prover:
         if lost and report.stopped_by(tests_gone(target, lost), target.id):
             return
         stood = await self._confirmed_red(case, self._turned(case, held, world, criteria), world)
+        stood += await self._moved(case, now, stood, world, criteria)
         others = _not_seen_before(case.before, now, stood)
         shown = await self.struck.shown(self._run, target, others, world, now, criteria)
         names = [*stood, *shown.names]
@@ -312,7 +313,8 @@ class Prover:
         only = here if self._by_names(case) else ()
         if not await self._confirmed_green(case, here, world, only, report):
             return
-        dead = await self.canaries.dead(self._run, target, here, world, now)
+        inputs = await asyncio.to_thread(self.differential.inputs, world.new, [target])
+        dead = await self.canaries.dead(self._run, target, here, world, now, inputs)
         if report.stopped_by(dead.finding, target.id):
             return
         if stood:
@@ -320,7 +322,7 @@ class Prover:
                 Proof(
                     target=target.id,
                     author="person",
-                    grade="proven",
+                    grade="shown" if NO_CANARY in dead.notes else "proven",
                     text=_text(target, stood, "failed before and passes now"),
                     tests=stood[:MOST_NAMES],
                     notes=dead.notes,
@@ -359,6 +361,34 @@ class Prover:
         )
         files = {test.name: in_repo(test.file, case.target.cwd) for test in case.before.tests}
         return [name for name in left if not self.differential.may_go(name, files.get(name, ""))]
+
+    async def _moved(
+        self,
+        case: Case,
+        now: Results,
+        stood: Sequence[str],
+        world: World,
+        criteria: Sequence[Criterion],
+    ) -> list[str]:
+        """New names of claimed tests that stand elsewhere now, word for word."""
+        if case.before is None:
+            return []
+        claims = self.verifier.claims(case.before, criteria)
+        left = [name for name in sorted(claims.claimed) if name not in stood]
+        left = [name for name in left if name not in now.names]
+        snapshots = self.verifier.snapshots
+        pairs = await asyncio.to_thread(
+            lambda: moved_to(
+                left,
+                case.before or now,
+                now,
+                case.target.cwd,
+                snapshots.reader(world.old),
+                snapshots.reader(world.new),
+            )
+        )
+        red = await self._confirmed_red(case, list(pairs), world)
+        return [pairs[name] for name in red]
 
     def _turned(
         self, case: Case, held: Results | None, world: World, criteria: Sequence[Criterion]

@@ -31,6 +31,25 @@ def failing_assertions(paths: Sequence[str], read: ReadFile) -> Mapping[str, byt
     return _made(paths, read, _asserting)
 
 
+def unequal_test(source: bytes, path: str, name: str) -> bytes | None:
+    """A test file with one more test, in its framework's own equality, that has to fail.
+
+    For languages without a syntax tree here: RSpec, PHPUnit and Perl's Test::More.
+    """
+    text = source.decode("utf-8", "surrogateescape")
+    if path.endswith("_spec.rb") and (hit := list(re.finditer(r"(?m)^end\b", text))):
+        added, at = f'  it("{name}") {{ expect("made").to eq("to fail") }}\n', hit[-1].start()
+    elif path.endswith(".php") and "assert" in text and (at := text.rstrip().rfind("}")) > 0:
+        call = '$this->assertSame("made", "to fail");'
+        added = f"    public function test_{name}(): void {{ {call} }}\n"
+    elif path.endswith(".t") and re.search(r"\b(is|ok)\b", text):
+        ends = re.search(r"(?m)^done_testing\b", text)
+        added, at = f'is("made", "to fail", "{name}");\n', ends.start() if ends else len(text)
+    else:
+        return None
+    return (text[:at] + added + text[at:]).encode("utf-8", "surrogateescape")
+
+
 def _made(paths: Sequence[str], read: ReadFile, make: Make) -> Mapping[str, bytes]:
     found: dict[str, bytes] = {}
     for path in paths:
