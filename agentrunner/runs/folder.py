@@ -100,8 +100,9 @@ class RunFolder:
     """One run's folder. Holds nothing secret.
 
     All that boxes see of it is `box` and `sock`, byte code and copies of the repository
-    (`bytecode`, `copies`), and, in the box of a planner that is a program, what is its own in
-    `planner`.
+    (`bytecode`, `copies`), a worker's index and objects of git (`git`), layers that are copies
+    (`layers`), an identity for git and empty things (`gitconfig`, `empty`), and, in the box of a
+    planner that is a program, what is its own in `planner`.
     """
 
     def __init__(self, root: Path) -> None:

@@ -34,7 +34,7 @@ class Machine:
             (self.repo / name).parent.mkdir(parents=True, exist_ok=True)
             (self.repo / name).touch()
 
-    def caches(self, wanted: list[str] | None = None, **environ: str) -> Caches:
+    def caches(self, wanted: list[str] | None = None, /, **environ: str) -> Caches:
         return find_caches(self.repo, environ, self.user, wanted)
 
 
