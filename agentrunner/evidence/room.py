@@ -22,6 +22,10 @@ from agentrunner.runs.snapshots import Snapshots
 from agentrunner.sandboxes.base import Mount
 
 
+LONG_AGO = 86_400
+"""The time of files that an earlier build may have made, in seconds since 1970."""
+
+
 @dataclass(frozen=True)
 class Room:
     """A checkout of one tree."""
@@ -61,6 +65,8 @@ class Rooms:
         self.sealed = sealed
         self._scratch = scratch
         self._mounts = mounts
+        self._asked: set[str] = set()
+        self._ignored: set[str] = set()
 
     @asynccontextmanager
     async def open(self, tree: str) -> AsyncIterator[Room]:
@@ -97,8 +103,19 @@ class Rooms:
                 place.mkdir(parents=True, exist_ok=True)
                 where = self.snapshots.work_tree / folder.name
                 mounts.append(Mount(source, where, read_only=True))
+        for path in self._built(paths):
+            with contextlib.suppress(OSError):
+                os.utime(target / path, (LONG_AGO, LONG_AGO), follow_symlinks=False)
         clock = dict(_change_times(target, paths))
         return Room(tree, CopyOfRepo(target, tuple(mounts), self.sealed.home_seen), clock)
+
+    def _built(self, paths: Collection[str]) -> set[str]:
+        """What git ignores among these: what an earlier build left must look older than sources."""
+        new = set(paths) - self._asked
+        if new:
+            self._ignored |= self.snapshots.ignored_paths(new)
+            self._asked |= new
+        return self._ignored.intersection(paths)
 
     def clear(self) -> None:
         """Remove rooms that a killed process has left. Blocks."""
