@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
+import os
 import shutil
+import signal
 import tempfile
 import traceback
 from collections.abc import Iterator, Sequence
@@ -14,6 +17,9 @@ from pathlib import Path
 from tests.battery.case import case_named
 from tests.battery.play import Outcome, play
 from tests.battery.tools import lacking
+
+_PARENT_DEATH_SIGNAL = 1
+"""PR_SET_PDEATHSIG: of the thread that made a process, which here waits in `main`."""
 
 
 @dataclass(frozen=True)
@@ -34,9 +40,17 @@ def play_all(names: Sequence[str], manner: Manner, jobs: int = 1) -> Iterator[Ou
     if jobs == 1:
         yield from (play_named(name, manner) for name in names)
         return
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+    context = get_context("spawn")
+    with ProcessPoolExecutor(jobs, context, initializer=_end_with, initargs=(os.getpid(),)) as pool:
         waiting = [pool.submit(play_named, name, manner) for name in names]
         yield from (future.result() for future in as_completed(waiting))
+
+
+def _end_with(parent: int) -> None:
+    """End this process when the one that plays the battery is gone."""
+    ctypes.CDLL(None).prctl(_PARENT_DEATH_SIGNAL, signal.SIGKILL)
+    if os.getppid() != parent:
+        os.kill(os.getpid(), signal.SIGKILL)
 
 
 def play_named(name: str, manner: Manner) -> Outcome:
