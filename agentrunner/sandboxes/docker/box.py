@@ -47,6 +47,7 @@ from agentrunner.sandboxes.gitdirs import GitData, git_data
 from agentrunner.sandboxes.limits import watch_disk
 from agentrunner.sandboxes.process import GRACE_SEC, STATUS_FD
 from agentrunner.sandboxes.requests import check_request
+from agentrunner.sandboxes.shims import environments_of
 from agentrunner.sandboxes.toolchain import SYSTEM_PATH
 
 OPEN_SEC = 30.0
@@ -287,8 +288,7 @@ class DockerSandbox:
         return Recipe(config, user, request.door, identity(mounts), masked=bool(masks))
 
     def _command(self, request: Request) -> Command:
-        venv = self._spec.repo / ".venv"
-        own = (venv / "bin",) if (venv / "pyvenv.cfg").is_file() else ()
+        own = tuple(venv / "bin" for venv in environments_of(self._spec.repo))
         base = base_environment(
             (*own, *self._path), home=BOX_HOME, repo=self._spec.repo, pycache=self.byte_code
         )
