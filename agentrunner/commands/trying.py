@@ -24,6 +24,9 @@ TRY_SEC = 60
 MOST = 3
 """Candidates that are tried."""
 
+_NAMED = "export PYTEST_ADDOPTS=-rfE; "
+"""Has pytest name what is red, whatever its configuration says of its last lines."""
+
 
 @dataclass
 class Trial:
@@ -163,7 +166,7 @@ class _Attempt:
         left = float(TRY_SEC)
         try:
             while True:
-                ran = await box.run(found.command, timeout_sec=left)
+                ran = await box.run(_NAMED + found.command, timeout_sec=left)
                 why = "" if ran.timed_out else why_not_started(
                     found.command, ran, self.repo, is_test=True
                 )  # fmt: skip

@@ -16,9 +16,7 @@ from agentrunner.evidence.box import NO_TESTS, Ran, why_not_started
 from agentrunner.survey.found import Found
 from agentrunner.survey.surroundings import lacking
 
-Kind = Literal[
-    "passes", "red", "no_count", "running", "unclear", "not_tried", "no_tests", "fails"
-]
+Kind = Literal["passes", "red", "no_count", "running", "unclear", "not_tried", "no_tests", "fails"]
 """`no_count`: exit 0, and nothing counts tests; `unclear`: tests passed, and yet it ends red;
 `running`: it was still at work when its time was up."""
 
@@ -97,13 +95,14 @@ def judge(found: Found, ran: Ran, output: str, repo: Path, runners: Sequence[str
     )
     if ran.timed_out:
         return replace(seen, kind="running", said=f"still running after {took}, nothing seen yet")
-    meaning = _meaning([found.command, *runners], ran.exit_code)
+    code = _inner_code(ran.exit_code, output)
+    meaning = _meaning([found.command, *runners], code)
     why = why_not_started(found.command, ran, repo, is_test=True)
     if meaning == NO_TESTS or why == NO_TESTS:
         return replace(seen, kind="no_tests", said=f"finds no tests, {took}")
     line = telling_line(output)
-    if why or (meaning and ran.exit_code in _NO_TEST_RAN):
-        said = f"exit {ran.exit_code}: {meaning or why}" + (f"; {line}" if meaning and line else "")
+    if why or (meaning and code in _NO_TEST_RAN):
+        said = f"exit {code}: {meaning or why}" + (f"; {line}" if meaning and line else "")
         return replace(seen, kind="fails", said=said)
     if counts is not None and counts.ran:
         told = f"{counts.passed} passed, {counts.failed} failed, {took}"
@@ -116,7 +115,7 @@ def judge(found: Found, ran: Ran, output: str, repo: Path, runners: Sequence[str
         return replace(seen, kind="no_count", said=said)
     reason = meaning or line or "nothing says why"
     more = f"; {line}" if meaning and line else ""
-    said = f"exit {ran.exit_code}, no test was seen to run: {reason}{more}"
+    said = f"exit {code}, no test was seen to run: {reason}{more}"
     return replace(seen, kind="fails", said=said)
 
 
@@ -135,6 +134,15 @@ def telling_line(output: str) -> str:
     lines = hits or [line.strip() for line in output.strip().splitlines()[-1:]]
     text = lines[0] if lines else ""
     return text if len(text) <= _LINE else text[: _LINE - 1] + "…"
+
+
+_OF_MAKE = re.compile(r"(?m)^g?make(?:\[\d+\])?: \*\*\* .*\bError (\d+)")
+
+
+def _inner_code(exit_code: int, output: str) -> int:
+    """The exit code of what make ran, which it prints; make's own is 2 whatever that was."""
+    hit = _OF_MAKE.search(output) if exit_code == 2 else None
+    return int(hit[1]) if hit else exit_code
 
 
 def _meaning(texts: Sequence[str], exit_code: int) -> str:

@@ -84,7 +84,9 @@ def _dotnet(repo: Path) -> Iterator[Found]:
     """A solution or project at the top, or in the folder of the sources."""
     for folder in (".", "src", "Src"):
         for name in names_inside(repo, folder, (".sln", ".slnx", ".csproj", ".fsproj")):
-            yield Found("dotnet test" if folder == "." else f"dotnet test {name}", name.removeprefix("./"))
+            yield Found(
+                "dotnet test" if folder == "." else f"dotnet test {name}", name.removeprefix("./")
+            )
             return
 
 

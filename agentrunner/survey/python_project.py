@@ -94,9 +94,7 @@ class PythonProject:
             if "requirements" in name
         ]
         return [
-            name
-            for name in names
-            if "pytest" in _names(read_inside(self.repo, name).split("\n"))
+            name for name in names if "pytest" in _names(read_inside(self.repo, name).split("\n"))
         ]
 
     def configured_by(self) -> str:

@@ -24,6 +24,8 @@ _SETUPS = (
     ("composer.lock", "composer install --no-interaction"),
     ("mix.lock", "mix deps.get"),
 )
+LOCKED = frozenset({"uv.lock", *(name for name, _ in _SETUPS)})
+"""Files that fix what is installed, so that a set-up command is no guess."""
 _WITHOUT_LOCK = (
     ("package.json", "npm install"),
     ("Gemfile", "bundle install"),

@@ -17,7 +17,7 @@ from agentrunner.task.yaml_text import Path as KeyPath
 from agentrunner.task.yaml_text import Tree, read_yaml
 
 _LINE = 300
-_MOST = 4
+_MOST = 3
 """Commands of CI."""
 _COMMAND = re.compile(
     r"""(?:[A-Z_][A-Z0-9_]*=[\w./:-]*\s+)*                # variables set for it
@@ -82,7 +82,9 @@ def _shortest(ranked: Sequence[Found]) -> list[Found]:
     """Without commands that are another one with more arguments, and at most a few."""
     kept: list[Found] = []
     for found in ranked:
-        longer = any(found.command.startswith((f"{one.command} ", f"{one.command}:")) for one in kept)
+        longer = any(
+            found.command.startswith((f"{one.command} ", f"{one.command}:")) for one in kept
+        )
         if not longer and found.command not in [one.command for one in kept]:
             kept.append(found)
     return kept[:_MOST]
