@@ -79,15 +79,12 @@ def ci_tests(repo: Path) -> list[Found]:
 
 
 def _shortest(ranked: Sequence[Found]) -> list[Found]:
-    """Without commands that are another one with more arguments, and at most a few."""
-    kept: list[Found] = []
+    """Of each tool the first, which runs the most; the others select some of its tests."""
+    kept: dict[str, Found] = {}
     for found in ranked:
-        longer = any(
-            found.command.startswith((f"{one.command} ", f"{one.command}:")) for one in kept
-        )
-        if not longer and found.command not in [one.command for one in kept]:
-            kept.append(found)
-    return kept[:_MOST]
+        tool = re.split(r"\s-|\s\S*/|:", found.command)[0]
+        kept.setdefault(tool, found)
+    return list(kept.values())[:_MOST]
 
 
 def ci_services(repo: Path) -> list[tuple[str, str]]:
