@@ -40,7 +40,7 @@ def init(
 
     At most three test commands are tried in the box, a minute each, without network.
     """
-    from agentrunner.survey import propose_setup, render_task_file, test_candidates
+    from agentrunner.survey import candidates_of, propose_setup, render_task_file
     from agentrunner.task.naming import is_safe_id
 
     if not is_safe_id(name):
@@ -51,7 +51,7 @@ def init(
     file = Path(f"{name}.yaml" if as_yaml else f"{name}.md")
     if os.path.lexists(file):
         raise _exists(file, name)
-    candidates, setup = test_candidates(repo), propose_setup(repo)
+    candidates, setup = candidates_of(repo), propose_setup(repo)
     trial = _tried(repo, candidates, settings.state_dir(state_dir), no_try)
     best = trial.best
     written = setup if setup and _wants_setup(setup, best) else None

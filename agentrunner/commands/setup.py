@@ -57,10 +57,10 @@ def examine(
 ) -> Report:
     """Everything `doctor` looks at."""
     from agentrunner.registry import LOGINS
-    from agentrunner.survey import available_metas, available_workers, test_candidates
+    from agentrunner.survey import available_metas, available_workers, candidates_of
     from agentrunner.task.crew import WorkerSpec
 
-    candidates = test_candidates(repo)
+    candidates = candidates_of(repo)
     trial = try_tests(repo, candidates, environ, state_dir)
     looks = asyncio.run(look_at_boxes(repo, environ, state_dir, WorkerSpec().kind))
     home = environ.get("HOME", "")

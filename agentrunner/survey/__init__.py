@@ -3,7 +3,7 @@
 Repositories are read as data: small regular files inside them, nothing executed, git not asked.
 """
 
-from agentrunner.survey.candidates import test_candidates
+from agentrunner.survey.candidates import candidates_of
 from agentrunner.survey.git import read_branch
 from agentrunner.survey.machine import Offer, available_metas, available_workers
 from agentrunner.survey.repository import Found, detect_setup, detect_test, detect_tests
@@ -17,6 +17,7 @@ __all__ = [
     "Offer",
     "available_metas",
     "available_workers",
+    "candidates_of",
     "detect_setup",
     "detect_test",
     "detect_tests",
@@ -24,5 +25,4 @@ __all__ = [
     "propose_setup",
     "read_branch",
     "render_task_file",
-    "test_candidates",
 ]

@@ -16,7 +16,7 @@ MOST = 12
 """Candidates of one repository."""
 
 
-def test_candidates(repo: Path) -> list[Found]:
+def candidates_of(repo: Path) -> list[Found]:
     """What CI runs, then what the repository calls its tests, then what its build files say.
 
     Commands that first install something come last, those that CI has before others.

@@ -20,28 +20,42 @@ Kind = Literal["passes", "red", "no_count", "running", "unclear", "not_tried", "
 """`no_count`: exit 0, and nothing counts tests; `unclear`: tests passed, and yet it ends red;
 `running`: it was still at work when its time was up."""
 
-MEANINGS: tuple[tuple[re.Pattern[str], dict[int, str]], ...] = (
-    (
-        re.compile(r"\b(?:pytest|py\.test)\b"),
-        {
-            2: "the tests could not be collected",
-            3: "pytest itself failed",
-            4: "pytest does not know an option or a path of it",
-            5: NO_TESTS,
-        },
+
+@dataclass(frozen=True)
+class Meaning:
+    """What an exit code says, where the runner's own words show that it was the runner's."""
+
+    runner: str
+    code: int
+    text: str
+    shown_by: str = ""
+    """Words of the runner: uv, make or a shell may end with the same code."""
+
+
+MEANINGS = (
+    Meaning(
+        r"\bpytest\b", 2, "the tests could not be collected",
+        r"during collection|ERROR collecting|Interrupted:",
     ),
-    (re.compile(r"-m\s+unittest\b"), {5: NO_TESTS}),
-    (re.compile(r"\bctest\b"), {8: "tests failed"}),
-    (re.compile(r"\bnextest\b"), {4: NO_TESTS, 100: "tests failed", 101: "it does not compile"}),
-    (re.compile(r"\bcargo\b"), {101: "it does not compile, or a package is missing"}),
-)
+    Meaning(r"\bpytest\b", 3, "pytest itself failed", r"INTERNALERROR"),
+    Meaning(
+        r"\bpytest\b", 4, "pytest does not know an option, a path or a plug-in of it",
+        r"^ERROR: |error: unrecognized|usage: |ImportError while loading conftest|conftest\.py",
+    ),
+    Meaning(r"\bpytest\b", 5, NO_TESTS, r"no tests|collected 0 items|deselected"),
+    Meaning(r"-m\s+unittest\b", 5, NO_TESTS, r"^NO TESTS RAN|^Ran 0 tests"),
+    Meaning(r"\bnextest\b", 4, NO_TESTS),
+    Meaning(r"\bcargo\b", 101, "it does not compile, or a package is missing", r"^error"),
+)  # fmt: skip
 """Exit codes that a runner's manual explains; those of red tests are told by their counts."""
-_NO_TEST_RAN = frozenset({2, 3, 4, 5})
-"""Of pytest: whatever its last line counts, no test was executed to its end."""
-_TELLING = re.compile(
-    r"(?im)^(?:E\s+)?.*\b(?:\w*Error|\w*Exception)\b: .*$|^\W*(?:error|fatal|fail(?:ed|ure)?)\b.*$"
-    r"|^.*(?:not found|no such|cannot |could not |unable to |failed to |command failed).*$"
+_TELLING = (
+    re.compile(r"(?m)^.*\b\w*(?:Error|Exception)\b: .*$"),
+    re.compile(
+        r"(?im)^\W*(?:error|fatal|fail(?:ed|ure)?)\b.*$"
+        r"|^.*(?:not found|no such|cannot |could not |unable to |failed to |command failed).*$"
+    ),
 )
+"""Words of an exception say more than words of whoever passes it on."""
 _LINE = 160
 
 
@@ -96,12 +110,12 @@ def judge(found: Found, ran: Ran, output: str, repo: Path, runners: Sequence[str
     if ran.timed_out:
         return replace(seen, kind="running", said=f"still running after {took}, nothing seen yet")
     code = _inner_code(ran.exit_code, output)
-    meaning = _meaning([found.command, *runners], code)
+    meaning = _meaning([found.command, *runners], code, output)
     why = why_not_started(found.command, ran, repo, is_test=True)
     if meaning == NO_TESTS or why == NO_TESTS:
         return replace(seen, kind="no_tests", said=f"finds no tests, {took}")
     line = telling_line(output)
-    if why or (meaning and code in _NO_TEST_RAN):
+    if why or (meaning and not (counts and counts.passed)):
         said = f"exit {code}: {meaning or why}" + (f"; {line}" if meaning and line else "")
         return replace(seen, kind="fails", said=said)
     if counts is not None and counts.ran:
@@ -130,9 +144,10 @@ OFFLINE = re.compile(
 
 def telling_line(output: str) -> str:
     """The line that says most plainly why a command failed; its last one where none does."""
-    hits = [hit[0].strip() for hit in _TELLING.finditer(output[-20_000:])]
-    lines = hits or [line.strip() for line in output.strip().splitlines()[-1:]]
-    text = lines[0] if lines else ""
+    end = output[-20_000:]
+    hits = [hit[0] for hit in (pattern.search(end) for pattern in _TELLING) if hit]
+    lines = hits or output.strip().splitlines()[-1:]
+    text = lines[0].strip() if lines else ""
     return text if len(text) <= _LINE else text[: _LINE - 1] + "…"
 
 
@@ -145,11 +160,12 @@ def _inner_code(exit_code: int, output: str) -> int:
     return int(hit[1]) if hit else exit_code
 
 
-def _meaning(texts: Sequence[str], exit_code: int) -> str:
-    for text in texts:
-        for pattern, table in MEANINGS:
-            if pattern.search(text) and exit_code in table:
-                return table[exit_code]
+def _meaning(texts: Sequence[str], code: int, output: str) -> str:
+    for row in MEANINGS:
+        if row.code != code or not any(re.search(row.runner, text) for text in texts):
+            continue
+        if not row.shown_by or re.search(row.shown_by, output, re.MULTILINE):
+            return row.text
     return ""
 
 

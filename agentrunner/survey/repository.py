@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from agentrunner.survey.candidates import test_candidates
+from agentrunner.survey.candidates import candidates_of
 from agentrunner.survey.found import Found
 from agentrunner.survey.set_up import detect_setup
 
@@ -16,7 +16,7 @@ def detect_tests(repo: Path) -> Found | None:
 
     Nothing is tried: a command that was seen to run is better (`commands/trying.py`).
     """
-    return next(iter(test_candidates(repo)), None)
+    return next(iter(candidates_of(repo)), None)
 
 
 def detect_test(repo: Path) -> str | None:
