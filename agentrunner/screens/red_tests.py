@@ -26,14 +26,12 @@ def red_lines(
     whole: bool = False,
     rest: str = "agentrunner logs --tests",
 ) -> list[str]:
-    """At most `most` red tests of `total`, then how many more; [] where none is known by name.
+    """The first `most` red tests of `total`, then how many more; [] where none is known by name.
 
     A line each: its name, its place, and the first line of its message. With `whole` the message
     stands below, in up to four lines. `rest` is the command that shows everything.
     """
-    # The count of the rest takes a line as well.
-    room = most if max(total, len(reds)) <= most else max(most - 1, 1)
-    shown = reds[:room]
+    shown = reds[:most]
     lines: list[str] = []
     for index, red in enumerate(shown):
         lines += _entry(red, "red" if index == 0 else "", width, whole)

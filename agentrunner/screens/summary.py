@@ -77,8 +77,9 @@ def summary_screen(
     free = _LINES - sum(map(len, (lines, tests, facts, end)))
     if reds and (all_rows or free > 0):
         rest = f"agentrunner logs{f' {target}' if target else ''} --tests"
-        total = (result.get("test") or {}).get("failed") or len(reds)
+        total = max((result.get("test") or {}).get("failed") or 0, len(reds))
         most = MOST if all_rows else min(MOST, free)
+        most -= not all_rows and total > most >= free and most > 1  # the count takes a line too
         tests += red_lines(reds, total, width, most=most, whole=all_rows, rest=rest)
     return "\n".join([*lines, *tests, *facts, *end])
 

@@ -52,7 +52,7 @@ _TELLING = (
     re.compile(r"(?m)^.*\b\w*(?:Error|Exception)\b: .*$"),
     re.compile(
         r"(?im)^\W*(?:error|fatal|fail(?:ed|ure)?)\b.*$"
-        r"|^.*(?:not found|no such|cannot |could not |unable to |failed to |command failed).*$"
+        r"|^.*(?:not found|no such|cannot |can't locate |could not |unable to |failed to ).*$"
     ),
 )
 """Words of an exception say more than words of whoever passes it on."""
@@ -108,7 +108,9 @@ def judge(found: Found, ran: Ran, output: str, repo: Path, runners: Sequence[str
         offline=bool(ran.exit_code and OFFLINE.search(output)),
     )
     if ran.timed_out:
-        return replace(seen, kind="running", said=f"still running after {took}, nothing seen yet")
+        last = next((line for line in reversed(output.splitlines()[:-1]) if line.strip()), "")
+        said = f"it printed: {_short(last.strip())}" if last else "nothing printed yet"
+        return replace(seen, kind="running", said=f"still running after {took}, {said}")
     code = _inner_code(ran.exit_code, output)
     meaning = _meaning([found.command, *runners], code, output)
     why = why_not_started(found.command, ran, repo, is_test=True)
@@ -147,7 +149,10 @@ def telling_line(output: str) -> str:
     end = output[-20_000:]
     hits = [hit[0] for hit in (pattern.search(end) for pattern in _TELLING) if hit]
     lines = hits or output.strip().splitlines()[-1:]
-    text = lines[0].strip() if lines else ""
+    return _short(lines[0].strip()) if lines else ""
+
+
+def _short(text: str) -> str:
     return text if len(text) <= _LINE else text[: _LINE - 1] + "…"
 
 

@@ -64,7 +64,7 @@ E   ModuleNotFoundError: No module named 'trustme'
         ),
         ("nope", "sh: 1: nope: not found", 127, (), "fails", "exit 127: sh: 1: nope: not found"),
         ("python3 -m unittest", "Ran 0 tests in 0.000s\n\nNO TESTS RAN", 5, (), "no_tests", "find"),
-        ("cargo test", "error[E0425]: cannot find value `x`", 101, (), "fails", "exit 101: it does"),
+        ("cargo test", "error[E0425]: cannot find value `x`", 101, (), "fails", "exit 101: it"),
     ],
 )  # fmt: skip
 def test_what_is_said_of_an_end(
@@ -78,8 +78,10 @@ def test_what_is_said_of_an_end(
 def test_red_names_are_kept_and_a_time_out_is_no_start_of_tests() -> None:
     assert seen("pytest", "FAILED a::b - x\n1 failed in 1s", 1).failing == ("a::b",)
     late = seen("pytest", "timed out after 60 s", 124, timed_out=True)
+    busy = seen("pytest", "x\na/test_b.py ... [ 12%]\n\ntimed out after 60 s", 124, timed_out=True)
+    assert busy.said == "still running after 2.0 s, it printed: a/test_b.py ... [ 12%]"
     assert late.kind == "running" and not late.runs
-    assert late.said == "still running after 2.0 s, nothing seen yet"
+    assert late.said == "still running after 2.0 s, nothing printed yet"
 
 
 @pytest.mark.parametrize(
