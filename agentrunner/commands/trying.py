@@ -158,7 +158,7 @@ class _Attempt:
         return None
 
     async def _one(self, box: DecisionBox, folder: RunFolder, found: Found) -> Seen:
-        from agentrunner.evidence.box import why_not_started
+        from agentrunner.evidence.start_up import why_not_started
         from agentrunner.survey.judging import Seen, mended
 
         if self.on_try:

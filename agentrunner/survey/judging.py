@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from agentrunner.evidence.box import NO_TESTS, Ran, why_not_started
+from agentrunner.evidence.box import Ran
+from agentrunner.evidence.start_up import NO_TESTS, why_not_started
 from agentrunner.survey.found import Found
 from agentrunner.survey.surroundings import lacking
 
