@@ -43,6 +43,9 @@ METAS = {
     "checklist": "agentrunner.meta.checklist:ChecklistMeta",
 }
 
+ECOSYSTEMS = ("go", "cargo", "maven", "gradle", "uv", "pip", "npm", "yarn", "pnpm", "nuget", "gem")
+"""Whose package caches a box can be shown."""
+
 
 def load(table: dict[str, str], name: str, what: str) -> Any:
     """The class registered under `name`; raises UsageError with the known names."""

@@ -136,7 +136,9 @@ class Driver:
     def _announce(self, deps: Deps, state: TaskContext, *, begins: bool) -> None:
         run, spec = state["run"], self.spec
         box = deps.sandbox.describe()
-        header = header_of(spec, self.crew, deps.environ, box=box, max_loops=run.max_loops)
+        header = header_of(
+            spec, self.crew, deps.environ, box=box, max_loops=run.max_loops, begins=begins
+        )
         if begins:
             deps.emit("run_started", task_id=spec.task_id, title=spec.title, header=header)
             return

@@ -12,16 +12,32 @@ from agentrunner.nodes.credentials import credential
 from agentrunner.nodes.egress import has_gateway
 from agentrunner.survey import read_branch
 from agentrunner.survey.outside import not_taken_along
+from agentrunner.survey.proof import MOST_FILES_AT_START, ProofInputs, proof_inputs
 from agentrunner.task.spec import TaskSpec
 from agentrunner.workers.make import network_of
 from agentrunner.workers.member import Member
 
+MOST_LISTED = 50
+"""Of each list of what counts as tests; `validate --json` has all of them."""
+
 
 def header_of(
-    spec: TaskSpec, crew: Crew, environ: Mapping[str, str], *, box: str, max_loops: int
+    spec: TaskSpec,
+    crew: Crew,
+    environ: Mapping[str, str],
+    *,
+    box: str,
+    max_loops: int,
+    begins: bool = True,
 ) -> dict[str, Any]:
-    """The `header` of the first event, and of --dry-run; `max_loops` are the attempt's."""
+    """The `header` of the first event, and of --dry-run; `max_loops` are the attempt's.
+
+    What counts as tests is told only where the run `begins`: later the files are a worker's.
+    """
     test = spec.task.test
+    inputs = ProofInputs()
+    if begins:
+        inputs = proof_inputs(spec, most_files=MOST_FILES_AT_START, most_listed=MOST_LISTED)
     return {
         "repo": spec.shown_repo,
         "branch": None if spec.part_of else read_branch(Path(spec.shown_repo)),
@@ -38,6 +54,7 @@ def header_of(
         "tests_where": Path(spec.task_file.path).name
         if spec.task_file and spec.task_file.path
         else None,
+        "inputs": inputs.lists,
         "limits": {
             "max_loops": max_loops,
             "run_time_sec": crew.members[0].spec.runner.worker.max_run_time_sec,
@@ -47,7 +64,7 @@ def header_of(
         },
         "completion": spec.completion,
         "policies": [source.model_dump() for source in spec.policies],
-        "notices": [*crew.notices, *_unprepared(spec)],
+        "notices": [*crew.notices, *_unprepared(spec), *inputs.problems],
     }
 
 

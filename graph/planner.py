@@ -41,7 +41,7 @@ from agentrunner.protocol import Message
 from agentrunner.runs.folder import RunFolder, make_private, write_new, write_private
 from agentrunner.runs.log import RunLog
 from agentrunner.runs.plan_folder import PlanFolder
-from agentrunner.runs.snapshots import Snapshots
+from agentrunner.runs.snapshots import Snapshots, worked_mark
 from agentrunner.sandboxes.base import BoxSpec, Owner
 from agentrunner.sandboxes.choose import open_sandbox
 from agentrunner.settings import prices_file
@@ -247,7 +247,7 @@ async def open_conversation(
         stamp=clock.stamp,
         author=author,
         redact=redactor.redact,
-        look=_looking(spec, place, redactor),
+        look=_looking(spec, place, state_dir, redactor),
     )
     try:
         async with _housed(panel, spec, folder, state_dir, environ, redactor):
@@ -264,7 +264,7 @@ def _salt(path: Path) -> str:
 
 
 def _looking(
-    spec: TaskSpec, place: Path, redactor: Redactor
+    spec: TaskSpec, place: Path, state_dir: Path, redactor: Redactor
 ) -> Callable[[], dict[str, Any] | None]:
     """What the planner is told of the repository; nothing where nobody reads it."""
     candidates = spec.runner.profiles.meta.candidates
@@ -273,7 +273,8 @@ def _looking(
 
     def look() -> dict[str, Any]:
         repo = Path(spec.repo)
-        snapshots = Snapshots(place / "snapshots", repo, spec.runner.note.dir)
+        worked = worked_mark(state_dir, repo)
+        snapshots = Snapshots(place / "snapshots", repo, spec.runner.note.dir, worked=worked)
         return repository_context(snapshots, snapshots.take().tree, repo, redactor.redact)
 
     return look

@@ -10,9 +10,10 @@ from agentrunner.graph.crew import muster
 from agentrunner.graph.drive import Options
 from agentrunner.graph.header import header_of, reach_of_all
 from agentrunner.graph.policy import capped_as_far
-from agentrunner.graph.workshop import box_spec
+from agentrunner.graph.workshop import box_spec, with_caches
 from agentrunner.nodes.egress import has_gateway
 from agentrunner.runs.folder import RunFolder
+from agentrunner.sandboxes.base import BoxSpec, Mount
 from agentrunner.sandboxes.choose import AUTO, make_sandbox
 from agentrunner.task.prd import describe_check
 from agentrunner.task.spec import TaskSpec
@@ -33,17 +34,19 @@ def preview(spec: TaskSpec, options: Options) -> dict[str, Any]:
     crew = muster(spec, environ, options.cassette)
     folder = RunFolder(state_dir / "runs" / f"{spec.task_id}-0000")
     kind = spec.runner.sandbox.kind
+    box = with_caches(box_spec(spec, crew.members, folder), spec, environ)
+    crew.notices += box.caches.notices
     sandbox = make_sandbox(
         kind,
-        box_spec(spec, crew.members, folder),
+        box,
         environ,
         Path(environ.get("HOME") or Path.home()),
         state_root=state_dir,
     )
     first = crew.members[0]
-    box = ", else ".join(AUTO) if kind == "auto" else sandbox.describe()
+    told = ", else ".join(AUTO) if kind == "auto" else sandbox.describe()
     return {
-        "header": header_of(spec, crew, environ, box=box, max_loops=spec.runner.meta.max_loops),
+        "header": header_of(spec, crew, environ, box=told, max_loops=spec.runner.meta.max_loops),
         "criteria": [
             {
                 "id": c.id,
@@ -57,12 +60,17 @@ def preview(spec: TaskSpec, options: Options) -> dict[str, Any]:
         "worker_command": list(first.worker.command(_first_call(spec, first, folder)).argv),
         "mounts": [
             {"source": str(m.source), "target": str(m.target), "read_only": m.read_only}
-            for m in sandbox.mounts()
+            for m in (*sandbox.mounts(), *_cache_mounts(box))
         ],
         "network": network_of(first.spec, first.worker).policy,
         "reach": reach_of_all(spec, crew.members),
         "missing": [error.as_dict() for error in missing or crew.missing],
     }
+
+
+def _cache_mounts(box: BoxSpec) -> list[Mount]:
+    """The package caches, below the box's home."""
+    return [Mount(one.source, Path("~") / one.place) for one in box.caches.folders]
 
 
 def _first_call(spec: TaskSpec, member: Member, folder: RunFolder) -> WorkerCall:

@@ -5,23 +5,23 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from agentrunner.errors import CheckpointCorrupt, UsageError
-from agentrunner.graph import attempts
-from agentrunner.graph.indexing import note_end
-from agentrunner.graph.landing import load_task_of
-from agentrunner.nodes.commit import by_hand
+from agentrunner.graph.remembered import remembered
+from agentrunner.runs.by_hand import by_hand
 from agentrunner.runs.folder import RunFolder, load_spec, runs_root
 from agentrunner.runs.index import RunIndex, RunRow
+from agentrunner.runs.ledger import read_json
 from agentrunner.runs.leftovers import remove_dead_sockets
 from agentrunner.runs.locks import me, repository_lock, run_lock
 from agentrunner.runs.log import Record, RunLog
 from agentrunner.runs.plan_folder import is_workspace
 from agentrunner.runs.snapshots import Snapshots
-from agentrunner.runs.worktree import orphans, remove_places
+from agentrunner.runs.state_size import Kept, too_many
+from agentrunner.runs.worktree import orphans, places_of, remove_places
 from agentrunner.sandboxes.gitdirs import remove_mask
 from agentrunner.task.context import TaskContext
 from agentrunner.task.lifecycle import TERMINAL, TaskState
@@ -31,9 +31,18 @@ from agentrunner.task.spec import TaskSpec
 def show(state_dir: Path, run_id: str) -> dict[str, Any]:
     """The result object of a run as it stands; raises CheckpointCorrupt, UsageError."""
     folder = RunFolder.open(state_dir, run_id)
-    state, question = asyncio.run(attempts.read(folder))
-    note_end(folder, RunIndex(state_dir), state)
-    return attempts.result_of(folder, load_spec(folder), state, question)
+
+    def read() -> dict[str, Any]:
+        from agentrunner.graph import attempts
+        from agentrunner.graph.indexing import note_end
+
+        state, question = asyncio.run(attempts.read(folder))
+        note_end(folder, RunIndex(state_dir), state)
+        return attempts.result_of(folder, load_spec(folder), state, question)
+
+    ended = (read_json(folder.index_file) or {}).get("finished_at")
+    # One that has not ended is asked anew: whether somebody drives it is not in its files.
+    return remembered(folder, "result", read) if ended else read()
 
 
 def diff(
@@ -73,6 +82,8 @@ def undo(state_dir: Path, run_id: str, force: bool = False) -> dict[str, Any]:
     repository is worked in, and Surroundings where the run's own work tree is gone.
     """
     folder = RunFolder.open(state_dir, run_id)
+    from agentrunner.graph.landing import load_task_of
+
     spec = load_task_of(folder)
     now = datetime.now().astimezone().isoformat(timespec="seconds")
     lock = repository_lock(state_dir, Path(spec.repo))
@@ -106,15 +117,21 @@ def undo(state_dir: Path, run_id: str, force: bool = False) -> dict[str, Any]:
 
 
 def collect_garbage(
-    state_dir: Path, now: datetime, older_than_days: float | None = None
+    state_dir: Path,
+    now: datetime,
+    older_than_days: float | None = None,
+    max_bytes: int | None = None,
 ) -> dict[str, Any]:
     """Remove ended runs that are past their retention; runs that wait or go on are kept.
 
     So are those whose work is not part of their plan yet. Runs of Studio count, too. Of those that
     are kept, what a killed process has left is removed: sockets that nobody listens on, and the
     empty `.git` that a box was mounted on. Work trees outside of checkouts go with their runs.
+    Where the state folder takes more than `max_bytes` then, ended runs go, the oldest first.
     """
-    removed, kept = [], []
+    removed: list[str] = []
+    kept: list[str] = []
+    ready: dict[str, tuple[Path, Kept]] = {}
     for root, row in _all_runs(state_dir):
         try:
             folder = RunFolder.open(root, row.run_id)
@@ -130,14 +147,26 @@ def collect_garbage(
             with contextlib.suppress(OSError, CheckpointCorrupt):  # or a folder of another user
                 remove_mask(Path(load_spec(folder).repo))
         young = not ended or now - ended < timedelta(days=days)
-        if young or driven or _is_to_land(state_dir, folder):
+        goes_on = not ended or driven or _is_to_land(state_dir, folder)
+        if young or goes_on:
             kept.append(row.run_id)
+            if ended and not goes_on:
+                places = (folder.root, *places_of(root, row.run_id))
+                at = ended.astimezone(UTC).isoformat()
+                ready[row.run_id] = (root, Kept(row.run_id, at, places))
             continue
         folder.remove()
         remove_places(root, row.run_id)
         removed.append(row.run_id)
     for place in orphans(state_dir):
         place.remove()
+    if max_bytes is not None:
+        for run in too_many(state_dir, [one for _, one in ready.values()], max_bytes):
+            root = ready[run.run_id][0]
+            RunFolder.open(root, run.run_id).remove()
+            remove_places(root, run.run_id)
+            kept.remove(run.run_id)
+            removed.append(run.run_id)
     return {"removed": removed, "kept": kept}
 
 
@@ -187,11 +216,21 @@ def _worker_run(folder: RunFolder, number: int) -> Record:
 
 def _ends(folder: RunFolder) -> tuple[str, str]:
     """The tree before the run and the latest one it knows."""
-    state: TaskContext = asyncio.run(attempts.latest(folder))
-    baseline = state.get("baseline")
-    if baseline is None:
+
+    def read() -> dict[str, Any]:
+        from agentrunner.graph import attempts
+
+        state: TaskContext = asyncio.run(attempts.latest(folder))
+        baseline = state.get("baseline")
+        if baseline is None:
+            return {}
+        before = baseline.origin or baseline.tree
+        return {"before": before, "after": state.get("tree") or baseline.tree}
+
+    ends = remembered(folder, "ends", read)
+    if not ends:
         raise UsageError(
             f"{folder.run_id} has not looked at the repository yet; nothing was changed.",
             code="nothing-to-show",
         )
-    return baseline.origin or baseline.tree, state.get("tree") or baseline.tree
+    return ends["before"], ends["after"]

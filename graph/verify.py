@@ -121,7 +121,7 @@ async def verify(
             redact = Redactor(secrets_of(spec, members, environ)).redact
             verifier = make_verifier(
                 spec,
-                DecisionBox(sandbox, Path(spec.repo), scratch, redact, environ),
+                DecisionBox(sandbox, Path(spec.repo), scratch, redact, environ, spec.task.env),
                 snapshots,
                 scratch,
                 mounts=sandbox.kind != "none",

@@ -30,9 +30,10 @@ from agentrunner.runs.folder import RunFolder, kept_box
 from agentrunner.runs.ledger import Ledger
 from agentrunner.runs.locks import FileLock
 from agentrunner.runs.log import RunLog
-from agentrunner.runs.snapshots import Snapshots
+from agentrunner.runs.snapshots import Snapshots, worked_mark
 from agentrunner.sandboxes.base import BoxSpec, Owner, Request, ResourceLimit, Sandbox
 from agentrunner.sandboxes.choose import make_sandbox, missing_image, open_sandbox
+from agentrunner.sandboxes.find_caches import find_caches
 from agentrunner.sandboxes.limits import DISK
 from agentrunner.settings import prices_file
 from agentrunner.survey.versions import CACHE, box_version
@@ -96,6 +97,26 @@ def box_spec(spec: TaskSpec, members: Sequence[Member], folder: RunFolder) -> Bo
         sockets=folder.sock_dir,
         owner=Owner(folder.run_id, spec.task_id),
     )
+
+
+def with_caches(
+    box: BoxSpec, spec: TaskSpec, environ: Mapping[str, str], *, repo: Path | None = None
+) -> BoxSpec:
+    """The box with the user's package caches that this task is shown; blocks.
+
+    `repo` is where manifests are looked for, else the box's own.
+    """
+    wanted = spec.runner.sandbox.caches
+    if wanted == "none":
+        return box
+    found = find_caches(
+        repo or box.repo,
+        environ,
+        Path(environ.get("HOME") or Path.home()),
+        None if isinstance(wanted, str) else wanted,
+        allowed=spec.cache_caps,
+    )
+    return replace(box, caches=found)
 
 
 def _image(members: Sequence[Member]) -> str:
@@ -194,14 +215,20 @@ async def open_workshop(
     events = EventLog(folder.events_file, folder.run_id, clock.now, redactor.redact)
     events.listeners.extend(listeners)
     repo = Path(spec.repo)
-    snapshots = await asyncio.to_thread(Snapshots, folder.snapshots_dir, repo, spec.runner.note.dir)
+    snapshots = await asyncio.to_thread(
+        Snapshots,
+        folder.snapshots_dir,
+        repo,
+        spec.runner.note.dir,
+        worked=worked_mark(state_dir, repo),
+    )
     log = RunLog(folder.log_file, redactor.redact)
     await asyncio.to_thread(log.records)  # from here on it reads what others write, and no more
     sandbox = await _open_box(spec, folder, crew, environ, state_dir, events)
     try:
         verifier = make_verifier(
             spec,
-            DecisionBox(sandbox, repo, folder, redactor.redact, environ),
+            DecisionBox(sandbox, repo, folder, redactor.redact, environ, spec.task.env),
             snapshots,
             folder,
             mounts=sandbox.kind != "none",
@@ -279,6 +306,8 @@ async def _open_box(
 
     kind, image = kept_box(folder)
     wanted = replace(box_spec(spec, crew.members, folder), on_progress=told)
+    wanted = await asyncio.to_thread(with_caches, wanted, spec, environ)
+    crew.notices += [told for told in wanted.caches.notices if told not in crew.notices]
     if image:  # exactly that one: a worker may have changed what it was built from
         wanted = replace(wanted, image=image, pull="never")
     return await open_sandbox(

@@ -15,6 +15,7 @@ from typing import Any
 
 from agentrunner.errors import UsageError
 from agentrunner.nodes.deps import Deps
+from agentrunner.runs.by_hand import by_hand as by_hand
 from agentrunner.runs.checkout import Checkout, Standing
 from agentrunner.runs.failpoints import reach
 from agentrunner.runs.folder import RunFolder
@@ -182,22 +183,6 @@ def _proven(state: TaskContext, bench: Bench) -> tuple[str, list[str]]:
     changes = bench.snapshots.changes(baseline.origin or baseline.tree, tree)
     theirs = set() if bench.landing.outside else by_hand(bench.snapshots, bench.log)
     return tree, [change.path for change in changes if change.path not in theirs]
-
-
-def by_hand(snapshots: Snapshots, log: RunLog) -> set[str]:
-    """Paths that a person changed between the steps of a run, and no worker."""
-
-    def changed(records: Sequence[Record]) -> set[str]:
-        trees = [(r.data.get("tree_before"), r.data.get("tree_after")) for r in records]
-        return {
-            change.path
-            for before, after in trees
-            if before and after and before != after
-            for change in snapshots.changes(str(before), str(after))
-        }
-
-    history = log.history()
-    return changed(history.human_edits) - changed(history.worker_runs)
 
 
 def _message(state: TaskContext, bench: Bench, unlanded: Sequence[str]) -> str:

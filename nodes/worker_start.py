@@ -21,8 +21,9 @@ from agentrunner.nodes.guarded import Stopped
 from agentrunner.nodes.login import WorkerCredential, credential_for, refused_login
 from agentrunner.nodes.worker_record import BEFORE, git_places
 from agentrunner.runs.failpoints import reach
-from agentrunner.sandboxes.base import Request
+from agentrunner.sandboxes.base import Mount, Request
 from agentrunner.sandboxes.limits import DISK, memory_bytes
+from agentrunner.sandboxes.worker_git import worker_git
 from agentrunner.supervisor.client import SupervisorOrder, start
 from agentrunner.task.budget import left_of
 from agentrunner.task.context import TaskContext, WorkerOrder
@@ -93,6 +94,7 @@ def _hand_over(
         seen["login"] = given.shown.fingerprint
         deps.folder.write(f"workers/{order.worker_run_id}/{BEFORE}", json.dumps(seen), new=True)
         reach("after_claim")
+        deps.snapshots.worker_starts()
         supervisor_order = _supervisor_order(state, deps, call, command, given)
         return start(supervisor_order, claim, deps.repository)
 
@@ -151,6 +153,7 @@ def _supervisor_order(
         stdin=command.stdin,
         network="full" if network_of(member.spec, member.worker).policy == "full" else "none",
         timeout_sec=wall,
+        mounts=_git(deps),
         door=way_out.door,
     )
     return SupervisorOrder(
@@ -165,6 +168,13 @@ def _supervisor_order(
         companion=companion(way_out.order, deps.environ) if way_out.order else None,
         mask=deps.redactor.spellings,
     )
+
+
+def _git(deps: Deps) -> tuple[Mount, ...]:
+    """An index and objects of the worker's own; without a box it has the user's."""
+    if deps.sandbox.kind == "none":
+        return ()
+    return worker_git(Path(deps.spec.repo), deps.folder.root / "git")
 
 
 def _environment(

@@ -123,6 +123,18 @@ def _show_end(result: dict[str, Any], console: Console) -> None:
         in_git=in_git(result),
     )
     show(screen)
+    _say_size(state_dir)
+
+
+def _say_size(state_dir: Path) -> None:
+    from agentrunner.runs.state_size import NOTICE_BYTES, gigabytes, is_large
+
+    if is_large(state_dir):
+        show(
+            f"More than {gigabytes(NOTICE_BYTES)} are kept of runs in {state_dir}."
+            "  agentrunner gc --max-size 1g",
+            sys.stderr,
+        )
 
 
 def show_waiting(result: Mapping[str, Any], state_dir: Path, target: str = "") -> None:

@@ -40,6 +40,7 @@ def init(
 
     At most three test commands are tried in the box, a minute each, without network.
     """
+    from agentrunner.evidence.registries import registries_of
     from agentrunner.survey import candidates_of, propose_setup, render_task_file
     from agentrunner.task.naming import is_safe_id
 
@@ -55,7 +56,8 @@ def init(
     trial = _tried(repo, candidates, settings.state_dir(state_dir), no_try)
     best = trial.best
     written = setup if setup and _wants_setup(setup, best) else None
-    text = render_task_file(name, tests=_marked(best), setup=written, yaml=as_yaml)
+    hosts = registries_of(repo, os.environ) if written else ()
+    text = render_task_file(name, tests=_marked(best), setup=written, hosts=hosts, yaml=as_yaml)
     try:
         with file.open("x", encoding="utf-8") as stream:
             stream.write(text)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -226,24 +227,47 @@ def gc(
         float | None,
         typer.Option("--older-than", metavar="DAYS", min=0, help="In place of each run's own."),
     ] = None,
+    max_size: Annotated[
+        str | None,
+        typer.Option("--max-size", metavar="SIZE", help="Ended runs go until no more is taken."),
+    ] = None,
     state_dir: opt.StateDir = None,
 ) -> int:
     """Delete what is kept of ended runs past their retention (14 days, or the task file's).
+
+    With --max-size, as in 500m or 2g, the oldest ended runs go as well until that is kept to.
 
     Containers are removed whose AgentRunner was killed together with the engine.
     """
     import asyncio
 
     from agentrunner.graph import queries
+    from agentrunner.runs.state_size import disk_bytes, gigabytes
     from agentrunner.screens.layout import count
 
+    place = settings.state_dir(state_dir)
+    most = None if max_size is None else _size(max_size)
     done = queries.collect_garbage(
-        settings.state_dir(state_dir), datetime.now(UTC), older_than_days=older_than
+        place, datetime.now(UTC), older_than_days=older_than, max_bytes=most
     )
     show(f"{count(len(done['removed']), 'run')} deleted.")
+    if most is not None and (left := disk_bytes([place])) > most:
+        show(f"{gigabytes(left)} are kept: what is left goes on, waits, or has not landed.")
     if boxes := asyncio.run(_remove_dead_boxes()):
         show(f"{count(len(boxes), 'container')} of killed runs removed.")
     return 0
+
+
+def _size(text: str) -> int:
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([kmg]?)b?", text.strip().lower())
+    if match is None:
+        raise UsageError(
+            f'"{text}" is no size',
+            code="bad-value",
+            path="--max-size",
+            remedy="write a number and a unit, as in 500m or 2g",
+        )
+    return int(float(match[1]) * {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}[match[2]])
 
 
 async def _remove_dead_boxes() -> list[str]:

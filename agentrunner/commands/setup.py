@@ -126,6 +126,11 @@ def _repository(repo: Path, trial: Trial, home: str) -> list[Finding]:
     if trial.tools:
         shown = ", ".join(tilde(path, home) for path in trial.tools)
         findings.append(Finding("ok", "toolchain", f"{shown} (read-only in the box)"))
+    if trial.caches is not None:
+        if names := trial.caches.ecosystems:
+            told = f"{', '.join(names)}: what is downloaded is seen in the box, read-only"
+            findings.append(Finding("ok", "caches", told))
+        findings += [Finding("WARN", "caches", notice) for notice in trial.caches.notices]
     return findings
 
 
@@ -134,6 +139,7 @@ _MARKS: Mapping[str, Mark] = {"passes": "ok", "red": "ok", "fails": "FAIL", "no_
 
 def _tests(repo: Path, trial: Trial) -> list[Finding]:
     """What was seen of the best test command; only what ran tests is called good."""
+    from agentrunner.evidence.registries import registries_of
     from agentrunner.survey import likely_lacking, propose_setup
 
     best = trial.best
@@ -143,7 +149,9 @@ def _tests(repo: Path, trial: Trial) -> list[Finding]:
     if trial.problem is not None:
         return [Finding("--", "tests", f"{command}: not tried, there is no box")]
     setup = None if best.runs else propose_setup(repo)
-    cure = f"in the task file: setup: {{command: {setup.command}, network: full}}" if setup else ""
+    hosts = ", ".join(registries_of(repo, os.environ)) if setup else ""
+    network = f", network: [{hosts}]" if hosts else ""
+    cure = f"in the task file: setup: {{command: {setup.command}{network}}}" if setup else ""
     told = best.said or f"not tried: {best.found.where}"
     findings = [Finding(_MARKS.get(best.kind, "WARN"), "tests", f"{command}: {told}", cure)]
     shown = best.failing[:_REDS]

@@ -281,9 +281,15 @@ def validate(
     file: Annotated[str, typer.Argument(metavar="FILE", help="A task file or a PRD; - is stdin.")],
     strict: Annotated[bool, typer.Option("--strict", help="As with run --strict.")] = False,
     policy: opt.PolicyFile = None,
+    as_json: opt.OneJson = False,
 ) -> int:
-    """Check a task file or PRD, and show what will be executed for each criterion."""
+    """Check a task file or PRD; show what each criterion executes, and what counts as tests."""
+    import json
+
     from agentrunner.commands.limits import policy_line
+    from agentrunner.screens.layout import labelled
+    from agentrunner.screens.live import counts_lines
+    from agentrunner.survey.proof import proof_inputs
     from agentrunner.task.policy_check import narrowed
     from agentrunner.task.policy_load import load_policies
 
@@ -291,7 +297,18 @@ def validate(
     policies = load_policies(policy, os.environ, Path(spec.repo))
     spec = narrowed(spec, policies, os.environ)
     name = "standard input" if file == "-" else file
-    show(criteria_of(name, spec, width_of(sys.stdout)))
+    inputs = proof_inputs(spec)
+    if as_json:
+        told = {"valid": True, "criteria": _criteria_rows(spec), "inputs": inputs.lists,
+                "warnings": inputs.problems}  # fmt: skip
+        show(json.dumps(told))
+        return 0
+    width = width_of(sys.stdout)
+    show(criteria_of(name, spec, width))
+    for text in counts_lines(inputs.lists):
+        show("\n".join(labelled("counts", text, width)))
+    for problem in inputs.problems:
+        show("\n".join(labelled("warning", problem, width)))
     for source in spec.policies:
         show(f"  policy  {policy_line(source.path, source.sha256, os.environ.get('HOME', ''))}")
     return 0
@@ -299,13 +316,23 @@ def validate(
 
 def criteria_of(name: str, spec: TaskSpec, width: int) -> str:
     """The table of `validate`."""
-    from agentrunner.evidence.checks import is_executable
     from agentrunner.screens.table import criteria_table
+
+    return criteria_table(
+        name,
+        _criteria_rows(spec),
+        strict=spec.completion == "strict",
+        has_test=spec.task.test is not None,
+        width=width,
+    )
+
+
+def _criteria_rows(spec: TaskSpec) -> list[dict[str, Any]]:
+    from agentrunner.evidence.checks import is_executable
     from agentrunner.task.prd import describe_check
 
     test = spec.task.test
-
-    rows = [
+    return [
         {
             "id": criterion.id,
             "critical": criterion.critical,
@@ -314,8 +341,6 @@ def criteria_of(name: str, spec: TaskSpec, width: int) -> str:
         }
         for criterion in spec.criteria
     ]
-    strict = spec.completion == "strict"
-    return criteria_table(name, rows, strict=strict, has_test=test is not None, width=width)
 
 
 def run_stdin() -> int:

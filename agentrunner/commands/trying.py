@@ -15,7 +15,7 @@ from agentrunner.evidence.scripts import texts_run
 if TYPE_CHECKING:
     from agentrunner.evidence.box import DecisionBox, Ran
     from agentrunner.runs.folder import RunFolder
-    from agentrunner.sandboxes.base import Sandbox
+    from agentrunner.sandboxes.base import Caches, Sandbox
     from agentrunner.survey import Found
     from agentrunner.survey.judging import Seen
 
@@ -44,6 +44,8 @@ class Trial:
     """All candidates, the best first; those that nobody tried say why."""
     tools: tuple[str, ...] = ()
     """Toolchains that are visible in the box, read-only."""
+    caches: Caches | None = None
+    """Package caches of the user's that are visible there; None where there is no box."""
     stopped: bool = False
     """Somebody pressed Ctrl-C, so that the rest was not tried."""
 
@@ -107,6 +109,7 @@ class _Attempt:
         from agentrunner.runs.folder import RunFolder
         from agentrunner.sandboxes.base import BoxSpec
         from agentrunner.sandboxes.choose import open_sandbox
+        from agentrunner.sandboxes.find_caches import find_caches
         from agentrunner.task.crew import WorkerSpec
 
         home = Path(self.environ.get("HOME") or Path.home())
@@ -119,6 +122,7 @@ class _Attempt:
                 home=folder.box_dir,
                 programs=tuple(dict.fromkeys(words)),
                 worker_kind=WorkerSpec().kind,  # what `run` takes where the task names no other
+                caches=await asyncio.to_thread(find_caches, self.repo, self.environ, home),
             )
             try:
                 sandbox = await open_sandbox(
@@ -129,6 +133,7 @@ class _Attempt:
                 return
             try:
                 self._note(sandbox, home)
+                self.trial.caches = spec.caches
                 box = DecisionBox(sandbox, self.repo, folder, str, self.environ)
                 for found in chosen:
                     same = self._same(found)

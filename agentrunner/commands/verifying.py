@@ -107,8 +107,10 @@ def _mutation(mutation: Any) -> list[str]:
     if not mutation.struck:
         return ["  mutants  none could be made of this change"]
     lines = [
-        f"  mutants  {mutation.killed} of {mutation.struck} turned a test red"
-        f" ({mutation.made} could be made)"
+        (
+            f"  mutants  {mutation.killed} of {mutation.struck} turned a test red"
+            f" ({mutation.made} could be made)"
+        )
     ]
     lines += [f"           {one.path}:{one.line} {one.what}" for one in mutation.survivors[:10]]
     return lines

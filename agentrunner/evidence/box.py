@@ -65,6 +65,8 @@ class CopyOfRepo:
 
     path: Path
     mounts: tuple[Mount, ...]
+    home: Path | None = None
+    """What the set-up wrote into its home, for commands to see; None for an empty one."""
 
 
 class DecisionBox:
@@ -82,7 +84,12 @@ class DecisionBox:
         folder: RunFolder,
         redact: Callable[[str], str],
         environ: Mapping[str, str],
+        env: Mapping[str, str] | None = None,
     ) -> None:
+        """`env` is what every command gets beside its own: the task's `task.env`."""
+        self.environ = environ
+        """Ours, for references to it; no command gets it."""
+        self._env = {name: text.removeprefix("literal:") for name, text in (env or {}).items()}
         self._sandbox = sandbox
         self._repo = repo
         self._folder = folder
@@ -144,11 +151,13 @@ class DecisionBox:
         name: str = "check",
         env: Mapping[str, str] | None = None,
         mounts: Sequence[Mount] = (),
+        home: Path | None = None,
     ) -> Ran:
         """Run `shell` to its end; a time-out is a result, a dead sandbox raises SandboxError.
 
         `hosts`, written as in an allow-list, are all that it may reach, through a proxy that
-        lives as long as the command. In a copy of the repository it sees nothing of what
+        lives as long as the command. What it writes into `home` stays there; what it writes into
+        the home of a copy is thrown away. In a copy of the repository it sees nothing of what
         workers keep in their home.
         """
         try:
@@ -164,8 +173,10 @@ class DecisionBox:
             timeout_sec=timeout_sec,
             repo_copy=copy.path if copy else None,
             mounts=(*self._byte_code_mount(), *(copy.mounts if copy else ()), *mounts),
-            env=dict(env or {}),
+            env={**self._env, **(env or {})},
             private=copy is not None,
+            home=home or (copy.home if copy else None),
+            home_layer=home is None,
             keep_bytes=READ,
         )
         try:

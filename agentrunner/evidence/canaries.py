@@ -13,8 +13,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from agentrunner.evidence.findings import tool_changed
+from agentrunner.evidence.inputs.model import Inputs
 from agentrunner.evidence.results.model import Results
-from agentrunner.evidence.script_canary import failing_script
+from agentrunner.evidence.script_canary import GARBAGE, failing_assertions, failing_programs
 from agentrunner.evidence.syntax.beside import random_tests
 from agentrunner.evidence.syntax.canary import changed_literal
 from agentrunner.evidence.syntax.edits import Edit, applied
@@ -84,23 +85,48 @@ class Canaries:
             return Dead(tool_changed(target, f"{both[0]} passes with {what}"))
         return Dead()
 
-    async def script_is_dead(self, run: Run, target: Target, world: World) -> Dead:
-        """The same for a command without names: its script, made to fail wherever it ends."""
-        made = await asyncio.to_thread(self._script, target, world)
-        if made is None:
-            return Dead(notes=[NO_CANARY])
-        if (await run(target, made, ())).passed:
-            return Dead(tool_changed(target, "its script is green although it was made to fail"))
-        return Dead()
+    async def program_is_dead(self, run: Run, target: Target, world: World, inputs: Inputs) -> Dead:
+        """The same for a command without names: its programs and tables, made to fail.
 
-    def _script(self, target: Target, world: World) -> str | None:
+        A program fails wherever it ends, and by an assertion where it has some; the tables and
+        texts that it compares with hold something else.
+        """
+        trees = await asyncio.to_thread(self._failing, target, world, inputs)
+        for tree, what in trees:
+            if (await run(target, tree, ())).passed:
+                return Dead(tool_changed(target, what))
+        return Dead(notes=[] if trees else [NO_CANARY])
+
+    def _failing(self, target: Target, world: World, inputs: Inputs) -> list[tuple[str, str]]:
         read = self.snapshots.reader(world.new)
         entries = self.snapshots.list(world.new)
-        changed: dict[str, Entry | None] = {}
-        for path, text in failing_script(target.shell, target.cwd, read).items():
-            if path in entries:
-                changed[path] = (entries[path][0], self.snapshots.write_blob(text))
-        return self.snapshots.combine(world.new, changed) if changed else None
+        programs = [
+            one.path
+            for one in inputs.tests
+            if one.path in entries and one.kind in ("test", "runner") and not one.region
+        ]
+        texts = [
+            one.path
+            for one in inputs.tests
+            if one.path in entries and one.kind == "fixture" and language_of(one.path) is None
+        ]
+        made = [
+            (failing_programs(programs, read), "its program is green although it was made to fail"),
+            (
+                failing_assertions(programs, read),
+                "its program is green with a failing assertion",
+            ),
+            (dict.fromkeys(texts, GARBAGE), "it is green with another text to compare with"),
+        ]
+        found = []
+        for files, what in made:
+            changed: dict[str, Entry | None] = {
+                path: (entries[path][0], self.snapshots.write_blob(text))
+                for path, text in files.items()
+            }
+            if changed:
+                found.append((self.snapshots.combine(world.new, changed), what))
+        return found
 
     def _ends(self, places: Mapping[str, Sequence[str]], world: World) -> _Flock | None:
         read = self.snapshots.reader(world.new)

@@ -19,7 +19,7 @@ MAX_NAMES = 50
 
 @dataclass(frozen=True)
 class Counts:
-    """Tests by outcome; errors count as failed."""
+    """Tests by outcome; errors count as failed, expected failures as neither."""
 
     passed: int = 0
     failed: int = 0
@@ -88,7 +88,7 @@ def _pytest(text: str) -> Counts | None:
     words = _worded(line[1] for line in lines)
     errors = _sum(words, "error", "errors")
     return Counts(
-        passed=_sum(words, "passed", "xfailed", "xpassed"),
+        passed=_sum(words, "passed"),
         failed=_sum(words, "failed") + errors,
         skipped=_sum(words, "skipped", "deselected"),
         failing=_named(r"^(?:FAILED|ERROR) (\S+)", text),
@@ -100,13 +100,15 @@ def _unittest(text: str) -> Counts | None:
     ends = _all(r"^Ran (\d+) tests? in [\d.]+s\n+(?:OK|FAILED|NO TESTS RAN)(?: \((.*)\))?$", text)
     if not ends:
         return None
-    parts = re.findall(r"(\w+)=(\d+)", " ".join(end[2] or "" for end in ends))
+    # "expected failures" ends in a word that counts by itself.
+    parts = re.findall(r"([a-z][a-z ]*)=(\d+)", " ".join(end[2] or "" for end in ends))
     words: dict[str, int] = {}
     for word, number in parts:
         words[word] = words.get(word, 0) + int(number)
     errors, skipped = _sum(words, "errors"), _sum(words, "skipped")
-    failed = _sum(words, "failures") + errors
-    passed = max(0, _total(ends) - failed - skipped)
+    surprises = _sum(words, "unexpected successes")
+    failed = _sum(words, "failures") + errors + surprises
+    passed = max(0, _total(ends) - failed - skipped - _sum(words, "expected failures"))
     names = _named(r"^(?:FAIL|ERROR): (\S+ \(\S+\)|\S+)", text)
     return Counts(passed, failed, skipped, names, errors=min(errors, failed))
 

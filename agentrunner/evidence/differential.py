@@ -7,6 +7,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from agentrunner.evidence.inputs.asked import asked_in
 from agentrunner.evidence.inputs.changes import ProofChanges, judge_changes, put_back
 from agentrunner.evidence.inputs.find import find_inputs
 from agentrunner.evidence.inputs.model import Inputs
@@ -19,10 +20,6 @@ from agentrunner.runs.snapshots import Snapshots
 from agentrunner.task.spec import TaskSpec, TestSpec
 
 
-def asked_in(text: str, path: str) -> bool:
-    return False
-
-
 @dataclass
 class Differential:
     """Works out which changes decide, and makes the trees that tell them from the work."""
@@ -33,10 +30,18 @@ class Differential:
     """By tree and commands."""
     _judged: ProofChanges | None = None
     """Of the latest `changes`."""
+    _settled: frozenset[str] = frozenset()
+    """Changed paths that the task, the PRD or a person allows."""
+    _helpers: frozenset[str] = frozenset()
+    """New files of the latest `changes` that only tests use."""
 
     @property
     def _test(self) -> TestSpec | None:
         return self.spec.task.test
+
+    @property
+    def _may_change(self) -> Sequence[str]:
+        return self._test.may_change if self._test else []
 
     def inputs(self, tree: str, targets: Sequence[Target], files: Collection[str] = ()) -> Inputs:
         """What decides what these commands say on a tree."""
@@ -47,9 +52,10 @@ class Differential:
                 shells,
                 list(self.snapshots.list(tree)),
                 self.snapshots.reader(tree),
-                declared_tests=getattr(self._test, "paths", ()),
-                declared_product=getattr(self._test, "product", ()),
+                declared_tests=self._test.paths if self._test else (),
+                declared_product=self._test.product if self._test else (),
                 results_files=files,
+                read_many=lambda paths: self.snapshots.read_many(tree, paths),
             )
         return self._inputs[key]
 
@@ -73,7 +79,9 @@ class Differential:
             self.snapshots.reader(new),
             total,
         )
+        self._helpers = self._new_helpers(old, new, total, targets, inputs)
         wished = self._wished(total)
+        self._settled = frozenset(wished) | frozenset(allowed)
         return tuple(
             InputChange(one.path, one.input.why, one.kind, one.understood, one.input.kind == "test")
             for one in self._judged.changes
@@ -82,11 +90,16 @@ class Differential:
 
     def _wished(self, total: Changes) -> set[str]:
         """Changed paths that the task allows or the PRD asks to change, move or remove."""
-        may = self._test.may_change if self._test else []
+        may = self._may_change
         text = "\n".join(
             [self.spec.prd_text, *(f"{c.description}\n{c.detail}" for c in self.spec.criteria)]
         )
-        return {path for path in total.all if matches(path, may) or asked_in(text, path)}
+        paths = [*total.all]
+        return {path for path in total.all if matches(path, may) or asked_in(text, path, paths)}
+
+    def unsure(self) -> tuple[str, ...]:
+        """Changed paths of the latest `changes` that are taken as product and may decide."""
+        return tuple(path for path, _ in self._judged.unsure) if self._judged else ()
 
     def with_old_inputs(self, old: str, new: str, changes: Sequence[InputChange]) -> str:
         """`new` with these inputs as they were in `old`.
@@ -103,8 +116,26 @@ class Differential:
     def with_new_tests(self, old: str, new: str) -> str:
         """`old` with all changed inputs as the worker left them."""
         after = self.snapshots.list(new)
-        names = [one.path for one in self._judged.changes] if self._judged else []
+        names = {one.path for one in self._judged.changes} if self._judged else set()
+        names |= self._helpers
         return self.snapshots.combine(old, {path: after.get(path) for path in sorted(names)})
+
+    def _new_helpers(
+        self, old: str, new: str, total: Changes, targets: Sequence[Target], before: Inputs
+    ) -> frozenset[str]:
+        """New files that only tests use, in folders that had nothing but tests."""
+        product = {
+            posixpath.dirname(path) for path in self.snapshots.list(old) if not before.counts(path)
+        }
+        mine = [
+            path
+            for path in total.added
+            if posixpath.dirname(path) and posixpath.dirname(path) not in product
+        ]
+        if not mine:
+            return frozenset()
+        now = self.inputs(new, targets)
+        return frozenset(path for path in mine if now.counts(path))
 
     def with_hollow_files(self, old: str, new: str) -> str | None:
         """`old` with every added file, but empty; None where none was added."""
@@ -119,7 +150,7 @@ class Differential:
         """Changed paths that are no inputs, or of which only a region is."""
         total = changes_between(self.snapshots, old, new)
         judged = self._judged.changes if self._judged else []
-        whole = {one.path for one in judged if not one.input.region}
+        whole = {one.path for one in judged if not one.input.region} | self._helpers
         return tuple(path for path in total.all if path not in whole)
 
     def counts(self, path: str, tree: str, targets: Sequence[Target]) -> bool:
@@ -131,8 +162,39 @@ class Differential:
         inputs = self.inputs(tree, [target])
         return any(one.exists and one.kind in ("test", "runner") for one in inputs.tests)
 
-    def may_go(self, name: str) -> bool:
-        """Whether the PRD names the case of a test that is gone: `test_price[JPY]` and "JPY"."""
+    def is_of_the_worker(self, target: Target, old: str, new: str, red_with_old: bool) -> bool:
+        """Whether what decides for this command was not there before the run and is there now."""
+        if self.runs_old_files(target, old):
+            return False
+        return red_with_old or bool(self._new_programs(old, new, target))
+
+    def _new_programs(self, old: str, new: str, target: Target) -> list[str]:
+        added = changes_between(self.snapshots, old, new).added
+        now = self.inputs(new, [target])
+        return sorted(
+            path
+            for path in added
+            if (one := now.counts(path)) and one.kind in ("test", "runner", "recipe", "fixture")
+        )
+
+    def with_new_programs(self, old: str, new: str, target: Target) -> str:
+        """`old` with the programs and tests of this command as the worker left them."""
+        return self.with_paths(
+            self.with_new_tests(old, new), new, self._new_programs(old, new, target)
+        )
+
+    def with_paths(self, old: str, new: str, paths: Sequence[str]) -> str:
+        """`old` with these files of `new`."""
+        after = self.snapshots.list(new)
+        return self.snapshots.combine(old, {path: after.get(path) for path in paths})
+
+    def may_go(self, name: str, file: str) -> bool:
+        """Whether a test that is gone is settled: by its file, or as the PRD names its case.
+
+        Of `test_price[JPY]` the case is "JPY".
+        """
+        if file and (file in self._settled or matches(file, self._may_change)):
+            return True
         case = re.search(r"\[([^\[\]]+)\]$", name)
         if not case:
             return False
@@ -152,6 +214,11 @@ class Differential:
             mode = old.get(path, now.get(path, ("100644", "")))[0]
             changed[path] = (mode, self.snapshots.write_blob(content))
         return self.snapshots.combine(tree, changed)
+
+
+def in_repo(file: str, cwd: str) -> str:
+    """A test's file, relative to the repository; "" where it is not known."""
+    return posixpath.normpath(posixpath.join(cwd, file)) if file else ""
 
 
 def in_tree(file: str, cwd: str, paths: Collection[str]) -> bool:

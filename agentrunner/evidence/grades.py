@@ -59,7 +59,7 @@ def _best(proofs: Sequence[Proof]) -> dict[str, Proof]:
 
 
 def _mapped(names: Sequence[str], proofs: Sequence[Proof]) -> Proof | None:
-    """The proof of a criterion by the tests it is mapped to; None where one of them proves nothing."""
+    """The proof of a criterion by the tests it is mapped to; None where one proves nothing."""
     grades: list[Grade] = []
     if not names:
         return None

@@ -40,7 +40,7 @@ class HandedOver:
         """
         if not total.all:
             return tree, []
-        ignored = self._snapshots.ignored_paths(total.all)
+        ignored = self._snapshots.ignored_paths(total.all) | self._hidden(tree, before, total)
         wanted = {path for path in ignored if self._is_named(path)}
         put_back = sorted(ignored - wanted)
         if not put_back:
@@ -48,6 +48,15 @@ class HandedOver:
         old = self._snapshots.list(before)
         made = self._snapshots.combine(tree, {path: old.get(path) for path in put_back})
         return made, put_back
+
+    def _hidden(self, tree: str, before: str, total: Changes) -> set[str]:
+        """New files that rules of the worker's own keep out of what git would hand over."""
+        rules = [path for path in total.all if path.rpartition("/")[2] == ".gitignore"]
+        if not rules or not total.added:
+            return set()
+        return self._snapshots.ignored_by(tree, sorted(total.added)) - self._snapshots.ignored_by(
+            before, sorted(total.added)
+        )
 
     def _is_named(self, path: str) -> bool:
         text = self._spec.prd_text + "\n".join(

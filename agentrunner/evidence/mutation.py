@@ -1,4 +1,4 @@
-"""How strong a proof is: small changes to the worker's lines, each of which must turn a test red."""
+"""How strong a proof is: of small changes to the worker's lines each must turn a test red."""
 
 from __future__ import annotations
 
@@ -129,7 +129,5 @@ def _targets(verifier: Verifier, criteria: Sequence[Criterion], evidence: Eviden
     proven = {proof.target for proof in evidence.proofs}
     if verifier.test is not None and TEST in proven:
         found.append(test_target(verifier.test))
-    for criterion in criteria:
-        if criterion.id in proven and (target := target_of(criterion, verifier.spec, None)):
-            found.append(target)
-    return found
+    checks = (target_of(one, verifier.spec, None) for one in criteria if one.id in proven)
+    return [*found, *(target for target in checks if target is not None)]

@@ -72,6 +72,8 @@ def outcome_of(
         finding = disbelief(
             ran.exit_code, ran.counts, counts_of(before), fewer_is_wanted=fewer_is_wanted
         )
+        if measured.passed and not finding and before_results is not None and before_results.tests:
+            finding = f"exit 0, but {before_results.reader} reports no test by name any more"
     else:
         finding = _by_name(by_name, claims) if measured.passed else ""
         known = _excused(measured, by_name, claims, one_stage=one_stage)

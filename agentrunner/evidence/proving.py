@@ -20,7 +20,8 @@ from time import monotonic
 
 from agentrunner.evidence.canaries import Canaries
 from agentrunner.evidence.claims import fresh, gone, red_names, turned
-from agentrunner.evidence.differential import Differential, in_tree
+from agentrunner.evidence.differential import Differential, in_repo, in_tree
+from agentrunner.evidence.exit_proof import ExitProof
 from agentrunner.evidence.findings import (
     EXAMINED,
     flaky,
@@ -29,6 +30,7 @@ from agentrunner.evidence.findings import (
     tests_gone,
 )
 from agentrunner.evidence.inputs.smallest import smallest
+from agentrunner.evidence.moves import not_moved
 from agentrunner.evidence.results.model import Results
 from agentrunner.evidence.struck import Struck
 from agentrunner.evidence.target import TEST, Measured, Target, target_of, test_target
@@ -41,8 +43,11 @@ from agentrunner.task.context import Baseline, Criterion, Evidence, Finding, Pro
 MOST_NAMES = 50
 LONG_SEC = 60
 """A suite that takes longer is confirmed by the names that matter."""
+FLAKY_TRIES = 6
+"""How often the old tree is asked whether a test was flaky before."""
 SEARCH_SEC = 120
 """At most, of looking for the smallest set of changes that matters."""
+NOTHING_TURNED = "no test that was red before is green now"
 NO_CHANGE = "Nothing was changed: a tree that is as it was before the run completes nothing."
 
 
@@ -197,6 +202,7 @@ class Prover:
                 mixed=self.differential.with_new_tests(old, new),
                 old_paths=frozenset(self.verifier.snapshots.list(old)),
                 product=self.differential.product(old, new),
+                unsure=self.differential.unsure(),
                 allowed=tuple(allowed),
             )
 
@@ -207,7 +213,7 @@ class Prover:
         read = await asyncio.to_thread(self.verifier.trees.reader, tree)
         async with self.verifier.rooms.open(tree) as room:
             if tree != self._old:
-                await self.verifier.set_up_room(room, self._total)
+                room, _ = await self.verifier.set_up_room(room, self._total)
             return await self.verifier.measurer.run(target, room, read, only=only)
 
     # -- one command ----------------------------------------------------------------------------
@@ -216,17 +222,16 @@ class Prover:
         self, case: Case, world: World, criteria: Sequence[Criterion], report: Report
     ) -> None:
         held: Results | None = case.now
-        worker_only = False
+        red_with_old = False
         if world.kept != world.new:
             kept = await self._run(case.target, world.kept)
-            held = kept.results
+            held, red_with_old = kept.results, not kept.passed
             if problem := self._differs(case, kept, world, criteria):
                 finding = await self._asked(case, world, criteria, problem)
                 if report.stopped_by(finding, case.target.id):
                     return
-            worker_only = not kept.passed and case.now is None
         if case.now is None:
-            await self._by_exit(case, world, report, worker_only=worker_only)
+            await self._by_exit(case, world, criteria, report, red_with_old=red_with_old)
         else:
             await self._by_name(case, case.now, held, world, criteria, report)
 
@@ -291,7 +296,7 @@ class Prover:
         report: Report,
     ) -> None:
         target = case.target
-        lost = [name for name in gone(case.before, now) if not self.differential.may_go(name)]
+        lost = await asyncio.to_thread(self._lost, case, now, world)
         if lost and report.stopped_by(tests_gone(target, lost), target.id):
             return
         stood = await self._confirmed_red(case, self._turned(case, held, world, criteria), world)
@@ -299,12 +304,15 @@ class Prover:
         shown = await self.struck.shown(self._run, target, others, world, now, criteria)
         names = [*stood, *shown.names]
         if not names:
-            report.doubts[target.id] = shown.why or "no test that was red before is green now"
+            claimed = sorted(self.verifier.claims(case.before, criteria).claimed)
+            report.doubts[target.id] = _not_turned(claimed, now) or shown.why or NOTHING_TURNED
             return
-        only = names if self._by_names(case) else ()
-        if not await self._confirmed_green(case, names, world, only, report):
+        # One that stood and has moved since passes with the old inputs only.
+        here = [name for name in names if now.passed(name)]
+        only = here if self._by_names(case) else ()
+        if not await self._confirmed_green(case, here, world, only, report):
             return
-        dead = await self.canaries.dead(self._run, target, names, world, now)
+        dead = await self.canaries.dead(self._run, target, here, world, now)
         if report.stopped_by(dead.finding, target.id):
             return
         if stood:
@@ -335,6 +343,23 @@ class Prover:
                 )
             )
 
+    def _lost(self, case: Case, now: Results, world: World) -> list[str]:
+        """Tests that are gone, and neither moved nor settled. Blocks."""
+        lost = gone(case.before, now)
+        if not lost or case.before is None:
+            return []
+        snapshots = self.verifier.snapshots
+        left = not_moved(
+            lost,
+            case.before,
+            now,
+            case.target.cwd,
+            snapshots.reader(world.old),
+            snapshots.reader(world.new),
+        )
+        files = {test.name: in_repo(test.file, case.target.cwd) for test in case.before.tests}
+        return [name for name in left if not self.differential.may_go(name, files.get(name, ""))]
+
     def _turned(
         self, case: Case, held: Results | None, world: World, criteria: Sequence[Criterion]
     ) -> list[str]:
@@ -354,13 +379,21 @@ class Prover:
         return list(dict.fromkeys(found))
 
     async def _confirmed_red(self, case: Case, names: list[str], world: World) -> list[str]:
-        """Those of `names` that are not green on the old tree this time either."""
+        """Those of `names` that are not green on the old tree this time either.
+
+        A test that is red only after others is red in the whole run, not by itself.
+        """
         if not names:
             return []
-        again = await self._run(case.target, world.old, names)
-        if again.results is None:
-            return [] if again.passed else names
-        return [name for name in names if not again.results.passed(name)]
+        left: list[str] = []
+        for only in (names, ()):
+            again = await self._run(case.target, world.old, only)
+            if again.results is None:
+                return left if again.passed else names
+            left = [name for name in names if name in left or not again.results.passed(name)]
+            if len(left) == len(names):
+                break
+        return left
 
     async def _confirmed_green(
         self,
@@ -388,7 +421,26 @@ class Prover:
         if written and report.stopped_by(inputs_written(written), case.target.id):
             return False
         both = list(dict.fromkeys([*lost, *red]))
-        return not both or not report.stopped_by(flaky(both), case.target.id)
+        if not both:
+            return True
+        if not set(both) & set(names) and await self._was_flaky(case, both, world):
+            report.findings.append(flaky(both).model_copy(update={"blocks": False}))
+            return True
+        return not report.stopped_by(flaky(both), case.target.id)
+
+    async def _was_flaky(self, case: Case, names: Sequence[str], world: World) -> bool:
+        """Whether each of these tests has both colours on the old tree, too."""
+        seen: dict[str, set[bool]] = {
+            name: {case.before.passed(name)} for name in names if case.before
+        }
+        for _ in range(FLAKY_TRIES):
+            if seen and all(len(colours) > 1 for colours in seen.values()):
+                return True
+            again = await self._run(case.target, world.old, names)
+            for name in seen:
+                if again.results is not None and again.results.named(name):
+                    seen[name].add(again.results.passed(name))
+        return bool(seen) and all(len(colours) > 1 for colours in seen.values())
 
     def _decides(self, path: str, target: Target, world: World) -> bool:
         """Whether a file that changed during the run is an input, and was not written before."""
@@ -399,19 +451,22 @@ class Prover:
         return mode == "names" or (mode == "auto" and case.seconds > LONG_SEC)
 
     async def _by_exit(
-        self, case: Case, world: World, report: Report, *, worker_only: bool
+        self,
+        case: Case,
+        world: World,
+        criteria: Sequence[Criterion],
+        report: Report,
+        *,
+        red_with_old: bool,
     ) -> None:
         """A command whose tests have no names: red before, green now, and by whose program."""
         target = case.target
         if not case.was_red:
             return
-        author = "worker" if worker_only else target.author
-        old = world.old if author == "person" else world.mixed
-        if (await self._run(target, old)).passed:
-            report.doubts[target.id] = "it is green on the code before the run as well"
-            return
-        if author != "person" and await self._asks_for_files_only(target, world):
-            report.doubts[target.id] = "it only asks whether a file is there"
+        exits = ExitProof(self.differential, self.struck, self._run)
+        found = await exits.examine(target, world, criteria, red_with_old=red_with_old)
+        if found.doubt:
+            report.doubts[target.id] = found.doubt
             return
         again = await self._run(target, world.new)
         if not again.passed and report.stopped_by(flaky([f"`{target.shell}`"]), target.id):
@@ -419,7 +474,9 @@ class Prover:
         written = [path for path in again.moved if self._decides(path, target, world)]
         if written and report.stopped_by(inputs_written(written), target.id):
             return
-        dead = await self.canaries.script_is_dead(self._run, target, world)
+        dead = await self.canaries.program_is_dead(
+            self._run, target, world, self.differential.inputs(world.new, [target])
+        )
         if report.stopped_by(dead.finding, target.id):
             return
         whose = {
@@ -430,17 +487,13 @@ class Prover:
         report.proofs.append(
             Proof(
                 target=target.id,
-                author=author,
-                grade="proven" if author == "person" else "shown",
-                text=f"{_label(target)}`{target.shell}`{whose[author]} failed before and passes now",
-                notes=dead.notes,
+                author=found.author,
+                grade=found.grade,
+                text=f"{_label(target)}`{target.shell}`{whose[found.author]} failed before"
+                " and passes now",
+                notes=[*found.notes, *dead.notes],
             )
         )
-
-    async def _asks_for_files_only(self, target: Target, world: World) -> bool:
-        """Whether it is green where every file that was added is empty."""
-        hollow = await asyncio.to_thread(self.differential.with_hollow_files, world.old, world.new)
-        return hollow is not None and (await self._run(target, hollow)).passed
 
     def _read_checks(
         self, criteria: Sequence[Criterion], evidence: Evidence, report: Report
@@ -475,6 +528,23 @@ def _not_seen_before(before: Results | None, now: Results, stood: Sequence[str])
         for name in now.names
         if name not in stood and now.passed(name) and not (before and before.passed(name))
     ]
+
+
+def _not_turned(claimed: Sequence[str], now: Results) -> str:
+    """What became of the first test that was red before and does not pass now; "" for none."""
+    words = {
+        "skipped": "is skipped",
+        "xfailed": "is expected to fail",
+        "xpassed": "is expected to fail",
+    }
+    for name in claimed:
+        found = now.named(name)
+        if not found:
+            return f"{name} was red before and is not run now"
+        bad = [words[test.outcome] for test in found if test.outcome in words]
+        if bad:
+            return f"{name} was red before and {bad[0]} now"
+    return ""
 
 
 def _worker_tests(proofs: Sequence[Proof]) -> set[str]:

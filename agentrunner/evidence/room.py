@@ -13,7 +13,7 @@ import shutil
 import tempfile
 from collections.abc import AsyncIterator, Collection, Iterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from agentrunner.evidence.box import CopyOfRepo
@@ -30,6 +30,15 @@ class Room:
     copy: CopyOfRepo
     clock: dict[str, int] = field(default_factory=dict, repr=False)
     """By path: the change time of each file when the room was ready, in nanoseconds."""
+
+    @property
+    def own_home(self) -> Path:
+        """Where a set-up in this room writes its home."""
+        return self.copy.path.parent / "home"
+
+    def with_own_home(self) -> Room:
+        """The same room, seen with what a set-up in it wrote into its home."""
+        return replace(self, copy=replace(self.copy, home=self.own_home))
 
     def moved(self) -> list[str]:
         """Paths of the tree that were written, replaced or removed since. Blocks."""
@@ -62,6 +71,15 @@ class Rooms:
         finally:
             await asyncio.to_thread(folder.cleanup)
 
+    @asynccontextmanager
+    async def where_needed(self, tree: str, needed: bool) -> AsyncIterator[Room]:
+        """The same; where nothing is to be executed, a room without files, which costs nothing."""
+        if needed:
+            async with self.open(tree) as room:
+                yield room
+        else:
+            yield Room(tree, CopyOfRepo(self._scratch, ()))
+
     def _folder(self) -> tempfile.TemporaryDirectory[str]:
         self._scratch.mkdir(parents=True, exist_ok=True, mode=0o700)
         return tempfile.TemporaryDirectory(dir=self._scratch, ignore_cleanup_errors=True)
@@ -80,7 +98,7 @@ class Rooms:
                 where = self.snapshots.work_tree / folder.name
                 mounts.append(Mount(source, where, read_only=True))
         clock = dict(_change_times(target, paths))
-        return Room(tree, CopyOfRepo(target, tuple(mounts)), clock)
+        return Room(tree, CopyOfRepo(target, tuple(mounts), self.sealed.home_seen), clock)
 
     def clear(self) -> None:
         """Remove rooms that a killed process has left. Blocks."""

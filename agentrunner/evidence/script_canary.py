@@ -1,27 +1,41 @@
-"""A script that decides, made to fail wherever it ends. Pure."""
+"""Programs that decide by their exit code, made to fail wherever they end. Pure."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from agentrunner.evidence.checks import ReadFile
-from agentrunner.evidence.scripts import scripts_run
 
 SHELL_EXIT = re.compile(r"^(\s*)(exit)\b[^\n;|&]*", re.MULTILINE)
 PYTHON_EXIT = re.compile(r"^(\s*)(?:sys\.exit|exit|quit|raise SystemExit)\b.*$", re.MULTILINE)
-NODE_EXIT = re.compile(r"\bprocess\.exit\([^()]*\)")
+NODE_FAILS = "process.exit = ((exit) => () => exit({0}))(process.exit.bind(process));\n"
+C_MAIN = re.compile(r"\bmain\s*\([^)]*\)\s*\{")
+C_RETURN = re.compile(r"\breturn\b[^;]*;")
+C_EXIT = re.compile(r"\b(_?exit|_Exit|quick_exit)\s*\([^;]*\)\s*;")
 FAIL = 86
-"""The exit code of a script that was made to fail."""
+"""The exit code of a program that was made to fail."""
+GARBAGE = b"agentrunner: this is another text\n"
+"""What stands in the place of a text that something is compared with."""
+
+Make = Callable[[str, str], str | None]
 
 
-def failing_script(shell: str, cwd: str, read: ReadFile) -> Mapping[str, bytes]:
-    """The scripts that a command runs, by path, with a failure at each of their ends."""
+def failing_programs(paths: Sequence[str], read: ReadFile) -> Mapping[str, bytes]:
+    """These programs, each with a failure at all of its ends; those that are not known left out."""
+    return _made(paths, read, _failing)
+
+
+def failing_assertions(paths: Sequence[str], read: ReadFile) -> Mapping[str, bytes]:
+    """Programs in C that assert, each with an assertion that fails at the end of `main`."""
+    return _made(paths, read, _asserting)
+
+
+def _made(paths: Sequence[str], read: ReadFile, make: Make) -> Mapping[str, bytes]:
     found: dict[str, bytes] = {}
-    for path in sorted(scripts_run(shell, cwd, read)):
+    for path in paths:
         content = read(path)
-        text = content.decode("utf-8", "surrogateescape") if content else ""
-        made = _failing(path, text)
+        made = make(path, content.decode("utf-8", "surrogateescape")) if content else None
         if made is not None:
             found[path] = made.encode("utf-8", "surrogateescape")
     return found
@@ -35,6 +49,44 @@ def _failing(path: str, text: str) -> str | None:
         made = PYTHON_EXIT.sub(rf"\g<1>raise SystemExit({FAIL})", text)
         return made.rstrip("\n") + f"\nraise SystemExit({FAIL})\n"
     if path.endswith((".js", ".mjs", ".cjs")) or re.match(r"#!.*\bnode", first):
-        made = NODE_EXIT.sub(f"process.exit({FAIL})", text)
-        return made.rstrip("\n") + f"\nprocess.exitCode = {FAIL};\n"
-    return None
+        line, _, rest = text.partition("\n") if first.startswith("#!") else ("", "", text)
+        head = f"{line}\n" if line else ""
+        body = rest.rstrip("\n") + f"\nprocess.exitCode = {FAIL};\n"
+        return head + NODE_FAILS.format(FAIL) + body
+    return _in_main(path, text, f"return {FAIL};", everywhere=True)
+
+
+def _asserting(path: str, text: str) -> str | None:
+    if not re.search(r"\bassert\s*\(", text):
+        return None
+    return _in_main(path, text, 'assert(0 && "made to fail");', everywhere=False)
+
+
+def _in_main(path: str, text: str, statement: str, *, everywhere: bool) -> str | None:
+    """A C program with a statement before each end of `main`."""
+    hit = C_MAIN.search(text) if path.endswith((".c", ".cc", ".cpp", ".cxx")) else None
+    end = _closing(text, hit.end()) if hit else -1
+    if hit is None or end < 0:
+        return None
+    body = C_RETURN.sub(lambda one: f"{{ {statement} {one[0]} }}", text[hit.end() : end])
+    if everywhere:
+        body = C_EXIT.sub(f"exit({FAIL});", body)
+    return f"{text[: hit.end()]}{body} {statement} {text[end:]}"
+
+
+def _closing(text: str, start: int) -> int:
+    """Where the block that begins at `start` ends; -1 where it does not."""
+    depth, at = 1, start
+    while at < len(text):
+        if text[at] in "\"'":
+            quote, at = text[at], at + 1
+            while at < len(text) and text[at] != quote:
+                at += 2 if text[at] == "\\" else 1
+        elif text[at] == "{":
+            depth += 1
+        elif text[at] == "}":
+            depth -= 1
+            if depth == 0:
+                return at
+        at += 1
+    return -1

@@ -60,6 +60,19 @@ class Sealed:
         write_private(self._folder / MANIFEST, text)
 
     @property
+    def home(self) -> Path:
+        """Where the set-up before the run writes its home; made where it is missing."""
+        home = self._folder.parent / "set-up-home"
+        make_private(home)
+        return home
+
+    @property
+    def home_seen(self) -> Path | None:
+        """What that set-up wrote into its home; None where it wrote nothing."""
+        home = self._folder.parent / "set-up-home"
+        return home if home.is_dir() and any(home.iterdir()) else None
+
+    @property
     def made(self) -> bool:
         """Whether there is such a copy: a run that was begun by an older version has none."""
         return (self._folder / MANIFEST).is_file()

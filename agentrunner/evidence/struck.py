@@ -98,8 +98,13 @@ class Struck:
         why = next((f"{name}: {text}" for name, text in refused.items() if text), "")
         return Shown(left, {one for name in left for one in uses[name]}, notes, why)
 
-    def _emptied(self, world: World, read_old: ReadFile, read: ReadFile) -> str | None:
+    async def emptied(self, world: World) -> str | None:
         """The new tree with empty bodies where functions were added or altered; None for none."""
+        read = await asyncio.to_thread(self.snapshots.reader, world.new)
+        read_old = await asyncio.to_thread(self.snapshots.reader, world.old)
+        return await asyncio.to_thread(self._emptied, world, read_old, read)
+
+    def _emptied(self, world: World, read_old: ReadFile, read: ReadFile) -> str | None:
         entries = self.snapshots.list(world.new)
         changed: dict[str, Entry | None] = {}
         for path in world.product:

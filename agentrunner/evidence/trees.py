@@ -76,6 +76,8 @@ class Trees:
 
     snapshots: Snapshots
     task: TaskSection
+    unkept: tuple[str, ...] = ()
+    """Changed files of the latest tree whose content could not be kept."""
     _summed_up: tuple[list[WorkerChange], Changes] = field(
         default_factory=lambda: ([], Changes()), init=False
     )
@@ -83,7 +85,9 @@ class Trees:
 
     def now(self) -> str:
         """The present tree."""
-        return self.snapshots.take().tree
+        snapshot = self.snapshots.take()
+        self.unkept = tuple(snapshot.unkept)
+        return snapshot.tree
 
     def reader(self, tree: str) -> ReadFile:
         """Reads files of one tree."""

@@ -23,6 +23,7 @@ from agentrunner.evidence.results.model import Results
 from agentrunner.evidence.room import Room, Rooms
 from agentrunner.evidence.set_up import run_set_up, set_up_failed
 from agentrunner.evidence.stages import is_one_stage
+from agentrunner.evidence.start_up import NO_TESTS
 from agentrunner.evidence.target import Measured, Target, target_of, test_target
 from agentrunner.evidence.trees import Changes, Trees, WorkerChange
 from agentrunner.runs.snapshots import Snapshots
@@ -70,12 +71,13 @@ class Verifier:
 
         Raises EnvironmentNotReady where it fails.
         """
-        ran = await run_set_up(self.box, self.spec)
+        home = await asyncio.to_thread(lambda: self.rooms.sealed.home)
+        ran = await run_set_up(self.box, self.spec, home=home)
         if ran is None or self.spec.task.setup is None:
             return
         self._emit_setup(self.spec.task.setup.command, ran.exit_code)
         if ran.exit_code != 0:
-            raise set_up_failed(self.spec, ran, self.box.describe())
+            raise set_up_failed(self.spec, ran, self.box.describe(), self.box.environ)
 
     def _emit_setup(self, command: str, exit_code: int) -> None:
         outcome = "failed" if exit_code else "passed"
@@ -106,7 +108,7 @@ class Verifier:
 
     async def _measure_old(self, baseline: Baseline, criteria: Sequence[Criterion]) -> Baseline:
         read = await asyncio.to_thread(self.trees.reader, baseline.tree)
-        async with self.rooms.open(baseline.tree) as room:
+        async with self.rooms.where_needed(baseline.tree, self._executes(criteria, read)) as room:
             test, writes = await self._first_test(room, read)
             checks = await self._first_checks(criteria, room, read, must_start=True)
         return baseline.model_copy(
@@ -127,7 +129,8 @@ class Verifier:
             return baseline
         self._recall(baseline)
         read = await asyncio.to_thread(self.trees.reader, baseline.tree)
-        async with self.rooms.open(baseline.tree) as room:
+        needed = self._executes(criteria, read, test=False)
+        async with self.rooms.where_needed(baseline.tree, needed) as room:
             found = await self._first_checks(criteria, room, read, must_start=must_start)
         mine = {outcome.criterion_id for outcome in found}
         others = [one for one in baseline.check_outcomes if one.criterion_id not in mine]
@@ -146,7 +149,7 @@ class Verifier:
         target = test_target(self.test)
         measured = await self.measurer.find_reporter(target, room, read)
         why = why_not_started(target.shell, measured.ran, Path(self.spec.repo), is_test=True)
-        if why and not (measured.results and measured.results.tests):
+        if why and why != NO_TESTS and not (measured.results and measured.results.tests):
             raise not_ready(
                 target.shell,
                 measured.ran,
@@ -226,9 +229,11 @@ class Verifier:
             self.handed_over.of, tree, baseline.tree, total
         )
         read = await asyncio.to_thread(self.trees.reader, room_tree)
-        findings = [*suspicions, *self.trees.protected(own)]
-        async with self.rooms.open(room_tree) as room:
-            findings += await self.set_up_room(room, total)
+        findings = [*map(self._harmless, suspicions), *self.trees.protected(own)]
+        findings += not_kept(self.trees.unkept)
+        async with self.rooms.where_needed(room_tree, self._executes(criteria, read)) as room:
+            room, failed = await self.set_up_room(room, total)
+            findings += failed
             test = await self._test_now(room, read, baseline, criteria, careful=careful)
             before = {one.criterion_id: one for one in baseline.check_outcomes}
             checks = []
@@ -252,9 +257,24 @@ class Verifier:
             lines_removed=own.lines_removed,
         )
 
+    def _executes(
+        self, criteria: Sequence[Criterion], read: ReadFile, *, test: bool = True
+    ) -> bool:
+        """Whether the test command or a check runs anything."""
+        if test and self.test is not None:
+            return True
+        return any(target_of(one, self.spec, read) is not None for one in criteria)
+
     def _recall(self, baseline: Baseline) -> None:
         """By which means each target reports, as its first run found out."""
         self.measurer.means.update(baseline.reporters)
+
+    def _harmless(self, finding: Finding) -> Finding:
+        """A change of installed packages that are sealed decides nothing, and is a notice."""
+        sealed = {one.name for one, _ in self.rooms.sealed.folders() if one.copied}
+        if finding.code != "dependencies_changed" or not sealed.issuperset(finding.paths):
+            return finding
+        return finding.model_copy(update={"blocks": False})
 
     def _compare(
         self, baseline: Baseline, worker_changes: Sequence[WorkerChange]
@@ -273,18 +293,23 @@ class Verifier:
             lines_removed=sum(change.removed or 0 for change in lines),
         )  # fmt: skip
 
-    async def set_up_room(self, room: Room, total: Changes) -> list[Finding]:
-        """Run the set-up again where what it installs from changed; a finding where it fails."""
+    async def set_up_room(self, room: Room, total: Changes) -> tuple[Room, list[Finding]]:
+        """Run the set-up again where what it installs from changed; a finding where it fails.
+
+        It starts with a home of its own, which the room has from then on.
+        """
         setup = self.spec.task.setup
-        if not installs_anew(total.all) or setup is None:
-            return []
-        ran = await run_set_up(self.box, self.spec, copy=room.copy)
+        if not installs_anew(total.all) or setup is None or not room.clock:
+            return room, []
+        await asyncio.to_thread(room.own_home.mkdir, mode=0o700)
+        ran = await run_set_up(self.box, self.spec, copy=room.copy, home=room.own_home)
+        room = room.with_own_home()
         assert ran is not None
         self._emit_setup(setup.command, ran.exit_code)
         if ran.exit_code == 0:
-            return []
+            return room, []
         last = ran.tail.strip().splitlines()[-1:] or ["no output"]
-        return [
+        return room, [
             Finding(
                 code="setup_failed",
                 message=f"The set-up command fails on the delivered tree: {last[0][:300]}",
@@ -444,6 +469,21 @@ def colours_of(
 def is_kind(criterion: Criterion, kind: str) -> bool:
     """Whether a criterion's check is of this kind."""
     return criterion.check is not None and criterion.check.kind == kind
+
+
+def not_kept(paths: Sequence[str]) -> list[Finding]:
+    """A finding about files that are too large to be kept, and so cannot be verified."""
+    if not paths:
+        return []
+    return [
+        Finding(
+            code="unkept",
+            message="These files are too large to be kept, so what they hold is not verified:"
+            f" {', '.join(paths[:5])}",
+            paths=list(paths[:50]),
+            remedy="agentrunner approve, after looking at them",
+        )
+    ]
 
 
 def findings_about(

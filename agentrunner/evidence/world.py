@@ -37,5 +37,7 @@ class World:
     old_paths: frozenset[str]
     product: tuple[str, ...]
     """Changed paths that are no inputs."""
+    unsure: tuple[str, ...] = ()
+    """Changed paths that are taken as product and may decide: what rests on them is no proof."""
     allowed: tuple[str, ...] = ()
     """Paths whose change a person allowed."""

@@ -108,7 +108,7 @@ class CriterionDraft(Wire):
     check: dict[str, Any] | None = None
     """A check as a plain mapping, only the fields that were given."""
     rationale: Remark = ""
-    tests: Annotated[list[Line], Field(max_length=MAX_TESTS)] = []
+    tests: list[Line] = Field([], max_length=MAX_TESTS)
     """Tests of the suite, by name, that show this criterion when they turn green."""
     passed: Flag = False
 

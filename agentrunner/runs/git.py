@@ -5,7 +5,9 @@ Standard library only, like all that `take` needs.
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import json
 import os
 import stat
 import subprocess
@@ -35,6 +37,9 @@ CONFIGS = {
     ).encode(),
 }
 """What a private store obeys, by the hash that names its objects."""
+
+ATTRIBUTES = b"* -text -filter -ident -eol -working-tree-encoding\n"
+"""Whatever the folder's own attributes say, contents are taken and given byte for byte."""
 
 MOST_SEC = 3600.0
 """For one command; fetching a large repository takes minutes."""
@@ -72,11 +77,35 @@ def to_bytes(path: str) -> bytes:
 class Git:
     """Git on one private store: nothing of the user's, the system's or the folder's is read."""
 
-    def __init__(self, git_dir: Path, binary: str, most_sec: float = MOST_SEC) -> None:
-        """`most_sec` is how long one command may take."""
+    def __init__(
+        self, git_dir: Path, binary: str, most_sec: float = MOST_SEC, *, borrows: bool = False
+    ) -> None:
+        """`most_sec` is how long one command may take.
+
+        A store that `borrows` finds objects of the user's as well, once `borrow.lend` was called.
+        """
         self.git_dir = git_dir
         self.binary = binary
         self.most_sec = most_sec
+        self.borrows = borrows
+        self._lender = ""
+
+    def borrows_from(self, objects: bytes) -> None:
+        """Let commands that only read find objects in this folder of the user's as well."""
+        text = to_text(objects).replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+        self._lender = f'"{text}"'
+
+    def borrows_nothing(self) -> None:
+        """Let commands find objects of the store alone."""
+        self._lender = ""
+
+    def _borrowed(self) -> str:
+        """The folder that `borrow.lend` has noted for the store, as git reads it; "" for none."""
+        if self.borrows and not self._lender:
+            with contextlib.suppress(OSError, ValueError, KeyError):
+                saved = json.loads((self.git_dir / "agentrunner" / "borrowed.json").read_bytes())
+                self.borrows_from(to_bytes(saved["objects"]))
+        return self._lender
 
     def init(self) -> None:
         """Make the store if there is none."""
@@ -86,7 +115,7 @@ class Git:
         self.run("init", "-q", "--bare", "--template=", "--object-format=sha1")
         replace(self.git_dir / "config", CONFIGS["sha1"])
         (self.git_dir / "info").mkdir(mode=0o700, exist_ok=True)
-        replace(self.git_dir / "info" / "attributes", b"* -text -filter -ident -eol\n")
+        replace(self.git_dir / "info" / "attributes", ATTRIBUTES)
         (self.git_dir / "agentrunner").mkdir(mode=0o700)
 
     def run(
@@ -97,11 +126,14 @@ class Git:
         env: Mapping[str, str] | None = None,
         cwd: Path | None = None,
         umask: int = 0o077,
+        writes: bool = False,
     ) -> bytes:
         """Run a command on the store; raises GitFailed for an exit code not in `accept`.
 
-        So it does (`git-timeout`) for one that has not ended after `most_sec`, and ends it.
-        What it writes is for its owner only; with a `umask` of -1, for whom the user's own is.
+        So it does (`git-timeout`) for one that has not ended after `most_sec`, and ends it. One
+        that `writes` objects sees none that the store borrows: git would mark them as fresh, in
+        the user's repository. What it writes is for its owner only; with a `umask` of -1, for whom
+        the user's own is.
         """
         guard = ("-c", "safe.bareRepository=explicit", f"--git-dir={self.git_dir}")
         given, file = (stdin, None) if isinstance(stdin, bytes) else (None, stdin)
@@ -109,7 +141,7 @@ class Git:
             done = subprocess.run(
                 [self.binary, *guard, *command],
                 cwd=cwd or self.git_dir,
-                env=self._environment(env or {}),
+                env=self.environment(env or {}, borrow=not writes),
                 stdin=file,
                 input=given,
                 capture_output=True,
@@ -136,9 +168,13 @@ class Git:
             )
         return done.stdout
 
-    def _environment(self, extra: Mapping[str, str]) -> dict[str, str]:
+    def environment(
+        self, extra: Mapping[str, str] | None = None, *, borrow: bool = True
+    ) -> dict[str, str]:
         """The whole environment of git, built from nothing."""
+        lender = self._borrowed() if borrow else ""
         return {
+            **({"GIT_ALTERNATE_OBJECT_DIRECTORIES": lender} if lender else {}),
             "PATH": "/usr/bin:/bin",
             "HOME": str(self.git_dir),
             "XDG_CONFIG_HOME": str(self.git_dir),
@@ -148,7 +184,7 @@ class Git:
             "GIT_CONFIG_NOSYSTEM": "1",
             "GIT_OPTIONAL_LOCKS": "0",
             "GIT_TERMINAL_PROMPT": "0",
-            **extra,
+            **(extra or {}),
         }
 
 

@@ -3,23 +3,25 @@
 Standard library only, like all that `take` needs.
 """
 # Paths are bytes here, which pathlib does not take.
-# ruff: noqa: PTH103, PTH112, PTH118, PTH119, PTH120
+# ruff: noqa: PTH103, PTH112, PTH118, PTH119
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import re
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
 from agentrunner.runs.git import Git, GitFailed, read_small, replace, to_bytes, to_text
+from agentrunner.runs.stat_cache import FileKey
+from agentrunner.runs.user_index import MOST_INDEX as MOST_INDEX
+from agentrunner.runs.user_index import IndexDamaged, UserIndex, read_index
 
-MOST_INDEX = 1 << 28
-"""Bytes; the index of a million files has half of that."""
+KEPT_FILE, KEPT_TOGETHER = 1 << 20, 64 << 20
+"""Bytes: ignored files are kept up to the one each, and up to the other together."""
 
 DEPENDENCIES = frozenset({b"node_modules", b".venv"})
 """Ignored by their names, even where no rule says so, unless files in them are tracked."""
@@ -40,8 +42,11 @@ class Saved(TypedDict):
 
     prefix: str
     known: dict[str, bool]
-    tracked_files: list[str]
-    """Tracked although a rule ignores them; missing in what older versions saved."""
+    """By folder: whether it is ignored."""
+    files: NotRequired[dict[str, bool]]
+    """By ignored file: whether its content is kept. Stores of older versions keep them all."""
+    tree: NotRequired[str]
+    """The first snapshot."""
 
 
 def _file(git: Git) -> Path:
@@ -76,23 +81,30 @@ class IgnoreRules:
         self.prefix = b""
         """Where the folder is below the root of its repository."""
         self.known: dict[bytes, bool] = {}
+        self.files: dict[bytes, bool] = {}
         self.tracked: frozenset[bytes] = frozenset()
-        self.tracked_files: frozenset[bytes] = frozenset()
+        self.repository: bytes | None = None
+        """The repository behind the folder; known at the first snapshot only, as is its index."""
+        self.common: bytes = b""
+        self.index: UserIndex | None = None
+        self.tree = ""
         if saved is None:
             self._begin()
         else:
             self.prefix = to_bytes(saved["prefix"])
             self.known = {to_bytes(path): value for path, value in saved["known"].items()}
-            self.tracked_files = frozenset(map(to_bytes, saved.get("tracked_files", [])))
+            self.tree = saved.get("tree", "")
+            files = saved.get("files", {})
+            self.files = {to_bytes(path): value for path, value in files.items()}
 
-    def save(self) -> None:
-        """Keep the decisions for the next snapshot."""
+    def save(self, tree: str = "") -> None:
+        """Keep the decisions for the next snapshot; `tree` is the one that they were made for."""
+        self.tree = self.tree or (tree if self.baseline else "")
         known = {to_text(path): value for path, value in self.known.items()}
-        saved: Saved = {
-            "prefix": to_text(self.prefix),
-            "known": known,
-            "tracked_files": sorted(map(to_text, self.tracked_files)),
-        }
+        saved: Saved = {"prefix": to_text(self.prefix), "known": known}
+        if self.tree:
+            files = {to_text(path): value for path, value in self.files.items()}
+            saved |= {"files": files, "tree": self.tree}
         if saved != self._saved:
             replace(_file(self.git), json.dumps(saved).encode())
             self._saved = saved
@@ -115,6 +127,48 @@ class IgnoreRules:
             self.known[folder] = ignored and folder not in self.tracked
         return [folder for folder in folders if not self.known[folder]]
 
+    def unkept_files(self, files: Mapping[bytes, FileKey], before: Iterable[bytes]) -> list[bytes]:
+        """Ignored files whose content no snapshot keeps, of all `files` that there are now.
+
+        Decided for each when it is first seen, for good. `before` are those of the last snapshot.
+        """
+        if not self.baseline and not self.tree:
+            return []  # an older version took the first snapshot, and kept everything
+        new = files.keys() - self.files.keys() - set(before)
+        if self.baseline and self.index:
+            new = {path for path in new if self.in_repository(path) not in self.index.tracked}
+        ruled = sorted(self._ignored(new))
+        held = (files[path][0] for path, kept in self.files.items() if kept and path in files)
+        room = KEPT_TOGETHER - sum(held)
+        late: list[bytes] = []
+        for path in ruled:
+            size = files[path][0]
+            if size <= KEPT_FILE and size <= room:
+                room -= size
+                self.files[path] = True
+            else:
+                late.append(path)
+        tracked = set() if self.baseline else self._in_first_tree(late)
+        self.files.update(dict.fromkeys(set(late) - tracked, False))
+        return [path for path, kept in self.files.items() if not kept and path in files]
+
+    def in_repository(self, path: bytes) -> bytes:
+        """A path below the folder as one below the top of its repository."""
+        return self.prefix + b"/" + path if self.prefix else path
+
+    def _in_first_tree(self, paths: list[bytes]) -> set[bytes]:
+        """Those that the first snapshot has: no rule made them ignored, they were tracked."""
+        if not paths:
+            return set()
+        names = [os.fsdecode(path) for path in paths]
+        command = ("ls-tree", "-r", "-z", "--name-only", self.tree, "--", *names)
+        found = self.git.run(*command, env={"GIT_LITERAL_PATHSPECS": "1"})
+        return set(found.split(b"\0"))
+
+    def _ignored(self, paths: Iterable[bytes]) -> set[bytes]:
+        asked = {self.in_repository(path): path for path in paths}
+        return {asked[path] for path in self._check_ignore(asked)}
+
     def ignored_files(self, files: list[str]) -> set[str]:
         """Those of `files` that the rules of the first snapshot ignore, tracked or not."""
         asked = {os.path.join(self.prefix, to_bytes(path)): path for path in files}
@@ -122,9 +176,10 @@ class IgnoreRules:
 
     def untracked_ignored(self, files: list[str]) -> set[str]:
         """Those of `files` that the rules ignore and git did not track at the first snapshot."""
-        return {
-            path for path in self.ignored_files(files) if to_bytes(path) not in self.tracked_files
-        }
+        ruled = self.ignored_files(files)
+        late = [path for path in map(to_bytes, ruled) if path not in self.files]
+        tracked = self._in_first_tree(late) if self.tree else set()
+        return {path for path in ruled if to_bytes(path) not in tracked}
 
     def _begin(self) -> None:
         shutil.rmtree(self.rules, ignore_errors=True)
@@ -148,48 +203,31 @@ class IgnoreRules:
             shutil.rmtree(self.rules)
             self.rules.mkdir(mode=0o700)
             self.prefix = b""
+            self.index, self.tracked = None, frozenset()
 
     def _read_repository(self, private: bytes) -> None:
         """Take the user's excludes and list of tracked files, as data."""
         exclude = read_small(os.path.join(_common_dir(private), b"info/exclude"))
         replace(self.git.git_dir / "info" / "exclude", exclude or b"")
-        copy = self.git.git_dir / "agentrunner" / "index"
-        # Never copied as a path: it may be a link to something without an end.
-        if (index := read_small(os.path.join(private, b"index"), MOST_INDEX)) is None:
-            return
-        replace(copy, index)
+        self.repository, self.common = private, _common_dir(private)
+        config = read_small(os.path.join(self.common, b"config")) or b""
         try:
-            names = self._listed(copy, _common_dir(private))
-        except (OSError, GitFailed):
+            self.index = read_index(
+                os.path.join(private, b"index"), sha256=bool(_SHA256.search(config))
+            )
+        except IndexDamaged:
             return
-        finally:
-            copy.unlink(missing_ok=True)
+        if self.index is None:
+            return
         start = self.prefix + b"/" if self.prefix else b""
         folders: set[bytes] = set()
-        for name in names.split(b"\0"):
-            folder = os.path.dirname(name.removeprefix(start)) if name.startswith(start) else b""
-            while folder and folder not in folders:
-                folders.add(folder)
-                folder = os.path.dirname(folder)
+        for name in self.index.tracked:
+            if name.startswith(start):
+                folder = name[len(start) :].rpartition(b"/")[0]
+                while folder and folder not in folders:
+                    folders.add(folder)
+                    folder = folder.rpartition(b"/")[0]
         self.tracked = frozenset(folders)
-        inside = {
-            name: name.removeprefix(start) for name in names.split(b"\0") if name.startswith(start)
-        }
-        with contextlib.suppress(GitFailed):  # names that no index of git's own would have
-            self.tracked_files = frozenset(inside[name] for name in self._check_ignore(inside))
-
-    def _listed(self, index: Path, common: bytes) -> bytes:
-        """The paths of an index, whichever hash the repository names objects by."""
-        env = {"GIT_INDEX_FILE": str(index)}
-        if not _SHA256.search(read_small(os.path.join(common, b"config")) or b""):
-            return self.git.run("ls-files", "-z", env=env)
-        other = Git(index.with_name("sha256"), self.git.binary)
-        other.git_dir.mkdir(mode=0o700, exist_ok=True)
-        try:
-            other.run("init", "-q", "--bare", "--template=", "--object-format=sha256")
-            return other.run("ls-files", "-z", env=env)
-        finally:
-            shutil.rmtree(other.git_dir, ignore_errors=True)
 
     def _copy(self, source: bytes, target: bytes) -> None:
         text = read_small(os.path.join(source, b".gitignore"))

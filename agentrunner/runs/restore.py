@@ -10,12 +10,14 @@ import contextlib
 import errno
 import os
 import secrets
+import shutil
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from agentrunner.runs.blobs import Content
 from agentrunner.runs.git import to_bytes
 from agentrunner.runs.take import LARGE_MARK, blob_name, content, file_mode
 
@@ -82,7 +84,7 @@ class SafeFolder:
             return None, False
         if data is None:
             return UNREADABLE, False
-        return (file_mode(facts), blob_name(data)), data.startswith(LARGE_MARK)
+        return (file_mode(facts.st_mode), blob_name(data)), data.startswith(LARGE_MARK)
 
     def read(self, path: str) -> tuple[str, bytes] | None:
         """Mode and whole content of a file or link; None where neither is there."""
@@ -97,7 +99,7 @@ class SafeFolder:
                 with os.fdopen(os.open(name, flags, dir_fd=fd), "rb") as file:
                     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                         return None
-                    return file_mode(facts), file.read()
+                    return file_mode(facts.st_mode), file.read()
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
@@ -105,18 +107,22 @@ class SafeFolder:
                 return None
             raise
 
-    def write(self, path: str, mode: str, data: bytes) -> None:
+    def write(self, path: str, mode: str, data: Content) -> None:
         """Put a file ("100644", "100755") or link ("120000") at `path` in one step."""
         with self._parent(path, make=True) as (fd, name):
             temporary = f".agentrunner.{secrets.token_hex(6)}".encode()
             try:
                 if mode == "120000":
-                    os.symlink(data, temporary, dir_fd=fd)
+                    target = data if isinstance(data, bytes) else data.read()
+                    os.symlink(target, temporary, dir_fd=fd)
                 else:
                     bits = 0o755 if mode == "100755" else 0o644
                     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
                     with os.fdopen(os.open(temporary, flags, bits, dir_fd=fd), "wb") as file:
-                        file.write(data)
+                        if isinstance(data, bytes):
+                            file.write(data)
+                        else:
+                            shutil.copyfileobj(data, file, 1 << 20)
                 os.rename(temporary, name, src_dir_fd=fd, dst_dir_fd=fd)
             except BaseException:
                 with contextlib.suppress(FileNotFoundError):
@@ -141,7 +147,7 @@ def restore(
     paths: Iterable[str],
     left: Mapping[str, Entry],
     wanted: Mapping[str, Entry],
-    contents: Callable[[Mapping[str, Entry]], Iterable[tuple[str, str, bytes]]],
+    contents: Callable[[Mapping[str, Entry]], Iterable[tuple[str, str, Content]]],
     *,
     force: bool,
 ) -> Restored:
@@ -165,7 +171,7 @@ def restore(
             stale[path] = wanted[path]
         elif present is not None:
             gone.append(path)
-    unkept = [path for path, _, data in contents(stale) if data.startswith(LARGE_MARK)]
+    unkept = [path for path, _, data in contents(stale) if starts_with_mark(data)]
     never = {*large, *unkept}
     if (edited or never) and not force:
         return Restored([], sorted({*edited, *never}))
@@ -179,6 +185,11 @@ def restore(
         if path not in never:
             (done if _succeeds(folder.write, path, mode, data) else refused).append(path)
     return Restored(sorted(done), sorted(refused))
+
+
+def starts_with_mark(data: Content) -> bool:
+    """Whether it is a line about a large file, in place of its content."""
+    return isinstance(data, bytes) and data.startswith(LARGE_MARK)
 
 
 def _succeeds(action: Callable[..., None], *arguments: object) -> bool:

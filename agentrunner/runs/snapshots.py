@@ -14,20 +14,46 @@ import shutil
 import stat
 import sys
 import tempfile
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from functools import partial
+from pathlib import Path
 from typing import Literal
 
 from agentrunner.errors import Surroundings
 from agentrunner.runs import dependencies
-from agentrunner.runs.git import Git, read_small, to_bytes, to_text
+from agentrunner.runs.blobs import blobs
+from agentrunner.runs.dependencies import copy_file
+from agentrunner.runs.export import (
+    contents,
+    differing,
+    export_entries,
+    export_tree,
+    list_tree,
+    update_export,
+)
+from agentrunner.runs.git import Git, GitFailed, read_small, to_bytes, to_text
 from agentrunner.runs.ignore import IgnoreRules, ignored_folders
 from agentrunner.runs.restore import Entry, Restored, SafeFolder, restore
-from agentrunner.runs.take import LARGE_MARK, Snapshot, command, take
+from agentrunner.runs.take import (
+    Snapshot,
+    TakeOptions,
+    command,
+    note_worker,
+    seen_files,
+    take,
+)
 
 ChangeKind = Literal["added", "modified", "deleted", "type"]
 KINDS: Mapping[str, ChangeKind] = {"A": "added", "M": "modified", "D": "deleted", "T": "type"}
+
+MOST_READ_AT_ONCE = 1_048_576
+"""Bytes of one file that is read together with others."""
+MOST_READ = 64 << 20
+"""Bytes of a file that are read into memory; the rest of a larger one is left out."""
+
+BIG = ("-c", "core.bigFileThreshold=50m")
+"""Larger files are compared as wholes, so that git does not hold them in memory."""
 
 MOST_LINKS = 20
 """Links that are followed from one path; more go round in circles."""
@@ -79,6 +105,18 @@ def check_open(work_tree: Path) -> None:
         )
 
 
+def worked_mark(state_dir: Path, repo: Path) -> Path:
+    """The file whose time says when a worker of ours last ran in a repository; nothing is made.
+
+    Named by device and inode of the repository's top folder, so that runs in its subfolders, and
+    ways to it by links and bind mounts, have the same one. Raises OSError.
+    """
+    place = repo.resolve(strict=True)
+    top = next((at for at in (place, *place.parents) if os.path.lexists(at / ".git")), place)
+    facts = top.stat()
+    return state_dir / "worked" / f"{facts.st_dev:x}-{facts.st_ino:x}"
+
+
 # `Snapshots.list` hides the builtin inside the class, so its types are spelt out here.
 Changes = list[Change]
 Folders = list[str]
@@ -92,11 +130,24 @@ class Snapshots:
     the rules at the first `take`. Every method may raise GitFailed (exit 5) and OSError.
     """
 
-    def __init__(self, git_dir: Path, work_tree: Path, note_dir: str = ".agent-runner") -> None:
+    def __init__(
+        self,
+        git_dir: Path,
+        work_tree: Path,
+        note_dir: str = ".agent-runner",
+        *,
+        worked: Path | None = None,
+        keep_up_to: int | None = None,
+    ) -> None:
+        """`worked` is the `worked_mark` of the folder: without it the user's index is not believed.
+
+        `keep_up_to` is the size in bytes of files that are kept; 50 MiB for None.
+        """
         self.git_dir = git_dir
         self.work_tree = work_tree
         self.note_dir = note_dir
-        self.git = Git(git_dir, find_git(work_tree))
+        self.options = TakeOptions(note_dir, worked, keep_up_to)
+        self.git = Git(git_dir, find_git(work_tree), borrows=True)
 
     def take(self) -> Snapshot:
         """The work tree as it is now. The note's folder is no part of it.
@@ -104,19 +155,35 @@ class Snapshots:
         Raises Surroundings where it cannot be entered.
         """
         check_open(self.work_tree)
-        return take(self.git, self.work_tree, self.note_dir)
+        return take(self.git, self.work_tree, self.note_dir, self.options)
+
+    def worker_starts(self) -> None:
+        """Note that a worker is about to run in the folder: its times are not to be relied on.
+
+        The note is for the first snapshots of later runs, and nothing in this one changes by it.
+        """
+        if self.options.worked is not None:
+            note_worker(self.options.worked)
+
+    def ignored_seen(self) -> dict[str, str]:
+        """By ignored file that the last snapshot saw and did not keep: size, times and inode.
+
+        Which files are ignored is decided by the rules at the first snapshot. Files in ignored
+        folders are not in it. Where two snapshots have other facts for a path, the file changed.
+        """
+        return seen_files(self.git)
 
     def take_command(self) -> tuple[str, ...]:
         """`take` as a command line for the supervisor: prints the snapshot as one JSON line."""
         python = getattr(sys, "_base_executable", None) or sys.executable
-        return tuple(command(python, self.git, self.work_tree, self.note_dir))
+        return tuple(command(python, self.git, self.work_tree, self.options))
 
     def changes(self, before: str, after: str) -> Changes:
         """What differs between two trees, by path."""
         if before == after:
             return []
         raw = self.git.run(
-            "diff-tree", "-r", "-z", "--raw", "--numstat", *NO_SURPRISES, before, after
+            *BIG, "diff-tree", "-r", "-z", "--raw", "--numstat", *NO_SURPRISES, before, after
         )
         kinds: dict[bytes, ChangeKind] = {}
         counts: dict[bytes, tuple[int | None, int | None]] = {}
@@ -134,7 +201,7 @@ class Snapshots:
 
     def patch(self, before: str, after: str, paths: Iterable[str] | None = None) -> str:
         """The difference as a unified diff, of all paths or of these files."""
-        command = ("diff-tree", "-r", "-p", *NO_SURPRISES, before, after, "--")
+        command = (*BIG, "diff-tree", "-r", "-p", *NO_SURPRISES, before, after, "--")
         names = () if paths is None else tuple(os.fsdecode(to_bytes(path)) for path in paths)
         if paths is not None and not names:
             return ""
@@ -147,18 +214,12 @@ class Snapshots:
 
     def list(self, tree: str) -> dict[str, Entry]:
         """Every path of a tree with its mode ("100644", "100755", "120000") and blob."""
-        found = {}
-        for line in self.git.run("ls-tree", "-r", "-z", "--full-tree", tree).split(b"\0"):
-            if line:
-                facts, _, path = line.partition(b"\t")
-                mode, _, blob = facts.decode().split(" ")
-                found[to_text(path)] = (mode, blob)
-        return found
+        return list_tree(self.git, tree)
 
     def read(self, tree: str, path: str) -> bytes | None:
         """A file of a tree (of a link its target); None if there is no such file."""
         entry = self.list(tree).get(path)
-        return None if entry is None else self.git.run("cat-file", "blob", entry[1])
+        return None if entry is None else self._blob(entry[1])
 
     def reader(self, tree: str) -> Callable[[str], bytes | None]:
         """Reads files of one tree, which is listed once.
@@ -167,18 +228,29 @@ class Snapshots:
         folder is read as it is on the disk; None for everything else.
         """
         entries = self.list(tree)
-        folders = {str(above) for path in entries for above in PurePosixPath(path).parents}
+        folders = _folders_of(entries)
         ignored = tuple(f"{name}/" for name in self.ignored_folders())
 
         def read(path: str) -> bytes | None:
-            place = followed(path, entries, lambda blob: self.git.run("cat-file", "blob", blob))
+            place = followed(path, entries, self._blob)
             if place in entries:
-                return self.git.run("cat-file", "blob", entries[place][1])
+                return self._blob(entries[place][1])
             if place is not None and place.startswith(ignored):
                 return self._on_disk(place)
             return b"" if place in folders else None
 
         return read
+
+    def _blob(self, name: str) -> bytes:
+        """A content by its name, which it is compared with."""
+        for _, data in blobs(self.git, [name]):
+            if data is not None:
+                return data if isinstance(data, bytes) else data.read(MOST_READ)
+        raise GitFailed(
+            f"The object {name} is gone from the repository, or not what its name says.",
+            code="content-gone",
+            remedy="git fsck in the repository",
+        )
 
     def _on_disk(self, path: str) -> bytes | None:
         """A file of an ignored folder as it is, links within the repository followed."""
@@ -199,7 +271,9 @@ class Snapshots:
             index = {"GIT_INDEX_FILE": str(Path(scratch, "index"))}
             self.git.run("read-tree", tree, env=index)
             self.git.run("update-index", "-z", "--index-info", stdin=lines, env=index)
-            return self.git.run("write-tree", env=index).decode().strip()
+            # What the tree names may be the user's, whose git is not to know of it.
+            written = self.git.run("write-tree", "--missing-ok", env=index, writes=True)
+            return written.decode().strip()
 
     def export_files(self, tree: str, paths: Collection[str], target: Path) -> None:
         """Write these files of a tree into an empty or new folder; too large ones as they are now.
@@ -208,7 +282,7 @@ class Snapshots:
         """
         entries = self.list(tree)
         wanted = {path: entries[path] for path in paths if path in entries}
-        large = self._export(wanted, target)
+        large = export_entries(self.git, wanted, target)
         with SafeFolder(self.work_tree) as source, SafeFolder(target) as copy:
             for path in large:
                 if (found := source.read(path)) is not None:
@@ -217,24 +291,52 @@ class Snapshots:
     def export_tree(self, tree: str, target: Path) -> Folders:
         """Check a tree out into an empty or new folder, and return its paths.
 
-        Files that are too large for the store come from the work tree.
+        Files that are too large for the store come from the work tree. Modes and links are as in
+        the tree, and nothing is written outside of the folder. Raises GitFailed (`content-gone`)
+        where a content is no longer what it was.
         """
-        entries = self.list(tree)
-        for path in self._export(entries, target):
+        self._bring_large(export_tree(self.git, tree, target), target)
+        return sorted(self.list(tree))
+
+    def update_export(self, target: Path, tree_a: str, tree_b: str) -> None:
+        """Bring a folder that holds exactly `tree_a`, untouched since, to `tree_b`.
+
+        Costs as much as the trees differ; the caller knows that nobody has worked in the folder.
+        Raises what `export_tree` does.
+        """
+        self._bring_large(update_export(self.git, target, tree_a, tree_b), target)
+
+    def _bring_large(self, paths: Folders, target: Path) -> None:
+        for path in paths:
             source, place = self.work_tree / path, target / path
             if source.is_file() and not source.is_symlink():
                 place.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy2(source, place)
-        return sorted(entries)
+                copy_file(source, place)
 
     def ignored_paths(self, paths: Collection[str]) -> set[str]:
         """Those of `paths` that the rules at the first snapshot ignore, and git does not track."""
         rules = IgnoreRules(self.git, os.fsencode(self.work_tree))
         return rules.untracked_ignored(sorted(paths))
 
+    def ignored_by(self, tree: str, paths: Collection[str]) -> set[str]:
+        """Those of `paths` that the .gitignore files of a tree ignore."""
+        with tempfile.TemporaryDirectory(dir=self.git_dir) as scratch:
+            rules = [p for p in self.list(tree) if p.rpartition("/")[2] == ".gitignore"]
+            self.export_files(tree, rules, Path(scratch))
+            asked = b"".join(to_bytes(path) + b"\0" for path in paths)
+            told = self.git.run(
+                f"--work-tree={scratch}",
+                *("check-ignore", "-z", "--stdin", "--no-index"),
+                stdin=asked,
+                accept=(0, 1),
+                cwd=Path(scratch),
+            )
+        return {to_text(path) for path in told.split(b"\0") if path}
+
     def write_blob(self, data: bytes) -> str:
         """Keep content and return its name."""
-        return self.git.run("hash-object", "-w", "--stdin", stdin=data).decode().strip()
+        name = self.git.run("hash-object", "-w", "--stdin", stdin=data, writes=True)
+        return name.decode().strip()
 
     def copy_worktree(self, target: Path, tree: str) -> Mounts:
         """A copy of the repository with the content of `tree`, for the tamper guard.
@@ -244,11 +346,7 @@ class Snapshots:
         what builds write, are copied as they are up to a limit and empty above it, because a
         build in the copy must not reach the repository. Large files come from the work tree.
         """
-        for path in self._export(self.list(tree), target):
-            source, place = self.work_tree / path, target / path
-            if source.is_file() and not source.is_symlink():
-                place.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy2(source, place)
+        self._bring_large(export_tree(self.git, tree, target), target)
         mounts = []
         for name in self.ignored_folders():
             source, place = self.work_tree / name, target / name
@@ -260,30 +358,19 @@ class Snapshots:
                     dependencies.copy_up_to(source, place)
         return mounts
 
-    def _export(self, entries: Mapping[str, Entry], target: Path) -> Folders:
-        """Export, and return the paths of large files, which are missing."""
-        target.mkdir(mode=0o700, parents=True, exist_ok=True)
-        large = []
-        with SafeFolder(target) as folder:
-            for path, mode, data in self._contents(entries):
-                if data.startswith(LARGE_MARK):
-                    large.append(os.fsdecode(to_bytes(path)))
-                else:
-                    folder.write(path, mode, data)
-        return large
-
     def restore(self, from_tree: str, to_tree: str, *, force: bool = False) -> Restored:
         """Bring the files of the work tree from `from_tree` back to `to_tree`.
 
         A file whose present content is neither's has been edited since: without `force` nothing
         at all is changed and such files are named. Files too large to be kept are always refused.
         """
-        paths = [change.path for change in self.changes(to_tree, from_tree)]
-        before, after = self.list(to_tree), self.list(from_tree)
-        wanted = {path: before[path] for path in paths if path in before}
-        left = {path: after[path] for path in paths if path in after}
+        changed = differing(self.git, to_tree, from_tree)
+        wanted = {path: entry for path, (entry, _) in changed.items() if entry is not None}
+        left = {path: entry for path, (_, entry) in changed.items() if entry is not None}
         with SafeFolder(self.work_tree) as folder:
-            return restore(folder, paths, left, wanted, self._contents, force=force)
+            return restore(
+                folder, sorted(changed), left, wanted, partial(contents, self.git), force=force
+            )
 
     def ignored_folders(self) -> Folders:
         """The ignored folders that exist now, relative to the work tree."""
@@ -306,19 +393,18 @@ class Snapshots:
                 found |= dependencies.steering_files(self.work_tree, folder)
         return found
 
-    def _contents(self, entries: Mapping[str, Entry]) -> Iterator[tuple[str, str, bytes]]:
-        """Path, mode and content of each entry, from one git process per 500 files."""
-        waiting = list(entries.items())
-        for start in range(0, len(waiting), 500):
-            some = waiting[start : start + 500]
-            names = "".join(f"{blob}\n" for _, (_, blob) in some).encode()
-            raw = self.git.run("cat-file", "--batch", stdin=names)
-            at = 0
-            for path, (mode, _) in some:
-                line = raw.index(b"\n", at)
-                size = int(raw[at:line].rpartition(b" ")[2])
-                yield path, mode, raw[line + 1 : line + 1 + size]
-                at = line + 2 + size
+    def read_many(self, tree: str, paths: Collection[str]) -> dict[str, bytes]:
+        """Regular files of a tree by path, those of more than 1 MiB left out."""
+        listed = self.list(tree)
+        entries = {path: listed[path] for path in paths if path in listed}
+        entries = {path: one for path, one in entries.items() if one[0].startswith("100")}
+        names = "".join(f"{blob}\n" for _, blob in entries.values()).encode()
+        told = self.git.run("cat-file", "--batch-check=%(objectsize)", stdin=names).decode()
+        sizes = zip(entries, told.split("\n"), strict=False)
+        small = {path for path, size in sizes if size.isdigit() and int(size) <= MOST_READ_AT_ONCE}
+        wanted = {path: one for path, one in entries.items() if path in small}
+        found = contents(self.git, wanted)
+        return {path: data for path, _, data in found if isinstance(data, bytes)}
 
 
 def followed(
@@ -336,6 +422,17 @@ def followed(
         target = to_text(target_of(entries[link][1]))
         place = posixpath.normpath(posixpath.join(posixpath.dirname(link), target, *rest))
     return None
+
+
+def _folders_of(paths: Iterable[str]) -> set[str]:
+    """All folders that files are in; the top is "."."""
+    found = {"."}
+    for path in paths:
+        folder = path.rpartition("/")[0]
+        while folder and folder not in found:
+            found.add(folder)
+            folder = folder.rpartition("/")[0]
+    return found
 
 
 def stat_line(changes: Collection[Change]) -> str:

@@ -65,8 +65,13 @@ def worktree_place(state_dir: Path, repo: Path, run_id: str) -> WorktreePlace:
 
 def remove_places(state_dir: Path, run_id: str) -> None:
     """Remove the place of a run, whatever repository it is of."""
-    for root in (state_dir / "worktrees").glob(f"*/{run_id}"):
+    for root in places_of(state_dir, run_id):
         WorktreePlace(root).remove()
+
+
+def places_of(state_dir: Path, run_id: str) -> Iterable[Path]:
+    """The folders that a run has outside of its own, whatever repository it is of."""
+    return sorted((state_dir / "worktrees").glob(f"*/{run_id}"))
 
 
 def orphans(state_dir: Path) -> Iterator[WorktreePlace]:

@@ -51,6 +51,44 @@ class Mount:
     source: Path
     target: Path
     read_only: bool = True
+    layer: bool = False
+    """The command may write to it, and what it wrote is thrown away with its end; the source never
+    changes. `read_only` has no meaning then."""
+    over: tuple[Path, ...] = ()
+    """Of a layer that the kernel lays: folders seen below the source, the lowest first."""
+    kept: bool = False
+    """Of a layer that the kernel lays: what the command writes goes into the source and stays."""
+
+
+@dataclass(frozen=True)
+class Cache:
+    """A folder of downloaded packages of the user's, shown below the box's home."""
+
+    ecosystem: str
+    source: Path
+    place: str
+    """Below the home."""
+    layer: bool = False
+    """Whether the command may write, which is thrown away; else it is read-only."""
+    hidden: tuple[str, ...] = ()
+    """Below it: files and folders that are shown empty."""
+
+
+@dataclass(frozen=True)
+class Caches:
+    """The package caches of a box, and what tools are told of them. `{home}` is the box's home."""
+
+    folders: tuple[Cache, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+    offline: Mapping[str, str] = field(default_factory=dict)
+    """Added where a command can reach no network."""
+    notices: tuple[str, ...] = ()
+    """Sentences for people: what is left out, and why."""
+
+    @property
+    def ecosystems(self) -> tuple[str, ...]:
+        """Those of which there is anything."""
+        return tuple(dict.fromkeys(folder.ecosystem for folder in self.folders))
 
 
 @dataclass(frozen=True)
@@ -112,6 +150,8 @@ class BoxSpec:
     limits: ResourceLimit = field(default_factory=ResourceLimit)
     sockets: Path | None = None
     """The run's `runs/<id>/sock`, where doors lead to; None for a box that has none."""
+    caches: Caches = field(default_factory=Caches)
+    """The user's package caches that every command is shown."""
     owner: Owner = field(default_factory=Owner)
 
 
@@ -136,6 +176,12 @@ class Request:
     """Further host paths for this command, laid over the rest (the copy's ignored folders)."""
     private: bool = False
     """Whether it must see nothing of `BoxSpec.home`, where workers keep what is theirs."""
+    home: Path | None = None
+    """A folder of this host that is the command's home; None for an empty one in memory. What
+    commands that write to it (no `home_layer`) write into package caches is kept beside it, in a
+    folder of the same name with `.caches`, and shown to all that have this home."""
+    home_layer: bool = False
+    """Whether what the command writes into its home is thrown away; else it stays in `home`."""
     door: Door | None = None
     """Only with network `none`, or with `full` for the gateway that keeps the key."""
 

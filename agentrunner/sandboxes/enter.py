@@ -7,8 +7,9 @@
     --group PARENT FILE=VALUE…       a cgroup of its own below PARENT, with these settings
     --door FOLDER PORT=NAME…         listeners inside of the box, handed over to FOLDER/control.sock
     --host-network                   the box has the host's network, and so its loopback
+    --layers FOLDER SOURCE…          copies of these, as FOLDER/0, FOLDER/1, …, while the box lives
 
-With neither group nor door it becomes bwrap and costs nothing more. Else it is bwrap's parent:
+With no group, door or layer it becomes bwrap and costs nothing more. Else it is bwrap's parent:
 it dies with its own parent, bwrap with it, and it ends with bwrap's exit code when the last
 process of the box is gone.
 
@@ -32,7 +33,7 @@ from agentrunner.sandboxes.enter import main
 main()
 """
 GROUP_PREFIX = "agentrunner-"
-OPTIONS = ("--status", "--filter", "--group", "--door", "--host-network")
+OPTIONS = ("--status", "--filter", "--group", "--door", "--host-network", "--layers")
 OOM_FILES = ("memory.oom_control", "memory.events")
 """Of cgroup v1 and v2; both have a line `oom_kill N`."""
 
@@ -56,6 +57,8 @@ class Order:
         self.door = ""
         self.ports: dict[int, str] = {}
         self.host_network = False
+        self.layers: list[str] = []
+        """The folder for copies, and what is copied."""
         option = ""
         for word in words[: words.index("--")]:
             if word.startswith("--"):
@@ -74,6 +77,8 @@ class Order:
             self.groups.append((word, []))
         elif option == "--group":
             self.groups[-1][1].append(word)
+        elif option == "--layers":
+            self.layers.append(word)
         elif option == "--door" and not self.door:
             self.door = word
         else:
@@ -93,7 +98,12 @@ class Box:
     def run(self) -> int:
         """Start it, see it to its end; returns its exit code. Raises OSError."""
         libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        keeper = -1
         try:
+            if self.order.layers:
+                from agentrunner.sandboxes.layers import make_layers
+
+                keeper = make_layers(self.order.layers[0], self.order.layers[1:])
             for parent, settings in self.order.groups:
                 sweep(parent)
                 self.groups.append(make_group(parent, settings))
@@ -105,6 +115,10 @@ class Box:
             return _wait(pid)
         finally:
             self._remove_groups()
+            if keeper >= 0:
+                from agentrunner.sandboxes.layers import remove_layers
+
+                remove_layers(self.order.layers[0])
 
     def _start(self, words: list[str]) -> int:
         """Fork, and become bwrap in the cgroups."""
@@ -170,7 +184,7 @@ def main() -> None:
         order = Order(sys.argv[2:])
         _die_with_parent(order.status)
         words = ["--seccomp", str(_filter())] if order.filter else []
-        if not order.groups and not order.ports:
+        if not order.groups and not order.ports and not order.layers:
             become(order.bwrap, words)
         code = Box(order, words).run()
     except (OSError, ValueError) as error:

@@ -47,6 +47,19 @@ def git_data(repo: Path) -> GitData:
     return GitData(paths=(git, *dict.fromkeys((common, folder))))
 
 
+def git_folders(repo: Path) -> tuple[Path, Path] | None:
+    """The git folder of a repository and the one that it shares, which may be the same.
+
+    In a linked worktree they are not. None where there is no git data. Raises UsageError as
+    `git_data` does.
+    """
+    git = repo / ".git"
+    if git_data(repo).absent:
+        return None
+    own = git if git.is_dir() else _pointed_to(git)
+    return own, _common_dir(own)
+
+
 def remove_mask(repo: Path) -> None:
     """Remove the empty `.git` that a box made to mount on, once no box of anyone needs it.
 

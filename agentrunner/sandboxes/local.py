@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import secrets
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from errno import ENOENT
@@ -20,6 +22,8 @@ from agentrunner.sandboxes.base import (
     Result,
 )
 from agentrunner.sandboxes.environment import base_environment
+from agentrunner.sandboxes.homes import cache_environment, git_identity
+from agentrunner.sandboxes.layers import LAYERS, make_layers, sweep_layers
 from agentrunner.sandboxes.limits import hold_by_rlimits, watch_disk
 from agentrunner.sandboxes.process import GRACE_SEC, Running, kill_live, run_launch, signal_live
 from agentrunner.sandboxes.requests import check_request, host_workdir, invalid
@@ -83,17 +87,45 @@ class LocalSandbox:
         """The command itself. Its children may outlive it.
 
         Raises SandboxError(INVALID_REQUEST), for a door too: where there are no walls, nothing
-        would hold back who goes round it.
+        would hold back who goes round it. And for a layer, as nothing can be laid over a folder.
         """
         check_request(request, self._spec)
+        if any(mount.layer for mount in request.mounts):
+            raise invalid('a layer needs a box, and "none" is none')
         if request.door is not None:
             raise invalid('a door needs a box, and "none" is none')
+        home = self._home(request)
+        told = cache_environment(request, self._spec.caches, home)
         return Launch(
             argv=(*self._held.prefix, *request.command),
-            env={**self._base_env, **request.env},
+            env={
+                **self._base_env,
+                "HOME": str(home),
+                "GIT_CONFIG_SYSTEM": str(git_identity(self._spec.home.parent)),
+                **told,
+                **request.env,
+            },
             cwd=host_workdir(request, self._spec),
             contains_children=False,
         )
+
+    def _home(self, request: Request) -> Path:
+        """The command's home, a copy where it is not to be changed; with the user's caches in it.
+
+        A copy stays until the box is closed, as a worker may outlive us.
+        """
+        home = request.home or self._spec.home
+        if request.home is not None:
+            request.home.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if request.home_layer:
+                home = self._spec.home.parent / LAYERS / secrets.token_hex(8) / "0"
+                os.close(make_layers(str(home.parent), [str(request.home)]))
+        for cache in self._spec.caches.folders:
+            place = home / cache.place
+            place.parent.mkdir(parents=True, exist_ok=True)
+            if not os.path.lexists(place):
+                place.symlink_to(cache.source)
+        return home
 
     async def run(self, request: Request, on_output: OnOutput | None = None) -> Result:
         """Run as a plain process.
@@ -142,8 +174,9 @@ class LocalSandbox:
         await kill_live(self._live)
 
     async def close(self) -> None:
-        """End everything."""
+        """End everything, and remove the copies of homes."""
         await self.kill_all()
+        await asyncio.to_thread(sweep_layers, str(self._spec.home.parent / LAYERS))
 
     @cached_property
     def _base_env(self) -> Mapping[str, str]:

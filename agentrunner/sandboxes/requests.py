@@ -31,6 +31,9 @@ def check_request(request: Request, spec: BoxSpec) -> None:
         raise invalid("timeout_sec is not above 0")
     if request.door is not None:
         _check_door(request.door)
+    for mount in request.mounts:
+        if mount.layer and not mount.source.exists():
+            raise invalid(f"there is no {mount.source} to lay a layer over")
     _check_workdir(request, spec)
 
 

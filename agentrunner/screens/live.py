@@ -34,6 +34,8 @@ QUIET_SEC = 60
 """After this long without an event the status line says how long it has been quiet."""
 _NAMED = 8
 """Files that are named in the header."""
+_TESTS_NAMED = 5
+_UNSURE_NAMED = 2
 _TEXT_AT = 20
 """Column where the text of a line begins: behind the time and the word."""
 
@@ -177,12 +179,32 @@ def header_rows(header: Mapping[str, Any], home: str) -> list[tuple[str, str]]:
         ("box", str(header.get("box") or "?")),
         ("reaches", "; ".join(_told(header, "reach") or _told(header, "network")) or "none"),
         ("tests", f"{tests}  ({where})" if where else str(tests)),
+        *(("counts", text) for text in counts_lines(header.get("inputs"))),
         ("limits", _limits(header.get("limits") or {})),
     ]
     if header.get("completion"):
         rows.append(("mode", str(header["completion"])))
     rows += [("policy", tilde(str(one["path"]), home)) for one in header.get("policies") or []]
     return rows + [("note", str(notice)) for notice in header.get("notices") or []]
+
+
+def counts_lines(inputs: Mapping[str, Any] | None) -> list[str]:
+    """What counts as tests, what as product and what is unsure, each list cut after a few."""
+    if not inputs:
+        return []
+    parts = []
+    for name, most in (("tests", _TESTS_NAMED), ("product", _NAMED)):
+        entries = [flat(str(one["path"])) for one in inputs.get(name) or []]
+        more = len(entries) - most + int(inputs.get(f"{name}_more") or 0)
+        if entries:
+            cut = f" and {more} more" if more > 0 else ""
+            parts.append(f"as {name}: {', '.join(entries[:most])}{cut}")
+    unsure = inputs.get("unsure") or []
+    parts += [f"unsure: {flat(one['path'])}, {flat(one['why'])}" for one in unsure[:_UNSURE_NAMED]]
+    more = len(unsure) - _UNSURE_NAMED + int(inputs.get("unsure_more") or 0)
+    if more > 0:
+        parts.append(f"{more} more unsure")
+    return [" · ".join(parts)] if parts else []
 
 
 def _landing_rows(landing: Mapping[str, Any], home: str) -> list[tuple[str, str]]:

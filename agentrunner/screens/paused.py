@@ -25,7 +25,7 @@ _NAMES = {
     "plan": "plan approval",
     "worker": "worker approval",
     "complete": "approval of completion",
-    "tests_changed": "existing tests were changed",
+    "tests_changed": "what decides was changed, or is in doubt",
     "protected_path": "a protected path was changed",
     "network": "a host is asked for",
     "budget": "a budget is spent",

@@ -16,7 +16,7 @@ _GITDIR = re.compile(r"gitdir: (\S.{0,4000}?)\s*")
 
 def read_branch(repo: Path) -> str | None:
     """The branch checked out in `repo`, "detached at 1a2b3c4", or None where that can't be told."""
-    head = _small(_git_dir(repo) / "HEAD")
+    head = _small(git_dir(repo) / "HEAD")
     if match := _REF.fullmatch(head):
         return match[1] if match[1].isprintable() else None
     if match := _COMMIT.fullmatch(head):
@@ -24,7 +24,7 @@ def read_branch(repo: Path) -> str | None:
     return None
 
 
-def _git_dir(repo: Path) -> Path:
+def git_dir(repo: Path) -> Path:
     """`.git`, or where a worktree's `.git` file points."""
     place = repo / ".git"
     if place.is_dir() or not os.path.lexists(place):

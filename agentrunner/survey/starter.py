@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 from agentrunner.survey.repository import Found
 
@@ -56,15 +57,22 @@ task:
 
 
 def render_task_file(
-    name: str, *, tests: Found | None, setup: Found | None, yaml: bool = False
+    name: str,
+    *,
+    tests: Found | None,
+    setup: Found | None,
+    hosts: Sequence[str] = (),
+    yaml: bool = False,
 ) -> str:
     """A PRD with front matter (or, with `yaml`, a task file) for a task called `name`.
 
-    `name` is a safe task id. What is left to the person is refused by `validate` until written.
+    `name` is a safe task id; `hosts` are what the set-up fetches from. What is left to the person
+    is refused by `validate` until written.
     """
     margin = "  " if yaml else ""
     command = _setting("test", tests.command if tests else "", tests, margin)
-    ready = f"{{command: {_quoted(setup.command)}}}" if setup else ""
+    network = f", network: [{', '.join(map(_quoted, hosts))}]" if hosts else ""
+    ready = f"{{command: {_quoted(setup.command)}{network}}}" if setup else ""
     title = name.replace("-", " ").replace("_", " ").strip().capitalize()
     return (_YAML if yaml else _PRD).format(
         name=_quoted(name),

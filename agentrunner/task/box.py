@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
+from agentrunner.registry import ECOSYSTEMS
 from agentrunner.task.hosts import checked_host
 from agentrunner.task.written import Written
 
@@ -26,6 +27,20 @@ class NetworkSpec(Written):
         if self.allow and self.policy != "allowlist":
             raise ValueError(f"allow has no meaning with the policy {self.policy}")
         return self
+
+
+def _known_ecosystem(name: str) -> str:
+    if name not in ECOSYSTEMS:
+        raise ValueError(f'"{name}" is not known: auto, none, or of {", ".join(ECOSYSTEMS)}')
+    return name
+
+
+Ecosystems = list[Annotated[str, AfterValidator(_known_ecosystem)]]
+
+
+def _caches_from_text(value: Any) -> Any:
+    """One ecosystem may stand by itself."""
+    return [value] if isinstance(value, str) and value not in ("auto", "none") else value
 
 
 def _network_from_text(value: Any) -> Any:
@@ -56,5 +71,13 @@ class SandboxSpec(Written):
     """At most this many processes."""
     disk: str | None = Field(None, pattern=r"^\d+(\.\d+)?[kKmMgG]?$")
     """The work tree may grow by at most this much. Left out, `10g`."""
+    caches: Annotated[
+        Literal["auto", "none"] | Ecosystems,
+        BeforeValidator(
+            _caches_from_text, json_schema_input_type=Literal["auto", "none"] | Ecosystems | str
+        ),
+    ] = "auto"
+    """Package caches of yours that the box is shown, read-only: `auto` (of the ecosystems whose
+    manifests are in the repository), `none`, or a list as `[go, npm]`."""
     read_paths: list[str] = []
     """Folders of this machine that the box may read."""

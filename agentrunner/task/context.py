@@ -245,7 +245,7 @@ class Baseline(StateModel):
     check_outcomes: list[CheckOutcome] = []
     """What each check said, where it was executed."""
     reporters: dict[str, int] = {}
-    """By target: the means by which it reports, where the first changed what it says; -1 for none."""
+    """By target: the means by which it reports, where the first changed what it says; -1: none."""
 
 
 class Evidence(StateModel):

@@ -307,20 +307,22 @@ def _named_text(
         raise
 
 
-def resolve_env(env: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, str]:
-    """`runner.worker.env` with `env:NAME` looked up and `literal:` taken off.
+def resolve_env(
+    env: Mapping[str, str], environ: Mapping[str, str], key: str = "runner.worker.env"
+) -> dict[str, str]:
+    """Variables as a task has them, with `env:NAME` looked up and `literal:` taken off.
 
     Raises UsageError (`env-missing`) for a variable that is not set or empty.
     """
     resolved: dict[str, str] = {}
-    for key, value in env.items():
+    for variable, value in env.items():
         name = env_reference(value)
         if name is None:
-            resolved[key] = value.removeprefix("literal:")
+            resolved[variable] = value.removeprefix("literal:")
         elif environ.get(name):
-            resolved[key] = environ[name]
+            resolved[variable] = environ[name]
         else:
-            raise env_missing(f"runner.worker.env.{key}", name)
+            raise env_missing(f"{key}.{variable}", name)
     return resolved
 
 

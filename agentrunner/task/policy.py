@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from agentrunner import registry
-from agentrunner.task.box import Hosts, NetworkPolicy
+from agentrunner.task.box import Ecosystems, Hosts, NetworkPolicy
 from agentrunner.task.mistakes import suggestion
 from agentrunner.task.spec import number_from_text
 from agentrunner.task.written import Written
@@ -63,6 +63,9 @@ class SandboxCaps(Written):
     taken where a task names none. Images built from the repository are then refused."""
     read_paths: list[Annotated[str, AfterValidator(_absolute)]] | None = None
     """Folders of which a task may have any part read."""
+
+    caches: Literal["none"] | Ecosystems | None = None
+    """Ecosystems whose package caches a box may be shown; `none` for no cache at all."""
 
 
 class WorkerCaps(Written):

@@ -9,15 +9,16 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from agentrunner import registry
 from agentrunner.task.box import NetworkSpec
 from agentrunner.task.mistakes import dotted
 from agentrunner.task.policy import Policy
 from agentrunner.task.policy_crew import hold_crew
-from agentrunner.task.policy_match import covered, enumeration
+from agentrunner.task.policy_match import covered, enumeration, matches
 from agentrunner.task.policy_narrowing import Narrowing, breach
-from agentrunner.task.rules import written_workers
+from agentrunner.task.rules import env_reference, written_workers
 from agentrunner.task.spec import PolicySource, TaskSpec
 from agentrunner.task.yaml_text import Place
 
@@ -38,7 +39,8 @@ def narrowed(
     `stored` is for the task of a run that was started before: nobody can write its numbers anew,
     so budgets and rounds are lowered to what is allowed today.
     """
-    spec = spec.model_copy(update={"policies": [], "host_caps": [], "budget_caps": {}})
+    none: dict[str, Any] = {"policies": [], "host_caps": [], "cache_caps": None, "budget_caps": {}}
+    spec = spec.model_copy(update=none)
     for policy in policies:
         spec = _Narrowing(spec, policy, environ, stored=stored).result()
     return spec
@@ -66,6 +68,8 @@ class _Narrowing(Narrowing):
             self._network,
             self._images,
             self._read_paths,
+            self._caches,
+            self._setup_env,
             self._crew,
             self._budget,
             self._completion,
@@ -78,6 +82,10 @@ class _Narrowing(Narrowing):
         policy, caps = self.policy, self.policy.caps
         source = PolicySource(path=str(policy.path), sha256=policy.sha256)
         hosts = [] if caps.sandbox.hosts is None else [list(caps.sandbox.hosts)]
+        caches = self.spec.cache_caps
+        if (allowed := caps.sandbox.caches) is not None:
+            most = [] if allowed == "none" else allowed
+            caches = [name for name in most if caches is None or name in caches]
         budget = dict(self.spec.budget_caps)
         for name, cap in caps.budget:
             if cap is not None:
@@ -87,6 +95,7 @@ class _Narrowing(Narrowing):
                 "runner": self.runner(),
                 "policies": [*self.spec.policies, source],
                 "host_caps": [*self.spec.host_caps, *hosts],
+                "cache_caps": caches,
                 "budget_caps": budget,
             }
         )
@@ -193,6 +202,37 @@ class _Narrowing(Narrowing):
                     f"{path} may not be read; the policy allows {enumeration(roots)}.",
                     "sandbox.read_paths",
                     "remove it",
+                )
+
+    def _caches(self) -> None:
+        allowed = self.policy.caps.sandbox.caches
+        wanted = self.value("runner.sandbox.caches")
+        if allowed is None or isinstance(wanted, str):
+            return  # `auto` shows what every policy allows
+        allowed = [] if allowed == "none" else allowed
+        for name in wanted:
+            if name not in allowed:
+                self.refuse(
+                    "runner.sandbox.caches",
+                    f"The package cache of {name} may not be shown; the policy allows "
+                    f"{enumeration(allowed)}.",
+                    "sandbox.caches",
+                    "--set runner.sandbox.caches=auto",
+                )
+
+    def _setup_env(self) -> None:
+        """As for workers: variables of this machine that a task may read."""
+        caps, setup = self.policy.caps.worker.env, self.spec.task.setup
+        for name, value in (setup.env if setup else {}).items():
+            variable = env_reference(value)
+            if caps is not None and variable and not matches(variable, caps):
+                self.breaches.append(
+                    breach(
+                        f"{variable} may not be read; the policy allows {enumeration(caps)}.",
+                        Place(f"task.setup.env.{name}"),
+                        self.policy.place("worker.env"),
+                        "remove it",
+                    )
                 )
 
     # -- who, how much, how well -----------------------------------------------------------------

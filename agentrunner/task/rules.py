@@ -14,7 +14,7 @@ from agentrunner.protocol import canonical_worker_type
 from agentrunner.task.crew import AUTO, WorkerSpec, named_workers
 from agentrunner.task.mistakes import dotted, mistake, suggestion
 from agentrunner.task.prd import read_item
-from agentrunner.task.spec import Check, CriterionSpec, RunnerSection, TaskFile
+from agentrunner.task.spec import Check, CriterionSpec, RunnerSection, TaskFile, TestSpec
 from agentrunner.task.yaml_text import Path as KeyPath
 from agentrunner.task.yaml_text import Tree
 
@@ -75,10 +75,12 @@ def check_rules(file: TaskFile, tree: Tree, repo: Path, environ: Mapping[str, st
     _check_kinds(file, tree)
     _check_names(file, tree)
     _check_env(file, tree, environ)
+    _check_task_env(file, tree, environ)
     _check_criteria(file.task.acceptance_criteria, tree)
     task, note = file.task, file.runner.note
     if task.test:
         _inside(repo, task.test.cwd, tree, ("task", "test", "cwd"))
+        _check_globs(task.test, tree)
     _inside(repo, note.dir, tree, ("runner", "note", "dir"))
     for index, criterion in enumerate(task.acceptance_criteria):
         for field in ("cwd", "path"):
@@ -238,6 +240,24 @@ def _check_env(file: TaskFile, tree: Tree, environ: Mapping[str, str]) -> None:
                 raise env_missing(dotted(path), name, tree.place(path).where)
 
 
+def _check_task_env(file: TaskFile, tree: Tree, environ: Mapping[str, str]) -> None:
+    """A secret is for the set-up alone: tests and checks run what workers wrote."""
+    for key, value in file.task.env.items():
+        if env_reference(value) is not None:
+            raise mistake(
+                tree,
+                ("task", "env", key),
+                f"task.env.{key} refers to a variable of ours, which only a set-up may be given.",
+                code="bad-value",
+                remedy="task.setup.env, or literal:TEXT for the text itself",
+            )
+    for key, value in (file.task.setup.env if file.task.setup else {}).items():
+        name = env_reference(value)
+        if name is not None and not environ.get(name):
+            path = ("task", "setup", "env", key)
+            raise env_missing(dotted(path), name, tree.place(path).where)
+
+
 def env_reference(value: str) -> str | None:
     """The variable that `env:NAME` names, None for a literal."""
     prefix, colon, name = value.partition(":")
@@ -289,6 +309,30 @@ def _check_problem(check: Check) -> str:
     except re.error as error:
         return f"has a regular expression that cannot be read: {error}"
     return ""
+
+
+def _check_globs(test: TestSpec, tree: Tree) -> None:
+    """Paths of tests and of the product lie in the repository, and none is both."""
+    product = {glob.strip("/") for glob in test.product}
+    for key, globs in (("paths", test.paths), ("product", test.product)):
+        for index, glob in enumerate(globs):
+            path = ("task", "test", key, index)
+            if glob.startswith("/") or ".." in glob.split("/") or not glob.strip("/"):
+                raise mistake(
+                    tree,
+                    path,
+                    f'{dotted(path)} "{glob}" names nothing in the repository.',
+                    code="outside",
+                    remedy="write it relative to the repository, as tests/** or check_*.c",
+                )
+            if key == "paths" and glob.strip("/") in product:
+                raise mistake(
+                    tree,
+                    path,
+                    f'"{glob}" is in task.test.paths and in task.test.product.',
+                    code="bad-value",
+                    remedy="a file is a test or the product: take it out of one of them",
+                )
 
 
 def _inside(repo: Path, value: str, tree: Tree, path: KeyPath) -> None:

@@ -10,6 +10,7 @@ import re
 from typing import Annotated, Any, Literal
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -68,6 +69,25 @@ class Check(Written):
     """`diff`: globs of which at least one path each must have changed."""
     must_not_change: list[str] = []
     """`diff`: globs of which no path may have changed."""
+
+
+def _variable(name: str) -> str:
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name, re.ASCII):
+        raise ValueError(f'"{name}" is no name of a variable')
+    if name.startswith("LD_") or name in LOADER_VARIABLES:
+        raise ValueError(f"{name} would reach the sandbox itself; write it into the command")
+    return name
+
+
+def _text(value: str) -> str:
+    if "\0" in value:
+        raise ValueError("a variable cannot hold a NUL character")
+    return value
+
+
+LOADER_VARIABLES = ("GCONV_PATH", "GLIBC_TUNABLES", "LOCPATH")
+"""Beside LD_*: they make programs load code before they start."""
+Variables = dict[Annotated[str, AfterValidator(_variable)], Annotated[str, AfterValidator(_text)]]
 
 
 def _check_from_text(value: Any) -> Any:
@@ -131,6 +151,9 @@ class SetupSpec(Written):
     """Seconds until it is ended."""
     network: Hosts = []
     """Hosts that this command alone may reach, written as in `runner.sandbox.network`."""
+    env: Variables = {}
+    """Variables for the set-up before the first worker alone; `env:NAME` takes NAME from our
+    environment, and a set-up after changes of a worker's does not get it."""
 
 
 class TestSpec(Written):
@@ -147,7 +170,11 @@ class TestSpec(Written):
     baseline: bool = True
     """Whether it is run once before the work, to know what was red."""
     may_change: list[str] = []
-    """Globs of existing test files whose change is wanted: they are judged as the worker left them."""
+    """Globs of test files whose change is wanted: they count as the worker leaves them."""
+    paths: list[str] = []
+    """Globs of files that count as tests, whatever code finds out about them."""
+    product: list[str] = []
+    """Globs of files that are the product and never count as tests."""
     known_red: list[str] = []
     """Names or globs of tests that are red for another reason and need not turn green."""
     confirm: Literal["auto", "full", "names", "once"] = "auto"
@@ -176,6 +203,8 @@ class TaskSection(Written):
     """The repository, relative to the task file; left out, the git root around the task file."""
     prd: PrdSpec
     """What is wanted."""
+    env: Variables = {}
+    """Variables for set-up, tests and checks, as texts."""
     setup: SetupSpec | None = None
     """What makes the repository ready in a fresh box."""
     test: Annotated[
@@ -372,6 +401,8 @@ class TaskSpec(BaseModel):
     """The policy files that the task was held against."""
     host_caps: list[list[str]] = []
     """Hosts that policies allow at most, one list for each that names any."""
+    cache_caps: list[str] | None = None
+    """Ecosystems whose caches policies allow at most; None where none says."""
     budget_caps: dict[str, float] = {}
     """Up to where policies let people raise limits of `runner.budget`, by name."""
     landing: Landing | None = None

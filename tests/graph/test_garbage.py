@@ -67,3 +67,20 @@ def test_a_run_of_a_plan_is_kept_until_its_work_has_landed(tmp_path: Path) -> No
     assert collect_garbage(state_dir, LATER) == {"removed": [landed], "kept": [waits]}
     made.carry(only=("TASK-0002",))
     assert made.standings()["TASK-0002"].run_id == waits
+
+
+def test_the_oldest_ended_runs_go_where_too_much_is_kept(tmp_path: Path) -> None:
+    run = Run(Project.make(tmp_path, SMALL))
+    run.start([plan(), work(), finish(), assess()], FIX, test=TEST)
+    state_dir, now, place = run.project.state_dir, datetime.now(UTC), run.folder.root
+    assert collect_garbage(state_dir, now, max_bytes=1 << 30)["kept"] == [run.id]
+    found = collect_garbage(state_dir, now, max_bytes=0)
+    assert found == {"removed": [run.id], "kept": []}
+    assert not place.exists()
+
+
+def test_a_run_that_waits_stays_however_much_is_kept(tmp_path: Path) -> None:
+    run = Run(Project.make(tmp_path, SMALL))
+    run.start([plan(), consult("Well?")])
+    found = collect_garbage(run.project.state_dir, LATER, max_bytes=0)
+    assert found == {"removed": [], "kept": [run.id]}

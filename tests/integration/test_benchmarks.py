@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import box, cold, gateway, growth, overhead, plan
+from benchmarks import box, cold, gateway, growth, overhead, plan, repositories
 from benchmarks.measure import Figure, report
 from tests.kit.engine import connected
 from tests.kit.project import require_bwrap
@@ -43,6 +43,11 @@ async def test_box(tmp_path: Path) -> None:
 def test_plan(tmp_path: Path) -> None:
     found = plan.figures(tmp_path, rounds=1, sizes=(10, 20, 40), runs=2)
     assert len(found) == 4
+
+
+def test_repositories(tmp_path: Path) -> None:
+    found = list(repositories.figures(tmp_path, sizes=(3, 60), number=2, megabyte=1, rounds=1))
+    assert len(found) == 22
 
 
 def test_a_missed_goal_is_said_and_fails(capsys: pytest.CaptureFixture[str]) -> None:

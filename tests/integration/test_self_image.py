@@ -55,9 +55,9 @@ async def own_image(engine: Engine) -> AsyncIterator[str]:
             missing("the image of AgentRunner could not be built here: pip in a build has no index")
         yield name
     finally:
-        for one in (name, base):
-            if await find_image(engine, one):
-                await engine.call("tidy up", lambda api, one=one: api.remove_image(one, force=True))
+        if await find_image(engine, name):
+            await engine.call("tidy up", lambda api: api.remove_image(name, force=True))
+        await engine.call("tidy up", lambda api: api.remove_image(base, force=True))
 
 
 def run(repo: Path, image: str, *words: str, **env: str) -> subprocess.CompletedProcess[str]:

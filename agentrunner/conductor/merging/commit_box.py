@@ -18,7 +18,7 @@ from agentrunner.evidence.outcomes import check_outcome, outcome_of
 from agentrunner.evidence.room import Room
 from agentrunner.evidence.set_up import run_set_up, set_up_failed
 from agentrunner.evidence.target import target_of, test_target
-from agentrunner.graph.workshop import box_spec
+from agentrunner.graph.workshop import box_spec, with_caches
 from agentrunner.nodes.credentials import secrets_of
 from agentrunner.runs.folder import RunFolder, make_private
 from agentrunner.runs.workspace import CloneStore
@@ -53,7 +53,9 @@ class CommitBox:
         ran = await run_set_up(self.box, self.spec, copy=self._room.copy)
         if ran is None or ran.exit_code == 0:
             return None
-        return SetUpFailed(set_up_failed(self.spec, ran, self.box.describe()), ran.tail)
+        return SetUpFailed(
+            set_up_failed(self.spec, ran, self.box.describe(), self.box.environ), ran.tail
+        )
 
     @property
     def _room(self) -> Room:
@@ -117,16 +119,17 @@ async def open_commit(
         here = spec.model_copy(update={"repo": str(tree), "criteria": criteria})
         members = make_members(here)
         kind, image = box
+        wanted = _box_spec(here, members, run, image, folder.parent.name)
         sandbox = await open_sandbox(
             kind or spec.runner.sandbox.kind,
-            _box_spec(here, members, run, image, folder.parent.name),
+            await asyncio.to_thread(with_caches, wanted, here, environ),
             environ,
             Path(environ.get("HOME") or Path.home()),
             state_root=state_dir,
         )
         try:
             redact = Redactor(secrets_of(here, members, environ)).redact
-            decides = DecisionBox(sandbox, tree, run, redact, environ)
+            decides = DecisionBox(sandbox, tree, run, redact, environ, here.task.env)
             hosts = spec.task.test.network if spec.task.test else ()
             mounts = sandbox.kind != "none"
             measurer = Measurer(decides, run, hosts, tuple, mounts=mounts)

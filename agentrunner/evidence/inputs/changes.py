@@ -69,6 +69,8 @@ class ProofChange:
     steers as it was; None where it is taken away."""
     understood: str = ""
     """Why its change needs no question; "" where a look at the old tests has to tell."""
+    partly: bool = False
+    """Only a part of the file is an input; the rest is product, and `old` keeps its change."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,11 @@ class ProofChanges:
     changes: list[ProofChange] = field(default_factory=list)
     unsure: list[tuple[str, str]] = field(default_factory=list)
     """Changed paths that are taken as product and may decide, with why."""
+
+    @property
+    def inputs(self) -> list[ProofChange]:
+        """All changed inputs."""
+        return self.changes
 
     @property
     def suspects(self) -> list[ProofChange]:
@@ -135,7 +142,11 @@ def _judged(
         understood = _new_file(around, after, before_paths)
         return ProofChange(path, kind, entry, None, understood)
     kept = kept_part(around, before, after)
-    return ProofChange(path, kind, entry, kept.content, kept.understood)
+    back = kept.content
+    if kept.understood:
+        back = before if kept.restored is None else kept.restored
+    partly = entry.region or back not in (before, after)
+    return ProofChange(path, kind, entry, back, kept.understood, partly)
 
 
 def kept_part(around: Around, before: bytes, after: bytes) -> Kept:

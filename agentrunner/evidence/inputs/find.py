@@ -11,8 +11,8 @@ from agentrunner.evidence.inputs.leads import Leads, family_of
 from agentrunner.evidence.inputs.model import Input, Inputs
 from agentrunner.evidence.inputs.programs import classify
 from agentrunner.evidence.inputs.recipes import LIFE_CYCLE
-from agentrunner.evidence.inputs.shadows import places_of_shadows
-from agentrunner.evidence.inputs.tree import ReadFile, Tree, folder_of, join
+from agentrunner.evidence.inputs.shadows import shadows_of
+from agentrunner.evidence.inputs.tree import ReadFile, ReadMany, Tree, folder_of, join
 from agentrunner.evidence.steering import matches
 
 
@@ -24,14 +24,16 @@ def find_inputs(
     declared_tests: Sequence[str] = (),
     declared_product: Sequence[str] = (),
     results_files: Collection[str] = (),
+    read_many: ReadMany | None = None,
 ) -> Inputs:
     """What decides about the commands, each a pair of shell text and folder; pure, never raises.
 
     `paths` are all files of the tree before the run and `read` gives their content; only what
     commands and tests lead to is read. `declared_tests` and `declared_product` are globs of a
-    person and win; `results_files` are those that a report named as test files.
+    person and win; `results_files` are those that a report named as test files. `read_many` reads
+    many files in one go, where a single one is costly.
     """
-    tree = Tree(paths, read)
+    tree = Tree(paths, read, read_many)
     context = Context(tree)
     many = len(shell_commands) > 1
     for index, (shell, cwd) in enumerate(shell_commands):
@@ -68,12 +70,11 @@ def _assembled(
     fixtures = Fixtures(context, leads, tests | executed)
     fixtures.find()
     unsure = {**fixtures.unsure, **unsure}
+    product.update(fixtures.used)
     for path, how in context.data.items():
         if path not in context.inputs and path not in tests and path not in product:
             unsure.setdefault(path, how)
-    places = {**context.places}
-    for place in places_of_shadows(context, leads, tests | executed):
-        places.setdefault(place.path, place)
+    folders, names = shadows_of(context, leads, tests | executed)
     unsure = {path: why for path, why in unsure.items() if path not in tests | executed}
     listed = [
         one for one in context.inputs.values()
@@ -93,7 +94,9 @@ def _assembled(
             if not matches(path, [*declared_product, *declared_tests])
         ],
         programs=frozenset(context.programs),
-        places=list(places.values()),
+        places=list(context.places.values()),
+        import_folders=folders,
+        provided_names=names,
         declared_tests=tuple(declared_tests),
         declared_product=tuple(declared_product),
         before=tree.paths,

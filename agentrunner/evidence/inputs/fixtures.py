@@ -26,6 +26,8 @@ TEST_KITS = frozenset(
 RESOLVED = frozenset({"python", "javascript", "c", "ruby", "php", "perl", "shell"})
 """Languages whose imports are followed: only there is it known what product code uses."""
 MOST_TESTS = 1_500
+SAMPLE = 200
+"""Tests of a folder that are looked at to learn what the folder is for."""
 MOST_CODE = 400
 """Source files of a folder that are looked at before it is taken for one of product code."""
 MOST_FIXTURES = 5_000
@@ -42,6 +44,8 @@ class Fixtures:
     unsure: dict[str, str] = field(default_factory=dict)
     folders: dict[str, str] = field(default_factory=dict)
     """Folders that hold tests and nothing of the product, and why."""
+    used: dict[str, str] = field(default_factory=dict)
+    """Files of such folders that the product uses, and who does."""
 
     def __post_init__(self) -> None:
         self.product = Product(
@@ -55,20 +59,28 @@ class Fixtures:
 
     def _belongs(self, path: str) -> bool:
         known = path in self.tests or path in self.context.inputs
-        return known or any(folder in self.folders for folder in above(folder_of(path)))
+        return known or (
+            path not in self.used
+            and any(folder in self.folders for folder in above(folder_of(path)))
+        )
 
     def find(self) -> None:
         """Add folders, helpers and fixtures to the context."""
-        for test in sorted(self.tests)[:MOST_TESTS]:
+        tests = sorted(self.tests)[:MOST_TESTS]
+        self.context.tree.prefetch(tests)
+        for test in tests:
             for other in self.leads.imports(test)[0]:
                 self._subjects.setdefault(other, set()).add(test)
         for folder in sorted({*map(folder_of, self.tests), *self.context.named}):
             self._top(folder)
         for folder, why in self.folders.items():
+            if any(place in self.folders for place in above(folder_of(folder))):
+                continue
             self.context.inputs.setdefault(
                 inside(folder, "**"), Input(inside(folder, "**"), why, "fixture", old_only=True)
             )
         readers = list(self._readers())
+        self.context.tree.prefetch(readers)
         for reader in readers:
             self._helpers(reader)
         for reader in list(self._readers()):
@@ -90,16 +102,29 @@ class Fixtures:
 
     def _top(self, folder: str) -> None:
         """The topmost folder above some tests in which only tests and their helpers lie."""
+        chain = list(above(folder))
+        if any(place in self.folders for place in chain):
+            return
+        named = [place for place in chain if place in self.context.named]
+        if named and self._only_tests(named[-1], named=True, first=True):
+            self._take(named[-1], self.context.named[named[-1]])
+            return
         first = True
-        for place in above(folder):
+        for place in chain:
             if not place or place in self.folders:
                 return
-            named = next((one for one in above(place) if one in self.context.named), None)
-            if not self._only_tests(place, named=named is not None, first=first):
+            if not self._only_tests(place, named=False, first=first):
                 return
             first = False
-            why = self.context.named.get(named or "", "it holds tests and no product code")
-            self.folders[place] = f"it lies in {place}/: {why}"
+            self._take(place, "it holds tests and no product code")
+
+    def _take(self, place: str, why: str) -> None:
+        """A folder of tests; what the product uses of it stays product."""
+        self.folders[place] = f"it lies in {place}/: {why}"
+        inner = f"{place}/"
+        for path in self.context.tree.under(place):
+            if path not in self.tests and self._is_used_by_product(path, inner):
+                self.used[path] = f"the product uses it: {min(self.product.imported[path])}"
 
     def _only_tests(self, place: str, *, named: bool, first: bool) -> bool:
         code = [path for path in self.context.tree.under(place) if family_of(path)]
@@ -111,6 +136,8 @@ class Fixtures:
         ):
             return False
         inner = f"{place}/"
+        if named:
+            return self._mostly_leads_out(place, inner)
         for path in others:
             users = self.product.imported.get(path, set())
             if any(not user.startswith(inner) for user in users) or path in self.product.entries:
@@ -120,11 +147,29 @@ class Fixtures:
                 return False
             if any(not self._leads_out(test, inner) for test in tests):
                 return False
-            if not named and not first and not self._says_no(path):
+            if not first and not self._says_no(path):
                 return False
-            if not named and not tests and not users and not self._is_empty(path):
+            if not tests and not users and not self._is_empty(path):
                 return False
         return True
+
+    def _mostly_leads_out(self, place: str, inner: str) -> bool:
+        """Of the tests in a folder that reach code, whether most reach some outside of it."""
+        tests = [path for path in self.context.tree.under(place) if path in self.tests]
+        if not all(family_of(path) in RESOLVED for path in tests):
+            return True  # its tool has a folder of its own for tests
+        inside_only = out = 0
+        for test in tests[:: len(tests) // SAMPLE + 1]:
+            if self._leads_out(test, inner):
+                out += 1
+            elif self.leads.imports(test)[0]:
+                inside_only += 1
+        return out >= inside_only
+
+    def _is_used_by_product(self, path: str, inner: str) -> bool:
+        """Whether code that is tested, outside of a folder, uses a file in it."""
+        users = self.product.imported.get(path, set())
+        return any(user in self._subjects for user in users if not user.startswith(inner))
 
     def _leads_out(self, test: str, inner: str) -> bool:
         """Whether a test reaches code outside of the folder: what it is about lies there."""
@@ -167,7 +212,8 @@ class Fixtures:
                 continue
             if path in self.product.entries or _paired(path, test):
                 continue
-            if self._uses_kit(path) or self._asserts_for(path, text, files):
+            decides = self._asserts_for(path, text, files) or self._is_table(path, text, files)
+            if decides or self._uses_kit(path):
                 why = f"imported by {test} and by no product file"
                 self.context.add(path, why, "fixture")
 
@@ -190,6 +236,27 @@ class Fixtures:
         defined = set(re.findall(r"(?:def|function|const|func)\s+(\w+)", text))
         called = re.findall(r"^[ \t]+(?:await\s+)?(?:(\w+)\.)?(\w+)\(", test_text, re.M)
         return any(name in defined and owner in ("", stem) for owner, name in called)
+
+    def _is_table(self, path: str, test_text: str, files: frozenset[str]) -> bool:
+        """Whether a module holds data alone, and a test compares with it or runs through it."""
+
+        def data_alone(one: str) -> bool:
+            text = self.context.tree.text(one) or ""
+            plain = re.sub(r"(?m)^\s*(#|//).*$", "", text)
+            return "=" in plain and not re.search(
+                r"\b(def|class|lambda|function|import|from|require|for|while)\b|=>|\w\s*\(", plain
+            )
+
+        others = [one for one in files if one != path and not self._belongs(one)]
+        if not data_alone(path) or all(data_alone(one) for one in others):
+            return False
+        text = self.context.tree.text(path) or ""
+        names = re.findall(
+            r"^\s*(?:(?:export\s+)?(?:const|let|var)\s+|exports\.)?(\w+)\s*=", text, re.M
+        )
+        bound = "|".join(map(re.escape, names[:100]))
+        used = rf"(?:==|<=?|>=?|,|\w=|\bin)\s*(?:\w+\.)?(?:{bound})\s*(?:[),:\]]|$)"
+        return bool(bound) and bool(re.search(used, test_text, re.M))
 
     # -- what is mentioned ------------------------------------------------------------------
 
@@ -243,10 +310,8 @@ def _paired(path: str, test: str) -> bool:
     stem = path.rpartition("/")[2].partition(".")[0]
     name = test.rpartition("/")[2].partition(".")[0]
     parts = [part for part in re.split(r"[_\-.]", test.rpartition("/")[2]) if part]
-    return len(stem) > 1 and (
-        name in (stem, f"test_{stem}", f"{stem}_test", f"test-{stem}", f"{stem}-test", f"{stem}Test",
-                 f"check_{stem}", f"{stem}Spec", f"{stem}_spec") or (stem in parts and len(parts) <= 3)
-    )  # fmt: skip
+    named = name in (stem, f"{stem}Test", f"{stem}Spec", f"Test{stem}")
+    return len(stem) > 1 and (named or (stem in parts and len(parts) <= 3))
 
 
 def _holds_manifest(files: list[str], folder: str) -> bool:

@@ -49,7 +49,7 @@ SHELLS = re.compile(r"^(sh|bash|dash|zsh|ksh|ash|source|\.)$")
 PYTHON = re.compile(r"^(python|pypy)[\d.]*t?$")
 COMPARES = frozenset("diff cmp comm colordiff sdiff".split())
 LOOKS = frozenset("grep egrep fgrep rg test [ [[ jq wc ls stat cat head tail file md5sum".split())
-BUILDS = frozenset("cc gcc g++ c++ clang clang++ rustc ld tcc".split())
+BUILDS = frozenset("cc gcc g++ c++ clang clang++ rustc ld tcc javac kotlinc".split())
 
 HANDLERS: dict[str, Handler] = {
     **recipes.HANDLERS,
@@ -72,8 +72,13 @@ def take(context: Context, step: Step, by: str, *, depth: int = 0) -> None:
     if not words or depth > 8:
         return
     program = words[0].rpartition("/")[2]
+    _environment(context, step)
+    if step.into == "read":
+        _table(context, step, words[1:], by)
     for path in step.reads:
-        if context.tree.exists(path):
+        if program == "read":
+            context.add(path, f"{by} takes its cases from it", "fixture")
+        elif context.tree.exists(path):
             context.data.setdefault(path, f"{by} hands it to {program}")
     if program in ("hatch", "pdm", "rye") and recipes.python_scripts(context, step, words[1:], by):
         return
@@ -103,6 +108,8 @@ def take(context: Context, step: Step, by: str, *, depth: int = 0) -> None:
         hand_over(context, step, words[1:], by)
     elif program in COMPARES:
         _compared(context, step, words[1:], by)
+    elif program == "java":
+        _java(context, step, words[1:], by)
     elif program in BUILDS:
         _build(context, step, words[1:])
     elif program in LOOKS:
@@ -110,6 +117,26 @@ def take(context: Context, step: Step, by: str, *, depth: int = 0) -> None:
     elif re.fullmatch(r"[\w.+-]+", program):
         context.use(program, step.folder)
         _options(context, step, words[1:], by)
+
+
+def _environment(context: Context, step: Step) -> None:
+    """Files that a command is handed in its environment, and where Python looks because of it."""
+    for name, value in step.env:
+        for word in re.split(r"[\s:=,]+", value):
+            path = context.existing(step.folder, word) if word.strip("./") else None
+            if path and path in context.tree.paths:
+                context.add(path, f"the command names it in {name}", "config")
+        if name == "PYTHONPATH":
+            places = [join(step.folder, place) for place in value.split(":") if place]
+            context.python_path.update(places)
+
+
+def _table(context: Context, step: Step, words: list[str], by: str) -> None:
+    """`cat cases.txt | while read …`: the cases of a check."""
+    for word in words:
+        path = None if word.startswith("-") else context.existing(step.folder, word)
+        if path and path in context.tree.paths:
+            context.add(path, f"{by} takes its cases from it", "fixture")
 
 
 def _unwrapped(program: str, rest: list[str]) -> list[str] | None:
@@ -165,7 +192,8 @@ def _run_file(context: Context, path: str, step: Step, words: list[str], by: str
         _run_shell(context, path, step, words, by)
         return
     if re.match(r"#!.*\bpython", first):
-        context.python_path.add(folder_of(path))
+        tools_python.python(context, step, [step.words[0], *words], by, take)
+        return
     context.execute(path, step, by)
     hand_over(context, step, words, by)
 
@@ -198,6 +226,38 @@ def _build(context: Context, step: Step, words: list[str]) -> None:
     found = tuple(path for path in sources if path in context.tree.paths)
     if found:
         context.built.setdefault(join(step.folder, output), found)
+
+
+def _java(context: Context, step: Step, words: list[str], by: str) -> None:
+    """`java -cp out CheckTill`, `java Check.java`: the source of the class that is run."""
+    takes = False
+    for word in words:
+        if takes or word.startswith("-"):
+            takes = not takes and word in (
+                "-cp",
+                "-classpath",
+                "--class-path",
+                "-p",
+                "--module-path",
+            )
+            continue
+        name = word.rpartition("/")[2].removesuffix(".java").rpartition(".")[2]
+        compiled = {path for sources in context.built.values() for path in sources}
+        if (path := context.existing(step.folder, word)) and path in context.tree.paths:
+            compiled.add(path)
+        for source in sorted(compiled):
+            if source.rpartition("/")[2] == f"{name}.java":
+                _main_class(context, source, compiled - {source}, step, by)
+        return
+
+
+def _main_class(context: Context, source: str, others: set[str], step: Step, by: str) -> None:
+    """A class that is run: a test where it uses other classes and can say no."""
+    text = context.tree.text(source) or ""
+    stems = [other.rpartition("/")[2].partition(".")[0] for other in others]
+    uses = any(re.search(rf"\b{re.escape(stem)}\b", text) for stem in stems)
+    if uses and not step.feeds and re.search(r"\bassert\b|\bthrow\b|System\.exit", text):
+        context.collect(source, f"{by} runs it")
 
 
 def _options(context: Context, step: Step, words: list[str], by: str) -> None:

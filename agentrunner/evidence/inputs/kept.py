@@ -19,6 +19,8 @@ class Kept:
     content: bytes
     understood: str = ""
     """What was added, where that is all that changed: "a new source in a list of sources"."""
+    restored: bytes | None = None
+    """The new file without what was understood; None where that is the old file."""
 
 
 @dataclass(frozen=True)
@@ -39,9 +41,9 @@ class Around:
 Keep = Callable[[str, str, Around], Kept]
 
 
-def whole(after: str, why: str) -> Kept:
+def whole(after: str, why: str, restored: bytes | None = None) -> Kept:
     """Everything that changed is understood."""
-    return Kept(after.encode(), why)
+    return Kept(after.encode(), why, restored)
 
 
 def old(before: str) -> Kept:

@@ -92,9 +92,8 @@ def _npm_dependencies(
 
 def _npm_scripts(one: Mapping[str, Any], two: Mapping[str, Any], around: Around) -> dict[str, Any]:
     out = {name: text for name, text in one.items() if name in two or _is_run(name, one, around)}
-    for name, text in two.items():
-        if not _is_run(name, {**one, **two}, around):
-            out[name] = text
+    scripts = {**one, **two}
+    out.update((name, text) for name, text in two.items() if not _is_run(name, scripts, around))
     return out
 
 
@@ -113,7 +112,7 @@ def _is_run(name: str, scripts: Mapping[str, Any], around: Around) -> bool:
 
 
 def keep_package_lock(before: str, after: str, around: Around) -> Kept:
-    """package-lock.json: new packages from the hosts that were used before; no links, no scripts."""
+    """package-lock.json: new packages from the hosts that were there; no links, no scripts."""
     one, two = json.loads(before), json.loads(after)
     was, now = table(one, "packages"), table(two, "packages")
     hosts = {urlsplit(str(entry.get("resolved"))).netloc for entry in was.values()

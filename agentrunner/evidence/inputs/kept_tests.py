@@ -18,10 +18,11 @@ MARKS = re.compile(
     r"|pytest\.fixture|fixture|staticmethod|classmethod|property|skip|expectedFailure|ddt|data"
 )
 OPENERS = {
-    "javascript": r"(test|it|describe|specify|context|suite)(\.(each|skip|todo|concurrent))?\s*[(`]",
+    "javascript": r"(test|it|describe|specify|context|suite)(\.(each|skip|todo|concurrent))?"
+    r"\s*[(`]",
     "go": r"func\s+(?!TestMain\b|init\b)\w+\s*\(",
     "rust": r"#\[(\w+::)*(test|rstest)\b|(async\s+)?fn\s+\w+|mod\s+\w+",
-    "jvm": r"@(Test|ParameterizedTest|DisplayName|RepeatedTest|Nested|Disabled|ValueSource|CsvSource)"
+    "jvm": r"@(Test|ParameterizedTest|DisplayName|RepeatedTest|Nested|Disabled|\w+Source)"
     r"|(public|private|internal)?\s*(void|fun)\s+\w+\s*\(",
     "dotnet": r"\[(Fact|Theory|Test|TestCase|TestMethod|InlineData|DataRow)\b"
     r"|(public|private)\s+(async\s+)?(void|Task)\s+\w+\s*\(",

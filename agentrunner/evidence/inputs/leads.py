@@ -42,7 +42,8 @@ JS_IMPORT = re.compile(
 C_INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*\"([^\"\n]+)\"", re.MULTILINE)
 RUBY_REQUIRE = re.compile(r"\b(require_relative|require|load)[ \t(]+[\"']([^\"'\n]+)")
 PHP_REQUIRE = re.compile(
-    r"\b(?:require|include)(?:_once)?[ \t(]*(?:__DIR__[ \t]*\.[ \t]*|dirname\([^)]*\)[ \t]*\.[ \t]*)?"
+    r"\b(?:require|include)(?:_once)?[ \t(]*(?:__DIR__[ \t]*\.[ \t]*"
+    r"|dirname\([^)]*\)[ \t]*\.[ \t]*)?"
     r"[\"']([^\"'\n]+)"
 )
 PHP_USE = re.compile(r"^[ \t]*use[ \t]+([\w\\]+)", re.MULTILINE)
@@ -53,6 +54,8 @@ IN_PATHS = re.compile(
     r"(?i)open|path|join|read|load|file|__dirname|resource|template|static|dir\b|folder|include|embed|/\s*[\"'f]"
 )
 """A line that deals with paths: where a bare word may name a folder."""
+PASSING = re.compile(r"(?i)tmp|temp|write|mkdir|touch")
+"""A line that makes files of its own: what it names is not what lies in the tree."""
 JS_ENDINGS = ("", ".js", ".ts", ".mjs", ".cjs", ".jsx", ".tsx", ".mts", ".cts", ".json",
               "/index.js", "/index.ts", "/index.mjs", "/index.tsx", "/index.jsx")  # fmt: skip
 MOST_LITERALS = 5_000
@@ -110,7 +113,7 @@ class Leads:
                     places = [folder, *(join(one, "lib") for one in above(folder)), ""]
                     names = (found[2], f"{found[2]}.rb")
                     hit = self._first(places, names)
-                    yield ("" if hit else found[2].partition("/")[0]), hit
+                    yield "", hit
             case "php":
                 for found in PHP_REQUIRE.finditer(text):
                     yield "", self._first([folder, ""], (found[1].lstrip("/"),))
@@ -120,10 +123,17 @@ class Leads:
                 for found in PERL_USE.finditer(text):
                     name = found[1].replace("::", "/") + ".pm"
                     places = [place for one in above(folder) for place in (one, join(one, "lib"))]
-                    yield found[1].partition("::")[0], self._first(places, (name,))
+                    yield "", self._first(places, (name,))
+
+    @cached_property
+    def _names(self) -> frozenset[str]:
+        """Every name of a folder or a source file: an import of another name leads nowhere."""
+        found = {folder.rpartition("/")[2] for folder in self.tree.folders}
+        found.update(path.rpartition("/")[2].partition(".")[0] for path in self.tree.paths)
+        return frozenset(found)
 
     def _python(self, folder: str, text: str) -> Iterator[tuple[str, set[str]]]:
-        roots = [place for one in above(folder) for place in (one, join(one, "src"))]
+        roots = [place for one in above(folder) for place in (one, f"{one}/src" if one else "src")]
         roots += [place for place in self.python_path if place not in roots]
         for found in PYTHON_FROM.finditer(text):
             dots, module = found[1], found[2]
@@ -145,13 +155,16 @@ class Leads:
         self, bases: list[str], module: str, names: list[str], *, relative: bool
     ) -> Iterator[tuple[str, set[str]]]:
         place = module.replace(".", "/")
+        if module.partition(".")[0] not in self._names and not relative:
+            yield module.partition(".")[0], set()
+            return
         for base in bases:
-            files = set()
-            target = join(base, place) if place else base
-            for name in names:
-                files |= self._existing(
-                    f"{join(target, name)}.py", f"{join(target, name)}/__init__.py"
-                )
+            target = "/".join(part for part in (base, place) if part)
+            files: set[str] = set()
+            if target in self.tree.folders:
+                below = f"{target}/" if target else ""
+                for name in names:
+                    files |= self._existing(f"{below}{name}.py", f"{below}{name}/__init__.py")
             files |= self._existing(f"{target}.py", f"{target}/__init__.py")
             if files:
                 yield "", files
@@ -215,16 +228,13 @@ class Leads:
         for line in text.split("\n"):
             if '"' not in line and "'" not in line and "`" not in line:
                 continue
-            in_paths = bool(IN_PATHS.search(line))
-            for found in LITERAL.finditer(line[:2_000]):
-                count += 1
-                if count > MOST_LITERALS:
-                    return
-                word = found[1] or found[2] or found[3]
-                if cut := WILD.search(word) or re.search(r"[%$]", word):
-                    word = word[: cut.start()].rpartition("/")[0]
-                if word and PATHLIKE.fullmatch(word):
-                    yield word, in_paths
+            words = list(_path_words(line[:2_000]))
+            count += len(words)
+            if count > MOST_LITERALS:
+                return
+            if words:
+                in_paths = bool(IN_PATHS.search(line)) and not PASSING.search(line)
+                yield from ((word, in_paths) for word in words)
 
     def mentioned(self, path: str, folders: Collection[str] = ()) -> Iterator[tuple[str, bool]]:
         """Paths of the tree that a file's literals name, and whether it is a bare word."""
@@ -232,12 +242,15 @@ class Leads:
         bases = [*above(own), *folders]
         seen: set[str] = set()
         for word, in_paths in self.words(path):
-            plain = "/" in word.strip("/") or "." in word.strip(".")
+            deep = "/" in word.strip("/")
+            plain = deep or "." in word.strip(".")
             if word in seen or not (plain or in_paths) or not word.strip("./"):
                 continue
             seen.add(word)
             for base in bases:
                 place = join(base, word.lstrip("/") if base != own else word)
+                if base != own and not (deep or in_paths):
+                    break  # a bare name is not looked for further up
                 if is_inside(place) and (place in self.tree.paths or place in self.tree.folders):
                     yield place, not plain
                     break
@@ -257,3 +270,12 @@ def _family_by_first_line(text: str) -> str:
 def is_standard(name: str) -> bool:
     """Whether Python itself brings a module of this name."""
     return name in sys.stdlib_module_names
+
+
+def _path_words(line: str) -> Iterator[str]:
+    for found in LITERAL.finditer(line):
+        word = found[1] or found[2] or found[3]
+        if cut := WILD.search(word) or re.search(r"[%$]", word):
+            word = word[: cut.start()].rpartition("/")[0]
+        if word and PATHLIKE.fullmatch(word):
+            yield word

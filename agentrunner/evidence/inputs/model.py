@@ -10,6 +10,10 @@ from typing import Literal
 from agentrunner.evidence.inputs.globs import glob_regex, is_glob
 from agentrunner.evidence.steering import matches
 
+PYTHON_TWIN = re.compile(r"(/__init__\.py|\.(cpython-\d+[\w-]*|abi3)\.so|\.so|\.pyc|\.pyd)$")
+JS_TWIN = re.compile(r"(/index)?\.([cm]?[jt]sx?|json|node)$")
+JS_ENDINGS = (".js", ".json", ".ts", ".tsx", ".mjs", ".cjs", "/index.js", "/index.ts")
+
 Kind = Literal["test", "fixture", "config", "runner", "recipe"]
 """`test` is collected or decides; `fixture` is what tests read or import; `config` steers the tool;
 `runner` is a script that a command runs; `recipe` says what is run (Makefile, package.json)."""
@@ -48,6 +52,10 @@ class Inputs:
     """Base names of the programs that the commands run: whose configuration steers."""
     places: list[Input] = field(default_factory=list)
     """Where tools look for files that are not there yet, as a new `pytest.ini`."""
+    import_folders: frozenset[str] = frozenset()
+    """Folders in which Python looks for modules first."""
+    provided_names: frozenset[str] = frozenset()
+    """Modules that imports find elsewhere today."""
     declared_tests: Sequence[str] = ()
     declared_product: Sequence[str] = ()
     before: frozenset[str] = frozenset()
@@ -81,6 +89,23 @@ class Inputs:
         for regex, one in self._globs:
             if (not one.old_only or path in self.before) and regex.match(path):
                 return one
+        if path in self.before:
+            return None
+        return self._takes_the_place(path) or self._shadows(path)
+
+    def _shadows(self, path: str) -> Input | None:
+        """A new module that an import finds before the one that it finds today."""
+        place = path.removesuffix("/__init__.py").removesuffix(".py")
+        folder, _, name = place.rpartition("/")
+        if place == path or name not in self.provided_names or folder not in self.import_folders:
+            return None
+        return Input(path, f"it would stand before the {name} that imports find today", "runner")
+
+    def _takes_the_place(self, path: str) -> Input | None:
+        """A new file that an import finds before an input that is there: a package, a library."""
+        for twin in twins(path):
+            if twin in self.before and (old := self.counts(twin)):
+                return Input(path, f"it would stand before {twin}: {old.why}", "runner")
         return None
 
     def is_unsure(self, path: str) -> Input | None:
@@ -88,3 +113,15 @@ class Inputs:
         if matches(path, [*self.declared_product, *self.declared_tests]):
             return None
         return next((one for one in self.unsure if one.path == path), None)
+
+
+def twins(path: str) -> list[str]:
+    """Other files that the import which finds `path` may have found before it was there."""
+    if found := PYTHON_TWIN.search(path):
+        stem = path[: found.start()]
+        return (
+            [f"{stem}.py", f"{stem}/__init__.py"] if found[1] != "/__init__.py" else [f"{stem}.py"]
+        )
+    if found := JS_TWIN.search(path):
+        return [path[: found.start()] + ending for ending in JS_ENDINGS]
+    return []

@@ -17,6 +17,10 @@ SAYS_NO = re.compile(
     r"|\bfail|return\s+(?!0\s*;|EXIT_SUCCESS)[^;\n]+;|^\s*(ok|is)\b|not ok|\bexit\s+[1-9$]",
     re.MULTILINE,
 )
+DECIDES = re.compile(
+    r"\bexit\s+[^0\s]|\bassert|\b(diff|cmp|grep\s+-q)\b|\breturn\s+1", re.MULTILINE
+)
+"""What a shell script says no with."""
 STARTS_OTHERS = re.compile(
     r"\bsubprocess\b|child_process|\bspawn|\bsystem\s*\(|\bpopen\b|exec[vl]?p?\w*\s*\(|\bexec\(|`[^`\n]+`"
 )
@@ -74,12 +78,26 @@ def _unsure(
     if users := product.imported.get(path):
         return f"{min(users)} imports it, too"
     if family == "shell" or (not family and re.match(r"#!.*\b(ba|z|da|k)?sh\b", text)):
-        return ""
+        return _shell_script(context, path, text, runs)
     if not _leads_on(context, leads, path, text):
         return "it checks itself"
     if not SAYS_NO.search(text) and not kit:
         return "it is run, and says no to nothing by itself"
     return ""
+
+
+def _shell_script(context: Context, path: str, text: str, runs: list[Executed]) -> str | None:
+    """The same for a shell script: one that only other scripts run may well be the product."""
+    callers = {run.by for run in runs}
+    sourced = all(run.step.words[0] in (".", "source") for run in runs)
+    if not sourced:
+        return ""  # a command or a recipe runs it, or its exit code is what a script asks for
+    if not DECIDES.search(text):
+        return None  # its functions are what is called and compared
+    homes = {folder_of(caller) for caller in callers} - {""}
+    if any(path.startswith(f"{home}/") for home in homes):
+        return ""
+    return f"{min(callers)} reads it, and it checks something itself"
 
 
 def _leads_on(context: Context, leads: Leads, path: str, text: str) -> bool:

@@ -12,6 +12,7 @@ from agentrunner.evidence.inputs.shell import Step
 from agentrunner.evidence.inputs.tools_js import bun_test
 from agentrunner.evidence.inputs.tree import above, folder_of, join, table, texts
 
+MOST_PACKAGES = 300
 JUSTFILES = ("justfile", "Justfile", ".justfile")
 JUST_RULE = re.compile(r"^@?([\w-]+)([^:\n]*):(?!=)([^\n]*)\n((?:[ \t]+[^\n]*\n?|\n)*)", re.M)
 LIFE_CYCLE = frozenset(
@@ -150,6 +151,8 @@ def package_scripts(context: Context, step: Step, words: list[str], by: str) -> 
     name = {"t": "test", "tst": "test", "start": "start"}.get(names[0], names[0]) if names else ""
     if not name or name in NPM_COMMANDS:
         return
+    if {"-r", "--recursive", "-ws", "--workspaces"} & set(words):
+        _everywhere(context, folder, name, by)
     if program == "bun" and name == "test" and "run" not in words:
         bun_test(context, step, rest, by)
         return
@@ -165,6 +168,24 @@ def package_scripts(context: Context, step: Step, words: list[str], by: str) -> 
     for place in above(folder):
         for config in (".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", "bunfig.toml"):
             context.place(join(place, config), f"configuration that {program} reads")
+
+
+def _everywhere(context: Context, folder: str, name: str, by: str) -> None:
+    """A script of every package below a folder."""
+    found = [path for path in context.tree.under(folder)
+             if path.endswith("package.json") and "node_modules/" not in path]  # fmt: skip
+    for path in found[:MOST_PACKAGES]:
+        if name in table(context.tree.json(path), "scripts"):
+            _run_scripts(context, path, name, [], by)
+
+
+def workspaces(context: Context, step: Step, words: list[str], by: str) -> None:
+    """turbo, nx and lerna: a script of every package."""
+    program = step.words[0].rpartition("/")[2]
+    context.use(program, step.folder, "package.json", f"{program}.json")
+    for word in words:
+        if not word.startswith("-") and word not in ("run", "run-many"):
+            _everywhere(context, step.folder, word.rpartition(":")[2], by)
 
 
 def _run_scripts(context: Context, path: str, name: str, rest: list[str], by: str) -> None:
@@ -316,6 +337,9 @@ HANDLERS = {
     "run-s": run_scripts_by_pattern,
     "run-p": run_scripts_by_pattern,
     "concurrently": run_scripts_by_pattern,
+    "turbo": workspaces,
+    "nx": workspaces,
+    "lerna": workspaces,
     "tox": tox,
     "nox": nox,
     "invoke": nox,

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 import sys
 from functools import lru_cache
+from importlib.util import find_spec
+from pathlib import Path
 
 from agentrunner.evidence.inputs.context import Context
 from agentrunner.evidence.inputs.leads import Leads
-from agentrunner.evidence.inputs.model import Input
 from agentrunner.evidence.inputs.tree import Tree, above, folder_of, join
 
 KITS = {
@@ -19,9 +20,17 @@ KITS = {
     "tox": "tox virtualenv",
 }
 """Modules that a test tool itself is made of."""
-MANIFESTS = re.compile(r"(^|/)(requirements[^/]*\.txt|pyproject\.toml|setup\.(py|cfg)|Pipfile|package\.json"
-                       r"|Gemfile|composer\.json|poetry\.lock|uv\.lock)$")  # fmt: skip
-MOST_NAMES = 1_000
+MANIFESTS = re.compile(
+    r"(^|/)(requirements[^/]*\.txt|pyproject\.toml|setup\.(py|cfg)|Pipfile|package\.json|Gemfile"
+    r"|composer\.json|poetry\.lock|uv\.lock)$"
+)
+MOST_LOOKED_AT = 300
+MOST_SOURCES = 500
+TOOLS_IMPORT = (
+    "unittest doctest argparse ast bdb code configparser faulthandler fnmatch glob importlib"
+    " inspect json logging pdb platform shlex shutil site subprocess tempfile xml zipfile"
+).split()
+"""What test tools of Python import from the standard library, before what that imports itself."""
 
 
 @lru_cache(maxsize=4)
@@ -41,8 +50,42 @@ def provided(context: Context, name: str) -> bool:
     return bool(re.search(rf"(?<![\w-]){plain}(?![\w-])", _declared(context.tree)))
 
 
-def places_of_shadows(context: Context, leads: Leads, tests: set[str]) -> list[Input]:
-    """Modules that are not there yet and would stand before those that imports find today.
+@lru_cache(maxsize=1)
+def used_by_tools() -> frozenset[str]:
+    """Modules of the standard library that are imported when a test tool runs, by their sources.
+
+    A module that only has the name of another one there, as `profile`, takes nobody's place.
+    """
+    found: set[str] = {"sitecustomize", "usercustomize"}
+    waiting, read = list(TOOLS_IMPORT), 0
+    while waiting:
+        name = waiting.pop()
+        if name in found or name not in sys.stdlib_module_names:
+            continue
+        found.add(name)
+        try:
+            spec = find_spec(name)
+        except (ImportError, ValueError):
+            continue
+        origin = Path(spec.origin) if spec and spec.origin and spec.has_location else None
+        if origin is None or origin.suffix != ".py":
+            continue
+        sources = (
+            origin.parent.glob("*.py") if spec and spec.submodule_search_locations else [origin]
+        )
+        for source in sources:
+            read += 1
+            if read > MOST_SOURCES:
+                return frozenset(found)
+            text = source.read_text(encoding="utf-8", errors="replace")
+            waiting += re.findall(r"^(?:import|from)[ \t]+(\w+)", text, re.MULTILINE)
+    return frozenset(found)
+
+
+def shadows_of(
+    context: Context, leads: Leads, tests: set[str]
+) -> tuple[frozenset[str], frozenset[str]]:
+    """Folders and names where a new module would stand before the one that imports find today.
 
     Only in folders that the interpreter looks into first, and only names that something else
     answers now: the standard library, the test tool, installed packages that the tree imports.
@@ -55,23 +98,15 @@ def places_of_shadows(context: Context, leads: Leads, tests: set[str]) -> list[I
         if place.endswith("conftest.py"):
             folders.add(folder_of(place))
     if not python and not context.python_path:
-        return []
-    names = set(sys.stdlib_module_names)
+        return frozenset(), frozenset()
+    names = set(used_by_tools())
     for program, modules in KITS.items():
         if program in context.programs:
             names.update(modules.split())
-    for path in sorted(tests)[:300]:
+    reached = {path for test in sorted(tests)[:MOST_LOOKED_AT] for path in leads.imports(test)[0]}
+    for path in [*sorted(tests)[:MOST_LOOKED_AT], *sorted(reached)[:MOST_LOOKED_AT]]:
         names.update(name for name in leads.imports(path)[1] if provided(context, name))
-    found = []
-    for folder in sorted(folders & context.tree.folders)[:50]:
-        for name in sorted(names):
-            if not name.isidentifier():
-                continue
-            why = f"it would stand before the {name} that imports find today"
-            for path in (join(folder, f"{name}.py"), join(folder, f"{name}/__init__.py")):
-                if path not in context.tree.paths:
-                    found.append(Input(path, why, "runner", exists=False))
-    return found
+    return frozenset(folders & context.tree.folders), frozenset(names)
 
 
 def _import_root(tree: Tree, path: str) -> str:

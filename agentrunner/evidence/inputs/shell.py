@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 from agentrunner.evidence.inputs.tree import join
 
@@ -40,6 +41,8 @@ class Step:
     reads: tuple[str, ...] = ()
     writes: tuple[str, ...] = ()
     env: tuple[tuple[str, str], ...] = ()
+    into: str = ""
+    """The program that takes its output through a pipe."""
 
 
 @dataclass
@@ -323,6 +326,8 @@ class _Walk:
         if not words:
             for name, value in env:
                 self._assign(name, value)
+            if reads:  # `done < cases.txt`: a loop reads it
+                self._add(["read"], reads, (), ())
             if writes and self.closed is not None:
                 for part in self.steps[self.closed :]:
                     part.step = replace(part.step, writes=writes)
@@ -372,6 +377,9 @@ class _Walk:
             if step.words[0].rpartition("/")[2] not in PASSES_ON:
                 last[part.pipe, part.turn] = index
             used.update(step.reads, (join(step.folder, word) for word in step.words))
+        for one, two in pairwise(self.steps):
+            if (one.pipe, one.turn) == (two.pipe, two.turn):
+                one.step = replace(one.step, into=two.step.words[0].rpartition("/")[2])
         return [
             replace(part.step, feeds=True)
             if index < last.get((part.pipe, part.turn), 0) or not used.isdisjoint(part.step.writes)

@@ -10,6 +10,8 @@ from agentrunner.evidence.inputs.globs import inside
 from agentrunner.evidence.inputs.shell import Step
 from agentrunner.evidence.inputs.tree import above, folder_of, join
 
+MOST_READ = 2_000
+"""Source files of a package that are read to see whether they have tests inside."""
 CMAKE_CALL = re.compile(r"\b(\w+)\s*\(([^()]*(?:\([^()]*\)[^()]*)*)\)", re.S)
 RUST_TESTS = re.compile(r"#\[(cfg\(.*\btest\b.*|(\w+::)*test(\(.*)?)\]|^\s*//[/!].*```", re.M)
 
@@ -44,6 +46,8 @@ def go(context: Context, step: Step, words: list[str], by: str) -> None:
             context.collect(base, f"{by} names it")
             continue
         context.roots.add(base)
+        if deep:
+            context.place(inside(base, "**/go.mod"), "its folder is left out of ./...")
         context.collect(inside(base, f"{deep}*_test.go"), "go test collects it by its rules")
         context.collect(
             inside(base, f"{deep}testdata/**"), "tests read it, go ignores it", "fixture"
@@ -92,8 +96,10 @@ def _rust_package(context: Context, manifest: str, place: str, by: str) -> None:
             path = target.get("path") if isinstance(target, dict) else None
             if isinstance(path, str):
                 context.collect(join(place, path), f"{manifest} names it")
-    for path in context.tree.under(join(place, "src")):
-        if path.endswith(".rs") and RUST_TESTS.search(context.tree.text(path) or ""):
+    sources = [path for path in context.tree.under(join(place, "src")) if path.endswith(".rs")]
+    context.tree.prefetch(sources[:MOST_READ])
+    for path in sources[:MOST_READ]:
+        if RUST_TESTS.search(context.tree.text(path) or ""):
             context.add(path, "it has tests inside, which cargo runs", "test", region=True)
 
 
@@ -206,7 +212,8 @@ def java(context: Context, step: Step, words: list[str], by: str) -> None:
         text = (tree.text(join(module, "pom.xml")) or "") + (
             tree.text(join(module, "build.gradle")) or ""
         )
-        for found in re.finditer(r"<testSourceDirectory>([^<]+)<|test\s*\{[^}]*srcDirs?\s*[=(]?\s*\[?"
+        for found in re.finditer(r"<testSourceDirectory>([^<]+)<|test\s*\{[^}]*srcDirs?\s*[=(]?"
+                                 r"\s*\[?"
                                  r"['\"]([^'\"]+)", text):  # fmt: skip
             named = (found[1] or found[2]).replace("${project.basedir}/", "").strip()
             context.collect(inside(join(module, named), "**"), "the build names it")

@@ -122,6 +122,8 @@ def _named(context: Context, step: Step, words: list[str], by: str, forms: Seque
     """Files and folders that the command names; whether there was one."""
     known = False
     for word in words:
+        if re.search(r"\.([cm]?[jt]sx?)$", word) and not is_glob(word):
+            context.place(join(step.folder, word), f"{by} names it", "test")
         path = join(step.folder, word)
         if path in context.tree.paths:
             context.collect(path, f"{by} names it")
@@ -296,10 +298,11 @@ HANDLERS: dict[str, Callable[[Context, Step, list[str], str], None]] = {
     "vitest": vitest,
     "mocha": mocha,
     "_mocha": mocha,
-    "ava": _simple("ava", "test.?(c|m)js", "{src,source}/test.?(c|m)js", "**/__tests__/**/*.?(c|m)js",
-                   "**/*.test.?(c|m)[jt]s", "**/test-*.?(c|m)[jt]s", "**/{test,tests}/**/*.?(c|m)[jt]s"),
-    "tap": _simple("tap", f"**/{{test,tests,__tests__}}/**/*.{ANY_JS}", f"**/*.{{test,spec}}.{ANY_JS}",
-                   f"**/test.{ANY_JS}"),
+    "ava": _simple("ava", "test.?(c|m)js", "{src,source}/test.?(c|m)js",
+                   "**/__tests__/**/*.?(c|m)js", "**/*.test.?(c|m)[jt]s",
+                   "**/test-*.?(c|m)[jt]s", "**/{test,tests}/**/*.?(c|m)[jt]s"),
+    "tap": _simple("tap", f"**/{{test,tests,__tests__}}/**/*.{ANY_JS}",
+                   f"**/*.{{test,spec}}.{ANY_JS}", f"**/test.{ANY_JS}"),
     "tape": _simple("tape", "test/**/*.js"),
     "jasmine": _simple("jasmine", "spec/**/*[sS]pec.?(m)js", "spec/support/**", "spec/helpers/**"),
     "playwright": _simple("playwright", f"**/*.@(spec|test).{ANY_JS}"),

@@ -70,9 +70,10 @@ def phpunit(context: Context, step: Step, words: list[str], by: str) -> None:
     place = folder_of(config) if config else step.folder
     if found := re.search(r"bootstrap=\"([^\"]+)\"", text):
         context.add(join(place, found[1]), "PHPUnit loads it before the tests", "runner")
-    folders = [join(place, found[1].strip()) for found in
-               re.finditer(r"<directory[^>]*>([^<]+)</directory>",
-                           "".join(re.findall(r"<testsuites?\b.*?</testsuites?>", text, re.S)))]  # fmt: skip
+    suites = "".join(re.findall(r"<testsuites?\b.*?</testsuites?>", text, re.S))
+    folders = [
+        join(place, found.strip()) for found in re.findall(r"<directory[^>]*>([^<]+)<", suites)
+    ]
     for path in re.findall(r"<file>([^<]+)</file>", text):
         context.collect(join(place, path.strip()), f"{config} names it")
     for path in named or folders or [join(step.folder, "tests")]:

@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 from agentrunner.evidence.inputs.context import Context
-from agentrunner.evidence.inputs.globs import inside, literal
+from agentrunner.evidence.inputs.globs import inside
 from agentrunner.evidence.inputs.shell import Step
 from agentrunner.evidence.inputs.tree import Tree, above, folder_of, join, table, texts
 
@@ -29,6 +29,8 @@ INSTALLS = (
     "Pipfile.lock", "pylock*.toml", "uv.toml", "pip.conf", "MANIFEST.in", "environment.yml",
 )  # fmt: skip
 """Where Python projects say what is installed, and from where."""
+MOST_READ = 2_000
+"""Source files that are read to see whether they have examples."""
 STARTS = ("sitecustomize.py", "usercustomize.py", "*.pth")
 """What Python itself runs at its start where it finds it."""
 
@@ -36,10 +38,6 @@ STARTS = ("sitecustomize.py", "usercustomize.py", "*.pth")
 def python(context: Context, step: Step, words: list[str], by: str, take: Take) -> None:
     """`python -m MODULE`, `python FILE`, `python -c CODE`."""
     installs(context, step.folder)
-    context.python_path.update(
-        join(step.folder, place) for name, value in step.env if name == "PYTHONPATH"
-        for place in value.split(":") if place
-    )  # fmt: skip
     at = 0
     while at < len(words):
         word = words[at]
@@ -157,6 +155,7 @@ def _pytest_base(
         context.roots.add(folder_of(base))
         return
     if base.endswith(".py"):  # it is named and not there yet
+        context.place(base, f"{by} names it", "test")
         return
     context.roots.add(base)
     if said != "pytest collects it":
@@ -165,7 +164,7 @@ def _pytest_base(
         context.collect(inside(base, f"**/{pattern}"), f"pytest collects {pattern} by its rules")
     context.collect(inside(base, "**/conftest.py"), "pytest loads it before the tests", "runner")
     if doctests:
-        for path in tree.under(base):
+        for path in [one for one in tree.under(base) if one.endswith(".py")][:MOST_READ]:
             if path.endswith(".py") and ">>>" in (tree.text(path) or ""):
                 context.add(path, "pytest runs its examples", "test", region=True)
 
@@ -265,8 +264,7 @@ def unittest(context: Context, step: Step, words: list[str], by: str) -> None:
         elif not word.startswith("-"):
             positional.append(word)
         at += 1
-    for key, value in zip(("-s", "-p", "-t"), positional, strict=False):
-        values[key] = value
+    values.update(zip(("-s", "-p", "-t"), positional, strict=False))
     start = join(folder, values["-s"])
     if start not in tree.folders:
         start = join(folder, values["-s"].replace(".", "/"))
@@ -282,18 +280,21 @@ def unittest(context: Context, step: Step, words: list[str], by: str) -> None:
 
 def _unittest_name(context: Context, folder: str, word: str, by: str) -> None:
     parts = word.removesuffix(".py").replace("/", ".").split(".")
+    missing = next((i for i, part in enumerate(parts) if not part.islower()), len(parts))
+    new = join(folder, "/".join(parts[:missing]))
     while parts:
         path = join(folder, "/".join(parts))
         if f"{path}.py" in context.tree.paths:
-            context.collect(literal(f"{path}.py"), f"{by} names it")
             context.collect(f"{path}.py", f"{by} names it")
             context.roots.add(folder_of(path))
             return
         if path in context.tree.folders and path:
             context.name_folder(path, f"{by} names it")
             context.collect(inside(path, "**/test*.py"), f"{by} names its package")
-            return
+            break
         parts.pop()
+    if new not in context.tree.folders:
+        context.place(f"{new}.py", f"{by} names it", "test")
 
 
 def _django(context: Context, step: Step, path: str, by: str) -> None:

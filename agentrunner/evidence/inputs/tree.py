@@ -6,7 +6,7 @@ import json
 import posixpath
 import tomllib
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -15,6 +15,9 @@ from agentrunner.evidence.inputs.globs import fixed_folder, glob_regex, is_glob
 ReadFile = Callable[[str], bytes | None]
 """A file of a tree by its path, None where there is none."""
 
+ReadMany = Callable[[Sequence[str]], Mapping[str, bytes]]
+"""Several files at once; those that it leaves out are read one by one."""
+
 MOST_BYTES = 400_000
 """Of one file that is read; what stands behind is not looked at."""
 
@@ -22,9 +25,12 @@ MOST_BYTES = 400_000
 class Tree:
     """The paths of a tree and the text of its files; each file is read once."""
 
-    def __init__(self, paths: Collection[str], read: ReadFile) -> None:
+    def __init__(
+        self, paths: Collection[str], read: ReadFile, read_many: ReadMany | None = None
+    ) -> None:
         self.paths = frozenset(paths)
         self._read = read
+        self._read_many = read_many
         self._texts: dict[str, str | None] = {}
 
     @cached_property
@@ -53,6 +59,13 @@ class Tree:
                 text = None
             self._texts[path] = text
         return self._texts[path]
+
+    def prefetch(self, paths: Iterable[str]) -> None:
+        """Read several files at once, where the tree's reader can."""
+        wanted = [path for path in paths if path in self.paths and path not in self._texts]
+        if self._read_many is not None and wanted:
+            for path, content in self._read_many(wanted).items():
+                self._texts[path] = content[:MOST_BYTES].decode("utf-8", "replace")
 
     def exists(self, path: str) -> bool:
         """Whether there is such a file."""

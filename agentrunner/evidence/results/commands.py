@@ -209,7 +209,7 @@ def _inner(run: Run, read: ReadFile) -> Iterator[tuple[str, str, str | None]]:
     if SHELL.match(program):
         yield from _shell(words[1:], run.folder, read)
     elif program in PACKAGE_MANAGERS and "exec" not in words:
-        texts = list(delegated(words, run.folder, read))
+        texts = _elsewhere(list(delegated(words, run.folder, read)), run.folder)
         for text, folder in texts:
             dashes = (
                 ("" if program in ("yarn", "pnpm", "bun") else " --") if len(texts) == 1 else None
@@ -217,7 +217,7 @@ def _inner(run: Run, read: ReadFile) -> Iterator[tuple[str, str, str | None]]:
             added = _passed_on(words, dashes)
             yield text + added, folder, dashes if not added else ""
     elif program in RECIPES:
-        for text, folder in delegated(words, run.folder, read):
+        for text, folder in _elsewhere(list(delegated(words, run.folder, read)), run.folder):
             yield text, folder, None
     elif program == "tox" or (PYTHON.match(program) and words[1:3] == ["-m", "tox"]):
         for command in _tox(run.folder, read):
@@ -227,6 +227,12 @@ def _inner(run: Run, read: ReadFile) -> Iterator[tuple[str, str, str | None]]:
             yield command, run.folder, None
     elif "/" in words[0] and not words[0].startswith("/"):
         yield from _script(words[0], run.folder, read)
+
+
+def _elsewhere(texts: list[tuple[str, str]], folder: str) -> list[tuple[str, str]]:
+    """Where the command names another folder (`make -C x`), only what is found there."""
+    there = [each for each in texts if each[1] != folder]
+    return there or texts
 
 
 def _passed_on(words: list[str], dashes: str | None) -> str:

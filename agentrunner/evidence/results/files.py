@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import os
+import posixpath
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -28,39 +29,38 @@ class Report:
 
 def reports(place: Path, pattern: str) -> Iterator[Report]:
     """The regular files directly in `place` whose names match, in the order of their names."""
-    yield from _read_all(place, pattern, deep=False)
+    yield from _read_all(place, ".", pattern, deep=False)
 
 
-def reports_below(place: Path, folder: str) -> Iterator[Report]:
-    """All regular files below `place/folder`, in the order of their paths."""
-    yield from _read_all(place / folder, "*", deep=True)
+def reports_below(place: Path, folder: str, pattern: str = "*") -> Iterator[Report]:
+    """All regular files below `place/folder` whose names match, in the order of their paths.
+
+    Their paths are those below that folder.
+    """
+    yield from _read_all(place, folder, pattern, deep=True)
 
 
 def read_small(place: Path, name: str, most: int = 4096) -> str:
     """The start of one small file, "" where it cannot be read."""
-    for report in _read_all(place, name, deep=False, budget=most):
-        return report.content.decode("utf-8", "replace")
-    return ""
+    return (read_plain(place, name, most) or b"").decode("utf-8", "replace")
 
 
-def _read_all(
-    place: Path, pattern: str, *, deep: bool, budget: int = MOST_BYTES
-) -> Iterator[Report]:
-    for path in _listed(place, pattern, deep=deep):
-        content = read_plain(place, path, budget + 1)
+def _read_all(place: Path, folder: str, pattern: str, *, deep: bool) -> Iterator[Report]:
+    budget = MOST_BYTES
+    for path in _listed(place / folder, pattern, deep=deep):
+        content = read_plain(place, posixpath.normpath(posixpath.join(folder, path)), budget + 1)
         if content is None:
             continue
-        cut = len(content) > budget
-        yield Report(path, content[:budget], cut)
+        yield Report(path, content[:budget], len(content) > budget)
         budget -= min(budget, len(content))
 
 
-def _listed(place: Path, pattern: str, *, deep: bool) -> list[str]:
+def _listed(top: Path, pattern: str, *, deep: bool) -> list[str]:
     found: list[str] = []
     try:
-        for folder, inner, names in os.walk(place, followlinks=False):
-            below = os.path.relpath(folder, place)
-            found += [os.path.normpath(os.path.join(below, name)) for name in names]  # noqa: PTH118
+        for folder, inner, names in os.walk(top, followlinks=False):
+            below = os.path.relpath(folder, top)
+            found += [posixpath.normpath(posixpath.join(below, name)) for name in names]
             if not deep or len(found) > MOST_FILES:
                 inner.clear()
     except OSError:

@@ -19,12 +19,26 @@ from agentrunner.evidence.results.model import (
     TestResult,
 )
 from agentrunner.evidence.results.shell import quoted
+from agentrunner.evidence.results.tools.behave import Behave
+from agentrunner.evidence.results.tools.cargo import Cargo
+from agentrunner.evidence.results.tools.ctest import CTest
+from agentrunner.evidence.results.tools.dotnet import Dotnet
+from agentrunner.evidence.results.tools.go import Go
+from agentrunner.evidence.results.tools.java import Gradle, Maven
+from agentrunner.evidence.results.tools.jest import Jest
+from agentrunner.evidence.results.tools.mocha import Mocha
 from agentrunner.evidence.results.tools.node import Node
+from agentrunner.evidence.results.tools.phpunit import PHPUnit
 from agentrunner.evidence.results.tools.pytest import Pytest
+from agentrunner.evidence.results.tools.rspec import RSpec
 from agentrunner.evidence.results.tools.tap import Tap
 from agentrunner.evidence.results.tools.unittest import Unittest
+from agentrunner.evidence.results.tools.vitest import Vitest
 
-READERS: list[Reader] = [Pytest(), Unittest(), Node(), Tap()]
+READERS: list[Reader] = [
+    Pytest(), Unittest(), Behave(), Jest(), Vitest(), Mocha(), Node(), Go(), Cargo(), CTest(),
+    Maven(), Gradle(), RSpec(), PHPUnit(), Dotnet(), Tap(),
+]  # fmt: skip
 """In the order of preference."""
 FOLDERS = frozenset({"PATH", "PYTHONPATH"})
 OPTIONS = frozenset({"NODE_OPTIONS", "PYTEST_ADDOPTS", "SPEC_OPTS"})
@@ -114,8 +128,8 @@ def read_results(
     folder = read_small(place_on_host, STARTED).rstrip("\n")
     ran = Ran(place_on_host, stdout, stderr, exit_code, folder)
     readers = readers_of(shell, cwd, read)
-    found = [(reader, reader.read(ran, _of(reader, means))) for reader in readers]
-    parts = [results for _, results in found if results is not None]
+    found = [_read(reader, ran, means) for reader in readers]
+    parts = [results for results in found if results is not None]
     if not parts:
         return None
     silent = len(parts) < len(found) and len(parts) < len(_stages(shell, cwd, read))
@@ -144,6 +158,13 @@ def select(shell: str, names: Sequence[str], cwd: str, read: ReadFile) -> str | 
 def weak_results(stdout: str, stderr: str) -> Counts | None:
     """Only totals, read off the text; None where no known runner printed a summary."""
     return read_counts(stdout, stderr)
+
+
+def _read(reader: Reader, ran: Ran, means: int) -> Results | None:
+    try:
+        return reader.read(ran, _of(reader, means))
+    except Exception:  # noqa: BLE001 - readers may come from elsewhere, and reports are hostile
+        return Results(reader.name, complete=False)
 
 
 def _of(reader: Reader, means: int) -> int:
@@ -182,4 +203,12 @@ def _enter(place: str, env: Mapping[str, str], programs: bool) -> str:
         else:
             lines.append(f"{name}={quoted(value)}")
         lines.append(f"export {name}")
+    if env:
+        # tox hands on only what it is told to, in each of its two forms of configuration; tox 3
+        # has a variable of its own.
+        names = ",".join(env)
+        passed = f"testenv.pass_env+={names};env_run_base.pass_env+={names}"
+        lines.append(f'TOX_OVERRIDE="${{TOX_OVERRIDE:+$TOX_OVERRIDE;}}"{quoted(passed)}')
+        lines.append("export TOX_OVERRIDE")
+        lines.append(f"TOX_TESTENV_PASSENV={quoted(' '.join(env))}; export TOX_TESTENV_PASSENV")
     return "\n".join(lines) + "\n"

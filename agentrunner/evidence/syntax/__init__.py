@@ -6,12 +6,12 @@ from agentrunner.evidence.syntax.canary import changed_literal, failing_end
 from agentrunner.evidence.syntax.definitions import definition, definitions
 from agentrunner.evidence.syntax.edits import Canary, Edit, combined
 from agentrunner.evidence.syntax.empty import Emptied, empty_functions
-from agentrunner.evidence.syntax.find import TestSpan, find_test, tests_in
+from agentrunner.evidence.syntax.find import TestSpan, all_tests, find_test
 from agentrunner.evidence.syntax.languages import language_of
 from agentrunner.evidence.syntax.mutants import Mutant, changed_lines, mutants
 from agentrunner.evidence.syntax.regions import (
     Region,
-    test_regions,
+    regions_of_tests,
     with_regions_of,
     without_regions,
 )
@@ -25,6 +25,7 @@ __all__ = [
     "Mutant",
     "Region",
     "TestSpan",
+    "all_tests",
     "assertions",
     "changed_lines",
     "changed_literal",
@@ -41,8 +42,7 @@ __all__ = [
     "names_called",
     "names_changed",
     "random_tests",
-    "test_regions",
-    "tests_in",
+    "regions_of_tests",
     "with_regions_of",
     "without_regions",
 ]

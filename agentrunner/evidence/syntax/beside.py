@@ -15,7 +15,7 @@ from agentrunner.evidence.syntax.edits import (
     line_indent,
     newline,
 )
-from agentrunner.evidence.syntax.find import attributes, candidates
+from agentrunner.evidence.syntax.find import attributes, standing
 from agentrunner.evidence.syntax.found import Found
 from agentrunner.evidence.syntax.languages import SCRIPTS, Parsed, field, parse, walk
 
@@ -35,7 +35,7 @@ def random_tests(source: bytes, language: str, path: str, name: str) -> list[Can
     parsed = parse(source, language)
     if parsed is None:
         return []
-    tests = [found for found in candidates(parsed) if found.is_test]
+    tests = standing(parsed)
     made: list[Canary] = []
     for own, kind, statement, edit in _writers[language](parsed, tests, word) if tests else ():
         changed = applied(source, [edit])

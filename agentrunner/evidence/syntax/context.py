@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from tree_sitter import Node
 
-from agentrunner.evidence.syntax.find import around, candidates, marks_of
+from agentrunner.evidence.syntax.find import around, marks_of, standing
 from agentrunner.evidence.syntax.found import Found
 from agentrunner.evidence.syntax.languages import SCRIPTS, Parsed, field, inside, walk
 from agentrunner.evidence.syntax.scripts import HOOKS, SUITES, TESTS, callee_names
@@ -36,7 +36,7 @@ class Context:
 
     def __init__(self, parsed: Parsed) -> None:
         self._parsed = parsed
-        self._tests = {found.whole.id for found in candidates(parsed) if found.is_test}
+        self._tests = {found.whole.id for found in standing(parsed)}
         self.defined: dict[str, list[Node]] = {}
         for name, node in definitions_in(parsed):
             if node.id not in self._tests and not self._holds_tests(node):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tree_sitter import Node
 
 from agentrunner.evidence.syntax.context import Context, imports_in, names_at
-from agentrunner.evidence.syntax.find import around, best, candidates
+from agentrunner.evidence.syntax.find import around, fitting, standing
 from agentrunner.evidence.syntax.found import Found
 from agentrunner.evidence.syntax.functions import normal
 from agentrunner.evidence.syntax.languages import SCRIPTS, Parsed, field, inside, parse
@@ -26,7 +26,7 @@ def definition(source: bytes, language: str, name: str) -> str | None:
     parsed = parse(source, language)
     if parsed is None:
         return None
-    found = best(candidates(parsed), name, language)
+    found = fitting(parsed, name)
     return _Writer(parsed).text(found) if found else None
 
 
@@ -37,9 +37,8 @@ def definitions(source: bytes, language: str) -> dict[str, str]:
         return {}
     writer = _Writer(parsed)
     by_name: dict[str, list[Found]] = {}
-    for found in candidates(parsed):
-        if found.is_test:
-            by_name.setdefault(found.span.name, []).append(found)
+    for found in standing(parsed):
+        by_name.setdefault(found.span.name, []).append(found)
     return {name: writer.text(found) for name, found in by_name.items()}
 
 

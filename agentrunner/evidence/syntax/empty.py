@@ -19,7 +19,7 @@ from agentrunner.evidence.syntax.languages import (
     statements,
     walk,
 )
-from agentrunner.evidence.syntax.regions import test_regions
+from agentrunner.evidence.syntax.regions import regions_of_tests
 from agentrunner.evidence.syntax.scripts import FUNCTIONS
 
 
@@ -45,7 +45,7 @@ def empty_functions(before: bytes | None, after: bytes, language: str) -> Emptie
     old = parse(before, language) if before is not None else None
     if parsed is None or (before is not None and old is None):
         return None
-    tests = test_regions(after, language)
+    tests = regions_of_tests(after, language)
     edits: list[Edit] = []
     names: list[str] = []
     for function in altered(old, parsed):

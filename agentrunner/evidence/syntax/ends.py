@@ -6,6 +6,7 @@ normal flow fails: its last statement, and every early return.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 
 from tree_sitter import Node
@@ -169,15 +170,18 @@ def _rust(parsed: Parsed, found: Found) -> Iterator[Edit]:
         yield Edit(last.end_byte, last.end_byte, f"; {failure}")
     elif tail and last is not None and last.type != "return_expression":
         yield Edit(last.end_byte, last.end_byte, f"; {failure}")
-    elif not _leaves(last, "return_expression"):
+    elif not _leaves(parsed, last):
         yield Edit(end, end, f"\n{line_indent(parsed, body)}    {failure};\n")
 
 
-def _leaves(last: Node | None, kind: str) -> bool:
-    """Whether the last statement of a body is one that leaves it."""
+def _leaves(parsed: Parsed, last: Node | None) -> bool:
+    """Whether a body ends with a statement of Rust after which nothing is reached."""
     while last is not None and last.type == "expression_statement":
         last = next(iter(last.named_children), None)
-    return last is not None and last.type == kind
+    if last is None:
+        return False
+    fails = re.match(r"(panic|unreachable|todo|unimplemented)!", parsed.text(last))
+    return last.type == "return_expression" or fails is not None
 
 
 # Java ---------------------------------------------------------------------------------------------

@@ -19,15 +19,20 @@ from agentrunner.evidence.syntax.languages import (
 )
 from agentrunner.evidence.syntax.scripts import script_tests
 
-__all__ = ["TestSpan", "find_test", "located", "tests_in"]
+__all__ = ["TestSpan", "all_tests", "find_test", "located"]
+
+_LONGEST = 4_000
+"""Characters at the end of a name that are read."""
+_CASES = 2
+"""Inner parts of a name that may be cases of a test, and no tests themselves."""
 
 
-def tests_in(source: bytes, language: str) -> list[tuple[str, TestSpan]]:
+def all_tests(source: bytes, language: str) -> list[tuple[str, TestSpan]]:
     """All tests of a file in its order, with their names: `TestX::test_y`, `suite > test`, …"""
     parsed = parse(source, language)
     if parsed is None:
         return []
-    return [(found.span.name, found.span) for found in candidates(parsed) if found.is_test]
+    return [(found.span.name, found.span) for found in standing(parsed)]
 
 
 def find_test(source: bytes, language: str, name: str) -> TestSpan | None:
@@ -41,12 +46,25 @@ def find_test(source: bytes, language: str, name: str) -> TestSpan | None:
     parsed = parse(source, language)
     if parsed is None:
         return None
-    found = best(candidates(parsed), name, language)
+    found = fitting(parsed, name)
     return found[0].span if found else None
 
 
-def best(found: list[Found], name: str, language: str) -> list[Found]:
-    """Those that fit a name best; the one that runs comes first."""
+def fitting(parsed: Parsed, name: str) -> list[Found]:
+    """The tests of a file that a name fits best; the one that runs comes first."""
+    found, name = candidates(parsed), name[-_LONGEST:]
+    fits = _best(found, name, parsed.language)
+    for _ in range(_CASES):
+        if fits:
+            break
+        name = _shorter(name, parsed.language)
+        if not name:
+            break
+        fits = _best([one for one in found if one.is_test], name, parsed.language)
+    return fits
+
+
+def _best(found: list[Found], name: str, language: str) -> list[Found]:
     score: Callable[[Found, str], tuple[int, ...] | None] = _scores.get(language, _plain_score)
     for only_tests in (True, False):
         scored = [
@@ -58,8 +76,7 @@ def best(found: list[Found], name: str, language: str) -> list[Found]:
             most = max(points for points, _ in scored)
             fits = [one for points, one in scored if points == most]
             return fits[::-1] if language == "python" else fits
-    shorter = _shorter(name, language)
-    return best([one for one in found if one.is_test], shorter, language) if shorter else []
+    return []
 
 
 def located(parsed: Parsed, span: TestSpan) -> Found | None:
@@ -68,6 +85,11 @@ def located(parsed: Parsed, span: TestSpan) -> Found | None:
         if found.span == span:
             return found
     return None
+
+
+def standing(parsed: Parsed) -> list[Found]:
+    """The tests of a file that are definitions of their own, in the order of the source."""
+    return [found for found in candidates(parsed) if found.is_test and not found.inner]
 
 
 def candidates(parsed: Parsed) -> list[Found]:
@@ -133,7 +155,7 @@ def _go_subtests(parsed: Parsed, outer: Node, own: str) -> Iterator[Found]:
             span = TestSpan("/".join(parts), parts, *_bounds(outer, body))
             pieces = tuple(piece.replace(" ", "_") for piece in title.pieces)
             titles = (Title.plain(own), Title(parts[1], pieces))
-            yield Found(span, titles, outer, given[1], body, is_test=False)
+            yield Found(span, titles, outer, given[1], body, True, "go", inner=True)
 
 
 def _go_score(found: Found, name: str) -> tuple[int, ...] | None:
@@ -251,6 +273,8 @@ def _script_score(found: Found, name: str) -> tuple[int, ...] | None:
         at = title.start_in(rest)
         if at is None or not rest:
             break
+        if " > " in rest[at:] and not any(" > " in piece for piece in title.pieces):
+            break  # what is filled in does not reach over parts
         before = rest[:at].rstrip()
         if not matched and " > " in rest and before and not before.endswith(">"):
             return None  # the name says where its last part begins, and that is not here
@@ -260,11 +284,8 @@ def _script_score(found: Found, name: str) -> tuple[int, ...] | None:
 
 
 def _shorter(name: str, language: str) -> str:
-    """The name without its innermost part, where that may be a case of a test."""
-    if language in ("python", "rust", "java"):
-        parts = name_parts(name, language)
-        return "::".join(parts[:-1]) if language == "rust" else ""
-    return name.rpartition(" > ")[0] if language in SCRIPTS else ""
+    """The name without its innermost part, which may be a case that a macro made (`::case_1`)."""
+    return "::".join(name_parts(name, language)[:-1]) if language == "rust" else ""
 
 
 _scores: dict[str, Callable[[Found, str], tuple[int, ...] | None]] = {

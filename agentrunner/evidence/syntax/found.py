@@ -84,6 +84,8 @@ class Found:
     is_test: bool
     """False for a function that only fits a name where no test does."""
     language: str = ""
+    inner: bool = False
+    """A part of a test that has a name and body of its own: a sub-test of Go."""
     suites: tuple[Node, ...] = ()
     """The calls of the suites around it, outermost first (JavaScript)."""
     call: Node | None = None

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from agentrunner.evidence.syntax.changes import changes_at, skipped
 from agentrunner.evidence.syntax.edits import Edit, applied
 from agentrunner.evidence.syntax.languages import parse, walk
-from agentrunner.evidence.syntax.regions import test_regions
+from agentrunner.evidence.syntax.regions import regions_of_tests
 
 _LINES = 20_000
 """Lines of a file that are compared one by one."""
@@ -37,7 +37,7 @@ def mutants(before: bytes | None, after: bytes, language: str, most: int) -> lis
     if parsed is None or most <= 0:
         return []
     lines = changed_lines(before, after)
-    tests = test_regions(after, language)
+    tests = regions_of_tests(after, language)
     by_line: dict[int, list[tuple[str, list[Edit]]]] = {}
     for node in walk(parsed.root, lambda one: not skipped(parsed, one)):
         line = node.start_point[0] + 1

@@ -198,7 +198,7 @@ def _java_call(parsed: Parsed, call: Node) -> Stated | None:
     if name is None:
         return None
     called, given = parsed.text(name), arguments(call)
-    turned = (replaced(name, _JAVA_TURNED[called]),) if called in _JAVA_TURNED else ()
+    turned = _java_turned(parsed, name, given, target is not None)
     if target is not None and re.match(r"(\w+\.)*assertThat\s*\(", parsed.text(target)):
         order = given if not _INEXACT.search(called) else []
         return Stated(call, tuple(order), turned, (target, *given))
@@ -217,8 +217,19 @@ def _java_call(parsed: Parsed, call: Node) -> Stated | None:
     return Stated(call, tuple(order), turned, tuple(given[:2]))
 
 
+def _java_turned(parsed: Parsed, name: Node, given: list[Node], member: bool) -> tuple[Edit, ...]:
+    """The contrary; a function that stands alone has to be imported to be named."""
+    called = parsed.text(name)
+    if called in ("assertTrue", "assertFalse") and given:
+        condition = given[0] if given[0].type != "string_literal" else given[-1]
+        return (negated(parsed, condition),)
+    other = _JAVA_TURNED.get(called)
+    if other is None or (not member and other.encode() not in parsed.source):
+        return ()
+    return (replaced(name, other),)
+
+
 _JAVA_PAIRS = {
-    "assertTrue": "assertFalse",
     "assertEquals": "assertNotEquals",
     "assertNull": "assertNotNull",
     "assertSame": "assertNotSame",

@@ -31,7 +31,7 @@ class Region:
     """What tells it from the others of its kind in the file: that of a module, class, function."""
 
 
-def test_regions(source: bytes, language: str) -> list[Region]:
+def regions_of_tests(source: bytes, language: str) -> list[Region]:
     """The tests in a file, in its order.
 
     Rust: items below `#[cfg(test)]` and `#[test]`, and examples in doc comments. Python: doctests,
@@ -44,7 +44,7 @@ def test_regions(source: bytes, language: str) -> list[Region]:
 
 def without_regions(source: bytes, language: str) -> bytes:
     """The file without its tests."""
-    regions = test_regions(source, language)
+    regions = regions_of_tests(source, language)
     return applied(source, (Edit(one.start, one.end, "") for one in regions))
 
 
@@ -54,7 +54,7 @@ def with_regions_of(source: bytes, other: bytes, language: str) -> bytes:
     Those that the other version does not have are taken out. Those that only it has are put at the
     end of the file; an example of a docstring or doc comment that is gone stays gone.
     """
-    here, there = test_regions(source, language), test_regions(other, language)
+    here, there = regions_of_tests(source, language), regions_of_tests(other, language)
     left = {(one.kind, one.name): one for one in reversed(there)}
     edits = []
     for region in here:
@@ -69,7 +69,7 @@ def with_regions_of(source: bytes, other: bytes, language: str) -> bytes:
     missing = [one for one in there if (one.kind, one.name) in left and one.kind != "doctest"]
     for one in sorted(missing, key=lambda region: region.kind == "main"):
         text = other[one.start : one.end].strip(b"\r\n")
-        ends = [here.start for here in test_regions(changed, language) if here.kind == "main"]
+        ends = [here.start for here in regions_of_tests(changed, language) if here.kind == "main"]
         at = ends[-1] if ends else len(changed)  # tests that stand after their start are not run
         before, after = changed[:at].rstrip(b"\n"), changed[at:].lstrip(b"\n")
         changed = before + b"\n\n\n" + text + b"\n" + (b"\n\n" + after if after else b"")

@@ -141,4 +141,6 @@ def _found(
         call.start_point[0] + 1,
     )
     test = kind == "test"
-    return Found(span, titles, whole, function, body, test, parsed.language, suites, call)
+    return Found(
+        span, titles, whole, function, body, test, parsed.language, suites=suites, call=call
+    )

@@ -25,7 +25,7 @@ _OF_THE_LANGUAGE = {
         "describe it test vi jest parseInt parseFloat isNaN structuredClone".split()
     ),
     "go": frozenset(
-        "t b f testing assert require fmt errors reflect len cap make append new string int "
+        "testing assert require fmt errors reflect len cap make append new string int "
         "float64 bool byte rune error nil true false panic print println copy int64 uint8".split()
     ),
     "rust": frozenset(
@@ -57,9 +57,9 @@ def assertions(source: bytes, language: str, span: TestSpan) -> list[str]:
     ]
     texts = [normal(parsed, one) for one in outermost]
     for node in walk(found.body, lambda one: not is_literal(one)):
-        if is_literal(node) and not any(inside(one, node) for one in outermost):
-            if not (node.parent and node.parent.type == "expression_statement"):
-                texts.append(normal(parsed, node))
+        alone = node.parent is not None and node.parent.type == "expression_statement"
+        if is_literal(node) and not alone and not any(inside(one, node) for one in outermost):
+            texts.append(normal(parsed, node))
     return texts
 
 
@@ -109,7 +109,7 @@ def _own_names(parsed: Parsed, found: Found) -> frozenset[str]:
             target, value = field(node, left), field(node, right)
             if target is not None and value is not None and target.type in _TARGETS:
                 values.setdefault(parsed.text(target), []).append(value)
-    own: set[str] = set()
+    own = _parameters(parsed, found)
     while True:
         more = {
             name
@@ -119,6 +119,14 @@ def _own_names(parsed: Parsed, found: Found) -> frozenset[str]:
         if not more:
             return frozenset(own)
         own |= more
+
+
+def _parameters(parsed: Parsed, found: Found) -> set[str]:
+    """The parameters that the test tool fills; those of Python are fixtures of any kind."""
+    given = field(found.function, "parameters") or field(found.function, "parameter")
+    if given is None or parsed.language == "python":
+        return set()
+    return {parsed.text(one) for one in walk(given) if one.type == "identifier"}
 
 
 _TARGETS = ("identifier", "expression_list")

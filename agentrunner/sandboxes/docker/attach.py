@@ -69,17 +69,22 @@ class Attached:
             self._mask.put()
         try:
             engine = await Engine.connect({"DOCKER_HOST": order.host})
-            self._container = await Container.start(engine, order.config, order.user, order.folder)
-            try:
-                if order.door is not None:
-                    await self._container.forward(order.door)
-                return await self._container.execute(order.command, _stdin(), _copy)
-            finally:
-                with contextlib.suppress(EngineError):
-                    await asyncio.shield(self._container.remove())
+            async with order.layers.made():
+                return await self._execute(engine)
         finally:
             if self._mask is not None:
                 self._mask.lift()
+
+    async def _execute(self, engine: Engine) -> Exit:
+        order = self._order
+        self._container = await Container.start(engine, order.config, order.user, order.folder)
+        try:
+            if order.door is not None:
+                await self._container.forward(order.door)
+            return await self._container.execute(order.command, _stdin(), _copy)
+        finally:
+            with contextlib.suppress(EngineError):
+                await asyncio.shield(self._container.remove())
 
     async def _kill(self, working: asyncio.Future[Exit]) -> int:
         """Take the container away, whatever is going on in it or is just being made."""

@@ -9,14 +9,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import sys
 import time
 from collections.abc import Mapping
+from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 
 from agentrunner.errors import AgentRunnerError, SandboxUnavailable
 from agentrunner.sandboxes.base import (
     BoxSpec,
+    Caches,
     ErrorKind,
     Launch,
     Mount,
@@ -27,6 +31,7 @@ from agentrunner.sandboxes.base import (
 )
 from agentrunner.sandboxes.docker import labels, words
 from agentrunner.sandboxes.docker.config import BOX_HOME, Plan, User, container_config
+from agentrunner.sandboxes.docker.copies import Copies
 from agentrunner.sandboxes.docker.engine import PATIENCE_SEC, Engine, EngineError
 from agentrunner.sandboxes.docker.exec import Command, NeverStarted
 from agentrunner.sandboxes.docker.images import Image, ensure_image
@@ -44,6 +49,8 @@ from agentrunner.sandboxes.docker.running import Running
 from agentrunner.sandboxes.docker.sweep import remove_dead
 from agentrunner.sandboxes.environment import base_environment
 from agentrunner.sandboxes.gitdirs import GitData, git_data
+from agentrunner.sandboxes.homes import cache_environment, home_mounts, without_large
+from agentrunner.sandboxes.layers import LAYERS, sweep_layers
 from agentrunner.sandboxes.limits import watch_disk
 from agentrunner.sandboxes.process import GRACE_SEC, STATUS_FD
 from agentrunner.sandboxes.requests import check_request
@@ -139,6 +146,7 @@ class DockerSandbox:
             command=command,
             door=request.door,
             masked=self._spec.repo if recipe.masked else None,
+            layers=recipe.layers,
         )
         package_home = str(Path(__file__).resolve().parents[3])
         argv = (sys.executable, "-I", "-c", BOOTSTRAP, package_home, STATUS_FD)
@@ -161,16 +169,17 @@ class DockerSandbox:
         disk = await asyncio.to_thread(watch_disk, self._spec.limits, tree, self._spec.home)
         began = time.monotonic()
         try:
-            while True:
-                container = await self._pool.take(recipe)
-                try:
-                    return await running.to_its_end(container, command, disk)
-                except NeverStarted:
-                    # An engine that hung once is not waited for twice.
-                    if container.fresh or time.monotonic() - began > PATIENCE_SEC:
-                        raise
-                finally:
-                    await self._pool.give_back(recipe, container)
+            async with recipe.layers.made():
+                while True:
+                    container = await self._pool.take(recipe)
+                    try:
+                        return await running.to_its_end(container, command, disk)
+                    except NeverStarted:
+                        # An engine that hung once is not waited for twice.
+                        if container.fresh or time.monotonic() - began > PATIENCE_SEC:
+                            raise
+                    finally:
+                        await self._pool.give_back(recipe, container)
         finally:
             self._live.discard(running)
             running.over.set()
@@ -215,6 +224,7 @@ class DockerSandbox:
         assert self._engine is not None
         await remove_dead(self._engine)
         remove_dead_lifelines(self._spec.home.parent, now=time.time())
+        await asyncio.to_thread(sweep_layers, str(self._spec.home.parent / LAYERS))
 
     def _refuse_promises(self, engine: Engine) -> None:
         """Raises SandboxUnavailable for a limit that this engine would only pretend to hold."""
@@ -260,7 +270,9 @@ class DockerSandbox:
         if self._engine is None or self._image is None:
             raise SandboxError(ErrorKind.INVALID_REQUEST, "run", "the sandbox is not open")
         spec, traits = self._spec, self._engine.traits
-        mounts = box_mounts(spec, git, request, self._programs)
+        homely = self._home_mounts(request)
+        mounts = box_mounts(spec, git, request, (*homely, *self._programs))
+        layers = Copies.of(mounts, spec.home.parent)
         masks = (spec.repo / ".git",) if git.absent else ()
         if masks:
             self._mask.put()
@@ -274,7 +286,7 @@ class DockerSandbox:
         plan = Plan(
             image=self._image.id,
             user=user,
-            mounts=mounts,
+            mounts=layers.laid(mounts),
             masks=masks,
             network=full if request.network == "full" else "none",
             limits=spec.limits,
@@ -285,11 +297,29 @@ class DockerSandbox:
             },
         )
         config = container_config(plan, traits)
-        return Recipe(config, user, request.door, identity(mounts), masked=bool(masks))
+        whose = identity(mounts)
+        return Recipe(config, user, request.door, whose, masked=bool(masks), layers=layers)
 
     def _command(self, request: Request) -> Command:
         own = tuple(venv / "bin" for venv in environments_of(self._spec.repo))
         base = base_environment(
             (*own, *self._path), home=BOX_HOME, repo=self._spec.repo, pycache=self.byte_code
         )
+        base.update(cache_environment(request, self._caches, BOX_HOME))
         return Command(request.command, {**base, **request.env}, str(request.workdir))
+
+    def _home_mounts(self, request: Request) -> list[Mount]:
+        """What is mounted at and below the command's home."""
+        spec = replace(self._spec, caches=self._caches)
+        mounts = home_mounts(request, spec, BOX_HOME, overlays=False)
+        if request.home is not None and os.geteuid() == 0:
+            owner = spec.repo.stat()
+            for here, _, _ in os.walk(request.home):
+                if os.lstat(here).st_uid == 0:
+                    os.chown(here, owner.st_uid, owner.st_gid)
+        return mounts
+
+    @cached_property
+    def _caches(self) -> Caches:
+        """Those that can be shown here."""
+        return without_large(self._spec.caches)

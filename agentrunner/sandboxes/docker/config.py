@@ -94,6 +94,8 @@ def container_config(plan: Plan, traits: Traits) -> dict[str, Any]:
 def preamble(config: Mapping[str, Any]) -> str:
     """The shell definitions that run.sh needs in a container of this configuration."""
     host = config["HostConfig"]
+    # A home of the host's own is not emptied.
+    home = BOX_HOME if str(BOX_HOME) in host["Tmpfs"] else Path("/tmp")
     targets = [*(mount["Target"] for mount in host["Mounts"]), *host["Tmpfs"]]
     kept = [
         str(path)
@@ -105,7 +107,17 @@ def preamble(config: Mapping[str, Any]) -> str:
     patterns = [re.sub(r"([][*?\\])", r"\\\1", path) for path in dict.fromkeys(kept)]
     words = shlex.join([word for pattern in patterns for word in ("!", "-path", pattern)])
     find = f'find "$place" -xdev -mindepth 1 {words} "$@"'
-    return f"home={BOX_HOME}\nscratch() {{ place=$1; shift; {find}; }}\n"
+    return f"home={home}\nscratch() {{ place=$1; shift; {find}; }}\n"
+
+
+def places_between(config: Mapping[str, Any]) -> list[str]:
+    """Folders in the box's home in memory that the engine makes, as root, to mount below them."""
+    host = config["HostConfig"]
+    if str(BOX_HOME) not in host["Tmpfs"]:
+        return []
+    targets = [Path(mount["Target"]) for mount in host["Mounts"]]
+    below = [parent for target in targets for parent in target.parents]
+    return sorted({str(path) for path in below if path != BOX_HOME and holds(BOX_HOME, path)})
 
 
 def _host_config(plan: Plan, traits: Traits) -> dict[str, Any]:
@@ -113,6 +125,7 @@ def _host_config(plan: Plan, traits: Traits) -> dict[str, Any]:
     memory = memory_bytes(limits.memory or MEMORY)
     # Podman makes /run writable in a box that is read-only.
     masks = [*plan.masks, *([Path("/run")] if traits.product == "Podman" else [])]
+    targets = {mount.target for mount in plan.mounts}
     scratch = f"rw,exec,nosuid,nodev,mode=1777,size={memory // 2}"
     return {
         "AutoRemove": True,
@@ -132,7 +145,7 @@ def _host_config(plan: Plan, traits: Traits) -> dict[str, Any]:
         "PidsLimit": PIDS if limits.pids is None else limits.pids,
         "ShmSize": min(SHARED_MEMORY, memory // 2),
         "Tmpfs": {
-            **{str(place): scratch for place in SCRATCH},
+            **{str(place): scratch for place in SCRATCH if place not in targets},
             **{str(mask): "ro,noexec,nosuid,nodev,mode=0555,size=4096" for mask in masks},
         },
         "Mounts": [

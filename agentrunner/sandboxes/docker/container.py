@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import shlex
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -17,7 +18,14 @@ from typing import Any
 
 from agentrunner.sandboxes.base import Door
 from agentrunner.sandboxes.docker.census import member_list, users_in
-from agentrunner.sandboxes.docker.config import SCRATCH, SOCKETS, User, bind, preamble
+from agentrunner.sandboxes.docker.config import (
+    SCRATCH,
+    SOCKETS,
+    User,
+    bind,
+    places_between,
+    preamble,
+)
 from agentrunner.sandboxes.docker.engine import CONFLICT, NOT_FOUND, Engine, EngineError
 from agentrunner.sandboxes.docker.exec import Command, Exec, Hear, NeverStarted
 from agentrunner.sandboxes.docker.labels import owner_labels
@@ -96,8 +104,8 @@ class Container:
         }
         ident = ""
         try:
-            made = await engine.call("create", lambda api: api.create_container_from_config(body))
-            ident = made["Id"]
+            answer = await engine.call("create", lambda api: api.create_container_from_config(body))
+            ident = answer["Id"]
             await engine.call("start", lambda api: api.start(ident))
             facts = await engine.call("start", lambda api: api.inspect_container(ident))
         except BaseException:
@@ -108,7 +116,10 @@ class Container:
             raise
         lifeline.hide()
         members = member_list(ident, int(facts["State"]["Pid"]))
-        return cls(engine, ident, lifeline, user, preamble(config), members)
+        container = cls(engine, ident, lifeline, user, preamble(config), members)
+        if between := places_between(config):
+            await container._open(between)
+        return container
 
     async def execute(
         self,
@@ -220,8 +231,11 @@ class Container:
         return 0
 
     async def _open_scratch(self) -> None:
-        places = " ".join(map(str, SCRATCH))
-        await self._quick(f"chmod 1777 {places}", "0:0")
+        await self._open(list(map(str, SCRATCH)))
+
+    async def _open(self, places: list[str]) -> None:
+        """Let the command's user write there; the engine has made them as root."""
+        await self._quick(f"chmod 1777 {shlex.join(places)}", "0:0")
 
     async def _quick(self, script: str, user: str) -> tuple[int, str]:
         return await self._quick_words(("/bin/sh", "-c", f"read -r _; {script}"), user)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from agentrunner.sandboxes.base import Door
 from agentrunner.sandboxes.docker.config import User
+from agentrunner.sandboxes.docker.copies import Copies
 from agentrunner.sandboxes.docker.exec import Command
 
 BOOTSTRAP = """\
@@ -40,6 +41,7 @@ class AttachOrder:
     door: Door | None
     masked: Path | None
     """The repository, where its missing `.git` is masked."""
+    layers: Copies = field(default_factory=Copies)
 
     def to_env(self) -> dict[str, str]:
         """As variables, in pieces."""
@@ -61,4 +63,5 @@ class AttachOrder:
             command=Command(tuple(command["argv"]), command["env"], command["workdir"]),
             door=door and Door(Path(door["folder"]), {int(k): v for k, v in door["ports"].items()}),
             masked=masked and Path(masked),
+            layers=Copies.from_json(fields["layers"]),
         )

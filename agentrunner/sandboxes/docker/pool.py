@@ -6,13 +6,14 @@ import asyncio
 import contextlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from agentrunner.sandboxes.base import Door
 from agentrunner.sandboxes.docker.config import User
 from agentrunner.sandboxes.docker.container import Container
+from agentrunner.sandboxes.docker.copies import Copies
 from agentrunner.sandboxes.docker.engine import Engine, EngineError
 
 MOST_IDLE = 4
@@ -29,6 +30,8 @@ class Recipe:
     identity: tuple[tuple[str, int, int], ...]
     """Of the folders that are bound into it."""
     masked: bool = False
+    layers: Copies = field(default_factory=Copies)
+    """They belong to one command: a container that has any is not used again."""
 
     @property
     def key(self) -> str:
@@ -68,8 +71,9 @@ class Pool:
     async def give_back(self, recipe: Recipe, container: Container) -> None:
         """Keep it for the next command, or remove it where it is not clean."""
         self._busy.discard(container)
-        dropped = [] if container.clean else [container]
-        if container.clean:
+        keep = container.clean and not recipe.layers.sources
+        dropped = [] if keep else [container]
+        if keep:
             self._idle.append((recipe.key, container))
         while len(self._idle) > MOST_IDLE:
             dropped.append(self._idle.pop(0)[1])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from agentrunner.sandboxes.base import BoxSpec
 from agentrunner.sandboxes.docker.config import MEMORY, PIDS
 from agentrunner.sandboxes.docker.engine import Traits
+from agentrunner.sandboxes.homes import shared
 from agentrunner.sandboxes.limits import UNLIMITED
 
 
@@ -20,6 +21,7 @@ def describe(spec: BoxSpec, traits: Traits | None, image: str) -> str:
         "pids": f"pids {spec.limits.pids or PIDS}",
     }
     held = [text for key, text in limits.items() if text and not (traits and key in traits.lacks)]
+    parts += filter(None, [shared(spec.caches)])
     return f"{name}; " + "; ".join([*parts, ", ".join(held)])
 
 

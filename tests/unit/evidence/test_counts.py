@@ -12,6 +12,17 @@ OUTPUTS = {
     "pytest collection": ("ERROR t/test_a.py\n1 error in 0.10s\n", (0, 1, 0)),
     "pytest nothing": ("\nno tests ran in 0.00s\n", (0, 0, 0)),
     "unittest": ("..\n-----\nRan 4 tests in 0.001s\n\nFAILED (failures=1, skipped=1)\n", (2, 1, 1)),
+    "unittest expects": (
+        "Ran 5 tests in 0.001s\n\nOK (skipped=1, expected failures=2)\n",
+        (2, 0, 1),
+    ),
+    "unittest is surprised": (
+        "Ran 4 tests in 0.001s\n\nFAILED (failures=1, expected failures=1, "
+        "unexpected successes=1)\n",
+        (1, 2, 0),
+    ),
+    "pytest expects": ("== 1 passed, 2 xfailed, 1 xpassed in 0.02s ==\n", (1, 0, 0)),
+    "pytest is surprised": ("== 1 failed, 1 passed, 1 xfailed in 0.02s ==\n", (1, 1, 0)),
     "unittest ok": ("Ran 3 tests in 0.001s\n\nOK\n", (3, 0, 0)),
     "jest": ("Tests:       1 failed, 1 skipped, 3 passed, 5 total\nTime: 1 s\n", (3, 1, 1)),
     "vitest": (" Test Files  1 failed (1)\n      Tests  1 failed | 2 passed (3)\n", (2, 1, 0)),

@@ -236,3 +236,18 @@ def test_twenty_thousand_files_are_no_trouble(snapshots: Snapshots, tree: Path) 
     assert [change.path for change in snapshots.changes(first.tree, second.tree)] == [
         "d999/19999.py"
     ]
+
+
+def test_many_files_of_a_tree_are_read_together(snapshots: Snapshots, tree: Path) -> None:
+    (tree / "a b.txt").write_text("a\n\nb")
+    (tree / "empty").touch()
+    (tree / "link").symlink_to("empty")
+    (tree / "large").write_bytes(b"x" * 1_048_577)
+    (tree / "deep").mkdir()
+    (tree / "deep" / "c").write_bytes(b"\0\xff\n")
+    taken = snapshots.take().tree
+    paths = ["a b.txt", "empty", "link", "large", "deep/c", "deep", "none"]
+    assert snapshots.read_many(taken, paths) == {
+        "a b.txt": b"a\n\nb", "empty": b"", "deep/c": b"\0\xff\n",
+    }  # fmt: skip
+    assert snapshots.read_many(taken, []) == {}

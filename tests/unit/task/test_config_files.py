@@ -174,7 +174,10 @@ EVERYTHING_ELSE = sorted(
 )
 
 
-TRIED = ("1", ["x"], "x", {"A": "a"}, "key", "full", "read", "extend", "ask", "hard", "missing")
+TRIED = (
+    *("1", ["x"], "x", {"A": "a"}, "key", "full", "read", "extend", "ask", "hard", "missing"),
+    "none",
+)
 """For each setting at least one of them is a value that it takes."""
 
 

@@ -70,6 +70,8 @@ BREACHES: list[Breach] = [
     ),
     ({"sandbox": {"read_paths": ["/usr"]}}, {"sandbox": {"read_paths": ["/opt"]}}, {}, "read_p"),
     ({"sandbox": {"read_paths": []}}, {"sandbox": {"read_paths": ["/usr"]}}, {}, "read_paths"),
+    ({"sandbox": {"caches": ["go"]}}, {"sandbox": {"caches": ["go", "npm"]}}, {}, "caches"),
+    ({"sandbox": {"caches": "none"}}, {"sandbox": {"caches": ["go"]}}, {}, "caches"),
     ({"worker": {"kinds": ["codex-cli"]}}, {"worker": COMMAND}, {}, "kinds"),
     ({"worker": {"kinds": ["command"]}}, {}, {}, "kinds"),
     ({"worker": {"models": ["gpt-5*"]}}, {"worker": {"model": "gpt-6"}}, {}, "models"),
@@ -198,6 +200,7 @@ def test_a_narrower_task_is_left_as_it_is(desk: Desk) -> None:
             "kind": "docker",
             "network": {"allow": ["a.example.org:443", "*.b.example.org:443"]},
             "read_paths": ["/usr/share"],
+            "caches": ["go"],
         },
         "worker": {
             "model": "gpt-5.5",
@@ -216,6 +219,7 @@ def test_a_narrower_task_is_left_as_it_is(desk: Desk) -> None:
             "hosts": ["*.example.org:443"],
             "images": ["team/*@sha256:*"],
             "read_paths": ["/usr"],
+            "caches": ["go", "npm"],
         },
         "worker": {
             "kinds": ["codex-cli"],
@@ -370,3 +374,14 @@ def test_only_the_star_is_special() -> None:
     assert not matches("gpt-5", ["gpt-?"])
     assert not matches("a", ["[a]"])
     assert matches("[a]", ["[a]"])
+
+
+def test_caches_that_are_left_to_us_are_those_that_every_policy_allows(desk: Desk) -> None:
+    policies = [
+        desk.policy({"sandbox": {"caches": names}}, f"{'-'.join(names)}.yaml")
+        for names in (["go", "npm"], ["npm"])
+    ]
+    spec = narrowed(desk.task({}, {}), policies, ENVIRON)
+    assert (spec.runner.sandbox.caches, spec.cache_caps) == ("auto", ["npm"])
+    assert desk.held({"sandbox": {"caches": "none"}}).cache_caps == []
+    assert desk.held({}).cache_caps is None

@@ -582,3 +582,19 @@ def test_a_repository_of_another_user_is_refused(
         load(MINIMAL)
     assert (caught.value.code, caught.value.exit_code) == ("repo-owner", 5)
     assert caught.value.nothing_spent
+
+
+@pytest.mark.parametrize(
+    ("globs", "message"),
+    [
+        ("paths: ['tests/**']\n    product: ['tests/**']", "is in task.test.paths and in"),
+        ("product: [a]\n    paths: ['b', '/a/']", "names nothing in the repository"),
+        ("product: ['../x']", "names nothing in the repository"),
+        ("paths: ['/']", "names nothing in the repository"),
+    ],
+)
+def test_globs_of_tests_and_of_the_product(load: Load, globs: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message) as caught:
+        load(f"{MINIMAL_TASK}  test:\n    command: pytest\n    {globs}\n", "t.yaml")
+    assert caught.value.path.startswith("t.yaml:")
+    assert caught.value.remedy

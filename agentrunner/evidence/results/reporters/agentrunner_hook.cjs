@@ -48,6 +48,18 @@ function add(...options) {
   process.argv.splice(end < 0 ? process.argv.length : end, 0, ...options);
 }
 
+function configured(folder) {
+  // The reporter that Mocha's configuration names.
+  for (const name of ['options.cjs', 'options.js']) {
+    try {
+      return require(`${folder}/lib/cli/${name}`).loadOptions(process.argv.slice(2)).reporter || '';
+    } catch {
+      // Another version has it elsewhere.
+    }
+  }
+  return '';
+}
+
 const TOOLS = {
   jest() {
     if (given('--json', '--outputFile', '--help', '--version', '--listTests', '--showConfig', '--init')) return;
@@ -58,7 +70,7 @@ const TOOLS = {
     if (!given('--reporter')) add('--reporter=default');
     add('--reporter=json', `--outputFile.json=${unique('vitest', '.json')}`);
   },
-  mocha() {
+  mocha(folder) {
     if (given('--help', '--version', '-h', '-V', '--list-reporters', '--list-interfaces', '--dry-run')) return;
     const mine = `${PLACE}/node/agentrunner_mocha.cjs`;
     if (given(`--reporter=${mine}`)) return;
@@ -74,7 +86,13 @@ const TOOLS = {
         at -= 1;
       }
     }
-    process.env.AGENTRUNNER_MOCHA = JSON.stringify({ chosen: chosen.pop() || '', file: unique('mocha', '.jsonl') });
+    const file = unique('mocha', '.jsonl');
+    if (!chosen.length) chosen.push(configured(folder));
+    const fs = require('fs');
+    // Where no file can be loaded, this is all that is said.
+    fs.writeFileSync(file, `${JSON.stringify({ k: 'start', tool: 'mocha', cwd: process.cwd() })}\n`);
+    fs.chmodSync(file, 0o644);
+    process.env.AGENTRUNNER_MOCHA = JSON.stringify({ chosen: chosen.pop(), file, folder });
     add(`--reporter=${mine}`);
   },
 };
@@ -93,12 +111,12 @@ try {
   if (main && !process.env.NODE_TEST_CONTEXT) {
     if (process.execArgv.includes('--test')) hide();
     else if (process.argv[1]) {
-      const [name] = packageOf(process.argv[1]);
+      const [name, folder] = packageOf(process.argv[1]);
       if (Object.prototype.hasOwnProperty.call(TOOLS, name)) {
         // It starts the tool in a process of its own.
         const only = name === 'react-scripts' && !/[\\/]scripts[\\/]test\.js$/.test(process.argv[1]);
         if (!only) {
-          TOOLS[name]();
+          TOOLS[name](folder);
           hide();
         }
       }

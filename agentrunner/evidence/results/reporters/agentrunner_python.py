@@ -110,7 +110,9 @@ class Watch:
 
 def watch():
     """Begin to look out."""
-    sys.meta_path.insert(0, Watch())
+    found = Watch()
+    sys.meta_path.insert(0, found)
+    return found
 
 
 # --- pytest -------------------------------------------------------------------------------------
@@ -357,6 +359,8 @@ class Unittest:
         self.problems = []
         self.ended = True
         self.last = None
+        self.written = None
+        """The last report, also when it has its end."""
 
     def _ours(self, result):
         if os.getpid() != self.pid or (self.result is not None and self.result is not result):
@@ -369,7 +373,7 @@ class Unittest:
 
     def _open(self):
         if self.report is None:
-            self.report = Report("unittest", os.getcwd())
+            self.report = self.written = Report("unittest", os.getcwd())
         self.ended = False
         return self.report
 
@@ -388,6 +392,9 @@ class Unittest:
             self.report = None
 
     def leave(self):
+        if self.written is not None and getattr(sys, "last_type", None) is not None:
+            # The runner itself broke: an exception of its own ended the process.
+            self.written.write(k="lost")
         if os.getpid() == self.pid and self.report is not None and not self.ended:
             self._finish(self.test is not None or bool(getattr(self.last, "shouldStop", False)))
 

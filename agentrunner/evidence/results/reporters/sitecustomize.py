@@ -1,23 +1,34 @@
 # Runs at the start of every Python of the project under test, from 2.7 on, and does nothing but
 # look out for test tools. It must never fail, print, or stay on the module search path.
+import os
 import sys
+
+_PLACE = os.path.dirname(os.path.abspath(__file__))
+_TOOLS = ("_pytest.config", "unittest.result", "behave.configuration")
+
+
+class _Late(object):
+    """Loads what watches the tools when the first of them is imported: most processes have none."""
+
+    def find_spec(self, name, path=None, target=None):
+        if name not in _TOOLS:
+            return None
+        try:
+            sys.meta_path.remove(self)
+            with open(os.path.join(_PLACE, "agentrunner_python.py"), "rb") as source:
+                # The name keeps it out of measured coverage and of tracebacks' source lines.
+                code = compile(source.read(), "<agentrunner>", "exec")
+            space = {"__name__": "agentrunner_python", "PLACE": _PLACE}
+            exec(code, space)
+            return space["watch"]().find_spec(name, path, target)
+        except Exception:
+            return None
 
 
 def _start():
-    import os
-
-    place = os.path.dirname(os.path.abspath(__file__))
-    sys.path[:] = [each for each in sys.path if os.path.abspath(each or ".") != place]
-    try:
-        if sys.version_info >= (3, 6):
-            with open(os.path.join(place, "agentrunner_python.py"), "rb") as source:
-                # The name keeps it out of measured coverage and of tracebacks' source lines.
-                code = compile(source.read(), "<agentrunner>", "exec")
-            space = {"__name__": "agentrunner_python", "PLACE": place}
-            exec(code, space)
-            space["watch"]()
-    except Exception:
-        pass
+    sys.path[:] = [each for each in sys.path if os.path.abspath(each or ".") != _PLACE]
+    if sys.version_info >= (3, 6):
+        sys.meta_path.insert(0, _Late())
     # The sitecustomize that would have run without this one.
     ours = sys.modules.pop("sitecustomize", None)
     try:

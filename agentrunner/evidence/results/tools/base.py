@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Sequence
 
 from agentrunner.evidence.results.commands import Run, runs_of
@@ -14,6 +15,8 @@ class Tool:
 
     name = ""
     means: Sequence[str] = ()
+    by_path = False
+    """Whether names begin with a path from the folder that the command starts in."""
 
     def matches(self, run: Run) -> bool:
         """Whether this program is the tool."""
@@ -42,7 +45,8 @@ class Tool:
         runs = self.runs(shell, cwd, read)
         if len(runs) != 1 or not names or runs[0].outer is None:
             return None
-        return self.narrowed(shell, runs[0], names)
+        there = below_folder(names, runs[0].folder, cwd) if self.by_path else list(names)
+        return self.narrowed(shell, runs[0], there) if there is not None else None
 
     def narrowed(self, shell: str, run: Run, names: Sequence[str]) -> str | None:
         """The command whose only run of this tool is narrowed to these tests."""
@@ -76,8 +80,6 @@ def below_folder(names: Sequence[str], folder: str, cwd: str) -> list[str] | Non
 
     Names are full as seen from `cwd`.
     """
-    import posixpath
-
     below = posixpath.relpath(folder or ".", cwd or ".")
     if below == ".":
         return list(names)

@@ -22,6 +22,7 @@ class Node(Tool):
     """Results by file and the titles from the outermost to the test's own."""
 
     name = "node"
+    by_path = True
     means = ("reporter", "text")
 
     def matches(self, run: Run) -> bool:

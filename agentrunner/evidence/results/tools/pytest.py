@@ -38,6 +38,7 @@ class Pytest(Tool):
     """Results by node id, as seen from the folder that the command runs in."""
 
     name = "pytest"
+    by_path = True
     means = ("plug-in", "junit", "text")
 
     def matches(self, run: Run) -> bool:

@@ -23,6 +23,7 @@ class Tap(Tool):
     """Results by program and description, or number where a test has none."""
 
     name = "tap"
+    by_path = True
     means = ("kept", "text")
 
     def matches(self, run: Run) -> bool:

@@ -64,7 +64,7 @@ class Unittest(Tool):
         python = run.python
         if python is None or python[0] != "-m unittest" or not run.direct or run.outer is None:
             return None
-        wanted = [re.sub(r" [\[(].*", "", name) for name in names]
+        wanted = [re.sub(r" [\[(].*", "", name.rpartition(":")[2]) for name in names]
         words = run.words[python[1] + 1 :]
         if not words or "discover" in words or all(word.startswith("-") for word in words):
             return added(shell, run, [part for name in wanted for part in ("-k", f"*{name}")])

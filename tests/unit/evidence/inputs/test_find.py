@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentrunner.evidence.inputs import Inputs, find_inputs
+from agentrunner.evidence.inputs.find import find_inputs
+from agentrunner.evidence.inputs.model import Inputs
 
 
 @dataclass
@@ -59,11 +60,11 @@ REPOS = {
             "click/testing.py": "from .core import Command\nclass CliRunner: pass\n",
             "click/testing/fake.py": "from click import core\n",
             "app/main.py": "from click.testing import fake\n",
-            "tests/test_core.py": "from click.core import Command\nfrom click.testing import fake\n",
+            "tests/test_core.py": "from click.core import Command\nimport click.testing.fake\n",
         },
         ["python -m pytest tests"],
-        counts=["tests/test_core.py", "pytest.py", "_pytest/__init__.py", "profile.py"],
-        product=["click/testing.py", "click/testing/fake.py", "click/testing/new.py"],
+        counts=["tests/test_core.py", "pytest.py", "_pytest/__init__.py", "inspect.py"],
+        product=["profile.py", "click/testing.py", "click/testing/fake.py", "click/testing/new.py"],
     ),
     "tests beside the code": Repo(
         {
@@ -154,7 +155,7 @@ REPOS = {
                 ' "node src/index.js"}, "jest": {"testMatch": ["<rootDir>/checks/**/*.js"],'
                 ' "setupFiles": ["<rootDir>/support/setup.js"]}}'
             ),
-            "ci/prepare.js": "const fs = require('fs'); if (!fs.existsSync('src/index.js')) throw 1;",
+            "ci/prepare.js": "if (!require('fs').existsSync('src/index.js')) throw 1;",
             "support/setup.js": "",
             "src/index.js": "require('./names')",
             "src/names.js": "",
@@ -196,7 +197,7 @@ REPOS = {
             "doc/doc.go": "",
         },
         ["go test ./..."],
-        counts=["cobra_test.go", "new_test.go", "doc/testdata/a.golden", "go.mod", "go.sum"],
+        counts=["cobra_test.go", "new_test.go", "doc/testdata/a.golden", "go.mod", "doc/go.mod"],
         product=["cobra.go", "testing/kit.go", "doc/doc.go", "doc/new.go"],
     ),
     "rust": Repo(
@@ -317,6 +318,118 @@ REPOS = {
         product=["guide.md"],
         unsure=["guide.md"],
     ),
+    "cases that a script reads": Repo(
+        {
+            "check.sh": (
+                "while read a b; do [ \"$(./calc $a)\" = \"$b\" ] || exit 1; done < cases.tsv\n"
+                "cat more.txt | while read a; do ./calc $a; done\n"
+            ),
+            "cases.tsv": "1 2\n", "more.txt": "", "calc": "#!/bin/sh\n", "other.txt": "",
+        },
+        ["sh check.sh"],
+        counts=["check.sh", "cases.tsv", "more.txt"],
+        product=["other.txt"],
+    ),
+    "a shell product beside its check": Repo(
+        {
+            "check.sh": ". ./lib.sh\nsame \"$(./greet.sh x)\" hi\n./other.sh > out || exit 1\n",
+            "lib.sh": "same() { [ \"$1\" = \"$2\" ] || exit 1; }\n",
+            "greet.sh": "#!/bin/sh\necho hi\n",
+            "other.sh": "#!/bin/sh\necho $1\n",
+        },
+        ["sh check.sh"],
+        counts=["check.sh", "other.sh"],
+        product=["greet.sh", "lib.sh"],
+        unsure=["lib.sh"],
+    ),
+    "a class that is run": Repo(
+        {
+            "src/Till.java": "class Till {}\n",
+            "checks/CheckTill.java": "class CheckTill { void f() { assert new Till() != null; } }",
+        },
+        ["javac -d out src/*.java checks/*.java && java -ea -cp out CheckTill"],
+        counts=["checks/CheckTill.java"],
+        product=["src/Till.java", "src/New.java"],
+    ),
+    "functions that a recipe sources": Repo(
+        {"Makefile": "test:\n\t. ./greet.sh && test \"$$(greet)\" = hi\n",
+         "greet.sh": "greet() { echo hi; }\n"},
+        ["make test"],
+        counts=["Makefile"],
+        product=["greet.sh"],
+    ),
+    "a product in the folder of the tests": Repo(
+        {"t/a.t": "use Test::More;\nuse lib 't/lib';\nuse Letters;\n", "t/lib/Letters.pm": ""},
+        ["prove -Ilib t"],
+        counts=["t/a.t"],
+        product=["t/lib/Letters.pm"],
+    ),
+    "product that holds data alone": Repo(
+        {
+            "http/greet.js": "exports.greet = (name) => name;\n",
+            "spec/format.js": 'exports.mark = "";\n',
+            "test/a.test.js": "const { greet } = require('../http/greet.js');\n"
+            "const { mark } = require('../spec/format.js');\n"
+            "assert.equal(greet('Ann') + mark, 'Ann!');\n",
+        },
+        ["node --test test/"],
+        counts=["test/a.test.js"],
+        product=["http/greet.js", "spec/format.js"],
+    ),
+    "tolerances in a module": Repo(
+        {
+            "test_shop.py": "from shop import a\nfrom limits import NEAR\n\n"
+            "def test_a():\n    assert abs(a() - 1) < NEAR\n",
+            "limits.py": "NEAR = 0.001\n",
+            "shop.py": "def a(): return 1\n",
+            "test_version.py": "from version import V\nassert V == '2'\n",
+            "version.py": "V = '1'\n",
+        },
+        ["pytest"],
+        counts=["limits.py", "test_shop.py"],
+        product=["shop.py", "version.py"],
+    ),
+    "what the environment names": Repo(
+        {"tools/near.py": "", "first.js": "", "test/a.js": "require('../a')", "a.js": "",
+         "test_a.py": "import a\n", "a.py": ""},
+        ["NODE_OPTIONS='--require ./first.js' mocha && PYTHONPATH=tools pytest"],
+        counts=["first.js", "tools/json.py", "tools/pytest.py", "test/a.js", "test_a.py"],
+        product=["a.js", "a.py", "tools/new.py"],
+    ),
+    "a test that is named and not there yet": Repo(
+        {"tests/__init__.py": "", "users.py": ""},
+        ["pytest tests/test_users.py::test_a && python -m unittest tests.test_more.Case.test_b",
+         "npx jest web/b.spec.js && python new.py"],
+        counts=["tests/test_users.py", "tests/test_more.py", "web/b.spec.js"],
+        product=["users.py", "new.py", "tests/data.py"],
+    ),
+    "workspaces": Repo(
+        {
+            "package.json": '{"workspaces": ["packages/*"], "scripts": {"test": "turbo run unit"}}',
+            "packages/a/package.json": '{"scripts": {"unit": "vitest run"}}',
+            "packages/a/src/x.test.ts": "import './x'",
+            "packages/a/src/x.ts": "",
+            "packages/b/package.json": '{"scripts": {"unit": "node check.mjs"}}',
+            "packages/b/check.mjs": "import './lib.mjs'; throw 1",
+            "packages/b/lib.mjs": "",
+        },
+        ["npm test"],
+        counts=["packages/a/src/x.test.ts", "packages/b/check.mjs", "turbo.json",
+                "packages/b/package.json"],
+        product=["packages/a/src/x.ts", "packages/b/lib.mjs"],
+    ),
+    "Django": Repo(
+        {
+            "manage.py": "#!/usr/bin/env python\nfrom django.core.management import "
+            "execute_from_command_line\n",
+            "shop/tests.py": "from shop import models\n",
+            "shop/models.py": "",
+            "shop/__init__.py": "",
+        },
+        ["./manage.py test"],
+        counts=["shop/tests.py", "manage.py", "shop/test_b.py"],
+        product=["shop/models.py"],
+    ),
     "tox": Repo(
         {"tox.ini": "[testenv]\ncommands =\n    python ci/run.py {posargs}\n",
          "ci/run.py": "import subprocess, sys\nsys.exit(subprocess.call(['pytest', 'src']))\n",
@@ -363,3 +476,104 @@ def test_what_counts_in_a_repository(name: str) -> None:
 def test_every_input_says_why(name: str) -> None:
     inputs = inputs_of(REPOS[name])
     assert all(one.why and "\n" not in one.why for one in [*inputs.tests, *inputs.unsure])
+
+
+def test_what_a_report_named_is_a_test_whatever_it_is_called() -> None:
+    files = {"quality/shop.py": b"", "shop.py": b""}
+    inputs = find_inputs([("./run", ".")], files, files.get, results_files=["quality/shop.py"])
+    found = inputs.counts("quality/shop.py")
+    assert found and found.why == "the report of the first run names it"
+    assert not inputs.counts("shop.py")
+
+
+def test_what_a_person_declares_wins() -> None:
+    files = {
+        "tests/test_a.py": b"import shop",
+        "tests/kit/big.py": b"",
+        "shop.py": b"",
+        "x/y.c": b"",
+    }
+    inputs = find_inputs(
+        [("pytest tests", ".")],
+        files,
+        files.get,
+        declared_tests=["x/**"],
+        declared_product=["tests/kit"],
+    )
+    assert inputs.counts("x/y.c") and inputs.counts("x/new.c")
+    assert inputs.counts("tests/test_a.py") and not inputs.counts("tests/kit/big.py")
+    assert not inputs.counts("tests/kit/test_new.py")
+
+
+def test_a_script_in_an_ignored_folder_counts() -> None:
+    hidden = {"target/check.sh": b"cmp a b"}
+    inputs = find_inputs([("sh target/check.sh", ".")], ["a.py"], hidden.get)
+    assert inputs.counts("target/check.sh")
+
+
+WORDS = st.text(alphabet="ab.*/${}()[]|&;<>\"'\\ \n\t=-@!:%`#0", max_size=80)
+NAMES = ["Makefile", "package.json", "pyproject.toml", "tests/test_a.py", "tox.ini", "a.sh", "b.js",
+         "CMakeLists.txt", "justfile", "phpunit.xml", "src/lib.rs", "conftest.py", "x/check.c",
+         "jest.config.js", "Rakefile", "Cargo.toml"]  # fmt: skip
+COMMANDS = ["make", "npm test", "pytest", "tox", "sh a.sh", "node b.js", "cargo test", "ctest",
+            "just", "phpunit", "jest", "rake", "python tests/test_a.py", "prove", "mocha",
+            "vitest"]  # fmt: skip
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(NAMES), st.one_of(st.binary(max_size=100), WORDS.map(str.encode))
+    ),
+    st.one_of(st.sampled_from(COMMANDS), WORDS),
+    st.sampled_from([".", "x", "../y", ""]),
+)
+@settings(max_examples=300, deadline=None)
+def test_it_never_raises(files: dict[str, bytes], command: str, cwd: str) -> None:
+    inputs = find_inputs([(command, cwd)], files, files.get)
+    for path in [*files, "new.py", "tests/test_new.py"]:
+        inputs.counts(path)
+
+
+@pytest.mark.parametrize(
+    ("command", "size", "seconds"),
+    [("pytest -q", 10_000, 1.0), ("node --test", 10_000, 1.0), ("pytest tests", 100_000, 6.0)],
+)
+def test_large_trees_are_read_within_bounds(command: str, size: int, seconds: float) -> None:
+    files = {
+        f"pkg/m{i % 100}/f{i}.py": b"import os\nfrom pkg import m1\nx = 'a/b'\n"
+        for i in range(size)
+    }
+    files |= {f"tests/u{i % 20}/test_{i}.py": b"from pkg.m1 import f1\n" for i in range(size // 10)}
+    files |= {f"web/c{i}.js": b"require('./x')" for i in range(size // 10)}
+    files |= {f"web/c{i}.test.js": b"require('./c1')" for i in range(size // 10)}
+    reads = 0
+
+    def read(path: str) -> bytes | None:
+        nonlocal reads
+        reads += 1
+        return files.get(path)
+
+    started = time.process_time()
+    inputs = find_inputs([(command, ".")], files, read)
+    spent = time.process_time() - started
+    assert inputs.tests
+    assert reads < 5_000
+    assert spent < seconds
+
+
+def test_a_reader_of_many_files_saves_single_reads() -> None:
+    files = {f"tests/test_{i}.py": b"import shop\n" for i in range(50)} | {"shop.py": b""}
+    single: list[str] = []
+
+    def read(path: str) -> bytes | None:
+        single.append(path)
+        return files.get(path)
+
+    inputs = find_inputs(
+        [("pytest", ".")],
+        files,
+        read,
+        read_many=lambda paths: {path: files[path] for path in paths},
+    )
+    assert inputs.counts("tests/test_1.py")
+    assert not [path for path in single if path.startswith("tests/test_")]

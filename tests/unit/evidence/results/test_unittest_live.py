@@ -191,3 +191,14 @@ def load_tests(loader, tests, pattern):
     assert seen.outcomes == [
         (f"test_a.T.{name}", "passed") for name in ("test_fork", "test_inline", "test_process")
     ]
+
+
+def test_a_runner_that_breaks_is_not_complete(tree: Path) -> None:
+    write(tree, RUNNERS)
+    write(tree, {"tests/run.py": RUNNERS["tests/run.py"] + "raise SystemExit(3)\n"})
+    write(tree, {"tests/own.py": RUNNERS["tests/own.py"].replace("sys.exit(", "raise KeyError(")})
+    seen = reported(tree, f"{PY} tests/own.py", env={"PYTHONPATH": str(tree)})
+    assert seen.exit_code == 1
+    assert seen.results is not None and not seen.results.complete
+    seen = reported(tree, f"{PY} tests/run.py", env={"PYTHONPATH": str(tree)})
+    assert seen.results is not None and seen.results.complete

@@ -1,0 +1,109 @@
+"""Which hosts a set-up fetches packages from, as the project's own files and tools say it.
+
+Nothing is known by heart: a host stands in a lock file, in a configuration of the repository's, or
+in what a tool on this machine has been told or has written down itself.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from urllib.parse import urlsplit
+
+MOST_BYTES = 8 << 20
+"""Of one file that is read."""
+_LOCKS: tuple[tuple[str, str], ...] = (
+    ("uv.lock", r'\b(?:registry|url) = "(https://[^"]+)"'),
+    ("poetry.lock", r'(?m)^url = "(https://[^"]+)"'),
+    ("pdm.lock", r'\burl = "(https://[^"]+)"'),
+    ("Pipfile.lock", r'"url":\s*"(https://[^"]+)"'),
+    ("requirements*.txt", r"(?m)^\s*(?:-i|--(?:extra-)?index-url)[ =]+(https://\S+)"),
+    ("package-lock.json", r'"resolved":\s*"(https://[^"]+)"'),
+    ("npm-shrinkwrap.json", r'"resolved":\s*"(https://[^"]+)"'),
+    ("yarn.lock", r'\bresolved "(https://[^"]+)"'),
+    ("pnpm-lock.yaml", r"\btarball: (https://[^\s,}]+)"),
+    ("bun.lock", r'"(https://[^"\s]+\.tgz)"'),
+    (".npmrc", r"(?m)^\s*(?:@[\w-]+:)?registry\s*=\s*(https://\S+)"),
+    (".yarnrc.yml", r"(?i)registry(?:server)?:\s*\"?(https://[^\s\"]+)"),
+    (".cargo/config.toml", r'\b(?:index|registry) = "(?:sparse\+)?(https://[^"]+)"'),
+    ("pyproject.toml", r'(?m)^\s*(?:index-)?url = "(https://[^"]+)"'),
+    ("pom.xml", r"<url>\s*(https://[^<\s]+)\s*</url>\s*(?:<[^/]|</(?:repo|pluginRepo))"),
+    ("NuGet.config", r'<add\s[^>]*value="(https://[^"]+)"'),
+    ("nuget.config", r'<add\s[^>]*value="(https://[^"]+)"'),
+    ("Gemfile.lock", r"(?m)^\s*remote: (https://\S+)"),
+)
+"""Files of a repository, and what in them is an address of packages."""
+_CARGO_INDEX = re.compile(r"^(?P<host>[\w.-]+)-[0-9a-f]{16}$")
+
+
+def registries_of(repo: Path, environ: Mapping[str, str]) -> list[str]:
+    """The hosts as `task.setup.network` has them, `host:443`; blocks. Empty where nothing says."""
+    urls = [url for name, pattern in _LOCKS for url in _addresses(repo, name, pattern)]
+    if (repo / "go.sum").exists():
+        urls += _of_go(environ)
+    if (repo / "Cargo.lock").exists():
+        urls += _of_cargo(environ)
+    return list(dict.fromkeys(_hosts(urls)))
+
+
+def _addresses(repo: Path, name: str, pattern: str) -> Iterator[str]:
+    for file in sorted(repo.glob(name)):
+        yield from re.findall(pattern, _text(file))
+
+
+def _of_go(environ: Mapping[str, str]) -> Iterator[str]:
+    """Its proxy and its database of sums: the environment, the user's settings, the tool's own."""
+    files = [_home(environ) / ".config/go/env"]
+    if root := environ.get("GOROOT"):
+        files.append(Path(root) / "go.env")
+    for name in ("GOPROXY", "GOSUMDB"):
+        texts = [environ.get(name, "")]
+        texts += [
+            match for file in files for match in re.findall(rf"(?m)^{name}=(.*)$", _text(file))
+        ]
+        for word in re.split(r"[,| ]", next(filter(None, texts), "")):
+            if word.startswith("https://"):
+                yield word
+            elif name == "GOSUMDB" and "." in word:
+                yield f"https://{word.partition('+')[0]}"
+
+
+def _of_cargo(environ: Mapping[str, str]) -> Iterator[str]:
+    """The sparse indexes that it has used on this machine, and where their crates are."""
+    home = environ.get("CARGO_HOME", "")
+    root = Path(home) if home.startswith("/") else _home(environ) / ".cargo"
+    for folder in sorted((root / "registry/index").glob("*")):
+        if (match := _CARGO_INDEX.fullmatch(folder.name)) is None:
+            continue
+        try:
+            told = json.loads(_text(folder / "config.json"))
+        except ValueError:
+            continue  # an index of another kind
+        yield f"https://{match['host']}"
+        if isinstance(told, dict) and str(told.get("dl", "")).startswith("https://"):
+            yield str(told["dl"])
+
+
+def _hosts(urls: Iterable[str]) -> Iterator[str]:
+    for url in urls:
+        try:
+            parts = urlsplit(url)
+            host, port = parts.hostname, parts.port or 443
+        except ValueError:
+            continue
+        if host and re.fullmatch(r"[a-z0-9-]+(\.[a-z0-9-]+)+", host):
+            yield f"{host}:{port}"
+
+
+def _home(environ: Mapping[str, str]) -> Path:
+    return Path(environ.get("HOME") or Path.home())
+
+
+def _text(file: Path) -> str:
+    try:
+        with file.open("rb") as opened:
+            return opened.read(MOST_BYTES).decode("utf-8", "replace")
+    except OSError:
+        return ""

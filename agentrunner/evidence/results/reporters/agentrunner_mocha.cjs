@@ -1,0 +1,69 @@
+// A reporter for Mocha that lets the chosen one report, and writes a JSON object a line beside it.
+'use strict';
+const fs = require('fs');
+const path = require('path');
+const MOST = 2000;
+
+let told = {};
+try {
+  told = JSON.parse(process.env.AGENTRUNNER_MOCHA || '{}');
+} catch {
+  // Then there is no report.
+}
+delete process.env.AGENTRUNNER_MOCHA;
+
+function usual() {
+  const loaded = require(told.folder);
+  const Mocha = loaded.default || loaded;
+  const { reporters } = Mocha;
+  const name = told.chosen || 'spec';
+  if (reporters[name]) return reporters[name];
+  for (const where of [name, path.resolve(name)]) {
+    try {
+      const found = require(require.resolve(where, { paths: [process.cwd(), told.folder] }));
+      return found.default || found;
+    } catch {
+      // Not there.
+    }
+  }
+  return reporters.spec;
+}
+
+function relative(file) {
+  return file ? path.relative(process.cwd(), file).split(path.sep).join('/') : '';
+}
+
+function named(test) {
+  const titles = test.titlePath ? test.titlePath() : [test.fullTitle ? test.fullTitle() : test.title];
+  return [relative(test.file), ...titles].filter(Boolean).join(' > ');
+}
+
+module.exports = class {
+  constructor(runner, options) {
+    const write = (event) => {
+      try {
+        if (told.file) fs.appendFileSync(told.file, `${JSON.stringify(event)}\n`);
+      } catch {
+        told.file = '';
+      }
+    };
+    let seen = 0;
+    const result = (test, o, error) => {
+      seen += 1;
+      const m = error ? String((error && error.message) || error).slice(0, MOST) : '';
+      write({ k: 'test', n: named(test), o, f: relative(test.file), m });
+    };
+    runner.on('test', (test) => write({ k: 'begin', n: named(test), f: relative(test.file) }));
+    runner.on('pass', (test) => result(test, 'passed'));
+    runner.on('pending', (test) => result(test, 'skipped'));
+    runner.on('fail', (test, error) => {
+      if (test.type === 'hook') write({ k: 'lost', n: named(test) });
+      result(test, test.type === 'hook' ? 'error' : 'failed', error);
+    });
+    runner.on('end', () => write({ k: 'end', cut: seen < (runner.total || 0) }));
+    this.usual = new (usual())(runner, options);
+    if (typeof this.usual.done === 'function') {
+      this.done = (failures, callback) => this.usual.done(failures, callback);
+    }
+  }
+};

@@ -1,0 +1,77 @@
+"""What the state folder takes on the disk, and which ended runs go first where that is too much."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+NOTICE_BYTES = 2_000_000_000
+"""A state folder that takes more is worth a word."""
+MOST_LOOKED_AT = 200_000
+"""Files and folders that are looked at for that word: it is not worth a wait."""
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What is kept of one ended run."""
+
+    run_id: str
+    ended: str
+    """UTC or with an offset, ISO 8601; comparable with that of other runs."""
+    places: tuple[Path, ...]
+
+
+def disk_bytes(
+    places: Iterable[Path], *, enough: int | None = None, most: int | None = None
+) -> int:
+    """Bytes that folders take on the disk; links are not followed, files with two names count once.
+
+    Stops early when it has found `enough` bytes or looked at `most` entries.
+    """
+    seen: set[tuple[int, int]] = set()
+    waiting = [os.fspath(place) for place in places]
+    total = looked = 0
+    while waiting:
+        with contextlib.suppress(OSError), os.scandir(waiting.pop()) as found:
+            for entry in found:
+                facts = entry.stat(follow_symlinks=False)
+                looked += 1
+                if stat.S_ISDIR(facts.st_mode):
+                    waiting.append(entry.path)
+                elif facts.st_nlink > 1:
+                    if (facts.st_dev, facts.st_ino) in seen:
+                        continue
+                    seen.add((facts.st_dev, facts.st_ino))
+                total += facts.st_blocks * 512
+        if (enough is not None and total >= enough) or (most is not None and looked >= most):
+            break
+    return total
+
+
+def is_large(state_dir: Path) -> bool:
+    """Whether the state folder takes so much that somebody should know."""
+    return disk_bytes([state_dir], enough=NOTICE_BYTES, most=MOST_LOOKED_AT) >= NOTICE_BYTES
+
+
+def too_many(state_dir: Path, runs: Sequence[Kept], max_bytes: int) -> list[Kept]:
+    """The runs that have to go, oldest first, for the state folder to take `max_bytes` at most.
+
+    All of them where even that is not enough: runs that wait or go on are never among them.
+    """
+    total = disk_bytes([state_dir])
+    gone = []
+    for run in sorted(runs, key=lambda one: one.ended):
+        if total <= max_bytes:
+            break
+        total -= disk_bytes(run.places)
+        gone.append(run)
+    return gone
+
+
+def gigabytes(count: int) -> str:
+    """A number of bytes as people say it: "3.1 GB"."""
+    return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"

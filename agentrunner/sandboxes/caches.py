@@ -1,0 +1,213 @@
+"""Package caches, as data: which folders of the user's a box is shown, and what tools need there.
+
+Each row is one place of one ecosystem. Only exact subfolders of downloaded packages are named:
+never a tool's home, a configuration, a log or a clone of a git repository. The table of the
+reference (docs/reference/caches.md) is made of these rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Folder:
+    """A folder of a cache that the box is shown."""
+
+    name: str
+    """Below the cache's place; `*` stands for what is there; "." for all of it."""
+    layer: bool = False
+    """Whether the tool must be able to write there, even if it has all that it needs."""
+
+
+@dataclass(frozen=True)
+class CacheRow:
+    """One place of one ecosystem."""
+
+    ecosystem: str
+    used_by: tuple[str, ...]
+    """Names of files that tell that a repository uses it; `*` for any text."""
+    places: tuple[str, ...]
+    """Where it is, `$NAME` for a variable, `~` for the home; the first whose variable is set."""
+    box: str
+    """Where it is in the box, below its home."""
+    folders: tuple[Folder, ...]
+    without: tuple[str, ...] = ()
+    """Below the place: what is never shown, as patterns of paths."""
+    published: tuple[str, ...] = ()
+    """Below the place: unpacked or packed packages as everybody gets them. Not searched for
+    credentials: a README that shows one would be left out of its package."""
+    env: Mapping[str, str] = field(default_factory=dict)
+    """What the tool is told in the box; `{home}` stands for the box's."""
+    offline: Mapping[str, str] = field(default_factory=dict)
+    """What it is told where no network can be reached."""
+    moved_in: tuple[tuple[str, str], ...] = ()
+    """Files of the user's that may name another place, with the pattern of its line."""
+    unless: tuple[str, ...] = ()
+    """Files in the repository's root with which another row serves."""
+    locks: str = "none"
+    """What the tool locks while it works, for people."""
+    note: str = ""
+    """What does not work with it, for people."""
+    tried: str = "not tried"
+    """With which versions it was tried offline in a box."""
+
+
+PYTHON = ("pyproject.toml", "requirements*.txt", "setup.py", "setup.cfg", "uv.lock", "tox.ini")
+
+CACHES: tuple[CacheRow, ...] = (
+    CacheRow(
+        "go",
+        used_by=("go.mod", "go.work"),
+        places=("$GOMODCACHE", "$GOPATH/pkg/mod", "~/go/pkg/mod"),
+        moved_in=(("~/.config/go/env", r"GOMODCACHE=(/.+)"),),
+        box="go/pkg/mod",
+        folders=(Folder("."),),
+        without=("cache/vcs", "cache/lock"),
+        published=("*@v[0-9]*", "cache/download/*.zip"),
+        env={"GOMODCACHE": "{home}/go/pkg/mod"},
+        locks="cache/lock and one per download, only to download",
+        tried="Go 1.19.8",
+    ),
+    CacheRow(
+        "cargo",
+        used_by=("Cargo.toml",),
+        places=("$CARGO_HOME/registry", "~/.cargo/registry"),
+        box=".cargo/registry",
+        folders=(Folder("index"), Folder("cache"), Folder("src", layer=True)),
+        without=("index/*/.git",),
+        published=("src/*/*", "cache/*/*.crate"),
+        env={"CARGO_HOME": "{home}/.cargo"},
+        offline={"CARGO_NET_OFFLINE": "true"},
+        locks=".package-cache in the tool's home, which is the box's own",
+        note="packages from git repositories need task.setup; an index of the git protocol too",
+        tried="cargo 1.95.0",
+    ),
+    CacheRow(
+        "maven",
+        used_by=("pom.xml", ".mvn"),
+        places=("~/.m2/repository",),
+        moved_in=(("~/.m2/settings.xml", r"<localRepository>\s*(/[^<]+?)\s*</"),),
+        box=".m2/repository",
+        folders=(Folder(".", layer=True),),
+        published=("*.jar", "*.pom", "*.war", "*.aar", "*.zip", "*.sha1", "*.md5"),
+        # Java asks the system's list of users for the home, not HOME.
+        env={"MAVEN_OPTS": "-Duser.home={home}"},
+        offline={"MAVEN_ARGS": "--offline"},
+        locks="none by default",
+        tried="Maven 3.8.7",
+    ),
+    CacheRow(
+        "gradle",
+        used_by=("build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts"),
+        places=("$GRADLE_USER_HOME", "~/.gradle"),
+        box=".gradle",
+        folders=(Folder("caches/modules-*", layer=True), Folder("wrapper/dists", layer=True)),
+        published=("caches/modules-*/files-*", "wrapper/dists/*/*/*"),
+        env={"GRADLE_USER_HOME": "{home}/.gradle"},
+        locks="modules-*.lock in caches/modules-*, and one per distribution",
+        note="offline it wants --offline in the command",
+    ),
+    CacheRow(
+        "uv",
+        used_by=PYTHON,
+        places=("$UV_CACHE_DIR", "$XDG_CACHE_HOME/uv", "~/.cache/uv"),
+        box=".cache/uv",
+        folders=(
+            *(Folder(f"{name}-v*", layer=True) for name in ("archive", "wheels", "built-wheels")),
+            *(Folder(f"{name}-v*", layer=True) for name in ("sdists", "simple", "flat-index")),
+        ),
+        published=("archive-v*/*", "*.whl"),
+        env={"UV_CACHE_DIR": "{home}/.cache/uv", "UV_LINK_MODE": "copy"},
+        offline={"UV_OFFLINE": "1"},
+        locks="one per package, in the cache",
+        tried="uv 0.13.9",
+    ),
+    CacheRow(
+        "pip",
+        used_by=PYTHON,
+        places=("$PIP_CACHE_DIR", "$XDG_CACHE_HOME/pip", "~/.cache/pip"),
+        moved_in=(("~/.config/pip/pip.conf", r"cache-dir\s*=\s*(/.+)"),),
+        box=".cache/pip",
+        folders=(Folder("http*", layer=True), Folder("wheels", layer=True)),
+        published=("*.whl", "http*/*.body"),
+        env={"PIP_CACHE_DIR": "{home}/.cache/pip"},
+        note="saves downloads; pip asks its index even so, and installs nothing without one",
+    ),
+    CacheRow(
+        "npm",
+        used_by=("package.json", "package-lock.json"),
+        places=("$npm_config_cache", "$NPM_CONFIG_CACHE", "~/.npm"),
+        moved_in=(("~/.npmrc", r"cache\s*=\s*(/.+)"),),
+        box=".npm",
+        folders=(Folder("_cacache", layer=True),),
+        without=("_cacache/tmp",),
+        published=("_cacache/content-v*",),
+        env={"npm_config_cache": "{home}/.npm"},
+        offline={"npm_config_offline": "true"},
+        tried="npm 11.19.1",
+    ),
+    CacheRow(
+        "yarn",
+        used_by=("yarn.lock",),
+        unless=(".yarnrc.yml",),
+        places=("$YARN_CACHE_FOLDER", "~/.cache/yarn"),
+        moved_in=(("~/.yarnrc", r'cache-folder\s+"?(/[^"]+)'),),
+        box=".cache/yarn",
+        folders=(Folder("v*", layer=True),),
+        published=("v*/*/node_modules/*",),
+        env={"YARN_CACHE_FOLDER": "{home}/.cache/yarn"},
+        note="of version 1; offline it wants --offline in the command",
+    ),
+    CacheRow(
+        "yarn",
+        used_by=(".yarnrc.yml",),
+        places=("$YARN_GLOBAL_FOLDER", "~/.yarn/berry"),
+        box=".yarn/berry",
+        folders=(Folder("cache", layer=True),),
+        published=("cache/*.zip",),
+        env={"YARN_GLOBAL_FOLDER": "{home}/.yarn/berry"},
+        offline={"YARN_ENABLE_NETWORK": "false"},
+        note="of version 2 and newer",
+    ),
+    CacheRow(
+        "pnpm",
+        used_by=("pnpm-lock.yaml", "pnpm-workspace.yaml"),
+        places=("$npm_config_store_dir", "$XDG_DATA_HOME/pnpm/store", "~/.local/share/pnpm/store"),
+        box=".local/share/pnpm/store",
+        folders=(Folder("v*", layer=True),),
+        without=("v*/tmp",),
+        published=("v*/files/??/*[0-9a-f]", "v*/files/??/*-exec"),
+        env={"npm_config_store_dir": "{home}/.local/share/pnpm/store"},
+        offline={"npm_config_offline": "true"},
+    ),
+    CacheRow(
+        "nuget",
+        used_by=("*.csproj", "*.fsproj", "*.vbproj", "*.sln", "packages.config"),
+        places=("$NUGET_PACKAGES", "~/.nuget/packages"),
+        box=".nuget/packages",
+        folders=(Folder(".", layer=True),),
+        published=("*/*/lib", "*/*/ref", "*/*/runtimes", "*/*/build*", "*.nupkg", "*.nuspec"),
+        env={"NUGET_PACKAGES": "{home}/.nuget/packages"},
+        locks="in the temporary folder",
+    ),
+    CacheRow(
+        "gem",
+        used_by=("Gemfile", "*.gemspec"),
+        places=("~/.local/share/gem",),
+        box=".local/share/gem",
+        folders=(Folder("ruby"),),
+        without=("ruby/*/bundler", "ruby/*/cache/bundler"),
+        published=("ruby/*/gems/*", "ruby/*/cache/*.gem", "ruby/*/doc", "ruby/*/extensions"),
+    ),
+    CacheRow(
+        "gem",
+        used_by=("Gemfile", "*.gemspec"),
+        places=("~/.gem",),
+        box=".gem",
+        folders=(Folder("ruby"),),
+        without=("ruby/*/bundler", "ruby/*/cache/bundler"),
+        published=("ruby/*/gems/*", "ruby/*/cache/*.gem", "ruby/*/doc", "ruby/*/extensions"),
+    ),
+)

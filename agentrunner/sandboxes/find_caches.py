@@ -1,0 +1,187 @@
+"""From the table of caches to what one box is shown: what is there, what may be shown of it."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from agentrunner.sandboxes.base import Cache, Caches
+from agentrunner.sandboxes.caches import CACHES, CacheRow
+from agentrunner.sandboxes.deny import credential_paths, exposes, holds
+from agentrunner.sandboxes.secrets_in import MOST_FILES, TooMany, secrets_in
+
+DEEPEST = 3
+"""Levels of folders below the repository in which manifests are looked for."""
+MOST_FOLDERS = 2000
+MOST_HIDDEN = 100
+"""More files with credentials, and the cache is not shown at all."""
+SHOWN = 3
+
+
+@dataclass
+class _Found:
+    folders: list[Cache] = field(default_factory=list)
+    env: dict[str, str] = field(default_factory=dict)
+    offline: dict[str, str] = field(default_factory=dict)
+    notices: list[str] = field(default_factory=list)
+
+
+def find_caches(
+    repo: Path,
+    environ: Mapping[str, str],
+    host_home: Path,
+    wanted: Sequence[str] | None = None,
+    *,
+    allowed: Iterable[str] | None = None,
+) -> Caches:
+    """The caches that a box of this repository is shown; blocks, as their files are searched.
+
+    `wanted` names ecosystems; None stands for those whose manifests are in the repository.
+    `allowed` are all that may be shown, None for any. Whatever cannot be shown is a notice.
+    """
+    names = manifests(repo)
+    found = _Found()
+    for row in CACHES:
+        uses = _uses(row, names) if wanted is None else row.ecosystem in wanted
+        if not uses or (allowed is not None and row.ecosystem not in allowed):
+            continue
+        if any((repo / name).exists() for name in row.unless):
+            continue
+        _add(row, repo, environ, host_home, found)
+    return Caches(tuple(found.folders), found.env, found.offline, tuple(found.notices))
+
+
+def manifests(repo: Path) -> set[str]:
+    """Names of the files in the repository's upper folders, without installed packages."""
+    names: set[str] = set()
+    folders = [(repo, 0)]
+    for count, (folder, depth) in enumerate(folders):
+        if count >= MOST_FOLDERS:
+            break
+        try:
+            with os.scandir(folder) as entries:
+                for entry in entries:
+                    if not entry.is_dir(follow_symlinks=False):
+                        names.add(entry.name)
+                    elif depth < DEEPEST and _is_source(entry.name):
+                        folders.append((folder / entry.name, depth + 1))
+        except OSError:
+            continue
+    return names
+
+
+def place_of(row: CacheRow, environ: Mapping[str, str], host_home: Path) -> Path:
+    """Where this cache is on this machine, there or not."""
+    written = next(filter(None, (_in_file(*moved, host_home) for moved in row.moved_in)), None)
+    for text in row.places:
+        if not text.startswith("$"):
+            return written or host_home / text.removeprefix("~/")
+        name, _, rest = text.removeprefix("$").partition("/")
+        value = environ.get(name, "").split(":")[0]
+        if value.startswith("/"):
+            return Path(value) / rest
+    raise AssertionError(row.places)
+
+
+def _add(
+    row: CacheRow, repo: Path, environ: Mapping[str, str], host_home: Path, found: _Found
+) -> None:
+    root = place_of(row, environ, host_home)
+    shown = []
+    for folder in row.folders:
+        for source in _matching(root, folder.name):
+            below = source.relative_to(root)
+            if reason := _refusal(source, repo, host_home):
+                found.notices.append(f"{row.ecosystem}: {source} is not shown: {reason}")
+                continue
+            try:
+                hidden, why = _hidden(row, root, below)
+            except TooMany:
+                found.notices.append(
+                    f"{row.ecosystem}: {source} is not shown: it has more than {MOST_FILES:,} "
+                    "files to search for credentials"
+                )
+                continue
+            if len(hidden) > MOST_HIDDEN:
+                found.notices.append(
+                    f"{row.ecosystem}: {source} is not shown: {len(why)} of its files hold "
+                    "credentials"
+                )
+                continue
+            if why:
+                listed = ", ".join(why[:SHOWN]) + (", …" if len(why) > SHOWN else "")
+                found.notices.append(
+                    f"{row.ecosystem}: left out as they hold credentials: {listed} in {source}"
+                )
+            place = str(Path(row.box) / below)
+            shown.append(Cache(row.ecosystem, source.resolve(), place, folder.layer, hidden))
+    if shown:
+        found.folders += shown
+        found.env.update(row.env)
+        found.offline.update(row.offline)
+
+
+def _hidden(row: CacheRow, root: Path, below: Path) -> tuple[tuple[str, ...], list[str]]:
+    """What is shown empty below one folder of a cache, and which of it for its credentials."""
+    source = root / below
+    paths = [path for pattern in row.without for path in root.glob(pattern)]
+    closed = [
+        str(path.relative_to(source))
+        for path in paths
+        if path.is_relative_to(source) and not path.is_symlink()
+    ]
+    patterns = [*_below(row.published, below), *closed, *(f"{path}/*" for path in closed)]
+    why = sorted(secrets_in(source, patterns))
+    return (*closed, *why), why
+
+
+def _below(patterns: Sequence[str], below: Path) -> Iterator[str]:
+    """The patterns that mean something below a folder, as they are from there."""
+    depth = len(below.parts)
+    for pattern in patterns:
+        parts = pattern.split("/")
+        if pattern.startswith("*"):
+            yield pattern
+        elif all(map(fnmatchcase, below.parts, parts)) and len(parts) > depth:
+            yield "/".join(parts[depth:])
+
+
+def _refusal(source: Path, repo: Path, host_home: Path) -> str:
+    """Why a folder of a cache may not be shown, by its real path."""
+    real = source.resolve()
+    if len(real.parts) < 3 or exposes(real, host_home):
+        return "it leads to a home, to credentials, or to a folder of the system"
+    if holds(real, repo) or holds(repo, real):
+        return "it is in the repository, or above it"
+    if any(holds(place, real) for place in credential_paths(host_home)):
+        return "it leads to credentials"
+    if not os.access(real, os.R_OK | os.X_OK):
+        return "it cannot be read"
+    return ""
+
+
+def _matching(root: Path, name: str) -> list[Path]:
+    found = [root] if name == "." else sorted(root.glob(name))
+    return [path for path in found if path.is_dir()]
+
+
+def _uses(row: CacheRow, names: set[str]) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in row.used_by for name in names)
+
+
+def _is_source(name: str) -> bool:
+    return not name.startswith(".") and name not in ("node_modules", "target", "vendor", "venv")
+
+
+def _in_file(name: str, pattern: str, host_home: Path) -> Path | None:
+    """The place that a file of the user's names for a cache."""
+    try:
+        text = (host_home / name.removeprefix("~/")).read_text(errors="replace")
+    except OSError:
+        return None
+    match = re.search(rf"(?m)^\s*{pattern}", text)
+    return Path(match[1].strip()) if match else None

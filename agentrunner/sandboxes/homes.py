@@ -1,0 +1,155 @@
+"""The home of a command: what is laid there, with the user's package caches below it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+from agentrunner.sandboxes.base import BoxSpec, Cache, Caches, Mount, Request
+from agentrunner.sandboxes.layers import MOST_COPIED, TooLarge, copy_tree
+
+EMPTY = "empty"
+"""Below a run's folder: an empty folder and an empty file, shown in place of what is hidden."""
+
+
+GIT_CONFIG = Path("/etc/gitconfig")
+IDENTITY = "[user]\n\tname = Agent\n\temail = agent@localhost\n"
+"""For repositories that commands make, as test suites do. The system's configuration, since it has
+to give way to whatever a repository or a test says itself."""
+
+
+def git_identity(run: Path) -> Path:
+    """The file with a neutral identity for git, in the folder of a run."""
+    file = run / "gitconfig"
+    if not file.exists():
+        file.write_text(IDENTITY)
+        file.chmod(0o644)
+    return file
+
+
+def home_mounts(request: Request, spec: BoxSpec, home: Path, *, overlays: bool) -> list[Mount]:
+    """What is mounted at and below the box's `home`, in this order, and git's identity; blocks.
+
+    `overlays` tells whether the kernel lays layers here. Without it, the caches of a home that is
+    written to are copied first, once.
+    """
+    mounts = [Mount(git_identity(spec.home.parent), GIT_CONFIG)]
+    if request.home is not None:
+        request.home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        mounts.append(Mount(request.home, home, read_only=False, layer=request.home_layer))
+    for cache in spec.caches.folders:
+        if request.home is None:
+            shown = [_as_it_is(cache, home / cache.place)]
+        else:
+            # Else what mounts it there makes the place, as somebody else.
+            (request.home / cache.place).mkdir(parents=True, exist_ok=True)
+            shown = [_of_home(cache, request, home / cache.place, overlays=overlays)]
+        if shown[0].source == cache.source or shown[0].over:
+            shown += _hiding(cache, home / cache.place, spec.home.parent)
+        mounts += shown
+    return mounts
+
+
+def written_caches(home: Path) -> Path:
+    """Beside a home: what was written into package caches by commands that write to it."""
+    return home.with_name(f"{home.name}.caches")
+
+
+def _as_it_is(cache: Cache, target: Path) -> Mount:
+    return Mount(cache.source, target, layer=cache.layer)
+
+
+def _of_home(cache: Cache, request: Request, target: Path, *, overlays: bool) -> Mount:
+    """A cache with what was written into it below this home, or is written now."""
+    assert request.home is not None
+    own, writes = written_caches(request.home) / cache.place, not request.home_layer
+    if overlays and writes:
+        own.mkdir(parents=True, exist_ok=True)
+        return Mount(own, target, layer=True, over=(cache.source,), kept=True)
+    if overlays and own.is_dir():
+        return Mount(own, target, layer=True, over=(cache.source,))
+    if writes and _seeded(own, cache):
+        return Mount(own, target, read_only=False)
+    if not overlays and own.is_dir():
+        return Mount(own, target, layer=cache.layer)
+    return _as_it_is(cache, target)
+
+
+def _hiding(cache: Cache, target: Path, run: Path) -> list[Mount]:
+    """Empty things over what is hidden, as far as it is still there."""
+    mounts = []
+    for name in cache.hidden:
+        place = cache.source / name
+        if place.is_symlink() or not place.exists():
+            continue
+        nothing = run / EMPTY / ("folder" if place.is_dir() else "file")
+        _make_nothing(run / EMPTY)
+        mounts.append(Mount(nothing, target / name))
+    return mounts
+
+
+def _make_nothing(folder: Path) -> None:
+    (folder / "folder").mkdir(mode=0o755, parents=True, exist_ok=True)
+    (folder / "file").touch(mode=0o444)
+
+
+def _seeded(target: Path, cache: Cache) -> bool:
+    """Copy a cache for commands that write to it, once; False where it is too large for that."""
+    if target.exists():
+        return True
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        copy_tree(str(cache.source), str(target))
+    except TooLarge:
+        shutil.rmtree(target, ignore_errors=True)
+        return False
+    for name in cache.hidden:
+        place = target / name
+        if place.is_dir() and not place.is_symlink():
+            shutil.rmtree(place, ignore_errors=True)
+        else:
+            place.unlink(missing_ok=True)
+    return True
+
+
+def without_large(caches: Caches) -> Caches:
+    """The caches that can be shown where a layer is a copy; blocks, as they are measured."""
+    kept, notices = [], list(caches.notices)
+    for cache in caches.folders:
+        if cache.layer and is_large(cache.source):
+            notices.append(
+                f"{cache.ecosystem}: {cache.source} is not shown: more than "
+                f"{MOST_COPIED >> 30} GB would be copied for each command, as there are no "
+                "overlays here (bwrap 0.11 or newer)"
+            )
+        else:
+            kept.append(cache)
+    return replace(caches, folders=tuple(kept), notices=tuple(notices))
+
+
+def is_large(folder: Path, most: int = MOST_COPIED) -> bool:
+    """Whether a copy of it would take more than `most` bytes."""
+    left = most
+    for here, _, files in os.walk(folder):
+        for name in files:
+            try:
+                left -= os.lstat(os.path.join(here, name)).st_size  # noqa: PTH118 - many
+            except OSError:
+                continue
+            if left < 0:
+                return True
+    return False
+
+
+def cache_environment(request: Request, caches: Caches, home: Path) -> dict[str, str]:
+    """What tools are told of their caches."""
+    away = request.network == "none" and request.door is None
+    told = {**caches.env, **(caches.offline if away else {})}
+    return {name: text.replace("{home}", str(home)) for name, text in told.items()}
+
+
+def shared(caches: Caches) -> str:
+    """The caches in one phrase for a header; "" where there are none."""
+    return f"package caches of {', '.join(caches.ecosystems)}" if caches.folders else ""

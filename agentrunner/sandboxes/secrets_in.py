@@ -1,0 +1,72 @@
+"""Finds small files that hold credentials, so that no box is shown them."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+MOST_BYTES = 64 << 10
+"""A file is small up to here: what a tool writes down, not what it has downloaded."""
+MOST_FILES = 200_000
+"""More are not searched; the folder is then not shown."""
+
+_VALUE = rb"[\"']?\s*[=:]\s*[\"']?(?!\s*[\"'\[{$<(]|\$|null\b|none\b|true\b|false\b)\S{4}"
+_HOLDS = re.compile(
+    rb"://[^\s/:@\"'<>]{1,200}:[^\s/@\"'<>]{1,200}@"  # https://user:pass@host
+    rb"|_auth(?:token)?[\"']?\s*[=:]\s*[\"']?[^\s\"'$]"
+    rb"|(?i:\b[\w.-]{0,40}(?:token|passw(?:or)?d|secret|api[_-]?key)" + _VALUE + rb")"
+    rb"|(?i:authorization[\"']?\s*[=:]\s*[\"']?(?:basic|bearer|token)\s)"
+    rb"|(?i:<(?:password|token|passphrase|privatekey)>\s*[^\s<$])"
+    rb"|(?m:^\s*machine\s+\S+\s+login\s+\S+)"
+    rb"|-----BEGIN [A-Z ]*PRIVATE KEY-----"
+)
+
+
+class TooMany(Exception):
+    """There are more than MOST_FILES to search."""
+
+
+def holds_secret(text: bytes) -> bool:
+    """Whether this looks like a credential: in a URL, a setting, a header or a key."""
+    return _HOLDS.search(text) is not None
+
+
+def secrets_in(root: Path, skipped: Sequence[str]) -> Iterator[str]:
+    """Paths below `root` of small files that hold credentials, links not followed.
+
+    What matches a pattern of `skipped` (`*` for any text, also below it) is not searched. One that
+    cannot be read is passed over: the box's user cannot read it either. Raises TooMany.
+    """
+    left = MOST_FILES
+    for here, folders, files in os.walk(root):
+        below = os.path.relpath(here, root)
+        prefix = "" if below == "." else f"{below}/"
+        folders[:] = [name for name in folders if not _matches(f"{prefix}{name}", skipped)]
+        left -= len(files)
+        if left < 0:
+            raise TooMany
+        for name in files:
+            path = f"{prefix}{name}"
+            if not _matches(path, skipped) and _file_holds(os.path.join(here, name)):  # noqa: PTH118
+                yield path
+
+
+def _file_holds(path: str) -> bool:
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        text = os.read(fd, MOST_BYTES + 1)
+    except OSError:
+        return False
+    finally:
+        os.close(fd)
+    return len(text) <= MOST_BYTES and holds_secret(text)
+
+
+def _matches(path: str, patterns: Sequence[str]) -> bool:
+    return any(fnmatchcase(path, pattern) for pattern in patterns)

@@ -1,0 +1,86 @@
+"""git for a worker: an index and objects of its own, all else of the repository's git read-only.
+
+So `git add`, `mv`, `rm`, `apply --index`, `status` and `diff --cached` work, and nothing of the
+user's moves. Whatever writes a ref, HEAD or the configuration fails with git's own words. This is
+done with mounts, not with GIT_INDEX_FILE and the like: these would reach every other repository,
+too, that a command of the worker's makes, such as the fixtures of a test suite.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+from pathlib import Path
+
+from agentrunner.sandboxes.base import Mount
+from agentrunner.sandboxes.gitdirs import git_folders
+
+SHARED_OBJECTS = Path("/run/agentrunner-objects")
+"""In the box: the objects of the user's repository."""
+
+
+def worker_git(repo: Path, folder: Path) -> tuple[Mount, ...]:
+    """Mounts for one worker run, made in `folder`, which is emptied first; blocks.
+
+    None where the repository has no git data. Raises UsageError as `git_data` does, and OSError.
+    """
+    found = git_folders(repo)
+    shutil.rmtree(folder, ignore_errors=True)
+    if found is None:
+        return ()
+    own, common = found
+    index, objects = folder / "git", folder / "objects"
+    shared = common / "objects"
+    for place in (folder, index, objects, objects / "info"):
+        place.mkdir(mode=0o755, parents=True)
+    mounts = [Mount(index, own, read_only=False)]
+    for entry in sorted(os.scandir(own), key=lambda entry: entry.name):
+        mounts += _of_the_user(entry, own, index, keep=own != common)
+    mounts.append(Mount(objects, shared, read_only=False))
+    mounts.append(Mount(shared.resolve(), SHARED_OBJECTS))
+    lines = [SHARED_OBJECTS, *_alternates(shared)]
+    (objects / "info/alternates").write_text("".join(f"{line}\n" for line in lines))
+    _hand_over(folder, repo)
+    return tuple(mounts)
+
+
+def _of_the_user(entry: os.DirEntry[str], own: Path, index: Path, *, keep: bool) -> list[Mount]:
+    """One entry of the git folder: the index as a copy, all else as it is, locks left out."""
+    mode, place = entry.stat(follow_symlinks=False).st_mode, index / entry.name
+    if entry.name == "index":
+        shutil.copy2(entry.path, place)
+        return []
+    if entry.name.endswith(".lock") or (entry.name == "objects" and not keep):
+        if entry.name == "objects":
+            place.mkdir()
+        return []
+    if stat.S_ISLNK(mode):
+        place.symlink_to(os.readlink(entry.path))  # noqa: PTH115 - its text
+        return []
+    if stat.S_ISDIR(mode):
+        place.mkdir()
+    elif stat.S_ISREG(mode):
+        place.touch()
+    else:
+        return []  # a socket of a daemon of the user's
+    return [Mount(Path(entry.path), own / entry.name)]
+
+
+def _alternates(objects: Path) -> list[Path]:
+    """Where the user's repository borrows objects from, as absolute paths."""
+    try:
+        lines = (objects / "info/alternates").read_text(errors="replace").splitlines()
+    except OSError:
+        return []
+    return [Path(os.path.normpath(objects / line)) for line in lines if line[:1] not in ("", "#")]
+
+
+def _hand_over(folder: Path, repo: Path) -> None:
+    """To who works in the box, where we are somebody else."""
+    owner = repo.stat()
+    if os.geteuid() != 0 or owner.st_uid == 0:
+        return
+    for here, _, files in os.walk(folder):
+        for name in ("", *files):
+            os.chown(os.path.join(here, name), owner.st_uid, owner.st_gid, follow_symlinks=False)  # noqa: PTH118

@@ -1,0 +1,28 @@
+"""What a case needs of this machine, and whether it is there."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+from functools import cache
+
+from tests.battery.case import TOOLS
+
+
+def lacking(needs: list[str]) -> str:
+    """A sentence on the first thing that is not there; "" where all is."""
+    for need in needs:
+        if not _there(need):
+            return f"{need} is not installed"
+    return ""
+
+
+@cache
+def _there(need: str) -> bool:
+    """`python:NAME` is a module, `npm:NAME` a package below .tools, anything else a program."""
+    kind, _, name = need.rpartition(":")
+    if kind == "python":
+        return importlib.util.find_spec(name) is not None
+    if kind == "npm":
+        return (TOOLS / "node_modules" / name).is_dir()
+    return shutil.which(name) is not None

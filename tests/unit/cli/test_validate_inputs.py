@@ -1,0 +1,49 @@
+"""validate says what counts as tests, and what is wrong with a task's globs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from agentrunner import cli
+
+TASK = """\
+version: "1"
+task:
+  prd: {text: "Make it right"}
+  test:
+    command: pytest -q
+    paths: ["checks/**"]
+"""
+
+
+@pytest.fixture
+def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "test_a.py").write_text("import shop\n")
+    (tmp_path / "shop.py").touch()
+    (tmp_path / "t.yaml").write_text(TASK)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def call(*words: str) -> int:
+    return cli.call(cli.app, list(words), "agentrunner")
+
+
+def test_people_see_the_lists(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert call("validate", "t.yaml") == 0
+    said = capsys.readouterr().out
+    assert "as tests: checks/**, **/test_*.py" in said
+    assert 't.yaml:6: task.test.paths: "checks/**" matches no file' in said
+
+
+def test_programs_get_all_of_them(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert call("validate", "t.yaml", "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["valid"] is True
+    assert {one["path"] for one in told["inputs"]["tests"]} >= {"**/test_*.py", "tests/**"}
+    assert len(told["warnings"]) == 1

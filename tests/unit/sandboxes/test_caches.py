@@ -1,0 +1,166 @@
+"""Which caches a box is shown, and what of them is refused or hidden."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from agentrunner.registry import ECOSYSTEMS
+from agentrunner.sandboxes import find_caches as module
+from agentrunner.sandboxes.base import Caches
+from agentrunner.sandboxes.caches import CACHES
+from agentrunner.sandboxes.find_caches import find_caches
+from agentrunner.sandboxes.secrets_in import holds_secret
+
+PAGE = Path(__file__).parents[3] / "docs/reference/caches.md"
+
+
+class Machine:
+    def __init__(self, root: Path) -> None:
+        self.repo, self.user = root / "work/repo", root / "home/user"
+        self.repo.mkdir(parents=True)
+        self.user.mkdir(parents=True)
+
+    def put(self, name: str, text: str = "x\n") -> Path:
+        file = self.user / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+        return file
+
+    def use(self, *names: str) -> None:
+        for name in names:
+            (self.repo / name).parent.mkdir(parents=True, exist_ok=True)
+            (self.repo / name).touch()
+
+    def caches(self, wanted: list[str] | None = None, **environ: str) -> Caches:
+        return find_caches(self.repo, environ, self.user, wanted)
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    return Machine(tmp_path)
+
+
+def test_the_table_has_every_ecosystem_and_the_page_has_the_table() -> None:
+    assert {row.ecosystem for row in CACHES} == set(ECOSYSTEMS)
+    page = PAGE.read_text()
+    for row in CACHES:
+        line = next(
+            line
+            for line in page.splitlines()
+            if line.startswith(f"| {row.ecosystem} |") and f"`{row.places[-1]}`" in line
+        )
+        words = [*row.places, *(folder.name for folder in row.folders), *row.without]
+        words += [*row.env, *row.offline, row.locks, row.tried]
+        assert [word for word in words if word not in line] == []
+        assert not row.note or row.note in page
+
+
+def test_only_what_the_repository_uses_is_shown(machine: Machine) -> None:
+    machine.put("go/pkg/mod/a.test/b@v1.0.0/b.go")
+    machine.put(".npm/_cacache/index-v5/a")
+    assert machine.caches().ecosystems == ()
+    machine.use("services/api/go.mod", "node_modules/x/package.json")
+    assert machine.caches().ecosystems == ("go",)
+    assert machine.caches(["npm"]).ecosystems == ("npm",)
+    assert machine.caches(["npm", "go"]).ecosystems == ("go", "npm")
+    allowed = find_caches(machine.repo, {}, machine.user, ["npm", "go"], allowed=["npm"])
+    assert allowed.ecosystems == ("npm",)
+    assert machine.caches(["cargo"]) == Caches()
+
+
+def test_variables_and_settings_move_a_cache(machine: Machine, tmp_path: Path) -> None:
+    machine.use("go.mod")
+    for name in ("a", "b/pkg/mod", "c", "home/user/go/pkg/mod"):
+        (tmp_path / name).mkdir(parents=True, exist_ok=True)
+
+    def place(**environ: str) -> Path:
+        (cache,) = machine.caches(**environ).folders
+        assert cache.place == "go/pkg/mod"
+        return cache.source.relative_to(tmp_path)
+
+    assert place() == Path("home/user/go/pkg/mod")
+    assert place(GOPATH=f"{tmp_path}/b:/other") == Path("b/pkg/mod")
+    assert place(GOPATH=f"{tmp_path}/b", GOMODCACHE=f"{tmp_path}/a") == Path("a")
+    machine.put(".config/go/env", f"GOPROXY=off\nGOMODCACHE={tmp_path}/c\n")
+    assert place() == Path("c")
+
+
+def test_a_place_that_may_not_be_shown_is_a_notice(machine: Machine, tmp_path: Path) -> None:
+    machine.use("go.mod", "own/mod/x")
+    closed, root = tmp_path / "closed", tmp_path / "link"
+    closed.mkdir(mode=0o000)
+    root.symlink_to("/")
+    refused = {
+        str(root): "a folder of the system",
+        str(machine.user): "a home",
+        str(machine.user / ".ssh"): "credentials",
+        str(machine.repo / "own/mod"): "in the repository",
+        str(machine.repo.parent): "in the repository, or above it",
+    }
+    (machine.user / ".ssh").mkdir()
+    if os.geteuid():
+        refused[str(closed)] = "cannot be read"
+    for place, why in refused.items():
+        found = machine.caches(GOMODCACHE=place)
+        assert (found.folders, why in found.notices[0]) == ((), True), found
+    assert machine.caches(GOMODCACHE=str(tmp_path / "nowhere")) == Caches()
+
+
+def test_files_with_credentials_are_hidden_and_named(machine: Machine) -> None:
+    machine.use("go.mod")
+    mod = "go/pkg/mod"
+    machine.put(f"{mod}/cache/vcs/a/config", "url = https://me:pass@host.test/x\n")
+    machine.put(f"{mod}/cache/download/a/@v/v1.info", '{"URL": "https://me:pass@host.test/x"}')
+    machine.put(f"{mod}/a.test/b@v1.0.0/README", "use postgres://user:pass@localhost/db\n")
+    machine.put(f"{mod}/big", "token = abcdef\n" + " " * (70 << 10))
+    found = machine.caches()
+    assert found.folders[0].hidden == ("cache/vcs", "cache/download/a/@v/v1.info")
+    assert found.notices[0].startswith("go: left out as they hold credentials: cache/download/a/")
+
+
+def test_a_cache_that_is_full_of_them_is_not_shown(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine.use("go.mod")
+    for number in range(4):
+        machine.put(f"go/pkg/mod/cache/{number}", "token = abcdef\n")
+    monkeypatch.setattr(module, "MOST_HIDDEN", 3)
+    found = machine.caches()
+    assert (found.folders, found.notices[0]) == ((), found.notices[0])
+    assert "4 of its files hold credentials" in found.notices[0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "https://user:pass@host.test/simple",
+        "//registry.test/:_authToken=abc123",
+        'token = "abcdef"',
+        "password: hunter22",
+        '{"key": "x", "headers": {"authorization": "Bearer abc"}}',
+        "<password>hunter2</password>",
+        "machine host.test login me password x",
+        "-----BEGIN OPENSSH PRIVATE KEY-----",
+    ],
+)
+def test_what_looks_like_a_credential(text: str) -> None:
+    assert holds_secret(text.encode())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "https://host.test:8443/simple",
+        "//registry.test/:_authToken=${NPM_TOKEN}",
+        '{"name": "js-tokens", "features": {"token": ["full"], "secret": []}}',
+        '{"key": "make-fetch-happen:request-cache:https://host.test/token", "size": 3}',
+        "module example.test/token",
+        "token = null",
+        "git@host.test:me/repo.git",
+    ],
+)
+def test_what_does_not(text: str) -> None:
+    assert not holds_secret(text.encode())
