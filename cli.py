@@ -42,7 +42,7 @@ COMMANDS: Entries = {
     "workers": ("workers:workers", "The worker CLIs: versions, needs, what each can report."),
     "config": ("config:config", "The settings in force, and where each comes from."),
     "doctor": ("setup:doctor", "What works on this machine, found out by trying."),
-    "init": ("setup:init", "Write a first task for this repository."),
+    "init": ("init:init", "Write a first task for this repository."),
     "explain": ("texts:explain", "What an error code means and what to do about it."),
 }
 DRIVERS = ("run", "resume", "answer", "approve", "reject", "accept")

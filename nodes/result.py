@@ -9,6 +9,7 @@ from agentrunner.evidence.verdict import worker_trouble
 from agentrunner.task.context import Counters, People, Question, TaskContext
 from agentrunner.task.lifecycle import TERMINAL, TaskState
 from agentrunner.task.people import words_of
+from agentrunner.task.red import as_values, shown_red
 from agentrunner.task.spec import TaskSpec
 
 EXIT_CODES = {TaskState.COMPLETE: 0, TaskState.FAILED: 1, TaskState.NEEDS_REVIEW: 3}
@@ -164,7 +165,7 @@ def _test(state: TaskContext) -> dict[str, Any] | None:
         "finding": now.finding,
         "failing": now.failing,
         "reader": now.reader or None,
-        "red": [red.model_dump() for red in now.red],
+        "red": as_values(shown_red(now)),
         "known_red": now.known_red,
         "gone": now.gone,
         "flaky": now.flaky,

@@ -47,12 +47,15 @@ def image(
         ),
     ] = None,
     base: Annotated[
-        str | None, typer.Option("--base", metavar="IMAGE", help="In place of Debian and Node.js.")
+        str | None, typer.Option("--base", metavar="IMAGE", help="In place of the usual base.")
     ] = None,
     build_args: Annotated[
         list[str] | None,
         typer.Option("--build-arg", metavar="NAME=VALUE", help="For the Dockerfile; no secrets."),
     ] = None,
+    own: Annotated[
+        bool, typer.Option("--self", help="An image with this AgentRunner in it, to run it in.")
+    ] = False,
     tag: Annotated[
         str | None, typer.Option("--tag", metavar="NAME", help="In place of the usual name.")
     ] = None,
@@ -64,6 +67,10 @@ def image(
     """
     name = _checked(tag) if tag else ""
     args = _build_args(base, build_args or [])
+    if own:
+        if kind is not None or source is not None:
+            raise UsageError("--self says what is built: give no KIND and no --from with it.")
+        return asyncio.run(_build_self(name, args))
     if kind == HOST:
         if source or args:
             raise UsageError("the image `host` is made of nothing; it has no options but --tag.")
@@ -108,6 +115,14 @@ def _from_repository(source: str, args: Mapping[str, str], name: str) -> Order:
     found = replace(found, args={**found.args, **args})
     context, usual = pack(found, repo)
     return order_repository(found, context, name or usual)
+
+
+async def _build_self(name: str, args: Mapping[str, str]) -> int:
+    from agentrunner.sandboxes.docker.builds import order_self
+
+    order = order_self(name, args)
+    with order.context:
+        return await _build(order)
 
 
 async def _build(order: Order) -> int:

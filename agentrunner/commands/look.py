@@ -116,6 +116,9 @@ def logs(
     number: Annotated[
         int | None, typer.Option("--round", min=1, metavar="N", help="Of this round only.")
     ] = None,
+    tests: Annotated[
+        bool, typer.Option("--tests", help="All that the test command printed, of the last time.")
+    ] = False,
     state_dir: opt.StateDir = None,
 ) -> int:
     """What happened in a run, and what its workers said and did."""
@@ -125,6 +128,10 @@ def logs(
 
     state, run_id = resolve(run, state_dir)
     folder = RunFolder.open(state, run_id)
+    if tests:
+        from agentrunner.commands.test_output import show_test_output
+
+        return show_test_output(folder, run_id, number)
     view = LogView(width=width_of(sys.stdout), paint=paint_for(sys.stdout), only_round=number)
 
     def driven() -> bool:

@@ -1,4 +1,4 @@
-"""Getting ready: doctor and init."""
+"""Getting ready: doctor."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import platform
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -18,23 +18,21 @@ import typer
 from agentrunner import __version__, settings
 from agentrunner.commands import options as opt
 from agentrunner.commands.boxes import Look, image_for_trying, look_at_boxes
+from agentrunner.commands.chosen import chosen
 from agentrunner.commands.console import paint_for, show, width_of
 from agentrunner.commands.limits import login_findings, policy_findings
 from agentrunner.commands.runs import here
-from agentrunner.commands.trying import Trial, try_in_box
-from agentrunner.errors import Surroundings, UsageError
-from agentrunner.screens.doctor import Finding, Report, doctor_screen, init_screen
+from agentrunner.commands.trying import Trial, try_tests
+from agentrunner.errors import Surroundings
+from agentrunner.screens.doctor import Finding, Mark, Report, doctor_screen
 from agentrunner.screens.layout import tilde
 
 if TYPE_CHECKING:
     from agentrunner.sandboxes.base import BoxSpec, Sandbox
-    from agentrunner.survey import Found
-    from agentrunner.survey.crew import Choice
     from agentrunner.workers.base import Probe
 
-
-PEOPLE = {"meta": "planner", "worker": "worker"}
-"""Sections of a task file, as people call who is in them."""
+_REDS = 3
+"""Names of red tests that are shown before a count."""
 
 
 def doctor(
@@ -59,11 +57,11 @@ def examine(
 ) -> Report:
     """Everything `doctor` looks at."""
     from agentrunner.registry import LOGINS
-    from agentrunner.survey import available_metas, available_workers, detect_tests
+    from agentrunner.survey import available_metas, available_workers, candidates_of
     from agentrunner.task.crew import WorkerSpec
 
-    tests = detect_tests(repo)
-    trial = asyncio.run(try_in_box(repo, tests.command if tests else "", environ, state_dir))
+    candidates = candidates_of(repo)
+    trial = try_tests(repo, candidates, environ, state_dir)
     looks = asyncio.run(look_at_boxes(repo, environ, state_dir, WorkerSpec().kind))
     home = environ.get("HOME", "")
     workers, planners = available_workers(repo), available_metas(environ, repo)
@@ -72,16 +70,16 @@ def examine(
         for offer in planners
     ]
     policies = policy_findings(policy, environ, repo)
-    chosen = _chosen(repo, environ, state_dir, bool(tests), policy)
+    people_taken = chosen(repo, environ, state_dir, bool(candidates), policy)
     report = Report(
         f"agentrunner {__version__}, Python {platform.python_version()}, {_system()}",
         [
-            (f"This repository: {tilde(str(repo), home)}", _repository(repo, tests, trial, home)),
+            (f"This repository: {tilde(str(repo), home)}", _repository(repo, trial, home)),
             ("Boxes", _boxes(trial, looks)),
             *(look.isolation() for look in looks if look.held),
             ("Planners", people),
             ("Workers (agentrunner workers tells more)", _workers(workers)),
-            ("Taken where the task names none", chosen),
+            ("Taken where the task names none", people_taken),
             ("Keys and names", [_model(environ), *_names()]),
             ("Logins (runner.worker.auth: login)", login_findings(list(LOGINS), environ)),
             ("Policies", policies),
@@ -115,45 +113,8 @@ def _workers(probes: Mapping[str, Probe]) -> list[Finding]:
     return found + [Finding("--", "not installed", ", ".join(absent))] * bool(absent)
 
 
-def _chosen(
-    repo: Path, environ: Mapping[str, str], state_dir: Path, provable: bool, policy: Path | None
-) -> list[Finding]:
-    """Who plans and who works where the task does not say, by settings, policies and machine."""
-    from agentrunner.survey.crew import by_policies, choose_planner, choose_worker, look
-    from agentrunner.task.crew import AUTO
-    from agentrunner.task.load import load_settings
-    from agentrunner.task.policy_load import load_policies
-
-    try:
-        runner, places = load_settings(repo, environ, auto=True)
-        policies = load_policies(policy, environ, repo)
-    except UsageError as error:
-        return [Finding("FAIL", "settings", error.message, error.path)]
-    facts = look(repo, runner, environ, state_dir)
-    ways: dict[str, Callable[[], Choice]] = {
-        "meta": lambda: choose_planner(facts, by_policies(policies, "meta"), provable=provable),
-        "worker": lambda: choose_worker(
-            facts, by_policies(policies, "worker"), runner.sandbox.kind
-        ),
-    }
-    found = []
-    for section, choose in ways.items():
-        name, kind = PEOPLE[section], getattr(runner, section).kind
-        if kind != AUTO:
-            told = places.get(f"runner.{section}.kind") or "runner.workers, the first"
-            found.append(Finding("ok", name, f"{kind}: {told}"))
-            continue
-        try:
-            choice = choose()
-            found.append(Finding("ok", name, f"{choice.kind}: {choice.reason}"))
-        except Surroundings as error:
-            found.append(Finding("--", name, error.message, error.remedy))
-    return found
-
-
-def _repository(repo: Path, tests: Found | None, trial: Trial, home: str) -> list[Finding]:
-    from agentrunner.evidence.registries import registries_of
-    from agentrunner.survey import detect_setup, read_branch
+def _repository(repo: Path, trial: Trial, home: str) -> list[Finding]:
+    from agentrunner.survey import read_branch
 
     branch = read_branch(repo)
     findings = [
@@ -161,19 +122,7 @@ def _repository(repo: Path, tests: Found | None, trial: Trial, home: str) -> lis
         if branch
         else Finding("--", "git", "no git repository; it works without")
     ]
-    if tests is None:
-        findings.append(Finding("WARN", "tests", "no test command found; give one with --test"))
-    elif trial.problem is not None:
-        findings.append(Finding("--", "tests", f"{tests.command}: not tried, there is no box"))
-    elif trial.started:
-        findings.append(Finding("ok", "tests", f"{tests.command}: starts in the box, {trial.said}"))
-    else:
-        setup = detect_setup(repo)
-        hosts = ", ".join(registries_of(repo, os.environ)) if setup else ""
-        network = f", network: [{hosts}]" if hosts else ""
-        cure = f"in the task file: setup: {{command: {setup.command}{network}}}" if setup else ""
-        told = f"{tests.command}: does not start in the box: {trial.said}"
-        findings.append(Finding("FAIL", "tests", told, cure))
+    findings += _tests(repo, trial)
     if trial.tools:
         shown = ", ".join(tilde(path, home) for path in trial.tools)
         findings.append(Finding("ok", "toolchain", f"{shown} (read-only in the box)"))
@@ -183,6 +132,33 @@ def _repository(repo: Path, tests: Found | None, trial: Trial, home: str) -> lis
             findings.append(Finding("ok", "caches", told))
         findings += [Finding("WARN", "caches", notice) for notice in trial.caches.notices]
     return findings
+
+
+_MARKS: Mapping[str, Mark] = {"passes": "ok", "red": "ok", "fails": "FAIL", "no_tests": "WARN"}
+
+
+def _tests(repo: Path, trial: Trial) -> list[Finding]:
+    """What was seen of the best test command; only what ran tests is called good."""
+    from agentrunner.evidence.registries import registries_of
+    from agentrunner.survey import likely_lacking, propose_setup
+
+    best = trial.best
+    if best is None:
+        return [Finding("WARN", "tests", "no test command found; give one with --test")]
+    command = best.found.command
+    if trial.problem is not None:
+        return [Finding("--", "tests", f"{command}: not tried, there is no box")]
+    setup = None if best.runs else propose_setup(repo)
+    hosts = ", ".join(registries_of(repo, os.environ)) if setup else ""
+    network = f", network: [{hosts}]" if hosts else ""
+    cure = f"in the task file: setup: {{command: {setup.command}{network}}}" if setup else ""
+    told = best.said or f"not tried: {best.found.where}"
+    findings = [Finding(_MARKS.get(best.kind, "WARN"), "tests", f"{command}: {told}", cure)]
+    shown = best.failing[:_REDS]
+    more = [f"and {len(best.failing) - _REDS} more"] if len(best.failing) > _REDS else []
+    findings += [Finding("WARN", "red now", ", ".join([*shown, *more]))] * bool(shown)
+    lacks = best.lacks or ([] if best.runs else likely_lacking(repo))
+    return findings + [Finding("WARN", "needs", text) for text in lacks]
 
 
 def _boxes(trial: Trial, looks: list[Look]) -> list[Finding]:
@@ -249,68 +225,3 @@ async def _conformance(kind: str, environ: Mapping[str, str]) -> Report:
     verdict += f", {len(results) - kept - failed} not made."
     box = f"Sandbox {kind}, image {image}" if image else f"Sandbox {kind}"
     return Report(f"{box}, {_system()}", [("Promises", rows)], verdict, failed == 0)
-
-
-def init(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Of the task.")] = "task",
-    as_yaml: Annotated[bool, typer.Option("--yaml", help="A task file in place of a PRD.")] = False,
-    state_dir: opt.StateDir = None,
-) -> int:
-    """Write a first task for this repository, with what is found in it. Never overwrites."""
-    from agentrunner.evidence.registries import registries_of
-    from agentrunner.survey import detect_setup, detect_tests, render_task_file
-    from agentrunner.task.naming import is_safe_id
-
-    if not is_safe_id(name):
-        raise UsageError(
-            f'"{name}" cannot name a task: letters, digits, ".", "_" and "-" only.', code="bad-name"
-        )
-    repo = here()
-    tests, setup = detect_tests(repo), detect_setup(repo)
-    file = Path(f"{name}.yaml" if as_yaml else f"{name}.md")
-    hosts = registries_of(repo, os.environ) if setup else ()
-    text = render_task_file(name, tests=tests, setup=setup, hosts=hosts, yaml=as_yaml)
-    try:
-        with file.open("x", encoding="utf-8") as stream:
-            stream.write(text)
-    except FileExistsError as error:
-        raise UsageError(
-            f"{file} is there already; nothing was written.",
-            code="exists",
-            remedy=f"agentrunner init {name}-2",
-        ) from error
-    trial = asyncio.run(
-        try_in_box(repo, tests.command if tests else "", os.environ, settings.state_dir(state_dir))
-    )
-    facts = _facts(repo, tests, setup, trial, settings.state_dir(state_dir))
-    show(init_screen(facts, str(file), width_of(sys.stdout)))
-    return 0
-
-
-def _facts(
-    repo: Path, tests: Found | None, setup: Found | None, trial: Trial, state_dir: Path
-) -> list[tuple[str, str, str]]:
-    from agentrunner.survey import read_branch
-
-    where = "git root" if read_branch(repo) else "no git repository"
-    facts = [
-        ("repository", tilde(str(repo), os.environ.get("HOME", "")), where),
-        ("tests", *((tests.command, tests.where) if tests else ("not found", "write them in"))),
-    ]
-    if setup:
-        facts.append(("setup", setup.command, setup.where))
-    # These are what `run` takes where the task names no others.
-    for finding in _chosen(repo, os.environ, state_dir, bool(tests), None):
-        kind, _, reason = finding.text.partition(": ")
-        ready = finding.mark == "ok"
-        facts.append(
-            (finding.name, *((kind, reason) if ready else ("none yet", "agentrunner doctor")))
-        )
-    if trial.problem is not None:
-        return [*facts, ("box", "none works", trial.problem.message)]
-    box, _, told = trial.box.partition(";")
-    facts.append(("box", box, told.strip()))
-    if tests:
-        started = "the tests start in the box" if trial.started else "the tests do not start"
-        facts.append(("tried", started, trial.said))
-    return facts

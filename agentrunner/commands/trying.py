@@ -1,28 +1,36 @@
-"""Trying a command in a box, the only way to know whether it starts there."""
+"""Trying commands in a box, the only way to know whether they start there."""
 
 from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agentrunner.errors import AgentRunnerError
-from agentrunner.screens.layout import duration
+from agentrunner.evidence.scripts import texts_run
 
 if TYPE_CHECKING:
-    from agentrunner.evidence.box import Ran
+    from agentrunner.evidence.box import DecisionBox, Ran
+    from agentrunner.runs.folder import RunFolder
     from agentrunner.sandboxes.base import Caches, Sandbox
+    from agentrunner.survey import Found
+    from agentrunner.survey.judging import Seen
 
-TRY_SEC = 120
-"""A test command that runs longer certainly starts."""
+TRY_SEC = 60
+"""The most that one candidate takes."""
+MOST = 3
+"""Candidates that are tried."""
+
+_NAMED = "export PYTEST_ADDOPTS=-rfE; "
+"""Has pytest name what is red, whatever its configuration says of its last lines."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Trial:
-    """How a box and a command in it did."""
+    """How a box and the commands in it did."""
 
     box: str = ""
     """What the box isolates; "" where none could be opened."""
@@ -32,83 +40,164 @@ class Trial:
     """Why `auto` took it, and not one before it; "" where the kind was named."""
     problem: AgentRunnerError | None = None
     """Why there is no box."""
-    started: bool = False
-    said: str = ""
-    """`41 passed, 1 failed, 3.8 s`, or why the command did not start."""
+    seen: list[Seen] = field(default_factory=list)
+    """All candidates, the best first; those that nobody tried say why."""
     tools: tuple[str, ...] = ()
     """Toolchains that are visible in the box, read-only."""
     caches: Caches | None = None
     """Package caches of the user's that are visible there; None where there is no box."""
+    stopped: bool = False
+    """Somebody pressed Ctrl-C, so that the rest was not tried."""
+
+    @property
+    def best(self) -> Seen | None:
+        """The candidate that a task is to have."""
+        return self.seen[0] if self.seen else None
 
 
-async def try_in_box(
-    repo: Path, command: str, environ: Mapping[str, str], state_dir: Path, kind: str = "auto"
+def try_tests(
+    repo: Path,
+    candidates: Sequence[Found],
+    environ: Mapping[str, str],
+    state_dir: Path,
+    *,
+    kind: str = "auto",
+    on_try: Callable[[str], None] | None = None,
+    skip: bool = False,
 ) -> Trial:
-    """Open a box on `repo`, run `command` (if any) in it, and close it again."""
-    from agentrunner.evidence.box import DecisionBox, why_not_started
-    from agentrunner.graph.workshop import first_words
-    from agentrunner.runs.folder import RunFolder
-    from agentrunner.sandboxes.base import BoxSpec
-    from agentrunner.sandboxes.choose import open_sandbox
-    from agentrunner.sandboxes.find_caches import find_caches
-    from agentrunner.task.crew import WorkerSpec
+    """Open the box that a run would use and try the first candidates in it, without network.
 
-    home = Path(environ.get("HOME") or Path.home())
-    with tempfile.TemporaryDirectory(prefix="agentrunner-") as root:
-        folder = RunFolder(Path(root))
-        folder.box_dir.mkdir()
-        spec = BoxSpec(
-            repo=repo,
-            home=folder.box_dir,
-            programs=tuple(first_words(command)),
-            worker_kind=WorkerSpec().kind,  # what `run` takes where the task names no other
-            caches=await asyncio.to_thread(find_caches, repo, environ, home),
+    At most three of those that need no set-up first, each at most a minute. `on_try` is told each
+    command before it starts; with `skip` the box is opened and nothing run. Ctrl-C ends the trying
+    and keeps what was seen until then.
+    """
+    from agentrunner.survey.judging import not_tried, ranked
+
+    trial = Trial()
+    done: dict[str, Seen] = {}
+    attempt = _Attempt(repo, environ, state_dir, kind, on_try, trial, done)
+    try:
+        asyncio.run(attempt.all([] if skip else _chosen(candidates)))
+    except KeyboardInterrupt:
+        trial.stopped = True
+    why = "Ctrl-C" if trial.stopped else "--no-try" if skip else ""
+    seen = [done.get(one.command) or not_tried(one, one.needs or why) for one in candidates]
+    trial.seen = ranked(seen)
+    return trial
+
+
+def _chosen(candidates: Sequence[Found]) -> list[Found]:
+    return [one for one in candidates if not one.needs][:MOST]
+
+
+@dataclass
+class _Attempt:
+    """One box and what is tried in it."""
+
+    repo: Path
+    environ: Mapping[str, str]
+    state_dir: Path
+    kind: str
+    on_try: Callable[[str], None] | None
+    trial: Trial
+    done: dict[str, Seen]
+    """By the command as it was found; filled while it goes on, so that Ctrl-C loses nothing."""
+
+    async def all(self, chosen: Sequence[Found]) -> None:
+        from agentrunner.evidence.box import DecisionBox
+        from agentrunner.graph.workshop import first_words
+        from agentrunner.runs.folder import RunFolder
+        from agentrunner.sandboxes.base import BoxSpec
+        from agentrunner.sandboxes.choose import open_sandbox
+        from agentrunner.sandboxes.find_caches import find_caches
+        from agentrunner.task.crew import WorkerSpec
+
+        home = Path(self.environ.get("HOME") or Path.home())
+        words = [word for found in chosen for word in first_words(found.command)]
+        with tempfile.TemporaryDirectory(prefix="agentrunner-") as root:
+            folder = RunFolder(Path(root))
+            folder.box_dir.mkdir()
+            spec = BoxSpec(
+                repo=self.repo,
+                home=folder.box_dir,
+                programs=tuple(dict.fromkeys(words)),
+                worker_kind=WorkerSpec().kind,  # what `run` takes where the task names no other
+                caches=await asyncio.to_thread(find_caches, self.repo, self.environ, home),
+            )
+            try:
+                sandbox = await open_sandbox(
+                    self.kind, spec, self.environ, home, state_root=self.state_dir
+                )
+            except AgentRunnerError as error:
+                self.trial.problem = error
+                return
+            try:
+                self._note(sandbox, home)
+                self.trial.caches = spec.caches
+                box = DecisionBox(sandbox, self.repo, folder, str, self.environ)
+                for found in chosen:
+                    same = self._same(found)
+                    self.done[found.command] = same or await self._one(box, folder, found)
+                self._note(sandbox, home)
+            finally:
+                await sandbox.close()
+
+    def _note(self, sandbox: Sandbox, home: Path) -> None:
+        from agentrunner.sandboxes.auto import AutoSandbox
+
+        self.trial.box, self.trial.kind = sandbox.describe(), sandbox.kind
+        self.trial.reason = sandbox.reason if isinstance(sandbox, AutoSandbox) else ""
+        self.trial.tools = tuple(
+            str(mount.source)
+            for mount in sandbox.mounts()
+            if mount.read_only and mount.source.is_relative_to(home)
         )
+
+    def _same(self, found: Found) -> Seen | None:
+        """`pytest -q`, where `uv run pytest -q` ran tests: there is nothing more to see."""
+        from agentrunner.survey.judging import not_tried
+
+        for command, seen in self.done.items():
+            if seen.runs and command.endswith(f" {found.command}"):
+                return not_tried(found, f"it runs in `{command}`")
+        return None
+
+    async def _one(self, box: DecisionBox, folder: RunFolder, found: Found) -> Seen:
+        from agentrunner.evidence.start_up import why_not_started
+        from agentrunner.survey.judging import Seen, mended
+
+        if self.on_try:
+            self.on_try(found.command)
+        left = float(TRY_SEC)
         try:
-            sandbox = await open_sandbox(kind, spec, environ, home, state_root=state_dir)
-        except AgentRunnerError as error:
-            return Trial(problem=error)
-        box = DecisionBox(sandbox, repo, folder, str, environ)
-        try:
-            if not command:
-                return Trial(
-                    sandbox.describe(), sandbox.kind, _reason(sandbox), tools=_tools(sandbox, home),
-                    caches=spec.caches,
-                )  # fmt: skip
             while True:
-                ran = await box.run(command, timeout_sec=TRY_SEC)
-                why = "" if ran.timed_out else why_not_started(command, ran, repo, is_test=True)
+                ran = await box.run(_NAMED + found.command, timeout_sec=left)
+                why = "" if ran.timed_out else why_not_started(
+                    found.command, ran, self.repo, is_test=True
+                )  # fmt: skip
                 # As a run does that begins with it: in the next box it may start.
-                if not why or not await box.fall_back(why):
-                    break
-            return Trial(
-                sandbox.describe(), sandbox.kind, _reason(sandbox), None, not why,
-                why or _told(ran), _tools(sandbox, home), spec.caches,
-            )  # fmt: skip
+                if why and not self.done and await box.fall_back(why):
+                    continue
+                left = max(1.0, left - ran.duration_sec)
+                better = mended(found.command, _output(folder, ran)) if ran.exit_code == 4 else ""
+                if not better:
+                    return self._judged(found, ran, folder)
+                told = f"{found.where}, without plug-ins that are not installed"
+                found = replace(found, command=better, where=told)
         except AgentRunnerError as error:
-            return Trial(sandbox.describe(), sandbox.kind, _reason(sandbox), said=error.message)
-        finally:
-            await sandbox.close()
+            return Seen(found, "fails", said=error.message)
+
+    def _judged(self, found: Found, ran: Ran, folder: RunFolder) -> Seen:
+        from agentrunner.survey.judging import judge
+
+        def read(path: str) -> bytes | None:
+            from agentrunner.survey.reading import exists, read_inside
+
+            return read_inside(self.repo, path).encode() if exists(self.repo, path) else None
+
+        behind = texts_run(found.command, ".", read)[1:]
+        return judge(found, ran, _output(folder, ran), self.repo, behind)
 
 
-def _reason(sandbox: Sandbox) -> str:
-    from agentrunner.sandboxes.auto import AutoSandbox
-
-    return sandbox.reason if isinstance(sandbox, AutoSandbox) else ""
-
-
-def _tools(sandbox: Sandbox, home: Path) -> tuple[str, ...]:
-    return tuple(
-        str(mount.source)
-        for mount in sandbox.mounts()
-        if mount.read_only and mount.source.is_relative_to(home)
-    )
-
-
-def _told(ran: Ran) -> str:
-    if ran.timed_out:
-        return f"still running after {TRY_SEC} s"
-    took = duration(ran.duration_sec)
-    if ran.counts:
-        return f"{ran.counts.passed} passed, {ran.counts.failed} failed, {took}"
-    return f"exit {ran.exit_code}, {took}"
+def _output(folder: RunFolder, ran: Ran) -> str:
+    return (folder.root / ran.output.path).read_text(errors="replace")

@@ -25,6 +25,7 @@ from agentrunner.sandboxes.base import (
     Mount,
     Network,
     Request,
+    Result,
     Sandbox,
     SandboxError,
 )
@@ -185,12 +186,11 @@ class DecisionBox:
             if error.kind is not ErrorKind.TIMEOUT:
                 raise
             note = f"timed out after {timeout_sec:g} s"
-            output = await asyncio.to_thread(self._keep, name, note)
-            return Ran(TIMED_OUT, output, note, None, timeout_sec, timed_out=True)
-        out, err = (
-            self._redact(stream.decode("utf-8", "replace"))
-            for stream in (result.stdout, result.stderr)
-        )
+            text = "".join(self._texts(error.result)) if error.result else ""
+            text += "\n" * bool(text and not text.endswith("\n")) + note
+            output = await asyncio.to_thread(self._keep, name, text)
+            return Ran(TIMED_OUT, output, text[-TAIL_BYTES:], None, timeout_sec, timed_out=True)
+        out, err = self._texts(result)
         text = out + "\n" * bool(out and err and not out.endswith("\n")) + err
         return Ran(
             exit_code=result.exit_code,
@@ -201,6 +201,11 @@ class DecisionBox:
             stdout=out[-READ:],
             stderr=err[-READ:],
         )
+
+    def _texts(self, result: Result) -> tuple[str, str]:
+        """Standard output and error as text, without secrets."""
+        out, err = (stream.decode("utf-8", "replace") for stream in (result.stdout, result.stderr))
+        return self._redact(out), self._redact(err)
 
     @asynccontextmanager
     async def _way_out(

@@ -68,22 +68,33 @@ def scripts_run(command: str, cwd: str, read: Read) -> frozenset[str]:
     What the command itself names counts even where it does not exist yet.
     """
     found: set[str] = set()
+    for index, text in enumerate(_followed(command, cwd, read)):
+        for words, folder in _commands(text):
+            for word in _steering_words(words):
+                path = _join(folder, word)
+                if index == 0 or read(path) is not None:
+                    found.add(path)
+    return frozenset(found)
+
+
+def texts_run(command: str, cwd: str, read: Read) -> list[str]:
+    """The shell texts that `command` runs: itself, then what is behind make, just and npm."""
+    return [text.shell for text in _followed(command, cwd, read)]
+
+
+def _followed(command: str, cwd: str, read: Read) -> Iterator[_Text]:
+    """The command and every text that it hands on to, each once."""
     waiting = [_Text(command, posixpath.normpath(cwd))]
     seen: set[_Text] = set()
     while waiting and len(seen) < MOST_SCRIPTS:
         text = waiting.pop()
         if text in seen:
             continue
-        outermost = not seen
         seen.add(text)
+        yield text
         waiting += [_Text(quoted[3], text.folder) for quoted in QUOTED_SHELL.finditer(text.shell)]
         for words, folder in _commands(text):
-            for word in _steering_words(words):
-                path = _join(folder, word)
-                if outermost or read(path) is not None:
-                    found.add(path)
             waiting += _delegated(words, folder, read)
-    return frozenset(found)
 
 
 SILENT = frozenset({"set", "export", "true", ":", "echo", "printf", "unset", "umask", "mkdir"})

@@ -36,6 +36,7 @@ from agentrunner.task.context import (
     TestOutcome,
 )
 from agentrunner.task.prd import describe_check
+from agentrunner.task.red import as_values, path_of, shown_red
 from agentrunner.task.spec import TaskSpec, TestSpec
 
 Emit = Callable[..., Any]
@@ -170,6 +171,7 @@ class Verifier:
             "baseline", target="test", command=target.shell,
             exit_code=outcome.exit_code, outcome="passed" if outcome.green else "failed",
             passed=outcome.passed, failed=outcome.failed,
+            red=as_values(shown_red(outcome)), output=path_of(outcome.output),
         )  # fmt: skip
         return outcome, list(measured.written)
 
@@ -366,6 +368,7 @@ class Verifier:
             "check", target="test", command=target.shell, exit_code=outcome.exit_code,
             outcome="passed" if outcome.green else "failed",
             passed=outcome.passed, failed=outcome.failed, finding=outcome.finding,
+            red=as_values(shown_red(outcome)), output=path_of(outcome.output),
         )  # fmt: skip
         return outcome
 
@@ -423,6 +426,7 @@ class Verifier:
             self.emit(
                 "check", target=criterion.id, command=what, exit_code=outcome.exit_code,
                 outcome=outcome.outcome, detail=outcome.detail,
+                red=as_values(outcome.red), output=path_of(outcome.output),
             )  # fmt: skip
         return outcome
 

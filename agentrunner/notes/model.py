@@ -56,6 +56,14 @@ class CriterionRow:
 
 
 @dataclass(frozen=True)
+class RedRow:
+    """A red test: its name with its place, and the first line of what it says."""
+
+    title: str
+    message: str
+
+
+@dataclass(frozen=True)
 class TestFacts:
     """The test command, now and before the run. None: the output does not tell."""
 
@@ -67,6 +75,10 @@ class TestFacts:
     failed: int | None
     finding: str = ""
     failing: tuple[str, ...] = ()
+    red: tuple[RedRow, ...] = ()
+    """The first of them with their messages, where these are known."""
+    red_more: int = 0
+    """How many more there are."""
     before_exit: int | None = None
     before_passed: int | None = None
     before_failed: int | None = None

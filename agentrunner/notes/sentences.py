@@ -162,8 +162,9 @@ def _red(criteria: Sequence[CriterionRow], test: TestFacts | None) -> list[Line]
     if test is not None and test.exit_code == 0 and test.finding:
         said.append(line("missing_finding", command=test.command, text=test.finding))
     elif test is not None and test.exit_code != 0:
-        key = "missing_test_named" if test.failing else "missing_test"
+        key = "missing_test_named" if test.failing and not test.red else "missing_test"
         said.append(line(key, command=test.command, exit=test.exit_code, names=test.failing[:3]))
+        said += [line("missing_red", name=one.title, text=one.message) for one in test.red[:3]]
     said += [
         line("missing_criterion", id=row.id, text=row.description)
         for row in criteria

@@ -16,13 +16,15 @@ from agentrunner.notes.model import (
     Line,
     NoteView,
     PersonRow,
+    RedRow,
     Shown,
     TestFacts,
 )
 from agentrunner.notes.reading import Reading, attachment, local_time, period
 from agentrunner.runs.log import History
-from agentrunner.task.context import FileRef, People, TaskContext
+from agentrunner.task.context import FileRef, People, TaskContext, TestOutcome
 from agentrunner.task.people import words_of
+from agentrunner.task.red import as_values, first_line, how_many, shown_red, title_of
 from agentrunner.task.spec import TaskSpec
 from agentrunner.text.terminal import cell_width, sanitize
 
@@ -186,6 +188,7 @@ def _test(reading: Reading) -> TestFacts | None:
     if outcome is None:
         return None
     before = baseline.test if baseline else None
+    red = _red(outcome)
     return TestFacts(
         command=outcome.command,
         exit_code=outcome.exit_code,
@@ -193,6 +196,8 @@ def _test(reading: Reading) -> TestFacts | None:
         failed=outcome.failed,
         finding=outcome.finding,
         failing=tuple(outcome.failing[:MAX_FAILING]),
+        red=red,
+        red_more=max(0, how_many(outcome) - len(red)) if red else 0,
         before_exit=before.exit_code if before else None,
         before_passed=before.passed if before else None,
         before_failed=before.failed if before else None,
@@ -200,6 +205,16 @@ def _test(reading: Reading) -> TestFacts | None:
         seconds=outcome.duration_sec,
         output=attachment(outcome.output, reading),
         tail=outcome.tail,
+    )
+
+
+def _red(outcome: TestOutcome) -> tuple[RedRow, ...]:
+    """By name alone they are in `failing`: these are worth a line each for their messages."""
+    if not outcome.red:
+        return ()
+    return tuple(
+        RedRow(title_of(red), first_line(str(red["message"])))
+        for red in as_values(shown_red(outcome))
     )
 
 

@@ -109,6 +109,16 @@ def unshim(
     return candidate
 
 
+ENVIRONMENTS = (".venv", "venv")
+"""What people call the virtual environment of a repository, at its top."""
+
+
+def environments_of(repo: Path) -> list[Path]:
+    """The virtual environments of a repository that are there."""
+    found = [repo / name for name in ENVIRONMENTS]
+    return [place for place in found if (place / "pyvenv.cfg").is_file()]
+
+
 def pyvenv_home(venv: Path) -> Path | None:
     """The folder of the interpreter that a virtual environment was made from."""
     try:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from agentrunner.sandboxes.base import Mount
 from agentrunner.sandboxes.deny import exposes, holds
-from agentrunner.sandboxes.shims import Managers, pyvenv_home, unshim
+from agentrunner.sandboxes.shims import Managers, environments_of, pyvenv_home, unshim
 
 SYSTEM_ROOTS = tuple(map(Path, ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")))
 SYSTEM_PATH = tuple(map(Path, ("/usr/local/bin", "/usr/bin", "/bin")))
@@ -79,7 +79,7 @@ class _Search:
         self._roots: set[Path] = set()
         self._links: dict[Path, str] = {}
         self._shimmed: dict[Path, list[Path]] = {}
-        venvs = [repo / ".venv"]
+        venvs = environments_of(repo)
         if environ.get("VIRTUAL_ENV"):
             venvs.append(Path(environ["VIRTUAL_ENV"]))
         venvs = [v for v in venvs if v.is_absolute() and (v / "pyvenv.cfg").is_file()]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from agentrunner.screens.layout import PLAIN, WIDTH, Paint, cell, flat, wrap
+from agentrunner.text.terminal import cell_width
 
 Mark = Literal["ok", "--", "WARN", "FAIL", ""]
 """`--` is absent and not needed; "" is a fact that is neither good nor bad."""
@@ -65,7 +66,9 @@ def init_screen(facts: Sequence[tuple[str, str, str]], name: str, width: int = W
     lines = []
     for label, value, where in facts:
         lead = f"  {cell(label, 10)}  {cell(value, value_width)}  "
-        lines.append((lead + cell(where, max(width - len(lead), 8))).rstrip())
+        indent = " " * cell_width(lead)
+        first, *rest = wrap(where, max(width - len(indent), 24)) or [""]
+        lines += [(lead + first).rstrip(), *(indent + more for more in rest)]
     steps = [
         (f"agentrunner validate {name}", "shows what will be checked"),
         (f"agentrunner run {name}", ""),

@@ -74,6 +74,7 @@ _BILL_ROW = _object(
         "subscription": {"type": "boolean"},
     }
 )
+_RED = _object({"name": _TEXT, "file": _TEXT, "line": _ANY_COUNT, "message": _TEXT}, closed=False)
 _ERROR = _object({"code": _TEXT, "path": _TEXT, "message": _TEXT, "remedy": _TEXT})
 _RESULT: Schema = {
     "run_id": _ANY_TEXT,
@@ -97,6 +98,7 @@ _RESULT: Schema = {
                 "passed": _ANY_COUNT,
                 "failed": _ANY_COUNT,
                 "baseline_exit_code": _ANY_COUNT,
+                "red": {"type": "array", "items": _RED},
             },
             closed=False,
         )

@@ -12,6 +12,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from agentrunner.screens.layout import count, duration
+from agentrunner.screens.red_tests import red_entry
+from agentrunner.task.red import MOST
 
 Event = Mapping[str, Any]
 
@@ -254,6 +256,10 @@ def _checks_line(held: list[Event], round_number: int) -> Line:
             fields[target] = word
         if not good and (why := event.get("detail") or event.get("finding")):
             more.append(f"{target}: {why}")
+        reds = [one for one in event.get("red") or () if isinstance(one, Mapping)]
+        more += [f"red  {red_entry(red)}" for red in reds[:MOST]]
+        left = max(int(event.get("failed") or 0), len(reds)) - len(reds[:MOST])
+        more += [f"and {left} more red: agentrunner logs --tests"] * bool(reds and left > 0)
     took = sum(float(event.get("duration_sec") or 0) for event in held)
     return Line(
         str(held[0].get("ts") or ""),

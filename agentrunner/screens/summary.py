@@ -21,7 +21,9 @@ from agentrunner.screens.layout import (
     spread,
     tilde,
 )
+from agentrunner.screens.red_tests import red_lines
 from agentrunner.task.lifecycle import rounds_of
+from agentrunner.task.red import MOST
 from agentrunner.text.terminal import cell_width
 
 Result = Mapping[str, Any]
@@ -30,6 +32,9 @@ Criterion = Mapping[str, Any]
 _ROWS = 9
 """Criteria shown before the rest is summed up, so that the screen stays within 24 lines."""
 _LOOK = 2
+_LINES = 24
+_REDS = 3
+"""Lines that criteria leave to red tests, where there are any."""
 _IDS = 4
 _HEADS = {"COMPLETE": "COMPLETE", "NEEDS_REVIEW": "NEEDS REVIEW", "FAILED": "FAILED"}
 
@@ -62,11 +67,21 @@ def summary_screen(
             lines += _limited(labelled("" if index else "Missing:", sentence, width), all_rows)
         lines.append("")
     criteria = list(result.get("acceptance_criteria") or [])
+    reds = list((result.get("test") or {}).get("red") or [])
     if criteria:
-        room = len(criteria) if all_rows else _ROWS - (len(lines) - 2)
+        kept_free = 0 if all_rows else min(len(reds), _REDS)
+        room = len(criteria) if all_rows else _ROWS - (len(lines) - 2) - kept_free
         lines += [*criteria_rows(criteria, width, paint, max(room, 3)), ""]
-    lines += _facts(result, warnings, width, home, all_rows)
-    return "\n".join([*lines, "", *_next(result, target, width, in_git, driven)])
+    tests, facts = _tests_line(result, width), _facts(result, warnings, width, home, all_rows)
+    end = ["", *_next(result, target, width, in_git, driven)]
+    free = _LINES - sum(map(len, (lines, tests, facts, end)))
+    if reds and (all_rows or free > 0):
+        rest = f"agentrunner logs{f' {target}' if target else ''} --tests"
+        total = max((result.get("test") or {}).get("failed") or 0, len(reds))
+        most = MOST if all_rows else min(MOST, free)
+        most -= not all_rows and total > most >= free and most > 1  # the count takes a line too
+        tests += red_lines(reds, total, width, most=most, whole=all_rows, rest=rest)
+    return "\n".join([*lines, *tests, *facts, *end])
 
 
 def _limited(lines: list[str], all_rows: bool) -> list[str]:
@@ -201,12 +216,15 @@ def _words(criterion: Criterion) -> str:
     return "" if criterion.get("status") == "passed" else "not shown"
 
 
+def _tests_line(result: Result, width: int) -> list[str]:
+    test = result.get("test")
+    return labelled("tests", _tests(test), width)[:1] if test else []
+
+
 def _facts(
     result: Result, warnings: Sequence[str], width: int, home: str, all_rows: bool
 ) -> list[str]:
     lines: list[str] = []
-    if test := result.get("test"):
-        lines += labelled("tests", _tests(test), width)[:1]
     if proof := result.get("proof"):
         lines.append(spread(f"  proof    {flat('; '.join(map(str, proof)))}", "", width))
     changed = list(result.get("changed_files") or [])

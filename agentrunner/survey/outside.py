@@ -7,7 +7,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from agentrunner.runs.dependencies import PACKAGE_FOLDERS
-from agentrunner.survey.repository import detect_setup
+from agentrunner.survey.set_up import detect_setup
 
 
 def not_taken_along(checkout: Path, there: Collection[str], setting: str) -> list[str]:

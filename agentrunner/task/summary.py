@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -23,6 +23,7 @@ from agentrunner.task.context import (
     Evidence,
     Finding,
     Outcome,
+    RedTest,
     TaskContext,
     TestOutcome,
     WorkerRun,
@@ -34,6 +35,7 @@ from agentrunner.task.spec import TaskSpec
 PRD_CHARS = 2000
 PATHS = 100
 FAILING = 20
+RED = 10
 REFUSED = "Completion was refused, because: "
 """How the note begins that says what completion was refused for."""
 NOTICED = "Noticed: "
@@ -190,9 +192,15 @@ def _test(test: TestOutcome | None) -> View:
         "failed": test.failed,
         "skipped": test.skipped,
         "failing": test.failing[:FAILING],
+        **_red(test.red),
         "finding": test.finding,
         "tail": tail(test.tail, TAIL_BYTES),
     }
+
+
+def _red(reds: Sequence[RedTest]) -> View:
+    """Why tests are red, for at most ten; nothing at all where no message is known."""
+    return {"red": [one.model_dump() for one in reds[:RED]]} if reds else {}
 
 
 def _evidence(evidence: Evidence | None) -> View:
@@ -217,6 +225,7 @@ def _check(check: CheckOutcome) -> View:
         "exit_code": check.exit_code,
         "before": check.before,
         "detail": check.detail,
+        **_red(check.red),
     }
 
 

@@ -18,7 +18,7 @@ from tests.kit.missing import missing
 
 SEED = (
     "base-files", "bash", "ca-certificates", "coreutils", "dash", "findutils", "git", "grep",
-    "libc-bin", "libstdc++6", "nodejs", "npm", "python3", "sed",
+    "libc-bin", "libstdc++6", "nodejs", "npm", "python3", "python3-venv", "sed",
 )  # fmt: skip
 WHOLE = ("etc/alternatives", "etc/ssl/certs", "usr/lib/node_modules/npm")
 """Folders of which a package's list does not tell all; npm's may have been upgraded by itself."""

@@ -54,6 +54,7 @@ from agentrunner.sandboxes.layers import LAYERS, sweep_layers
 from agentrunner.sandboxes.limits import watch_disk
 from agentrunner.sandboxes.process import GRACE_SEC, STATUS_FD
 from agentrunner.sandboxes.requests import check_request
+from agentrunner.sandboxes.shims import environments_of
 from agentrunner.sandboxes.toolchain import SYSTEM_PATH
 
 OPEN_SEC = 30.0
@@ -300,8 +301,7 @@ class DockerSandbox:
         return Recipe(config, user, request.door, whose, masked=bool(masks), layers=layers)
 
     def _command(self, request: Request) -> Command:
-        venv = self._spec.repo / ".venv"
-        own = (venv / "bin",) if (venv / "pyvenv.cfg").is_file() else ()
+        own = tuple(venv / "bin" for venv in environments_of(self._spec.repo))
         base = base_environment(
             (*own, *self._path), home=BOX_HOME, repo=self._spec.repo, pycache=self.byte_code
         )

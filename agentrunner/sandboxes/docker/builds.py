@@ -12,7 +12,8 @@ from typing import BinaryIO
 from agentrunner.errors import SandboxUnavailable
 from agentrunner.sandboxes.docker.engine import Engine
 from agentrunner.sandboxes.docker.progress import BuildProgress, followed
-from agentrunner.sandboxes.docker.recipes import HOST_IMAGE, Recipe
+from agentrunner.sandboxes.docker.recipes import HOST_IMAGE, SELF, Recipe
+from agentrunner.sandboxes.docker.own_package import own_files, own_requirements
 from agentrunner.sandboxes.docker.sources import OWN_DOCKERFILE, Build
 
 OnProgress = Callable[[str], None]
@@ -39,6 +40,18 @@ def order_recipe(recipe: Recipe, name: str = "", args: Mapping[str, str] | None 
         _add(archive, OWN_DOCKERFILE, recipe.dockerfile())
     context.seek(0)
     return Order(name or recipe.image, context, args or {})
+
+
+def order_self(name: str = "", args: Mapping[str, str] | None = None) -> Order:
+    """The build of an image with this AgentRunner in it: its files as they are installed here."""
+    context = io.BytesIO()
+    with tarfile.open(fileobj=context, mode="w") as archive:
+        _add(archive, OWN_DOCKERFILE, SELF.dockerfile())
+        _add(archive, "requirements.txt", "".join(f"{one}\n" for one in own_requirements()).encode())
+        for place, data in own_files():
+            _add(archive, place, data)
+    context.seek(0)
+    return Order(name or SELF.image, context, args or {})
 
 
 def order_repository(found: Build, context: BinaryIO, name: str) -> Order:

@@ -31,6 +31,8 @@ class Recipe:
         return (_folder() / self.folder / "Dockerfile").read_bytes()
 
 
+SELF = Recipe("self", "self", f"agentrunner/self:{__version__}")
+"""AgentRunner itself, for machines that cannot run it: no box is ever made of it."""
 ALL_IN_ONE = Recipe("all-in-one", "all-in-one", f"agentrunner/all-in-one:{__version__}")
 RECIPES = {
     recipe.kind: recipe

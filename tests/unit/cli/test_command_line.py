@@ -457,6 +457,32 @@ def test_logs_reads_the_events_of_a_run(shell: Shell) -> None:
     assert "there is no round 9" in shell.err
 
 
+def test_logs_prints_all_that_the_test_command_printed(shell: Shell) -> None:
+    shell.add_run("users-api-7f3a")
+    folder = RunFolder.open(shell.repo.parent / "state", "users-api-7f3a")
+    for name, text in (("1-test", "before\n"), ("2-test", "one\n"), ("3-test", "all of two\n")):
+        folder.write(f"checks/{name}.txt", text)
+    ran = {"event": "check", "target": "test"}
+    events = [
+        {**ran, "event": "baseline", "output": "checks/1-test.txt"},
+        {"event": "worker_started", "loop": 0},
+        {**ran, "output": "checks/2-test.txt"},
+        {"event": "worker_started", "loop": 1},
+        {**ran, "target": "AC-1", "output": "checks/1-test.txt"},
+        {**ran, "output": "checks/3-test.txt"},
+        {"event": "worker_started", "loop": 2},
+        {**ran, "output": "checks/../events.jsonl"},
+    ]
+    folder.events_file.write_text("".join(f"{json.dumps(event)}\n" for event in events))
+    assert shell("logs", "--tests") == 0
+    assert shell.out == "all of two\n"
+    assert shell("logs", "--tests", "--round", "1") == 0
+    assert shell.out == "one\n"
+    assert shell("logs", "--tests", "--round", "3") == 2
+    assert "error[no-test-output]: users-api-7f3a has no output of the test command" in shell.err
+    assert "it ran in: before the run, 1, 2" in shell.err
+
+
 def test_without_a_command_and_a_terminal_there_is_help(shell: Shell) -> None:
     assert shell() == 0
     assert "Usage: agentrunner" in shell.out

@@ -16,6 +16,7 @@ from agentrunner.task.context import (
     Criterion,
     Evidence,
     Finding,
+    RedTest,
     TaskContext,
     TestOutcome,
     WorkerRun,
@@ -49,8 +50,9 @@ def outcome(criterion: Criterion, ended: str) -> CheckOutcome:
 def suite(exit_code: int) -> TestOutcome:
     failing = ["test_hello"] if exit_code else []
     return TestOutcome(
-        command="pytest -q", exit_code=exit_code, failing=failing, tail="E assert 1 == 2\n"
-    )
+        command="pytest -q", exit_code=exit_code, failing=failing, tail="E assert 1 == 2\n",
+        red=[RedTest(name="test_bye", file="a.py", line=3, message="assert 3 == 4")] * exit_code,
+    )  # fmt: skip
 
 
 def state(criteria: list[Criterion], evidence: Evidence | None, **more: Any) -> TaskContext:
@@ -223,7 +225,8 @@ async def test_the_next_run_gets_what_is_red(make_spec: MakeSpec) -> None:
         "Say hello.",
         "Keep the greeting short.",
         "`pytest -q` ended with exit code 1",
-        "- failing: test_hello",
+        "- failing: test_hello\n",
+        "- failing: test_bye (a.py:3): assert 3 == 4\n",
         "    E assert 1 == 2",
         "AC-1: make check → failed, exit code 2: 2 targets failed",
     ):

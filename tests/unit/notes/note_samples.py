@@ -22,6 +22,7 @@ from agentrunner.task.context import (
     PersonDecision,
     PersonLine,
     Question,
+    RedTest,
     RunInfo,
     TaskContext,
     TestOutcome,
@@ -112,6 +113,16 @@ def criteria_of(language: str, ending: Ending) -> list[Criterion]:
     ]
 
 
+RED = [
+    RedTest(
+        name="tests/test_users.py::test_duplicate",
+        file="tests/test_users.py",
+        line=41,
+        message="assert 500 == 409\n +  where 500 = <Response `1`|x>.status_code",
+    )
+]
+
+
 def evidence_of(ending: Ending) -> Evidence | None:
     if ending in ("WAITING", "INTERRUPTED"):
         return None
@@ -128,6 +139,7 @@ def evidence_of(ending: Ending) -> Evidence | None:
             passed=43 if red else 44,
             failed=int(red),
             failing=["tests/test_users.py::test_duplicate"] if red else [],
+            red=RED if red else [],
             output=FileRef(path="evidence/2/test.out", size=4321),
             tail="FAILED tests/test_users.py::test_duplicate - assert 500 == 409\n" if red else "",
             duration_sec=3.8,

@@ -34,6 +34,7 @@ from agentrunner.task.context import (
     People,
     PersonDecision,
     PersonLine,
+    RedTest,
     TaskContext,
     TestOutcome,
     WorkerRun,
@@ -125,6 +126,14 @@ def state(language: Language) -> TaskContext:
         passed=3,
         failed=1,
         failing=["tests/test_links.py::test_unknown_code"],
+        red=[
+            RedTest(
+                name="tests/test_links.py::test_unknown_code",
+                file="tests/test_links.py",
+                line=31,
+                message="assert 500 == 404",
+            )
+        ],
         tail="E  assert 200 == 404\n1 failed, 3 passed in 0.12s\n",
     )
     run = WorkerRun(

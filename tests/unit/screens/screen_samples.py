@@ -112,7 +112,8 @@ def result(**changes: Any) -> dict[str, Any]:
         "acceptance_criteria": CRITERIA,
         "test": {
             "command": "uv run pytest -q", "exit_code": 0, "passed": 44, "failed": 0,
-            "baseline_exit_code": 1, "baseline_passed": 41, "baseline_failed": 1, "added": 2,
+            "baseline_exit_code": 1, "baseline_passed": 41, "baseline_failed": 1,
+            "added": 2, "red": [],
         },
         "proof": ["AC-1: `pytest -q x` failed before and passes now"],
         "changed_files": ["README.md", "src/app.py", "src/users.py", "tests/test_users.py"],

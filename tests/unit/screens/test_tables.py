@@ -102,7 +102,7 @@ def test_doctor(golden: Golden) -> None:
         [
             ("This repository: ~/src/shop", [
                 Finding("ok", "git", "branch main"),
-                Finding("ok", "tests", "uv run pytest -q: starts in the box, 42 passed, 3.8 s"),
+                Finding("ok", "tests", "uv run pytest -q: 42 passed, 0 failed, 3.8 s"),
             ]),
             ("Boxes", [
                 Finding("FAIL", "bwrap", "cannot make a user namespace: AppArmor forbids it here, "
@@ -117,7 +117,8 @@ def test_doctor(golden: Golden) -> None:
 def test_init(golden: Golden) -> None:
     facts = [
         ("repository", "~/src/shop", "git root"),
-        ("tests", "uv run pytest -q", ".github/workflows/test.yml, line 22"),
-        ("tried", "the tests start in the box", "41 passed, 1 failed, 3.8 s"),
+        ("tests", "uv run pytest -q", "41 passed, 1 failed, 3.8 s"),
+        ("or", "make test", "exit 127, no test was seen to run: sh: 1: golangci-lint: not found"),
+        ("red now", "", "tests/test_users.py::test_duplicate"),
     ]
     golden("screens/init.txt", init_screen(facts, "users-api.md") + "\n")

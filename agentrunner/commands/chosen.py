@@ -1,0 +1,52 @@
+"""Who plans and who works where a task names nobody: for `doctor` and `init`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agentrunner.errors import Surroundings, UsageError
+from agentrunner.screens.doctor import Finding
+
+if TYPE_CHECKING:
+    from agentrunner.survey.crew import Choice
+
+PEOPLE = {"meta": "planner", "worker": "worker"}
+"""Sections of a task file, as people call who is in them."""
+
+
+def chosen(
+    repo: Path, environ: Mapping[str, str], state_dir: Path, provable: bool, policy: Path | None
+) -> list[Finding]:
+    """Who plans and who works where the task does not say, by settings, policies and machine."""
+    from agentrunner.survey.crew import by_policies, choose_planner, choose_worker, look
+    from agentrunner.task.crew import AUTO
+    from agentrunner.task.load import load_settings
+    from agentrunner.task.policy_load import load_policies
+
+    try:
+        runner, places = load_settings(repo, environ, auto=True)
+        policies = load_policies(policy, environ, repo)
+    except UsageError as error:
+        return [Finding("FAIL", "settings", error.message, error.path)]
+    facts = look(repo, runner, environ, state_dir)
+    ways: dict[str, Callable[[], Choice]] = {
+        "meta": lambda: choose_planner(facts, by_policies(policies, "meta"), provable=provable),
+        "worker": lambda: choose_worker(
+            facts, by_policies(policies, "worker"), runner.sandbox.kind
+        ),
+    }
+    found = []
+    for section, choose in ways.items():
+        name, kind = PEOPLE[section], getattr(runner, section).kind
+        if kind != AUTO:
+            told = places.get(f"runner.{section}.kind") or "runner.workers, the first"
+            found.append(Finding("ok", name, f"{kind}: {told}"))
+            continue
+        try:
+            choice = choose()
+            found.append(Finding("ok", name, f"{choice.kind}: {choice.reason}"))
+        except Surroundings as error:
+            found.append(Finding("--", name, error.message, error.remedy))
+    return found

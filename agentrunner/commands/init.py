@@ -1,0 +1,157 @@
+"""`init`: a first task for this repository, with the test command that was seen to run."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from agentrunner import settings
+from agentrunner.commands import options as opt
+from agentrunner.commands.chosen import chosen
+from agentrunner.commands.console import show, width_of
+from agentrunner.commands.runs import here
+from agentrunner.commands.trying import MOST, TRY_SEC, Trial, try_tests
+from agentrunner.errors import UsageError
+from agentrunner.screens.doctor import init_screen
+from agentrunner.screens.layout import count, flat, tilde
+
+if TYPE_CHECKING:
+    from agentrunner.survey import Found
+    from agentrunner.survey.judging import Seen
+
+REDS = 3
+"""Names of red tests that are shown before a count."""
+
+
+def init(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Of the task.")] = "task",
+    as_yaml: Annotated[bool, typer.Option("--yaml", help="A task file in place of a PRD.")] = False,
+    no_try: Annotated[
+        bool, typer.Option("--no-try", help="Run nothing: take the likeliest test command.")
+    ] = False,
+    state_dir: opt.StateDir = None,
+) -> int:
+    """Write a first task for this repository, with what is found in it. Never overwrites.
+
+    At most three test commands are tried in the box, a minute each, without network.
+    """
+    from agentrunner.evidence.registries import registries_of
+    from agentrunner.survey import candidates_of, propose_setup, render_task_file
+    from agentrunner.task.naming import is_safe_id
+
+    if not is_safe_id(name):
+        raise UsageError(
+            f'"{name}" cannot name a task: letters, digits, ".", "_" and "-" only.', code="bad-name"
+        )
+    repo = here()
+    file = Path(f"{name}.yaml" if as_yaml else f"{name}.md")
+    if os.path.lexists(file):
+        raise _exists(file, name)
+    candidates, setup = candidates_of(repo), propose_setup(repo)
+    trial = _tried(repo, candidates, settings.state_dir(state_dir), no_try)
+    best = trial.best
+    written = setup if setup and _wants_setup(setup, best) else None
+    hosts = registries_of(repo, os.environ) if written else ()
+    text = render_task_file(name, tests=_marked(best), setup=written, hosts=hosts, yaml=as_yaml)
+    try:
+        with file.open("x", encoding="utf-8") as stream:
+            stream.write(text)
+    except FileExistsError as error:
+        raise _exists(file, name) from error
+    facts = _facts(repo, trial, setup, settings.state_dir(state_dir))
+    show(init_screen(facts, str(file), width_of(sys.stdout)))
+    return 0
+
+
+def _exists(file: Path, name: str) -> UsageError:
+    return UsageError(
+        f"{file} is there already; nothing was written.",
+        code="exists",
+        remedy=f"agentrunner init {name}-2",
+    )
+
+
+def _tried(repo: Path, candidates: Sequence[Found], state_dir: Path, skip: bool) -> Trial:
+    """The trial, with a word about what is run and for how long."""
+    startable = [found for found in candidates if not found.needs][:MOST]
+    if startable and not skip:
+        most = f"{TRY_SEC} s each" if len(startable) > 1 else f"{TRY_SEC} s"
+        what = count(len(startable), "test command")
+        _note(f"Trying {what} in the box, at most {most}, without network. Ctrl-C skips it.")
+    return try_tests(
+        repo,
+        candidates,
+        os.environ,
+        state_dir,
+        on_try=lambda command: _note(f"  {command}"),
+        skip=skip,
+    )
+
+
+def _note(text: str) -> None:
+    show(flat(text) if text.strip() == text else f"  {flat(text)}", sys.stderr)
+
+
+def _wants_setup(setup: Found, best: Seen | None) -> bool:
+    """A lock file's command is part of the task; one that is only a guess where nothing runs."""
+    from agentrunner.survey import LOCKED
+
+    return setup.where in LOCKED or best is None or not best.runs
+
+
+def _marked(best: Seen | None) -> Found | None:
+    """The command with its place, and with what was seen, for whoever reads the file."""
+    from agentrunner.survey import Found
+
+    if best is None:
+        return None
+    return Found(best.found.command, "; ".join(filter(None, (best.found.where, best.said))))
+
+
+def _facts(
+    repo: Path, trial: Trial, setup: Found | None, state_dir: Path
+) -> list[tuple[str, str, str]]:
+    from agentrunner.survey import likely_lacking, read_branch
+
+    where = "git root" if read_branch(repo) else "no git repository"
+    facts = [("repository", tilde(str(repo), os.environ.get("HOME", "")), where)]
+    facts += test_rows(trial)
+    best = trial.best
+    if setup and (best is None or not best.runs or _wants_setup(setup, best)):
+        facts.append(("setup", setup.command, setup.where))
+    lacks = (
+        best.lacks if best and best.lacks else () if best and best.runs else likely_lacking(repo)
+    )
+    facts += [("needs", "", text) for text in lacks]
+    # These are what `run` takes where the task names no others.
+    for finding in chosen(repo, os.environ, state_dir, best is not None, None):
+        kind, _, reason = finding.text.partition(": ")
+        ready = finding.mark == "ok"
+        facts.append(
+            (finding.name, *((kind, reason) if ready else ("none yet", "agentrunner doctor")))
+        )
+    if trial.problem is not None:
+        return [*facts, ("box", "none works", trial.problem.message)]
+    box, _, told = trial.box.partition(";")
+    return [*facts, ("box", box, told.strip())]
+
+
+def test_rows(trial: Trial) -> list[tuple[str, str, str]]:
+    """The three best commands with what was seen of each, and the tests that are red already."""
+    if trial.best is None:
+        return [("tests", "not found", "write them in")]
+    rows = [
+        ("or" if index else "tests", seen.found.command, seen.said or seen.found.where)
+        for index, seen in enumerate(trial.seen[:3])
+    ]
+    red = trial.best.failing
+    for index, test in enumerate(red[:REDS]):
+        rows.append(("" if index else "red now", "", test))
+    if len(red) > REDS:
+        rows.append(("", "", f"and {len(red) - REDS} more"))
+    return rows

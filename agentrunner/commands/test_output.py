@@ -1,0 +1,58 @@
+"""`logs --tests`: all that the test command printed in a round, as it is kept."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import PurePosixPath
+from typing import Any
+
+from agentrunner.commands.console import show
+from agentrunner.commands.look import events_of
+from agentrunner.errors import UsageError
+from agentrunner.runs.folder import RunFolder
+from agentrunner.screens.layout import count
+from agentrunner.text.terminal import sanitize
+
+
+def show_test_output(folder: RunFolder, run_id: str, number: int | None) -> int:
+    """Print what the test command printed: of round `number`, else of the last time it ran.
+
+    Raises UsageError where it did not run in that round.
+    """
+    found, rounds = test_outputs(folder)
+    wanted = max(found, default=None) if number is None else number
+    if wanted is None or wanted not in found:
+        place = f"in round {wanted}" if wanted is not None else "in this run"
+        known = ", ".join("before the run" if one == 0 else str(one) for one in sorted(found))
+        raise UsageError(
+            f"{run_id} has no output of the test command {place}"
+            + (f"; it ran in: {known}." if known else f" ({count(rounds, 'round')})."),
+            code="no-test-output",
+            remedy=f"agentrunner logs {run_id}",
+        )
+    text = (folder.root / found[wanted]).read_text(encoding="utf-8", errors="replace")
+    # To a pipe it goes as it is kept; a terminal gets no control sequences of others.
+    show((sanitize(text) if sys.stdout.isatty() else text).rstrip("\n"))
+    return 0
+
+
+def test_outputs(folder: RunFolder) -> tuple[dict[int, str], int]:
+    """Files with the test command's output by round, 0 for before the run; and all rounds."""
+    found: dict[int, str] = {}
+    rounds = 0
+    for event in events_of(folder.events_file, lambda: False):
+        if event.get("event") == "worker_started":
+            rounds = int(event.get("loop") or 0) + 1
+        elif event.get("event") in ("check", "baseline") and event.get("target") == "test":
+            path = _kept(folder, event)
+            if path:
+                found[rounds] = path
+    return found, rounds
+
+
+def _kept(folder: RunFolder, event: Mapping[str, Any]) -> str:
+    """The file's path below the run's folder; "" where none of that name is kept."""
+    path = PurePosixPath(str(event.get("output") or ""))
+    plain = path.parts[:1] == ("checks",) and ".." not in path.parts
+    return str(path) if plain and (folder.root / path).is_file() else ""

@@ -1,0 +1,53 @@
+"""The files of this installation, for an image with AgentRunner in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib import metadata, resources
+from pathlib import Path
+
+from agentrunner.errors import UsageError
+
+DISTRIBUTION = "agentrunner-graph"
+_LEFT_OUT = frozenset({"__pycache__"})
+_BESIDE = ("images", "docs/errors")
+"""In a checkout they stand at its root, in a wheel inside the package."""
+
+
+def own_files() -> Iterator[tuple[str, bytes]]:
+    """Each file of the package with its place below `agentrunner/`; links are followed.
+
+    Where it is installed, and in a checkout whose links lead to its root, these are the same.
+    """
+    package = Path(str(resources.files("agentrunner")))
+    yield from _below(package, "agentrunner")
+    for name in _BESIDE:
+        beside = package.parent / name
+        if not (package / name).exists() and beside.is_dir():
+            yield from _below(beside, f"agentrunner/{name}")
+
+
+def own_requirements() -> list[str]:
+    """What this version needs of others, as pip reads it; nothing of the extras.
+
+    Raises UsageError where the installation does not say it.
+    """
+    try:
+        told = metadata.requires(DISTRIBUTION) or []
+    except metadata.PackageNotFoundError as error:
+        raise UsageError(
+            f"{DISTRIBUTION} is not installed here as a package, so that its needs are not known.",
+            code="not-installed",
+            remedy="scripts/setup.sh runtime, or pip install",
+        ) from error
+    return [one for one in told if "extra ==" not in one]
+
+
+def _below(folder: Path, place: str) -> Iterator[tuple[str, bytes]]:
+    for path in sorted(folder.iterdir()):
+        if path.name in _LEFT_OUT or path.name.endswith(".pyc"):
+            continue
+        if path.is_dir():
+            yield from _below(path, f"{place}/{path.name}")
+        elif path.is_file():
+            yield f"{place}/{path.name}", path.read_bytes()

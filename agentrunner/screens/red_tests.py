@@ -1,0 +1,63 @@
+"""Why tests are red: each by name, place and message."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from agentrunner.screens.layout import WIDTH, flat, wrap
+from agentrunner.task.red import MOST, title_of
+from agentrunner.text.terminal import shorten
+
+Red = Mapping[str, Any]
+"""`name`, `file`, `line`, `message`."""
+
+_INDENT = 11
+_MESSAGE_LINES = 4
+"""Of one message where there is room."""
+
+
+def red_lines(
+    reds: Sequence[Red],
+    total: int,
+    width: int = WIDTH,
+    *,
+    most: int = MOST,
+    whole: bool = False,
+    rest: str = "agentrunner logs --tests",
+) -> list[str]:
+    """The first `most` red tests of `total`, then how many more; [] where none is known by name.
+
+    A line each: its name, its place, and the first line of its message. With `whole` the message
+    stands below, in up to four lines. `rest` is the command that shows everything.
+    """
+    shown = reds[:most]
+    lines: list[str] = []
+    for index, red in enumerate(shown):
+        lines += _entry(red, "red" if index == 0 else "", width, whole)
+    left = max(total, len(reds)) - len(shown)
+    if shown and left > 0:
+        lines.append(shorten(f"{' ' * _INDENT}and {left} more: {rest}", width))
+    return lines
+
+
+def red_entry(red: Red) -> str:
+    """One red test in one line: name, place, the first line of its message."""
+    said = _message(red)[:1]
+    return ": ".join([title_of(red), *said])
+
+
+def _entry(red: Red, label: str, width: int, whole: bool) -> list[str]:
+    lead = f"  {label:<7}  "
+    if not whole:
+        return [shorten(lead + flat(red_entry(red)), width)]
+    lines = [shorten(lead + flat(title_of(red)), width)]
+    indent = " " * (_INDENT + 2)
+    for text in _message(red)[:_MESSAGE_LINES]:
+        lines += wrap(text, width, indent)[:2]
+    return lines
+
+
+def _message(red: Red) -> list[str]:
+    """The lines of the message that say something."""
+    return [line.strip() for line in str(red.get("message") or "").splitlines() if line.strip()]

@@ -1,0 +1,141 @@
+"""AgentRunner in a container: the image is built, and the wrapper script runs in it for real."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import secrets
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+
+from agentrunner import __version__, cli
+from agentrunner.sandboxes.docker.engine import Engine
+from agentrunner.sandboxes.docker.images import find_image
+from tests.kit.base_image import make_base
+from tests.kit.engine import connected
+from tests.kit.missing import missing
+
+WRAPPER = Path(__file__).parents[2] / "scripts/agentrunner-docker"
+TASK = """\
+version: 1
+task:
+  id: greet
+  title: Greet
+  prd: {text: "The file says hello."}
+  acceptance_criteria:
+    - {description: It says hello, check: "grep -q hello greeting.txt"}
+runner:
+  meta: {kind: checklist}
+  worker: {kind: command, command: ["sh", "-c", "echo hello > greeting.txt"], docker_image: IMAGE}
+  sandbox: {kind: docker, read_paths: [/usr]}
+"""
+
+
+@pytest.fixture
+async def engine() -> AsyncIterator[Engine]:
+    async with connected() as engine:
+        yield engine
+
+
+@pytest.fixture
+async def own_image(engine: Engine) -> AsyncIterator[str]:
+    """This AgentRunner in an image; its packages come from where pip gets them on this machine."""
+    base = f"agentrunner-test/base:{secrets.token_hex(4)}"
+    name = f"agentrunner-test/self:{secrets.token_hex(4)}"
+    await make_base(engine, base)
+    words = ["image", "build", "--self", "--base", base, "--tag", name]
+    try:
+        code = await asyncio.to_thread(cli.call, cli.app, words, "agentrunner")
+        if code:
+            missing("the image of AgentRunner could not be built here: pip in a build has no index")
+        yield name
+    finally:
+        if await find_image(engine, name):
+            await engine.call("tidy up", lambda api: api.remove_image(name, force=True))
+        await engine.call("tidy up", lambda api: api.remove_image(base, force=True))
+
+
+def run(repo: Path, image: str, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
+    own = {**os.environ, "AGENTRUNNER_IMAGE": image, "HOME": str(repo.parent / "home"), **env}
+    own["AGENTRUNNER_STATE_DIR"] = str(repo.parent / "state")
+    return subprocess.run(
+        [str(WRAPPER), *words],
+        cwd=repo, env=own, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Path:
+    place = tmp_path / "shop"
+    place.mkdir()
+    (tmp_path / "home").mkdir()
+    subprocess.run(["git", "init", "-q", "-b", "main", str(place)], check=True)
+    return place
+
+
+@pytest.fixture
+def no_docker(tmp_path: Path) -> Iterator[Path]:
+    """A folder with a `docker` that answers as one whose socket may not be used."""
+    tool = tmp_path / "bin/docker"
+    tool.parent.mkdir()
+    tool.write_text('#!/bin/sh\necho "permission denied while trying to connect" >&2; exit 1\n')
+    tool.chmod(0o755)
+    yield tool.parent
+
+
+@pytest.mark.timeout(600)
+async def test_a_run_in_the_container_ends_as_on_the_host(
+    own_image: str, repo: Path, engine: Engine
+) -> None:
+    from tests.kit.docker import IMAGE
+
+    (repo / "t.yaml").write_text(TASK.replace("IMAGE", IMAGE))
+    told = await asyncio.to_thread(run, repo, own_image, "--version")
+    assert told.stdout.strip() == f"agentrunner {__version__}", told.stderr
+    done = await asyncio.to_thread(run, repo, own_image, "run", "t.yaml", "--json")
+    result = json.loads(done.stdout.splitlines()[-1])
+    assert (result["state"], done.returncode) == ("COMPLETE", 0), done.stderr
+    assert (repo / "greeting.txt").read_text() == "hello\n"
+    assert (repo / "greeting.txt").stat().st_uid == os.getuid()
+    undone = await asyncio.to_thread(run, repo, own_image, "undo")
+    assert undone.returncode == 0, undone.stderr
+    assert not (repo / "greeting.txt").exists()
+
+
+def test_a_socket_that_is_refused_is_said(repo: Path, no_docker: Path) -> None:
+    done = run(repo, "x", "list", PATH=f"{no_docker}:{os.environ['PATH']}")
+    assert done.returncode == 5
+    assert "you may not use the engine at" in done.stderr and "  try: " in done.stderr
+
+
+def test_an_engine_elsewhere_is_refused(repo: Path) -> None:
+    if not any((Path(entry) / "docker").exists() for entry in os.environ["PATH"].split(":")):
+        missing("no `docker` command")
+    done = run(repo, "x", "list", DOCKER_HOST="tcp://build.example:2376")
+    assert done.returncode == 5
+    assert "is not on this machine" in done.stderr
+
+
+async def test_what_the_container_gets_can_be_read(engine: Engine, repo: Path) -> None:
+    """No value of a secret is on the command line, and nothing but the named folders is mounted."""
+    from tests.kit.docker import IMAGE, require_docker
+
+    require_docker()
+    secret = secrets.token_hex(8)
+    told = await asyncio.to_thread(
+        run, repo, IMAGE, "show", "a b", AGENTRUNNER_DOCKER_PRINT="1", OPENAI_API_KEY=secret,
+        AGENTRUNNER_META_MODEL="m",
+    )  # fmt: skip
+    words = told.stdout.splitlines()
+    assert words[:3] == ["docker", "run", "--rm"] and words[-3:] == [IMAGE, "show", "a b"]
+    assert secret not in told.stdout and "OPENAI_API_KEY" in words
+    assert "AGENTRUNNER_META_MODEL" in words
+    mounted = [words[i + 1].split(":")[0] for i, word in enumerate(words) if word == "--volume"]
+    assert {str(repo), str(repo.parent / "state")} < set(mounted) and len(mounted) == 3
+    assert f"{os.getuid()}:{os.getgid()}" in words
+    assert sys.platform == "linux" and "--tty" not in words

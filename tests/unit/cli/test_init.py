@@ -1,0 +1,142 @@
+"""`init` and `doctor` with a real box: what is proposed is what was seen to run."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from agentrunner import cli
+from agentrunner.commands.trying import try_tests
+from agentrunner.survey import Found
+from tests.kit.bwrap import require_bwrap
+
+TESTS = "def test_a(): pass\ndef test_b(): assert 1 == 2, 'a message'\n"
+FILES = {
+    "Makefile": "test:\n\t@echo no such thing here >&2; exit 3\n",
+    "pyproject.toml": "[tool.pytest.ini_options]\naddopts = '-rxXs'\n",
+    "tests/test_a.py": TESTS,
+}
+
+
+@pytest.fixture
+def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    require_bwrap()
+    place = tmp_path / "shop"
+    for name, text in FILES.items():
+        (place / name).parent.mkdir(parents=True, exist_ok=True)
+        (place / name).write_text(text)
+    monkeypatch.chdir(place)
+    monkeypatch.setenv("AGENTRUNNER_STATE_DIR", str(tmp_path / "state"))
+    monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere/docker.sock")
+    # The interpreter of these tests has pytest, and its folder is on the path of the box.
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+    return place
+
+
+def call(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    code = cli.call(cli.app, list(arguments), "agentrunner")
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+def test_the_command_that_ran_tests_is_written(
+    repo: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, err = call(capsys, "init", "a")
+    assert code == 0
+    assert "Trying 2 test commands in the box, at most 60 s each, without network." in err
+    assert "  make test\n  pytest -q\n" in err
+    written = (repo / "a.md").read_text().splitlines()[1]
+    assert written.startswith('test: "pytest -q"    # pyproject.toml, line 1; 1 passed, 1 failed,')
+    first, second = (line for line in out.splitlines() if " pytest -q " in line or " make " in line)
+    assert first.split()[0] == "tests" and "1 passed, 1 failed" in first
+    assert second.split()[0] == "or" and "exit 3, no test was" in second
+    assert "tests/test_a.py::test_b" in out  # red before anything was changed
+    assert "the tests start" not in out
+
+
+def test_nothing_is_run_where_that_is_not_wanted(
+    repo: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (repo / "Makefile").write_text("test:\n\ttouch ran\n")
+    code, out, err = call(capsys, "init", "a", "--no-try")
+    assert code == 0 and "Trying" not in err
+    assert not (repo / "ran").exists()
+    assert "not tried: --no-try" in out
+    assert "# Makefile, line 1; not tried: --no-try" in (repo / "a.md").read_text()
+
+
+def test_a_file_that_is_there_is_left_and_nothing_is_run(
+    repo: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (repo / "a.md").write_text("mine")
+    (repo / "Makefile").write_text("test:\n\ttouch ran\n")
+    code, _, err = call(capsys, "init", "a")
+    assert code == 2 and "a.md is there already" in err
+    assert (repo / "a.md").read_text() == "mine" and not (repo / "ran").exists()
+
+
+def test_doctor_says_only_what_was_seen(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (repo / "pyproject.toml").unlink()
+    (repo / "tests/test_a.py").unlink()
+    _, out, _ = call(capsys, "doctor")
+    said = " ".join(out.split())
+    assert "FAIL tests make test: exit 3, no test was seen to run: no such thing here" in said
+    assert "starts in the box" not in said
+
+
+def test_options_of_plug_ins_that_are_not_installed_are_left_out(
+    repo: Path, tmp_path: Path
+) -> None:
+    found = Found("pytest --no-such-plug-in auto -q", "ci.yml, line 3")
+    trial = try_tests(repo, [found], os.environ, tmp_path / "state")
+    assert trial.best is not None
+    assert trial.best.found.command == "pytest -q"
+    assert trial.best.said.startswith("1 passed, 1 failed")
+
+
+def test_at_most_three_are_tried_and_none_that_must_install_first(
+    repo: Path, tmp_path: Path
+) -> None:
+    tried: list[str] = []
+    commands = [Found("false", "w", needs="it runs `npm ci` first")]
+    commands += [Found(f"exit {number}", "w") for number in range(3, 9)]
+    trial = try_tests(repo, commands, os.environ, tmp_path / "state", on_try=tried.append)
+    assert tried == ["exit 3", "exit 4", "exit 5"]
+    said = {seen.found.command: seen.said for seen in trial.seen}
+    assert said["false"] == "not tried: it runs `npm ci` first"
+    assert said["exit 3"].startswith("exit 3, no test was seen to run")
+
+
+def test_ctrl_c_goes_on_with_what_the_table_says(repo: Path, tmp_path: Path) -> None:
+    """The first candidate is through; the second, which never ends, is interrupted."""
+    script = (
+        "import os, sys, pathlib; from agentrunner.commands.trying import try_tests;"
+        "from agentrunner.survey import Found;"
+        f"t = try_tests(pathlib.Path({str(repo)!r}),"
+        " [Found('pytest -q', 'w'), Found('sleep 600', 'w'), Found('exit 9', 'w')],"
+        f" os.environ, pathlib.Path({str(tmp_path / 'state')!r}),"
+        " on_try=lambda c: print('try', c, flush=True));"
+        "print([(s.found.command, s.said.split(',')[0]) for s in t.seen], t.stopped)"
+    )
+    process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
+    stop = threading.Timer(60, process.kill)
+    stop.start()
+    assert process.stdout is not None
+    lines = iter(process.stdout.readline, "")
+    for line in lines:
+        if "sleep" in line:
+            process.send_signal(signal.SIGINT)
+            break
+    rest = "".join(lines)
+    process.wait()
+    process.stdout.close()
+    stop.cancel()
+    assert "('pytest -q', '1 passed'), ('sleep 600', 'not tried: Ctrl-C')" in rest
+    assert rest.strip().endswith("True")
