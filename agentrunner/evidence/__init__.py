@@ -1,10 +1,13 @@
 """What is true about a tree, found out by running and reading, never by asking.
 
-checks    a criterion's check as something to execute or read
-counts    how many tests a runner's output says there were
-steering  which paths are tests, and which steer the test tool
-outcomes  what a run of a check or of the test command says
-gather    run all of it on one tree: Evidence
-guard     do the old tests pass on the new code
-verdict   Evidence and claims to a status for each criterion, and to an end of the run
+verifier   measures a tree once a round, in clean rooms (`room`, `sealed`): Evidence
+proving    examines a tree when completion is asked for: graded proofs, findings, doubts
+results    what test tools report, by name; `counts` where they tell totals only
+inputs     what of a change decides what the tests say; `differential` builds trees from that
+syntax     functions, tests and what they use, in the languages that are read
+canaries   whether tests still can fail; `struck`, whether a worker's tests test anything
+checks     a criterion's check as something to execute or read
+claims     which red tests have to turn, which were red for another reason
+grades     which proof stands for which criterion, and what it is worth
+verdict    Evidence and claims to a status for each criterion, and to an end of the run
 """

@@ -13,13 +13,13 @@ from fnmatch import fnmatchcase
 
 from agentrunner.evidence.results.model import Results, TestResult
 
-WORD = re.compile(r"[A-Za-z][a-z]+|[A-Z]{2,}|[a-z]+|[\u3040-\u30ff\u4e00-\u9fff]+")
+WORD = re.compile(r"[A-Za-z][a-z]+|[A-Z]{2,}s?(?![a-z])|[a-z]+|[\u3040-\u30ff\u4e00-\u9fff]+")
 SHORT = 3
 """Letters of a word that says nothing by itself."""
 EMPTY_WORDS = frozenset(
-    """test tests should when with without that this from into have does returns return given
-    case cases spec works work class method function value values error errors raises check
-    make must main init file code unit""".split()
+    """the and for not are was has all any can but its one out test tests should when with without
+    that this from into have does returns return given case cases spec works work class method
+    function value values error errors raises check make must main init file code unit""".split()
 )
 
 
