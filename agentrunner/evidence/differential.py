@@ -147,7 +147,7 @@ class Differential:
         if not added:
             return None
         blob = self.snapshots.write_blob(b"")
-        hollow: dict[str, Entry | None] = {path: ("100644", blob) for path in added}
+        hollow: dict[str, Entry | None] = dict.fromkeys(added, ("100644", blob))
         return self.snapshots.combine(self.with_new_programs(old, new, target), hollow)
 
     def product(self, old: str, new: str) -> tuple[str, ...]:

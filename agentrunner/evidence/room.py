@@ -21,7 +21,6 @@ from agentrunner.evidence.sealed import Sealed, copy_folder
 from agentrunner.runs.snapshots import Snapshots
 from agentrunner.sandboxes.base import Mount
 
-
 LONG_AGO = 86_400
 """The time of files that an earlier build may have made, in seconds since 1970."""
 

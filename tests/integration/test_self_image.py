@@ -8,7 +8,7 @@ import os
 import secrets
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -79,13 +79,13 @@ def repo(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def no_docker(tmp_path: Path) -> Iterator[Path]:
+def no_docker(tmp_path: Path) -> Path:
     """A folder with a `docker` that answers as one whose socket may not be used."""
     tool = tmp_path / "bin/docker"
     tool.parent.mkdir()
     tool.write_text('#!/bin/sh\necho "permission denied while trying to connect" >&2; exit 1\n')
     tool.chmod(0o755)
-    yield tool.parent
+    return tool.parent
 
 
 @pytest.mark.timeout(600)

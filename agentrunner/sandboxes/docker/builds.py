@@ -11,9 +11,9 @@ from typing import BinaryIO
 
 from agentrunner.errors import SandboxUnavailable
 from agentrunner.sandboxes.docker.engine import Engine
+from agentrunner.sandboxes.docker.own_package import own_files, own_requirements
 from agentrunner.sandboxes.docker.progress import BuildProgress, followed
 from agentrunner.sandboxes.docker.recipes import HOST_IMAGE, SELF, Recipe
-from agentrunner.sandboxes.docker.own_package import own_files, own_requirements
 from agentrunner.sandboxes.docker.sources import OWN_DOCKERFILE, Build
 
 OnProgress = Callable[[str], None]
@@ -47,7 +47,9 @@ def order_self(name: str = "", args: Mapping[str, str] | None = None) -> Order:
     context = io.BytesIO()
     with tarfile.open(fileobj=context, mode="w") as archive:
         _add(archive, OWN_DOCKERFILE, SELF.dockerfile())
-        _add(archive, "requirements.txt", "".join(f"{one}\n" for one in own_requirements()).encode())
+        _add(
+            archive, "requirements.txt", "".join(f"{one}\n" for one in own_requirements()).encode()
+        )
         for place, data in own_files():
             _add(archive, place, data)
     context.seek(0)
