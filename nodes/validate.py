@@ -60,6 +60,7 @@ async def validate(state: TaskContext, deps: Deps) -> Command[str]:
     """What is true about the tree; and, when completion is asked for, whether it is enough."""
     heard = heard_about_host(state)
     heard |= messages(cast("TaskContext", {**state, **heard}), deps)
+    heard |= await _renewed(cast("TaskContext", {**state, **heard}), deps)
     state = cast("TaskContext", {**state, **heard})
     evidence = await _evidence(state, deps)
     update: Update = {**heard, "evidence": evidence, "tree": evidence.tree_after or evidence.tree}
@@ -124,6 +125,20 @@ def _looked_at(state: TaskContext, deps: Deps, evidence: Evidence) -> list[Accep
 
 
 # -- evidence -----------------------------------------------------------------------------------
+
+
+async def _renewed(state: TaskContext, deps: Deps) -> Update:
+    """A new baseline on the saved tree, for a run that an older version began.
+
+    That one measured in the repository, by totals: what it saw compares with nothing now.
+    """
+    baseline = state.get("baseline")
+    if baseline is None or await asyncio.to_thread(deps.verifier.has_sealed):
+        return {}
+    text = "This run was begun by an older version: what was before it is measured anew."
+    deps.warn(state, "baseline-renewed", text)
+    renewed = await deps.verifier.look_again(baseline, state["criteria"])
+    return {"baseline": renewed, "evidence": None, "assessment": None}
 
 
 async def _examined(state: TaskContext, deps: Deps, evidence: Evidence) -> Evidence:

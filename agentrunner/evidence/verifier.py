@@ -106,6 +106,10 @@ class Verifier:
             await asyncio.to_thread(self.rooms.sealed.seal, self.snapshots)
         return await self._measure_old(baseline, criteria)
 
+    def has_sealed(self) -> bool:
+        """Whether what git ignores was sealed, as runs of this version do. Blocks."""
+        return self.rooms.sealed.made
+
     async def _measure_old(self, baseline: Baseline, criteria: Sequence[Criterion]) -> Baseline:
         read = await asyncio.to_thread(self.trees.reader, baseline.tree)
         async with self.rooms.where_needed(baseline.tree, self._executes(criteria, read)) as room:
