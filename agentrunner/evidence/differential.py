@@ -12,12 +12,17 @@ from agentrunner.evidence.inputs.changes import ProofChanges, judge_changes, put
 from agentrunner.evidence.inputs.find import find_inputs
 from agentrunner.evidence.inputs.model import Inputs
 from agentrunner.evidence.steering import matches
+from agentrunner.evidence.syntax.definitions import definitions
+from agentrunner.evidence.syntax.languages import language_of
 from agentrunner.evidence.target import Target
 from agentrunner.evidence.trees import Changes, changes_between
 from agentrunner.evidence.world import InputChange
 from agentrunner.runs.restore import Entry
 from agentrunner.runs.snapshots import Snapshots
 from agentrunner.task.spec import TaskSpec, TestSpec
+
+REMOVES = re.compile(r"(?i)\b(remov|delet|drop|obsolete|get rid)|削除|取り除|廃止")
+KEEPS = re.compile(r"(?i)\b(do not|don't|never|without|must not|keep)\b|しない|せず|ないで")
 
 
 @dataclass
@@ -38,6 +43,12 @@ class Differential:
     @property
     def _test(self) -> TestSpec | None:
         return self.spec.task.test
+
+    @property
+    def _wanted(self) -> str:
+        """All that was asked for, as text."""
+        parts = [self.spec.prd_text, *(f"{c.description}\n{c.detail}" for c in self.spec.criteria)]
+        return "\n\n".join(parts)
 
     @property
     def _may_change(self) -> Sequence[str]:
@@ -82,7 +93,12 @@ class Differential:
         self._helpers = self._new_helpers(old, new, total, targets, inputs)
         wished = self._wished(total)
         self._settled = frozenset(wished) | frozenset(allowed)
+        wished |= self._removals(old, new, total)
+        helpers = sorted(self._helpers.difference(allowed, wished, self._judged_paths()))
         return tuple(
+            InputChange(path, "it is new among the tests, which use it", "added", test=True)
+            for path in helpers
+        ) + tuple(
             InputChange(one.path, one.input.why, one.kind, one.understood, one.input.kind == "test")
             for one in self._judged.changes
             if one.path not in allowed and one.path not in wished
@@ -91,9 +107,7 @@ class Differential:
     def _wished(self, total: Changes) -> set[str]:
         """Changed paths that the task allows or the PRD asks to change, move or remove."""
         may = self._may_change
-        text = "\n".join(
-            [self.spec.prd_text, *(f"{c.description}\n{c.detail}" for c in self.spec.criteria)]
-        )
+        text = self._wanted
         paths = [*total.all]
         return {path for path in total.all if matches(path, may) or asked_in(text, path, paths)}
 
@@ -110,8 +124,36 @@ class Differential:
         wanted = {change.path for change in changes if not change.understood or change.test}
         if not wanted or self._judged is None:
             return new
-        made = put_back(self._judged, wanted, understood=True)
+        helpers: dict[str, bytes | None] = dict.fromkeys(self._helpers & wanted)
+        made = {**helpers, **put_back(self._judged, wanted, understood=True)}
         return self._with(new, made, self.snapshots.list(old))
+
+    def _judged_paths(self) -> set[str]:
+        return {one.path for one in self._judged.changes} if self._judged else set()
+
+    def _removals(self, old: str, new: str, total: Changes) -> set[str]:
+        """Test files that lost what the PRD wants to be gone, and are the same otherwise."""
+        found = set()
+        was, now = self.snapshots.reader(old), self.snapshots.reader(new)
+        for path in total.modified:
+            language = language_of(path)
+            before, after = was(path), now(path)
+            if language is None or before is None or after is None:
+                continue
+            one, two = definitions(before, language), definitions(after, language)
+            lost = one.keys() - two.keys()
+            same = all(text == two.get(name, text) for name, text in one.items())
+            if lost and same and all(self._is_to_go(name) for name in lost):
+                found.add(path)
+        return found
+
+    def _is_to_go(self, name: str) -> bool:
+        """Whether a sentence of the PRD asks for a test of this name to be removed."""
+        last = re.escape(re.split(r"::|\.|\s>\s", name)[-1])
+        for sentence in re.split(r"(?<=[.!?。])\s|\n{2,}", self._wanted):
+            if re.search(rf"(?<!\w){last}(?!\w)", sentence) and REMOVES.search(sentence):
+                return not KEEPS.search(sentence)
+        return False
 
     def with_new_tests(self, old: str, new: str) -> str:
         """`old` with all changed inputs as the worker left them."""
@@ -198,6 +240,8 @@ class Differential:
         Of `test_price[JPY]` the case is "JPY".
         """
         if file and (file in self._settled or matches(file, self._may_change)):
+            return True
+        if self._is_to_go(name):
             return True
         case = re.search(r"\[([^\[\]]+)\]$", name)
         if not case:

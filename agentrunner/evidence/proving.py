@@ -257,6 +257,13 @@ class Prover:
         # What is gone with and without the worker's tests is not their doing; see `tests_gone`.
         there = held.names.keys() | case.now.names.keys()
         lost = [name for name in lost if name in there]
+        files = (
+            {test.name: in_repo(test.file, case.target.cwd) for test in case.before.tests}
+            if (case.before)
+            else {}
+        )
+        settled = self.differential.may_go
+        lost = [n for n in lost if n in case.now.names or not settled(n, files.get(n, ""))]
         if not lost:
             return ""
         red = {test.name: test for test in held.red}

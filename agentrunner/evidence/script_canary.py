@@ -10,7 +10,7 @@ from agentrunner.evidence.checks import ReadFile
 SHELL_EXIT = re.compile(r"^(\s*)(exit)\b[^\n;|&]*", re.MULTILINE)
 PYTHON_EXIT = re.compile(r"^(\s*)(?:sys\.exit|exit|quit|raise SystemExit)\b.*$", re.MULTILINE)
 NODE_FAILS = "process.exit = ((exit) => () => exit({0}))(process.exit.bind(process));\n"
-C_MAIN = re.compile(r"\bmain\s*\([^)]*\)\s*\{")
+C_MAIN = re.compile(r"\bmain\s*\([^)]*\)[^{;]*\{")
 C_RETURN = re.compile(r"\breturn\b[^;]*;")
 C_EXIT = re.compile(r"\b(_?exit|_Exit|quick_exit)\s*\([^;]*\)\s*;")
 FAIL = 86
@@ -72,6 +72,11 @@ def _failing(path: str, text: str) -> str | None:
         head = f"{line}\n" if line else ""
         body = rest.rstrip("\n") + f"\nprocess.exitCode = {FAIL};\n"
         return head + NODE_FAILS.format(FAIL) + body
+    if path.endswith(".java"):
+        made = re.sub(r"\bSystem\.exit\s*\([^;]*\)\s*;", f"System.exit({FAIL});", text)
+        hit = C_MAIN.search(made)
+        end = _closing(made, hit.end()) if hit else -1
+        return f"{made[:end]} System.exit({FAIL}); {made[end:]}" if end >= 0 else None
     return _in_main(path, text, f"return {FAIL};", everywhere=True)
 
 
