@@ -161,4 +161,7 @@ async def test_a_feature_with_new_tests_is_proven_by_them(tmp_path: Path) -> Non
     )
     result = await project.run(worker, test=TEST)
     assert (result["state"], result["missing"]) == ("COMPLETE", [])
-    assert "new tests fail on the tree before the run" in result["proof"][0]
+    (proof,) = result["proof"]
+    assert "test_sub" in proof
+    assert "of the worker's own fails on the old code and passes now" in proof
+    assert result["grade"] == "shown"
