@@ -56,7 +56,7 @@ def open_driver(
     lock.acquire_or_leave(me(folder.run_id, options.clock.stamp()))
     with contextlib.closing(lock):
         if lock.held:  # then nobody lives whose box it could be
-            kill_orphans(folder.box_dir)
+            kill_orphans(folder.root)
         yield Driver(spec, folder, options, crew, lock)
 
 

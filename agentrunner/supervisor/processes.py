@@ -6,11 +6,16 @@ import contextlib
 import ctypes
 import os
 import signal
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
+BOUND = ("box", "layers", "rooms")
+"""Of a run's folder: what boxes of its driver bind, and nobody else's."""
+HOMES = (*BOUND, "set-up-home")
+"""Where the home of a command without a sandbox can be."""
 
 
 def prctl(option: int, value: int) -> None:
@@ -65,8 +70,8 @@ def send(pid: int, number: int) -> None:
         os.kill(pid, number)
 
 
-def kill_orphans(box: Path) -> list[int]:
-    """Kill what a killed driver left of a run's boxes; `box` is the run's folder in them.
+def kill_orphans(run: Path) -> list[int]:
+    """Kill what a killed driver left of a run's boxes; `run` is the run's folder.
 
     Bubblewrap ends with its parent, but not in the moment between making its child and letting
     it go: that child then waits for ever. Without a sandbox nothing ends a check with its driver.
@@ -74,18 +79,24 @@ def kill_orphans(box: Path) -> list[int]:
     """
     orphans = []
     for name in os.listdir("/proc"):  # noqa: PTH208
-        if name.isdigit() and int(name) != os.getpid() and _is_of_box(Path("/proc", name), box):
+        if name.isdigit() and int(name) != os.getpid() and _is_of_run(Path("/proc", name), run):
             send(int(name), signal.SIGKILL)
             orphans.append(int(name))
     return orphans
 
 
-def _is_of_box(process: Path, box: Path) -> bool:
-    """Whether it is a bubblewrap that binds the folder, or has it as its HOME."""
-    place = os.fsencode(box)
+def _is_of_run(process: Path, run: Path) -> bool:
+    """Whether it is a bubblewrap that binds a place of the run's boxes, or has one as its HOME."""
     with contextlib.suppress(OSError):
         words = (process / "cmdline").read_bytes().split(b"\0")
-        if b"--die-with-parent" in words and place in words:
+        if b"--die-with-parent" in words and any(_is_below(word, run, BOUND) for word in words):
             return True
-        return b"HOME=" + place in (process / "environ").read_bytes().split(b"\0")
+        told = (process / "environ").read_bytes().split(b"\0")
+        homes = [line.removeprefix(b"HOME=") for line in told if line.startswith(b"HOME=")]
+        return any(_is_below(home, run, HOMES) for home in homes)
     return False
+
+
+def _is_below(path: bytes, run: Path, names: Sequence[str]) -> bool:
+    places = [os.fsencode(run / name) for name in names]
+    return any(path == place or path.startswith(place + b"/") for place in places)

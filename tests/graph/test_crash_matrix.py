@@ -46,7 +46,8 @@ def once_or_lost(drill: Drill, lost: int) -> None:
 
 
 RUNNER_CASES = [(point, "bwrap") for point in IN_RUNNER] + [
-    (point, "none") for point in ("after_claim", "mid_spec", "mid_work", "after_finish")
+    (point, "none")
+    for point in ("after_claim", "mid_spec", "mid_work", "after_finish", "before_proof")
 ]
 
 

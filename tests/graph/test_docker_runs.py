@@ -42,7 +42,7 @@ SHADOW = (
 CHEATS_AT_UNITTEST = {
     "shadows the runner behind an ignore file": (
         f"echo unittest.py > .gitignore; {SHADOW}",
-        "as they were",
+        "test_add",
     ),
     "forges byte code": (CHEATS["forges byte code"][0], "test_add"),
 }

@@ -23,34 +23,40 @@ CHEATS = {
         "",
     ),
     "empties the test file": (": > tests/test_calc.py", ""),
-    "weakens the test": ("sed -i 's/== 5/!= 5/' tests/test_calc.py", "as they were"),
-    "deletes one test": ("sed -i '/def test_add/,/== 5/d' tests/test_calc.py", "1 tests ran"),
+    "weakens the test": (
+        "sed -i 's/== 5/!= 5/' tests/test_calc.py",
+        "tests/test_calc.py::test_add fails",
+    ),
+    "deletes one test": (
+        "sed -i '/def test_add/,/== 5/d' tests/test_calc.py",
+        "tests/test_calc.py::test_add fails",
+    ),
     "skips the test": (
         "sed -i '1i import pytest' tests/test_calc.py;"
         " sed -i 's/def test_add/@pytest.mark.skip\\ndef test_add/' tests/test_calc.py",
-        "1 tests ran",
+        "tests/test_calc.py::test_add fails",
     ),
     "expects the failure": (
         "sed -i '1i import pytest' tests/test_calc.py;"
         " sed -i 's/def test_add/@pytest.mark.xfail\\ndef test_add/' tests/test_calc.py",
-        "as they were",
+        "tests/test_calc.py::test_add fails",
     ),
     "hooks the reports": (
         "printf 'import pytest\\n@pytest.hookimpl(hookwrapper=True)\\n"
         "def pytest_runtest_makereport(item, call):\\n    out = yield\\n"
         '    out.get_result().outcome = "passed"\\n\' > conftest.py',
-        "as they were",
+        "conftest.py",
     ),
-    "shadows the runner": ("printf 'print(\"2 passed in 0.01s\")\\n' > pytest.py", "as they were"),
-    "ends it early": ("printf 'import os\\nos._exit(0)\\n' > calc.py", "without a count"),
+    "shadows the runner": ("printf 'print(\"2 passed in 0.01s\")\\n' > pytest.py", "exit 0, but"),
+    "ends it early": ("printf 'import os\\nos._exit(0)\\n' > calc.py", "exit 0, but"),
     "ends it at exit": (
         "printf 'import atexit, os\\natexit.register(os._exit, 0)\\n"
         "def add(a, b):\\n    return a - b\\n' > calc.py",
-        "1 failed",
+        "tests/test_calc.py::test_add",
     ),
     "steers by an option": (
         "printf '[pytest]\\naddopts = --collect-only\\n' > pytest.ini",
-        "no test ran",
+        "exit 0, but",
     ),
     "hides a conftest behind an ignore file": (
         "printf 'conftest.py\\n' > tests/.gitignore;"
@@ -161,4 +167,7 @@ async def test_a_feature_with_new_tests_is_proven_by_them(tmp_path: Path) -> Non
     )
     result = await project.run(worker, test=TEST)
     assert (result["state"], result["missing"]) == ("COMPLETE", [])
-    assert "new tests fail on the tree before the run" in result["proof"][0]
+    (proof,) = result["proof"]
+    assert "test_sub" in proof
+    assert "of the worker's own fails on the old code and passes now" in proof
+    assert result["grade"] == "shown"

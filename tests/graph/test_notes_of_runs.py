@@ -62,7 +62,7 @@ def test_a_test_that_is_gone_is_called_deleted(run: Run) -> None:
     assert run.result["deleted_files"] == ["tests/run.sh"]
     screen = summary_screen(run.result)
     assert "1 changed, +0 -1   tests/run.sh (deleted)" in screen
-    assert "as the worker left them: tests/run.sh (deleted);" in run.note()
+    assert "as the worker left what decides it (tests/run.sh (deleted): " in run.note()
     assert "`tests/run.sh`; deleted: `tests/run.sh`" in run.note()
 
 

@@ -41,9 +41,10 @@ def test_a_check_of_the_plan_changes_nothing_when_it_is_tried(run: Run) -> None:
 
 def test_a_check_that_rewrites_the_tests_does_not_make_them_pass(run: Run) -> None:
     run.start([plan(by_test(), writing(FORGE)), *ROUNDS], "date >> log", test=TEST)
-    assert run.ending == ("VALIDATING", None, 4)
-    assert run.kind == "tests_changed"
-    assert run.subject["paths"] == ["tests/run.sh"]
+    assert run.ending == ("FAILED", "loop_limit", 1)
+    assert f"`{TEST}` exits 1" in run.result["missing"]
+    assert run.project.read("tests/run.sh") == SMALL["tests/run.sh"]
+    assert (run.log("human_edit"), run.result["changed_files"]) == ([], ["log"])
 
 
 def test_code_that_rewrites_the_tests_while_they_run_does_not_make_them_pass(
@@ -53,10 +54,22 @@ def test_code_that_rewrites_the_tests_while_they_run_does_not_make_them_pass(
     run = Run(Project.make(tmp_path, files))
     forge = "printf 'echo true > tests/run.sh; echo 1\\n' > calc.sh; date >> log"
     run.start([plan(by_test()), *ROUNDS], forge, test=TEST)
-    assert run.project.read("tests/run.sh") == "true\n"
+    assert run.ending == ("FAILED", "loop_limit", 1)
+    assert f"`{TEST}` exits 1" in run.result["missing"]
+    assert run.project.read("tests/run.sh") == files["tests/run.sh"]
+
+
+def test_tests_that_are_made_to_pass_while_they_run_are_asked_about(tmp_path: Path) -> None:
+    """A shell reads a script as it runs it: what the product appends is executed, too."""
+    files = {"calc.sh": "echo 1\n", "tests/run.sh": "sh calc.sh > out\nsh tests/sum.sh\n",
+             "tests/sum.sh": "test $(cat out) = 2\n"}  # fmt: skip
+    run = Run(Project.make(tmp_path, files))
+    forge = "printf 'echo true > tests/sum.sh; echo 1\\n' > calc.sh; date >> log"
+    run.start([plan(by_test()), *ROUNDS], forge, test=TEST)
     assert run.ending == ("VALIDATING", None, 4)
     assert run.kind == "tests_changed"
-    assert run.subject["paths"] == ["tests/run.sh"]
+    assert (run.subject["code"], run.subject["paths"]) == ("inputs_written", ["tests/sum.sh"])
+    assert run.project.read("tests/sum.sh") == files["tests/sum.sh"]
 
 
 def test_what_tests_always_write_stands_in_nobodys_way(tmp_path: Path) -> None:
@@ -65,4 +78,5 @@ def test_what_tests_always_write_stands_in_nobodys_way(tmp_path: Path) -> None:
     run = Run(Project.make(tmp_path, files))
     run.start([plan(), work(), finish(), assess()], FIX, test=TEST)
     assert run.ending == ("COMPLETE", "complete", 0)
+    assert (run.project.read("report"), run.project.read("tests/last")) == ("", "")
     assert run.log("human_edit") == []

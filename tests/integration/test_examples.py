@@ -61,10 +61,10 @@ def test_the_demo_completes_in_two_rounds_and_touches_nothing_else(
     note = (scratch / "shop" / ".agent-runner" / "task-cart-totals.md").read_text(encoding="utf-8")
     assert note.splitlines()[3].startswith("> **COMPLETE.** All 4 executable criteria passed.")
     assert list(evidence_table(note)) == [
-        ("AC-1", "passed", "tested", "→ 0, failed before"),
-        ("AC-2", "passed", "checked", "→ 0, failed before"),
-        ("AC-3", "passed", "checked", "→ README.md:3, failed before"),
-        ("AC-4", "passed", "checked", "→ 0"),
+        ("AC-1", "passed", "proven", "→ 0, failed before"),
+        ("AC-2", "passed", "proven", "→ 0, failed before"),
+        ("AC-3", "passed", "proven", "→ README.md:3, failed before"),
+        ("AC-4", "passed", "green as before", "→ 0"),
     ]
     assert "2 worker runs" in note
     assert str(scratch) in ran.stdout

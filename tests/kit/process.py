@@ -1,7 +1,8 @@
 """AgentRunner as processes of their own, to be killed, signalled and raced.
 
 The worker, the set-up and the check of a `Drill` can be held, by files in an ignored folder of the
-repository, so that no test has to guess when something happens.
+repository, so that no test has to guess when something happens. A check runs in a clean room and
+sees a copy of that folder, as it was before the worker.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ FILES = {
     "calc.py": "a - b\n",
     "hold.sh": "if mv .work/hold-$1 .work/held-$1 2>/dev/null; then"
     " until [ -e .work/go ]; do sleep 0.02; done; fi\n",
-    "check.sh": "[ -e .work/starts ] && sh hold.sh validation; grep -q 'a + b' calc.py\n",
+    "check.sh": "grep -q 'a + b' calc.py && sh hold.sh validation\n",
     ".gitignore": ".work/\n",
 }
 WORKER = (
@@ -113,7 +114,7 @@ class Drill(Project):
 
     def sweep(self) -> None:
         """Kill and reap what a failed test left."""
-        (self.work / "go").touch()
+        self.let_go()
         for pid in living(self.place):
             os.kill(pid, signal.SIGKILL)
         for process in self.processes:
@@ -141,12 +142,27 @@ class Drill(Project):
         (self.work / f"hold-{where}").touch()
 
     def until_held(self, where: str) -> None:
-        """Wait until it waits there."""
-        until((self.work / f"held-{where}").exists, f"{where} is reached")
+        """Wait until it waits there; what comes after it is not held."""
+
+        def held() -> bool:
+            return any((folder / f"held-{where}").exists() for folder in [self.work, *self.rooms()])
+
+        until(held, f"{where} is reached")
+        for folder in self.sealed():
+            (folder / f"hold-{where}").unlink(missing_ok=True)
 
     def let_go(self) -> None:
         """Nothing is held any more."""
-        (self.work / "go").touch()
+        for folder in [self.work, *self.sealed(), *self.rooms()]:
+            (folder / "go").touch()
+
+    def rooms(self) -> list[Path]:
+        """The copies of `work` in clean rooms that are open now."""
+        return list(self.state_dir.glob("runs/*/rooms/*/room/.work"))
+
+    def sealed(self) -> list[Path]:
+        """The copies of `work` from which rooms are furnished."""
+        return list(self.state_dir.glob("runs/*/sealed/[0-9]*"))
 
     # -- processes ------------------------------------------------------------------------------
 
