@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import posixpath
+import re
 import secrets
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -196,7 +197,7 @@ class Canaries:
             text = applied(source, edits)
             token = f"agentrunner_{secrets.token_hex(4)}"
             beside = random_tests(text, language, path, token)
-            random += [canary.name for canary in beside]
+            random += [_own_name(canary.name) for canary in beside]
             text = combined(text, beside)
             if text != source:
                 made[path] = text
@@ -255,6 +256,11 @@ def _places(names: Sequence[str], target: Target, now: Results) -> dict[str, lis
             path = posixpath.normpath(posixpath.join(target.cwd, files[name]))
             found.setdefault(path, []).append(name)
     return found
+
+
+def _own_name(name: str) -> str:
+    """The last part of a name within a file, as every tool reports it."""
+    return re.split(r"::| > |\.", name)[-1]
 
 
 def _unseen(names: Sequence[str], seen: Measured) -> list[str]:

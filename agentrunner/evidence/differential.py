@@ -6,7 +6,9 @@ import posixpath
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import PurePosixPath
 
+from agentrunner.evidence.checks import ReadFile
 from agentrunner.evidence.inputs.asked import asked_in
 from agentrunner.evidence.inputs.changes import ProofChanges, judge_changes, put_back
 from agentrunner.evidence.inputs.find import find_inputs
@@ -14,6 +16,7 @@ from agentrunner.evidence.inputs.model import Inputs
 from agentrunner.evidence.steering import matches
 from agentrunner.evidence.syntax.definitions import definitions
 from agentrunner.evidence.syntax.languages import language_of
+from agentrunner.evidence.syntax.regions import regions_of_tests
 from agentrunner.evidence.target import Target
 from agentrunner.evidence.trees import Changes, changes_between
 from agentrunner.evidence.world import InputChange
@@ -65,10 +68,15 @@ class Differential:
                 self.snapshots.reader(tree),
                 declared_tests=self._test.paths if self._test else (),
                 declared_product=self._test.product if self._test else (),
-                results_files=files,
+                results_files=self._whole(tree, files),
                 read_many=lambda paths: self.snapshots.read_many(tree, paths),
             )
         return self._inputs[key]
+
+    def _whole(self, tree: str, files: Collection[str]) -> list[str]:
+        """Those of the files with tests that are not product with tests inside."""
+        read = self.snapshots.reader(tree)
+        return [path for path in files if not _is_product_too(path, read)]
 
     def changes(
         self,
@@ -90,7 +98,7 @@ class Differential:
             self.snapshots.reader(new),
             total,
         )
-        self._helpers = self._new_helpers(old, new, total, targets, inputs)
+        self._helpers = self._new_helpers(old, total, inputs)
         wished = self._wished(total)
         self._settled = frozenset(wished) | frozenset(allowed)
         wished |= self._removals(old, new, total)
@@ -162,22 +170,18 @@ class Differential:
         names |= self._helpers
         return self.snapshots.combine(old, {path: after.get(path) for path in sorted(names)})
 
-    def _new_helpers(
-        self, old: str, new: str, total: Changes, targets: Sequence[Target], before: Inputs
-    ) -> frozenset[str]:
-        """New files that only tests use, in folders that had nothing but tests."""
-        product = {
-            posixpath.dirname(path) for path in self.snapshots.list(old) if not before.counts(path)
-        }
-        mine = [
+    def _new_helpers(self, old: str, total: Changes, before: Inputs) -> frozenset[str]:
+        """New files in folders that had tests and nothing else: helpers, fixtures, doubles."""
+        of_tests: set[str] = set()
+        of_product: set[str] = set()
+        for path in self.snapshots.list(old):
+            (of_tests if before.counts(path) else of_product).add(posixpath.dirname(path))
+        homes = of_tests - of_product - {""}
+        return frozenset(
             path
             for path in total.added
-            if posixpath.dirname(path) and posixpath.dirname(path) not in product
-        ]
-        if not mine:
-            return frozenset()
-        now = self.inputs(new, targets)
-        return frozenset(path for path in mine if now.counts(path))
+            if any(str(above) in homes for above in PurePosixPath(path).parents)
+        )
 
     def with_hollow_files(self, old: str, new: str, target: Target) -> str | None:
         """`old` with every added file, but empty; None where none was added.
@@ -262,6 +266,14 @@ class Differential:
             mode = old.get(path, now.get(path, ("100644", "")))[0]
             changed[path] = (mode, self.snapshots.write_blob(content))
         return self.snapshots.combine(tree, changed)
+
+
+def _is_product_too(path: str, read: ReadFile) -> bool:
+    """Whether only a region of a file is tests: a module of Rust's, examples in docstrings."""
+    language, source = language_of(path), read(path)
+    if language is None or source is None:
+        return False
+    return any(region.kind != "main" for region in regions_of_tests(source, language))
 
 
 def in_repo(file: str, cwd: str) -> str:
