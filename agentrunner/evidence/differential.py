@@ -175,7 +175,9 @@ class Differential:
         of_tests: set[str] = set()
         of_product: set[str] = set()
         for path in self.snapshots.list(old):
-            (of_tests if before.counts(path) else of_product).add(posixpath.dirname(path))
+            one = before.counts(path)
+            home = of_tests if one is not None and not one.region else of_product
+            home.add(posixpath.dirname(path))
         homes = of_tests - of_product - {""}
         return frozenset(
             path
