@@ -79,7 +79,10 @@ def criterion(
     name: str, description: str, status: str = "passed", evidence: str = "checked", **more: Any
 ) -> dict[str, Any]:
     """One criterion of a result."""
-    given = {"critical": True, "origin": "task", "detail": ""}
+    graded = {"checked": ("proven", "person"), "judged": ("judged", "planner")}
+    grade, author = graded.get(evidence, ("none", ""))
+    given = {"critical": True, "grade": grade, "author": author, "tests": [], "mapped_by": None,
+             "origin": "task", "detail": ""}  # fmt: skip
     base = {"id": name, "description": description, "status": status, "evidence": evidence}
     return {**base, **given, **more}
 
