@@ -169,16 +169,9 @@ def _can_execute(facts: Facts) -> bool:
 
 
 def _red_tests(facts: Facts) -> list[Facts]:
-    """Runs of the test command that were red: as the worker left it, with the old tests."""
-    runs = {
-        False: _map(facts, "test_result"),
-        True: _map(_map(facts, "evidence"), "test_with_the_old_tests_restored"),
-    }
-    return [
-        {**run, "old_tests": old}
-        for old, run in runs.items()
-        if run.get("executed") and not run.get("green")
-    ]
+    """The run of the test command, where it was red."""
+    run = _map(facts, "test_result")
+    return [run] if run.get("executed") and not run.get("green") else []
 
 
 def _green(criterion: Facts, facts: Facts) -> bool:
@@ -213,7 +206,7 @@ def _only_a_person_decides(facts: Facts) -> list[str]:
 def _wanting(facts: Facts) -> list[str]:
     """What is executable and red or not run yet: critical ids, `test` for the test command."""
     wanting = [str(c["id"]) for c in _open(facts) if _executable(c, facts)]
-    # With the old tests put back, red is a finding: told once, then a question for a person.
+    # What only fails with the old tests is a finding: told once, then a question for a person.
     if _map(facts, "task").get("test_command") and not _map(facts, "test_result").get("green"):
         wanting.append("test")
     return wanting

@@ -21,6 +21,7 @@ def error_result(
         "error": error.as_dict(),
         "acceptance_criteria": [],
         "proof": [],
+        "proofs": [],
         "changed_files": [],
         "bill": [],
         "usage": {

@@ -56,6 +56,36 @@ _CRITERION = _object(
         "detail": _TEXT,
     }
 )
+_PROOF = _object(
+    {
+        "target": _TEXT,
+        "author": {"enum": list(get_args(Author))},
+        "grade": {"enum": list(get_args(Grade))},
+        "text": _TEXT,
+        "tests": _TEXTS,
+        "notes": _TEXTS,
+    }
+)
+_TEST = _object(
+    {
+        "command": _TEXT,
+        "exit_code": _ANY_COUNT,
+        "passed": _ANY_COUNT,
+        "failed": _ANY_COUNT,
+        "finding": _TEXT,
+        "failing": _TEXTS,
+        "reader": _ANY_TEXT,
+        "red": {
+            "type": "array",
+            "items": _object({"name": _TEXT, "file": _TEXT, "line": _ANY_COUNT, "message": _TEXT}),
+        },
+        "known_red": _TEXTS,
+        "gone": _TEXTS,
+        "flaky": _TEXTS,
+        "baseline_exit_code": _ANY_COUNT,
+    },
+    closed=False,
+)
 _QUESTION_KINDS: Schema = {"enum": list(get_args(QuestionKind))}
 _BILL_ROW = _object(
     {
@@ -83,6 +113,7 @@ _RESULT: Schema = {
     "state": _or_null(_STATE),
     "exit_code": _COUNT,
     "reason": _ANY_TEXT,
+    "grade": {"enum": [*get_args(Grade), None]},
     "error": _or_null(_ERROR),
     "note": _ANY_TEXT,
     "repo": _ANY_TEXT,
@@ -90,20 +121,9 @@ _RESULT: Schema = {
     "worker_runs": _ANY_COUNT,
     "meta_calls": _ANY_COUNT,
     "acceptance_criteria": {"type": "array", "items": _CRITERION},
-    "test": _or_null(
-        _object(
-            {
-                "command": _TEXT,
-                "exit_code": _ANY_COUNT,
-                "passed": _ANY_COUNT,
-                "failed": _ANY_COUNT,
-                "baseline_exit_code": _ANY_COUNT,
-                "red": {"type": "array", "items": _RED},
-            },
-            closed=False,
-        )
-    ),
+    "test": _or_null(_TEST),
     "proof": _TEXTS,
+    "proofs": {"type": "array", "items": _PROOF},
     "changed_files": _TEXTS,
     "usage": _object({"meta": _TOKENS, "worker": _TOKENS, "usd": {"type": ["number", "null"]}}),
     "bill": {"type": "array", "items": _BILL_ROW},

@@ -130,7 +130,8 @@ def missing_sentences(result: Result) -> list[str]:
         return [*why, *map(str, told)]
     sentences = [str(error["message"])] if error else []
     sentences += [text] if (text := _reason_text(result)) and not error else []
-    if test and (test.get("exit_code") != 0 or test.get("failed")):
+    excused = test and test.get("known_red") and not test.get("finding")
+    if test and not excused and (test.get("exit_code") != 0 or test.get("failed")):
         before = test.get("baseline_exit_code")
         since = " (red since before the run)" if before else ""
         sentences.append(f"`{test.get('command')}` exits {test.get('exit_code')}{since}")

@@ -40,7 +40,9 @@ from agentrunner.task.context import (
     People,
     PersonDecision,
     PersonLine,
+    Proof,
     Question,
+    RedTest,
     RunInfo,
     StateModel,
     Stuck,
@@ -57,22 +59,64 @@ from agentrunner.task.spec import Check
 
 REF = FileRef(path="prompts/1-001.md", size=7, sha256="ab" * 32)
 CHECK = Check(kind="command", run="make check", timeout_sec=1.5)
+RED = RedTest(name="a::b", file="a.py", line=3, message="1 ≠ 2")
 TEST = TestOutcome(
     command="x", exit_code=1, passed=3, failed=1, failing=["a::b"], finding="…", output=REF,
-    tail="日本 🎉", duration_sec=0.25,
+    tail="日本 🎉", duration_sec=0.25, red=[RED], reader="pytest", results=REF, gone=["a::c"],
+    known_red=["a::d"], flaky=["a::e"],
 )  # fmt: skip
-CHECKED = CheckOutcome(criterion_id="AC-1", what="x", outcome="failed", before="red", output=REF)
-FINDING = Finding(code="tests_changed", message="m", paths=["tests/a b.py"], blocks=False)
+CHECKED = CheckOutcome(
+    criterion_id="AC-1", what="x", outcome="failed", before="red", output=REF, reader="go",
+    results=REF, red=[RED],
+)  # fmt: skip
+FINDING = Finding(
+    code="tests_changed", message="m", paths=["tests/a b.py"], tests=["a::b"], blocks=False
+)
+PROOF = Proof(
+    target="test", author="worker", grade="shown", text="x", tests=["a::b"], names=["total"],
+    notes=["no canary"],
+)  # fmt: skip
 MODELS: list[StateModel] = [
     REF,
     RunInfo(run_id="r", task_id="t", title="日本", repo="/r", attempt=3, max_loops=0, salt="ff"),
     Counters(loops=1, meta_calls=2**63 - 1, wall_sec=0.125, messages=2),
-    Criterion(id="AC-1", description="x", line=7, origin="human", check=CHECK, proof="p"),
+    Criterion(
+        id="AC-1",
+        description="x",
+        line=7,
+        origin="human",
+        check=CHECK,
+        proof="p",
+        grade="shown",
+        author="planner",
+        tests=["a::b"],
+        tests_origin="model",
+    ),
+    RED,
     TEST,
     CHECKED,
     FINDING,
-    Baseline(tree="t", origin="o", test=TEST, checks={"AC-1": "red"}, test_writes=["out.xml"]),
-    Evidence(tree="t", test=TEST, restored_test=TEST, checks=[CHECKED], findings=[FINDING]),
+    PROOF,
+    Baseline(
+        tree="t",
+        origin="o",
+        test=TEST,
+        checks={"AC-1": "red"},
+        test_writes=["out.xml"],
+        check_outcomes=[CHECKED],
+        reporters={"test": 1},
+    ),
+    Evidence(
+        tree="t",
+        test=TEST,
+        restored_test=TEST,
+        checks=[CHECKED],
+        findings=[FINDING],
+        proofs=[PROOF],
+        examined=True,
+        allowed=["a"],
+        doubts={"test": "why"},
+    ),
     Assessment(tree="t", satisfied=False, summary="s", failed=["AC-1"], risks=["r"]),
     WorkerOrder(worker_run_id="1-001", worker="command", prompt=REF, env={"A": "b"}, flags=["-x"]),
     WorkerRun(worker_run_id="1-001", worker="command", loop=0, outcome="lost", output=REF),

@@ -190,9 +190,9 @@ async def test_a_check_that_runs_nothing_is_no_work(make_spec: MakeSpec) -> None
         ({}, ["New from a person: a message; it stands under `people`."], "run_worker"),
         ({"proof": []}, [], "run_worker"),
         ({"findings": [Finding(code="tests_changed", message="m")]}, [], "run_worker"),
-        ({"restored_test": suite(1)}, [], "run_worker"),
+        ({"test": suite(1)}, [], "run_worker"),
     ],
-    ids=["nothing else", "a person's words", "no proof", "a finding", "old tests red"],
+    ids=["nothing else", "a person's words", "no proof", "a finding", "tests red"],
 )
 async def test_what_no_check_decides_is_for_a_person(
     make_spec: MakeSpec, evidence: dict[str, Any], remarks: list[str], chosen: str
@@ -245,18 +245,12 @@ async def test_after_a_refusal_the_worker_is_told_why_and_then_it_is_claimed_aga
     make_spec: MakeSpec,
 ) -> None:
     finding = Finding(code="tests_changed", message="Tests were changed", paths=["tests/a.py"])
-    evidence = Evidence(
-        tree="t",
-        test=suite(0),
-        restored_test=suite(1),
-        findings=[finding],
-    )
+    evidence = Evidence(tree="t", test=suite(0), findings=[finding])
     spec = make_spec(kind="checklist", test="pytest -q")
     refused = state([WHOLE_TEST], evidence, state=TaskState.FIXING)
     payload = await ask(spec, "next_action", refused)
     prompt = payload["worker_call"]["prompt"]
     assert "Tests were changed: tests/a.py" in prompt
-    assert "with the tests as they were" in prompt
     assert await action(spec, state([WHOLE_TEST], evidence)) == "mark_complete"
 
 

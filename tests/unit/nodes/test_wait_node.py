@@ -73,8 +73,9 @@ def clock(box: Box) -> Steps:
 async def waited(tmp_path: Path, clock: Steps, **more: Any) -> Any:
     unused = cast("Any", None)
     deps = Deps(
-        spec=unused, folder=unused, snapshots=unused, ledger=unused, gatherer=unused, meta=unused,
-        members=unused, sandbox=cast("Any", clock.box), patterns={}, environ={}, repository=unused,
+        spec=unused, folder=unused, snapshots=unused, ledger=unused, verifier=unused,
+        prover=unused, meta=unused, members=unused, sandbox=cast("Any", clock.box),
+        patterns={}, environ={}, repository=unused,
         log=RunLog(tmp_path / "log.jsonl"), clock=clock, stop=clock.stop,
         events=EventLog(tmp_path / "events.jsonl", "probe-0000", clock.now),
         redactor=Redactor({}),

@@ -79,7 +79,10 @@ def criterion(
     name: str, description: str, status: str = "passed", evidence: str = "checked", **more: Any
 ) -> dict[str, Any]:
     """One criterion of a result."""
-    given = {"critical": True, "origin": "task", "detail": ""}
+    graded = {"checked": ("proven", "person"), "judged": ("judged", "planner")}
+    grade, author = graded.get(evidence if status == "passed" else "", ("none", ""))
+    given = {"critical": True, "grade": grade, "author": author, "tests": [], "mapped_by": None,
+             "origin": "task", "detail": ""}  # fmt: skip
     base = {"id": name, "description": description, "status": status, "evidence": evidence}
     return {**base, **given, **more}
 
@@ -103,6 +106,7 @@ def result(**changes: Any) -> dict[str, Any]:
         "state": "COMPLETE",
         "exit_code": 0,
         "reason": "complete",
+        "grade": "judged",
         "error": None,
         "note": "/home/hana/src/shop/.agent-runner/task-users-api.md",
         "repo": "/home/hana/src/shop",
@@ -112,10 +116,13 @@ def result(**changes: Any) -> dict[str, Any]:
         "acceptance_criteria": CRITERIA,
         "test": {
             "command": "uv run pytest -q", "exit_code": 0, "passed": 44, "failed": 0,
-            "baseline_exit_code": 1, "baseline_passed": 41, "baseline_failed": 1,
-            "added": 2, "red": [],
+            "finding": "", "failing": [], "reader": "pytest", "red": [], "known_red": [],
+            "gone": [], "flaky": [],
+            "baseline_exit_code": 1, "baseline_passed": 41, "baseline_failed": 1, "added": 2,
         },
         "proof": ["AC-1: `pytest -q x` failed before and passes now"],
+        "proofs": [{"target": "AC-1", "author": "person", "grade": "proven", "tests": [],
+                    "text": "AC-1: `pytest -q x` failed before and passes now", "notes": []}],
         "changed_files": ["README.md", "src/app.py", "src/users.py", "tests/test_users.py"],
         "lines_added": 241,
         "lines_removed": 12,

@@ -8,14 +8,22 @@ from agentrunner.nodes.result import build_result
 from agentrunner.screens import schema
 from agentrunner.screens.result import error_result
 from agentrunner.task.context import (
+    Baseline,
     Counters,
+    Criterion,
+    Evidence,
+    Proof,
     Question,
+    RedTest,
     RunInfo,
     TaskContext,
+    TestOutcome,
+    Verdict,
 )
 from agentrunner.task.lifecycle import TaskState
 from agentrunner.task.spec import PrdSpec, RunnerSection, TaskSection, TaskSpec
-from tests.unit.screens.screen_samples import result, story_events
+from tests.unit.screens.screen_samples import result as sample
+from tests.unit.screens.screen_samples import story_events
 
 SPEC = TaskSpec(
     task_id="t", title="T", repo="/r", prd_text="x", task=TaskSection(prd=PrdSpec(text="x")),
@@ -48,8 +56,37 @@ def test_the_engine_keeps_what_the_schema_promises() -> None:
         jsonschema.validate(build_result(STATE, SPEC, waiting=waiting), schema.RESULT)
 
 
+def test_what_an_examined_tree_came_to_is_in_the_schema_to_the_last_key() -> None:
+    """The objects of the schema that are open would hide a key that nobody describes."""
+    whole: TaskContext = {
+        **STATE,
+        "state": TaskState.COMPLETE,
+        "verdict": Verdict(state="COMPLETE", reason="complete", text="x", grade="shown"),
+        "criteria": [
+            Criterion(id="AC-1", description="x", grade="shown", author="worker", evidence="tested",
+                      status="passed", tests=["a::b"], tests_origin="model"),
+        ],
+        "baseline": Baseline(tree="t", test=TestOutcome(command="x", exit_code=1)),
+        "evidence": Evidence(
+            tree="u",
+            test=TestOutcome(command="x", exit_code=1, red=[RedTest(name="c::d")], reader="go",
+                             known_red=["c::d"], gone=["e"], flaky=["f"]),
+            proof=["p"],
+            proofs=[Proof(target="test", author="worker", grade="shown", text="p", tests=["a::b"])],
+        ),
+    }  # fmt: skip
+    told = build_result(whole, SPEC)
+    jsonschema.validate(told, schema.RESULT)
+    assert told["grade"] == "shown"
+    assert told["acceptance_criteria"][0]["mapped_by"] == "planner"
+    assert told["test"]["known_red"] == ["c::d"]
+    (proof,) = told["proofs"]
+    assert set(proof) == set(schema.RESULT["properties"]["proofs"]["items"]["properties"])
+    assert list(sample()["test"]) == list(told["test"])
+
+
 def test_sample_results_and_events_are_valid() -> None:
-    jsonschema.validate(result(), schema.RESULT)
+    jsonschema.validate(sample(), schema.RESULT)
     for event in story_events():
         jsonschema.validate(event, schema.EVENT)
 
