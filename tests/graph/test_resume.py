@@ -308,16 +308,17 @@ def test_a_command_that_is_green_on_the_old_tree_proves_nothing_after_a_replan(r
 
 
 def test_a_check_proposed_after_work_was_done_is_tried_on_the_tree_before_it(run: Run) -> None:
-    check = {"id": "AC-1", "description": "Done.", "check": {"kind": "command", "run": "test -e d"}}
-    script = [plan(), work(), give_up(), plan(check), finish(), assess()]
-    run.start(script, "touch d")
+    adds = "python3 -c 'from calc import add; assert add(2, 3) == 5'"
+    check = {"id": "AC-1", "description": "It adds.", "check": {"kind": "command", "run": adds}}
+    script = [plan(JUDGED), work(), give_up(), plan(check), finish(), assess()]
+    run.start(script, FIX)
     task = run.project.state_dir.parent / "task.yaml"
     task.write_text(task.read_text().replace("Make it work.", "Make it so."), "utf-8")
     run.resume(on_change="replan")
     assert run.ending == ("COMPLETE", "complete", 0)
     (proof,) = run.result["proof"]
-    assert "test -e d" in proof
-    assert "failed before and passes now" in proof
+    assert proof == f"AC-1: `{adds}`, a check of the planner, failed before and passes now"
+    assert run.result["grade"] == "shown"
 
 
 def test_a_worker_that_closes_the_repository_costs_nothing(run: Run) -> None:
@@ -411,13 +412,27 @@ def test_a_check_whose_program_is_missing_costs_nothing(run: Run) -> None:
     assert run.calls() == []
 
 
+WRITES = "printf '#!/bin/sh\\n{}\\n' > done.sh; chmod +x done.sh"
+
+
 def test_a_script_that_is_still_to_be_written_is_red(run: Run) -> None:
     criterion = {"id": "AC-1", "description": "x", "check": "./done.sh"}
-    worker = "printf '#!/bin/sh\\ntrue\\n' > done.sh; chmod +x done.sh"
+    worker = FIX + "; " + WRITES.format('grep -q "a + b" calc.py')
     script = [plan(criterion), work(), finish(), assess()]
     run.start(script, worker, acceptance_criteria=[criterion])
     assert run.ending == ("COMPLETE", "complete", 0)
-    assert run.result["proof"] == ["AC-1: `./done.sh` failed before and passes now"]
+    said = "AC-1: `./done.sh`, the worker's own, failed before and passes now"
+    assert (run.result["proof"], run.result["grade"]) == ([said], "shown")
+
+
+def test_a_script_of_the_workers_that_is_green_on_the_old_code_proves_nothing(run: Run) -> None:
+    criterion = {"id": "AC-1", "description": "x", "check": "./done.sh"}
+    limit = {"meta": {"max_loops": 0}}
+    script = [plan(criterion), work(), finish(), assess()]
+    worker = f"{FIX}; {WRITES.format('true')}"
+    run.start(script, worker, acceptance_criteria=[criterion], runner=limit)
+    assert run.ending == ("NEEDS_REVIEW", "loop_limit", 3)
+    assert "it is green on the code before the run as well" in run.result["missing"][0]
 
 
 def test_a_missing_worker_is_named_before_anything_is_made(run: Run) -> None:
