@@ -41,7 +41,8 @@ def with_old_tests(
     touched = sorted(one.path for one in judged.suspects)
     if not touched:
         return None
-    tree = clone.with_files(commit, put_back(judged))
+    tests = {one.path for one in judged.understood if one.input.kind == "test"}
+    tree = clone.with_files(commit, put_back(judged, tests | set(touched), understood=True))
     made = clone.commit_tree(tree, parents=(commit,), message="-\n", author=_NOBODY, at=_WHENEVER)
     return made, touched
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from agentrunner.conductor.merging.old_tests import with_old_tests
+from agentrunner.evidence.target import Target
 from agentrunner.runs.workspace import CloneStore
 from tests.kit.project import Project
 from tests.unit.conductor.test_landing import AT, WHO
@@ -38,6 +39,9 @@ class Trees:
         return self.clone.commit(folder, files, parents=parents, message="m", author=WHO, at=AT)
 
 
+TARGETS = [Target("test", "python -m pytest -q")]
+
+
 @pytest.fixture
 def trees(tmp_path: Path) -> Trees:
     return Trees(tmp_path)
@@ -48,7 +52,7 @@ def test_a_test_that_was_changed_or_deleted_is_as_it_was_and_the_product_as_it_i
     trees: Trees, text: str | None
 ) -> None:
     commit = trees.commit({"app.py": "two\n", "tests/test_app.py": text, "tests/test_b.py": "b"})
-    found = with_old_tests(trees.clone, trees.base, commit)
+    found = with_old_tests(trees.clone, TARGETS, trees.base, commit)
     assert found is not None
     made, touched = found
     assert touched == ["tests/test_app.py"]
@@ -59,7 +63,7 @@ def test_a_test_that_was_changed_or_deleted_is_as_it_was_and_the_product_as_it_i
 
 def test_what_newly_steers_the_tests_is_gone(trees: Trees) -> None:
     commit = trees.commit({"conftest.py": "collect_ignore = ['tests']\n"})
-    found = with_old_tests(trees.clone, trees.base, commit)
+    found = with_old_tests(trees.clone, TARGETS, trees.base, commit)
     assert found is not None and found[1] == ["conftest.py"]
     assert trees.clone.changed(trees.base, found[0]) == ()
 
@@ -76,4 +80,4 @@ def test_what_newly_steers_the_tests_is_gone(trees: Trees) -> None:
 def test_where_nothing_that_proves_was_touched_there_is_nothing_to_look_at(
     trees: Trees, files: dict[str, str | None]
 ) -> None:
-    assert with_old_tests(trees.clone, trees.base, trees.commit(files)) is None
+    assert with_old_tests(trees.clone, TARGETS, trees.base, trees.commit(files)) is None
