@@ -40,7 +40,7 @@ async def decide(state: TaskContext, deps: Deps) -> Command[str]:
     """One decision: run a worker, ask for completion, ask a person, or give up."""
     heard = messages(state, deps)
     heard |= _heard(cast("TaskContext", {**state, **heard}))
-    if "criteria" in heard:
+    if heard.pop("edited", False):
         heard["baseline"] = await _as_edited(state, deps, heard["criteria"])
     if "remarks" in heard:
         heard["stuck"] = forgotten(state)
@@ -81,7 +81,12 @@ def _heard(state: TaskContext) -> Update:
     if answer := answered(state, "plan"):
         heard: Update = {"answer": None}
         if answer.edit:
-            heard["criteria"] = edited_criteria(answer.edit)
+            heard |= {"criteria": edited_criteria(answer.edit), "edited": True}
+        elif answer.decision == "approve":  # what is mapped to tests is a person's word now
+            heard["criteria"] = [
+                one.model_copy(update={"tests_origin": "human"}) if one.tests else one
+                for one in state["criteria"]
+            ]
         if state["state"] == TaskState.PLANNING:
             heard["state"] = TaskState.RUNNING
         return heard

@@ -20,6 +20,7 @@ from agentrunner.evidence.script_canary import (
     GARBAGE,
     failing_assertions,
     failing_programs,
+    unequal_scripts,
     unequal_test,
 )
 from agentrunner.evidence.syntax.beside import random_tests
@@ -159,6 +160,7 @@ class Canaries:
                 failing_assertions(programs, read),
                 "its program is green with a failing assertion",
             ),
+            (unequal_scripts(programs, read), "its script is green with another expected value"),
             (dict.fromkeys(texts, GARBAGE), "it is green with another text to compare with"),
         ]
         found = []

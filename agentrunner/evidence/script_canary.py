@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from agentrunner.evidence.checks import ReadFile
 
 SHELL_EXIT = re.compile(r"^(\s*)(exit)\b[^\n;|&]*", re.MULTILINE)
+SHELL_EQUAL = re.compile(r"""((?:\btest\b|\[)[^|;&\n]*\s==?\s+)(?:"[^"$]*"|'[^']*'|[\w./:-]+)""")
 PYTHON_EXIT = re.compile(r"^(\s*)(?:sys\.exit|exit|quit|raise SystemExit)\b.*$", re.MULTILINE)
 NODE_FAILS = "process.exit = ((exit) => () => exit({0}))(process.exit.bind(process));\n"
 C_MAIN = re.compile(r"\bmain\s*\([^)]*\)[^{;]*\{")
@@ -29,6 +30,24 @@ def failing_programs(paths: Sequence[str], read: ReadFile) -> Mapping[str, bytes
 def failing_assertions(paths: Sequence[str], read: ReadFile) -> Mapping[str, bytes]:
     """Programs in C that assert, each with an assertion that fails at the end of `main`."""
     return _made(paths, read, _asserting)
+
+
+def unequal_scripts(paths: Sequence[str], read: ReadFile) -> Mapping[str, bytes]:
+    """Shell scripts whose comparisons, as far as they end the script, expect something else."""
+    return _made(paths, read, _unequal)
+
+
+def _unequal(path: str, text: str) -> str | None:
+    first = text.split("\n", 1)[0]
+    if not (path.endswith((".sh", ".bash")) or re.match(r"#!.*\b(ba|da|z|k)?sh\b", first)):
+        return None
+    ends = re.search(r"(?m)^\s*set\s+-\w*e", text)
+    lines = [
+        SHELL_EQUAL.sub(r"\g<1>agentrunner", line) if ends or "||" in line else line
+        for line in text.split("\n")
+    ]
+    made = "\n".join(lines)
+    return made if made != text else None
 
 
 def unequal_test(source: bytes, path: str, name: str) -> bytes | None:
