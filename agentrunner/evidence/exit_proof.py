@@ -20,6 +20,10 @@ from agentrunner.task.context import Author, Criterion, Grade
 
 Run = Callable[[Target, str, Sequence[str]], Awaitable[Measured]]
 GREEN_BEFORE = "it is green on the code before the run as well"
+GREEN_BY_ITSELF = (
+    "it is green on the old code as soon as what the worker wrote to decide it is there;"
+    " agentrunner accept settles it, where that is the work"
+)
 FILES_ONLY = "it only asks whether a file is there"
 TEXT_ONLY = "it reads the code and does not run it"
 FAMOUS = re.compile(r"^[A-Z]{2,}[A-Z_-]*$")
@@ -67,7 +71,7 @@ class ExitProof:
                 self.differential.with_new_programs, world.old, world.new, target
             )
         if (await self.run(target, old, ())).passed:
-            return ExitFound(author, doubt=GREEN_BEFORE)
+            return ExitFound(author, doubt=GREEN_BEFORE if author == "person" else GREEN_BY_ITSELF)
         if author != "person":
             if doubt := await self._asks_too_little(target, world, criteria):
                 return ExitFound(author, doubt=doubt)

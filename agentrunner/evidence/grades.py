@@ -46,6 +46,9 @@ def assigned(
     open_ones = [c for c in criteria if c.check is None and c.id not in found]
     for criterion, proof in _by_subject(open_ones, evidence.proofs, spent):
         found[criterion.id] = proof
+    nameless = next((p for p in evidence.proofs if p.target == TEST and not p.tests), None)
+    if len(open_ones) == 1 and nameless is not None:
+        found.setdefault(open_ones[0].id, nameless)  # nothing else that it could be about
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Sequence
 
 from agentrunner.evidence.checks import ReadFile
@@ -10,6 +11,7 @@ from agentrunner.evidence.results.model import Results, TestResult
 from agentrunner.evidence.syntax.definitions import definition
 from agentrunner.evidence.syntax.languages import language_of
 
+MOST_RENAMES = 50
 MOST = 200
 """Names that are looked for elsewhere."""
 
@@ -21,8 +23,12 @@ def moved_to(
     cwd: str,
     read_old: ReadFile,
     read_new: ReadFile,
+    renames: Sequence[tuple[str, str]] = (),
 ) -> dict[str, str]:
-    """For those of `lost` that pass under another name with the same definition, that name."""
+    """For those of `lost` that pass under another name with the same definition, that name.
+
+    In a definition a module may have another name now (`renames`).
+    """
     known = before.names
     others = [test for test in now.tests if test.name not in known and test.outcome == "passed"]
     found: dict[str, str] = {}
@@ -33,9 +39,24 @@ def moved_to(
     pairs = {}
     for name in lost[:MOST]:
         text = _definition(by_name[name], cwd, read_old) if name in by_name and found else None
-        if text is not None and text in found:
-            pairs[name] = found[text]
+        forms = [text, *(_renamed(text, one) for one in renames)] if text is not None else []
+        if new := next((found[form] for form in forms if form in found), None):
+            pairs[name] = new
     return pairs
+
+
+def _renamed(text: str, names: tuple[str, str]) -> str:
+    """A definition in which a module has another name."""
+    return re.sub(rf"(?<!\w){re.escape(names[0])}(?!\w)", names[1], text)
+
+
+def renamed_modules(deleted: Sequence[str], added: Sequence[str]) -> list[tuple[str, str]]:
+    """Names of modules that may have become others: each that went, with each that came."""
+    stems = [
+        [path.rpartition("/")[2].partition(".")[0] for path in some] for some in (deleted, added)
+    ]
+    pairs = [(old, new) for old in stems[0] for new in stems[1] if old and new and old != new]
+    return list(dict.fromkeys(pairs))[:MOST_RENAMES]
 
 
 def not_moved(
@@ -45,9 +66,10 @@ def not_moved(
     cwd: str,
     read_old: ReadFile,
     read_new: ReadFile,
+    renames: Sequence[tuple[str, str]] = (),
 ) -> list[str]:
     """Those of `lost` that do not pass under another name with the same definition."""
-    moved = moved_to(lost, before, now, cwd, read_old, read_new)
+    moved = moved_to(lost, before, now, cwd, read_old, read_new, renames)
     return [name for name in lost if name not in moved]
 
 

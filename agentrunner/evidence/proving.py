@@ -30,7 +30,7 @@ from agentrunner.evidence.findings import (
     tests_gone,
 )
 from agentrunner.evidence.inputs.smallest import smallest
-from agentrunner.evidence.moves import moved_to, not_moved
+from agentrunner.evidence.moves import moved_to, not_moved, renamed_modules
 from agentrunner.evidence.results.model import Results
 from agentrunner.evidence.struck import Struck
 from agentrunner.evidence.target import TEST, Measured, Target, target_of, test_target
@@ -365,6 +365,7 @@ class Prover:
             case.target.cwd,
             snapshots.reader(world.old),
             snapshots.reader(world.new),
+            self._renames(),
         )
         files = {test.name: in_repo(test.file, case.target.cwd) for test in case.before.tests}
         return [name for name in left if not self.differential.may_go(name, files.get(name, ""))]
@@ -392,10 +393,14 @@ class Prover:
                 case.target.cwd,
                 snapshots.reader(world.old),
                 snapshots.reader(world.new),
+                self._renames(),
             )
         )
         red = await self._confirmed_red(case, list(pairs), world)
         return [pairs[name] for name in red]
+
+    def _renames(self) -> list[tuple[str, str]]:
+        return renamed_modules(sorted(self._total.deleted), sorted(self._total.added))
 
     def _turned(
         self, case: Case, held: Results | None, world: World, criteria: Sequence[Criterion]

@@ -183,11 +183,9 @@ def _red_on_old_code(
 
 def _is_sound(test: TestResult, added: set[str]) -> bool:
     """Whether a red says something about the code: an assertion, or what the work adds."""
-    if UNSOUND.search(test.message):
-        return False
     if test.outcome == "error" or MISSING.search(test.message):
         return _names_missing(test.message, added)
-    return True
+    return not UNSOUND.search(test.message)
 
 
 def _names_missing(text: str, added: set[str]) -> bool:
