@@ -82,21 +82,31 @@ def _made(paths: Sequence[str], read: ReadFile, make: Make) -> Mapping[str, byte
 def _failing(path: str, text: str) -> str | None:
     first = text.split("\n", 1)[0]
     if path.endswith((".sh", ".bash")) or re.match(r"#!.*\b(ba|da|z|k)?sh\b", first):
-        return SHELL_EXIT.sub(rf"\g<1>exit {FAIL}", text).rstrip("\n") + f"\nexit {FAIL}\n"
+        # The trap is for an exit in the middle of a line, the rest for a trap of the script's own.
+        head, body = _after_first_line(text)
+        made = SHELL_EXIT.sub(rf"\g<1>exit {FAIL}", body).rstrip("\n")
+        return f"{head}trap 'exit {FAIL}' EXIT\n{made}\nexit {FAIL}\n"
     if path.endswith(".py") or re.match(r"#!.*\bpython", first):
         made = PYTHON_EXIT.sub(rf"\g<1>raise SystemExit({FAIL})", text)
         return made.rstrip("\n") + f"\nraise SystemExit({FAIL})\n"
     if path.endswith((".js", ".mjs", ".cjs")) or re.match(r"#!.*\bnode", first):
-        line, _, rest = text.partition("\n") if first.startswith("#!") else ("", "", text)
-        head = f"{line}\n" if line else ""
-        body = rest.rstrip("\n") + f"\nprocess.exitCode = {FAIL};\n"
-        return head + NODE_FAILS.format(FAIL) + body
+        head, body = _after_first_line(text)
+        end = f"\nprocess.exitCode = {FAIL};\n"
+        return head + NODE_FAILS.format(FAIL) + body.rstrip("\n") + end
     if path.endswith(".java"):
         made = re.sub(r"\bSystem\.exit\s*\([^;]*\)\s*;", f"System.exit({FAIL});", text)
         hit = C_MAIN.search(made)
         end = _closing(made, hit.end()) if hit else -1
         return f"{made[:end]} System.exit({FAIL}); {made[end:]}" if end >= 0 else None
     return _in_main(path, text, f"return {FAIL};", everywhere=True)
+
+
+def _after_first_line(text: str) -> tuple[str, str]:
+    """The line that names the interpreter, "" where there is none, and the rest."""
+    if not text.startswith("#!"):
+        return "", text
+    line, _, rest = text.partition("\n")
+    return f"{line}\n", rest
 
 
 def _asserting(path: str, text: str) -> str | None:

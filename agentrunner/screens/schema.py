@@ -66,6 +66,7 @@ _PROOF = _object(
         "notes": _TEXTS,
     }
 )
+_RED = _object({"name": _TEXT, "file": _TEXT, "line": _ANY_COUNT, "message": _TEXT}, closed=False)
 _TEST = _object(
     {
         "command": _TEXT,
@@ -104,7 +105,6 @@ _BILL_ROW = _object(
         "subscription": {"type": "boolean"},
     }
 )
-_RED = _object({"name": _TEXT, "file": _TEXT, "line": _ANY_COUNT, "message": _TEXT}, closed=False)
 _ERROR = _object({"code": _TEXT, "path": _TEXT, "message": _TEXT, "remedy": _TEXT})
 _RESULT: Schema = {
     "run_id": _ANY_TEXT,

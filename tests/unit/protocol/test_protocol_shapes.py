@@ -67,6 +67,7 @@ def test_defaults_are_filled_in() -> None:
                     "type": "",
                     "critical": True,
                     "check": None,
+                    "tests": [],
                     "rationale": "",
                     "passed": False,
                 }
