@@ -207,9 +207,7 @@ def of_room(place: Path, files: int, rounds: int) -> Iterator[Figure]:
     yield Figure("the same", ms(subject), f"git worktree add, {ms(base)}", subject / base, 1.5)
 
 
-async def figures(
-    place: Path, tests: int, seconds: float, files: int, rounds: int
-) -> list[Figure]:
+async def figures(place: Path, tests: int, seconds: float, files: int, rounds: int) -> list[Figure]:
     """Measure everything in `place`."""
     found = await of_suite(place / "suite", tests, seconds, rounds)
     with scratch(place / "room") as folder:
