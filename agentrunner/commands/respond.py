@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -151,9 +152,12 @@ def accept(
 ) -> int:
     """Say yes, after looking, to what no command can prove. Never stands in for a red test."""
 
-    def work(engine: Engine, options: Options) -> Awaitable[dict[str, Any]]:
-        run_id, criteria = _accepted(list(words or []), output.state_dir)
-        return engine.accept(run_id, criteria, reason, by or who(), options, unchanged=unchanged)
+    async def work(engine: Engine, options: Options) -> dict[str, Any]:
+        # In a thread: a run's criteria are read with an event loop of their own.
+        run_id, criteria = await asyncio.to_thread(_accepted, list(words or []), output.state_dir)
+        return await engine.accept(
+            run_id, criteria, reason, by or who(), options, unchanged=unchanged
+        )
 
     return drive(work, output)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import box, cold, gateway, growth, overhead, plan, repositories
+from benchmarks import box, cold, gateway, growth, overhead, plan, repositories, verify
 from benchmarks.measure import Figure, report
 from tests.kit.engine import connected
 from tests.kit.project import require_bwrap
@@ -48,6 +48,12 @@ def test_plan(tmp_path: Path) -> None:
 def test_repositories(tmp_path: Path) -> None:
     found = list(repositories.figures(tmp_path, sizes=(3, 60), number=2, megabyte=1, rounds=1))
     assert len(found) == 22
+
+
+async def test_verify(tmp_path: Path) -> None:
+    require_bwrap()
+    found = await verify.figures(tmp_path, tests=2, seconds=0.1, files=20, rounds=1)
+    assert len(found) == 5
 
 
 def test_a_missed_goal_is_said_and_fails(capsys: pytest.CaptureFixture[str]) -> None:

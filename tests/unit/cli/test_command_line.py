@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import subprocess
@@ -345,6 +346,20 @@ def test_accept_takes_the_run_that_needs_a_review(shell: Shell) -> None:
     shell("accept", "users-api-7f3a", "AC-4", "--reason", "read it", "--by", "hana", "-q")
     assert [given["run_id"] for _, given in shell.engine.asked] == ["users-api-7f3a"] * 2
     assert [given["criteria"] for _, given in shell.engine.asked] == [[], ["AC-4"]]
+
+
+def test_accept_takes_a_criterion_of_the_run_that_needs_a_review(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shell.add_run("users-api-7f3a", state="NEEDS_REVIEW")
+
+    def read(*_: object) -> dict[str, Any]:
+        criteria = [{"id": "AC-1"}, {"id": "AC-4"}]
+        return asyncio.run(asyncio.sleep(0, {"acceptance_criteria": criteria}))
+
+    monkeypatch.setattr("agentrunner.graph.queries.show", read)
+    assert shell("accept", "AC-4", "--reason", "read it", "-q") == 0
+    assert [given["criteria"] for _, given in shell.engine.asked] == [["AC-4"]]
 
 
 def test_cancel_ends_with_0_though_the_run_failed(shell: Shell) -> None:
