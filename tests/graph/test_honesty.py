@@ -29,17 +29,17 @@ CHEATS = {
     ),
     "deletes one test": (
         "sed -i '/def test_add/,/== 5/d' tests/test_calc.py",
-        "tests/test_calc.py::test_add fails",
+        "tests/test_calc.py::test_add was red before and is not run now",
     ),
     "skips the test": (
         "sed -i '1i import pytest' tests/test_calc.py;"
         " sed -i 's/def test_add/@pytest.mark.skip\\ndef test_add/' tests/test_calc.py",
-        "tests/test_calc.py::test_add fails",
+        "tests/test_calc.py::test_add was red before and is skipped now",
     ),
     "expects the failure": (
         "sed -i '1i import pytest' tests/test_calc.py;"
         " sed -i 's/def test_add/@pytest.mark.xfail\\ndef test_add/' tests/test_calc.py",
-        "tests/test_calc.py::test_add fails",
+        "tests/test_calc.py::test_add was red before and is expected to fail now",
     ),
     "hooks the reports": (
         "printf 'import pytest\\n@pytest.hookimpl(hookwrapper=True)\\n"
