@@ -91,8 +91,8 @@ def _failing(path: str, text: str) -> str | None:
         return made.rstrip("\n") + f"\nraise SystemExit({FAIL})\n"
     if path.endswith((".js", ".mjs", ".cjs")) or re.match(r"#!.*\bnode", first):
         head, body = _after_first_line(text)
-        end = f"\nprocess.exitCode = {FAIL};\n"
-        return head + NODE_FAILS.format(FAIL) + body.rstrip("\n") + end
+        last = f"\nprocess.exitCode = {FAIL};\n"
+        return head + NODE_FAILS.format(FAIL) + body.rstrip("\n") + last
     if path.endswith(".java"):
         made = re.sub(r"\bSystem\.exit\s*\([^;]*\)\s*;", f"System.exit({FAIL});", text)
         hit = C_MAIN.search(made)

@@ -3,6 +3,7 @@
 import pytest
 
 from agentrunner.evidence.claims import (
+    Claims,
     claims_of,
     fresh,
     gone,
@@ -37,12 +38,12 @@ BEFORE = results((CART, "failed"), (TAX, "error"), ("tests/test_ok.py::test_ok",
 )
 def test_what_was_asked_names_a_red_test_by_name_file_or_subject(wanted: str) -> None:
     claims = claims_of(BEFORE, [wanted])
-    assert (claims.claimed, claims.known) == ({CART}, {TAX})
+    assert claims == Claims(frozenset({CART}), frozenset({TAX}))
 
 
 def test_where_nothing_red_is_named_all_of_it_is_claimed() -> None:
     claims = claims_of(BEFORE, ["Fix the build."])
-    assert (claims.claimed, claims.known) == ({CART, TAX}, frozenset())
+    assert claims == Claims(frozenset({CART, TAX}))
 
 
 def test_what_a_criterion_is_mapped_to_is_claimed() -> None:
@@ -52,7 +53,7 @@ def test_what_a_criterion_is_mapped_to_is_claimed() -> None:
 @pytest.mark.parametrize("pattern", [TAX, "test_rate", "tests/test_tax.py::*", "*rate"])
 def test_a_person_lists_known_reds_by_name_or_glob(pattern: str) -> None:
     claims = claims_of(BEFORE, ["tax rates"], listed=[pattern])
-    assert (claims.claimed, claims.known) == ({CART}, {TAX})
+    assert claims == Claims(frozenset({CART}), frozenset({TAX}))
 
 
 def test_what_a_criterion_stands_on_cannot_be_listed_away() -> None:
@@ -61,7 +62,7 @@ def test_what_a_criterion_stands_on_cannot_be_listed_away() -> None:
 
 def test_strict_and_weak_results_know_listed_reds_only() -> None:
     strict = claims_of(BEFORE, ["cart"], listed=["test_rate"], only_listed=True)
-    assert (strict.claimed, strict.known) == ({CART}, {TAX})
+    assert strict == Claims(frozenset({CART}), frozenset({TAX}))
     weak = results((CART, "failed"), (TAX, "failed"), weak=True)
     assert claims_of(weak, ["cart"]).claimed == {CART, TAX}
 
