@@ -194,7 +194,7 @@ def test_a_failure_stops_only_what_depends_on_it_and_an_answer_goes_on(tmp_path:
     assert plan.carry()["exit_code"] == result["exit_code"]
     assert plan.told("run_started") == plan.told("run_resumed") == []
     assert len(plan.result["questions"]) == 1
-    answer(plan.store, "TASK-0001", "x\n> DO: echo two >> a.txt", AT)
+    answer(plan.store, "TASK-0001", "x\nDO: echo two >> a.txt", AT)
     assert plan.carry()["exit_code"] == 0, plan.events
     assert plan.published("c.txt") == "one\ntwo\n"
     assert plan.result["questions"] == []
@@ -210,7 +210,7 @@ def test_an_answer_is_heard_by_the_process_that_still_works(tmp_path: Path) -> N
 
     def heard(event: dict[str, Any]) -> None:
         if event["event"] == "plan_question":
-            answer(plan.store, "task-0001", "x\n> DO: echo two >> a.txt", AT)
+            answer(plan.store, "task-0001", "x\nDO: echo two >> a.txt", AT)
         elif event["event"] == "plan_landed" and event["task_id"] == "TASK-0001":
             gate.touch()
 
