@@ -119,6 +119,13 @@ class Differential:
         paths = [*total.all]
         return {path for path in total.all if matches(path, may) or asked_in(text, path, paths)}
 
+    def permitted(self, allowed: Collection[str]) -> frozenset[str]:
+        """Changed inputs of the latest `changes` that the task or the PRD lets change.
+
+        Those that a person allowed after looking (`allowed`) are not among them.
+        """
+        return frozenset(self._judged_paths() & self._settled).difference(allowed)
+
     def unsure(self) -> tuple[str, ...]:
         """Changed paths of the latest `changes` that are taken as product and may decide."""
         return tuple(path for path, _ in self._judged.unsure) if self._judged else ()
