@@ -31,6 +31,9 @@ from agentrunner.task.spec import TaskSpec
 from agentrunner.workers.base import WorkerCall, WorkerCommand
 from agentrunner.workers.make import network_of
 
+WORKER_GIT = "worker-git"
+"""In the run's folder: the git folder that workers see."""
+
 
 @dataclass(frozen=True)
 class _Given:
@@ -174,7 +177,7 @@ def _git(deps: Deps) -> tuple[Mount, ...]:
     """An index and objects of the worker's own; without a box it has the user's."""
     if deps.sandbox.kind == "none":
         return ()
-    return worker_git(Path(deps.spec.repo), deps.folder.root / "git")
+    return worker_git(Path(deps.spec.repo), deps.folder.root / WORKER_GIT)
 
 
 def _environment(

@@ -128,7 +128,7 @@ def _settled(
         proof = stands.proof or "the model's word only"
         stands = _Standing("passed", "judged", "judged", "planner", proof)
     yes = _accepted(criterion, evidence, acceptances)
-    if yes is not None and stands.kind in ("judged", "none"):
+    if yes is not None and (stands.kind in ("judged", "none") or stands.grade == "shown"):
         proof = f"{yes.by}: {yes.reason}"
         stands = _Standing("passed", "accepted", "accepted", "person", proof)
     comment = assessment.comments.get(criterion.id, "") if assessment else criterion.comment

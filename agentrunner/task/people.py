@@ -128,7 +128,7 @@ def shown(people: People | None, *, steering: bool = False, most: int = IN_PROMP
 def _entry(one: PersonDecision) -> View:
     """Without time and name: no prompt depends on a clock, and nobody needs to know who."""
     view: View = {"round": one.round, "kind": one.kind}
-    if one.asked:
+    if one.asked and one.kind != "budget":  # its limits are ours, and no planner's concern
         view["asked"] = one.asked
     view |= {"decision": one.decision, "words": words_of(one)}
     return view

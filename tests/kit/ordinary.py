@@ -49,6 +49,9 @@ def ordinary_user(name: str) -> Iterator[Ordinary]:
         pytest.skip("only root can become another user")
     if not PYTHON.exists() or subprocess.run([PYTHON, "-c", NEW_ENOUGH], check=False).returncode:
         missing("no /usr/bin/python3 of at least 3.11, which an ordinary user can start")
+    # A linker that root runs with `-o /dev/null`, as probes of build tools do, closes it to others.
+    if Path(os.devnull).stat().st_mode & 0o666 != 0o666:
+        Path(os.devnull).chmod(0o666)
     # pytest's own folders are closed to others.
     folder = Path("/var/tmp") / f"agentrunner-{name}-{os.getpid()}"
     folder.mkdir()

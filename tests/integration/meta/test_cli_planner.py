@@ -55,7 +55,8 @@ async def test_an_answer_and_what_it_cost(desk: Desk) -> None:
     assert {call.bearer for call in server.requests if call.method == "POST"} == {REAL_KEY}
     files = [path for path in desk.place.rglob("*") if path.is_file()]
     assert [path for path in files if REAL_KEY.encode() in path.read_bytes()] == []
-    assert [path for path in files if "planner" in path.parts] == []
+    left = [path.name for path in files if "planner" in path.parts]
+    assert left in ([], ["gitconfig"])  # the box's neutral identity for git
     assert living(desk.place) == {}
 
 
