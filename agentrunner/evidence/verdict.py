@@ -128,7 +128,9 @@ def _settled(
         proof = stands.proof or "the model's word only"
         stands = _Standing("passed", "judged", "judged", "planner", proof)
     yes = _accepted(criterion, evidence, acceptances)
-    if yes is not None and (stands.kind in ("judged", "none") or stands.grade == "shown"):
+    weak = stands.kind in ("judged", "none") or stands.grade == "shown"
+    mapped = _by_mapping(criterion) and stands.status != "failed"
+    if yes is not None and (weak or mapped):
         proof = f"{yes.by}: {yes.reason}"
         stands = _Standing("passed", "accepted", "accepted", "person", proof)
     comment = assessment.comments.get(criterion.id, "") if assessment else criterion.comment
@@ -261,6 +263,11 @@ def _red(criteria: Sequence[Criterion], evidence: Evidence) -> list[str]:
     return red
 
 
+def _by_mapping(criterion: Criterion) -> bool:
+    """Whether nobody but the planner, or code, says which tests stand for a criterion."""
+    return criterion.check is None and criterion.tests_origin == "model"
+
+
 def _lacks_proof(criterion: Criterion, mode: Mode, *, proven: bool) -> bool:
     """Whether a critical criterion has less than the mode asks for.
 
@@ -271,8 +278,8 @@ def _lacks_proof(criterion: Criterion, mode: Mode, *, proven: bool) -> bool:
     if criterion.status != "passed":
         return True
     if mode == "strict":
-        mapped = bool(criterion.check is None and criterion.tests_origin == "model")
-        return criterion.grade not in STRICT or (criterion.grade == "proven" and mapped)
+        mapped = _by_mapping(criterion) and criterion.grade == "proven"
+        return criterion.grade not in STRICT or mapped
     return mode == "evidence" and criterion.grade == "judged" and not proven
 
 
