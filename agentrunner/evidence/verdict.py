@@ -293,7 +293,7 @@ _BELOW_STRICT = {
     "judged": "rests on the model's word alone",
     "shown": "is shown by a test that the worker or a check that the planner wrote, which"
     " `strict` does not take",
-    "proven": "is mapped to tests by the planner alone, which `strict` does not take",
+    "proven": "rests on tests that no person mapped to it, which `strict` does not take",
 }
 
 

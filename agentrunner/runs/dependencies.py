@@ -8,6 +8,7 @@ stats rather than by content.
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import hashlib
 import os
@@ -143,8 +144,26 @@ def copy_file(source: Path, target: Path) -> None:
         try:
             fcntl.ioctl(new.fileno(), FICLONE, old.fileno())
         except OSError:
-            shutil.copyfileobj(old, new, 1 << 20)
+            _copy_content(old.fileno(), new.fileno())
     shutil.copystat(source, target)
+
+
+def _copy_content(old: int, new: int) -> None:
+    """Copy what a file holds, and leave its holes: a sparse file may be larger than the disk."""
+    size, at = os.fstat(old).st_size, 0
+    os.truncate(new, size)
+    while at < size:
+        try:
+            start = os.lseek(old, at, os.SEEK_DATA)
+        except OSError as error:
+            if error.errno == errno.ENXIO:
+                return  # a hole up to the end
+            raise
+        at = os.lseek(old, start, os.SEEK_HOLE)
+        os.lseek(old, start, os.SEEK_SET)
+        os.lseek(new, start, os.SEEK_SET)
+        while start < at and (written := os.sendfile(new, old, None, min(at - start, 1 << 30))):
+            start += written
 
 
 def steering_files(root: Path, folder: Path) -> dict[str, str]:

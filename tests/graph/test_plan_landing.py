@@ -16,15 +16,17 @@ from agentrunner.runs.folder import RunFolder, kept_box
 from agentrunner.screens.plan_status import status_screen
 from tests.kit.plan_project import PlanProject, Work
 
-QUICK = "it is quick (check: `[ -e cache/1 ]`)"
-START = {"a.txt": "one\n", ".gitignore": "cache/\n"}
+ELSEWHERE = "case $PWD in */merged/tree) exit 1; esac"
+"""Red where merges are tried alone: stands for whatever differs between two places."""
+QUICK = f"it is quick (check: `[ -e 1.done ]; {ELSEWHERE}`)"
+START = {"a.txt": "one\n"}
 
 
-def test_a_check_that_only_the_work_tree_of_its_run_passes_is_told_of(tmp_path: Path) -> None:
+def test_a_check_that_only_the_room_of_its_run_passes_is_told_of(tmp_path: Path) -> None:
     plan = PlanProject.make(
         tmp_path,
         [
-            Work("touch 1.done; mkdir cache; touch cache/1", criteria=[QUICK]),
+            Work("touch 1.done", criteria=[QUICK]),
             Work(needs=[1]),
         ],
         START,
@@ -44,12 +46,14 @@ def test_a_check_that_only_the_work_tree_of_its_run_passes_is_told_of(tmp_path: 
     assert kept_box(merged) == kept_box(run) != ("", "")
 
 
-def test_tests_that_only_the_work_tree_of_a_run_passes_are_for_another_round(
-    tmp_path: Path,
-) -> None:
-    """The second one begins with a fresh checkout, so that what is missing is missing there."""
-    do = "if [ -e 1.done ]; then touch kept; else mkdir cache; touch cache/1 1.done; fi"
-    test = "[ ! -e 1.done ] || [ -e cache/1 ] || [ -e kept ]\n"
+def test_tests_that_only_the_room_of_a_run_passes_are_for_another_round(tmp_path: Path) -> None:
+    """The second one begins with what differed there, so that it sees it as well."""
+    do = "if [ -e 1.done ]; then touch kept; else touch 1.done; fi"
+    seen = tmp_path / "seen"
+    test = (
+        "[ ! -e 1.done ] || [ -e kept ] && exit\n"
+        f"case $PWD in */merged/tree) touch {seen};; esac\n[ ! -e {seen} ]\n"
+    )
     plan = PlanProject.make(tmp_path, [Work(do)], {**START, "t.sh": test})
     result = plan.carry(settings=plan.settings(test="sh t.sh"))
     assert result["exit_code"] == 0, plan.events

@@ -189,7 +189,7 @@ async def test_plan_run_validate_fix_complete(codex: Codex) -> None:
         requests = server.requests
     assert story(codex.project.events) == STORY
     assert (result["state"], result["exit_code"], result["reason"]) == ("COMPLETE", 0, "complete")
-    assert result["proof"] == [f"`{PYTEST}` failed before and passes now"]
+    assert result["proof"] == ["tests/test_calc.py::test_add failed before and passes now"]
     assert (result["worker_runs"], result["loops"], result["meta_calls"]) == (2, 1, 5)
     assert result["changed_files"] == ["calc.py"]
     assert codex.project.read("calc.py") == "def add(a, b):\n    return a + b\n"

@@ -247,7 +247,7 @@ OTHER = proof(tests=("test_other",))
         (
             criterion(tests=["test_x"], tests_origin="model"),
             asked(test=GREEN, proofs=[PROVEN]),
-            "mapped to tests by the planner alone",
+            "rests on tests that no person mapped to it",
         ),
     ],
 )
