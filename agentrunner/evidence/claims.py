@@ -105,25 +105,6 @@ def red_names(results: Results) -> list[str]:
     return list(dict.fromkeys(test.name for test in results.red))
 
 
-def gone(before: Results | None, now: Results | None) -> list[str]:
-    """Names that passed before and are not run, skipped or expected to fail now.
-
-    Red ones are not among them: those are red. A name that stands several times is compared by
-    how often it passed.
-    """
-    if before is None or now is None:
-        return []
-    had: dict[str, int] = {}
-    for test in before.tests:
-        if test.outcome == "passed":
-            had[test.name] = had.get(test.name, 0) + 1
-    has: dict[str, int] = {}
-    for test in now.tests:
-        if test.outcome == "passed" or test.red:
-            has[test.name] = has.get(test.name, 0) + 1
-    return [name for name, number in had.items() if has.get(name, 0) < number]
-
-
 def turned(before: Results | None, now: Results, claimed: Collection[str]) -> list[str]:
     """Names that were claimed red and pass now; all that pass now where nothing ran before."""
     if before is None:

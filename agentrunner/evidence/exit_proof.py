@@ -11,12 +11,15 @@ import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
+from agentrunner.evidence.case import Case, label
 from agentrunner.evidence.differential import Differential
+from agentrunner.evidence.examination import Examination
+from agentrunner.evidence.findings import flaky, inputs_written
 from agentrunner.evidence.struck import Struck
 from agentrunner.evidence.syntax.languages import language_of
 from agentrunner.evidence.target import Measured, Target
 from agentrunner.evidence.world import World
-from agentrunner.task.context import Author, Criterion, Grade
+from agentrunner.task.context import Author, Criterion, Grade, Proof
 
 Run = Callable[[Target, str, Sequence[str]], Awaitable[Measured]]
 GREEN_BEFORE = "it is green on the code before the run as well"
@@ -28,6 +31,13 @@ FILES_ONLY = "it only asks whether a file is there"
 TEXT_ONLY = "it reads the code and does not run it"
 FAMOUS = re.compile(r"^[A-Z]{2,}[A-Z_-]*$")
 """Files that are spoken of without their ending: README, CHANGELOG, LICENSE."""
+
+
+WHOSE: dict[Author, str] = {
+    "person": "",
+    "planner": ", a check of the planner,",
+    "worker": ", the worker's own,",
+}
 
 
 @dataclass(frozen=True)
@@ -112,6 +122,43 @@ class ExitProof:
             return False
         made = await asyncio.to_thread(self.differential.with_paths, world.old, world.new, added)
         return (await self.run(target, made, ())).passed
+
+
+async def prove_by_exit(exam: Examination, case: Case, *, red_with_old: bool) -> None:
+    """Add the proof, doubt or finding of a command without names to the examination's report.
+
+    It was red before and is green now; by whose program is what counts. `red_with_old`: it is red
+    with the inputs of the proof as they were. Raises what runs in rooms raise.
+    """
+    target, world, report = case.target, exam.world, exam.report
+    if not case.was_red:
+        return
+    exits = ExitProof(exam.differential, exam.struck, exam.run)
+    found = await exits.examine(target, world, exam.criteria, red_with_old=red_with_old)
+    if found.doubt:
+        report.doubts[target.id] = found.doubt
+        return
+    again = await exam.run(target, world.new)
+    if not again.passed and report.stopped_by(flaky([f"`{target.shell}`"]), target.id):
+        return
+    written = [path for path in again.moved if exam.decides(path, target)]
+    if written and report.stopped_by(inputs_written(written), target.id):
+        return
+    dead = await exam.canaries.program_is_dead(
+        exam.run, target, world, exam.differential.inputs(world.new, [target])
+    )
+    if report.stopped_by(dead.finding, target.id):
+        return
+    report.proofs.append(
+        Proof(
+            target=target.id,
+            author=found.author,
+            grade=found.grade,
+            text=f"{label(target)}`{target.shell}`{WHOSE[found.author]} failed before"
+            " and passes now",
+            notes=[*found.notes, *dead.notes],
+        )
+    )
 
 
 def _text_of(target: Target, criteria: Sequence[Criterion]) -> str:

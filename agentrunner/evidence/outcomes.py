@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import Literal
 
 from agentrunner.evidence.box import TIMED_OUT
-from agentrunner.evidence.claims import Claims, gone, red_names
+from agentrunner.evidence.claims import Claims, red_names
 from agentrunner.evidence.counts import Counts, disbelief
 from agentrunner.evidence.results.model import Results
+from agentrunner.evidence.results.names import gone
 from agentrunner.evidence.target import Measured
 from agentrunner.task.context import CheckOutcome, FileRef, RedTest, TestOutcome
 
@@ -80,7 +81,7 @@ def outcome_of(
     if ran.timed_out:
         finding = f"timed out after {measured.target.timeout_sec:g} s"
     counts = ran.counts if by_name is None else _counts(by_name)
-    lost = gone(before_results, by_name)
+    lost = gone(before_results, by_name) if before_results and by_name else []
     return TestOutcome(
         command=measured.target.shell,
         exit_code=ran.exit_code,

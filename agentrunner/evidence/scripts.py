@@ -1,9 +1,4 @@
-"""What a test command runs: the scripts it names, also those behind make, just and npm. Pure.
-
-A worker who may not weaken a test can still weaken `scripts/check.sh` behind `make test`. So the
-command is followed through recipes. It is not followed into scripts: what those run may as well be
-the product.
-"""
+"""What a command hands on: the shell texts behind make, just and package managers. Pure."""
 
 from __future__ import annotations
 
@@ -23,23 +18,7 @@ SEPARATORS = re.compile(r"&&|\|\||[;|&()\n]")
 QUOTED_SHELL = re.compile(r"(\s-\w*c\s+)(['\"])(.+?)\2", re.DOTALL)
 ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 NO_COMMAND = frozenset({"!", "if", "then", "elif", "else", "do", "while", "{"})
-INTERPRETER = re.compile(
-    r"^(sh|bash|dash|zsh|ksh|source|\.|python[\d.]*|pypy3?|node|deno|bun|ruby|perl|php|lua|tsx"
-    r"|ts-node|Rscript)$"
-)
-WRAPPERS = frozenset("env exec time nice timeout npx uv poetry pdm hatch pipenv rye run".split())
-MAKERS = frozenset(
-    "cp mv ln cat rm mkdir install chmod tar cc gcc g++ c++ clang clang++ ld rustc javac tsc"
-    " shellcheck".split()
-)
-"""Programs that are handed the product, not tests of it."""
-FILE_OPTIONS = frozenset(
-    "-c -f -r --config --config-file --rcfile --require --import --loader --file --makefile".split()
-)
-"""Options whose value steers a test tool when it is a file."""
 FOLDER_OPTIONS = frozenset({"-C", "--prefix", "--directory", "--cwd", "--dir"})
-SOURCE = re.compile(r"\.(py|[cm]?[jt]sx?|c|cc|cpp|cxx|h|hpp|rs|go|java|kt|rb|php|swift|cs)$")
-"""What a compiler or test runner is handed is the product, unless it is run itself."""
 
 RECIPES = {
     "make": ("GNUmakefile", "makefile", "Makefile"),
@@ -62,21 +41,6 @@ class _Text:
     folder: str
 
 
-def scripts_run(command: str, cwd: str, read: Read) -> frozenset[str]:
-    """Paths that steer `command`: what it names, runs or is configured by, recipes followed.
-
-    What the command itself names counts even where it does not exist yet.
-    """
-    found: set[str] = set()
-    for index, text in enumerate(_followed(command, cwd, read)):
-        for words, folder in _commands(text):
-            for word in _steering_words(words):
-                path = _join(folder, word)
-                if index == 0 or read(path) is not None:
-                    found.add(path)
-    return frozenset(found)
-
-
 def texts_run(command: str, cwd: str, read: Read) -> list[str]:
     """The shell texts that `command` runs: itself, then what is behind make, just and npm."""
     return [text.shell for text in _followed(command, cwd, read)]
@@ -97,30 +61,6 @@ def _followed(command: str, cwd: str, read: Read) -> Iterator[_Text]:
             waiting += _delegated(words, folder, read)
 
 
-SILENT = frozenset({"set", "export", "true", ":", "echo", "printf", "unset", "umask", "mkdir"})
-"""Words of the shell that decide nothing."""
-
-
-def commands_run(command: str, cwd: str, read: Read) -> list[list[str]]:
-    """The commands that do something, in place of make, just and npm those of their recipes."""
-    found: list[list[str]] = []
-    waiting = [_Text(command, posixpath.normpath(cwd))]
-    seen: set[_Text] = set()
-    while waiting and len(seen) < MOST_SCRIPTS:
-        text = waiting.pop()
-        if text in seen:
-            continue
-        seen.add(text)
-        quoted = [_Text(one[3], text.folder) for one in QUOTED_SHELL.finditer(text.shell)]
-        waiting += quoted
-        for words, folder in _commands(text):
-            if below := list(_delegated(words, folder, read)):
-                waiting += below
-            elif words[0] not in SILENT and not (quoted and INTERPRETER.match(words[0])):
-                found.append(words)
-    return found
-
-
 def _commands(text: _Text) -> Iterator[tuple[list[str], str]]:
     """Each simple command with the folder it runs in; `cd` is obeyed."""
     folder = text.folder
@@ -139,33 +79,6 @@ def _words(piece: str) -> list[str]:
         return shlex.split(piece.lstrip("@-+ \t"), comments=True)
     except ValueError:
         return piece.split()
-
-
-def _steering_words(words: list[str]) -> Iterator[str]:
-    """The program, an interpreter's script, values of options, and whatever is no source file."""
-    wanted, previous = "program", ""
-    for word in words:
-        name = PurePosixPath(word).name
-        if word.startswith("-"):
-            if "=" in word:
-                yield word.partition("=")[2]
-        elif wanted == "script" and previous == "-m":
-            module = word.replace(".", "/")
-            yield from (f"{module}.py", f"{module}/__main__.py")
-            wanted = "arguments"
-        elif wanted != "arguments":
-            yield word
-            if INTERPRETER.match(name):
-                wanted = "script"
-            elif wanted == "script":
-                wanted = "arguments" if "." in word or "/" in word else "script"
-            elif name in MAKERS:
-                return
-            elif name not in WRAPPERS and not word.isdigit() and not ASSIGNMENT.match(word):
-                wanted = "arguments"
-        elif previous in FILE_OPTIONS or not SOURCE.search(word):
-            yield word
-        previous = word
 
 
 def delegated(words: list[str], folder: str, read: Read) -> Iterator[tuple[str, str]]:

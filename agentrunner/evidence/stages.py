@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from agentrunner.evidence.checks import ReadFile
-from agentrunner.evidence.scripts import commands_run
+from agentrunner.evidence.results.commands import runs_of
+
+SILENT = frozenset({"set", "true", ":", "echo", "printf", "unset", "umask", "mkdir"})
+"""Words of the shell that decide nothing."""
 
 
 def is_one_stage(shell: str, cwd: str, read: ReadFile) -> bool:
@@ -11,4 +14,4 @@ def is_one_stage(shell: str, cwd: str, read: ReadFile) -> bool:
 
     Of `lint && pytest` a red exit may be either's; then no known red excuses it.
     """
-    return len(commands_run(shell, cwd, read)) == 1
+    return sum(run.program not in SILENT for run in runs_of(shell, cwd, read)) == 1

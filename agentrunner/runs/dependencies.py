@@ -7,7 +7,6 @@ stats rather than by content.
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import fcntl
 import hashlib
@@ -15,7 +14,6 @@ import os
 import shutil
 import stat
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 PACKAGE_FOLDERS = frozenset(
@@ -81,12 +79,6 @@ What every build writes (package.json, executables) is not among them.
 MOST_FILES = 200_000
 """Files of one folder that are looked at; the rest is taken as unchanged."""
 
-MOST_COPIED, MOST_BYTES = 20_000, 1 << 30
-"""Ignored folders with more files or bytes are not copied."""
-
-COPIERS = 4
-"""Threads that copy: most of the time each waits for the disk or the kernel."""
-
 FICLONE = 0x4004_9409
 """The request of `linux/fs.h` that makes a file share another one's content until it is written."""
 
@@ -112,24 +104,6 @@ def fingerprint(folder: Path) -> str:
             key = (facts.st_size, facts.st_mtime_ns, facts.st_ino, facts.st_mode, ctime)
             digest.update(os.fsencode(os.path.relpath(path, folder)) + b"\0%r\n" % (key,))
     return digest.hexdigest()
-
-
-def copy_up_to(source: Path, target: Path) -> None:
-    """Copy a folder's files, times kept, into an empty one; nothing where there is too much."""
-    files = list(_files(source))
-    if len(files) >= MOST_COPIED or sum(facts.st_size for _, facts in files) > MOST_BYTES:
-        return
-    places = [(path, target / path.relative_to(source)) for path, _ in files]
-    for folder in {place.parent for _, place in places}:
-        with contextlib.suppress(OSError):
-            folder.mkdir(parents=True, exist_ok=True)
-    with ThreadPoolExecutor(COPIERS) as pool:
-        list(pool.map(_copied, places))
-
-
-def _copied(places: tuple[Path, Path]) -> None:
-    with contextlib.suppress(OSError):
-        copy_file(*places)
 
 
 def copy_file(source: Path, target: Path) -> None:

@@ -6,7 +6,6 @@ ever read as data. Everything here blocks: call it with `asyncio.to_thread`.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import posixpath
 import shlex
@@ -337,26 +336,6 @@ class Snapshots:
         """Keep content and return its name."""
         name = self.git.run("hash-object", "-w", "--stdin", stdin=data, writes=True)
         return name.decode().strip()
-
-    def copy_worktree(self, target: Path, tree: str) -> Mounts:
-        """A copy of the repository with the content of `tree`, for the tamper guard.
-
-        Ignored folders of installed packages are not copied: they are returned as (host path,
-        relative path), with an empty folder in the copy to mount each on. Other ignored folders,
-        what builds write, are copied as they are up to a limit and empty above it, because a
-        build in the copy must not reach the repository. Large files come from the work tree.
-        """
-        self._bring_large(export_tree(self.git, tree, target), target)
-        mounts = []
-        for name in self.ignored_folders():
-            source, place = self.work_tree / name, target / name
-            with contextlib.suppress(OSError):  # a file of the tree may stand in the way
-                place.mkdir(parents=True, exist_ok=True)
-                if dependencies.holds_packages(source):
-                    mounts.append((source, name))
-                else:
-                    dependencies.copy_up_to(source, place)
-        return mounts
 
     def restore(self, from_tree: str, to_tree: str, *, force: bool = False) -> Restored:
         """Bring the files of the work tree from `from_tree` back to `to_tree`.

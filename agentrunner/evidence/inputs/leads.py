@@ -7,7 +7,6 @@ only asks about more files.
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -265,11 +264,6 @@ def _family_by_first_line(text: str) -> str:
         if word in first:
             return family
     return ""
-
-
-def is_standard(name: str) -> bool:
-    """Whether Python itself brings a module of this name."""
-    return name in sys.stdlib_module_names
 
 
 def _path_words(line: str) -> Iterator[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections import Counter
+from collections.abc import Collection
 
 from agentrunner.evidence.results.model import Results, TestOutcomeKind, TestResult
 
@@ -77,20 +78,20 @@ def unstable_names(one: Results, other: Results) -> set[str]:
     return set((first - second) | (second - first))
 
 
-def missing(before: Results, now: Results, unstable: set[str]) -> list[str]:
-    """Names that passed before and do not pass now, as often as that is, in their old order.
+def gone(before: Results, now: Results, unstable: Collection[str] = ()) -> list[str]:
+    """Names that passed before and are not run, skipped or expected to fail now, in their order.
 
-    Names in `unstable` differ between two runs of one tree; they and all that share their stable
-    part are compared by that part and its number. Such a part is named by itself.
+    Red ones are not among them: those are red. A name that stands several times is compared by
+    how often it ran. Names in `unstable` differ between two runs of one tree; they and all that
+    share their stable part are compared by that part and its number, and named by it.
     """
     parts = {stable(name) for name in unstable}
-    loose = bool(parts)
 
     def key(name: str) -> str:
-        return part if loose and (part := stable(name)) in parts else name
+        return part if parts and (part := stable(name)) in parts else name
 
-    left = Counter(key(test.name) for test in now.tests if test.outcome == "passed")
-    gone = []
+    left = Counter(key(test.name) for test in now.tests if test.outcome == "passed" or test.red)
+    lost = []
     for test in before.tests:
         if test.outcome != "passed":
             continue
@@ -98,5 +99,5 @@ def missing(before: Results, now: Results, unstable: set[str]) -> list[str]:
         if left[wanted] > 0:
             left[wanted] -= 1
         else:
-            gone.append(wanted)
-    return gone
+            lost.append(wanted)
+    return list(dict.fromkeys(lost))

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from agentrunner.evidence.counts import Counts, read_counts
 from agentrunner.evidence.results.commands import runs_of
 from agentrunner.evidence.results.files import read_small
 from agentrunner.evidence.results.model import (
@@ -54,16 +53,6 @@ def register(reader: Reader, *, before: str = "") -> None:
 def readers_of(shell: str, cwd: str, read: ReadFile) -> list[Reader]:
     """The readers of the tools that a command runs, in the order of preference."""
     return [reader for reader in READERS if reader.fits(shell, cwd, read)]
-
-
-def unread_stages(shell: str, cwd: str, read: ReadFile) -> list[str]:
-    """Programs that a command runs and no reader knows; only their exit code is seen."""
-    unread = []
-    for run in runs_of(shell, cwd, read):
-        alone = shlex.join(run.words)
-        if not any(reader.fits(alone, run.folder, read) for reader in READERS):
-            unread.append(alone)
-    return list(dict.fromkeys(unread))
 
 
 def weaker(shell: str, cwd: str, read: ReadFile, means: int = 0) -> int | None:
@@ -153,11 +142,6 @@ def select(shell: str, names: Sequence[str], cwd: str, read: ReadFile) -> str | 
         if narrowed is not None:
             return narrowed
     return None
-
-
-def weak_results(stdout: str, stderr: str) -> Counts | None:
-    """Only totals, read off the text; None where no known runner printed a summary."""
-    return read_counts(stdout, stderr)
 
 
 def _read(reader: Reader, ran: Ran, means: int) -> Results | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from tree_sitter import Node
@@ -167,9 +167,3 @@ def _handed_to(parsed: Parsed, node: Node) -> str:
 
 
 _NAMING: dict[str, Callable[[Parsed, Node, bool], _Named]] = dict.fromkeys(SCRIPTS, _script_named)
-
-
-def simple_names(functions: list[Function]) -> Iterator[str]:
-    """The last name of each function."""
-    for one in functions:
-        yield one.name.rpartition(".")[2]

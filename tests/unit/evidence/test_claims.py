@@ -1,4 +1,4 @@
-"""Which red tests have to turn, which were red for another reason, and what is gone."""
+"""Which red tests have to turn, and which were red for another reason."""
 
 import pytest
 
@@ -6,7 +6,6 @@ from agentrunner.evidence.claims import (
     Claims,
     claims_of,
     fresh,
-    gone,
     listed_but_green,
     red_names,
     turned,
@@ -87,20 +86,6 @@ def test_a_listed_red_that_is_green_is_a_mistake_in_the_list() -> None:
 )
 def test_words_say_what_something_is_about(text: str, words: set[str]) -> None:
     assert words_of(text) == words
-
-
-def test_a_test_is_gone_when_it_passed_before_and_is_not_run_now() -> None:
-    before = results(("a", "passed"), ("b", "passed"), ("c", "passed"), ("d", "failed"))
-    now = results(("a", "passed"), ("b", "skipped"), ("c", "failed"))
-    assert gone(before, now) == ["b"]
-    assert gone(before, results()) == ["a", "b", "c"]
-    assert gone(None, now) == gone(before, None) == []
-
-
-def test_a_name_that_stands_twice_is_compared_by_how_often_it_ran() -> None:
-    before = results(("a", "passed"), ("a", "passed"))
-    assert gone(before, results(("a", "passed"))) == ["a"]
-    assert gone(before, results(("a", "passed"), ("a", "error"))) == []
 
 
 def test_what_was_claimed_and_passes_has_turned() -> None:

@@ -139,18 +139,6 @@ def test_worktrees_use_the_repository_behind_them(repo: Path, tmp_path: Path) ->
     assert found == {".gitignore", "app.py", "sub/app.py", "build/tracked"}
 
 
-def test_the_copy_for_the_guard_has_places_for_ignored_folders(repo: Path, tmp_path: Path) -> None:
-    put(repo, ".venv/bin/python", "build/lib/x")
-    snapshots = Snapshots(tmp_path / "store", repo)
-    tree = snapshots.take().tree
-    put(repo, "app.py", text="changed\n")
-    mounts = snapshots.copy_worktree(tmp_path / "copy", tree)
-    assert mounts == [(repo / ".venv", ".venv")]
-    assert list((tmp_path / "copy" / ".venv").iterdir()) == []
-    assert (tmp_path / "copy" / "build" / "lib" / "x").read_text() == "x\n"
-    assert (tmp_path / "copy" / "app.py").read_text() == "x\n"
-
-
 def test_installed_packages_are_watched_by_their_stats(repo: Path, tmp_path: Path) -> None:
     put(repo, ".venv/lib/pytest.py", ".venv/notes.txt", "node_modules/.cache/x.js")
     put(repo, "node_modules/jest/index.js", "build/conftest.py", "build/data.bin")

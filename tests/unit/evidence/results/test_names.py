@@ -1,7 +1,7 @@
 import pytest
 
 from agentrunner.evidence.results.model import Results
-from agentrunner.evidence.results.names import clean, made, missing, stable, unstable_names
+from agentrunner.evidence.results.names import clean, gone, made, stable, unstable_names
 
 
 def results(*each: tuple[str, str]) -> Results:
@@ -36,14 +36,15 @@ def test_what_tells_tests_apart_stays(one: str, other: str) -> None:
     assert stable(one) != stable(other)
 
 
-def test_names_that_do_not_pass_now_are_missing_as_often_as_that_is() -> None:
+def test_a_test_is_gone_when_it_passed_before_and_is_not_run_now_red_ones_are_red() -> None:
     before = results(*[(name, "passed") for name in "aabcdefg"], ("h", "failed"), ("i", "skipped"))
     now = results(
         ("g", "passed"), ("a", "passed"), ("a", "failed"), ("b", "skipped"), ("c", "xfailed"),
         ("d", "error"), ("e", "xpassed"), ("new", "passed"),
     )  # fmt: skip
-    assert missing(before, now, set()) == ["a", "b", "c", "d", "e", "f"]
-    assert missing(before, before, set()) == []
+    assert gone(before, now) == ["b", "c", "e", "f"]
+    assert gone(before, before) == []
+    assert gone(results(("a", "passed"), ("a", "passed")), results(("a", "passed"))) == ["a"]
 
 
 def test_unstable_names_are_compared_by_their_stable_part_and_number() -> None:
@@ -51,9 +52,10 @@ def test_unstable_names_are_compared_by_their_stable_part_and_number() -> None:
     again = results(("t[23]", "passed"), ("t[24]", "passed"), ("u[1]", "passed"))
     unstable = unstable_names(before, again)
     assert unstable == {"t[17]", "t[18]", "t[23]", "t[24]"}
-    assert missing(before, again, unstable) == []
-    fewer = results(("t[99]", "passed"), ("t[1]", "failed"), ("u[2]", "passed"))
-    assert missing(before, fewer, unstable) == ["t[*]", "u[1]"]
+    assert gone(before, again, unstable) == []
+    assert gone(before, again) == ["t[17]", "t[18]"]
+    fewer = results(("t[99]", "passed"), ("t[1]", "skipped"), ("u[2]", "passed"))
+    assert gone(before, fewer, unstable) == ["t[*]", "u[1]"]
 
 
 def test_names_are_shown_on_one_line() -> None:
