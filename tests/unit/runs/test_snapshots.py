@@ -184,7 +184,7 @@ def test_a_large_file_is_kept_as_a_line_about_it(
     os.truncate(tree / "model.bin", 2000)
     after = snapshots.take().tree
     assert [change.path for change in snapshots.changes(taken.tree, after)] == ["model.bin"]
-    snapshots.copy_worktree(tmp_path / "copy", after)
+    snapshots.export_tree(after, tmp_path / "copy")
     assert (tmp_path / "copy" / "model.bin").stat().st_size == 2000
 
 

@@ -399,7 +399,7 @@ def test_a_thousand_files_and_a_large_one_among_them(tmp_path: Path, tree: Path)
     snapshots = Snapshots(tmp_path / "store", tree, keep_up_to=2000)
     taken = snapshots.take().tree
     assert len(snapshots.export_tree(taken, tmp_path / "out")) == 1203
-    snapshots.copy_worktree(tmp_path / "copy", taken)
+    snapshots.export_tree(taken, tmp_path / "copy")
     assert Snapshots(tmp_path / "store2", tmp_path / "copy").take().files == 1203
 
 
@@ -413,7 +413,7 @@ def test_pipes_sockets_and_closed_folders_are_named_and_harm_nothing(
     done = threading.Event()
 
     def export() -> None:
-        snapshots.copy_worktree(tmp_path / "copy", taken.tree)
+        snapshots.export_tree(taken.tree, tmp_path / "copy")
         done.set()
 
     threading.Thread(target=export, daemon=True).start()

@@ -77,7 +77,7 @@ def test_nothing_in_the_repository_is_run_and_its_git_is_untouched(
     snapshots.changes(before, after)
     assert "-one" in snapshots.patch(before, after)
     snapshots.export_files(before, snapshots.list(before), tmp_path / "out")
-    snapshots.copy_worktree(tmp_path / "copy", after)
+    snapshots.export_tree(after, tmp_path / "copy")
     snapshots.restore(after, before)
     snapshots.dependency_fingerprint()
     subprocess.run(snapshots.take_command(), env={}, cwd=repo, check=True, capture_output=True)
