@@ -124,6 +124,7 @@ class Measurer:
                 ran.stderr,
                 ran.exit_code,
                 means,
+                room.clock,
             )
         finally:
             await asyncio.to_thread(shutil.rmtree, here, ignore_errors=True)

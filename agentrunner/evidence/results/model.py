@@ -7,13 +7,19 @@ and how the command is narrowed to a few tests. Readers know nothing of each oth
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Literal, Protocol
 
 ReadFile = Callable[[str], bytes | None]
 """A file of the tree under judgement by its path, None where there is none."""
+
+
+def _nothing(path: str) -> bytes | None:
+    return None
+
 
 TestOutcomeKind = Literal["passed", "failed", "error", "skipped", "xfailed", "xpassed"]
 """`error` broke outside of the test (set-up, collection); `xfailed` failed as expected."""
@@ -52,14 +58,21 @@ class Results:
     complete: bool = True
     """False where the report is cut, or says that tests are missing in it."""
 
-    @property
+    @cached_property
     def names(self) -> Counter[str]:
         """How often each name stands in it."""
         return Counter(test.name for test in self.tests)
 
+    @cached_property
+    def _by_name(self) -> dict[str, list[TestResult]]:
+        found: dict[str, list[TestResult]] = {}
+        for test in self.tests:
+            found.setdefault(test.name, []).append(test)
+        return found
+
     def named(self, name: str) -> list[TestResult]:
         """All results of one name."""
-        return [test for test in self.tests if test.name == name]
+        return self._by_name.get(name, [])
 
     def passed(self, name: str) -> bool:
         """Whether a name is there and every result of it passed."""
@@ -101,6 +114,12 @@ class Ran:
     exit_code: int
     folder: str = ""
     """The folder that the command ran in, absolute in the box; "" where it is not known."""
+    cwd: str = "."
+    """The same, seen from the repository."""
+    paths: Collection[str] = ()
+    """Files of the tree that it ran on, for tools that do not say where a test stands."""
+    source: ReadFile = _nothing
+    """Reads them."""
 
 
 class Reader(Protocol):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -108,14 +108,17 @@ def read_results(
     stderr: str,
     exit_code: int,
     means: int = 0,
+    paths: Collection[str] = (),
 ) -> Results | None:
     """What a command reported, of all its tools together; None where no tool reported anything.
+
+    `paths` are the files of the tree that it ran on.
 
     It is not complete where a tool's own report is not, or where the command failed and a tool that
     it names reported nothing.
     """
     folder = read_small(place_on_host, STARTED).rstrip("\n")
-    ran = Ran(place_on_host, stdout, stderr, exit_code, folder)
+    ran = Ran(place_on_host, stdout, stderr, exit_code, folder, cwd, paths, read)
     readers = readers_of(shell, cwd, read)
     found = [_read(reader, ran, means) for reader in readers]
     parts = [results for results in found if results is not None]

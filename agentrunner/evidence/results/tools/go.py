@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import posixpath
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from agentrunner.evidence.results.commands import Run
@@ -15,6 +16,7 @@ from agentrunner.evidence.results.model import Instrumented, Ran, ReadFile, Resu
 from agentrunner.evidence.results.names import MOST_MESSAGE, made
 from agentrunner.evidence.results.shell import edited
 from agentrunner.evidence.results.tools.base import Tool, added
+from agentrunner.evidence.results.tools.go_sources import Sources
 from agentrunner.evidence.results.tools.shims import shimmed
 
 EVENTS, TEXT = range(2)
@@ -44,17 +46,17 @@ class Go(Tool):
         return Instrumented(shell, {"GOFLAGS": "-v"})
 
     def read(self, ran: Ran, means: int = 0) -> Results | None:
-        """The events, or the text."""
-        return _events(ran) if means == EVENTS else _text(ran)
+        """The events, or the text; with the file of each test, which Go does not tell."""
+        results = _events(ran) if means == EVENTS else _text(ran)
+        return _with_files(results, ran) if results is not None else None
 
     def narrowed(self, shell: str, run: Run, names: Sequence[str]) -> str | None:
         """`-run` with the outermost names, and the packages that have them."""
         packages: set[str] = set()
         tests: dict[str, None] = {}
         for name in names:
-            slash = name.rfind("/", 0, (name.find(".Test") + 1) or None) + 1
-            package, _, test = name[slash:].partition(".")
-            packages.add(name[:slash] + package)
+            package, test = _split(name)
+            packages.add(package)
             tests[test.partition("/")[0]] = None
         if not all(tests):
             return None
@@ -66,6 +68,24 @@ class Go(Tool):
             text = f" -run '{pattern}' " + " ".join(sorted(packages))
             return edited(shell, [*edits, (at, at, text)])
         return added(shell, run, ["-run", pattern])
+
+
+def _split(name: str) -> tuple[str, str]:
+    """Package and test of a name."""
+    slash = name.rfind("/", 0, (name.find(".Test") + 1) or None) + 1
+    package, _, test = name[slash:].partition(".")
+    return name[:slash] + package, test
+
+
+def _with_files(results: Results, ran: Ran) -> Results:
+    """The same, with the file of each test where it is found in the tree."""
+    sources = Sources(ran.paths, ran.source)
+    tests = []
+    for test in results.tests:
+        path = "" if test.file else sources.file_of(*_split(test.name))
+        file = posixpath.relpath(path, ran.cwd) if path else test.file
+        tests.append(replace(test, file=file))
+    return replace(results, tests=tuple(tests))
 
 
 @dataclass
