@@ -50,10 +50,15 @@ def _unequal(path: str, text: str) -> str | None:
     return made if made != text else None
 
 
+FOREIGN = re.compile(r"\s*#\s*language:\s*(?!en\b)")
+"""A feature whose keywords are not English."""
+
+
 def unequal_test(source: bytes, path: str, name: str) -> bytes | None:
     """A test file with one more test, in its framework's own equality, that has to fail.
 
-    For languages without a syntax tree here: RSpec, PHPUnit and Perl's Test::More.
+    For languages without a syntax tree here: RSpec, PHPUnit, Perl's Test::More, and Gherkin, where
+    it has a step that nobody defines.
     """
     text = source.decode("utf-8", "surrogateescape")
     if path.endswith("_spec.rb") and (hit := list(re.finditer(r"(?m)^end\b", text))):
@@ -64,6 +69,8 @@ def unequal_test(source: bytes, path: str, name: str) -> bytes | None:
     elif path.endswith(".t") and re.search(r"\b(is|ok)\b", text):
         ends = re.search(r"(?m)^done_testing\b", text)
         added, at = f'is("made", "to fail", "{name}");\n', ends.start() if ends else len(text)
+    elif path.endswith(".feature") and not FOREIGN.match(text):
+        added, at = f"\n  Scenario: {name}\n    Then {name} has to fail\n", len(text)
     else:
         return None
     return (text[:at] + added + text[at:]).encode("utf-8", "surrogateescape")
