@@ -6,6 +6,7 @@ Nothing of the run is changed: rooms, reports and outputs go to a folder that is
 from __future__ import annotations
 
 import asyncio
+import os
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -17,11 +18,13 @@ from agentrunner.evidence.box import DecisionBox
 from agentrunner.evidence.mutation import Mutation, strike
 from agentrunner.evidence.proving import make_prover
 from agentrunner.evidence.sealed import Sealed
+from agentrunner.evidence.trees import Changes
 from agentrunner.evidence.verdict import judge, settle
 from agentrunner.evidence.verifier import Verifier
 from agentrunner.graph.workshop import box_spec, make_verifier
 from agentrunner.nodes.credentials import secrets_of
 from agentrunner.runs.folder import RunFolder, kept_box
+from agentrunner.runs.git import read_small
 from agentrunner.runs.snapshots import Snapshots
 from agentrunner.sandboxes.choose import open_sandbox
 from agentrunner.task.context import Baseline, Criterion, Evidence, TaskContext
@@ -29,6 +32,9 @@ from agentrunner.task.lifecycle import TaskState
 from agentrunner.task.spec import TaskSpec
 from agentrunner.text.redaction import Redactor
 from agentrunner.workers.member import make_members
+
+MOST_READ = 1 << 30
+"""Bytes of a file here that are compared with what was delivered."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +51,8 @@ class Verification:
     criteria: list[Criterion] = field(default_factory=list)
     evidence: Evidence | None = None
     mutation: Mutation | None = None
+    differs_here: list[str] = field(default_factory=list)
+    """Paths of the change that are otherwise in the repository's folder now."""
 
     @property
     def exit_code(self) -> int:
@@ -74,6 +82,7 @@ class Verification:
             "findings": [f.model_dump() for f in self.evidence.findings] if self.evidence else [],
             "proofs": [p.model_dump() for p in self.evidence.proofs] if self.evidence else [],
             "mutants": self.mutation.as_json() if self.mutation else None,
+            "differs_here": self.differs_here,
         }
 
 
@@ -177,7 +186,23 @@ async def _verified(
         criteria=settled,
         evidence=evidence,
         mutation=mutation,
+        differs_here=await asyncio.to_thread(_differs_here, verifier, tree, total),
     )
+
+
+def _differs_here(verifier: Verifier, tree: str, total: Changes) -> list[str]:
+    """Paths of the change that have another content in the repository's folder now. Blocks."""
+    repo = Path(verifier.spec.repo)
+    if not repo.is_dir():
+        return []
+    entries, delivered = verifier.snapshots.list(tree), verifier.trees.reader(tree)
+    return [
+        path
+        for path in total.all
+        if not (repo / path).is_symlink()
+        and read_small(os.fsencode(repo / path), MOST_READ)
+        != (delivered(path) if path in entries else None)
+    ]
 
 
 def _each_once(evidence: Evidence) -> list[Any]:

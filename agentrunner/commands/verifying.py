@@ -98,6 +98,12 @@ def _screen(found: Verification) -> str:
     ]
     lines += [*criteria_rows(rows, width, paint, len(rows)), ""] if rows else []
     lines += [f"  {text}" for text in found.missing]
+    if paths := found.differs_here:
+        more = f" and {len(paths) - 2} more" * (len(paths) > 2)
+        lines += [
+            f"  note: the repository has changed since in {', '.join(paths[:2])}{more};",
+            "  what the run delivered was verified, not what is there now",
+        ]
     if found.mutation is not None:
         lines += _mutation(found.mutation)
     return "\n".join(lines).rstrip()

@@ -38,6 +38,8 @@ from agentrunner.task.context import Finding
 Run = Callable[[Target, str, Sequence[str]], Awaitable[Measured]]
 MOST_TESTS = 20
 """Claimed tests of which canaries are made."""
+Places = Mapping[str, Sequence[str]]
+"""By file: names of tests in it."""
 NO_CANARY = "no canary: none could be made of these tests"
 
 
@@ -55,8 +57,8 @@ class _Flock:
 
     tree: str
     names: tuple[str, ...]
-    random: tuple[str, ...] = ()
-    """Of tests with a random name."""
+    random: Mapping[str, str] = field(default_factory=dict)
+    """Of tests with a random name: their files."""
 
 
 @dataclass(frozen=True)
@@ -76,31 +78,82 @@ class Canaries:
     ) -> Dead:
         """A finding where a canary of `names`, which all pass on the new tree, is not seen."""
         places = _places(names[:MOST_TESTS], target, now)
-        ends = await asyncio.to_thread(self._ends, places, world)
-        if ends is None:
+        ends = await self._asked(run, target, self._ends, places, world)
+        if not ends:
             return await self._by_programs(run, target, names, world, inputs)
-        seen = await run(target, ends.tree, ())
-        unseen_ends = _unseen(ends.names, seen)
-        if unseen_random := [one for one in ends.random if not _is_red(one, seen)]:
-            # Where the suite does not take up such a test on the old tree either, it says nothing.
-            there = any(_is_there(one, seen) for one in unseen_random)
-            if there or await self._seen_before(run, target, places, world):
-                return Dead(tool_changed(target, "a test that has to fail is not reported so"))
-        literals = await asyncio.to_thread(self._literals, places, world)
-        unseen_literals: list[str] = []
-        if literals is not None:
-            struck = await run(target, literals.tree, literals.names)
-            unseen_literals = _unseen(literals.names, struck)
-        both = [name for name in unseen_ends if literals is None or name not in literals.names]
-        both += unseen_literals
+        if await self._swallowed(run, target, ends, places, world):
+            return Dead(tool_changed(target, "a test that has to fail is not reported so"))
+        literals = await self._asked(run, target, self._literals, places, world, narrow=True)
+        changed = {name for flock, _ in literals for name in flock.names}
+        unseen_ends = [name for flock, seen in ends for name in _unseen(flock.names, seen)]
+        unseen_literals = [name for flock, seen in literals for name in _unseen(flock.names, seen)]
+        both = [name for name in unseen_ends if name not in changed] + unseen_literals
         if both:
             what = "another expected value" if unseen_literals else "a failing statement at its end"
             return Dead(tool_changed(target, f"{both[0]} passes with {what}"))
         return Dead()
 
-    async def _seen_before(
-        self, run: Run, target: Target, places: Mapping[str, Sequence[str]], world: World
+    async def _asked(
+        self,
+        run: Run,
+        target: Target,
+        make: Callable[[Places, World], _Flock | None],
+        places: Places,
+        world: World,
+        *,
+        narrow: bool = False,
+    ) -> list[tuple[_Flock, Measured]]:
+        """Canaries of all files at once, and what was seen of them; [] where none can be made.
+
+        A tool that stops at the first red file reports nothing of the others: those are asked
+        once more, each alone.
+        """
+        found: list[tuple[_Flock, Measured]] = []
+
+        async def ask(some: Places) -> tuple[_Flock, Measured] | None:
+            flock = await asyncio.to_thread(make, some, world)
+            if flock is None:
+                return None
+            seen = await run(target, flock.tree, flock.names if narrow else ())
+            found.append((flock, seen))
+            return flock, seen
+
+        asked = await ask(places)
+        if asked is not None and len(places) > 1:
+            for path in _not_reported(*asked, places):
+                await ask({path: places[path]})
+        return found
+
+    async def _swallowed(
+        self,
+        run: Run,
+        target: Target,
+        asked: Sequence[tuple[_Flock, Measured]],
+        places: Places,
+        world: World,
     ) -> bool:
+        """Whether a test of a random name, which has to fail, is not reported as failed.
+
+        Where the suite does not take up such a test on the old tree either, it says nothing.
+        """
+        unseen: dict[str, None] = {}
+        fine: set[str] = set()
+        for flock, seen in asked:
+            for name, path in flock.random.items():
+                if _is_red(name, seen):
+                    fine.add(path)
+                elif _is_there(name, seen):
+                    return True
+                else:
+                    unseen[path] = None
+        for path in unseen:
+            if path not in fine and await self._seen_before(
+                run, target, {path: places[path]}, world
+            ):
+                return True
+        return False
+
+    async def _seen_before(self, run: Run, target: Target, places: Places, world: World) -> bool:
         """Whether a test of a random name beside those of the old tree is reported as failed."""
         read = await asyncio.to_thread(self.snapshots.reader, world.old)
         entries = await asyncio.to_thread(self.snapshots.list, world.old)
@@ -173,11 +226,11 @@ class Canaries:
                 found.append((self.snapshots.combine(world.new, changed), what))
         return found
 
-    def _ends(self, places: Mapping[str, Sequence[str]], world: World) -> _Flock | None:
+    def _ends(self, places: Places, world: World) -> _Flock | None:
         read = self.snapshots.reader(world.new)
         made: dict[str, bytes] = {}
         names: list[str] = []
-        random: list[str] = []
+        random: dict[str, str] = {}
         for path, wanted in places.items():
             source, language = read(path), language_of(path)
             if source is None:
@@ -186,7 +239,7 @@ class Canaries:
                 token = f"agentrunner_{secrets.token_hex(4)}"
                 if text := unequal_test(source, path, token):
                     made[path] = text
-                    random.append(token)
+                    random[token] = path
                 continue
             edits: list[Edit] = []
             for name in wanted:
@@ -199,13 +252,13 @@ class Canaries:
             text = applied(source, edits)
             token = f"agentrunner_{secrets.token_hex(4)}"
             beside = random_tests(text, language, path, token)
-            random += [_own_name(canary.name) for canary in beside]
+            random |= {_own_name(canary.name): path for canary in beside}
             text = combined(text, beside)
             if text != source:
                 made[path] = text
         return self._flock(world, made, names, random)
 
-    def _literals(self, places: Mapping[str, Sequence[str]], world: World) -> _Flock | None:
+    def _literals(self, places: Places, world: World) -> _Flock | None:
         read = self.snapshots.reader(world.new)
         made: dict[str, bytes] = {}
         names: list[str] = []
@@ -222,14 +275,14 @@ class Canaries:
                     names.append(name)
             if edits:
                 made[path] = applied(source, edits)
-        return self._flock(world, made, names, [])
+        return self._flock(world, made, names, {})
 
     def _flock(
         self,
         world: World,
         made: Mapping[str, bytes],
         names: Sequence[str],
-        random: Sequence[str],
+        random: Mapping[str, str],
     ) -> _Flock | None:
         if not made:
             return None
@@ -237,7 +290,7 @@ class Canaries:
         changed: dict[str, Entry | None] = {
             path: (entries[path][0], self.snapshots.write_blob(text)) for path, text in made.items()
         }
-        return _Flock(self.snapshots.combine(world.new, changed), tuple(names), tuple(random))
+        return _Flock(self.snapshots.combine(world.new, changed), tuple(names), random)
 
 
 def _beside(source: bytes, path: str, name: str) -> bytes | None:
@@ -258,6 +311,15 @@ def _places(names: Sequence[str], target: Target, now: Results) -> dict[str, lis
             path = posixpath.normpath(posixpath.join(target.cwd, files[name]))
             found.setdefault(path, []).append(name)
     return found
+
+
+def _not_reported(flock: _Flock, seen: Measured, places: Places) -> list[str]:
+    """Files of which a canary is not in the results at all."""
+    if seen.results is None:
+        return []
+    missing = {flock.random[name] for name in flock.random if not _is_there(name, seen)}
+    names = {name for name in flock.names if name not in seen.results.names}
+    return [path for path in places if path in missing or names.intersection(places[path])]
 
 
 def _own_name(name: str) -> str:

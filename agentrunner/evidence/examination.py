@@ -21,6 +21,8 @@ from agentrunner.task.context import Criterion
 
 LONG_SEC = 60
 """A suite that takes longer is confirmed by the names that matter."""
+TRIES, SUSPICIOUS_TRIES = 2, 5
+"""How often red on the old tree is seen once more."""
 FLAKY_TRIES = 6
 """How often the old tree is asked whether a test was flaky before."""
 
@@ -40,6 +42,8 @@ class Examination:
     writes: frozenset[str] = frozenset()
     """What the commands wrote before the run as well."""
     report: Report = field(default_factory=Report)
+    same_code: bool = False
+    """Whether only comments and layout were changed, which turns a test only by chance."""
 
     async def run(self, target: Target, tree: str, only: Sequence[str] = ()) -> Measured:
         """Run a target on a tree, in a room of its own that is set up as that tree asks for."""
@@ -50,21 +54,40 @@ class Examination:
             return await self.verifier.measurer.run(target, room, read, only=only)
 
     async def confirmed_red(self, case: Case, names: list[str]) -> list[str]:
-        """Those of `names` that are not green on the old tree this time either.
+        """Those of `names` that are never green on the old tree in further runs.
 
-        A test that is red only after others is red in the whole run, not by itself.
+        A test that is red only after others is green by itself, and red in the whole run. One
+        that is now red and now green was flaky before.
         """
         if not names:
             return []
-        left: list[str] = []
-        for only in (names, ()):
-            again = await self.run(case.target, self.world.old, only)
+        red, green = await self._colours(case, self.world.old, names, names)
+        if green:
+            late, _ = await self._colours(case, self.world.old, green, ())
+            red += late
+        return [name for name in names if name in red]
+
+    async def _colours(
+        self, case: Case, tree: str, names: Sequence[str], only: Sequence[str]
+    ) -> tuple[list[str], list[str]]:
+        """Those of `names` that are red in all of a few runs, and those that are green in all."""
+        red, green = list(names), list(names)
+        for _ in range(self.tries):
+            again = await self.run(case.target, tree, only)
             if again.results is None:
-                return left if again.passed else names
-            left = [name for name in names if name in left or not again.results.passed(name)]
-            if len(left) == len(names):
+                passed = set(names) if again.passed else set()
+            else:
+                passed = {name for name in names if again.results.passed(name)}
+            red = [name for name in red if name not in passed]
+            green = [name for name in green if name in passed]
+            if not red:
                 break
-        return left
+        return red, green
+
+    @property
+    def tries(self) -> int:
+        """How often a colour is asked for: more often where nothing says that it could change."""
+        return SUSPICIOUS_TRIES if self.same_code else TRIES
 
     async def confirmed_green(
         self,
@@ -72,7 +95,7 @@ class Examination:
         names: Sequence[str],
         only: Sequence[str],
     ) -> bool:
-        """Whether what passed once passes in another fresh room; else a finding about flakiness."""
+        """Whether what passed once passes in other fresh rooms; else a finding about flakiness."""
         if self.verifier.test is not None and self.verifier.test.confirm == "once":
             return True
         again = await self.run(case.target, self.world.new, only)
@@ -89,6 +112,9 @@ class Examination:
         written = [path for path in again.moved if self.decides(path, case.target)]
         if written and self.report.stopped_by(inputs_written(written), case.target.id):
             return False
+        if self.same_code and not lost:
+            _, green = await self._colours(case, self.world.new, names, names)
+            lost = [name for name in names if name not in green]
         both = list(dict.fromkeys([*lost, *red]))
         if not both:
             return True

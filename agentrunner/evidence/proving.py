@@ -26,6 +26,7 @@ from agentrunner.evidence.findings import EXAMINED
 from agentrunner.evidence.name_proof import prove_by_name
 from agentrunner.evidence.old_inputs import with_old_inputs
 from agentrunner.evidence.struck import Struck
+from agentrunner.evidence.syntax import is_same_code, language_of
 from agentrunner.evidence.target import TEST, target_of, test_target
 from agentrunner.evidence.verifier import Verifier
 from agentrunner.evidence.world import World
@@ -76,6 +77,7 @@ class Prover:
                 total,
                 frozenset(baseline.test_writes),
                 report,
+                await asyncio.to_thread(self._is_same_code, world),
             )
             for case in cases:
                 await _examine(exam, case)
@@ -162,6 +164,18 @@ class Prover:
             )
 
         return await asyncio.to_thread(work_out)
+
+    def _is_same_code(self, world: World) -> bool:
+        """Whether the work has changed no more than comments and layout. Blocks."""
+        read_old = self.verifier.snapshots.reader(world.old)
+        read_new = self.verifier.snapshots.reader(world.new)
+        for path in world.product:
+            language, before, after = language_of(path), read_old(path), read_new(path)
+            if language is None or before is None or after is None:
+                return False
+            if not is_same_code(before, after, language):
+                return False
+        return True
 
 
 async def _examine(exam: Examination, case: Case) -> None:

@@ -15,6 +15,7 @@ from agentrunner.evidence.syntax.regions import (
     with_regions_of,
     without_regions,
 )
+from agentrunner.evidence.syntax.same import is_same_code
 from agentrunner.evidence.syntax.substance import assertions, is_empty_test
 from agentrunner.evidence.syntax.words import identifiers
 
@@ -37,6 +38,7 @@ __all__ = [
     "find_test",
     "identifiers",
     "is_empty_test",
+    "is_same_code",
     "language_of",
     "mutants",
     "names_called",

@@ -7,7 +7,7 @@ from agentrunner.evidence.results.tools.go_sources import Sources
 TREE = {
     "go.mod": b"module example.invalid/shop\n\ngo 1.19\n",
     "shop_test.go": b"package shop\n\nfunc TestSum(t *testing.T) {\n}\n",
-    "cart/cart_test.go": b"package cart\nfunc  TestSum (t *testing.T) {}\nfunc FuzzIt(f *testing.F) {}",
+    "cart/cart_test.go": b"package cart\nfunc  TestSum (t *testing.T) {}\nfunc FuzzIt(f *F) {}",
     "cart/cart.go": b"package cart\nfunc TestNot() {}\n",
     "tools/go.mod": b'// a nested module\nmodule "example.invalid/shop/tools" // x\n',
     "tools/lint/lint_test.go": b"func TestLint(t *testing.T) {\r\n}\r\n",

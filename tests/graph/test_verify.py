@@ -1,0 +1,132 @@
+"""`agentrunner verify`: a run's delivery once more, from nothing, and nothing of it changed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+
+from agentrunner.cli import app, call
+from tests.kit.metas import assess, consult, finish, give_up, plan, work
+from tests.kit.project import Project
+from tests.kit.runs import FIX, NO_FIX, SMALL, TEST, Run
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    return Run(Project.make(tmp_path, SMALL))
+
+
+@pytest.fixture
+def complete(run: Run) -> Run:
+    run.start([plan(), work(), finish(), assess()], FIX, test=TEST)
+    assert run.ending == ("COMPLETE", "complete", 0)
+    return run
+
+
+def verify(run: Run, *more: str) -> int:
+    return main("verify", run.id, "--state-dir", str(run.project.state_dir), *more)
+
+
+def main(*arguments: str) -> int:
+    return call(app, list(arguments), "agentrunner")
+
+
+def content(folder: Path) -> dict[str, str]:
+    return {
+        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and not path.is_symlink()
+    }
+
+
+def test_complete_is_confirmed_and_the_run_is_as_it_was(
+    complete: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = content(complete.folder.root), content(complete.project.repo)
+    assert verify(complete) == 0
+    said = capsys.readouterr().out
+    assert "CONFIRMED" in said and "ended COMPLETE and is complete by evidence" in said
+    assert "changed since" not in said
+    assert (content(complete.folder.root), content(complete.project.repo)) == before
+
+
+def test_json_has_the_proofs_and_the_exit_code(
+    complete: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert verify(complete, "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["confirmed"], found["complete"], found["exit_code"]) == (True, True, 0)
+    assert found["proofs"] and found["differs_here"] == [] and found["mutants"] is None
+
+
+def test_what_was_delivered_is_verified_and_not_what_is_there_now(
+    complete: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    complete.project.write({"calc.py": "def add(a, b):\n    return 0\n"})
+    assert verify(complete) == 0
+    said = capsys.readouterr().out
+    assert "has changed since in calc.py" in said and "not what is there now" in said
+    (complete.project.repo / "calc.py").unlink()
+    assert verify(complete, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["differs_here"] == ["calc.py"]
+
+
+def test_an_honest_failure_is_confirmed(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    run.start([plan(), work(), give_up()], NO_FIX, test=TEST)
+    assert run.ending[0] == "FAILED"
+    assert verify(run) == 0
+    assert "not complete by evidence" in capsys.readouterr().out
+
+
+def test_a_complete_that_the_evidence_does_not_bear_is_contradicted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The tests ask the world outside, which has changed since."""
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "up").touch()
+    files = {**SMALL, "tests/run.sh": f"grep -q 'a + b' calc.py && [ -e {outside}/up ]\n"}
+    run = Run(Project.make(tmp_path / "project", files))
+    sandbox = {"sandbox": {"kind": "none"}, "worker": {"kind": "command"}}
+    run.start([plan(), work(), finish(), assess()], FIX, test=TEST, runner={**sandbox})
+    assert run.ending == ("COMPLETE", "complete", 0)
+    (outside / "up").unlink()
+    assert verify(run) == 1
+    said = capsys.readouterr().out
+    assert "CONTRADICTED" in said and TEST in said
+
+
+def test_mutants_are_counted(complete: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    assert verify(complete, "--mutants", "--mutants-sec", "60") == 0
+    assert "mutants" in capsys.readouterr().out
+
+
+def test_a_run_that_never_delivered_is_named_with_the_remedy(
+    run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run.start([plan(), consult("Which?")], test=TEST)
+    assert verify(run) == 2
+    said = capsys.readouterr().err
+    assert "delivered nothing" in said and f"agentrunner resume {run.id}" in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["no-such-run"], "no-such-run"),
+        ([__file__], "is a file"),
+    ],
+)
+def test_what_is_no_run_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], words: str
+) -> None:
+    assert main("verify", *arguments, "--state-dir", str(tmp_path)) == 2
+    assert words in capsys.readouterr().err
+
+
+def test_no_time_for_mutants_is_refused(complete: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    assert verify(complete, "--mutants-sec", "0") == 2
+    assert "above 0" in capsys.readouterr().err
