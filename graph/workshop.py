@@ -234,7 +234,7 @@ async def open_workshop(
             mounts=sandbox.kind != "none",
             emit=events.emit,
         )
-        await asyncio.to_thread(verifier.rooms.clear)
+        await asyncio.to_thread(verifier.clear)
         await _check_workers_in(sandbox, crew, state_dir)
         await crew.meta.open(Bench(folder, state_dir, sandbox, redactor))
         yield Deps(

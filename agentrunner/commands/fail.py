@@ -46,7 +46,12 @@ def _of_the_machine(error: Exception, folder: Path) -> Surroundings | None:
     number = error.errno if isinstance(error, OSError) else None
     sqlite = str(getattr(error, "sqlite_errorname", ""))
     if number in (errno.ENOSPC, errno.EDQUOT) or sqlite == "SQLITE_FULL":
-        return Surroundings(str(error), code="disk-full", remedy="df -h, then agentrunner resume")
+        where = getattr(error, "filename", None) or folder
+        return Surroundings(
+            f"There is no room left: {error}",
+            code="disk-full",
+            remedy=f"df -h {os.fsdecode(where)}, then agentrunner resume",
+        )
     place = Path(os.fsdecode(getattr(error, "filename", None) or "/"))
     ours = place.is_relative_to(folder) or folder.is_relative_to(place)
     closed = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR)

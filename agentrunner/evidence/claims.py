@@ -13,7 +13,9 @@ from fnmatch import fnmatchcase
 
 from agentrunner.evidence.results.model import Results, TestResult
 
-WORD = re.compile(r"[A-Za-z][a-z]+|[A-Z]{2,}s?(?![a-z])|[a-z]+|[\u3040-\u30ff\u4e00-\u9fff]+")
+WORD = re.compile(
+    r"[A-Za-z][a-z]+|[A-Z]{2,}s?(?![a-z])|[a-z]+|[\u30a0-\u30ff]{2,}|[\u4e00-\u9fff]{2,}"
+)
 SHORT = 3
 """Letters of a word that says nothing by itself."""
 EMPTY_WORDS = frozenset(
@@ -95,7 +97,7 @@ def words_of(text: str) -> set[str]:
         plain = word.lower()
         if len(plain) > SHORT and plain.endswith("s"):
             plain = plain[:-1]
-        if len(plain) >= SHORT and plain not in EMPTY_WORDS:
+        if (len(plain) >= SHORT or not plain.isascii()) and plain not in EMPTY_WORDS:
             found.add(plain)
     return found
 

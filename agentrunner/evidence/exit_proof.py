@@ -24,8 +24,7 @@ from agentrunner.task.context import Author, Criterion, Grade, Proof
 Run = Callable[[Target, str, Sequence[str]], Awaitable[Measured]]
 GREEN_BEFORE = "it is green on the code before the run as well"
 GREEN_BY_ITSELF = (
-    "it is green on the old code as soon as what the worker wrote to decide it is there;"
-    " agentrunner accept settles it, where that is the work"
+    "it is green on the old code as soon as what the worker wrote to decide it is there"
 )
 FILES_ONLY = "it only asks whether a file is there"
 TEXT_ONLY = "it reads the code and does not run it"

@@ -55,6 +55,11 @@ class Measurer:
         self._mounts = mounts
         self.means: dict[str, int] = {}
         """By target: the means by which it reports, where the first changed what it says."""
+        self._reports = folder.root / "reports"
+
+    def clear(self) -> None:
+        """Remove reports that a killed process has left. Blocks."""
+        shutil.rmtree(self._reports, ignore_errors=True)
 
     async def run(
         self, target: Target, room: Room, read: ReadFile, *, only: Sequence[str] = ()
@@ -107,7 +112,7 @@ class Measurer:
         if means == PLAIN:
             return await self._run(target, shell, room, ()), None
         token = secrets.token_hex(12)
-        here = self._folder.root / "reports" / token
+        here = self._reports / token
         there = Path("/tmp") / token if self._mounts else here
         made = await asyncio.to_thread(instrument, shell, target.cwd, read, str(there), means)
         await asyncio.to_thread(_write, here, made.files)

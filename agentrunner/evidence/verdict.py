@@ -310,8 +310,8 @@ def complete(criteria: Sequence[Criterion], evidence: Evidence, mode: Mode) -> V
             text="The model's word was admitted as evidence (completion: judged).",
             grade=grade,
         )
-    text = "; ".join(proof.text for proof in evidence.proofs[:2]) or "accepted by a person"
-    text = text[:1].upper() + text[1:] + "."
+    text = "; ".join(_told_once(evidence.proofs)[:2]) or "Accepted by a person"
+    text += "."
     if judged:
         text = f"{len(judged)} of {len(critical)} criteria on the planner's word. {text}"
     if evidence.test is not None and evidence.test.known_red:
@@ -319,6 +319,14 @@ def complete(criteria: Sequence[Criterion], evidence: Evidence, mode: Mode) -> V
         text += f" {number} {'test was' if number == 1 else 'tests were'} red before and still"
         text += " is." if number == 1 else " are."
     return Verdict(state="COMPLETE", reason="complete", text=text, grade=grade)
+
+
+def _told_once(proofs: Sequence[Proof]) -> list[str]:
+    """The texts of proofs; of those that rest on the same tests the first."""
+    found: dict[tuple[str, ...], str] = {}
+    for proof in proofs:
+        found.setdefault(tuple(proof.tests) or (proof.text,), proof.text)
+    return list(found.values())
 
 
 def end_at_limit(

@@ -59,6 +59,11 @@ class Verifier:
         self.trees = Trees(self.snapshots, self.spec.task)
         self.handed_over = HandedOver(self.snapshots, self.spec)
 
+    def clear(self) -> None:
+        """Remove rooms and reports that a killed process has left. Blocks."""
+        self.rooms.clear()
+        self.measurer.clear()
+
     @property
     def test(self) -> TestSpec | None:
         """The task's test command."""
