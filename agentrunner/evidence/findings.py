@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from agentrunner.evidence.results.model import Exchanged
 from agentrunner.evidence.target import TEST, Target
 from agentrunner.evidence.world import InputChange
 from agentrunner.task.context import Finding
 
-EXAMINED = frozenset({"tests_changed", "tests_gone", "flaky", "inputs_written", "tool_changed"})
+EXAMINED = frozenset(
+    {"tests_changed", "tests_gone", "flaky", "inputs_written", "tool_changed", "tool_exchanged"}
+)
 """Codes of findings that an examination makes; each examination makes them anew."""
 MOST_PATHS = 50
 SHOWN = 5
@@ -81,6 +84,19 @@ def tool_changed(target: Target, what: str) -> Finding:
         code="tool_changed",
         message=f"{_name(target)} does not say no any more: {what}",
         remedy="agentrunner diff shows what was changed; something in it speaks for the test tool",
+    )
+
+
+def tool_exchanged(target: Target, found: Sequence[Exchanged]) -> Finding:
+    """Functions of the test tool are others than they are without the change."""
+    named = [f"{one.what}" + f" (seen at {one.test})" * bool(one.test) for one in found[:SHOWN]]
+    more = f"; and {len(found) - SHOWN} more" * (len(found) > SHOWN)
+    return Finding(
+        code="tool_exchanged",
+        message=f"{_name(target)}: the change exchanges functions that decide what a test says, in"
+        f" the test tool's own process: {'; '.join(named)}{more}. Without the change they stay"
+        " what they are",
+        remedy="agentrunner diff shows what does it; reject it, or approve it with a reason",
     )
 
 

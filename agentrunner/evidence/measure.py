@@ -11,12 +11,12 @@ import secrets
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from agentrunner.evidence.box import DecisionBox, Ran
 from agentrunner.evidence.checks import ReadFile
-from agentrunner.evidence.results.model import Results, TestResult
+from agentrunner.evidence.results.model import Exchanged, Results, TestResult
 from agentrunner.evidence.results.registry import (
     instrument,
     read_results,
@@ -152,7 +152,8 @@ class Measurer:
         """Write results into the run's folder. Blocks."""
         if results is None:
             return None
-        head = {"reader": results.reader, "weak": results.weak, "complete": results.complete}
+        head = asdict(replace(results, tests=()))
+        del head["tests"]
         rows = [json.dumps(asdict(test), ensure_ascii=True) for test in results.tests[:MOST_KEPT]]
         text = "\n".join([json.dumps(head), *rows]) + "\n"
         return self._folder.write(f"results/{secrets.token_hex(6)}-{name}.jsonl", text)
@@ -163,7 +164,9 @@ class Measurer:
             return None
         head, *rows = self._folder.read(ref).decode().splitlines()
         tests = tuple(TestResult(**json.loads(row)) for row in rows)
-        return Results(tests=tests, **json.loads(head))
+        facts = json.loads(head)
+        exchanged = tuple(Exchanged(**one) for one in facts.pop("exchanged", ()))
+        return Results(tests=tests, exchanged=exchanged, **facts)
 
 
 def _is_consistent(measured: Measured) -> bool:

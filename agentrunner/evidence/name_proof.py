@@ -11,6 +11,7 @@ from agentrunner.evidence.claims import fresh, turned
 from agentrunner.evidence.differential import in_repo, in_tree
 from agentrunner.evidence.examination import Examination
 from agentrunner.evidence.findings import tests_gone
+from agentrunner.evidence.integrity import exchanged
 from agentrunner.evidence.moves import moved_to, not_moved
 from agentrunner.evidence.results.model import Results
 from agentrunner.evidence.results.names import gone, unstable_names
@@ -43,6 +44,9 @@ async def prove_by_name(exam: Examination, case: Case, now: Results, held: Resul
     here = [name for name in names if now.passed(name)]
     only = here if exam.by_names(case) else ()
     if not await exam.confirmed_green(case, here, only):
+        return
+    found = await exchanged(exam.run, target, case.before, now, world)
+    if report.stopped_by(found, target.id):
         return
     inputs = await asyncio.to_thread(exam.differential.inputs, world.new, [target])
     dead = await exam.canaries.dead(exam.run, target, here, world, now, inputs)

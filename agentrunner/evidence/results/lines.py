@@ -1,21 +1,24 @@
 """Reports of our own reporters: one JSON object a line, in the order of what happened.
 
 `start` (tool, cwd), `begin` (name), `test` (name, outcome, file, line, message), `lost` (tests are
-missing because of what is named), `end` (cut). A report without its end was cut by a crash.
+missing because of what is named), `exchanged` (a function of the tool, the test), `end` (cut, how
+often was looked for such). A report without its end was cut by a crash.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from agentrunner.evidence.results.files import Report, reports
-from agentrunner.evidence.results.model import Results, TestResult
-from agentrunner.evidence.results.names import below, made
+from agentrunner.evidence.results.model import Exchanged, Results, TestResult
+from agentrunner.evidence.results.names import below, clean, made
 
 MOST_TESTS = 500_000
+MOST_EXCHANGED = 1000
 CUT_SHORT = "the run ended in the middle of this test"
 Naming = Callable[[str, str, str], str]
 """The full name of a test by its own name, its file and the folder below the command's."""
@@ -36,21 +39,60 @@ def read_lines(
 ) -> Results | None:
     """All reports of one tool joined; None where it wrote none."""
     found: list[TestResult] = []
+    looks = Looks()
     complete, any_report = True, False
     for report in reports(place, f"{tool}-*.jsonl"):
         any_report = True
-        complete &= _one(report, started, naming, found)
+        complete &= _one(report, started, naming, found, looks)
+    for report in reports(place, f"look-{tool}-*.jsonl"):
+        looks.read(_events(report.content), started, naming)
     if not any_report:
         return None
-    return Results(reader or tool, tuple(found), complete=complete)
+    return Results(
+        reader or tool,
+        tuple(found),
+        complete=complete,
+        looked=looks.count,
+        exchanged=tuple(Exchanged(what, test) for what, test in looks.found.items()),
+    )
 
 
-def _one(report: Report, started: str, naming: Naming, found: list[TestResult]) -> bool:
+@dataclass
+class Looks:
+    """What was seen of the tool's own functions."""
+
+    count: int = 0
+    found: dict[str, str] = field(default_factory=dict)
+    """What was exchanged, and at which test that was seen first."""
+
+    def add(self, event: dict[str, Any], naming: Naming, folder: str) -> None:
+        """One event, of any kind."""
+        looked = event.get("looked")
+        if isinstance(looked, int) and 0 < looked < 1e9:
+            self.count += looked
+        if event.get("k") == "exchanged" and len(self.found) < MOST_EXCHANGED:
+            test = str(event.get("t") or "")
+            what = clean(str(event.get("n") or ""))
+            self.found.setdefault(what, clean(naming(test, "", folder)) if test else "")
+
+    def read(self, events: Iterable[dict[str, Any]], started: str, naming: Naming) -> None:
+        """A report of looks alone, beside the tool's own."""
+        folder = ""
+        for event in events:
+            if event.get("k") == "start":
+                folder = below(str(event.get("cwd") or ""), started)
+            self.add(event, naming, folder)
+
+
+def _one(
+    report: Report, started: str, naming: Naming, found: list[TestResult], looks: Looks
+) -> bool:
     """Add what one report tells; whether it is complete."""
     running: dict[str, tuple[str, int | None]] = {}
     folder, ended, whole = "", False, not report.cut
     for event in _events(report.content):
         kind, name, file, line = _fields(event)
+        looks.add(event, naming, folder)
         if kind == "start":
             folder = below(str(event.get("cwd") or ""), started)
         elif kind == "begin":

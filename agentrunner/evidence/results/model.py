@@ -47,6 +47,16 @@ class TestResult:
 
 
 @dataclass(frozen=True)
+class Exchanged:
+    """A function of the test tool that is another one than before the project's code ran."""
+
+    what: str
+    """As in `unittest.case.TestCase.assertEqual`."""
+    test: str = ""
+    """At which test it was seen first; "" where that was before or after all of them."""
+
+
+@dataclass(frozen=True)
 class Results:
     """What one run of a command reported, in its order; one name may stand in it several times."""
 
@@ -57,6 +67,10 @@ class Results:
     """Read off printed text, which the product can print as well."""
     complete: bool = True
     """False where the report is cut, or says that tests are missing in it."""
+    looked: int = 0
+    """How often the tool's own process was looked into; 0 where that is not possible."""
+    exchanged: tuple[Exchanged, ...] = ()
+    """What those looks found. What the tool's plug-ins exchange stands in it as well."""
 
     @cached_property
     def names(self) -> Counter[str]:

@@ -134,6 +134,8 @@ def read_results(
         tuple(tests),
         weak=any(part.weak for part in parts),
         complete=whole,
+        looked=sum(part.looked for part in parts),
+        exchanged=tuple(one for part in parts for one in part.exchanged),
     )
 
 

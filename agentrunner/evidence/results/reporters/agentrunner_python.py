@@ -9,6 +9,8 @@ import os
 import sys
 
 PLACE = globals().get("PLACE", "")
+BUILTIN = globals().get("BUILTIN", {})
+"""The builtins as they were when Python started."""
 VARIABLE = "PYTHONPATH"
 MOST = 2000
 
@@ -77,7 +79,8 @@ class Watch:
 
     def find_spec(self, name, path=None, target=None):
         hook = self.hooks.get(name)
-        if hook is None or self.busy:
+        late = LOOK is not None and LOOK.closed and LOOK.is_of_tool(name)
+        if self.busy or not (hook or late):
             return None
         self.busy = True
         try:
@@ -99,7 +102,10 @@ class Watch:
             except AttributeError:
                 pass
             execute(module)
-            quietly(hook)(module)
+            if hook is not None:
+                quietly(hook)(module)
+            if LOOK is not None:
+                quietly(LOOK.loaded)(name, module)
 
         try:
             loader.exec_module = exec_module
@@ -113,6 +119,46 @@ def watch():
     found = Watch()
     sys.meta_path.insert(0, found)
     return found
+
+
+# --- the look into the process ------------------------------------------------------------------
+
+
+def new_look():
+    """What compares the tool's functions, from a file of its own; None where it cannot."""
+    with open(os.path.join(PLACE, "agentrunner_look.py"), "rb") as source:
+        code = compile(source.read(), "<agentrunner>", "exec")
+    space = {"__name__": "agentrunner_look"}
+    exec(code, space)
+    return space["Look"](BUILTIN)
+
+
+LOOK = quietly(new_look)()
+
+
+def looking(name):
+    """A method of the look whose failures are ours; one that does nothing where there is none."""
+    return quietly(getattr(LOOK, name, None) or (lambda *_: None))
+
+
+look, look_whole, look_at_case = looking("look"), looking("whole"), looking("test_case")
+look_at_plugins, look_at_items, look_at_item = (
+    looking("pytest_plugins"),
+    looking("pytest_items"),
+    looking("pytest_item"),
+)
+
+
+def tell_looks(report):
+    """From here on what was found exchanged is written into this report."""
+    if LOOK is not None:
+        LOOK.sink = report.write
+        LOOK.tell()
+
+
+def looked():
+    """How often was looked; nothing where that was not possible."""
+    return LOOK.count if LOOK is not None and LOOK.closed else None
 
 
 # --- pytest -------------------------------------------------------------------------------------
@@ -164,6 +210,8 @@ class Plugin:
         self.folder = str(parameters.dir if parameters is not None else config.invocation_dir)
         self.root = str(getattr(config, "rootpath", None) or config.rootdir)
         self.report = Report("pytest", self.folder)
+        tell_looks(self.report)
+        look_at_plugins(config.pluginmanager)
 
     def _write(self, **event):
         if self.report is not None:
@@ -184,6 +232,9 @@ class Plugin:
     def pytest_collection_finish(self, session):
         if session is self.session:
             self.expected = len(session.items)
+            look_whole("")
+            look_at_plugins(session.config.pluginmanager)
+            look_at_items(session.items)
 
     def pytest_xdist_node_collection_finished(self, node, ids):
         if node.config is getattr(self, "config", None):
@@ -211,6 +262,8 @@ class Plugin:
         if self.report is None or self.depth:
             return
         line = location[1]
+        look(self._name(nodeid), True)
+        look_at_item(nodeid, self._name(nodeid))
         self._write(
             k="begin",
             n=self._name(nodeid),
@@ -241,6 +294,9 @@ class Plugin:
         if report.outcome == "rerun":
             self.tests.pop(report.nodeid, None)
             return
+        if report.when == "call":
+            look(name)
+            look_at_item(report.nodeid, name, True)
         phases = self.tests.setdefault(report.nodeid, [])
         phases.append((report.when, outcome_of(report), text_of(report)))
         if report.when in ("setup", "call"):
@@ -267,10 +323,14 @@ class Plugin:
             self.depth -= 1
 
     def _end(self, session, exitstatus):
+        look_whole("")
+        look_at_plugins(session.config.pluginmanager)
         finished = len([each for each in self.done if not isinstance(each, tuple)])
         stopped = bool(session.shouldstop or session.shouldfail)
         self._write(
-            k="end", cut=stopped or int(exitstatus) in (2, 3, 4) or finished < self.expected
+            k="end",
+            cut=stopped or int(exitstatus) in (2, 3, 4) or finished < self.expected,
+            looked=looked(),
         )
 
 
@@ -374,6 +434,7 @@ class Unittest:
     def _open(self):
         if self.report is None:
             self.report = self.written = Report("unittest", os.getcwd())
+            tell_looks(self.report)
         self.ended = False
         return self.report
 
@@ -388,7 +449,8 @@ class Unittest:
     def _finish(self, cut):
         if not self.ended:
             self.ended = True
-            self.report.write(k="end", cut=cut)
+            look_whole("")
+            self.report.write(k="end", cut=cut, looked=looked())
             self.report = None
 
     def leave(self):
@@ -403,6 +465,8 @@ class Unittest:
             return
         self.result, self.test, self.problems, self.last = result, test, [], result
         self._open().write(k="begin", n=name_of(test), f=file_of(test))
+        look(name_of(test), True)
+        look_at_case(type(test))
 
     def stopTest(self, result, test):
         if result is not self.result or test is not self.test or os.getpid() != self.pid:
@@ -415,6 +479,8 @@ class Unittest:
                 break
         else:
             outcome, message = "error", "it ended without a result"
+        look(name_of(test))
+        look_at_case(type(test), test)
         self._write(test, outcome, message)
         self.result = self.test = None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from agentrunner.evidence.results.reporters import text_of
 from agentrunner.evidence.results.shell import edited, quoted, simple_commands
 
-NAMES = ("sitecustomize.py", "agentrunner_python.py")
+NAMES = ("sitecustomize.py", "agentrunner_python.py", "agentrunner_look.py")
 
 
 def python_files() -> dict[str, str]:

@@ -1,0 +1,48 @@
+"""The look into the test tool's own process: what the change exchanged there.
+
+Reporters of ours that run in that process say which functions of the tool are others than before
+the project's code ran (results/reporters). Plug-ins and tests exchange some honestly, with the
+change and without it. What is exchanged with the change alone makes the tool say what the product
+wants. Where no reporter of ours can look, nothing is claimed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+
+from agentrunner.evidence.findings import tool_exchanged
+from agentrunner.evidence.results.model import Exchanged, Results
+from agentrunner.evidence.target import Measured, Target
+from agentrunner.evidence.world import World
+from agentrunner.task.context import Finding
+
+Run = Callable[[Target, str, Sequence[str]], Awaitable[Measured]]
+SILENT = "the look itself, which reported in the runs before the change and is silent now"
+
+
+async def exchanged(
+    run: Run, target: Target, before: Results | None, now: Results, world: World
+) -> Finding | None:
+    """A finding about what is exchanged with the change only.
+
+    Where something is, the old product runs once more, with tests and settings as they stand now:
+    what they exchange themselves is not the product's doing. Raises what runs in rooms raise.
+    """
+    left = beyond(now, before)
+    if not left:
+        return None
+    without = await run(target, world.mixed, ())
+    left = [one for one in left if one.what not in _named(without.results)]
+    return tool_exchanged(target, left) if left else None
+
+
+def beyond(now: Results, before: Results | None) -> list[Exchanged]:
+    """What is exchanged now and was not before; in the order in which it was seen. Pure."""
+    left = [one for one in now.exchanged if one.what not in _named(before)]
+    if before is not None and before.looked and not now.looked and now.tests:
+        left.append(Exchanged(SILENT))
+    return left
+
+
+def _named(results: Results | None) -> set[str]:
+    return {one.what for one in results.exchanged} if results is not None else set()

@@ -1,0 +1,457 @@
+"""Looks into a test tool's own process: which functions were exchanged. PYTEST_DONT_REWRITE.
+
+It remembers the functions that decide (of unittest, pytest, importlib and the builtins that
+assertions use) before the first code of the project runs, and compares them when tests are
+collected and around each test. What was put back in between is seen as well: on CPython by the
+version that each class carries, and for the code of functions by an audit hook. Everything it needs
+later is held from the start, in places that modules of the project do not reach by name.
+"""
+
+import builtins
+import os
+import sys
+import types
+from operator import is_, itemgetter
+
+TOOLS = ("unittest", "_pytest", "pytest", "pluggy", "importlib")
+MORE = ("_frozen_importlib", "_frozen_importlib_external")
+ASSERTIONS = ("unittest.case", "unittest.util", "unittest.result", "_pytest.assertion")
+"""Modules whose functions say which of the builtins decide."""
+OFTEN = (*ASSERTIONS, "_pytest.runner", "_pytest.python", "_pytest.outcomes", "_pytest.raises",
+         "_pytest.reports", "_pytest.unittest", "unittest", "pytest", "builtins")  # fmt: skip
+"""Modules whose functions are compared after each test; those of others where all tests ended."""
+FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, type)
+ATTRIBUTES = (*FUNCTIONS, classmethod, staticmethod, property, types.WrapperDescriptorType)
+STDLIB = os.path.dirname(os.__file__) + os.sep
+MOST = 200
+WRITTEN = " (written to and put back)"
+
+
+def is_installed(path):
+    """Whether a file belongs to Python or to an installed package."""
+    if path.startswith("<"):
+        return True
+    path = os.path.abspath(path)
+    return (
+        path.startswith(STDLIB)
+        or "/site-packages/" in path
+        or "/dist-packages/" in path
+        or os.path.dirname(path) == os.path.dirname(sys.executable)
+    )
+
+
+def function_of(value):
+    """The function behind a method of any kind, or None."""
+    value = getattr(value, "__func__", value)
+    if type(value) is property:
+        value = value.fget
+    return value if type(value) is types.FunctionType else None
+
+
+def inside(function):
+    """What a function does: its code, defaults, and functions that it closes over."""
+    held = [function.__code__, function.__defaults__, function.__kwdefaults__]
+    for cell in function.__closure__ or ():
+        try:
+            held.append(cell.cell_contents)
+        except ValueError:
+            held.append(None)
+    return held
+
+
+def versions():
+    """A function that gives live cells of the versions of classes; None where there are none."""
+    try:
+        import ctypes
+
+        # Where in a class its version stands is found out by changing one.
+        probe = type("Probe", (object,), {"x": 0, "y": 0})
+        places = range(0, type.__basicsize__ - 3, 4)
+        words = [ctypes.c_uint32.from_address(id(probe) + place) for place in places]
+        likely = None
+        for turn in range(4):
+            probe.y
+            before = [word.value for word in words]
+            probe.x = turn
+            after = [word.value for word in words]
+            probe.y
+            again = [word.value for word in words]
+            moved = {
+                at
+                for at in range(len(words))
+                if before[at] and after[at] != before[at] and again[at] not in (0, before[at])
+            }
+            likely = moved if likely is None else likely & moved
+        if len(likely) != 1:
+            return None
+        place = places[likely.pop()]
+    except Exception:
+        return None
+
+    def cell(cls):
+        getattr(cls, "__init__", None)
+        return ctypes.c_uint32.from_address(id(cls) + place)
+
+    return cell
+
+
+class Look:
+    """What is remembered, and what was found exchanged."""
+
+    def __init__(self, builtin):
+        self.builtin = builtin
+        """What the builtins were when Python started."""
+        self.closed = False
+        """Whether code of the project runs already."""
+        self.taken = {}
+        self.modules = []
+        self.often = []
+        self.classes = []
+        self.functions = {}
+        self.cell = versions()
+        self.cells = []
+        self.tags = []
+        self.found = {}
+        self.sink = None
+        self.where = ""
+        self.count = 0
+        self.known = {}
+        self.own_cells = {}
+        self.bodies = {}
+        self.items = {}
+        main = getattr(sys.modules.get("__main__"), "__file__", None)
+        self._audit()
+        if main and not is_installed(main):
+            self.close()
+
+    # -- taking -----------------------------------------------------------------------------------
+
+    def _audit(self):
+        if not hasattr(sys, "addaudithook"):
+            self.close()
+            return
+        functions, pid, getpid = self.functions, os.getpid(), os.getpid
+        code_type = types.CodeType
+
+        def hook(event, arguments):
+            if event == "object.__setattr__":
+                held = functions.get(id(arguments[0]))
+                if held is not None and held[0] is arguments[0] and getpid() == pid:
+                    self.note("%s.%s" % (held[1], arguments[1]))
+            elif event == "exec":
+                if not self.closed and type(arguments[0]) is code_type:
+                    if not is_installed(arguments[0].co_filename):
+                        self.close()
+            elif event == "sys.settrace":
+                if self.closed:
+                    self.note("sys.settrace")
+
+        sys.addaudithook(hook)
+
+    def close(self):
+        """The project's own code begins: from here on the tool's functions stay what they are."""
+        if self.closed:
+            return
+        self.closed = True
+        for name, module in list(sys.modules.items()):
+            if self.is_of_tool(name) and type(module) is types.ModuleType:
+                self.take(name, module)
+        self._take_builtins()
+
+    def is_of_tool(self, name):
+        return name.partition(".")[0] in TOOLS or name in MORE
+
+    def loaded(self, name, module):
+        """A module of the tool was executed just now."""
+        if self.closed:
+            self.take(name, module)
+
+    def take(self, name, module):
+        if name in self.taken:
+            return
+        self.taken[name] = module
+        space = vars(module)
+        held = {
+            key: value
+            for key, value in space.items()
+            if isinstance(value, FUNCTIONS) and self.is_of_tool(value.__module__ or "")
+        }
+        self._remember(name, space, held)
+        for key, value in held.items():
+            if isinstance(value, type) and value.__module__ == name:
+                self._take_class("%s.%s" % (name, key), value)
+            elif getattr(value, "__module__", None) == name:
+                self._take_function("%s.%s" % (name, key), value)
+        self._names = itemgetter(*self.taken)
+        self._modules = tuple(self.taken.values())
+
+    def _remember(self, name, space, held):
+        if len(held) > 1:
+            keys = tuple(held)
+            entry = [name, space, keys, itemgetter(*keys), tuple(held.values()), len(space)]
+            self.modules.append(entry)
+            if name.startswith(ASSERTIONS) or name in OFTEN:
+                self.often.append(entry)
+
+    def _take_class(self, label, cls):
+        held = {}
+        for key, value in vars(cls).items():
+            if isinstance(value, ATTRIBUTES):
+                held[key] = value
+                self._take_function("%s.%s" % (label, key), value)
+        self.classes.append((label, cls, held, frozenset(vars(cls))))
+        if self.cell is not None:
+            self.cells.append(self.cell(cls))
+            self.tags.append(self.cells[-1].value)
+
+    def _take_function(self, label, value):
+        function = function_of(value)
+        if function is not None:
+            self.functions.setdefault(id(function), (function, label, inside(function)))
+
+    def _take_builtins(self):
+        used = {"__import__", "__build_class__", "AssertionError"}
+        for name in list(self.taken):
+            if name.startswith(ASSERTIONS):
+                for function, label, held in self.functions.values():
+                    if label.startswith(name + "."):
+                        used.update(held[0].co_names)
+        held = {
+            key: value
+            for key, value in self.builtin.items()
+            if key in used and isinstance(value, FUNCTIONS)
+        }
+        self._remember("builtins", vars(builtins), held)
+
+    # -- looking ----------------------------------------------------------------------------------
+
+    def note(self, what, where=None):
+        """Something was exchanged."""
+        if what not in self.found and len(self.found) < MOST:
+            self.found[what] = self.where if where is None else where
+            self.tell()
+
+    def tell(self):
+        """Hand on what was found and not told yet."""
+        if self.sink is not None:
+            for what, where in list(self.found.items()):
+                if where is not None:
+                    self.sink(k="exchanged", n=what, t=where)
+                    self.found[what] = None
+
+    def look(self, where, before=False):
+        """Compare, before or after a test: fast where nothing was touched.
+
+        Before a test only classes are: what else was exchanged by then is seen after it.
+        """
+        self.where = where
+        self.count += 1
+        if self.closed and not (self._is_unwritten() if before else self._is_same()):
+            self.whole(where)
+
+    def _is_unwritten(self):
+        return self.tags == [cell.value for cell in self.cells]
+
+    def _is_same(self):
+        if not self._is_unwritten():
+            return False
+        try:
+            for _, space, _, get, values, length in self.often:
+                if len(space) != length or not all(map(is_, get(space), values)):
+                    return False
+            return all(map(is_, self._names(sys.modules), self._modules))
+        except KeyError:
+            return False
+
+    def whole(self, where):
+        """Compare everything, and name what differs."""
+        self.where = where
+        if not self.closed:
+            return
+        for name, module in self.taken.items():
+            if sys.modules.get(name) is not module:
+                self.note("sys.modules[%r]" % name)
+        for entry in self.modules:
+            self._compare_module(entry)
+        changed = self._written()
+        differ = {each[1] for each in self.classes if not self._compare_class(*each)}
+        for label, cls, _, _ in self.classes:
+            # What is written to a class counts for its heirs as well; while files are loaded it
+            # decides nothing yet.
+            if where and cls in changed and not (changed | differ).intersection(cls.__mro__[1:]):
+                if cls not in differ:
+                    self.note(label + WRITTEN)
+        for function, label, held in list(self.functions.values()):
+            now = inside(function)
+            if len(now) != len(held) or not all(map(is_, now, held)):
+                self.note(label)
+
+    def _written(self):
+        """Classes that were written to since the last look."""
+        if self.cell is None:
+            return set()
+        changed = set()
+        for at, (_, cls, _, _) in enumerate(self.classes):
+            if self.cells[at].value != self.tags[at]:
+                changed.add(cls)
+                self.cell(cls)
+                self.tags[at] = self.cells[at].value
+        return changed
+
+    def _compare_module(self, entry):
+        name, space, keys, _, values, length = entry
+        for key, value in zip(keys, values):
+            if space.get(key, entry) is not value:
+                self.note("%s.%s" % (name, key))
+        if len(space) != length:
+            entry[5] = len(space)
+            if name != "builtins":
+                for key in set(space).intersection(self.builtin).difference(keys):
+                    if key[:2] != "__":
+                        self.note("%s.%s" % (name, key))
+
+    def _compare_class(self, label, cls, held, keys):
+        """Whether it is what it was."""
+        now, same = vars(cls), True
+        for key, value in held.items():
+            if now.get(key, held) is not value:
+                self.note("%s.%s" % (label, key))
+                same = False
+        for key in set(now).difference(keys):
+            # A new name decides something where it stands before one of a base.
+            if any(key in vars(base) for base in cls.__mro__[1:]):
+                self.note("%s.%s" % (label, key))
+                same = False
+        return same
+
+    # -- the tests' own classes -------------------------------------------------------------------
+
+    def test_case(self, cls, instance=None):
+        """Look at a class of unittest's tests, for what stands before the tool's own methods."""
+        tool = None
+        for base in cls.__mro__:
+            if base.__module__ == "unittest.case" and base.__name__ == "TestCase":
+                tool = base
+                break
+        if tool is None or not self.closed:
+            return
+        names = [each[3] for each in self.classes if each[1] is tool]
+        names = names[0] if names else frozenset(vars(tool))
+        for base in cls.__mro__:
+            if self.is_of_tool(base.__module__) or base is object:
+                continue
+            self._own_class(base, names)
+        for key in names.intersection(vars(instance) if instance is not None else ()):
+            if callable(vars(instance)[key]) and key[:2] != "__":
+                self.note("%s().%s" % (label_of(cls), key))
+
+    def _own_class(self, cls, names):
+        cell = self.own_cells.get(cls)
+        if cell is not None and cell[0].value == cell[1]:
+            return
+        if self.cell is not None:
+            cell = self.cell(cls)
+            self.own_cells[cls] = cell, cell.value
+        space = vars(cls)
+        now = {
+            key: value
+            for key, value in space.items()
+            if (key in names or key.startswith("test")) and isinstance(value, ATTRIBUTES)
+        }
+        before = self.known.get(cls)
+        if before is None:
+            self.known[cls] = now
+            for key, value in now.items():
+                self._take_function("%s.%s" % (label_of(cls), key), value)
+            odd = [key for key in now if key in names and key not in UNIVERSAL]
+            if odd:
+                written = self._written_in_body(cls)
+                for key in odd:
+                    if key not in written:
+                        self.note("%s.%s" % (label_of(cls), key))
+            return
+        for key in set(now) | set(before):
+            if now.get(key) is not before.get(key):
+                self.note("%s.%s" % (label_of(cls), key))
+        self.known[cls] = now
+
+    def _written_in_body(self, cls):
+        """The names that the text of a class gives it."""
+        path = getattr(sys.modules.get(cls.__module__), "__file__", None)
+        if not path:
+            return ()
+        if path not in self.bodies:
+            try:
+                with open(path, "rb") as source:
+                    self.bodies[path] = dict(bodies(compile(source.read(), path, "exec")))
+            except Exception:
+                self.bodies[path] = {}
+        return self.bodies[path].get(cls.__name__, ())
+
+    # -- pytest -----------------------------------------------------------------------------------
+
+    def pytest_items(self, items):
+        """The tests that were collected: their functions stay what they are."""
+        self.items = {}
+        for item in items:
+            function = tested(item)
+            if function is not None:
+                self._take_function("the function of " + item.nodeid, function)
+            self.items[item.nodeid] = item, function
+
+    def pytest_item(self, nodeid, where, ran=False):
+        """Look at one test: before it runs at its function, afterwards at its class."""
+        item, function = self.items.get(nodeid, (None, None))
+        if item is None or not self.closed:
+            return
+        self.where = where
+        if not ran and tested(item) is not function:
+            self.note("the function of " + nodeid)
+        if "runtest" in vars(item):
+            self.note("runtest() of " + nodeid)
+        if getattr(item, "cls", None) is not None:
+            self.test_case(item.cls, vars(item).get("_instance") if ran else None)
+
+    def pytest_plugins(self, manager):
+        """Look at plug-ins and hooks that are of the project and no conftest's own."""
+        for name, plugin in manager.list_name_plugin():
+            if plugin is None or name == "agentrunner_results":
+                continue
+            module = plugin if isinstance(plugin, types.ModuleType) else None
+            file = file_of(module or sys.modules.get(type(plugin).__module__))
+            if module is None or os.path.basename(file) != "conftest.py":
+                if file and not is_installed(file):
+                    kind = name if module else label_of(type(plugin))
+                    self.note("pytest's plug-in " + kind, "")
+                continue
+            for key, value in list(vars(module).items()):
+                function = function_of(value) if key.startswith("pytest_") else None
+                if function is not None and function.__code__.co_filename != file:
+                    self.note("%s of %s" % (key, os.path.relpath(file)), "")
+
+
+def tested(item):
+    """The function of a test of pytest."""
+    name = getattr(item, "originalname", None) or item.name
+    cls = getattr(item, "cls", None)
+    return function_of(vars(item).get("_obj") if cls is None else getattr(cls, name, None))
+
+
+def file_of(module):
+    return os.path.abspath(getattr(module, "__file__", None) or "/")
+
+
+UNIVERSAL = frozenset(vars(object)) | {"__init_subclass__", "__module__", "__doc__", "__dict__"}
+
+
+def bodies(code):
+    """The names that each class body, and each function, of a compiled file stores or uses."""
+    for each in code.co_consts:
+        if isinstance(each, types.CodeType):
+            yield each.co_name, frozenset(each.co_names)
+            for inner in bodies(each):
+                yield inner
+
+
+def label_of(cls):
+    return "%s.%s" % (cls.__module__, cls.__qualname__)
