@@ -24,6 +24,7 @@ FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, type)
 ATTRIBUTES = (*FUNCTIONS, classmethod, staticmethod, property, types.WrapperDescriptorType)
 STDLIB = os.path.dirname(os.__file__) + os.sep
 MOST = 200
+AUDITED = hasattr(sys, "addaudithook")
 WRITTEN = " (written to and put back)"
 
 
@@ -127,7 +128,7 @@ class Look:
     # -- taking -----------------------------------------------------------------------------------
 
     def _audit(self):
-        if not hasattr(sys, "addaudithook"):
+        if not AUDITED:
             self.close()
             return
         functions, pid, getpid = self.functions, os.getpid(), os.getpid
@@ -263,7 +264,7 @@ class Look:
         except KeyError:
             return False
 
-    def whole(self, where):
+    def whole(self, where, last=False):
         """Compare everything, and name what differs."""
         self.where = where
         if not self.closed:
@@ -281,7 +282,8 @@ class Look:
             if where and cls in changed and not (changed | differ).intersection(cls.__mro__[1:]):
                 if cls not in differ:
                     self.note(label + WRITTEN)
-        for function, label, held in list(self.functions.values()):
+        # What is written to functions is told by the audit hook, where there is one.
+        for function, label, held in list(self.functions.values()) if last or not AUDITED else ():
             now = inside(function)
             if len(now) != len(held) or not all(map(is_, now, held)):
                 self.note(label)

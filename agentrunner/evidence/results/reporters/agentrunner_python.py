@@ -93,6 +93,8 @@ class Watch:
             self.busy = False
         if spec is None or not hasattr(spec.loader, "exec_module"):
             return None
+        if isinstance(spec.loader, type):
+            return None  # One loader for all frozen modules, which is not ours to change.
         loader = spec.loader
         execute = loader.exec_module
 
@@ -323,7 +325,7 @@ class Plugin:
             self.depth -= 1
 
     def _end(self, session, exitstatus):
-        look_whole("")
+        look_whole("", True)
         look_at_plugins(session.config.pluginmanager)
         finished = len([each for each in self.done if not isinstance(each, tuple)])
         stopped = bool(session.shouldstop or session.shouldfail)
@@ -449,7 +451,7 @@ class Unittest:
     def _finish(self, cut):
         if not self.ended:
             self.ended = True
-            look_whole("")
+            look_whole("", True)
             self.report.write(k="end", cut=cut, looked=looked())
             self.report = None
 
