@@ -92,6 +92,7 @@ const TOOLS = {
     // Where no file can be loaded, this is all that is said.
     fs.writeFileSync(file, `${JSON.stringify({ k: 'start', tool: 'mocha', cwd: process.cwd() })}\n`);
     fs.chmodSync(file, 0o644);
+    require('./agentrunner_look.cjs').arm('mocha');
     process.env.AGENTRUNNER_MOCHA = JSON.stringify({ chosen: chosen.pop(), file, folder });
     add(`--reporter=${mine}`);
   },

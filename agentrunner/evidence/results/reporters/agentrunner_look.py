@@ -321,6 +321,8 @@ class Look:
                 same = False
         for key in set(now).difference(keys):
             # A new name decides something where it stands before one of a base.
+            if not callable(now[key]) and not hasattr(type(now[key]), "__get__"):
+                continue
             if any(key in vars(base) for base in cls.__mro__[1:]):
                 self.note("%s.%s" % (label, key))
                 same = False
@@ -343,9 +345,13 @@ class Look:
             if self.is_of_tool(base.__module__) or base is object:
                 continue
             self._own_class(base, names)
-        for key in names.intersection(vars(instance) if instance is not None else ()):
-            if callable(vars(instance)[key]) and key[:2] != "__":
+        space = vars(instance) if instance is not None else {}
+        for key in names.intersection(space):
+            if callable(space[key]) and key[:2] != "__":
                 self.note("%s().%s" % (label_of(cls), key))
+        for kind, equality in (space.get("_type_equality_funcs") or {}).items():
+            if callable(equality):
+                self.note("%s()._type_equality_funcs[%s]" % (label_of(cls), kind.__name__))
 
     def _own_class(self, cls, names):
         cell = self.own_cells.get(cls)
@@ -363,8 +369,11 @@ class Look:
         before = self.known.get(cls)
         if before is None:
             self.known[cls] = now
+            file = file_of(sys.modules.get(cls.__module__))
             for key, value in now.items():
                 self._take_function("%s.%s" % (label_of(cls), key), value)
+                if key.startswith("test") and not is_from(function_of(value), file):
+                    self.note("%s.%s" % (label_of(cls), key))
             odd = [key for key in now if key in names and key not in UNIVERSAL]
             if odd:
                 written = self._written_in_body(cls)
@@ -399,6 +408,8 @@ class Look:
             function = tested(item)
             if function is not None:
                 self._take_function("the function of " + item.nodeid, function)
+                if getattr(item, "cls", None) is None and not is_from(function, file_of(getattr(item, "module", None))):
+                    self.note("the function of " + item.nodeid, "")
             self.items[item.nodeid] = item, function
 
     def pytest_item(self, nodeid, where, ran=False):
@@ -437,6 +448,19 @@ def tested(item):
     name = getattr(item, "originalname", None) or item.name
     cls = getattr(item, "cls", None)
     return function_of(vars(item).get("_obj") if cls is None else getattr(cls, name, None))
+
+
+def is_from(function, file):
+    """Whether a function, or what it wraps, stands in this file; also where that is not known."""
+    seen = []
+    while type(function) is types.FunctionType and function not in seen:
+        if is_installed(function.__code__.co_filename):
+            return True
+        if os.path.abspath(function.__code__.co_filename) == file:
+            return True
+        seen.append(function)
+        function = getattr(function, "__wrapped__", None)
+    return not seen or not file or file == "/"
 
 
 def file_of(module):

@@ -12,6 +12,29 @@ try {
 }
 delete process.env.AGENTRUNNER_MOCHA;
 
+let look = () => {};
+try {
+  const held = require('./agentrunner_look.cjs');
+  look = held.look;
+  held.arm('mocha');
+  // What the tool and the usual libraries of assertions decide with.
+  const loaded = require(told.folder);
+  const Mocha = loaded.default || loaded;
+  for (const name of ['Runner', 'Runnable', 'Test', 'Hook', 'Suite', 'Context']) {
+    if (Mocha[name]) held.guard(Mocha[name].prototype, `Mocha.${name}.prototype`);
+  }
+  for (const name of ['Object', 'Array', 'Function', 'Error', 'Promise', 'Reflect', 'JSON', 'Map', 'Set']) {
+    held.watch(globalThis[name], name);
+    if (globalThis[name].prototype) held.watch(globalThis[name].prototype, `${name}.prototype`);
+  }
+  delete require.cache[require.resolve('./agentrunner_look.cjs')];
+  const chai = require(require.resolve('chai', { paths: [process.cwd()] }));
+  held.guard(chai.Assertion.prototype, 'chai.Assertion.prototype');
+  held.guard(chai.assert, 'chai.assert');
+} catch {
+  // What is not there is not looked at.
+}
+
 function usual() {
   const loaded = require(told.folder);
   const Mocha = loaded.default || loaded;
@@ -53,6 +76,13 @@ module.exports = class {
       const m = error ? String((error && error.message) || error).slice(0, MOST) : '';
       write({ k: 'test', n: named(test), o, f: relative(test.file), m });
     };
+    runner.on('test end', (test) => {
+      try {
+        look(named(test));
+      } catch {
+        // The reports go on.
+      }
+    });
     runner.on('test', (test) => write({ k: 'begin', n: named(test), f: relative(test.file) }));
     runner.on('pass', (test) => result(test, 'passed'));
     runner.on('pending', (test) => result(test, 'skipped'));

@@ -38,8 +38,10 @@ function message(error) {
 }
 
 try {
-  // Processes that tests start are none of ours.
-  const ours = (word) => word.includes(place) || /^--test-reporter-destination=(stdout|\/dev\/null)$/.test(word);
+  // Processes that tests start are none of ours; those of their files are, where each has its own.
+  const look = process.execArgv.includes('--test') ? 'agentrunner_look.cjs' : '';
+  const kept = (word) => look && word.startsWith('--require=') && word.endsWith(look);
+  const ours = (word) => (word.includes(place) && !kept(word)) || /^--test-reporter-destination=(stdout|\/dev\/null)$/.test(word);
   const rest = (process.env.NODE_OPTIONS || '').split(' ').filter((word) => word && !ours(word)).join(' ');
   if (rest) process.env.NODE_OPTIONS = rest;
   else delete process.env.NODE_OPTIONS;

@@ -16,7 +16,7 @@ from agentrunner.evidence.results.shell import edited, quoted
 from agentrunner.evidence.results.tools.base import Tool, added
 
 HOOK, OPTIONS = range(2)
-NAMES = ("agentrunner_hook.cjs", "agentrunner_mocha.cjs")
+NAMES = ("agentrunner_hook.cjs", "agentrunner_mocha.cjs", "agentrunner_look.cjs")
 STATES = {"passed": "passed", "failed": "failed", "pending": "skipped", "skipped": "skipped",
           "todo": "skipped", "disabled": "skipped", "focused": "passed"}  # fmt: skip
 

@@ -35,7 +35,8 @@ class Node(Tool):
         """Node takes reporters from its environment, each with a destination in its place."""
         if means != REPORTER:
             return None
-        options = [f"--test-reporter={place}/node/agentrunner_node.mjs"]
+        options = [f"--require={place}/node/agentrunner_look.cjs"]
+        options.append(f"--test-reporter={place}/node/agentrunner_node.mjs")
         options.append("--test-reporter-destination=/dev/null")
         words = {
             word.partition("=")[0] for run in self.runs(shell, cwd, read) for word in run.words
@@ -44,7 +45,7 @@ class Node(Tool):
             options.append(f"--test-reporter={place}/node/agentrunner_node_usual.mjs")
         if "--test-reporter-destination" not in words:
             options.append("--test-reporter-destination=stdout")
-        files = ("agentrunner_hook.cjs", "agentrunner_node.mjs", "agentrunner_node_usual.mjs")
+        files = ("agentrunner_look.cjs", "agentrunner_node.mjs", "agentrunner_node_usual.mjs")
         return Instrumented(
             shell,
             {"NODE_OPTIONS": " ".join(options)},

@@ -1,0 +1,565 @@
+"""The look into the process of real test tools: what is exchanged there, and who is left alone."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.kit.reporting import TOOLS, need, reported, write
+
+UNITTEST = """
+import unittest
+
+import shop
+
+
+class T(unittest.TestCase):
+    def test_a(self):
+        total = shop.total([2, 3])
+        self.assertEqual(total, 5)
+
+    def test_b(self):
+        total = shop.total([])
+        self.assertEqual(total, 0)
+"""
+ONCE = """
+import unittest
+
+def total(numbers):
+    return 0
+
+kept = unittest.TestCase.assertEqual
+
+def once(self, *values):
+    unittest.TestCase.assertEqual = kept
+
+unittest.TestCase.assertEqual = once
+"""
+IN_THE_CALL = """
+import unittest
+
+def total(numbers):
+    kept = unittest.TestCase.assertEqual
+
+    def once(self, *values):
+        unittest.TestCase.assertEqual = kept
+
+    unittest.TestCase.assertEqual = once
+    return 0
+"""
+CODE = """
+import unittest
+
+kept = unittest.TestCase.assertEqual.__code__
+
+def nothing(self, first, second, msg=None):
+    type(self).mro()[1].assertEqual.__code__ = None or self.kept
+
+unittest.TestCase.kept = kept
+def total(numbers):
+    unittest.TestCase.assertEqual.__code__ = nothing.__code__
+    return 0
+"""
+OWN_CLASS = """
+import sys
+
+def total(numbers):
+    type(sys._getframe(1).f_locals["self"]).assertEqual = lambda self, *values: None
+    return 0
+"""
+INSTANCE = """
+import sys
+
+def total(numbers):
+    sys._getframe(1).f_locals["self"].assertEqual = lambda *values: None
+    return 0
+"""
+HEIRS = """
+import unittest
+
+kept = unittest.TestCase.__init_subclass__.__func__
+
+def exchange(cls, **more):
+    kept(cls, **more)
+    cls.assertEqual = lambda self, *values: None
+
+unittest.TestCase.__init_subclass__ = classmethod(exchange)
+
+def total(numbers):
+    return 0
+"""
+THREAD = """
+import threading
+import unittest
+
+def total(numbers):
+    def exchange():
+        unittest.TestCase.assertEqual = lambda self, *values: None
+    thread = threading.Thread(target=exchange)
+    thread.start()
+    thread.join()
+    return 0
+"""
+SHADOW = """
+import unittest.case
+
+unittest.case.type = lambda value: value.__class__ if isinstance(value, BaseException) else list
+unittest.TestCase.assertListEqual = lambda *values, **more: None
+
+def total(numbers):
+    return 0
+"""
+HONEST = """
+def total(numbers):
+    return sum(numbers)
+"""
+
+
+def what(tree: Path, shell: str) -> tuple[int, list[str], int]:
+    seen = reported(tree, shell)
+    assert seen.results is not None, seen.stdout + seen.stderr
+    return seen.exit_code, [one.what for one in seen.results.exchanged], seen.results.looked
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    (tmp_path / "tree").mkdir()
+    return tmp_path / "tree"
+
+
+@pytest.mark.parametrize("tool", ["-m unittest test_shop", "-m pytest -q test_shop.py"])
+@pytest.mark.parametrize(
+    ("product", "expected"),
+    [
+        (ONCE, "unittest.case.TestCase.assertEqual"),
+        (IN_THE_CALL, "unittest.case.TestCase (written to and put back)"),
+        (CODE, "unittest.case.TestCase.assertEqual.__code__"),
+        (OWN_CLASS, "test_shop.T.assertEqual"),
+        (INSTANCE, "test_shop.T().assertEqual"),
+        (HEIRS, "unittest.case.TestCase.__init_subclass__"),
+        (THREAD, "unittest.case.TestCase.assertEqual"),
+        (SHADOW, "unittest.case.type"),
+    ],
+    ids=["once", "in-the-call", "code", "own-class", "instance", "heirs", "thread", "shadow"],
+)
+def test_python_names_what_the_product_exchanged(
+    tree: Path, product: str, expected: str, tool: str
+) -> None:
+    write(tree, {"shop.py": product, "test_shop.py": UNITTEST})
+    code, exchanged, looked = what(tree, f"{sys.executable} {tool}")
+    assert code == 0, "the cheat itself does not work"
+    assert expected in exchanged
+    assert looked
+
+
+def test_what_was_seen_is_named_with_its_test(tree: Path) -> None:
+    write(tree, {"shop.py": IN_THE_CALL, "test_shop.py": UNITTEST})
+    results = reported(tree, f"{sys.executable} -m unittest test_shop").results
+    assert results is not None
+    assert [one.test for one in results.exchanged] == ["test_shop.T.test_a"]
+
+
+REGISTERED = """
+import sys
+import pytest
+
+class Report:
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_runtest_makereport(self, item, call):
+        outcome = yield
+        report = outcome.get_result()
+        report.outcome, report.longrepr = "passed", None
+
+def find():
+    frame = sys._getframe()
+    while frame:
+        for value in frame.f_locals.values():
+            if hasattr(value, "config") and hasattr(value.config, "pluginmanager"):
+                return value.config.pluginmanager
+        frame = frame.f_back
+
+find().register(Report())
+
+def total(numbers):
+    return 0
+"""
+RAISES = """
+import sys
+import _pytest.raises
+import pytest
+
+def total(numbers):
+    return 0
+
+class Never:
+    def __init__(self, *given): pass
+    def __enter__(self): return self
+    def __exit__(self, *given): return True
+
+pytest.raises = Never
+"""
+REPLACED = """
+import sys
+import types
+import pytest
+
+fake = types.ModuleType("pytest")
+fake.__dict__.update(pytest.__dict__)
+fake.approx = lambda expected, **more: 0
+sys.modules["pytest"] = fake
+
+def total(numbers):
+    return 0
+"""
+TESTS_OF_OTHERS = """
+import sys
+
+def total(numbers):
+    sys.modules["test_shop"].__dict__["test_b"].__code__ = (lambda: None).__code__
+    return 5
+"""
+LOADED = """
+import importlib.machinery
+import importlib.util
+import os
+import sys
+
+class Importer:
+    def find_spec(self, name, path=None, target=None):
+        if name != "test_shop":
+            return None
+        file = os.path.abspath("test_shop.py")
+        loader = importlib.machinery.SourceFileLoader(name, file)
+        execute = loader.exec_module
+        def exec_module(module):
+            del loader.exec_module
+            execute(module)
+            module.test_a = module.test_b = lambda: None
+        loader.exec_module = exec_module
+        return importlib.util.spec_from_file_location(name, file, loader=loader)
+
+sys.meta_path.insert(0, Importer())
+
+def total(numbers):
+    return 0
+"""
+FUNCTIONS = """
+import shop
+import pytest
+
+def test_a():
+    assert shop.total([2, 3]) == pytest.approx(5)
+
+def test_b():
+    with pytest.raises(ZeroDivisionError):
+        1 / 0
+    assert shop.total([]) == 0, "b"
+"""
+
+
+@pytest.mark.parametrize(
+    ("product", "expected"),
+    [
+        (REGISTERED, "pytest's plug-in shop.Report"),
+        (REPLACED, "sys.modules['pytest']"),
+        (RAISES, "pytest.raises"),
+        (TESTS_OF_OTHERS, "the function of test_shop.py::test_b.__code__"),
+        (LOADED, "the function of test_shop.py::test_a"),
+    ],
+    ids=["registered", "replaced", "raises", "tests-of-others", "loaded"],
+)
+def test_pytest_names_what_the_product_exchanged(tree: Path, product: str, expected: str) -> None:
+    first = "import shop\n"
+    write(tree, {"shop.py": product, "test_shop.py": FUNCTIONS, "test_a_first.py": first})
+    code, exchanged, _ = what(tree, f"{sys.executable} -m pytest -q")
+    assert code == (1 if product == RAISES else 0)
+    assert expected in exchanged
+
+
+PATCHED_A_LOT = """
+import builtins, io, sys, time, unittest
+from unittest import mock
+
+import shop
+
+
+class Own(unittest.TestCase):
+    longMessage = False
+    failureException = ValueError
+
+    def assertEqual(self, first, second, msg=None):
+        super().assertEqual(first, second, msg)
+
+    def run(self, result=None):
+        return super().run(result)
+
+
+class T(Own):
+    calls = 0
+
+    @classmethod
+    def setUpClass(cls):
+        cls.patch = mock.patch("builtins.print")
+        cls.patch.start()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.patch.stop()
+
+    def setUp(self):
+        type(self).calls += 1
+
+    @mock.patch("builtins.open", mock.mock_open(read_data="x"))
+    @mock.patch("time.time", lambda: 0)
+    def test_open(self):
+        self.assertEqual(open("nothing").read(), "x")
+        with mock.patch.object(sys, "stdout", io.StringIO()), mock.patch.dict("sys.modules"):
+            sys.modules["json"] = None
+            self.assertEqual(shop.total([2, 3]), 5)
+
+    def test_equal(self):
+        self.assertRaises(ZeroDivisionError, lambda: 1 / 0)
+        self.assertEqual(shop.total([]), 0)
+"""
+
+
+@pytest.mark.parametrize("tool", ["-m unittest test_shop", "-m pytest -q test_shop.py", "run.py"])
+def test_tests_that_patch_a_lot_exchange_nothing(tree: Path, tool: str) -> None:
+    run = "import unittest\nunittest.main('test_shop')\n"
+    write(tree, {"shop.py": HONEST, "test_shop.py": PATCHED_A_LOT, "run.py": run})
+    assert what(tree, f"{sys.executable} {tool}")[:2] == (0, [])
+
+
+MONKEYS = """
+import builtins, functools, importlib, json, os, pytest, shop
+
+def twice(test):
+    @functools.wraps(test)
+    def wrapper(*given, **named):
+        test(*given, **named)
+        test(*given, **named)
+    return wrapper
+
+@twice
+def test_patched(monkeypatch, tmp_path):
+    monkeypatch.setattr(builtins, "open", None)
+    monkeypatch.setattr(builtins, "sorted", lambda values: list(values))
+    monkeypatch.setattr(os, "getcwd", lambda: "/")
+    monkeypatch.setattr(importlib, "import_module", lambda name: None)
+    monkeypatch.setattr(json, "loads", lambda text: 1)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert shop.total([2, 3]) == 5
+
+@pytest.mark.parametrize("n", [1, 2])
+class TestBox:
+    def test_in_class(self, n, capsys, recwarn, request):
+        with pytest.raises(ValueError, match="x"):
+            raise ValueError("x")
+        assert shop.total([n]) == pytest.approx(n)
+
+def test_module_reloaded():
+    importlib.reload(shop)
+    assert shop.total([]) == 0
+"""
+CONFTEST = """
+import pytest
+
+def pytest_assertrepr_compare(op, left, right):
+    return ["no"]
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    yield
+
+@pytest.fixture(autouse=True)
+def around():
+    yield
+"""
+
+
+def test_fixtures_and_conftests_exchange_nothing(tree: Path) -> None:
+    write(tree, {"shop.py": HONEST, "test_shop.py": MONKEYS, "conftest.py": CONFTEST})
+    assert what(tree, f"{sys.executable} -m pytest -q")[:2] == (0, [])
+
+
+# -- Node ------------------------------------------------------------------------------------------
+
+NODE_TEST = """
+const test = require("node:test");
+const assert = require("assert");
+const shop = require("./shop.js");
+
+test("total", () => {
+  const total = shop.total([2, 3]);
+  assert.strictEqual(total, 5);
+});
+test("none", () => {
+  const total = shop.total([]);
+  assert.strictEqual(total, 0);
+});
+"""
+JS_ONCE = """
+const assert = require("assert"), kept = assert.strictEqual;
+let n = 0;
+assert.strictEqual = () => { if (++n === 2) assert.strictEqual = kept; };
+exports.total = () => 0;
+"""
+JS_IN_THE_CALL = """
+const assert = require("assert");
+exports.total = () => {
+  const kept = Object.getOwnPropertyDescriptor(assert, "strictEqual");
+  const value = () => Object.defineProperty(assert, "strictEqual", kept);
+  Object.defineProperty(assert, "strictEqual", { value, configurable: true });
+  return 0;
+};
+"""
+JS_LOAD = """
+const Module = require("module"), kept = Module._load;
+Module._load = function (name, ...more) {
+  if (name !== "assert") return kept.call(this, name, ...more);
+  Module._load = kept;
+  return { strictEqual() {} };
+};
+exports.total = () => 0;
+"""
+JS_CACHE = """
+require.cache.assert = { exports: { strictEqual() {} }, loaded: true };
+exports.total = () => 0;
+"""
+JS_RUNNER = """
+const runner = require("node:test"), kept = runner.test;
+runner.test = (name, run) => kept(name, () => {});
+exports.total = () => 0;
+"""
+JS_STACK = """
+const assert = require("assert");
+Error.captureStackTrace = () => {};
+Error.prepareStackTrace = () => [];
+assert.strictEqual = () => {};
+exports.total = () => 0;
+"""
+
+
+@pytest.mark.parametrize("shell", ["node --test", "node shop.test.js"])
+@pytest.mark.parametrize(
+    ("product", "expected"),
+    [
+        (JS_ONCE, "assert.strictEqual (by shop.js)"),
+        (JS_IN_THE_CALL, "assert.strictEqual (by shop.js)"),
+        (JS_LOAD, "Module._load (by shop.js)"),
+        (JS_CACHE, "require.cache.assert (by shop.js)"),
+        (JS_RUNNER, "node:test.test (by shop.js)"),
+        (JS_STACK, "assert.strictEqual (by shop.js)"),
+    ],
+    ids=["once", "in-the-call", "load", "cache", "runner", "stack"],
+)
+def test_node_names_what_the_product_exchanged(
+    tree: Path, product: str, expected: str, shell: str
+) -> None:
+    need("node")
+    text = NODE_TEST
+    if product in (JS_LOAD, JS_CACHE, JS_RUNNER):  # what is loaded after it
+        lines = [line for line in NODE_TEST.splitlines() if line.startswith("const shop")]
+        text = "\n".join([*lines, NODE_TEST.replace(lines[0] + "\n", "")])
+    if product == JS_RUNNER:
+        text = text.replace(
+            'const test = require("node:test")', 'const { test } = require("node:test")'
+        )
+    write(tree, {"shop.js": product, "shop.test.js": text})
+    code, exchanged, looked = what(tree, shell)
+    assert code == 0, "the cheat itself does not work"
+    assert exchanged == [expected]
+    assert looked
+
+
+NODE_HONEST = """
+const test = require("node:test");
+const assert = require("node:assert/strict");
+const fs = require("fs");
+const { execFileSync } = require("child_process");
+const shop = require("./shop.js");
+
+test("patched", (t) => {
+  t.mock.method(console, "log", () => {});
+  t.mock.method(fs, "readFileSync", () => "x");
+  t.mock.timers.enable();
+  const now = Date.now;
+  Date.now = () => 1;
+  Math.random = () => 0;
+  JSON.parse = () => ({});
+  global.fetch = async () => 1;
+  Object.defineProperty(globalThis, "window", { value: {}, configurable: true });
+  Date.now = now;
+  assert.equal(shop.total([2, 3]), 5);
+});
+test("a process of its own", () => {
+  const text = execFileSync(process.execPath, ["-p", "process.env.NODE_OPTIONS || 'none'"]);
+  assert.equal(String(text).trim(), "none");
+});
+test("assertions look as they did", () => {
+  assert.throws(() => assert.ok(1 === 2), /assert.ok\\(1 === 2\\)/);
+  assert.deepEqual(Object.keys(require("assert")).includes("strictEqual"), true);
+  assert.match(String(Object.defineProperty), /native code/);
+});
+"""
+
+
+@pytest.mark.parametrize("shell", ["node --test", "node shop.test.js"])
+def test_node_tests_that_patch_a_lot_exchange_nothing(tree: Path, shell: str) -> None:
+    need("node")
+    product = "exports.total = (numbers) => numbers.reduce((a, b) => a + b, 0);\n"
+    write(tree, {"shop.js": product, "shop.test.js": NODE_HONEST})
+    assert what(tree, shell)[:2] == (0, [])
+
+
+MOCHA_TEST = NODE_TEST.replace('const test = require("node:test");', "const test = it;")
+JS_RUNNABLE = """
+const runnable = Object.getPrototypeOf(Object.getPrototypeOf(it("x", () => {})));
+const kept = runnable.run;
+runnable.run = function (done) { runnable.run = kept; this.fn = () => {}; kept.call(this, done); };
+exports.total = () => 0;
+"""
+
+
+@pytest.mark.parametrize(
+    ("product", "expected"),
+    [
+        (JS_ONCE, "assert.strictEqual (by shop.js)"),
+        (JS_IN_THE_CALL, "assert.strictEqual (by shop.js)"),
+        (JS_RUNNABLE, "Mocha.Runnable.prototype.run (by shop.js)"),
+    ],
+    ids=["once", "in-the-call", "runnable"],
+)
+def test_mocha_names_what_the_product_exchanged(tree: Path, product: str, expected: str) -> None:
+    write(tree, {"shop.js": product, "shop.test.js": MOCHA_TEST})
+    shell = f"{mocha()} shop.test.js"
+    exchanged = what(tree, shell)[1]
+    assert exchanged == [expected]
+
+
+def test_mocha_tests_that_patch_a_lot_exchange_nothing(tree: Path) -> None:
+    text = """
+const assert = require("assert");
+const log = console.log;
+beforeEach(function () { this.slow(5); console.log = () => {}; });
+afterEach(() => { console.log = log; });
+describe("box", function () {
+  this.timeout(500);
+  it("adds", function () {
+    this.run = 1;
+    const kept = Date.now;
+    Date.now = () => 1;
+    assert.strictEqual(1 + 1, 2);
+    Date.now = kept;
+  });
+});
+"""
+    write(tree, {"shop.test.js": text})
+    assert what(tree, f"{mocha()} shop.test.js")[:2] == (0, [])
+
+
+def mocha() -> Path:
+    need("node")
+    place = TOOLS / "test-tools/node_modules/.bin/mocha"
+    need(str(place))
+    return place
