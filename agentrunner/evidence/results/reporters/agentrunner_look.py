@@ -15,10 +15,12 @@ from operator import is_, itemgetter
 
 TOOLS = ("unittest", "_pytest", "pytest", "pluggy", "importlib")
 MORE = ("_frozen_importlib", "_frozen_importlib_external")
-ASSERTIONS = ("unittest.case", "unittest.util", "unittest.result", "_pytest.assertion")
+ASSERTIONS = ("unittest.case", "unittest.util", "unittest.result", "_pytest.assertion.util",
+              "_pytest.raises", "_pytest.python_api")  # fmt: skip
 """Modules whose functions say which of the builtins decide."""
-OFTEN = (*ASSERTIONS, "_pytest.runner", "_pytest.python", "_pytest.outcomes", "_pytest.raises",
-         "_pytest.reports", "_pytest.unittest", "unittest", "pytest", "builtins")  # fmt: skip
+OFTEN = (*ASSERTIONS, "_pytest.assertion", "_pytest.assertion.rewrite", "_pytest.runner",
+         "_pytest.python", "_pytest.outcomes", "_pytest.reports", "_pytest.unittest", "unittest",
+         "pytest", "builtins")  # fmt: skip
 """Modules whose functions are compared after each test; those of others where all tests ended."""
 FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, type)
 ATTRIBUTES = (*FUNCTIONS, classmethod, staticmethod, property, types.WrapperDescriptorType)
@@ -191,7 +193,7 @@ class Look:
             keys = tuple(held)
             entry = [name, space, keys, itemgetter(*keys), tuple(held.values()), len(space)]
             self.modules.append(entry)
-            if name.startswith(ASSERTIONS) or name in OFTEN:
+            if name in OFTEN:
                 self.often.append(entry)
 
     def _take_class(self, label, cls):
@@ -213,7 +215,7 @@ class Look:
     def _take_builtins(self):
         used = {"__import__", "__build_class__", "AssertionError"}
         for name in list(self.taken):
-            if name.startswith(ASSERTIONS):
+            if name in ASSERTIONS:
                 for function, label, held in self.functions.values():
                     if label.startswith(name + "."):
                         used.update(held[0].co_names)
@@ -413,7 +415,10 @@ class Look:
             self.items[item.nodeid] = item, function
 
     def pytest_item(self, nodeid, where, ran=False):
-        """Look at one test: before it runs at its function, afterwards at its class."""
+        """Look at one test: before it runs at its function, afterwards at its class.
+
+        Afterwards means before fixtures are torn down, as the test's own object is gone then.
+        """
         item, function = self.items.get(nodeid, (None, None))
         if item is None or not self.closed:
             return

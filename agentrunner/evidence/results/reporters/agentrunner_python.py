@@ -297,8 +297,9 @@ class Plugin:
             self.tests.pop(report.nodeid, None)
             return
         if report.when == "call":
-            look(name)
             look_at_item(report.nodeid, name, True)
+        elif report.when == "teardown":
+            look(name)  # What fixtures exchanged is put back by now.
         phases = self.tests.setdefault(report.nodeid, [])
         phases.append((report.when, outcome_of(report), text_of(report)))
         if report.when in ("setup", "call"):
