@@ -27,6 +27,7 @@ ATTRIBUTES = (*FUNCTIONS, classmethod, staticmethod, property, types.WrapperDesc
 STDLIB = os.path.dirname(os.__file__) + os.sep
 MOST = 200
 AUDITED = hasattr(sys, "addaudithook")
+EVENTS = frozenset(("object.__setattr__", "exec", "sys.settrace"))
 WRITTEN = " (written to and put back)"
 
 
@@ -136,7 +137,7 @@ class Look:
         functions, pid, getpid = self.functions, os.getpid(), os.getpid
         code_type = types.CodeType
 
-        def hook(event, arguments):
+        def heard(event, arguments):
             if event == "object.__setattr__":
                 held = functions.get(id(arguments[0]))
                 if held is not None and held[0] is arguments[0] and getpid() == pid:
@@ -148,6 +149,13 @@ class Look:
             elif event == "sys.settrace":
                 if self.closed:
                     self.note("sys.settrace")
+
+        def hook(event, arguments):
+            if event in EVENTS:
+                try:
+                    heard(event, arguments)
+                except Exception:
+                    pass  # It would stop what is done there.
 
         sys.addaudithook(hook)
 
