@@ -23,7 +23,7 @@ OFTEN = (*ASSERTIONS, "_pytest.assertion", "_pytest.assertion.rewrite", "_pytest
          "pytest", "builtins")  # fmt: skip
 """Modules whose functions are compared after each test; those of others where all tests ended."""
 FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, type)
-ATTRIBUTES = (*FUNCTIONS, classmethod, staticmethod, property, types.WrapperDescriptorType)
+ATTRIBUTES = (*FUNCTIONS, classmethod, staticmethod, property, type(object.__init__))
 STDLIB = os.path.dirname(os.__file__) + os.sep
 MOST = 200
 AUDITED = hasattr(sys, "addaudithook")
@@ -114,6 +114,8 @@ class Look:
         self.functions = {}
         self.cell = versions()
         self.cells = []
+        self.plain = []
+        """Where classes have no version: the attributes of those that are compared often."""
         self.tags = []
         self.found = {}
         self.sink = None
@@ -214,6 +216,8 @@ class Look:
         if self.cell is not None:
             self.cells.append(self.cell(cls))
             self.tags.append(self.cells[-1].value)
+        elif cls.__module__ in OFTEN and len(held) > 1:
+            self.plain.append((vars(cls), itemgetter(*held), tuple(held.values()), len(vars(cls))))
 
     def _take_function(self, label, value):
         function = function_of(value)
@@ -261,6 +265,12 @@ class Look:
             self.whole(where)
 
     def _is_unwritten(self):
+        try:
+            for space, get, values, length in self.plain:
+                if len(space) != length or not all(map(is_, get(space), values)):
+                    return False
+        except KeyError:
+            return False
         return self.tags == [cell.value for cell in self.cells]
 
     def _is_same(self):
