@@ -1,4 +1,4 @@
-"""A product that exchanges functions of the test tool: a person is asked, and their answer counts."""
+"""A product that exchanges functions of the test tool: a person is asked, and the answer counts."""
 
 from __future__ import annotations
 
