@@ -21,19 +21,26 @@ SILENT = "the look itself, which reported in the runs before the change and is s
 
 
 async def exchanged(
-    run: Run, target: Target, before: Results | None, now: Results, world: World
+    run: Run,
+    target: Target,
+    before: Results | None,
+    now: Results,
+    world: World,
+    held: Results | None = None,
 ) -> Finding | None:
     """A finding about what is exchanged with the change only.
 
-    Where something is, the old product runs once more, with tests and settings as they stand now:
-    what they exchange themselves is not the product's doing. Raises what runs in rooms raise.
+    `held`: the results with the inputs of the proof as they were; what is exchanged in that run is
+    the product's doing. What is exchanged only with the tests as they stand now may be theirs: the
+    old product runs once more with them. Raises what runs in rooms raise.
     """
-    left = beyond(now, before)
-    if not left:
-        return None
-    without = await run(target, world.mixed, ())
-    left = [one for one in left if one.what not in _named(without.results)]
-    return tool_exchanged(target, left) if left else None
+    found = beyond(held, before) if held is not None and held is not now else []
+    owned = {one.what for one in found}
+    others = [one for one in beyond(now, before) if one.what not in owned]
+    if others:
+        without = await run(target, world.mixed, ())
+        found += [one for one in others if one.what not in _named(without.results)]
+    return tool_exchanged(target, found) if found else None
 
 
 def beyond(now: Results, before: Results | None) -> list[Exchanged]:

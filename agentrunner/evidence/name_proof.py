@@ -45,7 +45,7 @@ async def prove_by_name(exam: Examination, case: Case, now: Results, held: Resul
     only = here if exam.by_names(case) else ()
     if not await exam.confirmed_green(case, here, only):
         return
-    found = await exchanged(exam.run, target, case.before, now, world)
+    found = await exchanged(exam.run, target, case.before, now, world, held)
     if report.stopped_by(found, target.id):
         return
     inputs = await asyncio.to_thread(exam.differential.inputs, world.new, [target])

@@ -26,7 +26,10 @@ def results(*found: Exchanged, looked: int = 2) -> Results:
 
 
 def asked(
-    before: Results | None, now: Results, without: Results | None
+    before: Results | None,
+    now: Results,
+    without: Results | None,
+    held: Results | None = None,
 ) -> tuple[str | None, list[str]]:
     trees = []
 
@@ -35,7 +38,7 @@ def asked(
         assert not only
         return Measured(target, RAN, without)
 
-    finding = asyncio.run(exchanged(run, TARGET, before, now, WORLD))
+    finding = asyncio.run(exchanged(run, TARGET, before, now, WORLD, held))
     return (finding.message if finding else None), trees
 
 
@@ -54,6 +57,15 @@ def test_what_is_exchanged_with_the_change_alone_is_named_with_its_test() -> Non
     assert message is not None
     assert "unittest.case.TestCase.assertEqual (seen at test_a.T.test_x)" in message
     assert "Module._load" not in message
+
+
+def test_tests_of_the_worker_do_not_cover_what_the_product_exchanges() -> None:
+    """They exchange the same function without the product; with the old tests the product does."""
+    message, trees = asked(results(), results(EQUAL), results(EQUAL), held=results(EQUAL))
+    assert trees == []
+    assert message is not None
+    assert EQUAL.what in message
+    assert asked(results(), results(EQUAL), results(EQUAL), held=results())[0] is None
 
 
 def test_it_blocks_and_says_what_settles_it() -> None:
