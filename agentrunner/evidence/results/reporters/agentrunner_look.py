@@ -117,6 +117,8 @@ class Look:
         self.plain = []
         """Where classes have no version: the attributes of those that are compared often."""
         self.tags = []
+        self.often_cells = []
+        self.often_tags = []
         self.found = {}
         self.sink = None
         self.where = ""
@@ -216,6 +218,9 @@ class Look:
         if self.cell is not None:
             self.cells.append(self.cell(cls))
             self.tags.append(self.cells[-1].value)
+            if cls.__module__ in OFTEN or cls.__module__.startswith("pluggy"):
+                self.often_cells.append(self.cells[-1])
+                self.often_tags.append(self.tags[-1])
         elif cls.__module__ in OFTEN and len(held) > 1:
             self.plain.append((vars(cls), itemgetter(*held), tuple(held.values()), len(vars(cls))))
 
@@ -271,7 +276,7 @@ class Look:
                     return False
         except KeyError:
             return False
-        return self.tags == [cell.value for cell in self.cells]
+        return self.often_tags == [cell.value for cell in self.often_cells]
 
     def _is_same(self):
         if not self._is_unwritten():
@@ -318,6 +323,7 @@ class Look:
                 changed.add(cls)
                 self.cell(cls)
                 self.tags[at] = self.cells[at].value
+        self.often_tags = [cell.value for cell in self.often_cells]
         return changed
 
     def _compare_module(self, entry):
