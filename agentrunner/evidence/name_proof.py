@@ -18,6 +18,7 @@ from agentrunner.evidence.results.names import gone, unstable_names
 from agentrunner.task.context import Proof
 
 MOST_NAMES = 50
+BY_NAMES = "confirmed by these tests alone: a run of all takes over a minute, or the task says so"
 NOTHING_TURNED = "no test that was red before is green now"
 
 
@@ -52,6 +53,7 @@ async def prove_by_name(exam: Examination, case: Case, now: Results, held: Resul
     dead = await exam.canaries.dead(exam.run, target, here, world, now, inputs)
     if report.stopped_by(dead.finding, target.id):
         return
+    how = [BY_NAMES] if exam.by_names(case) else []
     if stood:
         report.proofs.append(
             Proof(
@@ -60,7 +62,7 @@ async def prove_by_name(exam: Examination, case: Case, now: Results, held: Resul
                 grade="shown" if NO_CANARY in dead.notes else "proven",
                 text=text_of(target, stood, "failed before and passes now"),
                 tests=stood[:MOST_NAMES],
-                notes=dead.notes,
+                notes=[*dead.notes, *how],
             )
         )
     if shown.names:
@@ -76,7 +78,7 @@ async def prove_by_name(exam: Examination, case: Case, now: Results, held: Resul
                 ),
                 tests=shown.names[:MOST_NAMES],
                 names=sorted(shown.uses)[:200],
-                notes=[*shown.notes, *dead.notes],
+                notes=[*shown.notes, *dead.notes, *how],
             )
         )
 

@@ -56,6 +56,8 @@ class Mount:
     changes. `read_only` has no meaning then."""
     over: tuple[Path, ...] = ()
     """Of a layer that the kernel lays: folders seen below the source, the lowest first."""
+    upper: Path | None = None
+    """Of a layer that a container engine lays: the folder for what the command writes."""
     kept: bool = False
     """Of a layer that the kernel lays: what the command writes goes into the source and stays."""
 

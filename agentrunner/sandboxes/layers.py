@@ -22,6 +22,8 @@ MOST_COPIED = 2 << 30
 FICLONE = 0x40049409
 _PIECE = 64 << 20
 _LOCK = ".lock"
+UPPER, WORK = "upper", "work"
+"""Below the folder of an overlay: what is written, and what the kernel needs for it."""
 
 
 class TooLarge(OSError):
@@ -40,6 +42,24 @@ def make_layers(folder: str, sources: list[str]) -> int:
         left = MOST_COPIED
         for number, source in enumerate(sources):
             left = copy_tree(source, f"{folder}/{number}", left)
+    except BaseException:
+        remove_layers(folder)
+        os.close(keeper)
+        raise
+    return keeper
+
+
+def make_uppers(folder: str, sources: list[str]) -> int:
+    """Make folders for overlays over each source, `folder`/0, /1, …; as `make_layers` does."""
+    os.makedirs(os.path.dirname(folder), mode=0o700, exist_ok=True)
+    keeper = _locked(folder + _LOCK)
+    try:
+        os.mkdir(folder, 0o700)
+        for number, source in enumerate(sources):
+            os.mkdir(f"{folder}/{number}", 0o700)
+            os.mkdir(f"{folder}/{number}/{WORK}", 0o700)
+            os.mkdir(f"{folder}/{number}/{UPPER}", 0o700)
+            _like(f"{folder}/{number}/{UPPER}", os.stat(source))
     except BaseException:
         remove_layers(folder)
         os.close(keeper)
@@ -164,6 +184,9 @@ def remove_tree(path: str) -> None:
     try:
         if not stat.S_ISDIR(os.lstat(path).st_mode):
             os.unlink(path)
+            return
+        with contextlib.suppress(OSError):  # empty, and perhaps of another user, as WORK holds
+            os.rmdir(path)
             return
         os.chmod(path, 0o700)
         names = os.listdir(path)

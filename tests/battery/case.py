@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 HERE = Path(__file__).parent
 CASES = HERE / "cases"
-TOOLS = Path(__file__).parents[2] / ".tools"
+TOOLS = Path(__file__).resolve().parents[2] / ".tools" / "test-tools"
 """Programs from npm, ignored by git: `npm install --prefix .tools mocha jest vitest`."""
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 

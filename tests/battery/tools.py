@@ -19,7 +19,7 @@ def lacking(needs: list[str]) -> str:
 
 @cache
 def _there(need: str) -> bool:
-    """`python:NAME` is a module, `npm:NAME` a package below .tools, anything else a program."""
+    """`python:NAME` is a module, `npm:NAME` a test tool of npm, anything else a program."""
     kind, _, name = need.rpartition(":")
     if kind == "python":
         return importlib.util.find_spec(name) is not None

@@ -7,31 +7,23 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from agentrunner.graph.preview import preview
-from agentrunner.graph.runner import start
-from agentrunner.runs.folder import RunFolder
-from agentrunner.runs.log import History, RunLog
-from agentrunner.task.spec import TaskSpec
 from tests.kit.bwrap import require_bwrap
 from tests.kit.codex import require_codex
-from tests.kit.docker import IMAGE as HOST_IMAGE
+from tests.kit.codex_project import KEYS, Codex
 from tests.kit.docker import require_docker
 from tests.kit.metas import reply, run_worker
 from tests.kit.model_server import ModelServer
 from tests.kit.process import living
-from tests.kit.project import PYTEST, Project
+from tests.kit.project import Project
 from tests.kit.scenario import Scenario, Shell, Turn
 
-KEYS = {
-    "OPENAI_API_KEY": "sk-planner-" + "4f1c" * 12,
-    "CODEX_API_KEY": "sk-worker-" + "9d27" * 12,
-}
 CRITERION = {"id": "AC-1", "description": "add adds two numbers."}
 PLAN = reply("plan_task", {"acceptance_criteria": [CRITERION]}).text
 FIX = reply("next_action", run_worker("codex-cli", "Fix add in calc.py.")).text
@@ -122,58 +114,6 @@ def story(events: Sequence[Mapping[str, Any]]) -> list[str]:
         )
         for event in events
     ]  # fmt: skip
-
-
-@dataclass
-class Codex:
-    """A project that the real Codex works in."""
-
-    project: Project
-    binary: Path
-    box: str = "bwrap"
-
-    @property
-    def place(self) -> Path:
-        return self.project.state_dir.parent
-
-    def spec(self, server: ModelServer, **worker: Any) -> TaskSpec:
-        runner = {
-            "meta": {"kind": "openai-chat", "model": "planner", "base_url": server.base_url},
-            "worker": {
-                "kind": "codex-cli",
-                "command": [str(self.binary)],
-                "model": "gpt-5.5",
-                "base_url": server.base_url,
-                **worker,
-            },
-            "sandbox": {"kind": "bwrap"},
-        }
-        if self.box == "docker":
-            runner["worker"]["docker_image"] = HOST_IMAGE
-            shown = ["/usr", sys.prefix, sys.base_prefix]
-            runner["sandbox"] = {"kind": "docker", "read_paths": shown}
-        return self.project.spec(test=PYTEST, runner=runner)
-
-    async def run(self, server: ModelServer, **worker: Any) -> dict[str, Any]:
-        options = replace(self.project.options(), environ={**os.environ, **KEYS})
-        return await start(self.spec(server, **worker), options)
-
-    def history(self, result: Mapping[str, Any]) -> History:
-        folder = RunFolder.open(self.project.state_dir, result["run_id"])
-        return RunLog(folder.log_file).history()
-
-    def leaks(self) -> list[str]:
-        """Where a key stands: in a file of the run, the repository, the note, or an event."""
-        files = [p for p in self.place.rglob("*") if p.is_file()]
-        assert any(path.name == "checkpoints.sqlite" for path in files)
-        told = [(str(path), path.read_bytes()) for path in files]
-        told.append(("events", json.dumps(self.project.events).encode()))
-        return [
-            f"{name} in {where}"
-            for where, content in told
-            for name, key in KEYS.items()
-            if key.encode() in content
-        ]
 
 
 @pytest.fixture(params=["bwrap", "docker"])

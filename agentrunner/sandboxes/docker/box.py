@@ -44,6 +44,7 @@ from agentrunner.sandboxes.docker.layout import (
 )
 from agentrunner.sandboxes.docker.lifeline import remove_dead_lifelines
 from agentrunner.sandboxes.docker.order import BOOTSTRAP, PASSED_ON, AttachOrder
+from agentrunner.sandboxes.docker.overlays import can_overlay
 from agentrunner.sandboxes.docker.pool import Pool, Recipe
 from agentrunner.sandboxes.docker.running import Running
 from agentrunner.sandboxes.docker.sweep import remove_dead
@@ -84,6 +85,8 @@ class DockerSandbox:
         self._image: Image | None = None
         self._path: tuple[Path, ...] = SYSTEM_PATH
         self._programs: tuple[Mount, ...] = ()
+        self._overlays = False
+        """Whether the engine lays throw-away layers; else they are copied."""
         self._pool: Pool | None = None
         self._mask = Mask(spec.repo)
         self._live: set[Running] = set()
@@ -124,6 +127,10 @@ class DockerSandbox:
             self._refuse_promises(engine)
             self._image = image = await ensure_image(engine, self._spec)
             await self._read_image(engine, image)
+            layers = [cache.source for cache in self._spec.caches.folders if cache.layer]
+            if layers:
+                run = self._spec.home.parent
+                self._overlays = await can_overlay(engine, image.id, run, layers)
             await self._try_out()
         except SandboxError as error:
             await self.close()
@@ -272,7 +279,7 @@ class DockerSandbox:
         spec, traits = self._spec, self._engine.traits
         homely = self._home_mounts(request)
         mounts = box_mounts(spec, git, request, (*homely, *self._programs))
-        layers = Copies.of(mounts, spec.home.parent)
+        layers = Copies.of(mounts, spec.home.parent, overlays=self._overlays)
         masks = (spec.repo / ".git",) if git.absent else ()
         if masks:
             self._mask.put()
@@ -311,7 +318,7 @@ class DockerSandbox:
     def _home_mounts(self, request: Request) -> list[Mount]:
         """What is mounted at and below the command's home."""
         spec = replace(self._spec, caches=self._caches)
-        mounts = home_mounts(request, spec, BOX_HOME, overlays=False)
+        mounts = home_mounts(request, spec, BOX_HOME, overlays=self._overlays)
         if request.home is not None and os.geteuid() == 0:
             owner = spec.repo.stat()
             for here, _, _ in os.walk(request.home):
@@ -322,4 +329,4 @@ class DockerSandbox:
     @cached_property
     def _caches(self) -> Caches:
         """Those that can be shown here."""
-        return without_large(self._spec.caches)
+        return self._spec.caches if self._overlays else without_large(self._spec.caches)

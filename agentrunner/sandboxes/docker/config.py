@@ -12,6 +12,7 @@ from typing import Any
 from agentrunner.sandboxes.base import Mount, ResourceLimit
 from agentrunner.sandboxes.deny import holds
 from agentrunner.sandboxes.docker.engine import Traits
+from agentrunner.sandboxes.layers import UPPER, WORK
 from agentrunner.sandboxes.limits import memory_bytes
 
 BOX_HOME = Path("/home/agent")
@@ -163,11 +164,29 @@ def _outer(mounts: Sequence[Mount]) -> list[Mount]:
     return [*mounts, *(Mount(mount.source, INIT.parent) for mount in merged)]
 
 
+def _overlay(mount: Mount, place: Path) -> dict[str, Any]:
+    """A volume of one container: what is written goes to `place`, or into a source that is kept."""
+    source, below = mount.source.resolve(), [path.resolve() for path in reversed(mount.over)]
+    lower, upper = (below, source) if mount.kept else ([source, *below], place / UPPER)
+    options = f"lowerdir={':'.join(map(str, lower))},upperdir={upper},workdir={place / WORK}"
+    driver = {"type": "overlay", "device": "overlay", "o": options}
+    return {
+        "Type": "volume",
+        "Target": str(mount.target),
+        "VolumeOptions": {
+            "NoCopy": True,
+            "DriverConfig": {"Name": "local", "Options": driver},
+        },
+    }
+
+
 def bind(mount: Mount, *, apart: bool) -> dict[str, Any]:
     """One mount; `apart` from those that are below its source.
 
     Older engines make only the uppermost of them read-only.
     """
+    if mount.upper is not None:
+        return _overlay(mount, mount.upper)
     return {
         "Type": "bind",
         "Source": str(mount.source),

@@ -1,4 +1,7 @@
-"""Throw-away layers in a container: copies on the host, which live as long as one command."""
+"""Throw-away layers in a container: overlays that the engine lays, else copies on the host.
+
+Both live as long as one command.
+"""
 
 from __future__ import annotations
 
@@ -12,29 +15,34 @@ from pathlib import Path
 from typing import Any
 
 from agentrunner.sandboxes.base import ErrorKind, Mount, SandboxError
-from agentrunner.sandboxes.layers import LAYERS, make_layers, remove_layers
+from agentrunner.sandboxes.layers import LAYERS, make_layers, make_uppers, remove_layers
 
 
 @dataclass(frozen=True)
 class Copies:
-    """What is copied for one command, and to which folder of its own."""
+    """What is laid over or copied for one command, and in which folder of its own."""
 
     folder: Path = Path()
     sources: tuple[Path, ...] = ()
+    overlays: bool = False
+    """Whether the engine lays them; else they are copied."""
 
     @classmethod
-    def of(cls, mounts: Sequence[Mount], run: Path) -> Copies:
+    def of(cls, mounts: Sequence[Mount], run: Path, *, overlays: bool = False) -> Copies:
         """Those that these mounts need; `run` is the folder of the run."""
-        sources = dict.fromkeys(mount.source.resolve() for mount in mounts if mount.layer)
-        return cls(run / LAYERS / secrets.token_hex(8), tuple(sources)) if sources else cls()
+        sources = tuple(dict.fromkeys(mount.source.resolve() for mount in mounts if mount.layer))
+        if not sources:
+            return cls()
+        return cls(run / LAYERS / secrets.token_hex(8), sources, overlays)
 
     @classmethod
     def from_json(cls, fields: Mapping[str, Any]) -> Copies:
         """From the text of its fields."""
-        return cls(Path(fields["folder"]), tuple(map(Path, fields["sources"])))
+        sources = tuple(map(Path, fields["sources"]))
+        return cls(Path(fields["folder"]), sources, bool(fields["overlays"]))
 
     def laid(self, mounts: Sequence[Mount]) -> tuple[Mount, ...]:
-        """The same mounts with the copies in place of their sources."""
+        """The same mounts with the layers in place of their sources."""
         return tuple(self._laid(mount) if mount.layer else mount for mount in mounts)
 
     @asynccontextmanager
@@ -45,7 +53,11 @@ class Copies:
             return
         folder = str(self.folder)
         making = asyncio.ensure_future(
-            asyncio.to_thread(make_layers, folder, list(map(str, self.sources)))
+            asyncio.to_thread(
+                make_uppers if self.overlays else make_layers,
+                folder,
+                list(map(str, self.sources)),
+            )
         )
         keeper = -1
         try:
@@ -64,5 +76,7 @@ class Copies:
 
     def _laid(self, mount: Mount) -> Mount:
         number = self.sources.index(mount.source.resolve())
-        source = self.folder / str(number)
-        return replace(mount, source=source, read_only=False, layer=False)
+        place = self.folder / str(number)
+        if self.overlays:
+            return replace(mount, read_only=False, upper=place)
+        return replace(mount, source=place, read_only=False, layer=False)

@@ -26,11 +26,19 @@ echo fetched >~/.cache/pkgs/new && echo fetched >~/pkgs/new && cat ~/.cache/pkgs
 """
 
 
-@pytest.fixture(params=["overlay", "copy", "docker"])
-def kind(request: pytest.FixtureRequest) -> str:
-    if request.param == "docker":
+@pytest.fixture(params=["overlay", "copy", "docker", "docker-copy"])
+def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Each sandbox, where the kernel or the engine lays layers and where they are copied."""
+    kind, _, how = str(request.param).partition("-")
+    if kind == "docker":
         require_docker()
-    return str(request.param)
+    if how == "copy":
+        monkeypatch.setattr("agentrunner.sandboxes.docker.box.can_overlay", _cannot)
+    return kind
+
+
+async def _cannot(*_: object) -> bool:
+    return False
 
 
 @pytest.fixture

@@ -1,0 +1,79 @@
+"""A project that the real Codex CLI works in, its model and the planner scripted."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from agentrunner.graph.runner import start
+from agentrunner.runs.folder import RunFolder
+from agentrunner.runs.log import History, RunLog
+from agentrunner.task.spec import TaskSpec
+from tests.kit.docker import IMAGE as HOST_IMAGE
+from tests.kit.model_server import ModelServer
+from tests.kit.project import PYTEST, Project
+
+KEYS = {
+    "OPENAI_API_KEY": "sk-planner-" + "4f1c" * 12,
+    "CODEX_API_KEY": "sk-worker-" + "9d27" * 12,
+}
+
+
+@dataclass
+class Codex:
+    """A project that the real Codex works in."""
+
+    project: Project
+    binary: Path
+    box: str = "bwrap"
+    test: str = PYTEST
+    task: Mapping[str, Any] = field(default_factory=dict)
+    """More of the task."""
+
+    @property
+    def place(self) -> Path:
+        return self.project.state_dir.parent
+
+    def spec(self, server: ModelServer, **worker: Any) -> TaskSpec:
+        runner = {
+            "meta": {"kind": "openai-chat", "model": "planner", "base_url": server.base_url},
+            "worker": {
+                "kind": "codex-cli",
+                "command": [str(self.binary)],
+                "model": "gpt-5.5",
+                "base_url": server.base_url,
+                **worker,
+            },
+            "sandbox": {"kind": "bwrap"},
+        }
+        if self.box == "docker":
+            runner["worker"]["docker_image"] = HOST_IMAGE
+            shown = ["/usr", sys.prefix, sys.base_prefix]
+            runner["sandbox"] = {"kind": "docker", "read_paths": shown}
+        return self.project.spec(test=self.test, runner=runner, **self.task)
+
+    async def run(self, server: ModelServer, **worker: Any) -> dict[str, Any]:
+        options = replace(self.project.options(), environ={**os.environ, **KEYS})
+        return await start(self.spec(server, **worker), options)
+
+    def history(self, result: Mapping[str, Any]) -> History:
+        folder = RunFolder.open(self.project.state_dir, result["run_id"])
+        return RunLog(folder.log_file).history()
+
+    def leaks(self) -> list[str]:
+        """Where a key stands: in a file of the run, the repository, the note, or an event."""
+        files = [p for p in self.place.rglob("*") if p.is_file()]
+        assert any(path.name == "checkpoints.sqlite" for path in files)
+        told = [(str(path), path.read_bytes()) for path in files]
+        told.append(("events", json.dumps(self.project.events).encode()))
+        return [
+            f"{name} in {where}"
+            for where, content in told
+            for name, key in KEYS.items()
+            if key.encode() in content
+        ]
