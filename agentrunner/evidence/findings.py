@@ -10,7 +10,15 @@ from agentrunner.evidence.world import InputChange
 from agentrunner.task.context import Finding
 
 EXAMINED = frozenset(
-    {"tests_changed", "tests_gone", "flaky", "inputs_written", "tool_changed", "tool_exchanged"}
+    {
+        "tests_changed",
+        "tests_gone",
+        "flaky",
+        "inputs_written",
+        "tool_changed",
+        "tool_exchanged",
+        "editable_install",
+    }
 )
 """Codes of findings that an examination makes; each examination makes them anew."""
 MOST_PATHS = 50
@@ -75,6 +83,18 @@ def inputs_written(paths: Sequence[str]) -> Finding:
         f" the run: {', '.join(paths[:SHOWN])}",
         paths=list(paths[:MOST_PATHS]),
         remedy="agentrunner show; reject it, or approve it with a reason",
+    )
+
+
+def leads_out(places: Sequence[str], repo: str) -> Finding:
+    """Installed packages lead to the worker's folder, not to what is handed over."""
+    return Finding(
+        code="editable_install",
+        message=f"A package is installed as a link to {repo} ({', '.join(places[:SHOWN])}). Without"
+        " a sandbox the tests import the worker's folder through it, not the checkout of what is"
+        " handed over",
+        paths=list(places[:MOST_PATHS]),
+        remedy="take runner.sandbox.kind: auto, bwrap or docker; or install without -e",
     )
 
 

@@ -22,7 +22,7 @@ from agentrunner.evidence.case import Case, Report
 from agentrunner.evidence.differential import Differential
 from agentrunner.evidence.examination import Examination
 from agentrunner.evidence.exit_proof import prove_by_exit
-from agentrunner.evidence.findings import EXAMINED
+from agentrunner.evidence.findings import EXAMINED, leads_out
 from agentrunner.evidence.name_proof import prove_by_name
 from agentrunner.evidence.old_inputs import with_old_inputs
 from agentrunner.evidence.struck import Struck
@@ -66,6 +66,10 @@ class Prover:
             report.doubts[TEST] = NO_CHANGE
         else:
             cases = await self._cases(criteria, baseline, evidence, new)
+            if leads := await asyncio.to_thread(self.verifier.rooms.leads_out):
+                finding = leads_out(leads, str(self.verifier.spec.repo))
+                if report.stopped_by(finding, TEST):
+                    cases = []
             world = await self._world(old, new, cases, allowed)
             exam = Examination(
                 self.verifier,

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from agentrunner.evidence.box import CopyOfRepo
+from agentrunner.evidence.editable import editable_installs
 from agentrunner.evidence.sealed import Sealed, copy_folder
 from agentrunner.runs.snapshots import Snapshots
 from agentrunner.sandboxes.base import Mount
@@ -75,6 +76,16 @@ class Rooms:
             yield await asyncio.to_thread(self._furnished, Path(folder.name) / "room", tree)
         finally:
             await asyncio.to_thread(folder.cleanup)
+
+    def leads_out(self) -> list[str]:
+        """Links of installed packages that lead from a room into the repository. Blocks.
+
+        There are none where rooms are at the repository's own path.
+        """
+        if self._mounts:
+            return []
+        folders = [(one.name, source) for one, source in self.sealed.folders()]
+        return editable_installs(folders, self.snapshots.work_tree)
 
     @asynccontextmanager
     async def where_needed(self, tree: str, needed: bool) -> AsyncIterator[Room]:

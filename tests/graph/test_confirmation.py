@@ -31,3 +31,20 @@ def test_the_proof_says_where_only_its_own_tests_confirmed_it(
     assert run.ending == ("COMPLETE", "complete", 0)
     (proof,) = [one for one in run.result["proofs"] if one["target"] == "test"]
     assert any(note.startswith("confirmed by these tests alone") for note in proof["notes"]) == said
+
+
+def test_without_a_sandbox_an_editable_install_is_for_a_person(tmp_path: Path) -> None:
+    """It leads to the worker's folder, from wherever the tests are run."""
+    project = Project.make(tmp_path, {**FILES, ".gitignore": "env/\n"})
+    packages = project.repo / "env/lib/python3.11/site-packages"
+    packages.mkdir(parents=True)
+    (packages / "calc.pth").write_text(f"{project.repo}\n")
+    run = Run(project)
+    test = f"PYTHONPATH=env/lib/python3.11/site-packages {sys.executable} -m unittest"
+    runner = {"sandbox": {"kind": "none"}, "meta": {"max_loops": 0}}
+    script = [plan(), work(), finish(), assess()]
+    run.start(script, FIX, test={"command": test}, runner=runner)
+    assert run.ending[0] != "COMPLETE"
+    (finding,) = [one for one in run.result["findings"] if one["code"] == "editable_install"]
+    assert "env/lib/python3.11/site-packages/calc.pth" in finding["message"]
+    assert "bwrap or docker" in finding["remedy"]
