@@ -21,6 +21,7 @@ from agentrunner.evidence.sealed import Sealed
 from agentrunner.evidence.verifier import Verifier
 from agentrunner.gateway.prices import load_prices
 from agentrunner.graph.crew import Crew, worker_missing
+from agentrunner.graph.known_reds import accepted_reds
 from agentrunner.meta.bench import Bench
 from agentrunner.nodes.credentials import secrets_of
 from agentrunner.nodes.deps import Cassette, Clock, Deps
@@ -233,6 +234,7 @@ async def open_workshop(
             folder,
             mounts=sandbox.kind != "none",
             emit=events.emit,
+            log=log,
         )
         await asyncio.to_thread(verifier.clear)
         await _check_workers_in(sandbox, crew, state_dir)
@@ -273,8 +275,12 @@ def make_verifier(
     *,
     mounts: bool,
     emit: Callable[..., Any],
+    log: RunLog | None = None,
 ) -> Verifier:
-    """What measures trees of a run; `mounts` says whether its sandbox can mount."""
+    """What measures trees of a run; `mounts` says whether its sandbox can mount.
+
+    In `log` stand the known reds that people accepted in the run. Blocks.
+    """
     sealed = Sealed(folder.root / "sealed", Path(spec.repo))
     return Verifier(
         spec=spec,
@@ -289,6 +295,7 @@ def make_verifier(
             mounts=mounts,
         ),
         emit=emit,
+        accepted_red=accepted_reds(log) if log else (),
     )
 
 

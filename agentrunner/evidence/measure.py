@@ -159,11 +159,19 @@ class Measurer:
 
     def kept(self, ref: FileRef | None) -> Results | None:
         """What was kept. Blocks. Raises CheckpointCorrupt where it is gone or damaged."""
-        if ref is None:
-            return None
-        head, *rows = self._folder.read(ref).decode().splitlines()
-        tests = tuple(TestResult(**json.loads(row)) for row in rows)
-        return Results(tests=tests, **json.loads(head))
+        return kept_results(self._folder, ref)
+
+
+def kept_results(folder: RunFolder, ref: FileRef | None) -> Results | None:
+    """Results by name that a run's folder keeps; None where there are none. Blocks.
+
+    Raises CheckpointCorrupt where they are gone or damaged.
+    """
+    if ref is None:
+        return None
+    head, *rows = folder.read(ref).decode().splitlines()
+    tests = tuple(TestResult(**json.loads(row)) for row in rows)
+    return Results(tests=tests, **json.loads(head))
 
 
 def _is_consistent(measured: Measured) -> bool:

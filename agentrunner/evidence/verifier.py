@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from glob import escape
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,7 @@ from agentrunner.task.spec import TaskSpec, TestSpec
 
 Emit = Callable[..., Any]
 MOST_PATHS = 500
+MOST_KNOWN = 50
 COLOURS: Mapping[str, Colour] = {"passed": "green", "failed": "red", "not_run": "unknown"}
 
 
@@ -54,6 +56,8 @@ class Verifier:
     rooms: Rooms
     measurer: Measurer
     emit: Emit
+    accepted_red: Sequence[str] = ()
+    """Names of tests that a person accepted as known reds in this run."""
 
     def __post_init__(self) -> None:
         self.trees = Trees(self.snapshots, self.spec.task)
@@ -118,7 +122,7 @@ class Verifier:
     async def _measure_old(self, baseline: Baseline, criteria: Sequence[Criterion]) -> Baseline:
         read = await asyncio.to_thread(self.trees.reader, baseline.tree)
         async with self.rooms.where_needed(baseline.tree, self._executes(criteria, read)) as room:
-            test, writes = await self._first_test(room, read)
+            test, writes = await self._first_test(room, read, criteria)
             checks = await self._first_checks(criteria, room, read, must_start=True)
         return baseline.model_copy(
             update={
@@ -151,7 +155,9 @@ class Verifier:
             }
         )
 
-    async def _first_test(self, room: Room, read: ReadFile) -> tuple[TestOutcome | None, list[str]]:
+    async def _first_test(
+        self, room: Room, read: ReadFile, criteria: Sequence[Criterion]
+    ) -> tuple[TestOutcome | None, list[str]]:
         """The test command before the run, and what it writes; EnvironmentNotReady as above."""
         if self.test is None or not self.test.baseline:
             return None, []
@@ -181,6 +187,7 @@ class Verifier:
             exit_code=outcome.exit_code, outcome="passed" if outcome.green else "failed",
             passed=outcome.passed, failed=outcome.failed,
             red=as_values(shown_red(outcome)), output=path_of(outcome.output),
+            known_red=sorted(self.claims(measured.results, criteria).known)[:MOST_KNOWN],
         )  # fmt: skip
         return outcome, list(measured.written)
 
@@ -329,13 +336,11 @@ class Verifier:
 
     def claims(self, before: Results | None, criteria: Sequence[Criterion]) -> Claims:
         """Which reds of the old tree have to turn, and which are known."""
-        wanted = [self.spec.prd_text, self.spec.title]
-        wanted += [f"{c.description}\n{c.detail}\n{c.check or ''}" for c in criteria]
         return claims_of(
             before,
-            wanted,
-            listed=self.test.known_red if self.test else (),
-            mapped={name for criterion in criteria for name in criterion.tests},
+            wanted_by(self.spec, criteria),
+            listed=[*(self.test.known_red if self.test else ()), *map(escape, self.accepted_red)],
+            mapped=mapped_by(criteria),
             only_listed=self.spec.completion == "strict" or not criteria,
         )
 
@@ -459,6 +464,17 @@ class Verifier:
             )  # fmt: skip
         ref = await asyncio.to_thread(self.measurer.keep, measured.results, target.id)
         return check_outcome(measured, what, why, before, ref)
+
+
+def wanted_by(spec: TaskSpec, criteria: Sequence[Criterion]) -> list[str]:
+    """All texts that say what is asked for: PRD, title, criteria and their checks."""
+    said = [f"{c.description}\n{c.detail}\n{c.check or ''}" for c in criteria]
+    return [spec.prd_text, spec.title, *said]
+
+
+def mapped_by(criteria: Sequence[Criterion]) -> set[str]:
+    """Names of tests that criteria stand on."""
+    return {name for criterion in criteria for name in criterion.tests}
 
 
 def colours_of(
