@@ -110,7 +110,11 @@ async def verify(
             remedy=f"agentrunner resume {folder.run_id}",
         )
     snapshots = await asyncio.to_thread(
-        Snapshots, folder.snapshots_dir, Path(spec.repo), spec.runner.note.dir
+        Snapshots,
+        folder.snapshots_dir,
+        Path(spec.repo),
+        spec.runner.note.dir,
+        keep_up_to=spec.runner.sandbox.kept_bytes,
     )
     members = make_members(spec)
     with tempfile.TemporaryDirectory(prefix="verify-", dir=state_dir) as place:

@@ -222,6 +222,7 @@ async def open_workshop(
         repo,
         spec.runner.note.dir,
         worked=worked_mark(state_dir, repo),
+        keep_up_to=spec.runner.sandbox.kept_bytes,
     )
     log = RunLog(folder.log_file, redactor.redact)
     await asyncio.to_thread(log.records)  # from here on it reads what others write, and no more

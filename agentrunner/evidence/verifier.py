@@ -28,6 +28,7 @@ from agentrunner.evidence.start_up import NO_TESTS
 from agentrunner.evidence.target import Measured, Target, target_of, test_target
 from agentrunner.evidence.trees import Changes, Trees, WorkerChange
 from agentrunner.runs.snapshots import Snapshots
+from agentrunner.task.box import KEPT
 from agentrunner.task.context import (
     Baseline,
     CheckOutcome,
@@ -101,9 +102,16 @@ class Verifier:
         tree = await asyncio.to_thread(self.trees.now)
         await asyncio.to_thread(self.rooms.sealed.seal, self.snapshots)
         await asyncio.to_thread(self.box.warm)
+        await asyncio.to_thread(self._say_what_is_not_kept, tree)
         found = await self._measure_old(Baseline(tree=tree, origin=origin), criteria)
         await asyncio.to_thread(lambda: self.box.seal(self.snapshots.ignored_folders()))
         return found
+
+    def _say_what_is_not_kept(self, tree: str) -> None:
+        large = self.snapshots.large_in(tree)
+        if large:
+            most = self.spec.runner.sandbox.keep_files_up_to or KEPT
+            self.emit("warning", code="large-files", message=large_files(large, most))
 
     async def look_again(self, baseline: Baseline, criteria: Sequence[Criterion]) -> Baseline:
         """The same tree before the run, asked what a changed task asks now.
@@ -246,7 +254,8 @@ class Verifier:
         )
         read = await asyncio.to_thread(self.trees.reader, room_tree)
         findings = [*map(self._harmless, suspicions), *self.trees.protected(own)]
-        findings += not_kept(self.trees.unkept)
+        unkept = await asyncio.to_thread(self.snapshots.unkept_between, baseline.tree, tree)
+        findings += not_kept(sorted({*self.trees.unkept, *unkept}))
         async with self.rooms.where_needed(room_tree, self._executes(criteria, read)) as room:
             room, failed = await self.set_up_room(room, total)
             findings += failed
@@ -496,17 +505,30 @@ def is_kind(criterion: Criterion, kind: str) -> bool:
     return criterion.check is not None and criterion.check.kind == kind
 
 
+def large_files(paths: Sequence[str], most: str) -> str:
+    """What cannot be brought back, before anything is paid for."""
+    more = f" and {len(paths) - 5} more" * (len(paths) > 5)
+    what = "is a file" if len(paths) == 1 else "are files"
+    return (
+        f"{', '.join(paths[:5])}{more} {what} of more than {most}: if a worker changes one, undo"
+        " cannot bring it back, and the run is for a person to look at."
+        " runner.sandbox.keep_files_up_to keeps larger ones"
+    )
+
+
 def not_kept(paths: Sequence[str]) -> list[Finding]:
     """A finding about files that are too large to be kept, and so cannot be verified."""
     if not paths:
         return []
+    more = f" and {len(paths) - 5} more" * (len(paths) > 5)
     return [
         Finding(
             code="unkept",
-            message="These files are too large to be kept, so what they hold is not verified:"
-            f" {', '.join(paths[:5])}",
+            message="These files changed and are too large to be kept, so what they hold, or held"
+            f" before, is not verified: {', '.join(paths[:5])}{more}",
             paths=list(paths[:50]),
-            remedy="agentrunner approve, after looking at them",
+            remedy="agentrunner approve, after looking at them; runner.sandbox.keep_files_up_to"
+            " keeps larger ones from the next run on",
         )
     ]
 
