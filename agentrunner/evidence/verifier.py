@@ -18,6 +18,7 @@ from agentrunner.evidence.box import DecisionBox, not_ready, why_not_started
 from agentrunner.evidence.checks import ReadFile, read_check
 from agentrunner.evidence.claims import Claims, claims_of, listed_but_green, red_names
 from agentrunner.evidence.handed_over import HandedOver, installs_anew
+from agentrunner.evidence.left_out import LeftOut, words_of_red
 from agentrunner.evidence.measure import Measurer
 from agentrunner.evidence.outcomes import Colour, check_outcome, outcome_of
 from agentrunner.evidence.results.model import Results
@@ -63,6 +64,7 @@ class Verifier:
     def __post_init__(self) -> None:
         self.trees = Trees(self.snapshots, self.spec.task)
         self.handed_over = HandedOver(self.snapshots, self.spec)
+        self.left_out = LeftOut(self.rooms)
 
     def clear(self) -> None:
         """Remove rooms and reports that a killed process has left. Blocks."""
@@ -197,7 +199,16 @@ class Verifier:
             red=as_values(shown_red(outcome)), output=path_of(outcome.output),
             known_red=sorted(self.claims(measured.results, criteria).known)[:MOST_KNOWN],
         )  # fmt: skip
+        await asyncio.to_thread(self._say_what_is_left_out, outcome)
         return outcome, list(measured.written)
+
+    def _say_what_is_left_out(self, outcome: TestOutcome) -> None:
+        if named := self.left_out.named(words_of_red(outcome, [])):
+            self.emit(
+                "warning", code="left-out",
+                message=f"The tests are red and name {', '.join(named[:5])}: git ignores it and it"
+                " is too large to be kept, so no clean room has it. task.setup.command can make it",
+            )  # fmt: skip
 
     async def _first_checks(
         self, criteria: Sequence[Criterion], room: Room, read: ReadFile, *, must_start: bool
@@ -268,6 +279,9 @@ class Verifier:
                 )
                 if outcome is not None:
                     checks.append(outcome)
+        if said := words_of_red(test, checks):
+            named = await asyncio.to_thread(self.left_out.changed, said)
+            lacking = [*lacking, *(path for path in named if path not in lacking)]
         findings += findings_about(test, lacking, checks)
         return Evidence(
             tree=tree,

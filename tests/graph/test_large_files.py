@@ -60,3 +60,26 @@ def test_all_of_it_is_kept_up_to_the_size_that_a_person_says(run: Run) -> None:
     run.start(SCRIPT, f"{FIX}; printf y >> data.bin", test="grep -q 'a + b' calc.py", runner=kept)
     assert run.result["state"] == "COMPLETE", run.result["missing"]
     assert "large-files" not in warned(run)
+
+
+NEEDS = "grep -q 'a + b' calc.py && (test -s model.dat || (echo model.dat is missing; false))"
+
+
+def test_an_ignored_one_that_the_red_tests_name_is_told_of(run: Run) -> None:
+    run.project.write({".gitignore": "*.dat\n*.log\n"})
+    makes = f"{FIX}; head -c 3000000 /dev/zero | tee model.dat > other.log"
+    run.start(SCRIPT, makes, test=NEEDS)
+    assert run.result["state"] == "FAILED"
+    (finding,) = [one for one in run.result["findings"] if one["code"] == "checkout_lacks"]
+    assert finding["paths"] == ["model.dat"]
+    assert "left-out" not in warned(run)
+
+
+def test_an_ignored_one_that_the_tests_lack_from_the_start_is_told_at_once(run: Run) -> None:
+    run.project.write({".gitignore": "*.dat\n", "model.dat": DATA})
+    needs = "test -s model.dat || (echo no model.dat; exit 1)"
+    run.start([plan(), work(), finish()], FIX, test=needs, runner={"meta": {"max_loops": 0}})
+    assert "name model.dat" in warned(run)["left-out"]
+    codes = [one.get("code") for one in run.project.events if one["event"] != "check"]
+    begun = [one["event"] for one in run.project.events].index("worker_started")
+    assert "left-out" in codes[:begun]
