@@ -11,7 +11,7 @@ from agentrunner.graph.crew import Crew
 from agentrunner.nodes.credentials import credential
 from agentrunner.nodes.egress import has_gateway
 from agentrunner.survey import ci_surroundings, read_branch
-from agentrunner.survey.outside import not_taken_along
+from agentrunner.survey.outside import filters_of, not_taken_along
 from agentrunner.survey.proof import MOST_FILES_AT_START, ProofInputs, proof_inputs
 from agentrunner.task.spec import TaskSpec
 from agentrunner.workers.make import network_of
@@ -68,10 +68,19 @@ def header_of(
         "notices": [
             *crew.notices,
             *_unprepared(spec),
+            *_filtered(spec),
             *(_surroundings(spec) if begins else ()),
             *inputs.problems,
         ],
     }
+
+
+def _filtered(spec: TaskSpec) -> list[str]:
+    """Said where a commit is to be made, and git would have a program rewrite files for it."""
+    repo = Path(spec.repo)
+    if spec.landing is None or not (names := filters_of(repo)):
+        return []
+    return [f"files for the filter {', '.join(names)} (.gitattributes) are not committed by a run"]
 
 
 def _surroundings(spec: TaskSpec) -> list[str]:

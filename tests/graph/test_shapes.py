@@ -11,7 +11,10 @@ from typing import Any
 
 import pytest
 
+from agentrunner.errors import UsageError
 from agentrunner.graph.queries import undo
+from agentrunner.runs.workspace import CloneStore
+from tests.graph.test_worktree_runs import outside
 from tests.kit.metas import assess, finish, plan, work
 from tests.kit.project import Project
 from tests.kit.runs import FIX, SMALL, TEST, Run
@@ -205,3 +208,35 @@ def test_a_run_works_and_is_taken_back_byte_for_byte(shape: str, tmp_path: Path)
     assert told["refused"] == []
     assert portrait(project.repo) == before
     assert status_of(project) == status
+
+
+@pytest.mark.parametrize(
+    ("shape", "code"), [("partial", "partial-clone"), ("subfolder", "no-repository")]
+)
+def test_what_cannot_end_in_a_commit_is_refused_before_anything_is_there(
+    shape: str, code: str, tmp_path: Path
+) -> None:
+    project = SHAPES[shape][0](tmp_path)
+    with pytest.raises(UsageError) as caught:
+        outside(project).start()
+    assert caught.value.code == code and caught.value.remedy
+    if shape == "partial":
+        project.git("fetch", "-q", "--refetch", "--no-filter")
+        assert CloneStore(tmp_path / "store", project.repo).fetch()
+
+
+def test_a_file_for_a_filter_is_not_committed_and_that_is_said_twice(tmp_path: Path) -> None:
+    """Git would have its program turn it into a pointer."""
+    project = lfs(tmp_path)
+    run = outside(project)
+    run.start(worker=f"{FIX}; printf changed > big.psd", runner=AT_ONCE)
+    assert run.ending == ("COMPLETE", "complete", 0) and run.result["commit"] is None
+    assert "filtered-file" in [one["code"] for one in project.told("warning")]
+    (started,) = project.told("run_started")
+    assert any("filter lfs" in notice for notice in started["header"]["notices"])
+
+
+def test_pointers_that_nobody_changed_keep_nothing_from_being_committed(tmp_path: Path) -> None:
+    run = outside(lfs(tmp_path))
+    run.start(runner=AT_ONCE)
+    assert run.result["commit"] is not None
