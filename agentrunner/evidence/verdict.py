@@ -336,7 +336,7 @@ def complete(criteria: Sequence[Criterion], evidence: Evidence, mode: Mode) -> V
     if evidence.test is not None and evidence.test.known_red:
         number = len(evidence.test.known_red)
         text += f" {number} {'test was' if number == 1 else 'tests were'} red before and still"
-        text += " is." if number == 1 else " are."
+        text += f" {'is' if number == 1 else 'are'}: {_some(evidence.test.known_red)}."
     return Verdict(state="COMPLETE", reason="complete", text=text, grade=grade)
 
 

@@ -42,7 +42,8 @@ def test_a_known_red_is_accepted_by_name_and_the_run_judged_again(tmp_path: Path
     run.accept_known_red("test_fetch")
     assert run.result["state"] == "COMPLETE", run.result["missing"]
     assert run.result["test"]["known_red"] == [FETCH]
-    assert "1 test was red before and still is" in run.result["text"]
+    assert f"1 test was red before and still is: {FETCH}." in run.result["text"]
+    assert FETCH in run.note()
     (record,) = run.log("known_red")
     assert record.data == {"names": [FETCH], "reason": "No network here.", "by": "hana"}
     said = run.result["people"]["decisions"][-1]
