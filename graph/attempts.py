@@ -171,7 +171,7 @@ def next_attempt(
     return fresh
 
 
-def with_acceptance(state: TaskContext, spec: TaskSpec, yes: Acceptance) -> TaskContext:
+def looking_again(state: TaskContext, spec: TaskSpec) -> TaskContext:
     """An attempt that only looks again: completion is asked for, and a no ends it as before."""
     run, verdict = state["run"], state.get("verdict")
     fresh = next_attempt(state, spec, max_loops=run.max_loops, replan=False)
@@ -179,6 +179,12 @@ def with_acceptance(state: TaskContext, spec: TaskSpec, yes: Acceptance) -> Task
     fresh["run"] = fresh["run"].model_copy(update={"accepting": reason})
     fresh["counters"] = state["counters"].model_copy(update={"losses": 0})
     fresh["wants_completion"] = True
+    return fresh
+
+
+def with_acceptance(state: TaskContext, spec: TaskSpec, yes: Acceptance) -> TaskContext:
+    """An attempt that looks again, with what a person says of its tree."""
+    fresh = looking_again(state, spec)
     fresh["acceptances"] = [*state.get("acceptances", []), yes]
     fresh["people"] = with_decision(state.get("people"), accepted(state, yes))
     return fresh

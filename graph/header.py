@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 from agentrunner.graph.crew import Crew
 from agentrunner.nodes.credentials import credential
 from agentrunner.nodes.egress import has_gateway
-from agentrunner.survey import read_branch
-from agentrunner.survey.outside import not_taken_along
+from agentrunner.survey import ci_surroundings, read_branch
+from agentrunner.survey.outside import filters_of, not_taken_along
 from agentrunner.survey.proof import MOST_FILES_AT_START, ProofInputs, proof_inputs
 from agentrunner.task.spec import TaskSpec
 from agentrunner.workers.make import network_of
@@ -54,6 +54,7 @@ def header_of(
         "tests_where": Path(spec.task_file.path).name
         if spec.task_file and spec.task_file.path
         else None,
+        "env": {name: text.removeprefix("literal:") for name, text in spec.task.env.items()},
         "inputs": inputs.lists,
         "limits": {
             "max_loops": max_loops,
@@ -64,8 +65,34 @@ def header_of(
         },
         "completion": spec.completion,
         "policies": [source.model_dump() for source in spec.policies],
-        "notices": [*crew.notices, *_unprepared(spec), *inputs.problems],
+        "notices": [
+            *crew.notices,
+            *_unprepared(spec),
+            *_filtered(spec),
+            *(_surroundings(spec) if begins else ()),
+            *inputs.problems,
+        ],
     }
+
+
+def _filtered(spec: TaskSpec) -> list[str]:
+    """Said where a commit is to be made, and git would have a program rewrite files for it."""
+    repo = Path(spec.repo)
+    if spec.landing is None or not (names := filters_of(repo)):
+        return []
+    return [f"files for the filter {', '.join(names)} (.gitattributes) are not committed by a run"]
+
+
+def _surroundings(spec: TaskSpec) -> list[str]:
+    """Said where CI sets language or time zone for the tests, and the task does not."""
+    if spec.task.test is None:
+        return []
+    around = ci_surroundings(Path(spec.repo)).without(spec.task.env)
+    if not around.env:
+        return []
+    return [
+        f"{around.where} sets {around.text} for the tests; task.env: {around.text} does so here"
+    ]
 
 
 def _unprepared(spec: TaskSpec) -> list[str]:

@@ -94,6 +94,11 @@ def land_late(
     if spec.landing is None:
         return
     redact = Redactor(secrets_of(spec, make_members(spec), environ)).redact
-    snapshots = Snapshots(folder.snapshots_dir, Path(spec.repo), spec.runner.note.dir)
+    snapshots = Snapshots(
+        folder.snapshots_dir,
+        Path(spec.repo),
+        spec.runner.note.dir,
+        keep_up_to=spec.runner.sandbox.kept_bytes,
+    )
     log = RunLog(folder.log_file, redact)
     land(state, Bench(spec, folder, log, snapshots, environ, redact), Clock().stamp())

@@ -200,7 +200,12 @@ def _studio_row(folder: RunFolder, spec: TaskSpec) -> RunRow:
 
 def _snapshots(folder: RunFolder) -> Snapshots:
     spec = load_spec(folder)
-    return Snapshots(folder.snapshots_dir, Path(spec.repo), spec.runner.note.dir)
+    return Snapshots(
+        folder.snapshots_dir,
+        Path(spec.repo),
+        spec.runner.note.dir,
+        keep_up_to=spec.runner.sandbox.kept_bytes,
+    )
 
 
 def _worker_run(folder: RunFolder, number: int) -> Record:

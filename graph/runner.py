@@ -14,6 +14,7 @@ from typing import Any
 
 from agentrunner.errors import UsageError
 from agentrunner.graph import attempts
+from agentrunner.graph import known_reds as reds
 from agentrunner.graph.answers import checked_answer
 from agentrunner.graph.crew import Crew, assemble
 from agentrunner.graph.drive import Options
@@ -222,13 +223,16 @@ async def accept(
     options: Options,
     *,
     unchanged: bool = False,
+    known_red: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Record a person's yes and check once more; COMPLETE if code agrees.
 
     With `unchanged` they say that nothing had to change; without, a tree that is as it was before
-    the run is not accepted.
+    the run is not accepted. With `known_red` they say of these tests that they were red before for
+    another reason, and of the tree nothing.
 
-    Raises UsageError for a run that has not ended, unknown criteria or an empty reason.
+    Raises UsageError for a run that has not ended, unknown criteria, an empty reason, and names of
+    tests that were not red before or that have to turn.
     """
     folder = RunFolder.open(options.state_dir, run_id)
     spec = capped_again(load_task_of(folder), folder, options.environ, options.policy)
@@ -239,6 +243,12 @@ async def accept(
         _check_acceptable(state, criteria)
         crew = assemble(spec, options.environ, options.cassette)
         said = _redactor(spec, crew, options).redact(reason)
+        if known_red:
+            fresh = await asyncio.to_thread(
+                _known_reds, folder, spec, state, known_red, said, by, options
+            )
+            with open_driver(spec, folder, options, crew) as driver:
+                return await driver.run(fresh)
         yes = Acceptance(
             criteria=criteria,
             reason=said,
@@ -252,6 +262,27 @@ async def accept(
         attempts.keep_decision(folder, attempt, loop, attempts.accepted(state, yes))
         with open_driver(spec, folder, options, crew) as driver:
             return await driver.run(fresh)
+
+
+def _known_reds(
+    folder: RunFolder,
+    spec: TaskSpec,
+    state: TaskContext,
+    said: Sequence[str],
+    reason: str,
+    by: str,
+    options: Options,
+) -> TaskContext:
+    """Record them in the run's log, and the attempt that judges with them. Blocks."""
+    names = reds.known_reds(folder, spec, state, said)
+    log, at = RunLog(folder.log_file), options.clock.stamp()
+    number = len(log.records(reds.RECORD)) + 1
+    fresh, decision = reds.with_known_reds(state, spec, names, reason, at=at, by=by, number=number)
+    attempt, loop = fresh["run"].attempt, fresh["counters"].loops
+    data = {"names": names, "reason": reason, "by": by}
+    log.append(reds.RECORD, decision.id, data, attempt=attempt, loop=loop, at=at)
+    attempts.keep_decision(folder, attempt, loop, decision)
+    return fresh
 
 
 def _redactor(spec: TaskSpec, crew: Crew, options: Options) -> Redactor:

@@ -25,6 +25,7 @@ from agentrunner.graph.workshop import box_spec, make_verifier
 from agentrunner.nodes.credentials import secrets_of
 from agentrunner.runs.folder import RunFolder, kept_box
 from agentrunner.runs.git import read_small
+from agentrunner.runs.log import RunLog
 from agentrunner.runs.snapshots import Snapshots
 from agentrunner.sandboxes.choose import open_sandbox
 from agentrunner.task.context import Baseline, Criterion, Evidence, TaskContext
@@ -109,7 +110,11 @@ async def verify(
             remedy=f"agentrunner resume {folder.run_id}",
         )
     snapshots = await asyncio.to_thread(
-        Snapshots, folder.snapshots_dir, Path(spec.repo), spec.runner.note.dir
+        Snapshots,
+        folder.snapshots_dir,
+        Path(spec.repo),
+        spec.runner.note.dir,
+        keep_up_to=spec.runner.sandbox.kept_bytes,
     )
     members = make_members(spec)
     with tempfile.TemporaryDirectory(prefix="verify-", dir=state_dir) as place:
@@ -135,6 +140,7 @@ async def verify(
                 scratch,
                 mounts=sandbox.kind != "none",
                 emit=emit,
+                log=RunLog(folder.log_file),
             )
             verifier.rooms.sealed = Sealed(folder.root / "sealed", Path(spec.repo))
             return await _verified(verifier, spec, state, baseline, known, mutants_sec)

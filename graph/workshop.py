@@ -21,6 +21,7 @@ from agentrunner.evidence.sealed import Sealed
 from agentrunner.evidence.verifier import Verifier
 from agentrunner.gateway.prices import load_prices
 from agentrunner.graph.crew import Crew, worker_missing
+from agentrunner.graph.known_reds import accepted_reds
 from agentrunner.meta.bench import Bench
 from agentrunner.nodes.credentials import secrets_of
 from agentrunner.nodes.deps import Cassette, Clock, Deps
@@ -221,6 +222,7 @@ async def open_workshop(
         repo,
         spec.runner.note.dir,
         worked=worked_mark(state_dir, repo),
+        keep_up_to=spec.runner.sandbox.kept_bytes,
     )
     log = RunLog(folder.log_file, redactor.redact)
     await asyncio.to_thread(log.records)  # from here on it reads what others write, and no more
@@ -233,6 +235,7 @@ async def open_workshop(
             folder,
             mounts=sandbox.kind != "none",
             emit=events.emit,
+            log=log,
         )
         await asyncio.to_thread(verifier.clear)
         await _check_workers_in(sandbox, crew, state_dir)
@@ -273,8 +276,12 @@ def make_verifier(
     *,
     mounts: bool,
     emit: Callable[..., Any],
+    log: RunLog | None = None,
 ) -> Verifier:
-    """What measures trees of a run; `mounts` says whether its sandbox can mount."""
+    """What measures trees of a run; `mounts` says whether its sandbox can mount.
+
+    In `log` stand the known reds that people accepted in the run. Blocks.
+    """
     sealed = Sealed(folder.root / "sealed", Path(spec.repo))
     return Verifier(
         spec=spec,
@@ -289,6 +296,7 @@ def make_verifier(
             mounts=mounts,
         ),
         emit=emit,
+        accepted_red=accepted_reds(log) if log else (),
     )
 
 

@@ -21,6 +21,7 @@ from agentrunner.nodes.questions import answered, question, remark
 from agentrunner.protocol import CriterionDraft, PlanTask
 from agentrunner.runs.folder import keep_box
 from agentrunner.survey.context import repository_context
+from agentrunner.survey.surroundings import lacking, likely_lacking
 from agentrunner.task.context import Baseline, Criterion, People, TaskContext
 from agentrunner.task.lifecycle import TaskState
 from agentrunner.task.spec import Check, CriterionSpec
@@ -134,7 +135,21 @@ async def _baseline(state: TaskContext, deps: Deps, criteria: list[Criterion]) -
         else:
             box = deps.sandbox
             await asyncio.to_thread(keep_box, deps.folder, box.kind, box.image)
+            for sentence in await asyncio.to_thread(_lacks, deps, found):
+                deps.emit("warning", code="suite-needs", message=sentence)
             return found
+
+
+def _lacks(deps: Deps, baseline: Baseline) -> Sequence[str]:
+    """What a red suite seems to need and no box has: a database, a browser, Docker. Blocks.
+
+    Its own output says so, else the repository's files. A green one says that it needs none.
+    """
+    test = baseline.test
+    if test is None or test.green:
+        return ()
+    said = deps.folder.read(test.output).decode(errors="replace") if test.output else test.tail
+    return lacking(said) or likely_lacking(Path(deps.spec.repo))
 
 
 def criteria_of(specs: Sequence[CriterionSpec]) -> list[Criterion]:

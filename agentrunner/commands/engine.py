@@ -47,6 +47,7 @@ class Engine(Protocol):
         options: Options,
         *,
         unchanged: bool = False,
+        known_red: Sequence[str] = (),
     ) -> dict[str, Any]:
         """Record a person's yes; the run ends COMPLETE if code agrees."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -38,10 +38,17 @@ def init(
 ) -> int:
     """Write a first task for this repository, with what is found in it. Never overwrites.
 
-    At most three test commands are tried in the box, a minute each, without network.
+    At most three test commands are tried in the box, a minute each, without network, on a copy of
+    the files that is thrown away.
     """
     from agentrunner.evidence.registries import registries_of
-    from agentrunner.survey import candidates_of, propose_setup, render_task_file
+    from agentrunner.survey import (
+        Found,
+        candidates_of,
+        ci_surroundings,
+        propose_setup,
+        render_task_file,
+    )
     from agentrunner.task.naming import is_safe_id
 
     if not is_safe_id(name):
@@ -53,17 +60,21 @@ def init(
     if os.path.lexists(file):
         raise _exists(file, name)
     candidates, setup = candidates_of(repo), propose_setup(repo)
-    trial = _tried(repo, candidates, settings.state_dir(state_dir), no_try)
+    around = ci_surroundings(repo)
+    trial = _tried(repo, candidates, settings.state_dir(state_dir), no_try, around.env)
     best = trial.best
     written = setup if setup and _wants_setup(setup, best) else None
     hosts = registries_of(repo, os.environ) if written else ()
-    text = render_task_file(name, tests=_marked(best), setup=written, hosts=hosts, yaml=as_yaml)
+    env = Found(around.text, f"{around.where} sets it for the tests") if around.env else None
+    text = render_task_file(
+        name, tests=_marked(best), setup=written, hosts=hosts, env=env, yaml=as_yaml
+    )
     try:
         with file.open("x", encoding="utf-8") as stream:
             stream.write(text)
     except FileExistsError as error:
         raise _exists(file, name) from error
-    facts = _facts(repo, trial, setup, settings.state_dir(state_dir))
+    facts = _facts(repo, trial, setup, env, settings.state_dir(state_dir))
     show(init_screen(facts, str(file), width_of(sys.stdout)))
     return 0
 
@@ -76,13 +87,18 @@ def _exists(file: Path, name: str) -> UsageError:
     )
 
 
-def _tried(repo: Path, candidates: Sequence[Found], state_dir: Path, skip: bool) -> Trial:
+def _tried(
+    repo: Path, candidates: Sequence[Found], state_dir: Path, skip: bool, env: Mapping[str, str]
+) -> Trial:
     """The trial, with a word about what is run and for how long."""
     startable = [found for found in candidates if not found.needs][:MOST]
     if startable and not skip:
         most = f"{TRY_SEC} s each" if len(startable) > 1 else f"{TRY_SEC} s"
         what = count(len(startable), "test command")
-        _note(f"Trying {what} in the box, at most {most}, without network. Ctrl-C skips it.")
+        _note(
+            f"Trying {what} in the box, on a copy of the files, at most {most}, without network."
+            " Ctrl-C skips it."
+        )
     return try_tests(
         repo,
         candidates,
@@ -90,6 +106,7 @@ def _tried(repo: Path, candidates: Sequence[Found], state_dir: Path, skip: bool)
         state_dir,
         on_try=lambda command: _note(f"  {command}"),
         skip=skip,
+        env=env,
     )
 
 
@@ -114,7 +131,7 @@ def _marked(best: Seen | None) -> Found | None:
 
 
 def _facts(
-    repo: Path, trial: Trial, setup: Found | None, state_dir: Path
+    repo: Path, trial: Trial, setup: Found | None, env: Found | None, state_dir: Path
 ) -> list[tuple[str, str, str]]:
     from agentrunner.survey import likely_lacking, read_branch
 
@@ -124,6 +141,8 @@ def _facts(
     best = trial.best
     if setup and (best is None or not best.runs or _wants_setup(setup, best)):
         facts.append(("setup", setup.command, setup.where))
+    if env:
+        facts.append(("env", env.command, env.where))
     lacks = (
         best.lacks if best and best.lacks else () if best and best.runs else likely_lacking(repo)
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Awaitable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from agentrunner.commands import options as opt
-from agentrunner.commands.console import Output, who
+from agentrunner.commands.console import Output, show, who
 from agentrunner.commands.drive import drive
 from agentrunner.commands.runs import (
     resolve,
@@ -18,6 +19,7 @@ from agentrunner.commands.runs import (
     resolve_waiting,
 )
 from agentrunner.errors import UsageError
+from agentrunner.screens.layout import flat
 
 if TYPE_CHECKING:
     from agentrunner.commands.engine import Engine
@@ -147,19 +149,67 @@ def accept(
     unchanged: Annotated[
         bool, typer.Option("--unchanged", help="Nothing had to change, and nothing did.")
     ] = False,
+    known_red: Annotated[
+        list[str] | None,
+        typer.Option("--known-red", metavar="NAME...", help="Red before, for another reason."),
+    ] = None,
     *,
     output: Output,
 ) -> int:
-    """Say yes, after looking, to what no command can prove. Never stands in for a red test."""
+    """Say yes, after looking, to what nothing can prove. Never for what was green or is claimed."""
+    line: list[str] = []
 
     async def work(engine: Engine, options: Options) -> dict[str, Any]:
         # In a thread: a run's criteria are read with an event loop of their own.
-        run_id, criteria = await asyncio.to_thread(_accepted, list(words or []), output.state_dir)
+        said = list(words or [])
+        if known_red:
+            _check_alone(unchanged)
+            run_id, more = _run_of(said, output.state_dir)
+            names = [*known_red, *more]
+            result = await engine.accept(run_id, [], reason, by or who(), options, known_red=names)
+            line.append(await asyncio.to_thread(_line_for, options.state_dir, run_id))
+            return result
+        run_id, criteria = await asyncio.to_thread(_accepted, said, output.state_dir)
         return await engine.accept(
             run_id, criteria, reason, by or who(), options, unchanged=unchanged
         )
 
-    return drive(work, output)
+    code = drive(work, output)
+    for text in filter(None, line):
+        show(f"For the task file, no file was edited:  {flat(text)}", sys.stderr)
+    return code
+
+
+def _check_alone(unchanged: bool) -> None:
+    if unchanged:
+        raise UsageError(
+            "--known-red says nothing of the tree, and --unchanged nothing of a test.",
+            path="--unchanged",
+            remedy="two commands, one after the other",
+        )
+
+
+def _run_of(words: list[str], state_dir: str | None) -> tuple[str, list[str]]:
+    """The run, and what else was said: names that followed the first one after `--known-red`."""
+    if words:
+        try:
+            return resolve(words[0], state_dir)[1], words[1:]
+        except UsageError:
+            pass
+    return resolve_review(state_dir)[1], words
+
+
+def _line_for(state_dir: Path, run_id: str) -> str:
+    """What a task file says to keep the known reds of a run; "" where the run is gone."""
+    from agentrunner.graph.known_reds import task_file_line
+    from agentrunner.graph.landing import load_task_of
+    from agentrunner.runs.folder import RunFolder
+    from agentrunner.runs.log import RunLog
+
+    if not (state_dir / "runs" / run_id).is_dir():
+        return ""
+    folder = RunFolder.open(state_dir, run_id)
+    return task_file_line(load_task_of(folder), RunLog(folder.log_file))
 
 
 def _accepted(words: list[str], state_dir: str | None) -> tuple[str, list[str]]:

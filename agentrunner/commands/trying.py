@@ -13,7 +13,7 @@ from agentrunner.errors import AgentRunnerError
 from agentrunner.evidence.scripts import texts_run
 
 if TYPE_CHECKING:
-    from agentrunner.evidence.box import DecisionBox, Ran
+    from agentrunner.evidence.box import CopyOfRepo, DecisionBox, Ran
     from agentrunner.runs.folder import RunFolder
     from agentrunner.sandboxes.base import Caches, Sandbox
     from agentrunner.survey import Found
@@ -46,6 +46,8 @@ class Trial:
     """Toolchains that are visible in the box, read-only."""
     caches: Caches | None = None
     """Package caches of the user's that are visible there; None where there is no box."""
+    uncopied: str = ""
+    """Why there is no copy of the files to try anything in."""
     stopped: bool = False
     """Somebody pressed Ctrl-C, so that the rest was not tried."""
 
@@ -64,9 +66,12 @@ def try_tests(
     kind: str = "auto",
     on_try: Callable[[str], None] | None = None,
     skip: bool = False,
+    env: Mapping[str, str] | None = None,
 ) -> Trial:
     """Open the box that a run would use and try the first candidates in it, without network.
 
+    They run on a copy of the repository's files, which is thrown away: nothing of it is changed.
+    `env` is what a task would give them with `task.env`.
     At most three of those that need no set-up first, each at most a minute. `on_try` is told each
     command before it starts; with `skip` the box is opened and nothing run. Ctrl-C ends the trying
     and keeps what was seen until then.
@@ -75,12 +80,12 @@ def try_tests(
 
     trial = Trial()
     done: dict[str, Seen] = {}
-    attempt = _Attempt(repo, environ, state_dir, kind, on_try, trial, done)
+    attempt = _Attempt(repo, environ, state_dir, kind, on_try, trial, done, env or {})
     try:
         asyncio.run(attempt.all([] if skip else _chosen(candidates)))
     except KeyboardInterrupt:
         trial.stopped = True
-    why = "Ctrl-C" if trial.stopped else "--no-try" if skip else ""
+    why = "Ctrl-C" if trial.stopped else "--no-try" if skip else trial.uncopied
     seen = [done.get(one.command) or not_tried(one, one.needs or why) for one in candidates]
     trial.seen = ranked(seen)
     return trial
@@ -102,6 +107,7 @@ class _Attempt:
     trial: Trial
     done: dict[str, Seen]
     """By the command as it was found; filled while it goes on, so that Ctrl-C loses nothing."""
+    env: Mapping[str, str] = field(default_factory=dict)
 
     async def all(self, chosen: Sequence[Found]) -> None:
         from agentrunner.evidence.box import DecisionBox
@@ -134,13 +140,24 @@ class _Attempt:
             try:
                 self._note(sandbox, home)
                 self.trial.caches = spec.caches
-                box = DecisionBox(sandbox, self.repo, folder, str, self.environ)
-                for found in chosen:
+                box = DecisionBox(sandbox, self.repo, folder, str, self.environ, self.env)
+                copy = await self._copied(folder) if chosen else None
+                for found in chosen if copy else ():
                     same = self._same(found)
-                    self.done[found.command] = same or await self._one(box, folder, found)
+                    self.done[found.command] = same or await self._one(box, folder, found, copy)
                 self._note(sandbox, home)
             finally:
                 await sandbox.close()
+
+    async def _copied(self, folder: RunFolder) -> CopyOfRepo | None:
+        """A copy to try in, below `folder`; None where none can be made, which the trial says."""
+        from agentrunner.commands.trial_copy import copy_of
+
+        try:
+            return await asyncio.to_thread(copy_of, self.repo, folder.root / "trial")
+        except (AgentRunnerError, OSError) as error:
+            self.trial.uncopied = str(getattr(error, "message", "") or error)
+            return None
 
     def _note(self, sandbox: Sandbox, home: Path) -> None:
         from agentrunner.sandboxes.auto import AutoSandbox
@@ -162,7 +179,9 @@ class _Attempt:
                 return not_tried(found, f"it runs in `{command}`")
         return None
 
-    async def _one(self, box: DecisionBox, folder: RunFolder, found: Found) -> Seen:
+    async def _one(
+        self, box: DecisionBox, folder: RunFolder, found: Found, copy: CopyOfRepo | None
+    ) -> Seen:
         from agentrunner.evidence.start_up import why_not_started
         from agentrunner.survey.judging import Seen, mended
 
@@ -171,7 +190,7 @@ class _Attempt:
         left = float(TRY_SEC)
         try:
             while True:
-                ran = await box.run(_NAMED + found.command, timeout_sec=left)
+                ran = await box.run(_NAMED + found.command, timeout_sec=left, copy=copy)
                 why = "" if ran.timed_out else why_not_started(
                     found.command, ran, self.repo, is_test=True
                 )  # fmt: skip

@@ -7,7 +7,7 @@ a person listed it, or where nothing that was asked names it by test, file or su
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
@@ -54,12 +54,60 @@ def claims_of(
     rest = {name: test for name, test in red.items() if name not in taken}
     if only_listed or before.weak:
         return Claims(frozenset(rest), frozenset(taken))
-    text = "\n".join(wanted)
-    words = words_of(text)
-    named = {name for name, test in rest.items() if name in mapped or _names(test, text, words)}
+    named = asked_for(rest, wanted, mapped)
     if not named:
         return Claims(frozenset(rest), frozenset(taken))
     return Claims(frozenset(named), frozenset(taken | (rest.keys() - named)))
+
+
+def asked_for(
+    red: Mapping[str, TestResult], wanted: Sequence[str], mapped: Collection[str]
+) -> set[str]:
+    """The red tests that a criterion stands on, or that a text names by test, file or subject."""
+    text = "\n".join(wanted)
+    words = words_of(text)
+    return {name for name, test in red.items() if name in mapped or _names(test, text, words)}
+
+
+@dataclass(frozen=True)
+class Picked:
+    """Names that a person calls known reds, held against the results before the run."""
+
+    names: tuple[str, ...] = ()
+    """The red tests they mean, by their whole names."""
+    green: tuple[str, ...] = ()
+    """What was said of tests that passed before, or did not run."""
+    claimed: tuple[str, ...] = ()
+    """Red tests that were asked for: they have to turn."""
+    unknown: tuple[str, ...] = ()
+    """What no test before the run is called."""
+
+
+def pick(
+    said: Sequence[str], before: Results, wanted: Sequence[str], mapped: Collection[str]
+) -> Picked:
+    """Which red tests these names or globs mean, and which of them cannot be known reds.
+
+    `wanted` and `mapped` are as for `claims_of`. That nothing at all is named by what was asked,
+    so that every red test is claimed, is what a person may settle.
+    """
+    red = {test.name: test for test in before.red}
+    asked = asked_for(red, wanted, mapped)
+    names: list[str] = []
+    green: list[str] = []
+    unknown: list[str] = []
+    for one in said:
+        meant = [name for name in red if _is(name, one)]
+        names += meant
+        if not meant:
+            (green if any(_is(test.name, one) for test in before.tests) else unknown).append(one)
+    each = dict.fromkeys(names)
+    return Picked(
+        tuple(name for name in each if name not in asked),
+        tuple(green),
+        tuple(name for name in each if name in asked),
+        tuple(unknown),
+    )
 
 
 def listed_but_green(listed: Iterable[str], before: Results | None) -> list[str]:

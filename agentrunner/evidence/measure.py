@@ -160,13 +160,21 @@ class Measurer:
 
     def kept(self, ref: FileRef | None) -> Results | None:
         """What was kept. Blocks. Raises CheckpointCorrupt where it is gone or damaged."""
-        if ref is None:
-            return None
-        head, *rows = self._folder.read(ref).decode().splitlines()
-        tests = tuple(TestResult(**json.loads(row)) for row in rows)
-        facts = json.loads(head)
-        exchanged = tuple(Exchanged(**one) for one in facts.pop("exchanged", ()))
-        return Results(tests=tests, exchanged=exchanged, **facts)
+        return kept_results(self._folder, ref)
+
+
+def kept_results(folder: RunFolder, ref: FileRef | None) -> Results | None:
+    """Results by name that a run's folder keeps; None where there are none. Blocks.
+
+    Raises CheckpointCorrupt where they are gone or damaged.
+    """
+    if ref is None:
+        return None
+    head, *rows = folder.read(ref).decode().splitlines()
+    tests = tuple(TestResult(**json.loads(row)) for row in rows)
+    facts = json.loads(head)
+    exchanged = tuple(Exchanged(**one) for one in facts.pop("exchanged", ()))
+    return Results(tests=tests, exchanged=exchanged, **facts)
 
 
 def _is_consistent(measured: Measured) -> bool:

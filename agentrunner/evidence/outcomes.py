@@ -82,6 +82,7 @@ def outcome_of(
         finding = f"timed out after {measured.target.timeout_sec:g} s"
     counts = ran.counts if by_name is None else _counts(by_name)
     lost = gone(before_results, by_name) if before_results and by_name else []
+    moved = _moved(before_results, by_name, claims)
     return TestOutcome(
         command=measured.target.shell,
         exit_code=ran.exit_code,
@@ -95,10 +96,28 @@ def outcome_of(
         results=results,
         gone=lost[:MOST_NAMES],
         known_red=known[:MOST_NAMES],
+        turned=moved[0][:MOST_NAMES],
+        still_red=moved[1][:MOST_NAMES],
+        newly_red=moved[2][:MOST_NAMES],
         finding=finding,
         output=ran.output,
         tail=ran.tail,
         duration_sec=ran.duration_sec,
+    )
+
+
+def _moved(
+    before: Results | None, now: Results | None, claims: Claims | None
+) -> tuple[list[str], list[str], list[str]]:
+    """Names that turned green, that are red still, and that are red only now; no known reds."""
+    if before is None or now is None:
+        return [], [], []
+    was, red = red_names(before), red_names(now)
+    known = claims.known if claims else frozenset()
+    return (
+        [name for name in was if name not in red and now.passed(name)],
+        [name for name in was if name in red and name not in known],
+        [name for name in red if name not in was],
     )
 
 

@@ -19,9 +19,12 @@ from pathlib import Path
 from agentrunner.evidence.box import CopyOfRepo
 from agentrunner.evidence.editable import editable_installs
 from agentrunner.evidence.sealed import Sealed, copy_folder
+from agentrunner.runs.dependencies import copy_file
 from agentrunner.runs.snapshots import Snapshots
 from agentrunner.sandboxes.base import Mount
 
+MOST_BOUND = 100
+"""Large files of one room that are bound; further ones are copied."""
 LONG_AGO = 86_400
 """The time of files that an earlier build may have made, in seconds since 1970."""
 
@@ -101,8 +104,18 @@ class Rooms:
         return tempfile.TemporaryDirectory(dir=self._scratch, ignore_cleanup_errors=True)
 
     def _furnished(self, target: Path, tree: str) -> Room:
-        paths = self.snapshots.export_tree(tree, target)
-        mounts = []
+        mounts: list[Mount] = []
+
+        def bring(path: str, place: Path) -> None:
+            """A large file that nobody changed: seen where it is, read-only, if that can be."""
+            source = self.snapshots.work_tree / path
+            if not self._mounts or len(mounts) >= MOST_BOUND:
+                copy_file(source, place)
+                return
+            place.touch()
+            mounts.append(Mount(source, source, read_only=True))
+
+        paths = self.snapshots.export_tree(tree, target, bring)
         for folder, source in self.sealed.folders():
             place = target / folder.name
             if not source.is_dir() or (os.path.lexists(place) and not place.is_dir()):

@@ -23,6 +23,7 @@ MOST_FILES = 400_000
 MOST_BYTES = 6 << 30
 """A folder with more is not copied; rooms see it as it is, read-only, and its changes are found."""
 MANIFEST = "sealed.json"
+SEEN = "files-seen.json"
 
 
 @dataclass(frozen=True)
@@ -56,8 +57,17 @@ class Sealed:
             if copied:
                 copy_folder(source, self._folder / str(number))
             kept.append(SealedFolder(name, copied, holds_packages(source)))
+        write_private(self._folder / SEEN, json.dumps(snapshots.ignored_seen()).encode())
         text = json.dumps([asdict(one) for one in kept]).encode()
         write_private(self._folder / MANIFEST, text)
+
+    def files_seen(self) -> dict[str, str] | None:
+        """`Snapshots.ignored_seen` as it was then; None in a run that an older version began."""
+        try:
+            found: dict[str, str] = json.loads((self._folder / SEEN).read_bytes())
+        except FileNotFoundError:
+            return None
+        return found
 
     @property
     def home(self) -> Path:

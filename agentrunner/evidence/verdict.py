@@ -25,6 +25,7 @@ from agentrunner.task.context import (
     Grade,
     Proof,
     Status,
+    TestOutcome,
     Verdict,
     WorkerRun,
 )
@@ -33,6 +34,8 @@ from agentrunner.task.spec import TestSpec
 Mode = Literal["evidence", "strict", "judged"]
 STRICT: frozenset[Grade] = frozenset({"proven", "accepted", "kept"})
 """What `completion: strict` takes."""
+SHOWN = 10
+"""Names of tests in one sentence, of each kind."""
 NO_PROOF = "Nothing that was red before this run is green now: there is no proof of work."
 
 
@@ -252,15 +255,31 @@ def judge(
 def _red(criteria: Sequence[Criterion], evidence: Evidence) -> list[str]:
     red = []
     if evidence.test is not None and not evidence.test.green:
-        names = f": {', '.join(evidence.test.failing[:3])}" if evidence.test.failing else ""
         why = evidence.test.finding or f"exits {evidence.test.exit_code}"
-        red.append(f"`{evidence.test.command}` {why}{names}")
+        red.append(f"`{evidence.test.command}` {why}{_which(evidence.test)}")
     red += [
         f"{criterion.id} failed: {criterion.proof}"
         for criterion in criteria
         if criterion.critical and criterion.status == "failed"
     ]
     return red
+
+
+def _which(test: TestOutcome) -> str:
+    """Which tests are red, and, where the tests before the run are known, which turned."""
+    if not (test.still_red or test.newly_red):
+        return f": {', '.join(test.failing[:3])}" if test.failing else ""
+    rows = (
+        ("red before and still", test.still_red),
+        ("red only now", test.newly_red),
+        ("turned green", test.turned),
+    )
+    return ": " + "; ".join(f"{word}: {_some(names)}" for word, names in rows if names)
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - SHOWN} more" * (len(names) > SHOWN)
+    return ", ".join(names[:SHOWN]) + more
 
 
 def _by_mapping(criterion: Criterion) -> bool:
@@ -317,7 +336,7 @@ def complete(criteria: Sequence[Criterion], evidence: Evidence, mode: Mode) -> V
     if evidence.test is not None and evidence.test.known_red:
         number = len(evidence.test.known_red)
         text += f" {number} {'test was' if number == 1 else 'tests were'} red before and still"
-        text += " is." if number == 1 else " are."
+        text += f" {'is' if number == 1 else 'are'}: {_some(evidence.test.known_red)}."
     return Verdict(state="COMPLETE", reason="complete", text=text, grade=grade)
 
 

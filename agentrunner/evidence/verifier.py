@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from glob import escape
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from agentrunner.evidence.box import DecisionBox, not_ready, why_not_started
 from agentrunner.evidence.checks import ReadFile, read_check
 from agentrunner.evidence.claims import Claims, claims_of, listed_but_green, red_names
 from agentrunner.evidence.handed_over import HandedOver, installs_anew
+from agentrunner.evidence.left_out import LeftOut, words_of_red
 from agentrunner.evidence.measure import Measurer
 from agentrunner.evidence.outcomes import Colour, check_outcome, outcome_of
 from agentrunner.evidence.results.model import Results
@@ -27,6 +29,7 @@ from agentrunner.evidence.start_up import NO_TESTS
 from agentrunner.evidence.target import Measured, Target, target_of, test_target
 from agentrunner.evidence.trees import Changes, Trees, WorkerChange
 from agentrunner.runs.snapshots import Snapshots
+from agentrunner.task.box import KEPT
 from agentrunner.task.context import (
     Baseline,
     CheckOutcome,
@@ -41,6 +44,7 @@ from agentrunner.task.spec import TaskSpec, TestSpec
 
 Emit = Callable[..., Any]
 MOST_PATHS = 500
+MOST_KNOWN = 50
 COLOURS: Mapping[str, Colour] = {"passed": "green", "failed": "red", "not_run": "unknown"}
 
 
@@ -54,10 +58,13 @@ class Verifier:
     rooms: Rooms
     measurer: Measurer
     emit: Emit
+    accepted_red: Sequence[str] = ()
+    """Names of tests that a person accepted as known reds in this run."""
 
     def __post_init__(self) -> None:
         self.trees = Trees(self.snapshots, self.spec.task)
         self.handed_over = HandedOver(self.snapshots, self.spec)
+        self.left_out = LeftOut(self.rooms)
 
     def clear(self) -> None:
         """Remove rooms and reports that a killed process has left. Blocks."""
@@ -97,9 +104,16 @@ class Verifier:
         tree = await asyncio.to_thread(self.trees.now)
         await asyncio.to_thread(self.rooms.sealed.seal, self.snapshots)
         await asyncio.to_thread(self.box.warm)
+        await asyncio.to_thread(self._say_what_is_not_kept, tree)
         found = await self._measure_old(Baseline(tree=tree, origin=origin), criteria)
         await asyncio.to_thread(lambda: self.box.seal(self.snapshots.ignored_folders()))
         return found
+
+    def _say_what_is_not_kept(self, tree: str) -> None:
+        large = self.snapshots.large_in(tree)
+        if large:
+            most = self.spec.runner.sandbox.keep_files_up_to or KEPT
+            self.emit("warning", code="large-files", message=large_files(large, most))
 
     async def look_again(self, baseline: Baseline, criteria: Sequence[Criterion]) -> Baseline:
         """The same tree before the run, asked what a changed task asks now.
@@ -118,7 +132,7 @@ class Verifier:
     async def _measure_old(self, baseline: Baseline, criteria: Sequence[Criterion]) -> Baseline:
         read = await asyncio.to_thread(self.trees.reader, baseline.tree)
         async with self.rooms.where_needed(baseline.tree, self._executes(criteria, read)) as room:
-            test, writes = await self._first_test(room, read)
+            test, writes = await self._first_test(room, read, criteria)
             checks = await self._first_checks(criteria, room, read, must_start=True)
         return baseline.model_copy(
             update={
@@ -151,7 +165,9 @@ class Verifier:
             }
         )
 
-    async def _first_test(self, room: Room, read: ReadFile) -> tuple[TestOutcome | None, list[str]]:
+    async def _first_test(
+        self, room: Room, read: ReadFile, criteria: Sequence[Criterion]
+    ) -> tuple[TestOutcome | None, list[str]]:
         """The test command before the run, and what it writes; EnvironmentNotReady as above."""
         if self.test is None or not self.test.baseline:
             return None, []
@@ -181,8 +197,18 @@ class Verifier:
             exit_code=outcome.exit_code, outcome="passed" if outcome.green else "failed",
             passed=outcome.passed, failed=outcome.failed,
             red=as_values(shown_red(outcome)), output=path_of(outcome.output),
+            known_red=sorted(self.claims(measured.results, criteria).known)[:MOST_KNOWN],
         )  # fmt: skip
+        await asyncio.to_thread(self._say_what_is_left_out, outcome)
         return outcome, list(measured.written)
+
+    def _say_what_is_left_out(self, outcome: TestOutcome) -> None:
+        if named := self.left_out.named(words_of_red(outcome, [])):
+            self.emit(
+                "warning", code="left-out",
+                message=f"The tests are red and name {', '.join(named[:5])}: git ignores it and it"
+                " is too large to be kept, so no clean room has it. task.setup.command can make it",
+            )  # fmt: skip
 
     async def _first_checks(
         self, criteria: Sequence[Criterion], room: Room, read: ReadFile, *, must_start: bool
@@ -239,7 +265,8 @@ class Verifier:
         )
         read = await asyncio.to_thread(self.trees.reader, room_tree)
         findings = [*map(self._harmless, suspicions), *self.trees.protected(own)]
-        findings += not_kept(self.trees.unkept)
+        unkept = await asyncio.to_thread(self.snapshots.unkept_between, baseline.tree, tree)
+        findings += not_kept(sorted({*self.trees.unkept, *unkept}))
         async with self.rooms.where_needed(room_tree, self._executes(criteria, read)) as room:
             room, failed = await self.set_up_room(room, total)
             findings += failed
@@ -252,6 +279,9 @@ class Verifier:
                 )
                 if outcome is not None:
                     checks.append(outcome)
+        if said := words_of_red(test, checks):
+            named = await asyncio.to_thread(self.left_out.changed, said)
+            lacking = [*lacking, *(path for path in named if path not in lacking)]
         findings += findings_about(test, lacking, checks)
         return Evidence(
             tree=tree,
@@ -329,13 +359,11 @@ class Verifier:
 
     def claims(self, before: Results | None, criteria: Sequence[Criterion]) -> Claims:
         """Which reds of the old tree have to turn, and which are known."""
-        wanted = [self.spec.prd_text, self.spec.title]
-        wanted += [f"{c.description}\n{c.detail}\n{c.check or ''}" for c in criteria]
         return claims_of(
             before,
-            wanted,
-            listed=self.test.known_red if self.test else (),
-            mapped={name for criterion in criteria for name in criterion.tests},
+            wanted_by(self.spec, criteria),
+            listed=[*(self.test.known_red if self.test else ()), *map(escape, self.accepted_red)],
+            mapped=mapped_by(criteria),
             only_listed=self.spec.completion == "strict" or not criteria,
         )
 
@@ -461,6 +489,17 @@ class Verifier:
         return check_outcome(measured, what, why, before, ref)
 
 
+def wanted_by(spec: TaskSpec, criteria: Sequence[Criterion]) -> list[str]:
+    """All texts that say what is asked for: PRD, title, criteria and their checks."""
+    said = [f"{c.description}\n{c.detail}\n{c.check or ''}" for c in criteria]
+    return [spec.prd_text, spec.title, *said]
+
+
+def mapped_by(criteria: Sequence[Criterion]) -> set[str]:
+    """Names of tests that criteria stand on."""
+    return {name for criterion in criteria for name in criterion.tests}
+
+
 def colours_of(
     criteria: Sequence[Criterion], outcomes: Sequence[CheckOutcome]
 ) -> dict[str, Colour]:
@@ -480,17 +519,30 @@ def is_kind(criterion: Criterion, kind: str) -> bool:
     return criterion.check is not None and criterion.check.kind == kind
 
 
+def large_files(paths: Sequence[str], most: str) -> str:
+    """What cannot be brought back, before anything is paid for."""
+    more = f" and {len(paths) - 5} more" * (len(paths) > 5)
+    what = "is a file" if len(paths) == 1 else "are files"
+    return (
+        f"{', '.join(paths[:5])}{more} {what} of more than {most}: if a worker changes one, undo"
+        " cannot bring it back, and the run is for a person to look at."
+        " runner.sandbox.keep_files_up_to keeps larger ones"
+    )
+
+
 def not_kept(paths: Sequence[str]) -> list[Finding]:
     """A finding about files that are too large to be kept, and so cannot be verified."""
     if not paths:
         return []
+    more = f" and {len(paths) - 5} more" * (len(paths) > 5)
     return [
         Finding(
             code="unkept",
-            message="These files are too large to be kept, so what they hold is not verified:"
-            f" {', '.join(paths[:5])}",
+            message="These files changed and are too large to be kept, so what they hold, or held"
+            f" before, is not verified: {', '.join(paths[:5])}{more}",
             paths=list(paths[:50]),
-            remedy="agentrunner approve, after looking at them",
+            remedy="agentrunner approve, after looking at them; runner.sandbox.keep_files_up_to"
+            " keeps larger ones from the next run on",
         )
     ]
 

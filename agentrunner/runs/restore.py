@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import hashlib
 import os
 import secrets
 import shutil
 import stat
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
 from agentrunner.runs.blobs import Content
 from agentrunner.runs.git import to_bytes
-from agentrunner.runs.take import LARGE_MARK, blob_name, content, file_mode
+from agentrunner.runs.take import LARGE_MARK, blob_name, file_mode, stand_in
 
 Entry = tuple[str, str]
 """Mode and blob."""
@@ -69,22 +70,42 @@ class SafeFolder:
         finally:
             os.close(fd)
 
-    def look(self, path: str) -> tuple[Entry | None, bool]:
-        """What a snapshot would say of `path` now, and whether it is too large to be kept."""
+    def look(self, path: str, expected: Collection[str] = ()) -> tuple[Entry | None, bool]:
+        """What a snapshot would say of `path` now, and whether only its size and times are kept.
+
+        `expected` are the blobs that it may be: one of them may stand for a file of this size and
+        these times.
+        """
         try:
             with self._parent(path) as (fd, name):
                 facts = os.stat(name, dir_fd=fd, follow_symlinks=False)
                 if stat.S_ISDIR(facts.st_mode):
                     # What is in it has paths of its own.
                     return None, False
-                is_content = stat.S_ISREG(facts.st_mode) or stat.S_ISLNK(facts.st_mode)
-                data = content(name, facts, dir_fd=fd) if is_content else None
+                mode = file_mode(facts.st_mode)
+                if stat.S_ISLNK(facts.st_mode):
+                    return (mode, blob_name(os.readlink(name, dir_fd=fd))), False
+                if not stat.S_ISREG(facts.st_mode):
+                    return UNREADABLE, False
+                line = blob_name(stand_in(facts))
+                if line in expected:
+                    return (mode, line), True
+                return (mode, _streamed_name(name, fd, facts)), False
+        except (BlockingIOError, PermissionError):
+            return UNREADABLE, False
         except OSError:
             # Nothing there, or a link where a folder was: nothing of ours is below it.
             return None, False
-        if data is None:
-            return UNREADABLE, False
-        return (file_mode(facts.st_mode), blob_name(data)), data.startswith(LARGE_MARK)
+
+    def stands(self, path: str, entry: Entry) -> bool:
+        """Whether `path` is a file of the size and times that this entry is a line about."""
+        try:
+            with self._parent(path) as (fd, name):
+                facts = os.stat(name, dir_fd=fd, follow_symlinks=False)
+        except OSError:
+            return False
+        is_file = stat.S_ISREG(facts.st_mode)
+        return is_file and entry == (file_mode(facts.st_mode), blob_name(stand_in(facts)))
 
     def read(self, path: str) -> tuple[str, bytes] | None:
         """Mode and whole content of a file or link; None where neither is there."""
@@ -160,7 +181,8 @@ def restore(
     edited: list[str] = []
     large: list[str] = []
     for path in paths:
-        present, is_large = folder.look(path)
+        expected = {one[1] for one in (left.get(path), wanted.get(path)) if one}
+        present, is_large = folder.look(path, expected)
         if present == wanted.get(path):
             continue
         if is_large:
@@ -185,6 +207,20 @@ def restore(
         if path not in never:
             (done if _succeeds(folder.write, path, mode, data) else refused).append(path)
     return Restored(sorted(done), sorted(refused))
+
+
+def _streamed_name(name: bytes, dir_fd: int, facts: os.stat_result) -> str:
+    """Git's name of what a file holds now, of any size; "" where it changes meanwhile."""
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    with os.fdopen(os.open(name, flags, dir_fd=dir_fd), "rb", buffering=0) as file:
+        now = os.fstat(file.fileno())
+        if (now.st_dev, now.st_ino) != (facts.st_dev, facts.st_ino):
+            return ""
+        digest, size = hashlib.sha1(b"blob %d\0" % now.st_size, usedforsecurity=False), 0
+        while piece := file.read(1 << 20):
+            digest.update(piece)
+            size += len(piece)
+        return digest.hexdigest() if size == now.st_size else ""
 
 
 def starts_with_mark(data: Content) -> bool:

@@ -40,6 +40,7 @@ from agentrunner.runs.take import (
     command,
     note_worker,
     seen_files,
+    stand_ins,
     take,
 )
 
@@ -287,15 +288,20 @@ class Snapshots:
                 if (found := source.read(path)) is not None:
                     copy.write(path, *found)
 
-    def export_tree(self, tree: str, target: Path) -> Folders:
+    def export_tree(
+        self, tree: str, target: Path, bring: Callable[[str, Path], None] | None = None
+    ) -> Folders:
         """Check a tree out into an empty or new folder, and return its paths.
 
-        Files that are too large for the store come from the work tree. Modes and links are as in
-        the tree, and nothing is written outside of the folder. Raises GitFailed (`content-gone`)
-        where a content is no longer what it was.
+        Files that are too large for the store come from the work tree, where they are what the
+        tree says; others are left out. `bring` is what takes such a file, by its path, to its
+        place, whose folder is there; left out, it is copied. Modes and links are as in the tree,
+        and nothing is written outside of the folder. Raises GitFailed (`content-gone`) where a
+        content is no longer what it was.
         """
-        self._bring_large(export_tree(self.git, tree, target), target)
-        return sorted(self.list(tree))
+        entries = self.list(tree)
+        self._bring_large(export_tree(self.git, tree, target), target, entries, bring)
+        return sorted(entries)
 
     def update_export(self, target: Path, tree_a: str, tree_b: str) -> None:
         """Bring a folder that holds exactly `tree_a`, untouched since, to `tree_b`.
@@ -303,14 +309,44 @@ class Snapshots:
         Costs as much as the trees differ; the caller knows that nobody has worked in the folder.
         Raises what `export_tree` does.
         """
-        self._bring_large(update_export(self.git, target, tree_a, tree_b), target)
+        large = update_export(self.git, target, tree_a, tree_b)
+        self._bring_large(large, target, self.list(tree_b))
 
-    def _bring_large(self, paths: Folders, target: Path) -> None:
-        for path in paths:
-            source, place = self.work_tree / path, target / path
-            if source.is_file() and not source.is_symlink():
+    def _bring_large(
+        self,
+        paths: Folders,
+        target: Path,
+        entries: Mapping[str, Entry],
+        bring: Callable[[str, Path], None] | None = None,
+    ) -> None:
+        with SafeFolder(self.work_tree) as source:
+            for path in paths:
+                if not source.stands(path, entries[path]):
+                    continue  # what is there now is not what this tree had
+                place = target / path
                 place.parent.mkdir(parents=True, exist_ok=True)
-                copy_file(source, place)
+                if bring is None:
+                    copy_file(self.work_tree / path, place)
+                else:
+                    bring(path, place)
+
+    def unkept_between(self, before: str, after: str) -> Folders:
+        """Paths that differ between two trees, and whose content in one of them is not kept."""
+        large = stand_ins(self.git)
+        if before == after or not large:
+            return []
+        return sorted(
+            path
+            for path, sides in differing(self.git, before, after).items()
+            if any(side is not None and side[1] in large for side in sides)
+        )
+
+    def large_in(self, tree: str) -> Folders:
+        """Paths of a tree of which only size and times are kept."""
+        large = stand_ins(self.git)
+        if not large:
+            return []
+        return sorted(path for path, (_, blob) in self.list(tree).items() if blob in large)
 
     def ignored_paths(self, paths: Collection[str]) -> set[str]:
         """Those of `paths` that the rules at the first snapshot ignore, and git does not track."""

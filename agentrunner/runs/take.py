@@ -367,23 +367,6 @@ def stand_in(facts: os.stat_result) -> bytes:
     return LARGE_MARK + b"size %d\nmtime %d\nctime %d\n" % key_of(facts)[:3]
 
 
-def content(path: bytes, facts: os.stat_result, dir_fd: int | None = None) -> bytes | None:
-    """What a snapshot keeps of a file or link; None if it can't be read or has been replaced."""
-    try:
-        if stat.S_ISLNK(facts.st_mode):
-            return os.readlink(path, dir_fd=dir_fd)
-        if facts.st_size > LARGE_BYTES:
-            return stand_in(facts)
-        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=dir_fd)
-    except OSError:
-        return None
-    with os.fdopen(fd, "rb") as file:
-        now = os.fstat(fd)
-        if (now.st_dev, now.st_ino) != (facts.st_dev, facts.st_ino):
-            return None
-        return file.read(LARGE_BYTES)
-
-
 def _all_of(file: BinaryIO, size: int) -> bytes:
     """What is in a file that should have `size` bytes, and may grow while it is read."""
     data = piece = file.read(size + 1)

@@ -66,9 +66,20 @@ class CloneStore:
     def fetch(self) -> str:
         """Bring the clone up to the repository's HEAD, whose commit is returned.
 
-        Raises UsageError (`no-repository`, `no-commit`) where there is none.
+        Raises UsageError (`no-repository`, `no-commit`) where there is none, and `partial-clone`
+        where it lacks contents.
         """
         if not (self.repo / ".git").exists():
+            for above in self.repo.parents:
+                if (above / ".git").exists():
+                    raise UsageError(
+                        f"{self.repo} is a folder of the repository {above}, and a commit or a work"
+                        " tree is of a whole repository.",
+                        code="no-repository",
+                        path="task.repo",
+                        remedy=f"task.repo: {above}, with cd in its commands; or run without"
+                        " --worktree and --commit",
+                    )
             raise UsageError(
                 f"{self.repo} is no git repository, so there is nothing to branch from.",
                 code="no-repository",
@@ -84,6 +95,15 @@ class CloneStore:
                     code="no-commit",
                     path="task.repo",
                     remedy="git commit, then again",
+                ) from error
+            if "lazy fetching disabled" in error.message or "promisor remote" in error.message:
+                raise UsageError(
+                    f"{self.repo} is a partial clone: contents of its commits are not here, and a"
+                    " private copy of it cannot be made without them.",
+                    code="partial-clone",
+                    path="task.repo",
+                    remedy="git fetch --refetch --no-filter; or run without --worktree and"
+                    " --commit",
                 ) from error
             raise
         return self.resolve(HEAD)
@@ -190,7 +210,8 @@ class CloneStore:
 
         Files that are not there are deleted. `at` is a UTC time, ISO 8601; `tree` stands in for
         that of the first parent. Nothing is checked out or changed but the clone's objects.
-        Raises UsageError (`in-submodule`) for a file of a submodule, which would take its place.
+        Raises UsageError (`in-submodule`) for a file of a submodule, which would take its place,
+        and (`filtered-file`) for one that a filter has to rewrite, as of Git LFS.
         """
         self._prepare()
         wanted = set(paths)
@@ -203,6 +224,7 @@ class CloneStore:
             # What a worker left at these names might be a pipe; these files are of the commit.
             told = self.git.run("ls-files", "-z", ":(glob)**/.gitattributes", env=env, cwd=room)
             self.git.run("checkout-index", "-z", "--stdin", stdin=told, env=env, cwd=room)
+            self._refuse_filtered(folder, wanted, room, env)
             self._put(folder, wanted - rules, room, env)
             made = _line(self.git.run("write-tree", env=env))
         return self.commit_tree(made, parents=parents, message=message, author=author, at=at)
@@ -237,6 +259,29 @@ class CloneStore:
                 "repository of its own.",
                 code="in-submodule",
                 remedy="commit that in the submodule yourself; agentrunner diff RUN has all of it",
+            )
+
+    def _refuse_filtered(
+        self, folder: Path, paths: Iterable[str], room: Path, env: Mapping[str, str]
+    ) -> None:
+        """Files that a program of the user's has to rewrite: theirs would be other content."""
+        asked = b"".join(to_bytes(path) + b"\0" for path in paths)
+        command = ("check-attr", "-z", "--stdin", "filter")
+        told = self.git.run(*command, stdin=asked, env=env, cwd=room).split(b"\0")
+        values = zip(told[::3], told[2::3], strict=False)  # path, "filter", value; "" at the end
+        filters = {to_text(path): to_text(value) for path, value in values}
+        with SafeFolder(folder) as tree:
+            found = sorted(
+                path
+                for path, name in filters.items()
+                if name not in ("unspecified", "unset") and tree.read(path) is not None
+            )
+        if found:
+            raise UsageError(
+                f"Nothing was committed: {', '.join(found[:5])} is for the filter"
+                f" {filters[found[0]]}, and no program that a repository names is run here.",
+                code="filtered-file",
+                remedy="git add and git commit it yourself; agentrunner diff RUN has all of it",
             )
 
     def empty_tree(self) -> str:

@@ -179,6 +179,7 @@ def header_rows(header: Mapping[str, Any], home: str) -> list[tuple[str, str]]:
         ("box", str(header.get("box") or "?")),
         ("reaches", "; ".join(_told(header, "reach") or _told(header, "network")) or "none"),
         ("tests", f"{tests}  ({where})" if where else str(tests)),
+        *_env_rows(header.get("env") or {}),
         *(("counts", text) for text in counts_lines(header.get("inputs"))),
         ("limits", _limits(header.get("limits") or {})),
     ]
@@ -186,6 +187,10 @@ def header_rows(header: Mapping[str, Any], home: str) -> list[tuple[str, str]]:
         rows.append(("mode", str(header["completion"])))
     rows += [("policy", tilde(str(one["path"]), home)) for one in header.get("policies") or []]
     return rows + [("note", str(notice)) for notice in header.get("notices") or []]
+
+
+def _env_rows(env: Mapping[str, Any]) -> list[tuple[str, str]]:
+    return [("env", ", ".join(f"{name}={value}" for name, value in env.items()))] if env else []
 
 
 def counts_lines(inputs: Mapping[str, Any] | None) -> list[str]:

@@ -260,6 +260,9 @@ def _checks_line(held: list[Event], round_number: int) -> Line:
         more += [f"red  {red_entry(red)}" for red in reds[:MOST]]
         left = max(int(event.get("failed") or 0), len(reds)) - len(reds[:MOST])
         more += [f"and {left} more red: agentrunner logs --tests"] * bool(reds and left > 0)
+        if known := [str(name) for name in event.get("known_red") or ()]:
+            rest = f" and {len(known) - MOST} more" * (len(known) > MOST)
+            more.append(f"red for another reason, need not turn: {', '.join(known[:MOST])}{rest}")
     took = sum(float(event.get("duration_sec") or 0) for event in held)
     return Line(
         str(held[0].get("ts") or ""),

@@ -4,6 +4,7 @@ Repositories are read as data: small regular files inside them, nothing executed
 """
 
 from agentrunner.survey.candidates import candidates_of
+from agentrunner.survey.ci_surroundings import ci_surroundings
 from agentrunner.survey.git import read_branch
 from agentrunner.survey.machine import Offer, available_metas, available_workers
 from agentrunner.survey.repository import Found, detect_setup, detect_test, detect_tests
@@ -18,6 +19,7 @@ __all__ = [
     "available_metas",
     "available_workers",
     "candidates_of",
+    "ci_surroundings",
     "detect_setup",
     "detect_test",
     "detect_tests",

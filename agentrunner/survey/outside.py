@@ -1,13 +1,17 @@
-"""What a work tree of its own lacks that a checkout has: dependencies that somebody installed."""
+"""What work outside of a checkout, or a commit of ours, lacks: installed packages, and filters."""
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Collection
 from pathlib import Path
 
 from agentrunner.runs.dependencies import PACKAGE_FOLDERS
+from agentrunner.survey.reading import read_inside
 from agentrunner.survey.set_up import detect_setup
+
+_FILTER = re.compile(r"(?m)^[^#\n]*\sfilter=(\S+)")
 
 
 def not_taken_along(checkout: Path, there: Collection[str], setting: str) -> list[str]:
@@ -25,3 +29,8 @@ def not_taken_along(checkout: Path, there: Collection[str], setting: str) -> lis
         f"{', '.join(names)} of your checkout {'is' if len(names) == 1 else 'are'} not taken along"
     )
     return [f"{told}, and no set-up is given: {setting.format(command)}"]
+
+
+def filters_of(repo: Path) -> list[str]:
+    """The filters that the attributes at the top name, as `lfs`: git runs a program for each."""
+    return sorted(set(_FILTER.findall(read_inside(repo, ".gitattributes"))))

@@ -10,7 +10,7 @@ from agentrunner.survey.repository import Found
 _PRD = """\
 ---
 {test}
-{setup}
+{setup}{env}
 # protect: ["tests/golden/**"]        # globs that no worker may change
 # runner:
 #   meta: {{kind: checklist}}           # without a planning model: the checks alone decide
@@ -41,7 +41,7 @@ task:
     # What should be different afterwards, for whom, and why. The worker reads this text.
     text: ""
     # path: docs/prd.md                 # instead of text; give one of the two
-{setup}
+{setup}{env}
 {test}
   # One item for each thing that must be true. With a check it is proven, without one it rests on
   # a judgement. Or with keys: {{description: …, critical: false, check: "COMMAND"}}
@@ -62,11 +62,13 @@ def render_task_file(
     tests: Found | None,
     setup: Found | None,
     hosts: Sequence[str] = (),
+    env: Found | None = None,
     yaml: bool = False,
 ) -> str:
     """A PRD with front matter (or, with `yaml`, a task file) for a task called `name`.
 
-    `name` is a safe task id; `hosts` are what the set-up fetches from. What is left to the person
+    `name` is a safe task id; `hosts` are what the set-up fetches from, `env` is a mapping of
+    variables as YAML. What is left to the person
     is refused by `validate` until written.
     """
     margin = "  " if yaml else ""
@@ -79,6 +81,7 @@ def render_task_file(
         title=_quoted(title) if yaml else title,
         test=command,
         setup=_setting("setup", ready, setup, margin, plain=True),
+        env=f"\n{_setting('env', env.command, env, margin, plain=True)}" if env else "",
     )
 
 

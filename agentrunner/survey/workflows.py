@@ -78,6 +78,18 @@ def ci_tests(repo: Path) -> list[Found]:
     return _shortest([found for _, found in sorted(ranked, key=lambda item: item[0])])
 
 
+def test_steps(repo: Path) -> Iterator[tuple[str, Mapping[str, str]]]:
+    """Each step of CI that runs a test command: its file, and the variables that CI sets for it."""
+    for name in _files(repo):
+        try:
+            tree = read_yaml(read_inside(repo, name), name)
+        except UsageError:
+            continue
+        for step in _gitlab(tree.value) if name == ".gitlab-ci.yml" else _github(tree.value):
+            if any(_is_test(repo, line) for _, line in _lines(step)):
+                yield name, step.env
+
+
 def _shortest(ranked: Sequence[Found]) -> list[Found]:
     """Of each tool the first, which runs the most; the others select some of its tests."""
     kept: dict[str, Found] = {}
@@ -198,17 +210,26 @@ def _of_another(step: Any) -> bool:
     return "repository" in mapping(mapping(step).get("with"))
 
 
-def _env(content: Mapping[str, Any]) -> dict[str, str]:
-    values = mapping(content.get("env"))
-    return {name: "" if value is None else str(value) for name, value in values.items()}
+def _env(content: Mapping[str, Any], key: str = "env") -> dict[str, str]:
+    values = mapping(content.get(key))
+    return {name: _text_of(value) for name, value in values.items()}
+
+
+def _text_of(value: Any) -> str:
+    """As CI hands it to a process: YAML's true is the text "true"."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "" if value is None else str(value)
 
 
 def _gitlab(value: Any) -> Iterator[_Step]:
     """`script:` lines of all jobs."""
+    outer = _env(mapping(value), "variables")
     for job, content in mapping(value).items():
         script = mapping(content).get("script")
+        env = {**outer, **_env(mapping(content), "variables")}
         if isinstance(script, str):
-            yield _Step((job, "script"), script, {})
+            yield _Step((job, "script"), script, env)
         for index, line in enumerate(script if isinstance(script, list) else ()):
             if isinstance(line, str):
-                yield _Step((job, "script", index), line, {})
+                yield _Step((job, "script", index), line, env)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
@@ -27,6 +28,29 @@ class NetworkSpec(Written):
         if self.allow and self.policy != "allowlist":
             raise ValueError(f"allow has no meaning with the policy {self.policy}")
         return self
+
+
+SIZE = re.compile(r"(\d+(?:\.\d+)?)([kmg]?)", re.IGNORECASE)
+_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
+KEPT = "50m"
+"""Files up to this size are kept where nobody says otherwise."""
+SMALLEST_KEPT = 1 << 20
+"""What may be no larger than this is always kept: sources, and what tests compare with."""
+
+
+def size_of(text: str) -> int:
+    """ "50m" or "1.5g" as bytes; raises ValueError."""
+    match = SIZE.fullmatch(text.strip())
+    if match is None:
+        raise ValueError(f'"{text}" is no size: a number and a unit, as in "50m" or "2g"')
+    return int(float(match[1]) * _UNITS[match[2].lower()])
+
+
+def file_size(text: str) -> str:
+    """A text that says how large kept files may be; raises ValueError for any other."""
+    if size_of(text) < SMALLEST_KEPT:
+        raise ValueError(f'"{text}" is below 1m: files up to there are always kept')
+    return text
 
 
 def _known_ecosystem(name: str) -> str:
@@ -71,6 +95,9 @@ class SandboxSpec(Written):
     """At most this many processes."""
     disk: str | None = Field(None, pattern=r"^\d+(\.\d+)?[kKmMgG]?$")
     """The work tree may grow by at most this much. Left out, `10g`."""
+    keep_files_up_to: Annotated[str, AfterValidator(file_size)] | None = None
+    """Files up to this size are kept as they are before the first worker, so that `undo` can bring
+    them back; of larger ones size and times. Left out, `50m`; at least `1m`."""
     caches: Annotated[
         Literal["auto", "none"] | Ecosystems,
         BeforeValidator(
@@ -81,3 +108,8 @@ class SandboxSpec(Written):
     manifests are in the repository), `none`, or a list as `[go, npm]`."""
     read_paths: list[str] = []
     """Folders of this machine that the box may read."""
+
+    @property
+    def kept_bytes(self) -> int | None:
+        """`keep_files_up_to` in bytes; None where nobody says."""
+        return size_of(self.keep_files_up_to) if self.keep_files_up_to else None

@@ -167,6 +167,12 @@ class TestOutcome(StateModel):
     """Names that passed before and are missing or skipped now, at most 50."""
     known_red: list[str] = []
     """Names that were red before, stand for nothing that was asked, and are red still."""
+    turned: list[str] = []
+    """Names that were red before and pass now, at most 50."""
+    still_red: list[str] = []
+    """Names that were red before, have to turn and are red still, at most 50."""
+    newly_red: list[str] = []
+    """Names that are red now and were not before, at most 50."""
     flaky: list[str] = []
     """Names that were red and green on this very tree."""
     finding: str = ""

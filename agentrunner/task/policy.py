@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from agentrunner import registry
-from agentrunner.task.box import Ecosystems, Hosts, NetworkPolicy
+from agentrunner.task.box import Ecosystems, Hosts, NetworkPolicy, file_size
 from agentrunner.task.mistakes import suggestion
 from agentrunner.task.spec import number_from_text
 from agentrunner.task.written import Written
@@ -66,6 +66,8 @@ class SandboxCaps(Written):
 
     caches: Literal["none"] | Ecosystems | None = None
     """Ecosystems whose package caches a box may be shown; `none` for no cache at all."""
+    keep_files_up_to: Annotated[str, AfterValidator(file_size)] | None = None
+    """The most that `runner.sandbox.keep_files_up_to` may be: each run keeps files of that size."""
 
 
 class WorkerCaps(Written):

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from agentrunner import registry
-from agentrunner.task.box import NetworkSpec
+from agentrunner.task.box import KEPT, NetworkSpec, size_of
 from agentrunner.task.mistakes import dotted
 from agentrunner.task.policy import Policy
 from agentrunner.task.policy_crew import hold_crew
@@ -69,6 +69,7 @@ class _Narrowing(Narrowing):
             self._images,
             self._read_paths,
             self._caches,
+            self._kept_files,
             self._setup_env,
             self._crew,
             self._budget,
@@ -219,6 +220,17 @@ class _Narrowing(Narrowing):
                     "sandbox.caches",
                     "--set runner.sandbox.caches=auto",
                 )
+
+    def _kept_files(self) -> None:
+        cap, key = self.policy.caps.sandbox.keep_files_up_to, "runner.sandbox.keep_files_up_to"
+        written = self.value(key)
+        if cap is None or size_of(written or KEPT) <= size_of(cap):
+            return
+        if written is None or self.stored:
+            self.give(key, cap)
+            return
+        message = f"Files up to {written} may not be kept; the policy allows {cap}."
+        self.refuse(key, message, "sandbox.keep_files_up_to", f"--set {key}={cap}")
 
     def _setup_env(self) -> None:
         """As for workers: variables of this machine that a task may read."""

@@ -193,9 +193,21 @@ def _test(test: TestOutcome | None) -> View:
         "skipped": test.skipped,
         "failing": test.failing[:FAILING],
         **_red(test.red),
+        **_by_name(test),
         "finding": test.finding,
         "tail": tail(test.tail, TAIL_BYTES),
     }
+
+
+def _by_name(test: TestOutcome) -> View:
+    """Compared with the tree before the run, by name; only the lists that have any."""
+    lists = {
+        "known_red": test.known_red,
+        "turned_green": test.turned,
+        "red_before_and_still": test.still_red,
+        "red_only_now": test.newly_red,
+    }
+    return {key: names[:FAILING] for key, names in lists.items() if names}
 
 
 def _red(reds: Sequence[RedTest]) -> View:

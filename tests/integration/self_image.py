@@ -1,4 +1,10 @@
-"""AgentRunner in a container: the image is built, and the wrapper script runs in it for real."""
+"""AgentRunner in a container: the image is built, and the wrapper script runs in it for real.
+
+It takes minutes, and a build that reaches an index of packages; so it runs by command alone:
+
+    scripts/engine.sh up; eval "$(scripts/engine.sh env)"
+    .venv/bin/pytest tests/integration/self_image.py
+"""
 
 from __future__ import annotations
 
@@ -8,15 +14,15 @@ import os
 import secrets
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from agentrunner import __version__, cli
-from agentrunner.sandboxes.docker.engine import Engine
 from agentrunner.sandboxes.docker.images import find_image
 from tests.kit.base_image import make_base
+from tests.kit.docker import IMAGE, require_docker
 from tests.kit.engine import connected
 from tests.kit.missing import missing
 
@@ -36,28 +42,33 @@ runner:
 """
 
 
-@pytest.fixture
-async def engine() -> AsyncIterator[Engine]:
+async def _based(name: str) -> None:
     async with connected() as engine:
-        yield engine
+        await make_base(engine, name)
 
 
-@pytest.fixture
-async def own_image(engine: Engine) -> AsyncIterator[str]:
+async def _removed(name: str) -> None:
+    async with connected() as engine:
+        if await find_image(engine, name):
+            await engine.call("tidy up", lambda api: api.remove_image(name, force=True))
+
+
+@pytest.fixture(scope="module")
+def own_image() -> Iterator[str]:
     """This AgentRunner in an image; its packages come from where pip gets them on this machine."""
+    require_docker()
     base = f"agentrunner-test/base:{secrets.token_hex(4)}"
     name = f"agentrunner-test/self:{secrets.token_hex(4)}"
-    await make_base(engine, base)
     words = ["image", "build", "--self", "--base", base, "--tag", name]
     try:
-        code = await asyncio.to_thread(cli.call, cli.app, words, "agentrunner")
+        asyncio.run(_based(base))
+        code = cli.call(cli.app, words, "agentrunner")
         if code:
             missing("the image of AgentRunner could not be built here: pip in a build has no index")
         yield name
     finally:
-        if await find_image(engine, name):
-            await engine.call("tidy up", lambda api: api.remove_image(name, force=True))
-        await engine.call("tidy up", lambda api: api.remove_image(base, force=True))
+        for made in (name, base):
+            asyncio.run(_removed(made))
 
 
 def run(repo: Path, image: str, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
@@ -88,21 +99,17 @@ def no_docker(tmp_path: Path) -> Path:
     return tool.parent
 
 
-@pytest.mark.timeout(600)
-async def test_a_run_in_the_container_ends_as_on_the_host(
-    own_image: str, repo: Path, engine: Engine
-) -> None:
-    from tests.kit.docker import IMAGE
-
+@pytest.mark.timeout(900)
+def test_a_run_in_the_container_ends_as_on_the_host(own_image: str, repo: Path) -> None:
     (repo / "t.yaml").write_text(TASK.replace("IMAGE", IMAGE))
-    told = await asyncio.to_thread(run, repo, own_image, "--version")
+    told = run(repo, own_image, "--version")
     assert told.stdout.strip() == f"agentrunner {__version__}", told.stderr
-    done = await asyncio.to_thread(run, repo, own_image, "run", "t.yaml", "--json")
+    done = run(repo, own_image, "run", "t.yaml", "--json")
     result = json.loads(done.stdout.splitlines()[-1])
     assert (result["state"], done.returncode) == ("COMPLETE", 0), done.stderr
     assert (repo / "greeting.txt").read_text() == "hello\n"
     assert (repo / "greeting.txt").stat().st_uid == os.getuid()
-    undone = await asyncio.to_thread(run, repo, own_image, "undo")
+    undone = run(repo, own_image, "undo")
     assert undone.returncode == 0, undone.stderr
     assert not (repo / "greeting.txt").exists()
 
@@ -121,14 +128,12 @@ def test_an_engine_elsewhere_is_refused(repo: Path) -> None:
     assert "is not on this machine" in done.stderr
 
 
-async def test_what_the_container_gets_can_be_read(engine: Engine, repo: Path) -> None:
+def test_what_the_container_gets_can_be_read(repo: Path) -> None:
     """No value of a secret is on the command line, and nothing but the named folders is mounted."""
-    from tests.kit.docker import IMAGE, require_docker
-
     require_docker()
     secret = secrets.token_hex(8)
-    told = await asyncio.to_thread(
-        run, repo, IMAGE, "show", "a b", AGENTRUNNER_DOCKER_PRINT="1", OPENAI_API_KEY=secret,
+    told = run(
+        repo, IMAGE, "show", "a b", AGENTRUNNER_DOCKER_PRINT="1", OPENAI_API_KEY=secret,
         AGENTRUNNER_META_MODEL="m",
     )  # fmt: skip
     words = told.stdout.splitlines()

@@ -95,6 +95,12 @@ class Run:
             )
         )
 
+    def accept_known_red(self, *names: str, reason: str = "No network here.") -> dict[str, Any]:
+        """A person's word that these were red for another reason."""
+        return self._step(
+            lambda options: runner.accept(self.id, [], reason, "hana", options, known_red=names)
+        )
+
     def cancel(self) -> dict[str, Any]:
         """End it."""
         return self._step(lambda options: runner.cancel(self.id, options))

@@ -48,7 +48,12 @@ async def run_work(state_dir: Path, run_id: str) -> RunWork:
 
 def _read(folder: RunFolder, before: str, judged: str) -> RunWork:
     spec, log = load_spec(folder), RunLog(folder.log_file)
-    snapshots = Snapshots(folder.snapshots_dir, Path(spec.repo), spec.runner.note.dir)
+    snapshots = Snapshots(
+        folder.snapshots_dir,
+        Path(spec.repo),
+        spec.runner.note.dir,
+        keep_up_to=spec.runner.sandbox.kept_bytes,
+    )
     trees = Trees(snapshots, spec.task)
     paths = trees.by_workers(worker_changes(log), trees.between(before, judged)).all
     later = {change.path for change in snapshots.changes(judged, trees.now())}

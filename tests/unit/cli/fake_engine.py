@@ -77,8 +77,9 @@ class FakeEngine:
         options: Options,
         *,
         unchanged: bool = False,
+        known_red: Sequence[str] = (),
     ) -> dict[str, Any]:
-        given = {"criteria": criteria, "reason": reason, "by": by}
+        given = {"criteria": criteria, "reason": reason, "by": by, "known_red": list(known_red)}
         return await self._do("accept", options, run_id=run_id, **given)
 
     async def cancel(self, run_id: str, options: Options) -> dict[str, Any]:

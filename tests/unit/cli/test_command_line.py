@@ -362,6 +362,16 @@ def test_accept_takes_a_criterion_of_the_run_that_needs_a_review(
     assert [given["criteria"] for _, given in shell.engine.asked] == [["AC-4"]]
 
 
+def test_accept_takes_known_reds_with_and_without_the_run(shell: Shell) -> None:
+    shell.add_run("users-api-7f3a", state="NEEDS_REVIEW")
+    shell("accept", "users-api-7f3a", "--known-red", "a", "b", "--reason", "offline", "-q")
+    shell("accept", "--known-red", "a", "--known-red", "b", "--reason", "offline", "-q")
+    shell("accept", "--known-red", "a", "b", "--reason", "offline", "-q")
+    assert [given["run_id"] for _, given in shell.engine.asked] == ["users-api-7f3a"] * 3
+    assert [sorted(given["known_red"]) for _, given in shell.engine.asked] == [["a", "b"]] * 3
+    assert shell("accept", "--known-red", "a", "--unchanged", "--reason", "x", "-q") == 2
+
+
 def test_cancel_ends_with_0_though_the_run_failed(shell: Shell) -> None:
     shell.add_run("users-api-7f3a")
     shell.engine.answer = result(state="FAILED", exit_code=1, reason="cancelled")

@@ -50,7 +50,7 @@ def test_the_command_that_ran_tests_is_written(
 ) -> None:
     code, out, err = call(capsys, "init", "a")
     assert code == 0
-    assert "Trying 2 test commands in the box, at most 60 s each, without network." in err
+    assert "Trying 2 test commands in the box, on a copy of the files, at most 60 s each" in err
     assert "  make test\n  pytest -q\n" in err
     written = (repo / "a.md").read_text().splitlines()[1]
     assert written.startswith('test: "pytest -q"    # pyproject.toml, line 1; 1 passed, 1 failed,')
@@ -59,6 +59,41 @@ def test_the_command_that_ran_tests_is_written(
     assert second.split()[0] == "or" and "exit 3, no test was" in second
     assert "tests/test_a.py::test_b" in out  # red before anything was changed
     assert "the tests start" not in out
+
+
+def test_nothing_of_the_repository_is_changed_by_trying(
+    repo: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (repo / "pyproject.toml").unlink()
+    (repo / ".gitignore").write_text("build/\n")
+    (repo / "build").mkdir()
+    (repo / "build" / "made").write_text("before")
+    (repo / "Makefile").write_text(
+        "test:\n\tcat build/made; touch here build/ran; rm tests/test_a.py; echo > build/made\n"
+    )
+    before = {path: path.read_text() for path in repo.rglob("*") if path.is_file()}
+    code, out, _ = call(capsys, "init", "a")
+    assert code == 0 and "make test" in out
+    (repo / "a.md").unlink()
+    assert {path: path.read_text() for path in repo.rglob("*") if path.is_file()} == before
+
+
+def test_the_language_and_time_zone_of_ci_are_tried_and_written(
+    repo: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ci = repo / ".github/workflows/ci.yml"
+    ci.parent.mkdir(parents=True)
+    ci.write_text(
+        "env:\n  TZ: Asia/Tokyo\n  SECRET: x\njobs:\n  a:\n    steps:\n      - run: pytest -q\n"
+    )
+    (repo / "tests/test_a.py").write_text(
+        "import os\ndef test_a(): assert os.environ['TZ'] == 'Asia/Tokyo'\n"
+    )
+    code, out, _ = call(capsys, "init", "a")
+    assert code == 0 and "1 passed, 0 failed" in out
+    written = (repo / "a.md").read_text()
+    assert 'env: {TZ: "Asia/Tokyo"}    # .github/workflows/ci.yml sets it for the tests' in written
+    assert "SECRET" not in written + out
 
 
 def test_nothing_is_run_where_that_is_not_wanted(

@@ -4,9 +4,11 @@ import pytest
 
 from agentrunner.evidence.claims import (
     Claims,
+    Picked,
     claims_of,
     fresh,
     listed_but_green,
+    pick,
     red_names,
     turned,
     words_of,
@@ -107,3 +109,25 @@ def test_what_was_not_there_before_and_passes_is_fresh() -> None:
 
 def test_red_names_stand_once_each_in_their_order() -> None:
     assert red_names(results((TAX, "error"), (CART, "failed"), (TAX, "failed"))) == [TAX, CART]
+
+
+@pytest.mark.parametrize(
+    ("said", "picked"),
+    [
+        (["test_rate"], Picked((TAX,))),
+        (["tests/test_tax.py::*"], Picked((TAX,))),
+        (["test_ok"], Picked((), green=("test_ok",))),
+        (["test_total"], Picked((), claimed=(CART,))),
+        (["*"], Picked((TAX,), claimed=(CART,))),
+        (["test_nothing", TAX], Picked((TAX,), unknown=("test_nothing",))),
+    ],
+)
+def test_what_a_person_calls_a_known_red_is_held_against_the_old_results(
+    said: list[str], picked: Picked
+) -> None:
+    assert pick(said, BEFORE, ["The cart adds up."], ()) == picked
+
+
+def test_a_person_may_settle_what_nothing_names() -> None:
+    assert pick([TAX], BEFORE, ["Fix the build."], ()).names == (TAX,)
+    assert pick([TAX], BEFORE, ["Fix the build."], {TAX}).claimed == (TAX,)

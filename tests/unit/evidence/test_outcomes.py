@@ -121,6 +121,13 @@ def test_names_that_passed_before_and_are_gone_are_told() -> None:
     assert outcome_of(measured(0, GREEN), before_results=before).gone == ["b", "z"]
 
 
+def test_which_tests_turned_and_which_did_not_is_known_by_name() -> None:
+    before = results(("a", "failed"), ("b", "failed"), ("c", "passed"), ("d", "failed"))
+    now = results(("a", "passed"), ("b", "failed"), ("c", "failed"), ("d", "failed"))
+    found = outcome_of(measured(1, now), None, before, Claims(frozenset("ab"), frozenset("d")))
+    assert (found.turned, found.still_red, found.newly_red) == (["a"], ["b"], ["c"])
+
+
 @pytest.mark.parametrize(
     ("run", "outcome", "detail"),
     [

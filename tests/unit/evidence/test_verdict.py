@@ -299,7 +299,7 @@ def test_complete_tells_of_judged_criteria_and_of_known_reds() -> None:
     rows = [criterion(grade="judged"), criterion(id="AC-2", grade="proven")]
     text = complete(rows, asked(test=KNOWN, proofs=[PROVEN]), "evidence").text
     assert text.startswith("1 of 2 criteria on the planner's word. test_x turned.")
-    assert text.endswith("1 test was red before and still is.")
+    assert text.endswith("1 test was red before and still is: test_x.")
 
 
 def test_an_approved_finding_is_no_longer_open() -> None:

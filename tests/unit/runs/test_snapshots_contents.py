@@ -160,6 +160,37 @@ def test_a_large_file_of_just_now_is_not_taken_for_a_change(tmp_path: Path, tree
     assert snapshots.take().tree == snapshots.take().tree
 
 
+def test_what_a_large_file_was_is_known_to_be_lost_as_long_as_the_trees_differ(
+    tmp_path: Path, tree: Path
+) -> None:
+    for name in ("changed", "gone", "same"):
+        (tree / name).write_bytes(b"x" * 3000)
+    snapshots = Snapshots(tmp_path / "store", tree, keep_up_to=2000)
+    before = snapshots.take().tree
+    assert snapshots.large_in(before) == ["changed", "gone", "same"]
+    (tree / "changed").write_bytes(b"y" * 3000)
+    (tree / "gone").unlink()
+    (tree / "made").write_bytes(b"z" * 3000)
+    snapshots.take()
+    after = snapshots.take().tree
+    assert snapshots.unkept_between(before, after) == ["changed", "gone"]
+    assert snapshots.unkept_between(before, before) == []
+
+
+def test_a_large_file_comes_into_a_copy_only_as_the_tree_had_it(tmp_path: Path, tree: Path) -> None:
+    for name in ("changed", "same"):
+        (tree / name).write_bytes(b"x" * 3000)
+    snapshots = Snapshots(tmp_path / "store", tree, keep_up_to=2000)
+    before = snapshots.take().tree
+    (tree / "changed").write_bytes(b"y" * 3000)
+    brought = []
+    snapshots.export_tree(before, tmp_path / "out", lambda path, _: brought.append(path))
+    assert brought == ["same"]
+    snapshots.export_tree(before, tmp_path / "copied")
+    assert (tmp_path / "copied" / "same").read_bytes() == b"x" * 3000
+    assert not (tmp_path / "copied" / "changed").exists()
+
+
 class Full:
     """A disk without room, as far as packs go."""
 

@@ -116,6 +116,35 @@ def test_files_too_large_to_be_kept_are_never_lost(
     (tree / "data").write_text("e" * 200)
     (tree / "more").write_text("m" * 200)
     after = snapshots.take().tree
-    assert snapshots.restore(after, before) == Restored([], ["data", "more"])
-    assert snapshots.restore(after, before, force=True) == Restored([], ["data", "more"])
+    assert snapshots.restore(after, before) == Restored([], ["data"])
+    assert snapshots.restore(after, before, force=True) == Restored(["more"], ["data"])
     assert (tree / "data").read_text() == "e" * 200
+
+
+def test_a_large_file_that_a_worker_made_is_taken_back_and_an_edited_one_is_not(
+    tree: Path, tmp_path: Path
+) -> None:
+    snapshots = Snapshots(tmp_path / "store-2", tree, keep_up_to=100)
+    before = snapshots.take().tree
+    (tree / "made").write_text("m" * 200)
+    after = snapshots.take().tree
+    (tree / "made").write_text("n" * 200)
+    assert snapshots.restore(after, before) == Restored([], ["made"])
+    (tree / "made").write_text("m" * 200)
+    assert snapshots.restore(after, before) == Restored(["made"], [])
+    assert not (tree / "made").exists()
+    assert snapshots.restore(before, after) == Restored(["made"], [])
+    assert (tree / "made").read_text() == "m" * 200
+
+
+def test_a_file_that_is_kept_only_since_the_limit_is_higher_can_be_undone(
+    tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(taking, "LARGE_BYTES", 100)
+    snapshots = Snapshots(tmp_path / "store-2", tree, keep_up_to=1000)
+    (tree / "data").write_text("d" * 200)
+    before = snapshots.take()
+    assert before.large == []
+    (tree / "data").write_text("e" * 200)
+    assert snapshots.restore(snapshots.take().tree, before.tree) == Restored(["data"], [])
+    assert (tree / "data").read_text() == "d" * 200

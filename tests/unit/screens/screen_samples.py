@@ -117,7 +117,7 @@ def result(**changes: Any) -> dict[str, Any]:
         "test": {
             "command": "uv run pytest -q", "exit_code": 0, "passed": 44, "failed": 0,
             "finding": "", "failing": [], "reader": "pytest", "red": [], "known_red": [],
-            "gone": [], "flaky": [],
+            "turned": [], "still_red": [], "newly_red": [], "gone": [], "flaky": [],
             "baseline_exit_code": 1, "baseline_passed": 41, "baseline_failed": 1, "added": 2,
         },
         "proof": ["AC-1: `pytest -q x` failed before and passes now"],

@@ -217,7 +217,8 @@ def test_the_first_file_is_refused_until_it_is_written(
     (tmp_path / ".git").mkdir()
     tests = Found('pytest -k "a # b"', "Makefile, line 3") if found else None
     setup = Found("uv sync", "uv.lock") if found else None
-    text = render_task_file("users-api", tests=tests, setup=setup, yaml=yaml)
+    env = Found('{LC_ALL: "C.UTF-8", TZ: "UTC"}', "ci.yml") if found else None
+    text = render_task_file("users-api", tests=tests, setup=setup, env=env, yaml=yaml)
     name = "users-api.yaml" if yaml else "users-api.md"
     (tmp_path / name).write_text(text)
     source = TaskSource("file", name)
@@ -237,3 +238,4 @@ def test_the_first_file_is_refused_until_it_is_written(
     assert spec.task.protect == ["tests/golden/**"]
     assert (spec.task.test and spec.task.test.command) == (tests.command if tests else None)
     assert (spec.task.setup and spec.task.setup.command) == (setup.command if setup else None)
+    assert set(spec.task.env) == ({"LC_ALL", "TZ"} if found else set())

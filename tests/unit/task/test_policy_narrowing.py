@@ -72,6 +72,12 @@ BREACHES: list[Breach] = [
     ({"sandbox": {"read_paths": []}}, {"sandbox": {"read_paths": ["/usr"]}}, {}, "read_paths"),
     ({"sandbox": {"caches": ["go"]}}, {"sandbox": {"caches": ["go", "npm"]}}, {}, "caches"),
     ({"sandbox": {"caches": "none"}}, {"sandbox": {"caches": ["go"]}}, {}, "caches"),
+    (
+        {"sandbox": {"keep_files_up_to": "50m"}},
+        {"sandbox": {"keep_files_up_to": "1g"}},
+        {},
+        "keep_files_up_to",
+    ),
     ({"worker": {"kinds": ["codex-cli"]}}, {"worker": COMMAND}, {}, "kinds"),
     ({"worker": {"kinds": ["command"]}}, {}, {}, "kinds"),
     ({"worker": {"models": ["gpt-5*"]}}, {"worker": {"model": "gpt-6"}}, {}, "models"),
@@ -374,6 +380,24 @@ def test_only_the_star_is_special() -> None:
     assert not matches("gpt-5", ["gpt-?"])
     assert not matches("a", ["[a]"])
     assert matches("[a]", ["[a]"])
+
+
+@pytest.mark.parametrize(
+    ("cap", "written", "kept"),
+    [
+        ("10m", None, "10m"),
+        ("1g", None, None),
+        ("1g", "512m", "512m"),
+        ("50m", "50m", "50m"),
+    ],
+)
+def test_how_large_files_are_kept_is_lowered_where_a_policy_says_so(
+    desk: Desk, cap: str, written: str | None, kept: str | None
+) -> None:
+    policy = desk.policy({"sandbox": {"keep_files_up_to": cap}}, "p.yaml")
+    runner = {"sandbox": {"keep_files_up_to": written}} if written else {}
+    spec = narrowed(desk.task(runner, {}), [policy], ENVIRON)
+    assert spec.runner.sandbox.keep_files_up_to == kept
 
 
 def test_caches_that_are_left_to_us_are_those_that_every_policy_allows(desk: Desk) -> None:

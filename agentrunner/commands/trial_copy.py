@@ -1,0 +1,30 @@
+"""A copy of a repository's files to try commands in: what they write is thrown away with it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from agentrunner.evidence.box import CopyOfRepo
+from agentrunner.evidence.sealed import copy_folder, fits
+from agentrunner.runs.snapshots import Snapshots
+from agentrunner.sandboxes.base import Mount
+
+
+def copy_of(repo: Path, place: Path) -> CopyOfRepo:
+    """The files as a run would verify them, in the folder `place`, which is made. Blocks.
+
+    Ignored folders are copied, too; one that is too large for that is seen where it is, read-only.
+    Raises GitFailed, Surroundings and OSError.
+    """
+    place.mkdir(mode=0o700)
+    target = place / "tree"
+    snapshots = Snapshots(place / "store", repo)
+    snapshots.export_tree(snapshots.take().tree, target)
+    mounts = []
+    for name in snapshots.ignored_folders():
+        if fits(repo / name):
+            copy_folder(repo / name, target / name)
+        else:
+            (target / name).mkdir(parents=True, exist_ok=True)
+            mounts.append(Mount(repo / name, repo / name, read_only=True))
+    return CopyOfRepo(target, tuple(mounts))

@@ -1,0 +1,85 @@
+"""Files too large to be kept: seen in the clean room, named where one changed, said beforehand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.kit.metas import assess, finish, plan, work
+from tests.kit.project import Project
+from tests.kit.runs import FIX, SMALL, Run
+
+DATA = "x" * (2 << 20)
+TEST = "grep -q 'a + b' calc.py && test $(wc -c < data.bin) -eq 2097152"
+LIMITED = {"sandbox": {"keep_files_up_to": "1m"}, "meta": {"max_loops": 0}}
+SCRIPT: list[Any] = [plan(), work(), finish(), assess()]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    """With a large file that git does not know: no commit has its content."""
+    project = Project.make(tmp_path, SMALL)
+    project.write({"data.bin": DATA})
+    return Run(project)
+
+
+def warned(run: Run) -> dict[str, str]:
+    return {one["code"]: one["message"] for one in run.project.told("warning")}
+
+
+def test_an_unchanged_one_is_in_the_clean_room_without_being_copied(run: Run) -> None:
+    untouched = "test ! -w data.bin && grep -q 'a + b' calc.py && test -s data.bin"
+    run.start(SCRIPT, FIX, test=untouched, runner=LIMITED)
+    assert run.result["findings"] == []
+    assert run.result["state"] == "COMPLETE", run.result["missing"]
+    assert "data.bin is a file of more than 1m" in warned(run)["large-files"]
+    events = [one["event"] for one in run.project.events]
+    assert events.index("warning") < events.index("worker_started")
+
+
+def test_a_changed_one_is_for_a_person(run: Run) -> None:
+    run.start(SCRIPT, f"{FIX}; printf y >> data.bin; truncate -s 2097152 data.bin",
+              test=TEST, runner=LIMITED)  # fmt: skip
+    assert run.result["state"] == "NEEDS_REVIEW"
+    (finding,) = [one for one in run.result["findings"] if one["code"] == "unkept"]
+    assert finding["paths"] == ["data.bin"]
+    assert any("data.bin" in text for text in run.result["missing"])
+
+
+def test_one_that_the_worker_made_is_verified_like_any_other(run: Run) -> None:
+    hidden = f"{FIX}; head -c 3000000 /dev/zero > made.bin"
+    run.start(SCRIPT, hidden, test=f"{TEST}; test ! -e made.bin", runner=LIMITED)
+    assert run.result["state"] == "FAILED"
+    assert not any(one["code"] == "unkept" for one in run.result["findings"])
+
+
+def test_all_of_it_is_kept_up_to_the_size_that_a_person_says(run: Run) -> None:
+    kept = {**LIMITED, "sandbox": {"keep_files_up_to": "4m"}}
+    run.start(SCRIPT, f"{FIX}; printf y >> data.bin", test="grep -q 'a + b' calc.py", runner=kept)
+    assert run.result["state"] == "COMPLETE", run.result["missing"]
+    assert "large-files" not in warned(run)
+
+
+NEEDS = "grep -q 'a + b' calc.py && (test -s model.dat || (echo model.dat is missing; false))"
+
+
+def test_an_ignored_one_that_the_red_tests_name_is_told_of(run: Run) -> None:
+    run.project.write({".gitignore": "*.dat\n*.log\n"})
+    makes = f"{FIX}; head -c 3000000 /dev/zero | tee model.dat > other.log"
+    run.start(SCRIPT, makes, test=NEEDS)
+    assert run.result["state"] == "FAILED"
+    (finding,) = [one for one in run.result["findings"] if one["code"] == "checkout_lacks"]
+    assert finding["paths"] == ["model.dat"]
+    assert "left-out" not in warned(run)
+
+
+def test_an_ignored_one_that_the_tests_lack_from_the_start_is_told_at_once(run: Run) -> None:
+    run.project.write({".gitignore": "*.dat\n", "model.dat": DATA})
+    needs = "test -s model.dat || (echo no model.dat; exit 1)"
+    run.start([plan(), work(), finish()], FIX, test=needs, runner={"meta": {"max_loops": 0}})
+    assert "name model.dat" in warned(run)["left-out"]
+    codes = [one.get("code") for one in run.project.events if one["event"] != "check"]
+    begun = [one["event"] for one in run.project.events].index("worker_started")
+    assert "left-out" in codes[:begun]

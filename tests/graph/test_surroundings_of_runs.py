@@ -1,0 +1,43 @@
+"""What a suite needs around it is said before a worker is paid."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.kit.metas import finish, plan, work
+from tests.kit.project import Project
+from tests.kit.runs import FIX, SMALL, TEST, Run
+
+CI = "env:\n  TZ: Asia/Tokyo\n  LANG: C\njobs:\n  a:\n    steps:\n      - run: make test\n"
+AT_ONCE = {"meta": {"max_loops": 0}}
+
+
+def test_what_ci_sets_is_in_the_header_and_what_the_task_sets_reaches_the_tests(
+    tmp_path: Path,
+) -> None:
+    run = Run(Project.make(tmp_path, {**SMALL, ".github/workflows/ci.yml": CI}))
+    test = f'{TEST} && test "$LANG" = C'
+    script = [plan(), work(), finish()]
+    run.start(script, FIX, test=test, env={"LANG": "C"}, runner=AT_ONCE)
+    assert run.result["test"]["exit_code"] == 0
+    (started,) = run.project.told("run_started")
+    assert started["header"]["env"] == {"LANG": "C"}
+    (notice,) = [one for one in started["header"]["notices"] if "task.env" in one]
+    assert "ci.yml sets" in notice and 'task.env: {TZ: "Asia/Tokyo"}' in notice
+
+
+def test_a_red_suite_that_wants_a_server_is_told_of_in_one_sentence(tmp_path: Path) -> None:
+    run = Run(Project.make(tmp_path, SMALL))
+    test = f"{TEST} || (echo could not connect to server: no route; exit 1)"
+    run.start([plan(), work(), finish()], FIX, test=test, runner=AT_ONCE)
+    (needs,) = [one for one in run.project.told("warning") if one["code"] == "suite-needs"]
+    assert "it wants a database or another server" in needs["message"]
+    events = [one["event"] for one in run.project.events]
+    assert run.project.events.index(needs) < events.index("worker_started")
+
+
+def test_a_green_suite_needs_nothing_whatever_the_files_say(tmp_path: Path) -> None:
+    services = f"{CI}    services:\n      db:\n        image: postgres\n"
+    run = Run(Project.make(tmp_path, {**SMALL, ".github/workflows/ci.yml": services}))
+    run.start([plan(), work(), finish()], "true", test="true", runner=AT_ONCE)
+    assert "suite-needs" not in [one["code"] for one in run.project.told("warning")]
