@@ -17,9 +17,10 @@ from agentrunner.graph.runner import respond, resume, start
 from agentrunner.runs.folder import RunFolder
 from agentrunner.runs.log import RunLog
 from agentrunner.task.context import Answer
-from tests.integration.test_codex_run import DONE, FIX, JUDGEMENT, KEYS, PLAN, RIGHT
+from tests.integration.test_codex_run import DONE, FIX, JUDGEMENT, PLAN, RIGHT
 from tests.kit.bwrap import require_bwrap
 from tests.kit.codex import require_codex
+from tests.kit.codex_project import KEYS
 from tests.kit.model_server import ModelServer
 from tests.kit.process import until
 from tests.kit.project import Project

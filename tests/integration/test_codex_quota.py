@@ -19,10 +19,11 @@ from agentrunner.graph.runner import start
 from agentrunner.runs.events import read_events
 from agentrunner.runs.folder import RunFolder
 from agentrunner.task.spec import TaskSpec
-from tests.integration.test_codex_run import DONE, FIX, JUDGEMENT, KEYS, PLAN, Codex
+from tests.integration.test_codex_run import DONE, FIX, JUDGEMENT, PLAN
 from tests.kit.bwrap import require_bwrap
 from tests.kit.claude import require_claude
 from tests.kit.codex import require_codex
+from tests.kit.codex_project import KEYS, Codex
 from tests.kit.model_server import ModelServer
 from tests.kit.process import living, until
 from tests.kit.project import Project

@@ -17,8 +17,9 @@ from docker import APIClient
 
 from agentrunner.graph.runner import start
 from agentrunner.sandboxes.docker.engine import Engine, EngineError
-from tests.integration.test_codex_run import DONE, FIX, JUDGEMENT, KEYS, PLAN, Codex
+from tests.integration.test_codex_run import DONE, FIX, JUDGEMENT, PLAN
 from tests.kit.codex import require_codex
+from tests.kit.codex_project import KEYS, Codex
 from tests.kit.docker import require_docker
 from tests.kit.engine import connected
 from tests.kit.model_server import ModelServer

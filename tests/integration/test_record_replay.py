@@ -16,17 +16,10 @@ from agentrunner.errors import UsageError
 from agentrunner.gateway.cassette import read_cassette
 from agentrunner.graph.runner import start
 from agentrunner.nodes.deps import Cassette
-from tests.integration.test_codex_run import (
-    DONE,
-    FIX,
-    JUDGEMENT,
-    KEYS,
-    PLAN,
-    Codex,
-    story,
-)
+from tests.integration.test_codex_run import DONE, FIX, JUDGEMENT, PLAN, story
 from tests.kit.bwrap import require_bwrap
 from tests.kit.codex import require_codex
+from tests.kit.codex_project import KEYS, Codex
 from tests.kit.model_server import ModelServer
 from tests.kit.project import Project
 from tests.kit.scenario import Scenario, Shell, Turn
