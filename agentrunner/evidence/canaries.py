@@ -13,21 +13,16 @@ import secrets
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from agentrunner.evidence.failing_trees import failing_trees
 from agentrunner.evidence.findings import tool_changed
 from agentrunner.evidence.inputs.model import Inputs
 from agentrunner.evidence.results.model import Results
-from agentrunner.evidence.script_canary import (
-    GARBAGE,
-    failing_assertions,
-    failing_programs,
-    unequal_scripts,
-    unequal_test,
-)
+from agentrunner.evidence.script_canary import unequal_test
 from agentrunner.evidence.syntax.beside import random_tests
 from agentrunner.evidence.syntax.canary import changed_literal
-from agentrunner.evidence.syntax.edits import Edit, applied, combined
+from agentrunner.evidence.syntax.edits import Canary, Edit, applied, combined
 from agentrunner.evidence.syntax.ends import failing_end
-from agentrunner.evidence.syntax.find import find_test
+from agentrunner.evidence.syntax.find import TestSpan, find_test
 from agentrunner.evidence.syntax.languages import language_of
 from agentrunner.evidence.target import Measured, Target
 from agentrunner.evidence.world import World
@@ -175,7 +170,7 @@ class Canaries:
         self, run: Run, target: Target, names: Sequence[str], world: World, inputs: Inputs
     ) -> Dead:
         """Claimed tests whose files are not known: the programs behind them, made to fail."""
-        trees = await asyncio.to_thread(self._failing, target, world, inputs)
+        trees = await asyncio.to_thread(failing_trees, self.snapshots, world, inputs)
         for tree, what in trees:
             seen = await run(target, tree, ())
             if seen.passed or (seen.results and all(map(seen.results.passed, names))):
@@ -188,43 +183,11 @@ class Canaries:
         A program fails wherever it ends, and by an assertion where it has some; the tables and
         texts that it compares with hold something else.
         """
-        trees = await asyncio.to_thread(self._failing, target, world, inputs)
+        trees = await asyncio.to_thread(failing_trees, self.snapshots, world, inputs)
         for tree, what in trees:
             if (await run(target, tree, ())).passed:
                 return Dead(tool_changed(target, what))
         return Dead(notes=[] if trees else [NO_CANARY])
-
-    def _failing(self, target: Target, world: World, inputs: Inputs) -> list[tuple[str, str]]:
-        read = self.snapshots.reader(world.new)
-        entries = self.snapshots.list(world.new)
-        programs = [
-            one.path
-            for one in inputs.tests
-            if one.path in entries and one.kind in ("test", "runner") and not one.region
-        ]
-        texts = [
-            one.path
-            for one in inputs.tests
-            if one.path in entries and one.kind == "fixture" and language_of(one.path) is None
-        ]
-        made = [
-            (failing_programs(programs, read), "its program is green although it was made to fail"),
-            (
-                failing_assertions(programs, read),
-                "its program is green with a failing assertion",
-            ),
-            (unequal_scripts(programs, read), "its script is green with another expected value"),
-            (dict.fromkeys(texts, GARBAGE), "it is green with another text to compare with"),
-        ]
-        found = []
-        for files, what in made:
-            changed: dict[str, Entry | None] = {
-                path: (entries[path][0], self.snapshots.write_blob(text))
-                for path, text in files.items()
-            }
-            if changed:
-                found.append((self.snapshots.combine(world.new, changed), what))
-        return found
 
     def _ends(self, places: Places, world: World) -> _Flock | None:
         read = self.snapshots.reader(world.new)
@@ -241,13 +204,8 @@ class Canaries:
                     made[path] = text
                     random[token] = path
                 continue
-            edits: list[Edit] = []
-            for name in wanted:
-                span = find_test(source, language, name)
-                canary = failing_end(source, language, span) if span else None
-                if canary is not None and not set(canary.edits) & set(edits):
-                    edits += canary.edits
-                    names.append(name)
+            edits, failing = _edits(source, language, wanted, failing_end)
+            names += failing
             # The ends first: a test beside the last one begins where that one ends.
             text = applied(source, edits)
             token = f"agentrunner_{secrets.token_hex(4)}"
@@ -266,13 +224,8 @@ class Canaries:
             source, language = read(path), language_of(path)
             if source is None or language is None:
                 continue
-            edits: list[Edit] = []
-            for name in wanted:
-                span = find_test(source, language, name)
-                canary = changed_literal(source, language, span) if span else None
-                if canary is not None and not set(canary.edits) & set(edits):
-                    edits += canary.edits
-                    names.append(name)
+            edits, struck = _edits(source, language, wanted, changed_literal)
+            names += struck
             if edits:
                 made[path] = applied(source, edits)
         return self._flock(world, made, names, {})
@@ -291,6 +244,24 @@ class Canaries:
             path: (entries[path][0], self.snapshots.write_blob(text)) for path, text in made.items()
         }
         return _Flock(self.snapshots.combine(world.new, changed), tuple(names), random)
+
+
+def _edits(
+    source: bytes,
+    language: str,
+    wanted: Sequence[str],
+    make: Callable[[bytes, str, TestSpan], Canary | None],
+) -> tuple[list[Edit], list[str]]:
+    """What makes canaries of these tests of a file, and the names of those that are made."""
+    edits: list[Edit] = []
+    names = []
+    for name in wanted:
+        span = find_test(source, language, name)
+        canary = make(source, language, span) if span else None
+        if canary is not None and not set(canary.edits) & set(edits):
+            edits += canary.edits
+            names.append(name)
+    return edits, names
 
 
 def _beside(source: bytes, path: str, name: str) -> bytes | None:
