@@ -38,6 +38,8 @@ SHOWN = 10
 """Names of tests in one sentence, of each kind."""
 NO_PROOF = "Nothing that was red before this run is green now: there is no proof of work."
 
+NOT_EXAMINED = "What turned green is looked at as a proof once nothing has to be mended any more."
+
 
 @dataclass(frozen=True)
 class Judgement:
@@ -238,7 +240,8 @@ def judge(
     unproven = [_why_unproven(c, mode) for c in criteria if _lacks_proof(c, mode, proven=proven)]
     if mode != "judged" and not proven and not anyone:
         doubt = next((text for text in evidence.doubts.values() if text), "").rstrip(".")
-        unproven.append(f"{NO_PROOF}{f' ({doubt})' * bool(doubt)}")
+        said = NOT_EXAMINED if _has_turned(evidence) and not evidence.examined else NO_PROOF
+        unproven.append(f"{said}{f' ({doubt})' * bool(doubt)}")
     return Judgement(
         red=_red(criteria, evidence),
         open=[
@@ -250,6 +253,13 @@ def judge(
         ],
         unproven=unproven,
     )
+
+
+def _has_turned(evidence: Evidence) -> bool:
+    """Whether a test or check that was red before passes now, whatever that is worth."""
+    test, checks = evidence.test, evidence.checks
+    turned = any(one.outcome == "passed" and one.before == "red" for one in checks)
+    return turned or bool(test and test.turned)
 
 
 def _red(criteria: Sequence[Criterion], evidence: Evidence) -> list[str]:
@@ -270,9 +280,9 @@ def _which(test: TestOutcome) -> str:
     if not (test.still_red or test.newly_red):
         return f": {', '.join(test.failing[:3])}" if test.failing else ""
     rows = (
+        ("turned green", test.turned),
         ("red before and still", test.still_red),
         ("red only now", test.newly_red),
-        ("turned green", test.turned),
     )
     return ": " + "; ".join(f"{word}: {_some(names)}" for word, names in rows if names)
 

@@ -189,7 +189,8 @@ def _finding(finding: Finding) -> Line:
 
 
 def _proof_or_words(reading: Reading, *, nothing_said: bool) -> list[Line]:
-    if not reading.result["proof"] and reading.spec.completion != "judged":
+    turned = (reading.result.get("test") or {}).get("turned")
+    if not (reading.result["proof"] or turned) and reading.spec.completion != "judged":
         return [line("missing_proof")]
     ended = reading.context.get("verdict")
     words = (ended.missing or [ended.text]) if ended and nothing_said else []

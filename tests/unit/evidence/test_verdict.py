@@ -4,6 +4,8 @@ import pytest
 
 from agentrunner.evidence.grades import weakest
 from agentrunner.evidence.verdict import (
+    NO_PROOF,
+    NOT_EXAMINED,
     Mode,
     allowed_paths,
     approval_of,
@@ -372,3 +374,13 @@ def test_the_last_workers_trouble_is_told() -> None:
     assert worker_trouble([]) == ""
     assert worker_trouble([run]).endswith("timeout")
     assert worker_trouble([run.model_copy(update={"outcome": "completed"})]) == ""
+
+
+def test_a_refusal_for_red_does_not_say_that_nothing_turned() -> None:
+    red = RED.model_copy(update={"turned": ["a"], "still_red": ["b"], "newly_red": ["c"]})
+    found = judge([criterion()], evidence(test=red), "evidence")
+    assert found.red[0].endswith(": turned green: a; red before and still: b; red only now: c")
+    assert found.unproven[-1] == NOT_EXAMINED and not found.complete
+    green = GREEN.model_copy(update={"turned": ["a"]})
+    assert not judge([criterion()], evidence(test=green), "evidence").complete
+    assert NO_PROOF in judge([criterion()], evidence(test=RED), "evidence").unproven[-1]
