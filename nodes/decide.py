@@ -30,7 +30,7 @@ from agentrunner.task.context import (
 from agentrunner.task.lifecycle import LOOPS, TaskState
 from agentrunner.task.people import shown
 from agentrunner.task.summary import FROM_PERSON
-from agentrunner.workers.policy import check_call, settings_of
+from agentrunner.workers.policy import check_call, model_of, settings_of
 
 FOR_WORKER = 8000
 """Characters of people's texts that a worker's prompt carries in full."""
@@ -170,6 +170,10 @@ def _order(state: TaskContext, deps: Deps, chosen: NextAction, counters: Counter
         deps.warn(state, "unknown-pattern", f"No such pattern: {', '.join(unknown)}")
     run_id = f"{state['run'].attempt}-{counters.decisions:03d}"
     member = check_call(call, deps.members)
+    model = model_of(call, member)
+    if call.model and not model:
+        said = f"worker_call.model: {member.name} is given no model; {call.model!r} is left out"
+        deps.warn(state, "reply-taken", said)
     people = shown(state.get("people"), steering=True, most=FOR_WORKER)
     text = worker_prompt(call.prompt, state["criteria"], patterns, deps.spec.language, people)
     return WorkerOrder(
@@ -178,7 +182,7 @@ def _order(state: TaskContext, deps: Deps, chosen: NextAction, counters: Counter
         member=member.name,
         mode="resume" if call.mode == "resume" else "exec",
         prompt=deps.folder.write(f"prompts/{run_id}.md", text, new=True),
-        model=call.model or member.spec.runner.worker.model,
+        model=model or member.spec.runner.worker.model,
         flags=list(call.flags),
         env=dict(call.env),
         tool_specific=settings_of(call),

@@ -23,7 +23,7 @@ from agentrunner.meta.base import (
 )
 from agentrunner.meta.retry import capped, wait_before_retry
 from agentrunner.prompts import PromptInput, Repair, assemble
-from agentrunner.protocol import Message, message_schema, parse_reply
+from agentrunner.protocol import Message, message_schema, take_reply
 
 ANSWERS = 4
 """The first answer and three re-asks."""
@@ -170,7 +170,7 @@ class Asker:
         # Before parsing: what the model copied out of somewhere must not reach worker or state.
         reply = replace(reply, text=self._redact(reply.text))
         try:
-            message = parse_reply(reply.text, request.type, finish_reason=reply.finish_reason)
+            message = take_reply(reply.text, request.type, finish_reason=reply.finish_reason)
             if check is not None:
                 check(message)
         except ProtocolError as fault:

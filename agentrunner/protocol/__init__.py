@@ -14,7 +14,7 @@ from agentrunner.protocol.messages import (
     WorkerCall,
     canonical_worker_type,
 )
-from agentrunner.protocol.parsing import parse_reply
+from agentrunner.protocol.parsing import parse_reply, take_reply
 from agentrunner.protocol.planning import (
     Conflict,
     Decompose,
@@ -54,4 +54,5 @@ __all__ = [
     "canonical_worker_type",
     "message_schema",
     "parse_reply",
+    "take_reply",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from typing import Any
 
@@ -12,6 +13,7 @@ from agentrunner.errors import ProtocolError
 from agentrunner.protocol.candidates import fenced, region, tail, trim, without_thought
 from agentrunner.protocol.loading import load_document
 from agentrunner.protocol.message import PAYLOADS, VERSION, Message, MessageType
+from agentrunner.protocol.taking import taken
 from agentrunner.protocol.wire import MAX_PATH, Warnings, shown, tidy
 
 MAX_REPLY_BYTES = 2 * 1024 * 1024
@@ -43,6 +45,25 @@ def parse_reply(
     repaired and nothing guessed: what cannot be read for certain raises ProtocolError, and no
     other exception. `finish_reason` is the model API's word on how the reply ended.
     """
+    return _parsed(text, expected, finish_reason, takes=False)
+
+
+def take_reply(text: str | bytes, expected: MessageType, *, finish_reason: str = "stop") -> Message:
+    """The same; where that fails, with what is clear taken as it is meant (`taking.TAKEN`).
+
+    Raises the ProtocolError of `parse_reply` where that does not help.
+    """
+    try:
+        return parse_reply(text, expected, finish_reason=finish_reason)
+    except ProtocolError:
+        with contextlib.suppress(ProtocolError):
+            return _parsed(text, expected, finish_reason, takes=True)
+        raise
+
+
+def _parsed(
+    text: str | bytes, expected: MessageType, finish_reason: str, *, takes: bool
+) -> Message:
     _check_complete(finish_reason)
     if len(text) > MAX_REPLY_BYTES:
         raise ProtocolError("too_large", "", f"a reply has at most {MAX_REPLY_BYTES} bytes")
@@ -51,17 +72,17 @@ def parse_reply(
         raise ProtocolError("empty", "", "the reply holds nothing")
     errors: list[ProtocolError] = []
     # The whole first: a fence or a tag inside one of its texts must not win.
-    if not body.endswith("</think>") and (whole := _try(body, expected, errors)):
+    if not body.endswith("</think>") and (whole := _try(body, expected, errors, takes)):
         return whole
     where = region(body)
-    if where.text != body and (whole := _try(where.text, expected, errors)):
+    if where.text != body and (whole := _try(where.text, expected, errors, takes)):
         return whole
     candidates, any_fence = fenced(where.text)
     rest = tail(where.text)
     # What was a document and refused as one isn't read again from its middle.
     if rest not in (None, where.text) and not any_fence and errors[-1].code in _NO_DOCUMENT:
         candidates = [rest]
-    found = [m for candidate in candidates if (m := _try(candidate, expected, errors))]
+    found = [m for candidate in candidates if (m := _try(candidate, expected, errors, takes))]
     if not found:
         looked_like_one = bool(candidates) if any_fence else rest is not None
         raise _most_telling(errors, body, looked_like_one)
@@ -85,9 +106,11 @@ def _cleaned(text: str | bytes) -> str:
     return trim(_UNSTORABLE.sub("\ufffd", text))
 
 
-def _try(text: str, expected: MessageType, errors: list[ProtocolError]) -> Message | None:
+def _try(
+    text: str, expected: MessageType, errors: list[ProtocolError], takes: bool
+) -> Message | None:
     try:
-        return _read(text, expected)
+        return _read(text, expected, takes)
     except ProtocolError as error:
         errors.append(error)
         return None
@@ -102,7 +125,7 @@ def _most_telling(errors: list[ProtocolError], text: str, looked_like_one: bool)
     return ProtocolError("not_found", "", f"no message in the reply: {shown(text, 200)}")
 
 
-def _read(text: str, expected: MessageType) -> Message:
+def _read(text: str, expected: MessageType, takes: bool) -> Message:
     """One candidate as a message."""
     document = load_document(text)
     if not isinstance(document, dict):
@@ -115,6 +138,8 @@ def _read(text: str, expected: MessageType) -> Message:
         warnings.add("replaced_characters", "", "some characters could not be read")
     model = PAYLOADS[expected]
     inner, prefix = _unwrapped(document, set(model.model_fields), warnings)
+    if takes:
+        taken(inner, expected, prefix, warnings)
     fields = tidy(model, inner, prefix, warnings)
     try:
         payload = model.model_validate(fields)

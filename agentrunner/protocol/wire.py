@@ -32,7 +32,7 @@ class ReplyWarning:
 
     code: str
     """`unknown_field`, `outside_payload`, `id_assigned`, `default_used`, `ignored_field`,
-    `replaced_characters`."""
+    `replaced_characters`, `taken`."""
     path: str
     message: str
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from agentrunner.errors import ProtocolError
 from agentrunner.protocol import WorkerCall
+from agentrunner.protocol.taking import NOTHING
 from agentrunner.workers.make import canonical_kind
 from agentrunner.workers.member import Member
 
@@ -37,14 +38,19 @@ def check_call(call: WorkerCall, members: Sequence[Member]) -> Member:
     member = _ordered(call, members)
     if call.mode not in _MODES:
         raise _refused("mode", f"the modes are {' and '.join(_MODES)}")
-    if call.model and call.model not in _models(member):
-        allowed = f"only {', '.join(_models(member))}" if _models(member) else "none"
-        raise _refused("model", f"the task allows {allowed} for {member.name}; leave it out")
+    if not model_of(call, member) and _models(member) and not _is_nothing(call.model):
+        allowed = ", ".join(_models(member))
+        raise _refused("model", f"the task allows only {allowed} for {member.name}; leave it out")
     _check_prompt(call.prompt)
     _check_flags(call.flags, member.worker.flag_rules)
     _check_settings(call.tool_specific, member.worker.tool_rules)
     _check_env(call.env)
     return member
+
+
+def model_of(call: WorkerCall, member: Member) -> str | None:
+    """The model that a call may ask of this candidate; None where it takes none."""
+    return call.model if call.model in _models(member) else None
 
 
 def settings_of(call: WorkerCall) -> dict[str, str]:
@@ -62,6 +68,11 @@ def _ordered(call: WorkerCall, members: Sequence[Member]) -> Member:
         what = "this task's worker is" if len(members) == 1 else "this task's workers are"
         raise _refused("worker_type", f"{what} {known}")
     return next((one for one in found if call.model in _models(one)), found[0])
+
+
+def _is_nothing(model: str | None) -> bool:
+    """Whether it is no model, or a word that small models write for that."""
+    return model is None or model.strip().lower() in NOTHING
 
 
 def _models(member: Member) -> list[str]:

@@ -152,8 +152,10 @@ def test_the_place_names_the_flag() -> None:
     assert refusal(asked(flags=flags)) == "worker_call.flags.2"
 
 
-def test_a_model_is_refused_where_the_task_names_none() -> None:
-    assert refusal(asked(model="gpt-5.5")) == "worker_call.model"
+def test_a_model_is_refused_where_the_task_names_others_and_left_out_where_it_names_none() -> None:
+    check(asked(model="gpt-5.5"))
+    check(asked(model="none"), model="gpt-5.4")
+    assert refusal(asked(model="gpt-5.5"), models=["gpt-5.4"]) == "worker_call.model"
 
 
 def test_the_mock_answers_to_every_type() -> None:

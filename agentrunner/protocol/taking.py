@@ -1,0 +1,135 @@
+"""What is clear although it is not written as asked for: TAKEN is the whole list.
+
+Small models write `cwd: "."`, a time of 0, `RUN-WORKER` or a list of one. `parse_reply` refuses
+these; where it does, `take_reply` reads the reply once more with the rules of this table, each use
+of which is a warning `taken`. Nothing is taken that a person approves, that decides (commands,
+verdicts, expected exits), or whose loss would give more rights, more time or less proof.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from agentrunner.protocol.message import MessageType
+from agentrunner.protocol.wire import Warnings, shown
+
+How = Literal["empty", "blank", "zero", "word", "single"]
+NOTHING = frozenset({"", ".", "./", "null", "none", "nil", "n/a", "default"})
+"""Texts that small models write for "not set", in any case."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One place of one message, and how it may be written otherwise."""
+
+    type: MessageType
+    path: str
+    """`*` for every item of a list."""
+    how: How
+    words: tuple[str, ...] = ()
+    """Of `word`: what it may be."""
+
+
+MEANINGS: dict[How, str] = {
+    "empty": 'not set, where it is "", ".", "null", "none" or the like',
+    "blank": 'not set, where it is "" or "null"',
+    "zero": "not set, where it is 0",
+    "word": "the word that it is but for case, hyphens and spaces",
+    "single": "its only element, where it is a list of one",
+}
+"""What is taken, for people."""
+
+ACTIONS = ("run_worker", "mark_complete", "ask_human", "abort")
+CHECK = "acceptance_criteria.*.check"
+
+TAKEN: tuple[Row, ...] = (
+    Row("plan_task", CHECK, "single"),
+    Row("plan_task", f"{CHECK}.cwd", "empty"),
+    Row("plan_task", f"{CHECK}.timeout_sec", "zero"),
+    Row("plan_task", f"{CHECK}.path", "blank"),
+    Row("plan_task", f"{CHECK}.file", "blank"),
+    Row("plan_task", f"{CHECK}.test_name", "blank"),
+    Row("plan_task", f"{CHECK}.name", "blank"),
+    Row("next_action", "decision", "single"),
+    Row("next_action", "decision.action", "single"),
+    Row("next_action", "decision.action", "word", ACTIONS),
+    Row("next_action", "worker_call", "single"),
+    Row("next_action", "worker_call.worker_type", "single"),
+    Row("next_action", "worker_call.mode", "word", ("exec", "resume")),
+    Row("next_action", "worker_call.model", "empty"),
+)
+
+
+def taken(fields: dict[str, Any], type_: MessageType, prefix: str, warnings: Warnings) -> None:
+    """Write the payload of a message as it was asked for, in place, where TAKEN says how."""
+    for row in TAKEN:
+        if row.type != type_:
+            continue
+        for parent, key, path in _places(fields, row.path.split("."), prefix):
+            given = parent[key]
+            value, changed = _RULES[row.how](given, row)
+            if not changed:
+                continue
+            if value is None:
+                del parent[key]
+                warnings.add("taken", path, f"{shown(given)} is taken as not set")
+            else:
+                parent[key] = value
+                warnings.add("taken", path, f"{shown(given)} is taken as {shown(value)}")
+
+
+def _places(value: Any, path: list[str], prefix: str) -> Iterator[tuple[dict[str, Any], str, str]]:
+    """Every mapping that has the last key of the path, that key, and where it stands."""
+    key, *below = path
+    if key == "*":
+        for number, item in enumerate(value if isinstance(value, list) else ()):
+            yield from _places(item, below, f"{prefix}{number}.")
+    elif isinstance(value, dict) and key in value:
+        if below:
+            yield from _places(value[key], below, f"{prefix}{key}.")
+        else:
+            yield value, key, f"{prefix}{key}"
+
+
+Taking = tuple[Any, bool]
+"""What a value is taken as (None: not set), and whether that is another one."""
+
+
+def _empty(given: Any, row: Row) -> Taking:
+    return None, isinstance(given, str) and given.strip().lower() in NOTHING
+
+
+def _blank(given: Any, row: Row) -> Taking:
+    return None, isinstance(given, str) and given.strip().lower() in ("", "null")
+
+
+def _zero(given: Any, row: Row) -> Taking:
+    zero = not isinstance(given, bool) and str(given).strip() in ("0", "0.0", "null", "")
+    return None, zero
+
+
+def _word(given: Any, row: Row) -> Taking:
+    if not isinstance(given, str) or given in row.words:
+        return given, False
+    found = [word for word in row.words if _plain(word) == _plain(given)]
+    return (found[0], True) if len(found) == 1 else (given, False)
+
+
+def _single(given: Any, row: Row) -> Taking:
+    return (given[0], True) if isinstance(given, list) and len(given) == 1 else (given, False)
+
+
+def _plain(word: str) -> str:
+    return re.sub(r"[-\s]", "_", word.strip()).lower()
+
+
+_RULES: dict[How, Callable[[Any, Row], Taking]] = {
+    "empty": _empty,
+    "blank": _blank,
+    "zero": _zero,
+    "word": _word,
+    "single": _single,
+}

@@ -1,0 +1,24 @@
+"""The slips of a small model cost no run: what is clear is taken, and the note says so."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.kit.metas import assess, finish, plan, work
+from tests.kit.project import Project
+from tests.kit.runs import FIX, SMALL, TEST, Run
+
+
+def test_a_folder_of_a_dot_and_a_model_for_a_worker_without_one_are_taken(tmp_path: Path) -> None:
+    run = Run(Project.make(tmp_path, SMALL))
+    check = {"kind": "command", "run": TEST, "cwd": ".", "timeout_sec": 0}
+    criterion = {"id": "AC-1", "description": "add adds.", "check": check}
+    order = work()
+    order = json.loads(json.dumps(order).replace('"exec"', '"Exec", "model": "gpt-9"'))
+    run.start([plan(criterion), order, finish(), assess()], FIX, test=TEST)
+    assert run.ending == ("COMPLETE", "complete", 0)
+    taken = [text for code, text in run.warnings() if code == "reply-taken"]
+    assert len(taken) == 4, taken
+    assert all(word in " ".join(taken) for word in ("cwd", "timeout_sec", "mode", "gpt-9"))
+    assert "gpt-9" in run.note()

@@ -1,0 +1,98 @@
+"""One case for each row of what is taken, and what is never taken."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agentrunner.errors import ProtocolError
+from agentrunner.protocol import MessageType, parse_reply, take_reply
+from agentrunner.protocol.taking import MEANINGS, TAKEN, Row
+
+PAGE = Path(__file__).parents[3] / "docs/reference/meta-agents.md"
+PLAN: dict[str, Any] = {
+    "acceptance_criteria": [
+        {"id": "AC-1", "description": "It adds.", "check": {"kind": "command", "run": "make test"}}
+    ]
+}
+ORDER: dict[str, Any] = {
+    "decision": {"action": "run_worker", "reason": "It is red."},
+    "worker_call": {"worker_type": "codex-cli", "mode": "exec", "prompt": "Mend it."},
+}
+GIVEN: dict[tuple[str, str], Any] = {
+    ("acceptance_criteria.*.check", "single"): [{"kind": "command", "run": "make test"}],
+    ("acceptance_criteria.*.check.cwd", "empty"): ".",
+    ("acceptance_criteria.*.check.timeout_sec", "zero"): 0,
+    ("acceptance_criteria.*.check.path", "blank"): "",
+    ("acceptance_criteria.*.check.file", "blank"): "",
+    ("acceptance_criteria.*.check.test_name", "blank"): "",
+    ("acceptance_criteria.*.check.name", "blank"): "",
+    ("decision", "single"): [{"action": "run_worker", "reason": "It is red."}],
+    ("decision.action", "single"): ["run_worker"],
+    ("decision.action", "word"): "Run-Worker",
+    ("worker_call", "single"): [ORDER["worker_call"]],
+    ("worker_call.worker_type", "single"): ["codex-cli"],
+    ("worker_call.mode", "word"): "Exec",
+    ("worker_call.model", "empty"): "",
+}
+"""By row: what is given in place of what is asked for."""
+
+
+def reply(type_: MessageType, path: str, value: Any) -> str:
+    payload = json.loads(json.dumps(PLAN if type_ == "plan_task" else ORDER))
+    *outer, last = path.replace("*", "0").split(".")
+    place = payload
+    for key in outer:
+        place = place[int(key)] if isinstance(place, list) else place[key]
+    place[last] = value
+    return json.dumps({"version": 1, "type": type_, "payload": payload})
+
+
+@pytest.mark.parametrize("row", TAKEN, ids=lambda row: f"{row.path}-{row.how}")
+def test_each_row_is_taken_with_a_warning(row: Row) -> None:
+    text = reply(row.type, row.path, GIVEN[row.path, row.how])
+    message = take_reply(text, row.type)
+    wanted = PLAN if row.type == "plan_task" else ORDER
+    plain = take_reply(json.dumps({"version": 1, "type": row.type, "payload": wanted}), row.type)
+    assert message.payload == plain.payload
+    with pytest.raises(ProtocolError):
+        parse_reply(text, row.type)
+    assert [one.code for one in message.warnings] == ["taken"]
+    assert row.path.rpartition(".")[2] in message.warnings[0].path
+
+
+@pytest.mark.parametrize(
+    ("type_", "path", "value"),
+    [
+        ("plan_task", "acceptance_criteria.*.check.run", ["make test"]),
+        ("plan_task", "acceptance_criteria.*.check.expect_exit", "null"),
+        ("plan_task", "acceptance_criteria.*.check.must_change", ""),
+        ("plan_task", "acceptance_criteria.*.critical", "maybe"),
+        ("plan_task", "acceptance_criteria.*.description", ""),
+        ("plan_task", "acceptance_criteria.*.check.timeout_sec", -5),
+        ("next_action", "worker_call.flags", ""),
+        ("next_action", "worker_call.env", "none"),
+        ("next_action", "worker_call.prompt", ["Mend it."]),
+        ("next_action", "decision.action", "finish"),
+        ("next_action", "decision.action", ["run_worker", "abort"]),
+        ("next_action", "decision", []),
+        ("next_action", "worker_call.mode", "--resume"),
+        ("next_action", "decision.reason", ""),
+    ],
+)
+def test_what_decides_is_never_guessed(type_: MessageType, path: str, value: Any) -> None:
+    text = reply(type_, path, value)
+    with pytest.raises(ProtocolError) as taken:
+        take_reply(text, type_)
+    with pytest.raises(ProtocolError) as parsed:
+        parse_reply(text, type_)
+    assert str(taken.value) == str(parsed.value)
+
+
+def test_the_reference_has_every_row() -> None:
+    page = PAGE.read_text("utf-8")
+    for row in TAKEN:
+        assert f"| `{row.type}` | `{row.path}` | {MEANINGS[row.how]} |" in page
