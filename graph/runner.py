@@ -65,8 +65,8 @@ async def start(
     refuse_inside(options.state_dir, Path(spec.repo))
     run_id = run_id or new_run_id(spec.task_id, secrets.token_bytes(4))
     with prepared(spec, run_id, options.state_dir) as (spec, undo):
-        crew = assemble(spec, options.environ, options.cassette)
-        check_box(spec, crew, options.environ, options.state_dir)
+        crew = await asyncio.to_thread(assemble, spec, options.environ, options.cassette)
+        await asyncio.to_thread(check_box, spec, crew, options.environ, options.state_dir)
         spec = await with_image(spec, crew, options.environ, options.confirm)
         repository = repository_lock(options.state_dir, Path(spec.repo))
         repository.acquire(me(run_id, options.clock.stamp()))

@@ -109,7 +109,7 @@ class Examination:
         lost = [n for n in names if again.results is not None and not again.results.passed(n)]
         if again.results is None and not again.passed:
             lost = list(names)
-        written = [path for path in again.moved if self.decides(path, case.target)]
+        written = await asyncio.to_thread(self.deciding, again.moved, case.target)
         if written and self.report.stopped_by(inputs_written(written), case.target.id):
             return False
         if self.same_code and not lost:
@@ -137,9 +137,13 @@ class Examination:
                     seen[name].add(again.results.passed(name))
         return bool(seen) and all(len(colours) > 1 for colours in seen.values())
 
-    def decides(self, path: str, target: Target) -> bool:
-        """Whether a file that changed during the run is an input, and was not written before."""
-        return path not in self.writes and self.differential.counts(path, self.world.old, [target])
+    def deciding(self, paths: Sequence[str], target: Target) -> list[str]:
+        """Of files that changed during a run the inputs that were not written before. Blocks."""
+        return [
+            path
+            for path in paths
+            if path not in self.writes and self.differential.counts(path, self.world.old, [target])
+        ]
 
     def by_names(self, case: Case) -> bool:
         """Whether a command is confirmed by the names that matter, not whole."""

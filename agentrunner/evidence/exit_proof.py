@@ -140,12 +140,11 @@ async def prove_by_exit(exam: Examination, case: Case, *, red_with_old: bool) ->
     again = await exam.run(target, world.new)
     if not again.passed and report.stopped_by(flaky([f"`{target.shell}`"]), target.id):
         return
-    written = [path for path in again.moved if exam.decides(path, target)]
+    written = await asyncio.to_thread(exam.deciding, again.moved, target)
     if written and report.stopped_by(inputs_written(written), target.id):
         return
-    dead = await exam.canaries.program_is_dead(
-        exam.run, target, world, exam.differential.inputs(world.new, [target])
-    )
+    inputs = await asyncio.to_thread(exam.differential.inputs, world.new, [target])
+    dead = await exam.canaries.program_is_dead(exam.run, target, world, inputs)
     if report.stopped_by(dead.finding, target.id):
         return
     report.proofs.append(

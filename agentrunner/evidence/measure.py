@@ -69,8 +69,9 @@ class Measurer:
         Raises SandboxError where the box fails.
         """
         shell = target.shell
-        if only and (narrowed := select(shell, only, target.cwd, read)):
-            shell = narrowed
+        if only:
+            narrowed = await asyncio.to_thread(select, shell, only, target.cwd, read)
+            shell = narrowed or shell
         ran, results = await self._reported(target, shell, room, read)
         moved = await asyncio.to_thread(room.moved)
         written = await asyncio.to_thread(lambda: room.written(list(self._ignored())))
@@ -84,7 +85,9 @@ class Measurer:
         """
         self.means.pop(target.id, None)
         measured = await self.run(target, room, read)
-        if _is_consistent(measured) or not readers_of(target.shell, target.cwd, read):
+        if _is_consistent(measured):
+            return measured
+        if not await asyncio.to_thread(readers_of, target.shell, target.cwd, read):
             return measured
         self.means[target.id] = PLAIN
         plain = await self.run(target, room, read)
@@ -93,7 +96,7 @@ class Measurer:
             if _says_the_same(measured, plain):
                 self._settle(target, means)
                 return measured
-            means = weaker(target.shell, target.cwd, read, means)
+            means = await asyncio.to_thread(weaker, target.shell, target.cwd, read, means)
             if means is not None:
                 self.means[target.id] = means
                 measured = await self.run(target, room, read)

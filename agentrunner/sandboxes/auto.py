@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -57,7 +58,7 @@ class AutoSandbox:
     async def open(self) -> None:
         """Open the first kind that can be; raises SandboxUnavailable with every reason."""
         while self._kinds:
-            sandbox = self._make(self._kinds[0])
+            sandbox = await asyncio.to_thread(self._make, self._kinds[0])
             try:
                 await sandbox.open()
             except SandboxUnavailable as error:

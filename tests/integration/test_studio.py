@@ -24,10 +24,12 @@ from agentrunner.runs.locks import repository_lock
 from agentrunner.runs.log import RunLog
 from agentrunner.task.spec import TaskSpec
 from tests.kit.bwrap import require_bwrap
+from tests.kit.docker import IMAGE as HOST_IMAGE
+from tests.kit.docker import require_docker
 from tests.kit.metas import assess, consult, finish, plan, work
 from tests.kit.missing import missing
 from tests.kit.process import living, until
-from tests.kit.project import FIX, Project
+from tests.kit.project import FIX, PYTEST, Project
 
 CONFIG = Path(__file__).parents[2] / "langgraph.json"
 GRAPH = "agentrunner"
@@ -101,6 +103,43 @@ def task_of(spec: TaskSpec) -> dict[str, Any]:
     """The input of a run."""
     assert spec.task_file is not None
     return {"task_file": spec.task_file.path}
+
+
+@pytest.fixture(params=["default", "docker"])
+def box(request: pytest.FixtureRequest) -> dict[str, Any]:
+    """What a task says of the sandbox, and what its worker needs there."""
+    if request.param == "default":
+        return {"sandbox": {"kind": "auto"}}
+    require_docker()
+    shown = ["/usr", sys.prefix, sys.base_prefix]
+    return {
+        "sandbox": {"kind": "docker", "read_paths": shown},
+        "worker": {"docker_image": HOST_IMAGE},
+    }
+
+
+async def test_the_server_finds_no_call_that_blocks_it_in_any_sandbox(
+    client: LangGraphClient, tmp_path: Path, box: dict[str, Any]
+) -> None:
+    """`langgraph dev` ends a run at the first one; two approvals, tests by name and a proof."""
+    project = Project.make(tmp_path)
+    runner = {
+        **box,
+        "meta": {"kind": "checklist"},
+        "approve": {"plan": "always", "worker": "always"},
+    }
+    spec = project.spec(FIX, acceptance_criteria=[CHECK], test=PYTEST, runner=runner)
+    thread = (await client.threads.create())["thread_id"]
+    await client.runs.wait(thread, GRAPH, input=task_of(spec))
+    for kind in ("plan", "worker"):
+        state = await client.threads.get_state(thread)
+        assert state["interrupts"], (await client.threads.get(thread)).get("error")
+        (question,) = state["interrupts"]
+        assert question["value"]["kind"] == kind
+        answer = {"id": question["value"]["id"], "decision": "approve"}
+        ended = await client.runs.wait(thread, GRAPH, command={"resume": answer})
+    assert isinstance(ended, dict)
+    assert (ended["state"], ended["verdict"]["reason"]) == ("COMPLETE", "complete"), ended
 
 
 async def test_a_task_with_the_mock_meta_and_its_plan_approved(

@@ -230,7 +230,8 @@ class DockerSandbox:
         """
         assert self._engine is not None
         await remove_dead(self._engine)
-        remove_dead_lifelines(self._spec.home.parent, now=time.time())
+        run = self._spec.home.parent
+        await asyncio.to_thread(remove_dead_lifelines, run, now=time.time())
         await asyncio.to_thread(sweep_layers, str(self._spec.home.parent / LAYERS))
 
     def _refuse_promises(self, engine: Engine) -> None:
@@ -253,7 +254,7 @@ class DockerSandbox:
 
     async def _try_out(self) -> None:
         """Run something; and find out which of the host's programs the image lacks."""
-        programs = host_programs(self._spec, self._host_home)
+        programs = await asyncio.to_thread(host_programs, self._spec, self._host_home)
         command = ("/bin/sh", "-c", MISSING, "sh", *map(str, programs))
         result = await self.run(Request(command, self._spec.repo, timeout_sec=OPEN_SEC))
         if result.exit_code != 0:

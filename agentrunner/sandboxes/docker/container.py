@@ -92,14 +92,14 @@ class Container:
         cls, engine: Engine, config: Mapping[str, Any], user: User, folder: Path
     ) -> Container:
         try:
-            lifeline = Lifeline(folder)
+            lifeline = await asyncio.to_thread(Lifeline, folder)
         except OSError as error:
             raise EngineError("create", str(error)) from error
         host = config["HostConfig"]
         mounts = [*host["Mounts"], bind(lifeline.mount, apart=False)]
         body = {
             **config,
-            "Labels": {**config["Labels"], **owner_labels()},
+            "Labels": {**config["Labels"], **await asyncio.to_thread(owner_labels)},
             "HostConfig": {**host, "Mounts": mounts},
         }
         ident = ""
@@ -109,12 +109,12 @@ class Container:
             await engine.call("start", lambda api: api.start(ident))
             facts = await engine.call("start", lambda api: api.inspect_container(ident))
         except BaseException:
-            lifeline.cut()
+            await asyncio.shield(asyncio.to_thread(lifeline.cut))
             if ident:
                 with contextlib.suppress(EngineError):
                     await remove_container(engine, ident)
             raise
-        lifeline.hide()
+        await asyncio.to_thread(lifeline.hide)
         members = member_list(ident, int(facts["State"]["Pid"]))
         container = cls(engine, ident, lifeline, user, preamble(config), members)
         if between := places_between(config):

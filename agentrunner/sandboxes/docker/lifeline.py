@@ -26,6 +26,7 @@ class Lifeline:
     def __init__(self, folder: Path) -> None:
         """In a folder of ours that the engine can see; raises OSError."""
         self._path = folder / f"{PREFIX}{secrets.token_hex(6)}"
+        self._hidden = False
         os.mkfifo(self._path, 0o600)
         try:
             self._fd = os.open(self._path, os.O_RDWR | os.O_CLOEXEC)
@@ -42,8 +43,10 @@ class Lifeline:
 
     def hide(self) -> None:
         """The box has it; its name is not needed any more."""
-        with contextlib.suppress(OSError):
-            self._path.unlink()
+        if not self._hidden:
+            self._hidden = True
+            with contextlib.suppress(OSError):
+                self._path.unlink()
 
     def cut(self) -> None:
         """End the box. May be repeated."""

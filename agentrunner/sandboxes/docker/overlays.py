@@ -50,7 +50,7 @@ async def _starts(engine: Engine, image: str, mount: Mount) -> bool:
         "Image": image,
         # The image may have no program at all: the engine's own one starts, which is enough.
         "Entrypoint": ["true"],
-        "Labels": owner_labels(),
+        "Labels": await asyncio.to_thread(owner_labels),
         "HostConfig": {
             "Init": True,
             "NetworkMode": "none",

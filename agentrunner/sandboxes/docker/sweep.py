@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -21,7 +22,7 @@ async def remove_dead(engine: Engine) -> list[str]:
         lambda api: api.containers(all=True, filters={"label": OWNER_PID}),
     )
     removed = []
-    for box in of_dead_owners(boxes):
+    for box in await asyncio.to_thread(of_dead_owners, boxes):
         box_id = str(box["Id"])
         if await remove_container(engine, box_id):
             removed.append(next(iter(box.get("Names") or [box_id]), "").removeprefix("/"))
