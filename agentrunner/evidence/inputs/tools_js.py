@@ -139,6 +139,16 @@ def _named(context: Context, step: Step, words: list[str], by: str, forms: Seque
     return known
 
 
+def _is_to_come(context: Context, named: Sequence[str]) -> bool:
+    """Whether a command names nothing but test files that are not there yet: it runs no other."""
+    files = [word.removeprefix("./") for word in named]
+    return bool(files) and not any(
+        is_glob(file) or not re.search(r"\.[cm]?[jt]sx?$", file)
+        or any(file in path for path in context.tree.paths)
+        for file in files
+    )  # fmt: skip
+
+
 def node(context: Context, step: Step, words: list[str], by: str) -> bool:
     """`node --test`; False where node runs a script."""
     if not any(word == "--test" or word.startswith("--test=") for word in words):
@@ -149,7 +159,7 @@ def node(context: Context, step: Step, words: list[str], by: str) -> bool:
         if option in ("-r", "--require", "--import", "--loader") and path:
             context.add(path, "it is loaded before the tests", "runner")
     named = _positional(words, "-r --require --import --loader --test-name-pattern --env-file")
-    if _named(context, step, named, by, [f"**/*.{ANY_JS}"]):
+    if _named(context, step, named, by, [f"**/*.{ANY_JS}"]) or _is_to_come(context, named):
         return True
     ends = "?(c|m)[jt]s"
     globs = [
@@ -182,8 +192,10 @@ def jest(context: Context, step: Step, words: list[str], by: str) -> None:
         _by_regex(context, place, pattern, "jest collects it by testRegex")
         globs = globs or ["!"]
     usual = [f"**/__tests__/**/*.{ANY_JS}", f"**/?(*.)+(spec|test).{ANY_JS}"]
-    _collect(context, place, globs or usual, "jest collects it by its rules")
-    _named(context, step, _positional(words, "-t -c --config --testNamePattern"), by, usual)
+    named = _positional(words, "-t -c --config --testNamePattern")
+    if not _is_to_come(context, named):
+        _collect(context, place, globs or usual, "jest collects it by its rules")
+    _named(context, step, named, by, usual)
     context.collect(inside(place, "**/__snapshots__/**"), "jest compares with it", "fixture")
     context.collect(inside(place, "**/__mocks__/**"), "jest puts it in place of modules", "fixture")
 
@@ -206,11 +218,13 @@ def vitest(context: Context, step: Step, words: list[str], by: str) -> None:
     if not text:
         settings, place = vite, where
     globs = texts(settings.get("include")) or [f"**/*.{{test,spec}}.{ANY_JS}"]
-    _collect(context, place, globs, "vitest collects it by its rules")
+    words = [word for word in words if word not in ("run", "watch", "related")]
+    named = _positional(words, "-t -c --config -r --root")
+    if not _is_to_come(context, named):
+        _collect(context, place, globs, "vitest collects it by its rules")
     context.collect(inside(place, "**/__snapshots__/**"), "vitest compares with it", "fixture")
     context.collect(inside(place, "**/__mocks__/**"), "vitest puts it in place", "fixture")
-    words = [word for word in words if word not in ("run", "watch", "related")]
-    _named(context, step, _positional(words, "-t -c --config -r --root"), by, globs)
+    _named(context, step, named, by, globs)
 
 
 def mocha(context: Context, step: Step, words: list[str], by: str) -> None:
@@ -228,7 +242,7 @@ def mocha(context: Context, step: Step, words: list[str], by: str) -> None:
     deep = "--recursive" in words or settings.get("recursive")
     form = f"{'**/' if deep else ''}*.{ANY_JS}"
     named = _positional(words, "-r --require --file -R --reporter -t --timeout -g --grep --config")
-    if _named(context, step, named, by, [form]):
+    if _named(context, step, named, by, [form]) or _is_to_come(context, named):
         return
     if globs := texts(settings.get("spec")):
         _collect(context, place, globs, "mocha collects it by its spec")
@@ -245,7 +259,8 @@ def _simple(program: str, *globs: str) -> Callable[[Context, Step, list[str], st
         wanted = [one for key in ("files", "spec", "testDir", "include")
                   for one in texts(settings.get(key))]  # fmt: skip
         words = [word for word in words if word not in ("test", "run")]
-        if not _named(context, step, _positional(words, "-c --config -g -t"), by, globs):
+        named = _positional(words, "-c --config -g -t")
+        if not (_named(context, step, named, by, globs) or _is_to_come(context, named)):
             _collect(context, place, wanted or globs, f"{program} collects it by its rules")
         context.collect(
             inside(place, "**/*-snapshots/**"), f"{program} compares with it", "fixture"
