@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from agentrunner.evidence.canaries import NO_CANARY
 from agentrunner.evidence.case import Case, text_of
@@ -15,6 +15,7 @@ from agentrunner.evidence.integrity import exchanged
 from agentrunner.evidence.moves import moved_to, not_moved
 from agentrunner.evidence.results.model import Results
 from agentrunner.evidence.results.names import gone, unstable_names
+from agentrunner.evidence.syntax import definition, language_of
 from agentrunner.task.context import Proof
 
 MOST_NAMES = 50
@@ -32,7 +33,7 @@ async def prove_by_name(exam: Examination, case: Case, now: Results, held: Resul
     if lost and report.stopped_by(tests_gone(target, lost), target.id):
         return
     stood = await exam.confirmed_red(case, _turned(exam, case, held))
-    stood += await _moved(exam, case, now, stood)
+    stood += await _moved(exam, case, now, stood, held)
     stood = await _red_without_the_work(exam, case, now, stood)
     others = _not_seen_before(case.before, now, stood)
     shown = await exam.struck.shown(exam.run, target, others, world, now, exam.criteria)
@@ -120,14 +121,18 @@ async def _red_without_the_work(
 ) -> list[str]:
     """Those of `stood` that are no permitted change of the test alone.
 
-    A permit settles that a test may change, not what it says: it has to be red on the old
-    product as it stands now.
+    A permit settles that a test may change, not what it says: one that says something else now is
+    the worker's own, and any has to be red on the old product as it stands now.
     """
     permitted = exam.differential.permitted(exam.world.allowed)
     cwd = case.target.cwd
-    changed = {test.name for test in now.tests if in_repo(test.file, cwd) in permitted}
-    asked = [name for name in stood if name in changed]
+    files = {test.name: in_repo(test.file, cwd) for test in now.tests}
+    asked = [name for name in stood if files.get(name) in permitted]
     if not asked:
+        return stood
+    same = await asyncio.to_thread(_worded_as_before, exam, asked, files)
+    stood = [name for name in stood if name not in asked or name in same]
+    if not (asked := same):
         return stood
     old = await exam.run(case.target, exam.world.mixed, asked)
     if old.results is None:
@@ -135,13 +140,41 @@ async def _red_without_the_work(
     return [name for name in stood if name not in asked or not old.results.passed(name)]
 
 
-async def _moved(exam: Examination, case: Case, now: Results, stood: Sequence[str]) -> list[str]:
-    """New names of claimed tests that stand elsewhere now, word for word."""
+def _worded_as_before(
+    exam: Examination, names: Sequence[str], files: Mapping[str, str]
+) -> list[str]:
+    """Those of `names` whose test says now what it said before. Blocks."""
+    before = exam.verifier.snapshots.reader(exam.world.old)
+    after = exam.verifier.snapshots.reader(exam.world.new)
+    same = []
+    for name in names:
+        path = files[name]
+        language, one, other = language_of(path), before(path), after(path)
+        if one is None:  # it has moved here, word for word
+            same.append(name)
+        elif other is None:
+            continue
+        elif language is None:
+            same += [name] if one == other else []
+        elif (text := definition(other, language, name)) is not None:
+            same += [name] if definition(one, language, name) == text else []
+    return same
+
+
+async def _moved(
+    exam: Examination, case: Case, now: Results, stood: Sequence[str], held: Results | None
+) -> list[str]:
+    """New names of claimed tests that stand elsewhere now, word for word.
+
+    One that still fails where it stood, asks something else there than here.
+    """
     if case.before is None:
         return []
     world = exam.world
     left = [name for name in sorted(exam.claims(case).claimed) if name not in stood]
     left = [name for name in left if name not in now.names]
+    if held is not None and held is not now:
+        left = [n for n in left if all(one.outcome != "failed" for one in held.named(n))]
     snapshots = exam.verifier.snapshots
     pairs = await asyncio.to_thread(
         lambda: moved_to(

@@ -94,10 +94,10 @@ function guard(object, label) {
       enumerable: was.enumerable,
       get,
       set(other) {
-        if (this === object) {
-          if (other !== original) note(`${label}.${key}`, writer());
-          value = other;
-        } else defineProperty(this, key, { value: other, writable: true, enumerable: true, configurable: true });
+        // On an object that inherits it, as one module's own require, it decides there.
+        if (other !== original) note(`${label}.${key}`, writer());
+        if (this === object) value = other;
+        else defineProperty(this, key, { value: other, writable: true, enumerable: true, configurable: true });
       },
     });
   }
