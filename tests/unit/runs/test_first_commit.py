@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from agentrunner.errors import UsageError
 from agentrunner.runs.first_commit import FirstCommit, make_first_commit
 from agentrunner.runs.git import GitFailed
 from agentrunner.runs.workspace import CloneStore, Identity
@@ -97,6 +98,10 @@ def test_nothing_that_stands_in_the_folder_is_run(folder: Path) -> None:
         hook.parent.mkdir(exist_ok=True)
         hook.write_text(f"#!/bin/sh\ntouch {mark}\n")
         hook.chmod(0o755)
+    with pytest.raises(UsageError, match="filter trap"):
+        begin(folder)
+    assert not mark.exists()
+    (folder / ".gitattributes").unlink()
     made = begin(folder)
     assert made is not None and made.branch == "trunk"
     assert not mark.exists()
