@@ -283,7 +283,7 @@ class Ground:
             steps = f"git apply {shlex.quote(str(self.hand / name))}.patch"
         task = {
             "title": subject,
-            "prd": f"{subject}\n\nBehave as the tests of this project ask.\n",
+            "prd": {"text": f"{subject}\n\nBehave as the tests of this project ask.\n"},
             "repo": str(self.repo),
             "test": {"command": self.case.test, "timeout_sec": TEST_LIMIT},
             **({"setup": {"command": self.case.setup}} if self.case.setup else {}),
