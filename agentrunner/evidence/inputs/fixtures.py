@@ -106,7 +106,8 @@ class Fixtures:
         if any(place in self.folders for place in chain):
             return
         named = [place for place in chain if place in self.context.named]
-        if named and self._only_tests(named[-1], named=True, first=True):
+        tests_only = named and self._only_tests(named[-1], named=True, first=True)
+        if tests_only and not self._holds_subjects(named[-1]):
             self._take(named[-1], self.context.named[named[-1]])
             return
         first = True
@@ -117,6 +118,25 @@ class Fixtures:
                 return
             first = False
             self._take(place, "it holds tests and no product code")
+
+    def _holds_subjects(self, place: str) -> bool:
+        """Whether a test in a folder of tests further down is named after code of a named folder.
+
+        `pytest shop/cart` names a package whose tests lie in `shop/cart/tests`.
+        """
+        with_tests = set(map(folder_of, self.tests))
+        for path in self.context.tree.under(place):
+            if path in self.tests or folder_of(path) in with_tests:
+                continue
+            inner = f"{folder_of(path)}/"
+            for test in self._subjects.get(path, set()):
+                if (
+                    test.startswith(inner)
+                    and _paired(path, test)
+                    and self._only_tests(folder_of(test), named=False, first=True)
+                ):
+                    return True
+        return False
 
     def _take(self, place: str, why: str) -> None:
         """A folder of tests; what the product uses of it stays product."""

@@ -26,6 +26,23 @@ class Repo:
 
 
 REPOS = {
+    "a package with its tests inside, named by the command": Repo(
+        {
+            "pyproject.toml": "[project]\nname = 'shop'\n",
+            "shop/__init__.py": "",
+            "shop/core.py": "def near(a, b): return a == b\n",
+            "shop/cart/__init__.py": "",
+            "shop/cart/prices.py": "def total(): return 1\n",
+            "shop/cart/tests/__init__.py": "",
+            "shop/cart/tests/test_prices.py": (
+                "from shop.core import near\nfrom shop.cart.prices import total\n"
+                "def test_a():\n    assert near(total(), 1)\n"
+            ),
+        },
+        ["python -m pytest -q shop/cart"],
+        counts=["shop/cart/tests/test_prices.py", "shop/cart/tests/__init__.py"],
+        product=["shop/cart/prices.py", "shop/core.py", "shop/cart/new.py"],
+    ),
     "pytest": Repo(
         {
             "pyproject.toml": "[project]\nname = 'shop'\n",
