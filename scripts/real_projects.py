@@ -7,8 +7,8 @@ folder for checkouts and states; a checkout that is ready is used again. The cas
 `real_projects.yaml` beside this file: names, commits and commands, and nothing of the projects.
 
 A case starts at the parent of its fix, with the fix's tests committed, in a checkout that was made
-ready as a contributor does. The planner is `checklist`, the worker a shell script in bwrap. Rows are
-printed as Markdown as they come, and appended to PLACE/table.md and PLACE/table.jsonl.
+ready as a contributor does. The planner is `checklist`, the worker a shell script in bwrap. Rows
+are printed as Markdown as they come, and appended to PLACE/table.md and PLACE/table.jsonl.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Case:
     task: dict[str, Any] = field(default_factory=dict)
     """More of the task's section."""
     sed: Mapping[str, str] = field(default_factory=dict)
-    """By variant: a script of sed for the claimed files, where the edit for the language won't do."""
+    """By variant: a script of sed for the claimed files, in place of the edit for the language."""
     lacks: Mapping[str, str] = field(default_factory=dict)
     """Variants that make no sense here, and why."""
 
@@ -88,8 +88,9 @@ class Row:
         """As Markdown."""
         mark = "" if self.right else " **wrong**"
         return (
-            f"| {self.project} | {self.fix[:8]} | {self.variant} | {self.state}{mark} | {self.grade} "
-            f"| {self.exit} | {self.seconds:.1f} | {self.plain:.1f} | {self.sentence} |"
+            f"| {self.project} | {self.fix[:8]} | {self.variant} | {self.state}{mark} "
+            f"| {self.grade} | {self.exit} | {self.seconds:.1f} | {self.plain:.1f} "
+            f"| {self.sentence} |"
         )
 
 
@@ -147,8 +148,10 @@ def read_cases(path: Path) -> list[Case]:
     found = []
     for project, data in yaml.safe_load(path.read_text()).items():
         shared = {key: value for key, value in data.items() if key != "fixes"}
-        for fix in data["fixes"]:
-            found.append(Case(project=project, **{**shared, **fix, "fix": str(fix["fix"])}))
+        found += [
+            Case(project=project, **{**shared, **fix, "fix": str(fix["fix"])})
+            for fix in data["fixes"]
+        ]
     return found
 
 
@@ -208,7 +211,7 @@ class Ground:
         (self.place / "ready").touch()
 
     def plain(self) -> float:
-        """Seconds of the plain test command, after a look whether it is red before and green after."""
+        """Seconds of the plain test command, with a look whether it is red before."""
         self.reset("with-tests")
         before = self._test()
         self._must("git", "apply", str(self.hand / "product.patch"))
@@ -300,10 +303,11 @@ class Ground:
         }
 
     def _test(self) -> int:
+        env = {**os.environ, **self.case.task.get("env", {})}
         with (self.place / "plain.log").open("a") as log:
             return subprocess.run(
-                ["sh", "-c", self.case.test], cwd=self.repo, stdout=log, stderr=log, timeout=TEST_LIMIT,
-                check=False, env={**os.environ, **self.case.task.get("env", {})},
+                ["sh", "-c", self.case.test], cwd=self.repo, stdout=log, stderr=log,
+                timeout=TEST_LIMIT, check=False, env=env,
             ).returncode  # fmt: skip
 
     def _must(self, *argv: str, at: str = "") -> str:
