@@ -199,11 +199,13 @@ class Ground:
             self.reset("with-tests")
             try:
                 for name, tests_in in self.case.claimed.items():
-                    file = self.repo / name
+                    source = self.repo / name
                     if script := self.case.sed.get(variant):
                         self._must("sed", "-i", script, name)
                         continue
-                    file.write_text(edited(file.read_text(), tests_in, variant, self.case.language))
+                    source.write_text(
+                        edited(source.read_text(), tests_in, variant, self.case.language)
+                    )
             except LookupError as error:
                 raise Failed(f"{variant}: {error}") from error
             (self.hand / f"{variant}.patch").write_text(self._must("git", "diff", "--binary"))
