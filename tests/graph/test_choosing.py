@@ -20,7 +20,6 @@ HOSTILE: list[dict[str, Any]] = [
     {"env": {"LD_PRELOAD": "./evil.so"}},
     {"env": {"PATH": "./evil"}},
     {"env": {"CI": "env:HOME"}},
-    {"model": "evil"},
     {"tool_specific": {"sandbox_mode": "evil"}},
     {"worker_type": "evil"},
     {"mode": "evil"},
