@@ -139,7 +139,7 @@ def _usage(error: typer.TyperException) -> UsageError:
     """What typer says about a command line, in our form."""
     from pydantic import ValidationError
 
-    from agentrunner.task.mistakes import wrong_value
+    from agentrunner.config.mistakes import wrong_value
 
     message, remedy, refused = error.format_message(), "", error.__cause__
     if isinstance(refused, ValidationError):

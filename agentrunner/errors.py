@@ -79,32 +79,32 @@ class ProtocolError(UsageError):
         return f"{self.code} at {self.path or 'the whole reply'}: {self.message}"
 
 
-class Surroundings(AgentRunnerError):
+class InfraError(AgentRunnerError):
     """The machine, not the model or the task, is in the way."""
 
     exit_code = 5
     default_code = "surroundings"
 
 
-class SandboxUnavailable(Surroundings):
+class SandboxUnavailable(InfraError):
     """The sandbox could not be started."""
 
     default_code = "sandbox-unavailable"
 
 
-class EnvironmentNotReady(Surroundings):
+class EnvironmentNotReady(InfraError):
     """A command that decides about completion cannot start in the box."""
 
     default_code = "environment-not-ready"
 
 
-class Busy(Surroundings):
+class LockHeld(InfraError):
     """Another process holds this run or this repository."""
 
     default_code = "busy"
 
 
-class CheckpointCorrupt(Surroundings):
+class CheckpointCorrupt(InfraError):
     """The saved state of a run is damaged, foreign, empty or of a newer version."""
 
     default_code = "state-damaged"

@@ -34,13 +34,13 @@ LOGINS = {
     "claude-code": "agentrunner.workers.claude_login:ClaudeLogin",
 }
 METAS = {
-    "openai-chat": "agentrunner.meta.openai_chat:OpenAIChatMeta",
-    "chat": "agentrunner.meta.chat:ChatMeta",
-    "codex-cli": "agentrunner.meta.codex_cli:CodexMeta",
-    "claude-code": "agentrunner.meta.claude_code:ClaudeMeta",
-    "mock": "agentrunner.meta.mock:MockMeta",
-    "script": "agentrunner.meta.script:ScriptMeta",
-    "checklist": "agentrunner.meta.checklist:ChecklistMeta",
+    "openai-chat": "agentrunner.planners.openai_chat:OpenAIChatMeta",
+    "chat": "agentrunner.planners.chat:ChatMeta",
+    "codex-cli": "agentrunner.planners.codex_cli:CodexMeta",
+    "claude-code": "agentrunner.planners.claude_code:ClaudeMeta",
+    "mock": "agentrunner.planners.mock:MockMeta",
+    "script": "agentrunner.planners.script:ScriptMeta",
+    "checklist": "agentrunner.planners.checklist:ChecklistMeta",
 }
 
 ECOSYSTEMS = ("go", "cargo", "maven", "gradle", "uv", "pip", "npm", "yarn", "pnpm", "nuget", "gem")

@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from agentrunner import registry
-from agentrunner.graph.drive import Options
-from agentrunner.graph.runner import start
+from agentrunner.engine.attempt_run import Options
+from agentrunner.engine.runs import start
 from agentrunner.protocol import message_schema
 from tests.kit.project import Project
 

@@ -23,10 +23,10 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from agentrunner.runs.folder import RunFolder
-from agentrunner.runs.ledger import Ledger
-from agentrunner.runs.locks import FileLock, me, repository_lock
 from agentrunner.sandboxes.base import Launch
+from agentrunner.storage.locks import FileLock, me, repository_lock
+from agentrunner.storage.run_folder import RunFolder
+from agentrunner.storage.worker_ledger import Ledger
 from agentrunner.supervisor.client import SupervisorOrder, start, wait
 from benchmarks.measure import (
     Figure,

@@ -17,16 +17,16 @@ import time
 from collections.abc import Collection
 from pathlib import Path
 
-from agentrunner.conductor.conduct import Conduct, Ending
-from agentrunner.nodes.deps import Clock
-from agentrunner.planning.edits import Edit
-from agentrunner.planning.patch import apply
-from agentrunner.planning.plan import ROOT as ROOT_NODE
-from agentrunner.planning.plan import Hint, Node, NodeDesign, Plan, PlanTask, PlanTaskStatus
+from agentrunner.execution.deps import Clock
+from agentrunner.plans.edits import Edit
+from agentrunner.plans.execution.scheduler import Scheduler, TaskOutcome
+from agentrunner.plans.patch import apply
+from agentrunner.plans.plan import ROOT as ROOT_NODE
+from agentrunner.plans.plan import Hint, Node, NodeDesign, Plan, PlanTask, PlanTaskStatus
 from benchmarks.measure import ROOT, Figure, by_turns, report
 
 MEGABYTE = 1 << 20
-DONE = Ending(PlanTaskStatus.COMPLETE)
+DONE = TaskOutcome(PlanTaskStatus.COMPLETE)
 
 
 class _Quiet:
@@ -62,12 +62,12 @@ def tasks(number: int) -> Plan:
 def scheduling_sec(plan: Plan) -> float:
     """CPU seconds for each task of a plan, from the first to the last."""
 
-    async def carry_out(task_id: str, failures: int, stop: asyncio.Event) -> Ending:
+    async def carry_out(task_id: str, failures: int, stop: asyncio.Event) -> TaskOutcome:
         return DONE
 
     async def all_of_it() -> int:
         stop = asyncio.Event()
-        conduct = Conduct(plan, carry_out, parallel=8, post=_Quiet(), stop=stop, clock=Clock())
+        conduct = Scheduler(plan, carry_out, parallel=8, post=_Quiet(), stop=stop, clock=Clock())
         return len((await conduct.conduct()).endings)
 
     began = time.process_time()

@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from agentrunner.meta.base import MetaRequest, Reply
-from agentrunner.task.spec import TaskSpec
+from agentrunner.config.spec import TaskSpec
+from agentrunner.planners.base import MetaRequest, Reply
 
 
 def plan() -> str:

@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 from resource import RUSAGE_SELF, getrusage
 
-from agentrunner.runs.snapshots import Snapshots
+from agentrunner.git.snapshots import Snapshots
 
 
 def main(store: str, repo: str, mark: str, target: str = "") -> None:

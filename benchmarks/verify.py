@@ -22,15 +22,15 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from agentrunner.evidence.box import DecisionBox
-from agentrunner.evidence.proving import make_prover
-from agentrunner.evidence.trees import WorkerChange
-from agentrunner.evidence.verifier import Verifier
-from agentrunner.graph.workshop import box_spec, make_verifier
-from agentrunner.runs.folder import RunFolder
-from agentrunner.runs.snapshots import Snapshots
+from agentrunner.engine.resources import box_spec, make_verifier
+from agentrunner.git.snapshots import Snapshots
 from agentrunner.sandboxes.choose import open_sandbox
-from agentrunner.task.context import Baseline, Evidence
+from agentrunner.state.run_state import Baseline, Evidence
+from agentrunner.storage.run_folder import RunFolder
+from agentrunner.verification.box import DecisionBox
+from agentrunner.verification.proving import make_prover
+from agentrunner.verification.trees import WorkerChange
+from agentrunner.verification.verifier import Verifier
 from agentrunner.workers.member import make_members
 from benchmarks.measure import Figure, by_turns, ms, report
 from benchmarks.repositories import git, make_repository, scratch

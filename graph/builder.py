@@ -18,18 +18,18 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 
+from agentrunner.execution.deps import Deps
 from agentrunner.nodes.approve import approve
 from agentrunner.nodes.ask_human import ask_human
 from agentrunner.nodes.decide import decide
-from agentrunner.nodes.deps import Deps
 from agentrunner.nodes.guarded import Node, OpenDeps, guarded
 from agentrunner.nodes.note import note
 from agentrunner.nodes.plan import plan
 from agentrunner.nodes.run_worker import run_worker
 from agentrunner.nodes.validate import validate
 from agentrunner.nodes.wait import wait
-from agentrunner.task.context import TaskContext
-from agentrunner.task.lifecycle import TaskState
+from agentrunner.state.lifecycle import TaskState
+from agentrunner.state.run_state import TaskContext
 
 NODES: dict[str, Node] = {
     "plan": plan,

@@ -32,11 +32,11 @@ from langgraph.checkpoint.serde.jsonplus import (
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.types import Interrupt
 
+from agentrunner.config.spec import Check
 from agentrunner.errors import CheckpointCorrupt
-from agentrunner.task import context
-from agentrunner.task.context import SCHEMA_VERSION, StateModel
-from agentrunner.task.lifecycle import TaskState
-from agentrunner.task.spec import Check
+from agentrunner.state import run_state
+from agentrunner.state.lifecycle import TaskState
+from agentrunner.state.run_state import SCHEMA_VERSION, StateModel
 
 APPLICATION_ID = 0x41475255  # "AGRU"
 BUSY_MS = 10_000
@@ -64,7 +64,7 @@ def state_types() -> dict[tuple[str, str], type]:
     """The classes a checkpoint may make objects of, and no others, by module and name."""
     classes: list[type] = [
         value
-        for value in vars(context).values()
+        for value in vars(run_state).values()
         if isinstance(value, type) and issubclass(value, StateModel)
     ]
     return {(cls.__module__, cls.__name__): cls for cls in [*classes, Check, TaskState, Interrupt]}

@@ -7,10 +7,10 @@ from typing import Literal
 from langgraph.types import Command, interrupt
 from pydantic import BaseModel, ConfigDict, Field
 
-from agentrunner.nodes.deps import Deps
-from agentrunner.nodes.people import record_answer
-from agentrunner.nodes.questions import MAX_ANSWER
-from agentrunner.task.context import Answer, TaskContext
+from agentrunner.execution.decisions import record_answer
+from agentrunner.execution.deps import Deps
+from agentrunner.execution.questions import MAX_ANSWER
+from agentrunner.state.run_state import Answer, TaskContext
 
 AFTER = {
     ("plan", "approve"): "decide",

@@ -9,17 +9,18 @@ from typing import cast
 from langgraph.types import Command
 
 from agentrunner.errors import ProtocolError
-from agentrunner.evidence.verdict import end_at_limit, judge, settle
-from agentrunner.nodes.ask import ask
-from agentrunner.nodes.deps import Deps
+from agentrunner.execution.asking import ask
+from agentrunner.execution.decisions import messages
+from agentrunner.execution.deps import Deps
+from agentrunner.execution.questions import answered, question, remark
+from agentrunner.execution.stuck import forgotten, leads_nowhere, ordered, stuck_end
 from agentrunner.nodes.guarded import Update
-from agentrunner.nodes.people import messages
 from agentrunner.nodes.plan import edited_criteria
-from agentrunner.nodes.questions import answered, question, remark
-from agentrunner.nodes.stuck import forgotten, leads_nowhere, ordered, stuck_end
 from agentrunner.prompts import choose, worker_prompt
 from agentrunner.protocol import Message, NextAction
-from agentrunner.task.context import (
+from agentrunner.state.decisions import shown
+from agentrunner.state.lifecycle import LOOPS, TaskState
+from agentrunner.state.run_state import (
     Baseline,
     Counters,
     Criterion,
@@ -27,9 +28,8 @@ from agentrunner.task.context import (
     Verdict,
     WorkerOrder,
 )
-from agentrunner.task.lifecycle import LOOPS, TaskState
-from agentrunner.task.people import shown
-from agentrunner.task.summary import FROM_PERSON
+from agentrunner.state.summary import FROM_PERSON
+from agentrunner.verification.verdict import end_at_limit, judge, settle
 from agentrunner.workers.policy import check_call, model_of, settings_of
 
 FOR_WORKER = 8000

@@ -21,15 +21,15 @@ from langgraph.runtime import Runtime
 from langgraph.types import Command
 from pydantic import TypeAdapter
 
-from agentrunner.errors import AgentRunnerError, Surroundings, TaskFailed
-from agentrunner.nodes.budget import BudgetSpent, pause
-from agentrunner.nodes.deps import Deps
-from agentrunner.nodes.deps import Update as Update
-from agentrunner.nodes.quota import MustWait
-from agentrunner.nodes.tally import caught_up
+from agentrunner.errors import AgentRunnerError, InfraError, TaskFailed
+from agentrunner.execution.accounting import caught_up
+from agentrunner.execution.budget_questions import BudgetSpent, pause
+from agentrunner.execution.deps import Deps
+from agentrunner.execution.deps import Update as Update
+from agentrunner.execution.quota import MustWait
 from agentrunner.sandboxes.base import SandboxError
-from agentrunner.task.context import Counters, StateModel, TaskContext, Verdict
-from agentrunner.task.lifecycle import TERMINAL, move
+from agentrunner.state.lifecycle import TERMINAL, move
+from agentrunner.state.run_state import Counters, StateModel, TaskContext, Verdict
 from agentrunner.text.unicode import clean
 
 Node = Callable[[TaskContext, Deps], Awaitable[Command[str]]]
@@ -90,7 +90,7 @@ def guarded(
             command = await _unless_stopped(node, state, deps)
             spent = 0.0 if idle else deps.clock.monotonic() - started
             return checked(command, targets, state, deps, opened, spent=spent)
-        except (Surroundings, SandboxError, GraphBubbleUp, Stopped):
+        except (InfraError, SandboxError, GraphBubbleUp, Stopped):
             raise
         except MustWait as error:
             command = _waiting(error, state, node.__name__)

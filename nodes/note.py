@@ -13,19 +13,19 @@ from typing import Any, cast
 from langgraph.graph import END
 from langgraph.types import Command
 
+from agentrunner.config.repo import git_root
 from agentrunner.errors import CheckpointCorrupt, UsageError
+from agentrunner.execution.commit import commit_of, commit_work
+from agentrunner.execution.deps import Deps
+from agentrunner.execution.egress import EGRESS_LOG, refused_hosts
+from agentrunner.execution.result import build_result
 from agentrunner.gateway.egress_log import read_egress
-from agentrunner.nodes.commit import commit_of, commit_work
-from agentrunner.nodes.deps import Deps
-from agentrunner.nodes.egress import EGRESS_LOG, refused_hosts
-from agentrunner.nodes.result import build_result
 from agentrunner.notes import build_view, render_note, write_note
 from agentrunner.notes.bill import bill_of
 from agentrunner.notes.model import NoteView
-from agentrunner.runs.failpoints import reach
-from agentrunner.task.context import Question, TaskContext, Verdict
-from agentrunner.task.lifecycle import TaskState
-from agentrunner.task.repo import git_root
+from agentrunner.state.lifecycle import TaskState
+from agentrunner.state.run_state import Question, TaskContext, Verdict
+from agentrunner.storage.failpoints import reach
 from agentrunner.workers.make import network_of
 
 IMAGE_CHARS = 19

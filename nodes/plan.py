@@ -11,21 +11,21 @@ from typing import Any, cast
 
 from langgraph.types import Command
 
+from agentrunner.config.spec import Check, CriterionSpec
+from agentrunner.discovery.context import repository_context
+from agentrunner.discovery.surroundings import lacking, likely_lacking
 from agentrunner.errors import EnvironmentNotReady
-from agentrunner.evidence.results.model import Results
-from agentrunner.nodes.ask import ask
-from agentrunner.nodes.deps import Deps
+from agentrunner.execution.asking import ask
+from agentrunner.execution.decisions import keep, messages
+from agentrunner.execution.deps import Deps
+from agentrunner.execution.questions import answered, question, remark
 from agentrunner.nodes.guarded import Update
-from agentrunner.nodes.people import keep, messages
-from agentrunner.nodes.questions import answered, question, remark
 from agentrunner.protocol import CriterionDraft, PlanTask
-from agentrunner.runs.folder import keep_box
-from agentrunner.survey.context import repository_context
-from agentrunner.survey.surroundings import lacking, likely_lacking
-from agentrunner.task.context import Baseline, Criterion, People, TaskContext
-from agentrunner.task.lifecycle import TaskState
-from agentrunner.task.spec import Check, CriterionSpec
-from agentrunner.task.summary import FROM_PERSON
+from agentrunner.state.lifecycle import TaskState
+from agentrunner.state.run_state import Baseline, Criterion, People, TaskContext
+from agentrunner.state.summary import FROM_PERSON
+from agentrunner.storage.run_folder import keep_box
+from agentrunner.verification.results.model import Results
 
 MAX_CRITERIA = 50
 MOST_RED, MOST_GREEN = 100, 40

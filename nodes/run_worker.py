@@ -1,6 +1,6 @@
 """RUNNING | FIXING → VALIDATING: the worker of a decision, started once and never twice.
 
-The ledger tells what became of a worker run (agentrunner/runs/ledger.py). Only one that was never
+The ledger tells what became of a worker run (agentrunner/storage/worker_ledger.py). Only one that was never
 started is started here; a live one is attached to, a finished one adopted, a lost one recorded.
 """
 
@@ -12,41 +12,33 @@ from typing import cast
 
 from langgraph.types import Command
 
-from agentrunner.errors import Surroundings
-from agentrunner.gateway.usage import Usage
-from agentrunner.nodes.budget import FOR_WORKER, check_budget, stopped_by_budget
-from agentrunner.nodes.deps import Deps
-from agentrunner.nodes.egress import (
+from agentrunner.errors import InfraError
+from agentrunner.execution.accounting import amounts_of, with_worker
+from agentrunner.execution.budget_questions import FOR_WORKER, check_budget, stopped_by_budget
+from agentrunner.execution.deps import Deps
+from agentrunner.execution.egress import (
     has_gateway,
     host_question,
     refuse_unrecorded,
     subscribed,
     usage_of,
 )
-from agentrunner.nodes.guarded import Update
-from agentrunner.nodes.login import (
-    again_with_login,
-)
-from agentrunner.nodes.recover import earlier_tries, given_up, recovered
-from agentrunner.nodes.tally import amounts_of, with_worker
-from agentrunner.nodes.tries import after_loss
-from agentrunner.nodes.worker_record import (
+from agentrunner.execution.launch import start_worker
+from agentrunner.execution.login import again_with_login
+from agentrunner.execution.recover import earlier_tries, given_up, recovered
+from agentrunner.execution.tries import after_loss
+from agentrunner.execution.worker_record import (
     booked_tokens,
     output_tail,
     record_run,
     tree_before,
     worker_run_of,
 )
-from agentrunner.nodes.worker_start import start_worker
+from agentrunner.gateway.usage import Usage
+from agentrunner.nodes.guarded import Update
 from agentrunner.notes.bill import Amount
-from agentrunner.runs.failpoints import reach
-from agentrunner.runs.ledger import Absent, NeverStarted
-from agentrunner.runs.locks import me
-from agentrunner.supervisor.client import (
-    SupervisedResult,
-    wait,
-)
-from agentrunner.task.context import (
+from agentrunner.state.lifecycle import TaskState
+from agentrunner.state.run_state import (
     RECENT,
     Counters,
     Outcome,
@@ -54,9 +46,15 @@ from agentrunner.task.context import (
     WorkerOrder,
     WorkerRun,
 )
-from agentrunner.task.lifecycle import TaskState
+from agentrunner.storage.failpoints import reach
+from agentrunner.storage.locks import me
+from agentrunner.storage.worker_ledger import Absent, NeverStarted
+from agentrunner.supervisor.client import (
+    SupervisedResult,
+    wait,
+)
 from agentrunner.workers.base import Ended, WorkerEvent, WorkerReading
-from agentrunner.workers.outcome import Came, outcome_of
+from agentrunner.workers.outcome import WorkerOutcome, outcome_of
 
 MOST_EVENTS = 5_000
 """Told of one worker run: a flood of short lines would take hours, and fill the disk."""
@@ -145,7 +143,7 @@ async def _came_to_nothing(
     """
     losses = state["counters"].losses + 1
     if here and losses >= MAX_LOSSES:
-        raise Surroundings(
+        raise InfraError(
             f"The worker came to nothing {losses} times in a row: {supervised.error}",
             code="worker-lost",
             remedy="agentrunner doctor, then agentrunner resume",
@@ -154,7 +152,7 @@ async def _came_to_nothing(
     trees = (tree_before(deps, order) or state["tree"], after)
     changes = await asyncio.to_thread(deps.snapshots.changes, *trees)
     blank = WorkerReading(completed=False)
-    came = Came(cast("Outcome", supervised.outcome), supervised.error)
+    came = WorkerOutcome(cast("Outcome", supervised.outcome), supervised.error)
     run = worker_run_of(deps, order, supervised, trees, blank, came)
     reading = deps.member(order.member).worker.read(_ended_as(deps, order, supervised))
     used = usage_of(deps, order.worker_run_id)

@@ -9,35 +9,20 @@ from typing import Any, cast
 
 from langgraph.types import Command
 
-from agentrunner.evidence.findings import EXAMINED
-from agentrunner.evidence.steering import matches
-from agentrunner.evidence.trees import WorkerChange
-from agentrunner.evidence.verdict import (
-    Judgement,
-    allowed_paths,
-    approval_of,
-    complete,
-    end_at_limit,
-    fingerprint,
-    judge,
-    not_accepted,
-    settle,
-)
-from agentrunner.evidence.votes import merged
-from agentrunner.nodes.ask import ask
-from agentrunner.nodes.deps import Deps
-from agentrunner.nodes.edits import note_foreign_edits
-from agentrunner.nodes.egress import heard_about_host
+from agentrunner.config.agents import AssessSpec
+from agentrunner.execution.asking import ask
+from agentrunner.execution.decisions import messages
+from agentrunner.execution.deps import Deps
+from agentrunner.execution.egress import heard_about_host
+from agentrunner.execution.outside_changes import note_foreign_edits
+from agentrunner.execution.questions import answered, question, remark, subject_of
+from agentrunner.execution.stuck import after_worker
+from agentrunner.execution.unchanged import why_not_acceptable
+from agentrunner.git.user_config import git_settings
 from agentrunner.nodes.guarded import Update
-from agentrunner.nodes.people import messages
-from agentrunner.nodes.questions import answered, question, remark, subject_of
-from agentrunner.nodes.stuck import after_worker
-from agentrunner.nodes.unchanged import why_not_acceptable
 from agentrunner.protocol import CompletionAssessment, Message
-from agentrunner.runs.failpoints import reach
-from agentrunner.runs.gitconfig import git_settings
-from agentrunner.runs.log import RunLog
-from agentrunner.task.context import (
+from agentrunner.state.lifecycle import TaskState
+from agentrunner.state.run_state import (
     Acceptance,
     Assessment,
     Baseline,
@@ -48,9 +33,24 @@ from agentrunner.task.context import (
     TaskContext,
     Verdict,
 )
-from agentrunner.task.crew import AssessSpec
-from agentrunner.task.lifecycle import TaskState
-from agentrunner.task.summary import REFUSED
+from agentrunner.state.summary import REFUSED
+from agentrunner.storage.failpoints import reach
+from agentrunner.storage.run_log import RunLog
+from agentrunner.verification.findings import EXAMINED
+from agentrunner.verification.steering import matches
+from agentrunner.verification.trees import WorkerChange
+from agentrunner.verification.verdict import (
+    Judgement,
+    allowed_paths,
+    approval_of,
+    complete,
+    end_at_limit,
+    fingerprint,
+    judge,
+    not_accepted,
+    settle,
+)
+from agentrunner.verification.votes import merged
 
 MOST_DIFF = 12_000
 """Characters of a diff in a question; the state stays small."""

@@ -10,9 +10,9 @@ from datetime import datetime
 
 from langgraph.types import Command
 
-from agentrunner.nodes.deps import Clock, Deps
-from agentrunner.nodes.quota import moment
-from agentrunner.task.context import TaskContext
+from agentrunner.execution.deps import Clock, Deps
+from agentrunner.execution.quota import moment
+from agentrunner.state.run_state import TaskContext
 
 LOOK_SEC = 5.0
 """How often the time of day is looked at: a machine that was asleep goes on soon after it woke."""

@@ -11,10 +11,10 @@ from typing import Any, Literal, Self
 import yaml
 from yaml.representer import SafeRepresenter
 
+from agentrunner.config.spec import TaskSpec
 from agentrunner.prompts.marking import marked
 from agentrunner.prompts.patterns import Pattern
 from agentrunner.prompts.templates import Language, render, render_part
-from agentrunner.task.spec import TaskSpec
 
 try:
     from yaml import CSafeDumper as CDumper

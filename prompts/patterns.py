@@ -8,10 +8,10 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
+from agentrunner.config.yaml_text import read_yaml
 from agentrunner.errors import UsageError
 from agentrunner.prompts.templates import Language, render
-from agentrunner.task.context import Criterion
-from agentrunner.task.yaml_text import read_yaml
+from agentrunner.state.run_state import Criterion
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$")]

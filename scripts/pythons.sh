@@ -10,7 +10,7 @@ set -eu
 cd "$(dirname "$0")/.."
 known='3.11 3.12 3.13'
 wanted=
-part='tests/unit/task tests/unit/evidence tests/unit/runs tests/unit/protocol tests/unit/meta
+part='tests/unit/task tests/unit/verification tests/unit/runs tests/unit/protocol tests/unit/meta
     tests/unit/survey tests/unit/notes tests/unit/screens tests/graph/test_honesty.py'
 for word in "$@"; do
     case $word in

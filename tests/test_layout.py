@@ -52,7 +52,7 @@ def test_the_package_links_to_the_rooms_at_the_root(name: str, target: str) -> N
 
 def test_every_class_exists_once() -> None:
     script = (
-        "import sys, agentrunner.cli, agentrunner.graph.runner\n"
+        "import sys, agentrunner.cli, agentrunner.engine.runs\n"
         "print([name for name in ('cli', 'graph', 'nodes', 'prompts') if name in sys.modules])"
     )
     ran = subprocess.run(
@@ -108,8 +108,8 @@ def test_git_is_run_in_one_place_only() -> None:
             runners.add(str(path.relative_to(ROOT)))
     # The conformance suite makes repositories of its own to try boxes with.
     assert runners == {
-        "agentrunner/runs/blobs.py",  # one long-lived cat-file, as `Git` would start it
-        "agentrunner/runs/git.py",
+        "agentrunner/git/blobs.py",  # one long-lived cat-file, as `Git` would start it
+        "agentrunner/git/process.py",
         "agentrunner/sandboxes/conformance/bench.py",
     }
 

@@ -18,8 +18,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from agentrunner.config.agents import WorkerSpec
 from agentrunner.registry import WORKERS
-from agentrunner.task.crew import WorkerSpec
 from agentrunner.workers.base import Worker
 from agentrunner.workers.make import make_worker
 from tests.kit.cells import CELLS, cells_of

@@ -23,10 +23,10 @@ from agentrunner.screens.paused import (
     approval_screen,
     asked_screen,
 )
-from agentrunner.task.context import IN_WORDS
+from agentrunner.state.run_state import IN_WORDS
 
 if TYPE_CHECKING:
-    from agentrunner.task.context import Answer, Question
+    from agentrunner.state.run_state import Answer, Question
 
 
 def ask_inline(question: Question, console: Console, folder: Path) -> Answer | None:
@@ -63,7 +63,7 @@ def ask_which(text: str, choices: Mapping[str, str], console: Console) -> str:
 
 
 def _answer(question: Question) -> Answer | None:
-    from agentrunner.task.context import Answer
+    from agentrunner.state.run_state import Answer
 
     width = width_of(sys.stderr)
     show(asked_screen(question.text, question.options, width, question.kind), sys.stderr)
@@ -73,7 +73,7 @@ def _answer(question: Question) -> Answer | None:
 
 def _approve(question: Question, prompt: str) -> Answer | None:
     """Asks until one of the letters is typed. What is shown is the subject itself."""
-    from agentrunner.task.context import Answer
+    from agentrunner.state.run_state import Answer
 
     waiting = question.model_dump(mode="json")
     yes = Answer(id=question.id, kind=question.kind, decision="approve", by=who())
@@ -97,8 +97,8 @@ def _approve(question: Question, prompt: str) -> Answer | None:
 
 def prompt_of(subject: str, folder: Path) -> str:
     """The prompt that an approval of a worker names, byte for byte what will be given."""
-    from agentrunner.runs.folder import RunFolder
-    from agentrunner.task.context import FileRef
+    from agentrunner.state.run_state import FileRef
+    from agentrunner.storage.run_folder import RunFolder
 
     prompt = json.loads(subject).get("order", {}).get("prompt")
     if not prompt:

@@ -24,7 +24,7 @@ ISOLATION = (
 
 
 @dataclass
-class Look:
+class SandboxProbe:
     """One kind of box, opened and asked."""
 
     kind: str
@@ -49,7 +49,7 @@ class Look:
 
 async def look_at_boxes(
     repo: Path, environ: Mapping[str, str], state_dir: Path, worker_kind: str
-) -> list[Look]:
+) -> list[SandboxProbe]:
     """Every kind that `auto` may take, in its order."""
     from agentrunner.sandboxes.base import BoxSpec, ResourceLimit
     from agentrunner.sandboxes.choose import AUTO
@@ -61,7 +61,7 @@ async def look_at_boxes(
         limits = ResourceLimit(cpus=1, memory="2g", pids=512, disk="10g")
         spec = BoxSpec(repo=repo, home=home, limits=limits, worker_kind=worker_kind)
         for kind in AUTO:
-            look = Look(kind)
+            look = SandboxProbe(kind)
             if kind == "docker":
                 spec = await _engine(look, spec, environ)
             if look.problem is None:
@@ -70,7 +70,7 @@ async def look_at_boxes(
     return looks
 
 
-async def _engine(look: Look, spec: BoxSpec, environ: Mapping[str, str]) -> BoxSpec:
+async def _engine(look: SandboxProbe, spec: BoxSpec, environ: Mapping[str, str]) -> BoxSpec:
     """Look for an engine and its images; the box to try on it."""
     from agentrunner.sandboxes.docker.engine import Engine
     from agentrunner.sandboxes.docker.facts import describe_engine, image_to_try, our_images
@@ -109,7 +109,9 @@ async def image_for_trying(environ: Mapping[str, str]) -> tuple[str, tuple[Path,
     return HOST_IMAGE, (Path("/usr"),)
 
 
-async def _open(look: Look, spec: BoxSpec, environ: Mapping[str, str], state_dir: Path) -> None:
+async def _open(
+    look: SandboxProbe, spec: BoxSpec, environ: Mapping[str, str], state_dir: Path
+) -> None:
     """Open it, with as many of the limits as it can hold."""
     from agentrunner.sandboxes.choose import open_sandbox
 

@@ -16,7 +16,7 @@ from agentrunner.errors import AgentRunnerError, UsageError
 
 if TYPE_CHECKING:
     from agentrunner.commands.lines import Lines
-    from agentrunner.planning.conversation import Conversation
+    from agentrunner.plans.conversation import Conversation
 
 HELP = """\
 Say what you want, or what should be different about the plan. Commands:
@@ -77,7 +77,7 @@ async def _chat(setting: Setting) -> int:
     async with opened(setting) as (talk, planner), typed_lines() as lines:
         steering = PlanSteering(carrying(setting, lines.tell), lambda: looking(setting), lines.tell)
         _say(f"{planner.describe()} plans. /help tells what can be said here.\n")
-        room = Room(talk, lines, steering, setting)
+        room = Chat(talk, lines, steering, setting)
         room.show_plan("")
         try:
             await room.talk()
@@ -96,7 +96,7 @@ def _standing(talk: Conversation) -> str:
     return plan_screen(talk.store.load(), asked, width=width, paint=paint, chat=True)
 
 
-class Room:
+class Chat:
     """One chat, from its first line to its last."""
 
     def __init__(
@@ -152,7 +152,7 @@ class Room:
             self._leaving.set()
 
     async def _heard(self, line: str) -> None:
-        from agentrunner.planning.control_words import control_word
+        from agentrunner.plans.control_words import control_word
 
         text = line.strip()
         if not text:
@@ -177,7 +177,7 @@ class Room:
     # -- what is said to the planner --------------------------------------------------------------
 
     async def _ask(self, text: str) -> None:
-        from agentrunner.planning.conversation import check_message
+        from agentrunner.plans.conversation import check_message
 
         check_message(text)
         _say("…")

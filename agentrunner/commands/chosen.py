@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agentrunner.errors import Surroundings, UsageError
+from agentrunner.errors import InfraError, UsageError
 from agentrunner.screens.doctor import Finding
 
 if TYPE_CHECKING:
-    from agentrunner.survey.crew import Choice
+    from agentrunner.discovery.agents import Choice
 
 PEOPLE = {"meta": "planner", "worker": "worker"}
 """Sections of a task file, as people call who is in them."""
@@ -20,10 +20,10 @@ def chosen(
     repo: Path, environ: Mapping[str, str], state_dir: Path, provable: bool, policy: Path | None
 ) -> list[Finding]:
     """Who plans and who works where the task does not say, by settings, policies and machine."""
-    from agentrunner.survey.crew import by_policies, choose_planner, choose_worker, look
-    from agentrunner.task.crew import AUTO
-    from agentrunner.task.load import load_settings
-    from agentrunner.task.policy_load import load_policies
+    from agentrunner.config.agents import AUTO
+    from agentrunner.config.load import load_settings
+    from agentrunner.discovery.agents import by_policies, choose_planner, choose_worker, look
+    from agentrunner.policy.load import load_policies
 
     try:
         runner, places = load_settings(repo, environ, auto=True)
@@ -47,6 +47,6 @@ def chosen(
         try:
             choice = choose()
             found.append(Finding("ok", name, f"{choice.kind}: {choice.reason}"))
-        except Surroundings as error:
+        except InfraError as error:
             found.append(Finding("--", name, error.message, error.remedy))
     return found

@@ -29,10 +29,10 @@ def config(
 ) -> int:
     """The settings that a run would have, each with the file, option or variable it is from."""
     from agentrunner.commands.start import load, source_of
+    from agentrunner.config.config_files import PROJECT_FILE, user_file
+    from agentrunner.config.load import load_settings
+    from agentrunner.config.origins import settings_of
     from agentrunner.screens.crew import settings_screen
-    from agentrunner.task.config_files import PROJECT_FILE, user_file
-    from agentrunner.task.load import load_settings
-    from agentrunner.task.origins import settings_of
 
     if file is None:
         repo = here()

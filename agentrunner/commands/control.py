@@ -6,14 +6,14 @@ import os
 import signal
 from typing import TYPE_CHECKING
 
-from agentrunner import settings
+from agentrunner import environment
 from agentrunner.commands.console import show
 from agentrunner.commands.plan_place import Setting, repository
 from agentrunner.errors import UsageError
-from agentrunner.runs.locks import Holder, boot_id, process_start_time
+from agentrunner.storage.locks import Holder, boot_id, process_start_time
 
 if TYPE_CHECKING:
-    from agentrunner.planning.control_words import ControlWord
+    from agentrunner.plans.control_words import ControlWord
 
 STOPPED = (
     "The tasks at work are ended in order.\nNext:  agentrunner plan run   goes on where they were"
@@ -29,11 +29,11 @@ def act_on(word: ControlWord, setting: Setting, *, as_json: bool) -> int:
     which only the chat that carries the plan out can take.
     """
     from agentrunner.commands.plan_status import status
-    from agentrunner.runs.plan_folder import plan_folder
+    from agentrunner.storage.plan_folder import plan_folder
 
     if word == "status":
         return status(False, setting.repo, as_json, setting.state_dir)
-    folder = plan_folder(settings.state_dir(setting.state_dir), repository(setting.repo))
+    folder = plan_folder(environment.state_dir(setting.state_dir), repository(setting.repo))
     holder = folder.lock().probe() if folder.root.is_dir() else None
     if holder is None:
         show(NOTHING)

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agentrunner import settings
+from agentrunner import environment
 from agentrunner.commands import engine
 from agentrunner.commands.asking import ask_inline, ask_yes, prompt_of
 from agentrunner.commands.console import (
@@ -34,8 +34,8 @@ from agentrunner.screens.summary import summary_screen
 
 if TYPE_CHECKING:
     from agentrunner.commands.engine import Engine
-    from agentrunner.graph.drive import Options
-    from agentrunner.task.context import Answer, Question
+    from agentrunner.engine.attempt_run import Options
+    from agentrunner.state.run_state import Answer, Question
 
 Work = Callable[["Engine", "Options"], Awaitable[dict[str, Any]]]
 TICK_SEC = 1.0
@@ -84,9 +84,9 @@ async def _tick(console: Console) -> None:
 
 
 def _options(console: Console) -> Options:
-    from agentrunner.graph.drive import Options
+    from agentrunner.engine.attempt_run import Options
 
-    state_dir = settings.state_dir(console.output.state_dir)
+    state_dir = environment.state_dir(console.output.state_dir)
 
     def ask(question: Question) -> Answer | None:
         return ask_inline(question, console, state_dir / "runs" / str(console.run_id))
@@ -103,7 +103,7 @@ def _options(console: Console) -> Options:
 def _show_end(result: dict[str, Any], console: Console) -> None:
     if sys.stdout.isatty():
         show("")
-    state_dir = settings.state_dir(console.output.state_dir)
+    state_dir = environment.state_dir(console.output.state_dir)
     if result.get("waiting"):
         show_waiting(result, state_dir, name_needed(state_dir, str(result["run_id"])))
         return
@@ -127,7 +127,7 @@ def _show_end(result: dict[str, Any], console: Console) -> None:
 
 
 def _say_size(state_dir: Path) -> None:
-    from agentrunner.runs.state_size import NOTICE_BYTES, gigabytes, is_large
+    from agentrunner.storage.state_size import NOTICE_BYTES, gigabytes, is_large
 
     if is_large(state_dir):
         show(

@@ -8,16 +8,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from agentrunner.settings import quiet_libraries
+from agentrunner.environment import quiet_libraries
 
 if TYPE_CHECKING:
-    from agentrunner.graph.drive import Options
-    from agentrunner.task.context import Answer
-    from agentrunner.task.spec import TaskSpec
+    from agentrunner.config.spec import TaskSpec
+    from agentrunner.engine.attempt_run import Options
+    from agentrunner.state.run_state import Answer
 
 
 class Engine(Protocol):
-    """What `agentrunner.graph.runner` offers. Results are the `result` object of --json."""
+    """What `agentrunner.engine.runs` offers. Results are the `result` object of --json."""
 
     async def start(self, spec: TaskSpec, options: Options) -> dict[str, Any]:
         """Run a task to its end or to a pause."""
@@ -58,6 +58,6 @@ class Engine(Protocol):
 def load() -> Engine:
     """The engine, with the libraries below it told to be quiet before they are imported."""
     quiet_libraries()
-    from agentrunner.graph import runner
+    from agentrunner.engine import runs
 
-    return runner
+    return runs

@@ -14,9 +14,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from agentrunner import settings
+from agentrunner import environment
 from agentrunner.commands.console import Console, Output, paint_for, show, width_of
-from agentrunner.errors import AgentRunnerError, Busy, Surroundings
+from agentrunner.errors import AgentRunnerError, InfraError, LockHeld
 from agentrunner.screens.errors import error_screen
 from agentrunner.screens.result import error_result, plan_error_result
 from agentrunner.text.redaction import Redactor
@@ -30,7 +30,7 @@ def named(
     """`error` itself where it has a name, else `internal` with the traceback in a private file."""
     if isinstance(error, AgentRunnerError):
         return error
-    folder = settings.state_dir(state_dir, environ)
+    folder = environment.state_dir(state_dir, environ)
     if trouble := _of_the_machine(error, folder):
         return trouble
     summary = f"{type(error).__name__} in AgentRunner itself; this is a bug"
@@ -41,13 +41,13 @@ def named(
     return AgentRunnerError(summary, code="internal", details=(("traceback", str(file)),))
 
 
-def _of_the_machine(error: Exception, folder: Path) -> Surroundings | None:
+def _of_the_machine(error: Exception, folder: Path) -> InfraError | None:
     """A full disk, a state folder that cannot be written or a locked file is no bug."""
     number = error.errno if isinstance(error, OSError) else None
     sqlite = str(getattr(error, "sqlite_errorname", ""))
     if number in (errno.ENOSPC, errno.EDQUOT) or sqlite == "SQLITE_FULL":
         where = getattr(error, "filename", None) or folder
-        return Surroundings(
+        return InfraError(
             f"There is no room left: {error}",
             code="disk-full",
             remedy=f"df -h {os.fsdecode(where)}, then agentrunner resume",
@@ -56,19 +56,19 @@ def _of_the_machine(error: Exception, folder: Path) -> Surroundings | None:
     ours = place.is_relative_to(folder) or folder.is_relative_to(place)
     closed = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR)
     if sqlite.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN")) or (ours and number in closed):
-        return Surroundings(
+        return InfraError(
             f"The state folder {folder} cannot be written: {error}",
             code="state-unwritable",
             remedy="--state-dir DIR, or AGENTRUNNER_STATE_DIR, with a folder of your own",
         )
     if sqlite.startswith("SQLITE_BUSY"):
-        return Busy(f"Another program holds a file below {folder}: {error}")
+        return LockHeld(f"Another program holds a file below {folder}: {error}")
     return None
 
 
 def _write_traceback(error: Exception, folder: Path, environ: Mapping[str, str]) -> Path:
     """Frames and messages, never the values of local variables; secrets are masked."""
-    from agentrunner.runs.folder import make_private
+    from agentrunner.storage.run_folder import make_private
 
     secrets = {name: value for name, value in environ.items() if _SECRET_NAME.search(name)}
     text = Redactor(secrets).redact("".join(traceback.format_exception(error)))

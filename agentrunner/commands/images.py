@@ -100,9 +100,9 @@ def _from_recipe(kind: str | None, args: Mapping[str, str], name: str) -> Order:
 def _from_repository(source: str, args: Mapping[str, str], name: str) -> Order:
     from dataclasses import replace
 
+    from agentrunner.config.repo import git_root
     from agentrunner.sandboxes.docker.builds import order_repository
     from agentrunner.sandboxes.docker.sources import pack, read_source
-    from agentrunner.task.repo import git_root
 
     file = Path.cwd() / source
     repo = git_root(file.parent) or here()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agentrunner import settings
+from agentrunner import environment
 from agentrunner.commands import options as opt
 from agentrunner.commands.chosen import chosen
 from agentrunner.commands.console import show, width_of
@@ -21,8 +21,8 @@ from agentrunner.screens.doctor import init_screen
 from agentrunner.screens.layout import count, flat, tilde
 
 if TYPE_CHECKING:
-    from agentrunner.survey import Found
-    from agentrunner.survey.judging import Seen
+    from agentrunner.discovery import Found
+    from agentrunner.discovery.judging import TriedCommand
 
 REDS = 3
 """Names of red tests that are shown before a count."""
@@ -41,15 +41,15 @@ def init(
     At most three test commands are tried in the box, a minute each, without network, on a copy of
     the files that is thrown away.
     """
-    from agentrunner.evidence.registries import registries_of
-    from agentrunner.survey import (
+    from agentrunner.config.naming import is_safe_id
+    from agentrunner.discovery import (
         Found,
         candidates_of,
         ci_surroundings,
         propose_setup,
         render_task_file,
     )
-    from agentrunner.task.naming import is_safe_id
+    from agentrunner.verification.registries import registries_of
 
     if not is_safe_id(name):
         raise UsageError(
@@ -61,7 +61,7 @@ def init(
         raise _exists(file, name)
     candidates, setup = candidates_of(repo), propose_setup(repo)
     around = ci_surroundings(repo)
-    trial = _tried(repo, candidates, settings.state_dir(state_dir), no_try, around.env)
+    trial = _tried(repo, candidates, environment.state_dir(state_dir), no_try, around.env)
     best = trial.best
     written = setup if setup and _wants_setup(setup, best) else None
     hosts = registries_of(repo, os.environ) if written else ()
@@ -74,7 +74,7 @@ def init(
             stream.write(text)
     except FileExistsError as error:
         raise _exists(file, name) from error
-    facts = _facts(repo, trial, setup, env, settings.state_dir(state_dir))
+    facts = _facts(repo, trial, setup, env, environment.state_dir(state_dir))
     show(init_screen(facts, str(file), width_of(sys.stdout)))
     return 0
 
@@ -114,16 +114,16 @@ def _note(text: str) -> None:
     show(flat(text) if text.strip() == text else f"  {flat(text)}", sys.stderr)
 
 
-def _wants_setup(setup: Found, best: Seen | None) -> bool:
+def _wants_setup(setup: Found, best: TriedCommand | None) -> bool:
     """A lock file's command is part of the task; one that is only a guess where nothing runs."""
-    from agentrunner.survey import LOCKED
+    from agentrunner.discovery import LOCKED
 
     return setup.where in LOCKED or best is None or not best.runs
 
 
-def _marked(best: Seen | None) -> Found | None:
+def _marked(best: TriedCommand | None) -> Found | None:
     """The command with its place, and with what was seen, for whoever reads the file."""
-    from agentrunner.survey import Found
+    from agentrunner.discovery import Found
 
     if best is None:
         return None
@@ -133,7 +133,7 @@ def _marked(best: Seen | None) -> Found | None:
 def _facts(
     repo: Path, trial: Trial, setup: Found | None, env: Found | None, state_dir: Path
 ) -> list[tuple[str, str, str]]:
-    from agentrunner.survey import likely_lacking, read_branch
+    from agentrunner.discovery import likely_lacking, read_branch
 
     where = "git root" if read_branch(repo) else "no git repository"
     facts = [("repository", tilde(str(repo), os.environ.get("HOME", "")), where)]

@@ -12,7 +12,7 @@ from agentrunner.screens.layout import tilde
 
 def policy_findings(option: Path | None, environ: Mapping[str, str], repo: Path) -> list[Finding]:
     """Each policy in force; a single FAIL where one of them cannot be used."""
-    from agentrunner.task.policy_load import load_policies
+    from agentrunner.policy.load import load_policies
 
     try:
         policies = load_policies(option, environ, repo)

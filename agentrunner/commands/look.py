@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agentrunner import settings
+from agentrunner import environment
 from agentrunner.commands import options as opt
 from agentrunner.commands.console import paint_for, show, width_of
 from agentrunner.commands.drive import show_waiting
@@ -24,7 +24,7 @@ from agentrunner.commands.runs import here, in_git, is_driven, resolve
 from agentrunner.errors import CheckpointCorrupt, SandboxUnavailable, UsageError
 
 if TYPE_CHECKING:
-    from agentrunner.runs.index import RunIndex, RunRow
+    from agentrunner.storage.index import RunIndex, RunRow
 
 FOLLOW_SEC = 0.25
 LISTED = (
@@ -39,10 +39,10 @@ def list_runs(
     state_dir: opt.StateDir = None,
 ) -> int:
     """The runs of this repository, the newest first."""
-    from agentrunner.runs.index import RunIndex
     from agentrunner.screens.table import runs_table
+    from agentrunner.storage.index import RunIndex
 
-    index = RunIndex(settings.state_dir(state_dir))
+    index = RunIndex(environment.state_dir(state_dir))
     repo = None if everywhere else here()
     for row in index.runs(repo):
         _mend(index, row)
@@ -61,15 +61,15 @@ def list_runs(
 
 def _mend(index: RunIndex, row: RunRow) -> None:
     """Have the end of a run noted that was killed before it did so itself."""
-    from agentrunner.runs.folder import RunFolder
-    from agentrunner.runs.log import RunLog
-    from agentrunner.task.lifecycle import TERMINAL
+    from agentrunner.state.lifecycle import TERMINAL
+    from agentrunner.storage.run_folder import RunFolder
+    from agentrunner.storage.run_log import RunLog
 
     if row.finished_at or row.waiting or is_driven(index.state_dir, row.run_id):
         return
     moves = RunLog(RunFolder.open(index.state_dir, row.run_id).log_file).records("state")
     if moves and moves[-1].data["to"] in TERMINAL:
-        from agentrunner.graph import queries
+        from agentrunner.engine import queries
 
         with contextlib.suppress(CheckpointCorrupt):
             queries.show(index.state_dir, row.run_id)
@@ -81,7 +81,7 @@ def show_run(
     state_dir: opt.StateDir = None,
 ) -> int:
     """How a run stands: what is proven, what is not, what it waits for."""
-    from agentrunner.graph import queries
+    from agentrunner.engine import queries
     from agentrunner.screens.people import people_screen
     from agentrunner.screens.summary import summary_screen
 
@@ -122,9 +122,9 @@ def logs(
     state_dir: opt.StateDir = None,
 ) -> int:
     """What happened in a run, and what its workers said and did."""
-    from agentrunner.runs.folder import RunFolder
     from agentrunner.screens.layout import count
     from agentrunner.screens.log import LogView
+    from agentrunner.storage.run_folder import RunFolder
 
     state, run_id = resolve(run, state_dir)
     folder = RunFolder.open(state, run_id)
@@ -185,7 +185,7 @@ def diff(
     state_dir: opt.StateDir = None,
 ) -> int:
     """What a run changed."""
-    from agentrunner.graph import queries
+    from agentrunner.engine import queries
     from agentrunner.text.terminal import sanitize
 
     folder, run_id = resolve(run, state_dir)
@@ -203,7 +203,7 @@ def undo(
     state_dir: opt.StateDir = None,
 ) -> int:
     """Put the files back as they were before the run. A second undo takes that back."""
-    from agentrunner.graph import queries
+    from agentrunner.engine import queries
     from agentrunner.screens.layout import count, flat
 
     folder, run_id = resolve(run, state_dir)
@@ -241,11 +241,11 @@ def gc(
     """
     import asyncio
 
-    from agentrunner.graph import queries
-    from agentrunner.runs.state_size import disk_bytes, gigabytes
+    from agentrunner.engine import queries
     from agentrunner.screens.layout import count
+    from agentrunner.storage.state_size import disk_bytes, gigabytes
 
-    place = settings.state_dir(state_dir)
+    place = environment.state_dir(state_dir)
     most = None if max_size is None else _size(max_size)
     done = queries.collect_garbage(
         place, datetime.now(UTC), older_than_days=older_than, max_bytes=most

@@ -142,7 +142,7 @@ def with_output(command: Callable[..., int]) -> Callable[..., int]:
 
 def budget_override(text: str) -> str:
     """`usd=5` as `--set` would say it; raises UsageError for what is no limit of a run."""
-    from agentrunner.task.budget import NAMES
+    from agentrunner.state.budget import NAMES
 
     name, equals, amount = text.partition("=")
     if name not in NAMES or not equals or not _is_limit(name, amount):
@@ -160,7 +160,7 @@ def _is_limit(name: str, amount: str) -> bool:
     """Whether the limit of that name can be so much; "+5" would be something to add."""
     from pydantic import ValidationError
 
-    from agentrunner.task.crew import BudgetSpec
+    from agentrunner.config.agents import BudgetSpec
 
     try:
         BudgetSpec.model_validate({name: amount})

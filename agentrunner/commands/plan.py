@@ -18,8 +18,8 @@ from agentrunner.commands.plan_place import Setting, author, now, repository, st
 from agentrunner.errors import UsageError
 
 if TYPE_CHECKING:
-    from agentrunner.planning.plan import Plan
-    from agentrunner.planning.store import PlanStore
+    from agentrunner.plans.plan import Plan
+    from agentrunner.plans.store import PlanStore
 
 COMMANDS: Entries = {
     "say": ("plan:say", "Say it to the planner, also what is the name of a command here."),
@@ -95,7 +95,7 @@ def say(
     from agentrunner.commands.talking import say_once
 
     if text == "-":
-        from agentrunner.task.load import read_stdin
+        from agentrunner.config.load import read_stdin
 
         text = read_stdin(sys.stdin.buffer).value
     setting = Setting(repo, meta, tuple(overrides or ()), policy, state_dir)
@@ -112,8 +112,8 @@ def accept(
 ) -> int:
     """Apply the proposal that was shown last and waits, exactly as it was shown."""
     from agentrunner.commands.talking import applied
-    from agentrunner.planning import conversation
-    from agentrunner.planning.proposal import kept
+    from agentrunner.plans import conversation
+    from agentrunner.plans.proposal import kept
 
     store = store_of(repo, state_dir)
     waiting = kept(store.path.parent, store.load())
@@ -176,7 +176,7 @@ def answer(
     """Answer a question of the planner, of a task that waits for a person, or about the budget."""
     import os
 
-    from agentrunner.nodes.credentials import secrets_in
+    from agentrunner.execution.credentials import secrets_in
     from agentrunner.text.redaction import Redactor
 
     told = Redactor(secrets_in(os.environ)).redact(text)
@@ -191,13 +191,13 @@ def answered(
 
     Raises UsageError (`unknown-question`, `wrong-answer`, `policy-breach`, …); the question stays.
     """
-    from agentrunner.conductor import backlog
-    from agentrunner.planning.conversation import check_message
-    from agentrunner.planning.store import BUDGET
+    from agentrunner.plans.conversation import check_message
+    from agentrunner.plans.execution import answers
+    from agentrunner.plans.store import BUDGET
 
     check_message(text)
     store = store_of(repo, state_dir)
-    found = backlog.asked_by(store, question)
+    found = answers.asked_by(store, question)
     if found.task_id == BUDGET:
         _raise_budget(store, text, repo, state_dir)
     store.answer(found.id, text, now())
@@ -216,11 +216,11 @@ def answered(
 def _raise_budget(store: PlanStore, text: str, repo: str | None, state_dir: str | None) -> None:
     import os
 
-    from agentrunner import settings
-    from agentrunner.conductor.budget import raise_budget
-    from agentrunner.runs.plan_folder import plan_folder
+    from agentrunner import environment
+    from agentrunner.plans.execution.plan_budget import raise_budget
+    from agentrunner.storage.plan_folder import plan_folder
 
-    place, state = repository(repo), settings.state_dir(state_dir)
+    place, state = repository(repo), environment.state_dir(state_dir)
     folder, plan = plan_folder(state, place), store.load()
     raise_budget(folder, plan, text, repo=place, state_dir=state, environ=os.environ)
 

@@ -25,7 +25,7 @@ from agentrunner.commands.plan_status import show_status
 from agentrunner.screens.errors import error_screen
 
 if TYPE_CHECKING:
-    from agentrunner.conductor.order import Order
+    from agentrunner.plans.execution.instructions import PlanInstructions
 
 
 class PlanConsole:
@@ -70,7 +70,7 @@ def _timed(text: str) -> str:
     return "\n".join([at + lines[0][len(at) :], *lines[1:]])
 
 
-def drive_plan(order: Order, output: Output) -> int:
+def drive_plan(order: PlanInstructions, output: Output) -> int:
     """Carry it out to its end, and show how it goes; the exit code."""
     console = PlanConsole(output)
     with logging_to(Console(output)):
@@ -89,10 +89,10 @@ def drive_plan(order: Order, output: Output) -> int:
     return code
 
 
-async def _carried_out(order: Order, console: PlanConsole) -> int:
+async def _carried_out(order: PlanInstructions, console: PlanConsole) -> int:
     from dataclasses import replace
 
-    from agentrunner.conductor.carry_out import carry_out
+    from agentrunner.plans.execution.executor import carry_out
 
     stop = asyncio.Event()
     options = replace(order.options, stop=stop, on_event=console.hear)
@@ -102,9 +102,9 @@ async def _carried_out(order: Order, console: PlanConsole) -> int:
 
 
 @contextmanager
-def _signals(stop: asyncio.Event, order: Order) -> Iterator[list[int]]:
+def _signals(stop: asyncio.Event, order: PlanInstructions) -> Iterator[list[int]]:
     """First signal: all runs stop in order. Second: leave at once, supervisors finish the stop."""
-    from agentrunner.graph.drive import heeding
+    from agentrunner.engine.attempt_run import heeding
 
     caught = list[int]()
 
@@ -119,10 +119,10 @@ def _signals(stop: asyncio.Event, order: Order) -> Iterator[list[int]]:
         yield caught
 
 
-def _stop_workers(order: Order) -> None:
-    from agentrunner.conductor.rounds import RoundBook
-    from agentrunner.graph.attempts import stop_workers
-    from agentrunner.runs.folder import RunFolder, runs_root
+def _stop_workers(order: PlanInstructions) -> None:
+    from agentrunner.engine.attempts import stop_workers
+    from agentrunner.plans.execution.rounds import RoundBook
+    from agentrunner.storage.run_folder import RunFolder, runs_root
 
     for turn in RoundBook(order.folder).all():
         folder = RunFolder(runs_root(order.options.state_dir) / turn.run_id)

@@ -32,7 +32,7 @@ def export(
     state_dir: opt.StateDir = None,
 ) -> int:
     """Write the plan as JSON files: its tree, designs, tasks and history."""
-    from agentrunner.planning.form import files_of
+    from agentrunner.plans.serialization import files_of
     from agentrunner.screens.layout import count
 
     store = store_of(repo, state_dir)
@@ -55,17 +55,17 @@ def import_plan(
     state_dir: opt.StateDir = None,
 ) -> int:
     """Take the plan in a folder in place of this one; plan undo takes that back."""
-    from agentrunner import settings
-    from agentrunner.planning.exchange import take_over
-    from agentrunner.planning.form import plan_from_files
-    from agentrunner.planning.plan import PlanTaskStatus
-    from agentrunner.planning.store import PlanStore, Standing
-    from agentrunner.runs.locks import me
-    from agentrunner.runs.plan_folder import plan_folder
+    from agentrunner import environment
+    from agentrunner.plans.plan import PlanTaskStatus
+    from agentrunner.plans.replacement import take_over
+    from agentrunner.plans.serialization import plan_from_files
+    from agentrunner.plans.store import PlanStore, StoredTask
     from agentrunner.screens.layout import count
+    from agentrunner.storage.locks import me
+    from agentrunner.storage.plan_folder import plan_folder
 
     found = plan_from_files(folder)
-    place = plan_folder(settings.state_dir(state_dir), repository(repo))
+    place = plan_folder(environment.state_dir(state_dir), repository(repo))
     place.make()
     lock = place.lock()
     lock.acquire(me("", now()))  # whoever carries the plan out holds it
@@ -75,7 +75,7 @@ def import_plan(
         # First: a task that is another one now must not count as done if we are killed here.
         for task_id in store.standings().keys() & set(taken.anew):
             detail = "It came with another plan."
-            store.note(Standing(task_id, PlanTaskStatus.PENDING, detail=detail), now())
+            store.note(StoredTask(task_id, PlanTaskStatus.PENDING, detail=detail), now())
         told = f"Imported from {folder}"
         store.save(taken.plan, at=now(), kind="import", author=author(), message=told)
     show(f"Version {taken.plan.version}, {count(len(taken.plan.tasks), 'task')}.")

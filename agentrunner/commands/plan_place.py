@@ -10,13 +10,13 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agentrunner import settings
+from agentrunner import environment
 from agentrunner.commands.runs import here
 from agentrunner.errors import UsageError
 
 if TYPE_CHECKING:
-    from agentrunner.planning.plan import Plan
-    from agentrunner.planning.store import PlanStore
+    from agentrunner.plans.plan import Plan
+    from agentrunner.plans.store import PlanStore
 
 
 @dataclass(frozen=True)
@@ -45,10 +45,10 @@ def repository(named: str | None) -> Path:
 
 def store_of(repo: str | None, state_dir: str | None) -> PlanStore:
     """The plan of the repository that is named, or of the one around the current folder."""
-    from agentrunner.planning.store import PlanStore
-    from agentrunner.runs.plan_folder import plan_folder
+    from agentrunner.plans.store import PlanStore
+    from agentrunner.storage.plan_folder import plan_folder
 
-    folder = plan_folder(settings.state_dir(state_dir), repository(repo))
+    folder = plan_folder(environment.state_dir(state_dir), repository(repo))
     return PlanStore(folder.plan)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agentrunner import settings
+from agentrunner import environment
 from agentrunner.commands import engine
 from agentrunner.commands import options as opt
 from agentrunner.commands.asking import ask_which
@@ -26,8 +26,8 @@ from agentrunner.commands.plan_place import repository, task_id_of
 from agentrunner.errors import UsageError
 
 if TYPE_CHECKING:
-    from agentrunner.conductor.order import Order
-    from agentrunner.planning.plan import Plan
+    from agentrunner.plans.execution.instructions import PlanInstructions
+    from agentrunner.plans.plan import Plan
 
 WAYS = {
     "g": ("git_init", "make it a git repository: git init, and one commit of what is there"),
@@ -96,8 +96,8 @@ def run(
 
     Settings are kept with the plan for the next time. Run again, it goes on where it was.
     """
-    from agentrunner.conductor.delivery import Wishes
-    from agentrunner.conductor.settings import save_settings
+    from agentrunner.plans.execution.delivery import DeliveryOptions
+    from agentrunner.plans.execution.plan_settings import save_settings
 
     engine.load()
     place = repository(repo)
@@ -112,7 +112,7 @@ def run(
         in_place=in_place,
         include_uncommitted=include_uncommitted,
         settings=order.settings.with_commits(author, message),
-        wishes=Wishes(squash=squash, onto=onto or "", request=pr),
+        wishes=DeliveryOptions(squash=squash, onto=onto or "", request=pr),
     )
     if dry_run:
         return _dry_run(order, output)
@@ -131,22 +131,22 @@ def _order(
     overrides: list[str],
     output: Output,
     policy: Path | None,
-) -> Order:
-    from agentrunner.conductor.order import Order
-    from agentrunner.conductor.settings import load_settings
-    from agentrunner.graph.drive import Options
-    from agentrunner.runs.plan_folder import plan_folder
+) -> PlanInstructions:
+    from agentrunner.engine.attempt_run import Options
+    from agentrunner.plans.execution.instructions import PlanInstructions
+    from agentrunner.plans.execution.plan_settings import load_settings
+    from agentrunner.storage.plan_folder import plan_folder
 
-    state_dir = settings.state_dir(output.state_dir)
+    state_dir = environment.state_dir(output.state_dir)
     shared = load_settings(plan_folder(state_dir, repo), Path.cwd())
     shared = shared.with_given(options, setup, overrides, Path.cwd())
     how = Options(
         state_dir=state_dir, on_event=lambda event: None, environ=os.environ, policy=policy
     )
-    return Order(repo, shared, how, parallel=len(os.sched_getaffinity(0)))
+    return PlanInstructions(repo, shared, how, parallel=len(os.sched_getaffinity(0)))
 
 
-def _changed(order: Order, *, parallel: int | None, **how: Any) -> Order:
+def _changed(order: PlanInstructions, *, parallel: int | None, **how: Any) -> PlanInstructions:
     from dataclasses import replace
 
     return replace(order, parallel=parallel or order.parallel, **how)
@@ -167,12 +167,12 @@ def _ids(names: list[str]) -> tuple[str, ...]:
     return ids
 
 
-def _checked(order: Order, output: Output) -> Order | None:
+def _checked(order: PlanInstructions, output: Output) -> PlanInstructions | None:
     """The order where it can be carried out; None where the person leaves.
 
     In a terminal a folder without git, or without a commit, is a question, and else an error.
     """
-    from agentrunner.conductor.ground import ways_on
+    from agentrunner.plans.execution.preflight import ways_on
 
     try:
         _check(order)
@@ -191,18 +191,18 @@ def _checked(order: Order, output: Output) -> Order | None:
     return order
 
 
-def _check(order: Order) -> Plan:
-    from agentrunner.conductor.order import check_order
-    from agentrunner.planning.store import PlanStore
+def _check(order: PlanInstructions) -> Plan:
+    from agentrunner.plans.execution.instructions import check_order
+    from agentrunner.plans.store import PlanStore
 
     plan = PlanStore(order.folder.plan).load()
     check_order(order, plan)
     return plan
 
 
-def _dry_run(order: Order, output: Output) -> int:
+def _dry_run(order: PlanInstructions, output: Output) -> int:
     """The waves in which tasks would start, and what they share."""
-    from agentrunner.conductor.outlook import waves
+    from agentrunner.plans.execution.forecast import waves
 
     plan = _check(order)
     planned = waves(plan, order.only, order.parallel)

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agentrunner import settings
+from agentrunner import environment
 from agentrunner.commands import engine
 from agentrunner.commands import options as opt
 from agentrunner.commands.console import paint_for, show, width_of
 from agentrunner.commands.plan_place import repository
 
 if TYPE_CHECKING:
-    from agentrunner.runs.plan_folder import PlanFolder
+    from agentrunner.storage.plan_folder import PlanFolder
 
 FOLLOW_SEC = 1.0
 
@@ -33,9 +33,9 @@ def status(
     state_dir: opt.StateDir = None,
 ) -> int:
     """How the plan stands: progress, cost and time of each task, and what waits for you."""
-    from agentrunner.runs.plan_folder import plan_folder
+    from agentrunner.storage.plan_folder import plan_folder
 
-    place = settings.state_dir(state_dir)
+    place = environment.state_dir(state_dir)
     folder = plan_folder(place, repository(repo))
     engine.load()
     if follow and sys.stdout.isatty() and not as_json:
@@ -53,7 +53,7 @@ def show_status(
     result: Mapping[str, Any] | None = None,
 ) -> None:
     """Print how it stands; `result` is the `plan_result` of a process that has just ended."""
-    from agentrunner.conductor.look import look
+    from agentrunner.plans.execution.status import look
     from agentrunner.screens.plan_status import status_screen
 
     found = look(state_dir, folder, datetime.now(UTC))
@@ -70,7 +70,7 @@ def _follow(state_dir: Path, folder: PlanFolder) -> None:
     from rich.live import Live
     from rich.text import Text
 
-    from agentrunner.conductor.look import look
+    from agentrunner.plans.execution.status import look
     from agentrunner.screens.plan_status import status_screen
 
     with Live(console=Terminal(), auto_refresh=False) as live:

@@ -23,8 +23,8 @@ from agentrunner.screens.layout import flat
 
 if TYPE_CHECKING:
     from agentrunner.commands.engine import Engine
-    from agentrunner.graph.drive import Options
-    from agentrunner.task.context import Answer
+    from agentrunner.engine.attempt_run import Options
+    from agentrunner.state.run_state import Answer
 
 
 @opt.with_output
@@ -100,7 +100,7 @@ def approve(
     """Say yes to exactly what is asked under this id, and go on."""
 
     def work(engine: Engine, options: Options) -> Awaitable[dict[str, Any]]:
-        from agentrunner.task.files import read_text
+        from agentrunner.config.files import read_text
 
         _, run_id = resolve_waiting(run, output.state_dir)
         text = read_text(edit, name=str(edit)) if edit else ""
@@ -134,7 +134,7 @@ def _said(
     edit: str = "",
 ) -> Answer:
     """The answer as it was typed; the engine holds it against the question under its lock."""
-    from agentrunner.task.context import Answer
+    from agentrunner.state.run_state import Answer
 
     return Answer(
         id=identifier or "", kind="ask_human", decision=decision, text=text, edit=edit, by=who()
@@ -201,10 +201,10 @@ def _run_of(words: list[str], state_dir: str | None) -> tuple[str, list[str]]:
 
 def _line_for(state_dir: Path, run_id: str) -> str:
     """What a task file says to keep the known reds of a run; "" where the run is gone."""
-    from agentrunner.graph.known_reds import task_file_line
-    from agentrunner.graph.landing import load_task_of
-    from agentrunner.runs.folder import RunFolder
-    from agentrunner.runs.log import RunLog
+    from agentrunner.engine.commits import load_task_of
+    from agentrunner.engine.known_reds import task_file_line
+    from agentrunner.storage.run_folder import RunFolder
+    from agentrunner.storage.run_log import RunLog
 
     if not (state_dir / "runs" / run_id).is_dir():
         return ""
@@ -214,7 +214,7 @@ def _line_for(state_dir: Path, run_id: str) -> str:
 
 def _accepted(words: list[str], state_dir: str | None) -> tuple[str, list[str]]:
     """Run and criteria: the first word is a run unless it is a criterion of the one to review."""
-    from agentrunner.graph import queries
+    from agentrunner.engine import queries
 
     if not words:
         return resolve_review(state_dir)[1], []

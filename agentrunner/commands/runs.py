@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from agentrunner import settings
+from agentrunner import environment
 from agentrunner.errors import UsageError
 
 
 def here() -> Path:
     """The repository around the current folder, else the folder itself."""
-    from agentrunner.task.repo import git_root
+    from agentrunner.config.repo import git_root
 
     folder = Path.cwd()
     return git_root(folder) or folder
@@ -20,22 +20,22 @@ def here() -> Path:
 
 def in_git(result: Mapping[str, Any]) -> bool:
     """Whether git knows the folder that a run worked in."""
-    from agentrunner.task.repo import git_root
+    from agentrunner.config.repo import git_root
 
     return git_root(Path(result["repo"])) is not None
 
 
 def is_driven(state_dir: Path, run_id: str) -> bool:
     """Whether a process works on this run, or asks about it, right now."""
-    from agentrunner.runs.folder import RunFolder
-    from agentrunner.runs.locks import run_lock
+    from agentrunner.storage.locks import run_lock
+    from agentrunner.storage.run_folder import RunFolder
 
     return run_lock(RunFolder(state_dir / "runs" / run_id)).probe() is not None
 
 
 def name_needed(state_dir: Path, run_id: str) -> str:
     """What commands given here must call this run; "" where it is the newest of this repository."""
-    from agentrunner.runs.index import RunIndex
+    from agentrunner.storage.index import RunIndex
 
     rows = RunIndex(state_dir).runs(here())
     return "" if rows and rows[0].run_id == run_id else run_id
@@ -43,18 +43,18 @@ def name_needed(state_dir: Path, run_id: str) -> str:
 
 def resolve(name: str | None, state_dir: str | None) -> tuple[Path, str]:
     """State folder and id of the run called `name`, or of the newest one of this repository."""
-    from agentrunner.runs.index import RunIndex
+    from agentrunner.storage.index import RunIndex
 
-    folder = settings.state_dir(state_dir)
+    folder = environment.state_dir(state_dir)
     index = RunIndex(folder)
     return folder, index.find(name, here()) if name else index.newest(here())
 
 
 def resolve_waiting(name: str | None, state_dir: str | None) -> tuple[Path, str]:
     """As `resolve`; without a name the only run of this repository that waits for a person."""
-    from agentrunner.runs.index import RunIndex
+    from agentrunner.storage.index import RunIndex
 
-    folder = settings.state_dir(state_dir)
+    folder = environment.state_dir(state_dir)
     index = RunIndex(folder)
     if name:
         return folder, index.find(name, here())
@@ -74,9 +74,9 @@ def resolve_review(state_dir: str | None) -> tuple[Path, str]:
 
     Raises UsageError (`ambiguous-run`) where there are several.
     """
-    from agentrunner.runs.index import RunIndex
+    from agentrunner.storage.index import RunIndex
 
-    folder = settings.state_dir(state_dir)
+    folder = environment.state_dir(state_dir)
     rows = [row for row in RunIndex(folder).runs(here()) if row.state == "NEEDS_REVIEW"]
     if len(rows) > 1:
         raise UsageError(

@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agentrunner import __version__, settings
+from agentrunner import __version__, environment
 from agentrunner.commands import options as opt
-from agentrunner.commands.boxes import Look, image_for_trying, look_at_boxes
+from agentrunner.commands.boxes import SandboxProbe, image_for_trying, look_at_boxes
 from agentrunner.commands.chosen import chosen
 from agentrunner.commands.console import paint_for, show, width_of
 from agentrunner.commands.limits import login_findings, policy_findings
 from agentrunner.commands.runs import here
 from agentrunner.commands.trying import Trial, try_tests
-from agentrunner.errors import Surroundings
+from agentrunner.errors import InfraError
 from agentrunner.screens.doctor import Finding, Mark, Report, doctor_screen
 from agentrunner.screens.layout import tilde
 
@@ -47,18 +47,18 @@ def doctor(
     if sandbox:
         report = asyncio.run(_conformance(sandbox, os.environ))
     else:
-        report = examine(here(), os.environ, settings.state_dir(state_dir), policy)
+        report = examine(here(), os.environ, environment.state_dir(state_dir), policy)
     show(doctor_screen(report, width_of(sys.stdout), paint_for(sys.stdout)))
-    return 0 if report.ready else Surroundings.exit_code
+    return 0 if report.ready else InfraError.exit_code
 
 
 def examine(
     repo: Path, environ: Mapping[str, str], state_dir: Path, policy: Path | None = None
 ) -> Report:
     """Everything `doctor` looks at."""
+    from agentrunner.config.agents import WorkerSpec
+    from agentrunner.discovery import available_metas, available_workers, candidates_of
     from agentrunner.registry import LOGINS
-    from agentrunner.survey import available_metas, available_workers, candidates_of
-    from agentrunner.task.crew import WorkerSpec
 
     candidates = candidates_of(repo)
     trial = try_tests(repo, candidates, environ, state_dir)
@@ -114,7 +114,7 @@ def _workers(probes: Mapping[str, Probe]) -> list[Finding]:
 
 
 def _repository(repo: Path, trial: Trial, home: str) -> list[Finding]:
-    from agentrunner.survey import read_branch
+    from agentrunner.discovery import read_branch
 
     branch = read_branch(repo)
     findings = [
@@ -139,8 +139,8 @@ _MARKS: Mapping[str, Mark] = {"passes": "ok", "red": "ok", "fails": "FAIL", "no_
 
 def _tests(repo: Path, trial: Trial) -> list[Finding]:
     """What was seen of the best test command; only what ran tests is called good."""
-    from agentrunner.evidence.registries import registries_of
-    from agentrunner.survey import likely_lacking, propose_setup
+    from agentrunner.discovery import likely_lacking, propose_setup
+    from agentrunner.verification.registries import registries_of
 
     best = trial.best
     if best is None:
@@ -161,7 +161,7 @@ def _tests(repo: Path, trial: Trial) -> list[Finding]:
     return findings + [Finding("WARN", "needs", text) for text in lacks]
 
 
-def _boxes(trial: Trial, looks: list[Look]) -> list[Finding]:
+def _boxes(trial: Trial, looks: list[SandboxProbe]) -> list[Finding]:
     found = [finding for look in looks for finding in look.findings()]
     if trial.problem is not None:
         return [*found, Finding("FAIL", "none works", trial.problem.message, trial.problem.remedy)]
@@ -169,7 +169,7 @@ def _boxes(trial: Trial, looks: list[Look]) -> list[Finding]:
 
 
 def _model(environ: Mapping[str, str]) -> Finding:
-    from agentrunner.task.crew import DEFAULT_META_MODEL
+    from agentrunner.config.agents import DEFAULT_META_MODEL
 
     for name in ("AGENTRUNNER_META_MODEL", "OPENAI_MODEL"):
         if environ.get(name):

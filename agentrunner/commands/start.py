@@ -14,14 +14,14 @@ import typer
 
 from agentrunner.commands import options as opt
 from agentrunner.commands.console import Output, show, width_of
-from agentrunner.errors import Surroundings, UsageError
+from agentrunner.errors import InfraError, UsageError
 
 if TYPE_CHECKING:
     from agentrunner.commands.engine import Engine
-    from agentrunner.graph.drive import Options
-    from agentrunner.nodes.deps import Cassette
-    from agentrunner.task.load import TaskSource
-    from agentrunner.task.spec import TaskSpec
+    from agentrunner.config.load import TaskSource
+    from agentrunner.config.spec import TaskSpec
+    from agentrunner.engine.attempt_run import Options
+    from agentrunner.execution.deps import Cassette
 
 
 @opt.with_output
@@ -120,7 +120,7 @@ def run(
 
 def with_landing(spec: TaskSpec, worktree: str | None, *, clean: bool, commit: bool) -> TaskSpec:
     """The task with where its work goes as a commit; raises UsageError for options at odds."""
-    from agentrunner.task.spec import Landing
+    from agentrunner.config.spec import Landing
 
     if clean and worktree is None:
         raise UsageError(
@@ -139,7 +139,7 @@ def with_landing(spec: TaskSpec, worktree: str | None, *, clean: bool, commit: b
 
 def _cassette(record: Path | None, replay: Path | None, repo: Path) -> Cassette:
     """Where exchanges go to or come from; raises UsageError for files that cannot serve."""
-    from agentrunner.nodes.deps import Cassette
+    from agentrunner.execution.deps import Cassette
 
     if record is not None and replay is not None:
         raise UsageError("a run is recorded or replayed, not both.", code="usage", path="--replay")
@@ -180,7 +180,7 @@ def _refuse_events_inside(events: Path | None, repo: Path) -> None:
 
 def source_of(file: str | None, goal: str | None, prd: str | None) -> TaskSource:
     """The one source that was named, or standard input where nothing was and it is no terminal."""
-    from agentrunner.task.load import TaskSource, read_stdin
+    from agentrunner.config.load import TaskSource, read_stdin
 
     given = {
         kind: value
@@ -217,7 +217,7 @@ def load(
 
     With `auto`, who plans and who works is left to this machine where nothing names them.
     """
-    from agentrunner.task.load import load_task
+    from agentrunner.config.load import load_task
 
     return load_task(
         source,
@@ -232,7 +232,7 @@ def load(
 
 
 def _detect_test(repo: Path) -> str | None:
-    from agentrunner.survey import detect_test  # only `test: auto` pays for it
+    from agentrunner.discovery import detect_test  # only `test: auto` pays for it
 
     return detect_test(repo)
 
@@ -241,20 +241,22 @@ def _dry_run(spec: TaskSpec, output: Output, policy: Path | None) -> int:
     """Header, criteria, checks, the worker's command, mounts and network; nothing is spent."""
     import json
 
-    from agentrunner import settings
+    from agentrunner import environment
     from agentrunner.commands import engine
     from agentrunner.screens.live import header_rows
     from agentrunner.screens.table import dry_run_screen
 
     engine.load()
-    from agentrunner.graph.drive import Options
-    from agentrunner.graph.preview import preview
+    from agentrunner.engine.attempt_run import Options
+    from agentrunner.engine.dry_run import preview
 
     options = Options(
-        state_dir=settings.state_dir(output.state_dir), on_event=lambda event: None, policy=policy
+        state_dir=environment.state_dir(output.state_dir),
+        on_event=lambda event: None,
+        policy=policy,
     )
     plan = preview(spec, options)
-    code = Surroundings.exit_code if plan["missing"] else 0
+    code = InfraError.exit_code if plan["missing"] else 0
     if output.json:
         show(json.dumps(plan))
         return code
@@ -287,11 +289,11 @@ def validate(
     import json
 
     from agentrunner.commands.limits import policy_line
+    from agentrunner.discovery.proof import proof_inputs
+    from agentrunner.policy.check import narrowed
+    from agentrunner.policy.load import load_policies
     from agentrunner.screens.layout import labelled
     from agentrunner.screens.live import counts_lines
-    from agentrunner.survey.proof import proof_inputs
-    from agentrunner.task.policy_check import narrowed
-    from agentrunner.task.policy_load import load_policies
 
     spec = load(source_of(file, None, None), [], {"strict": strict})
     policies = load_policies(policy, os.environ, Path(spec.repo))
@@ -328,8 +330,8 @@ def criteria_of(name: str, spec: TaskSpec, width: int) -> str:
 
 
 def _criteria_rows(spec: TaskSpec) -> list[dict[str, Any]]:
-    from agentrunner.evidence.checks import is_executable
-    from agentrunner.task.prd import describe_check
+    from agentrunner.config.prd import describe_check
+    from agentrunner.verification.checks import is_executable
 
     test = spec.task.test
     return [
@@ -346,7 +348,7 @@ def _criteria_rows(spec: TaskSpec) -> list[dict[str, Any]]:
 def run_stdin() -> int:
     """`agent-runner < task.yaml`: 0 for COMPLETE, 1 for everything else."""
     from agentrunner.commands.drive import drive
-    from agentrunner.task.load import read_stdin
+    from agentrunner.config.load import read_stdin
 
     waiting = ""
 
@@ -366,7 +368,7 @@ def run_stdin() -> int:
 
 def answer_command(result: Mapping[str, Any]) -> str:
     """The command that lets a waiting run go on."""
-    from agentrunner.task.context import IN_WORDS
+    from agentrunner.state.run_state import IN_WORDS
 
     waiting = result["waiting"]
     if waiting["kind"] in IN_WORDS:

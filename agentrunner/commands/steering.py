@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agentrunner import settings
+from agentrunner import environment
 from agentrunner.commands.console import paint_for, width_of
 from agentrunner.commands.fail import named
 from agentrunner.commands.plan_place import Setting, repository
@@ -18,7 +18,7 @@ from agentrunner.screens.layout import wrap
 from agentrunner.screens.plan_events import end_line, event_line
 
 if TYPE_CHECKING:
-    from agentrunner.conductor.settings import PlanSettings
+    from agentrunner.plans.execution.plan_settings import PlanSettings
 
 CarryOut = Callable[[asyncio.Event, Callable[[], bool]], Awaitable[str]]
 """Carries the plan out: ends the runs in order once the event is set, begins a task only while the
@@ -29,14 +29,14 @@ def carrying(setting: Setting, tell: Callable[[str], None]) -> CarryOut:
     """Carries the plan of this setting out in this process, as `plan run` does."""
 
     async def carry_out(halt: asyncio.Event, may_start: Callable[[], bool]) -> str:
-        from agentrunner.conductor import carry_out as conductor
-        from agentrunner.conductor.order import Order
-        from agentrunner.conductor.settings import load_settings, save_settings
-        from agentrunner.graph.drive import Options
-        from agentrunner.runs.plan_folder import plan_folder
+        from agentrunner.engine.attempt_run import Options
+        from agentrunner.plans.execution import executor as conductor
+        from agentrunner.plans.execution.instructions import PlanInstructions
+        from agentrunner.plans.execution.plan_settings import load_settings, save_settings
+        from agentrunner.storage.plan_folder import plan_folder
 
         repo, cwd = repository(setting.repo), Path.cwd()
-        state_dir = settings.state_dir(setting.state_dir)
+        state_dir = environment.state_dir(setting.state_dir)
         folder = plan_folder(state_dir, repo)
         shared = of_tasks(load_settings(folder, cwd), setting, cwd)
         save_settings(folder, shared)
@@ -47,7 +47,7 @@ def carrying(setting: Setting, tell: Callable[[str], None]) -> CarryOut:
             policy=setting.policy,
             stop=halt,
         )
-        order = Order(repo, shared, options, parallel=len(os.sched_getaffinity(0)))
+        order = PlanInstructions(repo, shared, options, parallel=len(os.sched_getaffinity(0)))
 
         def hear(event: Mapping[str, Any]) -> None:
             if line := event_line(event, chat=True):
@@ -76,11 +76,11 @@ def _wrapped(text: str) -> str:
 
 def looking(setting: Setting) -> str:
     """How the plan of this setting stands, also while another process carries it out."""
-    from agentrunner.conductor.look import look
-    from agentrunner.runs.plan_folder import plan_folder
+    from agentrunner.plans.execution.status import look
     from agentrunner.screens.plan_status import status_screen
+    from agentrunner.storage.plan_folder import plan_folder
 
-    state_dir = settings.state_dir(setting.state_dir)
+    state_dir = environment.state_dir(setting.state_dir)
     found = look(state_dir, plan_folder(state_dir, repository(setting.repo)), datetime.now(UTC))
     width, paint = width_of(sys.stdout), paint_for(sys.stdout)
     return status_screen(found, width=width, paint=paint, chat=True)

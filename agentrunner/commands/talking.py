@@ -13,22 +13,22 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agentrunner import settings
+from agentrunner import environment
 from agentrunner.commands.console import Output, interactive, paint_for, show, width_of
 from agentrunner.commands.control import act_on
 from agentrunner.commands.plan_place import Setting, author, repository
-from agentrunner.planning.control_words import control_word
-from agentrunner.planning.patch import PatchRejected
-from agentrunner.planning.plan import Plan
-from agentrunner.planning.proposal import Proposal, keep
-from agentrunner.planning.store import Change, PlanConflict, PlanStore
+from agentrunner.plans.control_words import control_word
+from agentrunner.plans.patch import PatchRejected
+from agentrunner.plans.plan import Plan
+from agentrunner.plans.proposal import Proposal, keep
+from agentrunner.plans.store import Change, PlanConflict, PlanStore
 from agentrunner.screens.errors import error_screen
 from agentrunner.screens.layout import count, flat, wrap
 from agentrunner.screens.plan_diff import diff_lines, proposal_screen
 
 if TYPE_CHECKING:
-    from agentrunner.graph.planner import PanelPlanner
-    from agentrunner.planning.conversation import Conversation
+    from agentrunner.plans.conversation import Conversation
+    from agentrunner.plans.planner import PanelPlanner
 
 WAITS = 4
 """Exit code of what waits for a person."""
@@ -43,10 +43,10 @@ Decide = Callable[[Proposal], Awaitable[bool | None]]
 @asynccontextmanager
 async def opened(setting: Setting) -> AsyncIterator[tuple[Conversation, PanelPlanner]]:
     """The conversation about the plan of this repository; raises as `open_conversation`."""
-    from agentrunner.graph.planner import open_conversation, planning_spec
-    from agentrunner.runs.folder import refuse_inside
-    from agentrunner.runs.plan_folder import plan_folder
-    from agentrunner.task.load import TaskSource, load_task
+    from agentrunner.config.load import TaskSource, load_task
+    from agentrunner.plans.planner import open_conversation, planning_spec
+    from agentrunner.storage.plan_folder import plan_folder
+    from agentrunner.storage.run_folder import refuse_inside
 
     repo = repository(setting.repo)
     # A conversation has no task: this one only carries the settings to the planner.
@@ -58,7 +58,7 @@ async def opened(setting: Setting) -> AsyncIterator[tuple[Conversation, PanelPla
         cwd=Path.cwd(),
         auto=True,
     )
-    state_dir = settings.state_dir(setting.state_dir)
+    state_dir = environment.state_dir(setting.state_dir)
     refuse_inside(state_dir, repo)
     spec = planning_spec(spec, os.environ, state_dir, setting.policy)
     folder = plan_folder(state_dir, repo)

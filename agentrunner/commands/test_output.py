@@ -10,8 +10,8 @@ from typing import Any
 from agentrunner.commands.console import show
 from agentrunner.commands.look import events_of
 from agentrunner.errors import UsageError
-from agentrunner.runs.folder import RunFolder
 from agentrunner.screens.layout import count
+from agentrunner.storage.run_folder import RunFolder
 from agentrunner.text.terminal import sanitize
 
 

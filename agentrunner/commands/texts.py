@@ -79,11 +79,11 @@ def schema(
 
 def _schema(name: str) -> dict[str, Any]:
     if name == "task":
-        from agentrunner.task.spec import TaskFile
+        from agentrunner.config.spec import TaskFile
 
         return TaskFile.model_json_schema()
     if name == "policy":
-        from agentrunner.task.policy import policy_schema
+        from agentrunner.policy.model import policy_schema
 
         return policy_schema()
     if name in ("result", "event"):
@@ -101,9 +101,9 @@ def _schema(name: str) -> dict[str, Any]:
 
 def graph() -> int:
     """The graph as a Mermaid diagram, drawn from the graph that runs."""
-    from agentrunner import settings
+    from agentrunner import environment
 
-    settings.quiet_libraries()
+    environment.quiet_libraries()
     from agentrunner.graph.builder import mermaid
 
     show(mermaid().rstrip("\n"))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from agentrunner.evidence.box import CopyOfRepo
-from agentrunner.evidence.sealed import copy_folder, fits
-from agentrunner.runs.snapshots import Snapshots
+from agentrunner.git.snapshots import Snapshots
 from agentrunner.sandboxes.base import Mount
+from agentrunner.verification.box import CopyOfRepo
+from agentrunner.verification.sealed import copy_folder, fits
 
 
 def copy_of(repo: Path, place: Path) -> CopyOfRepo:

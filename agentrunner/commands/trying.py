@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agentrunner.errors import AgentRunnerError
-from agentrunner.evidence.scripts import texts_run
+from agentrunner.verification.scripts import texts_run
 
 if TYPE_CHECKING:
-    from agentrunner.evidence.box import CopyOfRepo, DecisionBox, Ran
-    from agentrunner.runs.folder import RunFolder
+    from agentrunner.discovery import Found
+    from agentrunner.discovery.judging import TriedCommand
     from agentrunner.sandboxes.base import Caches, Sandbox
-    from agentrunner.survey import Found
-    from agentrunner.survey.judging import Seen
+    from agentrunner.storage.run_folder import RunFolder
+    from agentrunner.verification.box import CommandOutcome, CopyOfRepo, DecisionBox
 
 TRY_SEC = 60
 """The most that one candidate takes."""
@@ -40,7 +40,7 @@ class Trial:
     """Why `auto` took it, and not one before it; "" where the kind was named."""
     problem: AgentRunnerError | None = None
     """Why there is no box."""
-    seen: list[Seen] = field(default_factory=list)
+    seen: list[TriedCommand] = field(default_factory=list)
     """All candidates, the best first; those that nobody tried say why."""
     tools: tuple[str, ...] = ()
     """Toolchains that are visible in the box, read-only."""
@@ -52,7 +52,7 @@ class Trial:
     """Somebody pressed Ctrl-C, so that the rest was not tried."""
 
     @property
-    def best(self) -> Seen | None:
+    def best(self) -> TriedCommand | None:
         """The candidate that a task is to have."""
         return self.seen[0] if self.seen else None
 
@@ -76,10 +76,10 @@ def try_tests(
     command before it starts; with `skip` the box is opened and nothing run. Ctrl-C ends the trying
     and keeps what was seen until then.
     """
-    from agentrunner.survey.judging import not_tried, ranked
+    from agentrunner.discovery.judging import not_tried, ranked
 
     trial = Trial()
-    done: dict[str, Seen] = {}
+    done: dict[str, TriedCommand] = {}
     attempt = _Attempt(repo, environ, state_dir, kind, on_try, trial, done, env or {})
     try:
         asyncio.run(attempt.all([] if skip else _chosen(candidates)))
@@ -105,18 +105,18 @@ class _Attempt:
     kind: str
     on_try: Callable[[str], None] | None
     trial: Trial
-    done: dict[str, Seen]
+    done: dict[str, TriedCommand]
     """By the command as it was found; filled while it goes on, so that Ctrl-C loses nothing."""
     env: Mapping[str, str] = field(default_factory=dict)
 
     async def all(self, chosen: Sequence[Found]) -> None:
-        from agentrunner.evidence.box import DecisionBox
-        from agentrunner.graph.workshop import first_words
-        from agentrunner.runs.folder import RunFolder
+        from agentrunner.config.agents import WorkerSpec
+        from agentrunner.engine.resources import first_words
         from agentrunner.sandboxes.base import BoxSpec
         from agentrunner.sandboxes.choose import open_sandbox
         from agentrunner.sandboxes.find_caches import find_caches
-        from agentrunner.task.crew import WorkerSpec
+        from agentrunner.storage.run_folder import RunFolder
+        from agentrunner.verification.box import DecisionBox
 
         home = Path(self.environ.get("HOME") or Path.home())
         words = [word for found in chosen for word in first_words(found.command)]
@@ -170,9 +170,9 @@ class _Attempt:
             if mount.read_only and mount.source.is_relative_to(home)
         )
 
-    def _same(self, found: Found) -> Seen | None:
+    def _same(self, found: Found) -> TriedCommand | None:
         """`pytest -q`, where `uv run pytest -q` ran tests: there is nothing more to see."""
-        from agentrunner.survey.judging import not_tried
+        from agentrunner.discovery.judging import not_tried
 
         for command, seen in self.done.items():
             if seen.runs and command.endswith(f" {found.command}"):
@@ -181,9 +181,9 @@ class _Attempt:
 
     async def _one(
         self, box: DecisionBox, folder: RunFolder, found: Found, copy: CopyOfRepo | None
-    ) -> Seen:
-        from agentrunner.evidence.start_up import why_not_started
-        from agentrunner.survey.judging import Seen, mended
+    ) -> TriedCommand:
+        from agentrunner.discovery.judging import TriedCommand, mended
+        from agentrunner.verification.start_up import why_not_started
 
         if self.on_try:
             self.on_try(found.command)
@@ -204,13 +204,13 @@ class _Attempt:
                 told = f"{found.where}, without plug-ins that are not installed"
                 found = replace(found, command=better, where=told)
         except AgentRunnerError as error:
-            return Seen(found, "fails", said=error.message)
+            return TriedCommand(found, "fails", said=error.message)
 
-    def _judged(self, found: Found, ran: Ran, folder: RunFolder) -> Seen:
-        from agentrunner.survey.judging import judge
+    def _judged(self, found: Found, ran: CommandOutcome, folder: RunFolder) -> TriedCommand:
+        from agentrunner.discovery.judging import judge
 
         def read(path: str) -> bytes | None:
-            from agentrunner.survey.reading import exists, read_inside
+            from agentrunner.discovery.reading import exists, read_inside
 
             return read_inside(self.repo, path).encode() if exists(self.repo, path) else None
 
@@ -218,5 +218,5 @@ class _Attempt:
         return judge(found, ran, _output(folder, ran), self.repo, behind)
 
 
-def _output(folder: RunFolder, ran: Ran) -> str:
+def _output(folder: RunFolder, ran: CommandOutcome) -> str:
     return (folder.root / ran.output.path).read_text(errors="replace")

@@ -14,10 +14,10 @@ import typer
 from agentrunner.commands import options as opt
 from agentrunner.commands.console import paint_for, show, width_of
 from agentrunner.commands.runs import resolve
-from agentrunner.errors import Busy, UsageError
+from agentrunner.errors import LockHeld, UsageError
 
 if TYPE_CHECKING:
-    from agentrunner.graph.verify import Verification
+    from agentrunner.engine.verify import Verification
 
 MUTANTS_SEC = 600
 """How long mutants are tried where nothing else is said."""
@@ -39,11 +39,11 @@ def verify(
     Ends with 0 where that confirms how the run ended, with 1 where it contradicts it, and with 5
     where the verification cannot be made here.
     """
-    from agentrunner.graph import attempts
-    from agentrunner.graph.landing import load_task_of
-    from agentrunner.graph.verify import verify as verified
-    from agentrunner.runs.folder import RunFolder
-    from agentrunner.runs.locks import run_lock
+    from agentrunner.engine import attempts
+    from agentrunner.engine.commits import load_task_of
+    from agentrunner.engine.verify import verify as verified
+    from agentrunner.storage.locks import run_lock
+    from agentrunner.storage.run_folder import RunFolder
 
     if run is not None and Path(run).is_file():
         raise UsageError(
@@ -56,7 +56,9 @@ def verify(
     folder, run_id = resolve(run, state_dir)
     here = RunFolder.open(folder, run_id)
     if run_lock(here).probe() is not None:
-        raise Busy(f"{run_id} is being worked on.", remedy="verify it when it has ended or waits")
+        raise LockHeld(
+            f"{run_id} is being worked on.", remedy="verify it when it has ended or waits"
+        )
     spec = load_task_of(here)
     state = asyncio.run(attempts.latest(here))
     seconds = (mutants_sec or MUTANTS_SEC) if mutants or mutants_sec else 0

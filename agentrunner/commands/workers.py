@@ -33,8 +33,8 @@ def workers(
 
 def list_workers(repo: Path, environ: Mapping[str, str]) -> list[dict[str, Any]]:
     """What is known of each kind; its `--version` is asked, nothing else is started."""
+    from agentrunner.discovery.agents import NO_CLIS, adapter
     from agentrunner.registry import LOGINS, WORKERS
-    from agentrunner.survey.crew import NO_CLIS, adapter
     from agentrunner.workers.login import login_for
 
     home, rows = Path(environ.get("HOME") or Path.home()), []

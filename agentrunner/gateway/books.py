@@ -13,7 +13,7 @@ from agentrunner.gateway.wires import Tokens
 from agentrunner.text.redaction import Redactor
 
 
-class Books:
+class UsageRecorder:
     """Keeps the usage log of one worker run, and goes on where an earlier process stopped."""
 
     def __init__(self, order: GatewayOrder, prices: Prices, redactor: Redactor) -> None:

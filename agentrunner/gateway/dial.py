@@ -31,7 +31,7 @@ class NotPublic(Exception):
         self.address = address
 
 
-class WayOut(Protocol):
+class Dialer(Protocol):
     """How connections to hosts are made."""
 
     async def open(self, target: Target, pin: str | None) -> tuple[Stream, str]:
@@ -143,7 +143,7 @@ class ThroughProxy:
             )
 
 
-def way_out(environ: Mapping[str, str]) -> WayOut:
+def way_out(environ: Mapping[str, str]) -> Dialer:
     """As the environment says, which is our own; raises ValueError for a proxy of no use."""
     url = next((environ[name] for name in PROXY_VARIABLES if environ.get(name)), "")
     if not url:

@@ -18,7 +18,7 @@ from aiohttp import web
 from multidict import CIMultiDict
 from yarl import URL
 
-from agentrunner.gateway.books import Books
+from agentrunner.gateway.books import UsageRecorder
 from agentrunner.gateway.cassette import Player, RecordedProvider, Recorder, ReplayedProvider
 from agentrunner.gateway.exchange import Incoming, Mismatch, Outgoing, Provider, Unreachable
 from agentrunner.gateway.metering import Meter, decoded, decoder
@@ -63,7 +63,7 @@ def make_app(
         redactor = Redactor({**order.secrets, "worker key": upstream.credential})
         prices = load_prices(order.prices)
         async with session_factory() as session:
-            with closing(Books(order, prices, redactor)) as books:
+            with closing(UsageRecorder(order, prices, redactor)) as books:
                 live = LiveProvider(upstream, session)
                 provider = _on_tape(live, order, redactor, books.answered)
                 app[_STATE] = Gateway(upstream, provider, books, clock)
@@ -111,7 +111,9 @@ class _Tally:
 class Gateway:
     """Answers requests, many at once."""
 
-    def __init__(self, upstream: Upstream, provider: Provider, books: Books, clock: Clock) -> None:
+    def __init__(
+        self, upstream: Upstream, provider: Provider, books: UsageRecorder, clock: Clock
+    ) -> None:
         self._wire = WIRES[upstream.wire]
         self._placeholder = upstream.placeholder.encode()
         self._host = URL(upstream.base_url).host

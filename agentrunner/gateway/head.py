@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import h11
 
-from agentrunner.task.hosts import canonical_name, port_number
+from agentrunner.config.hosts import canonical_name, port_number
 
 HEAD_LIMIT = 16 << 10
 SHOWN = 200

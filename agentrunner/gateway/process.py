@@ -12,7 +12,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from agentrunner.errors import Surroundings
+from agentrunner.errors import InfraError
 from agentrunner.gateway.order import GatewayOrder
 
 BOOTSTRAP = """\
@@ -146,10 +146,10 @@ class GatewayProcess:
             self._complaints += data
             del self._complaints[:-SAID_LIMIT]
 
-    async def _failed(self, what: str) -> Surroundings:
+    async def _failed(self, what: str) -> InfraError:
         await asyncio.wait(self._hearing, timeout=LAST_WORDS_SEC)
         said = f": {self.said}" if self.said else ""
-        return Surroundings(
+        return InfraError(
             f"the process that lets a box reach its hosts {what}{said}",
             code="gateway",
             remedy="agentrunner resume; agentrunner doctor tries it on this machine",

@@ -18,13 +18,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from agentrunner.gateway.dial import Direct, NotPublic, WayOut, way_out
+from agentrunner.config.hosts import AllowedHost, find_host, parse_host
+from agentrunner.gateway.dial import Dialer, Direct, NotPublic, way_out
 from agentrunner.gateway.egress_log import Decision, EgressLog, Entry
 from agentrunner.gateway.head import HEAD_LIMIT, Reason, Refused, Target, read_head
 from agentrunner.gateway.listeners import Close
 from agentrunner.gateway.order import GatewayOrder
 from agentrunner.gateway.tunnel import BUFFER, Stream, Tunnel
-from agentrunner.task.hosts import AllowedHost, find_host, parse_host
 from agentrunner.text.redaction import Redactor
 
 ESTABLISHED = b"HTTP/1.1 200 Connection established\r\n\r\n"
@@ -62,7 +62,7 @@ class Proxy:
         ask_after: int = 0,
         ask: Ask = lambda entry: None,
         mask: Callable[[str], str] = lambda text: text,
-        way_out: WayOut | None = None,
+        way_out: Dialer | None = None,
         limits: Limits | None = None,
     ) -> None:
         """`setting` is where `hosts` are written; `mask` takes secrets out of what is kept."""

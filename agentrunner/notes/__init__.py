@@ -6,7 +6,7 @@ the repository without following anything that a worker may have planted there.
 
 from agentrunner.notes.render import render_note
 from agentrunner.notes.view import build_view
-from agentrunner.notes.writer import Written, check_note_dir, note_name, note_parts, write_note
+from agentrunner.notes.writer import WrittenNote, check_note_dir, note_name, note_parts, write_note
 
 __all__ = [
     "Written",

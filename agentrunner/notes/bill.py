@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from agentrunner.runs.log import RunLog
+from agentrunner.storage.run_log import RunLog
 
 Role = Literal["planner", "assess", "worker"]
 Known = Literal["counted", "reported", "unknown"]

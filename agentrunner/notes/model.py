@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from agentrunner.task.context import EvidenceKind, Grade
+from agentrunner.state.run_state import EvidenceKind, Grade
 
 Label = Literal["COMPLETE", "UNPROVEN", "NEEDS_REVIEW", "FAILED", "WAITING", "INTERRUPTED"]
 Shown = Literal["passed", "failed", "open"]

@@ -18,7 +18,7 @@ from agentrunner.notes.model import BillLine
 from agentrunner.notes.reading import local_time, period
 from agentrunner.notes.render import Language, marker, render_plan
 from agentrunner.notes.view import bill_line, map_texts, sum_of
-from agentrunner.notes.writer import Written, write_marked
+from agentrunner.notes.writer import WrittenNote, write_marked
 from agentrunner.text.terminal import sanitize
 
 MAX_DRAWN = 120
@@ -161,7 +161,7 @@ def write_plan_note(
     now: datetime,
     fallback: Path,
     redact: Callable[[str], str] = str,
-) -> Written:
+) -> WrittenNote:
     """Write the note to `repo/note_dir/plan-<id>.md`, or else to the file `fallback`.
 
     Raises UsageError for an id that is no file name, Surroundings where neither place can be

@@ -9,10 +9,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from agentrunner.config.spec import TaskSpec
 from agentrunner.notes.model import Attachment
-from agentrunner.runs.log import History
-from agentrunner.task.context import FileRef, Question, TaskContext
-from agentrunner.task.spec import TaskSpec
+from agentrunner.state.run_state import FileRef, Question, TaskContext
+from agentrunner.storage.run_log import History
 
 TAIL_CHARS = 6 * 1024
 """Of one file in a full note."""

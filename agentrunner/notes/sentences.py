@@ -9,11 +9,11 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agentrunner.evidence.verdict import approval_of, worker_trouble
 from agentrunner.notes.model import CriterionRow, Label, Line, TestFacts, line
 from agentrunner.notes.reading import Reading, local_time
-from agentrunner.task.context import IN_WORDS, Criterion, Finding
-from agentrunner.task.lifecycle import TERMINAL
+from agentrunner.state.lifecycle import TERMINAL
+from agentrunner.state.run_state import IN_WORDS, Criterion, Finding
+from agentrunner.verification.verdict import approval_of, worker_trouble
 
 MAX_DECIDE = 5
 MAX_NOTES = 60

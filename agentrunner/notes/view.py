@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from agentrunner.config.spec import TaskSpec
 from agentrunner.notes import sentences
 from agentrunner.notes.log import build_log, summary_of
 from agentrunner.notes.model import (
@@ -21,11 +22,10 @@ from agentrunner.notes.model import (
     TestFacts,
 )
 from agentrunner.notes.reading import Reading, attachment, local_time, period
-from agentrunner.runs.log import History
-from agentrunner.task.context import FileRef, People, TaskContext, TestOutcome
-from agentrunner.task.people import words_of
-from agentrunner.task.red import as_values, first_line, how_many, shown_red, title_of
-from agentrunner.task.spec import TaskSpec
+from agentrunner.state.decisions import words_of
+from agentrunner.state.red_tests import as_values, first_line, how_many, shown_red, title_of
+from agentrunner.state.run_state import FileRef, People, TaskContext, TestOutcome
+from agentrunner.storage.run_log import History
 from agentrunner.text.terminal import cell_width, sanitize
 
 MAX_CRITERIA = 200

@@ -17,9 +17,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from agentrunner.errors import Surroundings, UsageError
+from agentrunner.config.naming import TASK_ID
+from agentrunner.errors import InfraError, UsageError
 from agentrunner.notes.render import MARKER
-from agentrunner.task.naming import TASK_ID
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _HEAD_BYTES = 1024
@@ -29,7 +29,7 @@ _MAX_OLD_NOTES = 10_000
 
 
 @dataclass(frozen=True)
-class Written:
+class WrittenNote:
     """Where the note is, and what people should know about that ("" if nothing)."""
 
     path: Path
@@ -38,7 +38,7 @@ class Written:
 
 def write_note(
     repo: Path, note_dir: str, task_id: str, run_id: str, text: str, *, fallback: Path
-) -> Written:
+) -> WrittenNote:
     """Write the note to `repo/note_dir/task-<task_id>.md`, or else to the file `fallback`.
 
     A note of another run is kept as `task-<task_id>.<n>.md`; the same run's note is replaced
@@ -50,7 +50,7 @@ def write_note(
 
 def write_marked(
     repo: Path, note_dir: str, name: tuple[str, str], owner: str, text: str, *, fallback: Path
-) -> Written:
+) -> WrittenNote:
     """As `write_note`, to `<kind>-<id>.md` for any (kind, id); `owner` is in the text's marker."""
     kind, identifier = name
     if not TASK_ID.fullmatch(identifier) or ".." in identifier:
@@ -58,20 +58,20 @@ def write_marked(
     try:
         parts = note_parts(note_dir)
         place = _write(repo, parts, f"{kind}-{identifier}", owner, text)
-        return Written(repo.joinpath(*parts, place))
+        return WrittenNote(repo.joinpath(*parts, place))
     except (OSError, UsageError) as error:
         why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     try:
         with _opened(fallback.parent, (), make=False) as folder:
             _replace(folder, fallback.name, text)
     except OSError as error:
-        raise Surroundings(
+        raise InfraError(
             f"the {kind} note can be written neither to {repo / note_dir} ({why}) "
             f"nor to {fallback} ({error.strerror})",
             code="note-not-written",
         ) from error
     warning = f"the note could not be written to {repo / note_dir} ({why}); it is {fallback}"
-    return Written(fallback, warning)
+    return WrittenNote(fallback, warning)
 
 
 def note_name(repo: Path, note_dir: str, task_id: str, run_id: str) -> str:

@@ -27,7 +27,7 @@ from agentrunner.screens.layout import (
     wrap,
 )
 from agentrunner.screens.story import Event, Line, Story, moment
-from agentrunner.task.budget import NAMES, amount_of
+from agentrunner.state.budget import NAMES, amount_of
 from agentrunner.text.terminal import cell_width, shorten
 
 QUIET_SEC = 60

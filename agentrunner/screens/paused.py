@@ -17,8 +17,8 @@ from agentrunner.screens.layout import (
     wrap,
 )
 from agentrunner.screens.summary import Result, next_lines
-from agentrunner.task.context import IN_WORDS
-from agentrunner.task.lifecycle import rounds_of
+from agentrunner.state.lifecycle import rounds_of
+from agentrunner.state.run_state import IN_WORDS
 from agentrunner.text.terminal import escape
 
 _NAMES = {

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from agentrunner.planning.diff import FieldChange, diff
-from agentrunner.planning.plan import AT_WORK, ROOT, Hint, Plan, PlanTaskStatus
-from agentrunner.planning.proposal import Proposal
-from agentrunner.planning.store import OpenQuestion
+from agentrunner.plans.diff import FieldChange, diff
+from agentrunner.plans.plan import AT_WORK, ROOT, Hint, Plan, PlanTaskStatus
+from agentrunner.plans.proposal import Proposal
+from agentrunner.plans.store import OpenQuestion
 from agentrunner.screens.layout import PLAIN, Paint, count, flat, wrap
 from agentrunner.screens.plan_tree import (
     BRANCH,

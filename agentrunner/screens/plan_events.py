@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from agentrunner.planning.plan import FELL_SHORT, PlanTaskStatus
+from agentrunner.plans.plan import FELL_SHORT, PlanTaskStatus
 from agentrunner.screens.layout import count, flat
 from agentrunner.text.terminal import shorten
 

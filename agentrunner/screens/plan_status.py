@@ -6,8 +6,8 @@ import shlex
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from agentrunner.conductor.look import PlanLook, TaskLook
-from agentrunner.planning.plan import ROOT, PlanTaskStatus
+from agentrunner.plans.execution.status import PlanStatus, TaskStatus
+from agentrunner.plans.plan import ROOT, PlanTaskStatus
 from agentrunner.screens.layout import (
     PLAIN,
     Paint,
@@ -35,7 +35,7 @@ _ASIDE = 32
 
 
 def status_screen(
-    look: PlanLook,
+    look: PlanStatus,
     *,
     width: int,
     height: int = 0,
@@ -60,7 +60,7 @@ def status_screen(
 
 
 def _screen(
-    look: PlanLook, hidden: Collection[PlanTaskStatus], width: int, paint: Paint, *, chat: bool
+    look: PlanStatus, hidden: Collection[PlanTaskStatus], width: int, paint: Paint, *, chat: bool
 ) -> list[str]:
     lines = [paint.bold(line) for line in wrap(look.plan.goal.partition("\n")[0], width)[:2]]
     lines += [*map(paint.dim, wrap(_summary(look), width)), ""]
@@ -70,7 +70,7 @@ def _screen(
     return [*lines, "", *after] if after else lines
 
 
-def _summary(look: PlanLook) -> str:
+def _summary(look: PlanStatus) -> str:
     statuses = [task.status for task in look.tasks.values()]
     done = statuses.count(PlanTaskStatus.COMPLETE)
     parts = [f"{done} of {count(len(statuses), 'task')} complete"]
@@ -86,7 +86,7 @@ def _summary(look: PlanLook) -> str:
 
 
 def _tree(
-    look: PlanLook, hidden: Collection[PlanTaskStatus], width: int, paint: Paint
+    look: PlanStatus, hidden: Collection[PlanTaskStatus], width: int, paint: Paint
 ) -> list[str]:
     plan, lines = look.plan, []
     left_out = [task.status for task in look.tasks.values() if task.status in hidden]
@@ -118,7 +118,7 @@ def _tree(
     return lines
 
 
-def _aside(look: PlanLook, task_id: str) -> str:
+def _aside(look: PlanStatus, task_id: str) -> str:
     task = look.tasks[task_id]
     parts = [task.status.value]
     behind = look.plan.waits_for(task_id) if task.status == PlanTaskStatus.BLOCKED else ()
@@ -134,7 +134,7 @@ def _aside(look: PlanLook, task_id: str) -> str:
     return "  ".join(parts)
 
 
-def _why(task: TaskLook, lead: str, width: int, paint: Paint) -> list[str]:
+def _why(task: TaskStatus, lead: str, width: int, paint: Paint) -> list[str]:
     """A line under a task that does not go on by itself, or not now, or landed with a doubt."""
     told = flat(task.detail)
     if task.retry_at:
@@ -153,7 +153,7 @@ def _coloured(status: PlanTaskStatus, text: str, paint: Paint) -> str:
     return paint.dim(text) if quiet else paint.warn(text)
 
 
-def _asked(look: PlanLook, width: int) -> list[str]:
+def _asked(look: PlanStatus, width: int) -> list[str]:
     if not look.questions:
         return []
     label = max(cell_width(q.task_id or "the plan") for q in look.questions) + 6
@@ -164,7 +164,7 @@ def _asked(look: PlanLook, width: int) -> list[str]:
     return lines
 
 
-def _handed_over(look: PlanLook, result: Mapping[str, Any]) -> list[str]:
+def _handed_over(look: PlanStatus, result: Mapping[str, Any]) -> list[str]:
     """Where the work of a plan that is COMPLETE is, or how it is taken over."""
     if any(task.status != PlanTaskStatus.COMPLETE for task in look.tasks.values()):
         return []
@@ -179,7 +179,7 @@ def _handed_over(look: PlanLook, result: Mapping[str, Any]) -> list[str]:
     return []
 
 
-def _next(look: PlanLook, *, chat: bool) -> list[str]:
+def _next(look: PlanStatus, *, chat: bool) -> list[str]:
     lines, lead = [], "/" if chat else "agentrunner plan "
     if look.questions:
         lines.append((f"{lead}answer ID TEXT", "ID is the number or the task"))

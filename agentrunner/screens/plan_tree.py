@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from agentrunner.planning.plan import (
+from agentrunner.plans.plan import (
     AT_WORK,
     ROOT,
     Hint,
@@ -17,7 +17,7 @@ from agentrunner.planning.plan import (
     PlanTaskStatus,
     PotentialConflict,
 )
-from agentrunner.planning.store import OpenQuestion, Standing
+from agentrunner.plans.store import OpenQuestion, StoredTask
 from agentrunner.screens.layout import PLAIN, Paint, count, flat, labelled, wrap
 from agentrunner.text.terminal import cell_width, shorten
 
@@ -174,14 +174,14 @@ def question_lines(questions: Sequence[OpenQuestion], width: int, *, chat: bool)
 def task_screen(
     plan: Plan,
     task_id: str,
-    standings: Mapping[str, Standing],
+    standings: Mapping[str, StoredTask],
     *,
     width: int,
     paint: Paint = PLAIN,
 ) -> str:
     """All that the plan says of a living task."""
     design = plan.design_of(task_id)
-    standing = standings.get(task_id, Standing(task_id, PlanTaskStatus.PENDING))
+    standing = standings.get(task_id, StoredTask(task_id, PlanTaskStatus.PENDING))
     status = plan.shown_status(task_id).value
     lines = [paint.bold(line) for line in wrap(f"{task_id}  {design.title}", width)]
     facts = {

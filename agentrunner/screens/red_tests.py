@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agentrunner.screens.layout import WIDTH, flat, wrap
-from agentrunner.task.red import MOST, title_of
+from agentrunner.state.red_tests import MOST, title_of
 from agentrunner.text.terminal import shorten
 
 Red = Mapping[str, Any]

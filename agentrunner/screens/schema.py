@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, get_args
 
-from agentrunner.task.context import (
+from agentrunner.state.lifecycle import TaskState
+from agentrunner.state.run_state import (
     Author,
     EvidenceKind,
     Grade,
@@ -13,7 +14,6 @@ from agentrunner.task.context import (
     QuestionKind,
     Status,
 )
-from agentrunner.task.lifecycle import TaskState
 
 Schema = dict[str, Any]
 

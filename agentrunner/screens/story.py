@@ -13,7 +13,7 @@ from typing import Any
 
 from agentrunner.screens.layout import count, duration
 from agentrunner.screens.red_tests import red_entry
-from agentrunner.task.red import MOST
+from agentrunner.state.red_tests import MOST
 
 Event = Mapping[str, Any]
 

@@ -22,8 +22,8 @@ from agentrunner.screens.layout import (
     tilde,
 )
 from agentrunner.screens.red_tests import red_lines
-from agentrunner.task.lifecycle import rounds_of
-from agentrunner.task.red import MOST
+from agentrunner.state.lifecycle import rounds_of
+from agentrunner.state.red_tests import MOST
 from agentrunner.text.terminal import cell_width
 
 Result = Mapping[str, Any]

@@ -21,8 +21,10 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from agentrunner.gateway.process import Companion
-from agentrunner.runs.failpoints import reach
-from agentrunner.runs.ledger import (
+from agentrunner.sandboxes.base import Launch, OnOutput
+from agentrunner.storage.failpoints import reach
+from agentrunner.storage.locks import FileLock, boot_id
+from agentrunner.storage.worker_ledger import (
     Absent,
     Claim,
     Finished,
@@ -32,8 +34,6 @@ from agentrunner.runs.ledger import (
     Running,
     Standing,
 )
-from agentrunner.runs.locks import FileLock, boot_id
-from agentrunner.sandboxes.base import Launch, OnOutput
 from agentrunner.supervisor.processes import process_table, send, start_time
 from agentrunner.supervisor.streams import Tail
 from agentrunner.supervisor.watching import Watch

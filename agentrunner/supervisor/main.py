@@ -27,8 +27,8 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-from agentrunner.runs.failpoints import reach
 from agentrunner.sandboxes.disk import DiskWatch
+from agentrunner.storage.failpoints import reach
 from agentrunner.supervisor.child import Child
 from agentrunner.supervisor.companion import Companion
 from agentrunner.supervisor.loop import CHUNK, Loop

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from agentrunner.task.crew import DEFAULT_META_MODEL
+from agentrunner.config.agents import DEFAULT_META_MODEL
 from agentrunner.workers.base import (
     Ended,
     EventReader,
@@ -24,8 +24,8 @@ from agentrunner.workers.transcript import (
     FileChanged,
     Finished,
     Model,
-    Said,
     Trouble,
+    WorkerMessage,
     reading_of,
 )
 
@@ -132,7 +132,7 @@ def facts_of(lines: Iterable[str]) -> Iterator[Fact]:
     said: list[str] = []
     for line in lines:
         if _ANSWERED.match(line):
-            yield Said("\n".join(said).strip())
+            yield WorkerMessage("\n".join(said).strip())
             yield Finished(clean=True)
             said.clear()
         elif found := _APPLIED.match(line):

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+from agentrunner.config.agents import WorkerSpec
 from agentrunner.supervisor.watching import Watch as Watch
-from agentrunner.task.crew import WorkerSpec
 
 WireName = Literal["", "openai", "anthropic", "gemini"]
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from agentrunner.errors import Surroundings
+from agentrunner.errors import InfraError
 from agentrunner.workers.login import Access, LoginState, Now, fingerprint, not_logged_in
 
 TOKEN_ENV = "CLAUDE_CODE_OAUTH_TOKEN"
@@ -44,7 +44,7 @@ class ClaudeLogin:
         if not self._token:
             raise not_logged_in(f"{self._missing()}.", _CURE)
         if refused == fingerprint(self._token):
-            raise Surroundings(
+            raise InfraError(
                 f"Anthropic does not take the token in {TOKEN_ENV} any more.",
                 code="login-expired",
                 remedy=_CURE,

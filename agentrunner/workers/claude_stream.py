@@ -15,7 +15,6 @@ from agentrunner.workers.transcript import (
     Finished,
     Model,
     Retrying,
-    Said,
     Session,
     Tokens,
     Tool,
@@ -24,6 +23,7 @@ from agentrunner.workers.transcript import (
     ToolEnded,
     Trouble,
     TurnBegan,
+    WorkerMessage,
 )
 
 FINAL = r'^\{"type":"result"'
@@ -72,7 +72,7 @@ def _of_assistant(record: dict[str, Any]) -> Iterator[Fact]:
         return  # the error that its end tells, too
     for part in map(dict_of, list_of(message.get("content"))):
         if part.get("type") == "text":
-            yield Said(text_of(part.get("text")))
+            yield WorkerMessage(text_of(part.get("text")))
         elif part.get("type") == "tool_use":
             name, given = text_of(part.get("name")), dict_of(part.get("input"))
             yield ToolBegan(text_of(part.get("id")), _tool(name, given))

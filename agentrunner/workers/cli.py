@@ -17,8 +17,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from agentrunner.config.agents import WorkerSpec
 from agentrunner.errors import UsageError
-from agentrunner.task.crew import WorkerSpec
 from agentrunner.workers.base import (
     Ended,
     EventReader,

@@ -23,7 +23,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from agentrunner.errors import Surroundings
+from agentrunner.errors import InfraError
 from agentrunner.workers.codex import ACCOUNT_ENV
 from agentrunner.workers.login import Access, LoginState, Now, fingerprint, not_logged_in
 from agentrunner.workers.token_file import Replacement, locked
@@ -73,7 +73,7 @@ class CodexLogin:
         """Who is logged in, and until when the access token is good."""
         try:
             tokens = self._read()
-        except Surroundings as error:
+        except InfraError as error:
             return LoginState(False, error.message.rstrip("."), error.remedy)
         until = "it does not tell until when"
         if tokens.expires_at is not None:
@@ -85,7 +85,7 @@ class CodexLogin:
         """A token that is good for `min_valid_sec`; see `Login.access`."""
         for name, url in ((BASE_URL_ENV, self._base_url), (REFRESH_URL_ENV, self._refresh_url)):
             if not is_safe_url(url):
-                raise Surroundings(
+                raise InfraError(
                     f"{name} is no https:// address: a token would cross the network in the clear.",
                     code="base-url-refused",
                     path=name,
@@ -149,7 +149,7 @@ class CodexLogin:
             time.sleep(0.05)
         return None
 
-    def _as_long_as_it_is_good(self, tokens: _Tokens, refused: str, error: Surroundings) -> _Tokens:
+    def _as_long_as_it_is_good(self, tokens: _Tokens, refused: str, error: InfraError) -> _Tokens:
         if tokens.lasts(1, self._now(), refused):
             return tokens
         raise error
@@ -221,16 +221,16 @@ def _stamp(now: float) -> str:
     return at.isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
-def _expired(reason: str) -> Surroundings:
-    return Surroundings(
+def _expired(reason: str) -> InfraError:
+    return InfraError(
         f"The Codex login of this machine is over: {reason}.",
         code="login-expired",
         remedy="codex login, then agentrunner resume",
     )
 
 
-def _unreachable(reason: str) -> Surroundings:
-    return Surroundings(
+def _unreachable(reason: str) -> InfraError:
+    return InfraError(
         f"The Codex login needs a new access token, and its issuer is not reached: {reason}.",
         code="login-unreachable",
         remedy="look at the network, then agentrunner resume",

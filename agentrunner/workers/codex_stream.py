@@ -18,7 +18,6 @@ from agentrunner.workers.transcript import (
     FileChanged,
     Finished,
     Retrying,
-    Said,
     Session,
     Tokens,
     Tool,
@@ -26,6 +25,7 @@ from agentrunner.workers.transcript import (
     ToolEnded,
     Trouble,
     TurnBegan,
+    WorkerMessage,
 )
 
 FINAL = r'^\{"type":"turn\.(completed|failed)"'
@@ -64,7 +64,7 @@ def _of_item(item: dict[str, Any], *, done: bool) -> Iterator[Fact]:
         code, status = item.get("exit_code"), text_of(item.get("status"))
         yield ToolEnded(name, False, code, status, tool) if done else ToolBegan(name, tool)
     elif kind == "agent_message" and done:
-        yield Said(text_of(item.get("text")))
+        yield WorkerMessage(text_of(item.get("text")))
     elif kind == "error" and done:
         yield Trouble(_message(item), fatal=False)
     elif kind == "file_change" and done and item.get("status") == "completed":

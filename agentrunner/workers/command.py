@@ -10,8 +10,8 @@ import re
 import shlex
 from pathlib import Path
 
+from agentrunner.config.agents import WorkerSpec
 from agentrunner.errors import UsageError
-from agentrunner.task.crew import WorkerSpec
 from agentrunner.workers.base import Probe, WorkerCall, WorkerCommand
 from agentrunner.workers.binary import find_program
 from agentrunner.workers.plain import PlainWorker

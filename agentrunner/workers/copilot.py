@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from agentrunner.task.crew import DEFAULT_META_MODEL
+from agentrunner.config.agents import DEFAULT_META_MODEL
 from agentrunner.workers.base import Reports, Watch, WorkerCall, WorkerCommand
 from agentrunner.workers.cli import LOGIN_PROMPT, CliWorker, resumed
 from agentrunner.workers.failures import kind_of_status
@@ -21,7 +21,6 @@ from agentrunner.workers.transcript import (
     Finished,
     Model,
     Retrying,
-    Said,
     Session,
     Tool,
     ToolBegan,
@@ -29,6 +28,7 @@ from agentrunner.workers.transcript import (
     ToolEnded,
     Trouble,
     TurnBegan,
+    WorkerMessage,
 )
 
 TESTED = "1.0.102"
@@ -117,7 +117,7 @@ def facts_of(record: dict[str, Any]) -> Iterator[Fact]:
     elif kind == "assistant.message":
         yield Model(text_of(data.get("model")))
         if said := text_of(data.get("content")):
-            yield Said(said)
+            yield WorkerMessage(said)
     elif kind == "tool.execution_start":
         given = dict_of(data.get("arguments"))
         yield ToolBegan(

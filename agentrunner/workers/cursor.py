@@ -18,7 +18,6 @@ from agentrunner.workers.transcript import (
     Fact,
     Finished,
     Model,
-    Said,
     Session,
     Tool,
     ToolBegan,
@@ -26,6 +25,7 @@ from agentrunner.workers.transcript import (
     ToolEnded,
     Trouble,
     TurnBegan,
+    WorkerMessage,
 )
 
 KEY_ENV = "CURSOR_API_KEY"
@@ -91,7 +91,7 @@ def facts_of(record: dict[str, Any]) -> Iterator[Fact]:
         yield TurnBegan()
     elif kind == "assistant":
         parts = map(dict_of, list_of(dict_of(record.get("message")).get("content")))
-        yield Said("".join(text_of(part.get("text")) for part in parts))
+        yield WorkerMessage("".join(text_of(part.get("text")) for part in parts))
     elif kind == "tool_call" and subtype in ("started", "completed"):
         name, use = _named(record)
         tool = _tool(name, dict_of(use.get("args")))

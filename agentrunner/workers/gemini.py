@@ -13,7 +13,6 @@ from agentrunner.workers.transcript import (
     Fact,
     Finished,
     Model,
-    Said,
     Session,
     Tokens,
     Tool,
@@ -21,6 +20,7 @@ from agentrunner.workers.transcript import (
     ToolEnded,
     Trouble,
     TurnBegan,
+    WorkerMessage,
 )
 
 TESTED = "0.61.0"
@@ -103,7 +103,7 @@ def facts_of(record: dict[str, Any]) -> Iterator[Fact]:
         yield Model(text_of(record.get("model")))
         yield TurnBegan()
     elif kind == "message" and record.get("role") == "assistant":
-        yield Said(text_of(record.get("content")), joins=record.get("delta") is True)
+        yield WorkerMessage(text_of(record.get("content")), joins=record.get("delta") is True)
     elif kind == "tool_use":
         given = dict_of(record.get("parameters"))
         yield ToolBegan(

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from agentrunner.errors import Surroundings
+from agentrunner.errors import InfraError
 from agentrunner.registry import LOGINS, load
 
 MIN_VALID_SEC = 300.0
@@ -98,6 +98,6 @@ def fingerprint(token: str) -> str:
     return hashlib.sha256(token.encode()).hexdigest()[:12]
 
 
-def not_logged_in(message: str, remedy: str) -> Surroundings:
+def not_logged_in(message: str, remedy: str) -> InfraError:
     """The error for a login that is not there or cannot be used."""
-    return Surroundings(message, code="login-missing", remedy=remedy, nothing_spent=True)
+    return InfraError(message, code="login-missing", remedy=remedy, nothing_spent=True)

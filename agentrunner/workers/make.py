@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import cast
 
+from agentrunner.config.agents import WorkerSpec
+from agentrunner.config.sandbox import NetworkSpec
+from agentrunner.config.spec import TaskSpec
 from agentrunner.protocol import canonical_worker_type
 from agentrunner.registry import WORKERS, load
-from agentrunner.task.box import NetworkSpec
-from agentrunner.task.crew import WorkerSpec
-from agentrunner.task.spec import TaskSpec
 from agentrunner.workers.base import Probe, Worker
 
 canonical_kind = canonical_worker_type

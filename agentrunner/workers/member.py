@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from agentrunner.task.spec import TaskSpec
+from agentrunner.config.spec import TaskSpec
 from agentrunner.workers.base import Probe, Worker
 from agentrunner.workers.make import make_worker
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from agentrunner.task.crew import DEFAULT_META_MODEL
+from agentrunner.config.agents import DEFAULT_META_MODEL
 from agentrunner.workers.base import (
     Ended,
     EventReader,
@@ -32,12 +32,12 @@ from agentrunner.workers.transcript import (
     Fact,
     Finished,
     Model,
-    Said,
     Tokens,
     Tool,
     ToolBegan,
     ToolEnded,
     Trouble,
+    WorkerMessage,
     reading_of,
 )
 
@@ -125,7 +125,7 @@ def facts_of(record: dict[str, Any]) -> Iterator[Fact]:
 
 
 def _of_turn(message: dict[str, Any], extra: dict[str, Any]) -> Iterator[Fact]:
-    yield Said(text_of(message.get("content")))
+    yield WorkerMessage(text_of(message.get("content")))
     for action in map(dict_of, list_of(extra.get("actions"))):
         command = text_of(action.get("command"))
         yield ToolBegan(text_of(action.get("tool_call_id")), Tool("bash", command=command))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from agentrunner.task.crew import WorkerSpec
+from agentrunner.config.agents import WorkerSpec
 from agentrunner.workers.base import Probe, WorkerCall, WorkerCommand
 from agentrunner.workers.plain import PlainWorker
 

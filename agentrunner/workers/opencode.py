@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from agentrunner.task.crew import DEFAULT_META_MODEL
+from agentrunner.config.agents import DEFAULT_META_MODEL
 from agentrunner.workers.base import FailureKind, Reports, Watch, WorkerCall, WorkerCommand
 from agentrunner.workers.cli import LOGIN_PROMPT, CliWorker, resumed
 from agentrunner.workers.failures import kind_of_status
@@ -14,7 +14,6 @@ from agentrunner.workers.streams import count_of, dict_of, text_of
 from agentrunner.workers.transcript import (
     Fact,
     Finished,
-    Said,
     Session,
     Tokens,
     Tool,
@@ -22,6 +21,7 @@ from agentrunner.workers.transcript import (
     ToolEnded,
     Trouble,
     TurnBegan,
+    WorkerMessage,
 )
 
 TESTED = "1.18.33"
@@ -128,7 +128,7 @@ def facts_of(record: dict[str, Any]) -> Iterator[Fact]:
         yield Session(text_of(record.get("sessionID")))
         yield TurnBegan()
     elif kind == "text" and part.get("synthetic") is not True:
-        yield Said(text_of(part.get("text")))
+        yield WorkerMessage(text_of(part.get("text")))
     elif kind == "tool_use":
         yield from _of_tool(part)
     elif kind == "step_finish":

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple, cast
 
 from agentrunner.gateway.usage import Call, ErrorClass
-from agentrunner.task.context import Outcome
+from agentrunner.state.run_state import Outcome
 from agentrunner.workers.base import Ended, FailureKind, Reports, WorkerReading
 from agentrunner.workers.streams import clip, ended_by
 
@@ -32,7 +32,7 @@ STUCK_AT_MODEL = ("retry_storm", "idle_timeout")
 """Ends of a worker that may have waited for its model, which then is what it ended for."""
 
 
-class Came(NamedTuple):
+class WorkerOutcome(NamedTuple):
     """What a run came to."""
 
     outcome: Outcome
@@ -49,7 +49,7 @@ def outcome_of(
     gateway_error: Call | None,
     changed: int,
     reports: Reports,
-) -> Came:
+) -> WorkerOutcome:
     """What the run came to.
 
     `gateway_error` is its last model call, where that failed; `changed` counts the files that
@@ -62,44 +62,46 @@ def outcome_of(
         return _failed_call(gateway_error, reading)
     if reading.failure is not None and not reading.completed:
         failure = reading.failure
-        return Came(failure.kind, reading.error or failure.message, failure.reset_at)
+        return WorkerOutcome(failure.kind, reading.error or failure.message, failure.reset_at)
     if reading.denied:
-        return Came("denied", clip(f"it was not allowed to use: {', '.join(reading.denied)}"))
+        return WorkerOutcome(
+            "denied", clip(f"it was not allowed to use: {', '.join(reading.denied)}")
+        )
     if not reading.completed:
         # Exit 0 without its last word: somebody else than we has stopped it.
         cut = reading.cut_off and ended.exit_code == 0
-        return Came("interrupted" if cut else "failed", reading.error)
+        return WorkerOutcome("interrupted" if cut else "failed", reading.error)
     if reports.actions and reading.actions == 0 and not changed:
-        return Came("no_op", "it used no tool and changed nothing")
-    return Came("completed")
+        return WorkerOutcome("no_op", "it used no tool and changed nothing")
+    return WorkerOutcome("completed")
 
 
-def _stopped(ended: Ended, reading: WorkerReading, gateway_error: Call | None) -> Came:
+def _stopped(ended: Ended, reading: WorkerReading, gateway_error: Call | None) -> WorkerOutcome:
     how = ended_by(ended.outcome)
     if ended.outcome == "login_prompt":
-        return Came("auth", how)
+        return WorkerOutcome("auth", how)
     if ended.outcome in STUCK_AT_MODEL and gateway_error is not None:
         came = _failed_call(gateway_error, reading)
         return came._replace(error=clip(f"{how}: {came.error}"))
     if ended.outcome == "retry_storm":
         failure = reading.failure
         if failure is None:
-            return Came("server", how)
-        return Came(failure.kind, clip(f"{how}: {failure.message}"), failure.reset_at)
+            return WorkerOutcome("server", how)
+        return WorkerOutcome(failure.kind, clip(f"{how}: {failure.message}"), failure.reset_at)
     error = reading.error or how
     if gateway_error is not None:
         error = clip(f"{error}; {_words(gateway_error)}")
-    return Came(cast("Outcome", ended.outcome), error)
+    return WorkerOutcome(cast("Outcome", ended.outcome), error)
 
 
-def _failed_call(call: Call, reading: WorkerReading) -> Came:
+def _failed_call(call: Call, reading: WorkerReading) -> WorkerOutcome:
     """The gateway's word wins over the CLI's, which may hide it."""
     assert call.error is not None
     kind, error, reset_at = GATEWAY_KINDS[call.error], _words(call), ""
     if kind == "rate_limit":
         reset_at = call.reset_at or (reading.failure.reset_at if reading.failure else "")
         error += f"; again from {reset_at}" if reset_at else ""
-    return Came(kind, clip(error), reset_at)
+    return WorkerOutcome(kind, clip(error), reset_at)
 
 
 def _words(call: Call) -> str:

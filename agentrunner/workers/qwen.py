@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from agentrunner.task.crew import DEFAULT_META_MODEL
+from agentrunner.config.agents import DEFAULT_META_MODEL
 from agentrunner.workers.base import Reports, Watch, WorkerCall, WorkerCommand
 from agentrunner.workers.cli import LOGIN_PROMPT, CliWorker, session_flags
 from agentrunner.workers.streams import count_of, dict_of, list_of, text_of
@@ -15,7 +15,6 @@ from agentrunner.workers.transcript import (
     Fact,
     Finished,
     Model,
-    Said,
     Session,
     Tokens,
     Tool,
@@ -24,6 +23,7 @@ from agentrunner.workers.transcript import (
     ToolEnded,
     Trouble,
     TurnBegan,
+    WorkerMessage,
 )
 
 TESTED = "0.15.10"
@@ -114,7 +114,7 @@ def facts_of(record: dict[str, Any]) -> Iterator[Fact]:
 def _of_part(part: dict[str, Any]) -> Iterator[Fact]:
     kind = part.get("type")
     if kind == "text" and not _API_ERROR.search(text_of(part.get("text"))):
-        yield Said(text_of(part.get("text")))
+        yield WorkerMessage(text_of(part.get("text")))
     elif kind == "tool_use":
         given = dict_of(part.get("input"))
         yield ToolBegan(text_of(part.get("id")), _tool(text_of(part.get("name")), given))

@@ -13,8 +13,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from agentrunner.errors import Busy, Surroundings
-from agentrunner.runs.locks import try_flock
+from agentrunner.errors import InfraError, LockHeld
+from agentrunner.storage.locks import try_flock
 
 PATIENCE_SEC = 60.0
 """A refresh by somebody else takes a second; a hung one must not hold us for ever."""
@@ -32,7 +32,7 @@ def locked(path: Path) -> Iterator[None]:
     try:
         while not try_flock(fd, fcntl.LOCK_EX):
             if time.monotonic() >= deadline:
-                raise Busy(
+                raise LockHeld(
                     f"Another program holds {path}, and so the login.",
                     remedy=f"fuser {path}",
                 )
@@ -97,8 +97,8 @@ class Replacement:
         self._temporary.unlink(missing_ok=True)
 
 
-def _unwritable(path: Path, error: OSError) -> Surroundings:
-    return Surroundings(
+def _unwritable(path: Path, error: OSError) -> InfraError:
+    return InfraError(
         f"The login has to be refreshed, and {path} cannot be written: {error.strerror}.",
         code="login-unwritable",
         remedy="run it as the user whose login it is",

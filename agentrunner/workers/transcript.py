@@ -41,7 +41,7 @@ MAX_DENIED = 20
 
 
 @dataclass(frozen=True)
-class Said:
+class WorkerMessage:
     """The worker said something."""
 
     text: str
@@ -172,7 +172,7 @@ class Finished:
 
 
 Fact = (
-    Said | ToolBegan | ToolEnded | FileChanged | ToolDenied | Tokens | Cost | Trouble | Retrying
+    WorkerMessage | ToolBegan | ToolEnded | FileChanged | ToolDenied | Tokens | Cost | Trouble | Retrying
     | Session | Model | SessionLost | TurnBegan | Finished
 )  # fmt: skip
 
@@ -181,7 +181,7 @@ Translate = Callable[[dict[str, Any]], Iterable[Fact]]
 
 
 @dataclass
-class Tally:
+class TranscriptFacts:
     """What the facts have told so far."""
 
     session_id: str | None = None
@@ -206,9 +206,9 @@ class Tally:
 
     def add(self, fact: Fact) -> None:
         """Count one fact."""
-        joining, self._joining = self._joining, isinstance(fact, Said) and fact.joins
+        joining, self._joining = self._joining, isinstance(fact, WorkerMessage) and fact.joins
         match fact:
-            case Said(text):
+            case WorkerMessage(text):
                 self.said = (self.said + text if joining and fact.joins else text)[-MAX_SAID_CHARS:]
             case ToolBegan() | ToolEnded() | FileChanged():
                 self._add_action(fact)
@@ -297,7 +297,7 @@ def reading_of(
     ended: Ended, facts: Iterable[Fact], *, lost_session: str = "", counts_actions: bool = True
 ) -> WorkerReading:
     """As `read_transcript`, of facts that were found in another way."""
-    tally = Tally()
+    tally = TranscriptFacts()
     for fact in facts:
         tally.add(fact)
     exited_well = ended.exit_code == 0 or ended.outcome == "lingered"
@@ -344,7 +344,7 @@ def written_at(ended: Ended) -> datetime:
     return datetime.fromtimestamp(stamp, UTC)
 
 
-def _failure(ended: Ended, tally: Tally, stderr: str) -> Failure | None:
+def _failure(ended: Ended, tally: TranscriptFacts, stderr: str) -> Failure | None:
     now = written_at(ended)
     if tally.failure is not None:
         message, kind = tally.failure
@@ -356,7 +356,7 @@ def _failure(ended: Ended, tally: Tally, stderr: str) -> Failure | None:
     return replace(found, message=clip(found.message)) if found else None
 
 
-def _why(ended: Ended, tally: Tally, stderr: str) -> str:
+def _why(ended: Ended, tally: TranscriptFacts, stderr: str) -> str:
     if not ended.by_itself:
         return ended_by(ended.outcome)
     if tally.failure is not None:

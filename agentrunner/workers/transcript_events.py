@@ -11,14 +11,14 @@ from agentrunner.workers.transcript import (
     Fact,
     FileChanged,
     Retrying,
-    Said,
     SessionLost,
-    Tally,
     Tokens,
     ToolBegan,
     ToolEnded,
+    TranscriptFacts,
     Translate,
     Trouble,
+    WorkerMessage,
     exit_code_of,
 )
 
@@ -29,7 +29,7 @@ class TranscriptEvents:
     def __init__(self, translate: Translate) -> None:
         self._translate = translate
         self._splitter = LineSplitter()
-        self._tally = Tally()
+        self._tally = TranscriptFacts()
         self._last_error = ""
         self._pieces = ""
 
@@ -40,7 +40,7 @@ class TranscriptEvents:
     def _events(self, line: str) -> Iterator[WorkerEvent]:
         for fact in self._translate(parse_object(line) or {}):
             self._tally.add(fact)
-            if isinstance(fact, Said) and fact.joins:
+            if isinstance(fact, WorkerMessage) and fact.joins:
                 self._pieces = (self._pieces + fact.text)[:MAX_SAID_CHARS]
                 continue
             if self._pieces:
@@ -51,7 +51,7 @@ class TranscriptEvents:
 
     def _event(self, fact: Fact) -> WorkerEvent | None:
         match fact:
-            case Said(text) if text.strip():
+            case WorkerMessage(text) if text.strip():
                 return _text_event(text)
             case ToolBegan(_, tool) if tool.command:
                 command = clip(tool.command, MAX_COMMAND_CHARS)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from agentrunner.meta.base import MetaRequest, Reply
-from agentrunner.task.spec import TaskSpec
+from agentrunner.config.spec import TaskSpec
+from agentrunner.planners.base import MetaRequest, Reply
 from tests.battery.case import Case, case_named
 from tests.kit.metas import reply, run_worker
 

@@ -12,11 +12,11 @@ from typing import Any
 import yaml
 
 from agentrunner import registry
+from agentrunner.config.load import TaskSource, load_task
+from agentrunner.config.spec import TaskSpec
+from agentrunner.engine.attempt_run import Options
+from agentrunner.engine.runs import start
 from agentrunner.errors import AgentRunnerError
-from agentrunner.graph.drive import Options
-from agentrunner.graph.runner import start
-from agentrunner.task.load import TaskSource, load_task
-from agentrunner.task.spec import TaskSpec
 from tests.battery.case import Case
 from tests.battery.ground import Ground
 from tests.battery.plain import complaints, truth_met

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from agentrunner.errors import UsageError
-from agentrunner.nodes.deps import Clock
-from agentrunner.runs.log import RunLog
-from agentrunner.task.context import Answer, Question
+from agentrunner.execution.deps import Clock
+from agentrunner.state.run_state import Answer, Question
+from agentrunner.storage.run_log import RunLog
 from tests.kit.metas import Item, assess, consult, finish, give_up, plan, work
 from tests.kit.process import Drill, until
 from tests.kit.project import Project

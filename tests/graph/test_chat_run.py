@@ -6,8 +6,8 @@ import os
 import sys
 from pathlib import Path
 
-from agentrunner.planning.store import PlanStore
-from agentrunner.runs.plan_folder import plan_folder
+from agentrunner.plans.store import PlanStore
+from agentrunner.storage.plan_folder import plan_folder
 from tests.kit.process import until
 from tests.kit.project import Project
 from tests.kit.terminals import Terminal

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agentrunner.runs.folder import load_spec
+from agentrunner.storage.run_folder import load_spec
 from tests.kit.project import Project
 from tests.kit.runs import FIX, SMALL, TEST, Run
 

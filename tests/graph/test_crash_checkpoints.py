@@ -15,11 +15,11 @@ from typing import Any
 import ormsgpack
 import pytest
 
+from agentrunner.engine import attempts
+from agentrunner.engine.queries import show
 from agentrunner.errors import CheckpointCorrupt
-from agentrunner.graph import attempts
 from agentrunner.graph.checkpoints import APPLICATION_ID, serializer
-from agentrunner.graph.queries import show
-from agentrunner.task.context import SCHEMA_VERSION, TaskContext
+from agentrunner.state.run_state import SCHEMA_VERSION, TaskContext
 from tests.kit.process import Drill, at_point, done
 
 FLIPS = 150

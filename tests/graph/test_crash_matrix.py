@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from agentrunner.runs.failpoints import IN_RUNNER, IN_SUPERVISOR
-from agentrunner.runs.ledger import NeverStarted
+from agentrunner.storage.failpoints import IN_RUNNER, IN_SUPERVISOR
+from agentrunner.storage.worker_ledger import NeverStarted
 from tests.kit.process import Drill, at_point
 
 Notes = Callable[[str], str]

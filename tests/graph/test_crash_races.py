@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from agentrunner.errors import Busy
-from agentrunner.graph.runner import cancel, resume
-from agentrunner.nodes.deps import Clock
-from agentrunner.runs.locks import me, repository_lock
+from agentrunner.engine.runs import cancel, resume
+from agentrunner.errors import LockHeld
+from agentrunner.execution.deps import Clock
+from agentrunner.storage.locks import me, repository_lock
 from tests.kit.process import Drill, done, living, until
 
 
@@ -209,7 +209,7 @@ def test_resume_of_a_run_is_refused_while_another_run_has_the_repository(tmp_pat
         all_killed_at_work(drill)
         lock = repository_lock(drill.state_dir, drill.repo)
         lock.acquire(me("other-0000", "2026-01-01T00:00:00Z"))
-        with pytest.raises(Busy, match="other-0000"):
+        with pytest.raises(LockHeld, match="other-0000"):
             drill.resume()
         lock.close()
         drill.let_go()

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from agentrunner.engine.attempt_run import Options
 from agentrunner.errors import SandboxUnavailable, UsageError
-from agentrunner.graph.drive import Options
 from agentrunner.sandboxes.base import SandboxError
 from agentrunner.sandboxes.docker import engine as engine_room
 from tests.kit.docker import IN_DOCKER, require_docker

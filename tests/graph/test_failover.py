@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from agentrunner.nodes.quota import seconds_of
-from agentrunner.task.context import Wait
+from agentrunner.execution.quota import seconds_of
+from agentrunner.state.run_state import Wait
 from tests.graph.test_waits import HAPPY, VirtualClock, at, tries, waits
 from tests.kit.faulty import calls_of, does, faulty, faulty_worker, says
 from tests.kit.project import Project

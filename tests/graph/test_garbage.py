@@ -8,7 +8,7 @@ import socket
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from agentrunner.graph.queries import collect_garbage
+from agentrunner.engine.queries import collect_garbage
 from tests.kit.metas import assess, consult, finish, plan, work
 from tests.kit.plan_project import PlanProject, Work
 from tests.kit.project import Project

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from agentrunner import registry
-from agentrunner.graph.runner import resume
+from agentrunner.engine.runs import resume
 from tests.kit.metas import StubbornMeta
 from tests.kit.project import Project
 

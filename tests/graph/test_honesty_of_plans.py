@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from agentrunner.conductor.backlog import answer, open_questions
-from agentrunner.planning.plan import PlanTaskStatus
+from agentrunner.plans.execution.answers import answer, open_questions
+from agentrunner.plans.plan import PlanTaskStatus
 from tests.kit.bwrap import require_bwrap
 from tests.kit.plan_project import AT, PlanProject, Work
 

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 import pytest
 
 from agentrunner import registry
-from agentrunner.meta.base import MetaRequest, Reply
-from agentrunner.task.spec import TaskSpec
+from agentrunner.config.spec import TaskSpec
+from agentrunner.planners.base import MetaRequest, Reply
 from tests.kit.metas import assess, finish, plan, reply, work
 from tests.kit.project import Project
 from tests.kit.runs import FIX, SMALL, TEST, Run

@@ -22,7 +22,7 @@ from markdown_it import MarkdownIt
 
 from agentrunner import cli
 from agentrunner.commands.fail import named
-from agentrunner.runs.failpoints import IN_RUNNER
+from agentrunner.storage.failpoints import IN_RUNNER
 from tests.kit.evil import agentrunner, files_with, machine
 from tests.kit.metas import Item, assess, finish, give_up, plan, work
 from tests.kit.process import at_point

@@ -8,12 +8,12 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from agentrunner.conductor.backlog import answer
-from agentrunner.errors import Surroundings
-from agentrunner.graph import queries
-from agentrunner.planning.plan import PlanTaskStatus
-from agentrunner.runs.index import RunIndex
+from agentrunner.engine import queries
+from agentrunner.errors import InfraError
+from agentrunner.plans.execution.answers import answer
+from agentrunner.plans.plan import PlanTaskStatus
 from agentrunner.screens.schema import EVENT, PLAN_EVENTS, PLAN_RESULT_KEYS
+from agentrunner.storage.index import RunIndex
 from tests.kit.plan_project import AT, PlanProject, Work
 
 START = {"a.txt": "one\n"}
@@ -67,7 +67,7 @@ def test_each_tasks_note_stands_beside_the_plans_once_however_often_it_is_run(
     index = RunIndex(plan.project.state_dir)
     assert len(index.runs(plan.project.repo)) == 3
     assert index.find(again["task_id"], plan.project.repo) == run
-    with pytest.raises(Surroundings, match="is gone"):
+    with pytest.raises(InfraError, match="is gone"):
         queries.undo(plan.project.state_dir, run)
     # Once more: the same files, and the same notes of tasks.
     plan.heard = lambda event: None

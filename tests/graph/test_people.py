@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from agentrunner.graph.attempts import keep_decision
-from agentrunner.nodes.questions import MAX_ANSWER
-from agentrunner.task.context import People, PersonDecision
-from agentrunner.task.people import TEXT
+from agentrunner.engine.attempts import keep_decision
+from agentrunner.execution.questions import MAX_ANSWER
+from agentrunner.state.decisions import TEXT
+from agentrunner.state.run_state import People, PersonDecision
 from tests.kit.metas import assess, consult, finish, give_up, plan, work
 from tests.kit.process import Drill, at_point, done
 from tests.kit.project import Project

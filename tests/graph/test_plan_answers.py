@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from agentrunner.conductor import task_run
-from agentrunner.conductor.backlog import TRIED_AGAIN, answer, open_questions
-from agentrunner.conductor.people import decided_before
-from agentrunner.conductor.rounds import RoundBook
-from agentrunner.graph.queries import show
-from agentrunner.graph.runner import accept
-from agentrunner.planning.plan import PlanTaskStatus
+from agentrunner.engine.queries import show
+from agentrunner.engine.runs import accept
+from agentrunner.plans.execution import task_runner
+from agentrunner.plans.execution.answers import TRIED_AGAIN, answer, open_questions
+from agentrunner.plans.execution.decisions import decided_before
+from agentrunner.plans.execution.rounds import RoundBook
+from agentrunner.plans.plan import PlanTaskStatus
 from tests.kit.plan_project import AT, PlanProject, Work
 
 START = {"a.txt": "one\n"}
@@ -37,7 +37,7 @@ def test_what_needs_a_review_is_accepted_with_the_command_of_its_question(tmp_pa
 def test_an_answer_about_work_that_does_not_land_is_what_its_next_round_knows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(task_run, "MOST_FIXES", 0)
+    monkeypatch.setattr(task_runner, "MOST_FIXES", 0)
     works = [Work(f"grep -q '<<<<' a.txt || echo {n} > a.txt", f"grep -q {n} a.txt") for n in "xy"]
     plan = PlanProject.make(tmp_path, works, START)
     assert plan.carry()["exit_code"] == 3
@@ -66,7 +66,7 @@ def test_an_answer_about_work_that_does_not_land_is_what_its_next_round_knows(
 def test_an_answer_to_a_task_s_run_is_kept_with_it_and_goes_on_to_its_next_round(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(task_run, "MOST_FIXES", 0)
+    monkeypatch.setattr(task_runner, "MOST_FIXES", 0)
     plan = PlanProject.make(tmp_path, [Work("true")], START)
     assert plan.carry()["exit_code"] == 1
     (asked,) = open_questions(plan.store)

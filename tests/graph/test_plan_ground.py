@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from agentrunner.conductor.delivery import Wishes
 from agentrunner.errors import UsageError
+from agentrunner.plans.execution.delivery import DeliveryOptions
 from tests.kit.plan_project import PlanProject, Work
 
 START = {"a.txt": "one\n", "b.txt": "one\n", ".gitignore": "*.log\n"}
@@ -156,7 +156,7 @@ def test_in_a_repository_nothing_is_done_in_place(tmp_path: Path) -> None:
 
 def test_wishes_that_exclude_each_other_are_refused(plain: PlanProject) -> None:
     assert refused(plain, in_place=True, git_init=True).code == "usage"
-    assert "--pr" in refused(plain, in_place=True, wishes=Wishes(request=True)).message
+    assert "--pr" in refused(plain, in_place=True, wishes=DeliveryOptions(request=True)).message
 
 
 # -- what else a repository may be ----------------------------------------------------------------

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from agentrunner.conductor.delivery import Wishes
-from agentrunner.conductor.look import look
-from agentrunner.conductor.merging.proofs import ProofBook
 from agentrunner.errors import TaskFailed
-from agentrunner.planning.plan import PlanTaskStatus
-from agentrunner.runs.folder import RunFolder, kept_box
+from agentrunner.plans.execution.delivery import DeliveryOptions
+from agentrunner.plans.execution.merging.proofs import ProofBook
+from agentrunner.plans.execution.status import look
+from agentrunner.plans.plan import PlanTaskStatus
 from agentrunner.screens.plan_status import status_screen
+from agentrunner.storage.run_folder import RunFolder, kept_box
 from tests.kit.plan_project import PlanProject, Work
 
 ELSEWHERE = "case $PWD in */merged/tree) exit 1; esac"
@@ -118,7 +118,7 @@ def test_a_branch_on_which_what_tasks_proved_is_red_is_left_alone(tmp_path: Path
     plan.project.git("commit", "-qm", "theirs")
     plan.project.git("checkout", "-q", "main")
     with pytest.raises(TaskFailed) as caught:
-        plan.carry(wishes=Wishes(onto="next"))
+        plan.carry(wishes=DeliveryOptions(onto="next"))
     assert caught.value.code == "onto-red"
     assert "TASK-0001 (AC-1)" in dict(caught.value.details)["evidence"]
     assert plan.project.git("log", "-1", "--format=%s", "next").strip() == "theirs"

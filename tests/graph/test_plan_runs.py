@@ -17,17 +17,17 @@ from typing import Any
 
 import pytest
 
-from agentrunner.conductor.backlog import answer
-from agentrunner.conductor.delivery import Wishes
-from agentrunner.conductor.look import look
-from agentrunner.conductor.settings import save_settings
-from agentrunner.errors import Busy, UsageError
-from agentrunner.graph.runner import accept
-from agentrunner.nodes.deps import Clock
-from agentrunner.planning.plan import PlanTaskStatus
-from agentrunner.runs.locks import FileLock, me, repository_lock
+from agentrunner.engine.runs import accept
+from agentrunner.errors import LockHeld, UsageError
+from agentrunner.execution.deps import Clock
+from agentrunner.plans.execution.answers import answer
+from agentrunner.plans.execution.delivery import DeliveryOptions
+from agentrunner.plans.execution.plan_settings import save_settings
+from agentrunner.plans.execution.status import look
+from agentrunner.plans.plan import PlanTaskStatus
 from agentrunner.screens.plan_events import event_line
 from agentrunner.screens.plan_status import status_screen
+from agentrunner.storage.locks import FileLock, me, repository_lock
 from tests.kit.bwrap import require_bwrap
 from tests.kit.docker import IMAGE as HOST_IMAGE
 from tests.kit.docker import IN_DOCKER, require_docker
@@ -368,7 +368,9 @@ def test_a_repository_whose_hash_is_sha256_is_as_any(tmp_path: Path) -> None:
     git("add", "-A")
     git("commit", "-qm", "start")
     git("branch", "next")
-    assert plan.carry(wishes=Wishes(squash=True, onto="next"))["exit_code"] == 0, plan.events
+    assert plan.carry(wishes=DeliveryOptions(squash=True, onto="next"))["exit_code"] == 0, (
+        plan.events
+    )
     assert git("ls-tree", "--name-only", "next").split() == ["1.done", "2.done", "b.txt"]
 
 
@@ -383,7 +385,7 @@ def test_one_process_carries_a_plan_out(tmp_path: Path) -> None:
     plan = PlanProject.make(tmp_path, [Work()], START)
     with contextlib.closing(plan.folder.lock()) as lock:
         lock.acquire(me("", AT))
-        with pytest.raises(Busy, match="this plan"):
+        with pytest.raises(LockHeld, match="this plan"):
             plan.carry()
 
 

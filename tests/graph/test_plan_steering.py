@@ -15,20 +15,20 @@ from typing import Any
 import pytest
 
 from agentrunner.commands.plan import answered
-from agentrunner.conductor import task_run
-from agentrunner.conductor.look import look
-from agentrunner.conductor.merging.judgement import Candidate, Verdict
-from agentrunner.conductor.merging.landing import TestsRed
-from agentrunner.conductor.merging.merged_tests import MergedTests
-from agentrunner.conductor.places import WorkTrees
-from agentrunner.conductor.rounds import Round, RoundBook
-from agentrunner.conductor.settings import PlanSettings, load_settings, save_settings
 from agentrunner.errors import UsageError
-from agentrunner.planning.plan import Plan, PlanTaskStatus
-from agentrunner.planning.store import BUDGET
-from agentrunner.runs.index import RunIndex
-from agentrunner.runs.workspace import CloneStore
+from agentrunner.git.private_clone import CloneStore
+from agentrunner.plans.execution import task_runner
+from agentrunner.plans.execution.merging.merge_checks import MergedTests
+from agentrunner.plans.execution.merging.merge_queue import TestsRed
+from agentrunner.plans.execution.merging.merge_verdict import Candidate, Verdict
+from agentrunner.plans.execution.plan_settings import PlanSettings, load_settings, save_settings
+from agentrunner.plans.execution.rounds import Round, RoundBook
+from agentrunner.plans.execution.status import look
+from agentrunner.plans.execution.workspaces import WorkTrees
+from agentrunner.plans.plan import Plan, PlanTaskStatus
+from agentrunner.plans.store import BUDGET
 from agentrunner.screens.plan_status import status_screen
+from agentrunner.storage.index import RunIndex
 from tests.kit.metas import assess, finish, work
 from tests.kit.metas import plan as plan_reply
 from tests.kit.plan_project import AT, PlanProject, Work, plan_of
@@ -175,8 +175,8 @@ def test_work_that_never_lands_is_for_a_person_after_so_many_rounds(
         clone = CloneStore(plan.folder.clone, plan.project.repo)
         return TestsRed("It is red.", turn.parents[0], clone.tree_of(turn.parents[0]))
 
-    assert task_run.MOST_FIXES == 3
-    monkeypatch.setattr(task_run, "MOST_FIXES", 1)  # each takes a second
+    assert task_runner.MOST_FIXES == 3
+    monkeypatch.setattr(task_runner, "MOST_FIXES", 1)  # each takes a second
     monkeypatch.setattr(WorkTrees, "land", refused)
     assert plan.carry()["exit_code"] == 3, plan.events
     assert len(plan.told("plan_fixing")) == 1 and len(plan.told("run_started")) == 2

@@ -11,9 +11,9 @@ from typing import ClassVar
 import pytest
 
 from agentrunner import registry
-from agentrunner.errors import Surroundings
-from agentrunner.meta.base import MetaRequest, MetaUnavailable, Reply
-from agentrunner.task.spec import TaskSpec
+from agentrunner.config.spec import TaskSpec
+from agentrunner.errors import InfraError
+from agentrunner.planners.base import MetaRequest, MetaUnavailable, Reply
 from agentrunner.workers.base import FailureKind
 from tests.graph.test_waits import VirtualClock, at, waits
 from tests.kit.metas import LiarMeta
@@ -150,7 +150,7 @@ def test_waits_that_nobody_told_grow_and_end_within_the_limit(
     run: Run, clock: VirtualClock
 ) -> None:
     First.refusals = dict.fromkeys(range(6), no("rate_limit"))
-    with pytest.raises(Surroundings) as caught:
+    with pytest.raises(InfraError) as caught:
         begin(run, budget={"wait_sec": 500})
     assert caught.value.code == "meta-quota"
     assert clock.seconds == 30 + 60 + 120 + 240
@@ -163,7 +163,7 @@ def test_waits_that_nobody_told_grow_and_end_within_the_limit(
 
 def test_a_longer_wait_than_allowed_parks_the_run(run: Run, clock: VirtualClock) -> None:
     First.refusals = {1: no("rate_limit", at(90_000))}
-    with pytest.raises(Surroundings, match="allows waits of 21600 s"):
+    with pytest.raises(InfraError, match="allows waits of 21600 s"):
         begin(run)
     assert clock.slept == []
     clock.seconds = 90_000
@@ -177,7 +177,7 @@ def test_without_a_cool_down_candidates_are_not_asked_in_a_circle(
 ) -> None:
     First.refusals = Second.refusals = dict.fromkeys(range(40), no(kind))
     both = {"candidates": [{"kind": "first"}, {"kind": "second"}], "cool_down_sec": 0}
-    with contextlib.suppress(Surroundings):
+    with contextlib.suppress(InfraError):
         begin(run, profiles={"meta": both}, budget={"wait_sec": 500, "meta_calls": 40})
     asked = len(First.asked) + len(Second.asked)
     if kind == "server":

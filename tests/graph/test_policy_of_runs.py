@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 import yaml
 
+from agentrunner.engine.dry_run import preview
 from agentrunner.errors import UsageError
-from agentrunner.graph.preview import preview
-from agentrunner.runs.folder import load_spec
+from agentrunner.storage.run_folder import load_spec
 from tests.kit.metas import assess, consult, finish, give_up, plan, work
 from tests.kit.project import Project
 from tests.kit.runs import FIX, SMALL, TEST, Run

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from agentrunner.errors import Busy, UsageError
-from agentrunner.graph.queries import show
-from agentrunner.nodes.questions import MAX_ANSWER
-from agentrunner.task.context import Answer, Question
+from agentrunner.engine.queries import show
+from agentrunner.errors import LockHeld, UsageError
+from agentrunner.execution.questions import MAX_ANSWER
+from agentrunner.state.run_state import Answer, Question
 from tests.kit.metas import assess, consult, finish, give_up, plan, work
 from tests.kit.project import Project
 from tests.kit.runs import FIX, SMALL, TEST, Run, asking
@@ -199,7 +199,7 @@ def test_of_many_answers_at_once_exactly_one_is_taken(waiting: Run) -> None:
         one.result = dict(waiting.result)
         try:
             one.answer(f"franc number {number}", asked)
-        except (Busy, UsageError) as error:
+        except (LockHeld, UsageError) as error:
             return error.code
         return str(one.result["state"])
 

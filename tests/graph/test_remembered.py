@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from agentrunner.engine.queries import diff, show
+from agentrunner.engine.query_cache import FILE
 from agentrunner.errors import CheckpointCorrupt
-from agentrunner.graph.queries import diff, show
-from agentrunner.graph.remembered import FILE
 from tests.kit.metas import assess, finish, plan, work
 from tests.kit.project import Project
 from tests.kit.runs import FIX, SMALL, TEST, Run

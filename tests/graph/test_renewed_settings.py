@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from agentrunner.conductor.settings import PlanSettings
-from agentrunner.planning.plan import PlanTaskStatus
+from agentrunner.plans.execution.plan_settings import PlanSettings
+from agentrunner.plans.plan import PlanTaskStatus
 from tests.kit.plan_project import PlanProject, Work
 
 WRONG = {

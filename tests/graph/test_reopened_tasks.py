@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from agentrunner.conductor.delivery import Wishes
-from agentrunner.planning.edits import Edit
-from agentrunner.planning.patch import apply
-from agentrunner.planning.plan import PlanTaskStatus
+from agentrunner.plans.edits import Edit
+from agentrunner.plans.execution.delivery import DeliveryOptions
+from agentrunner.plans.patch import apply
+from agentrunner.plans.plan import PlanTaskStatus
 from tests.kit.plan_project import AT, PlanProject, Work
 
 COMPLETE, PENDING = PlanTaskStatus.COMPLETE, PlanTaskStatus.PENDING
@@ -98,7 +98,7 @@ def test_a_repository_that_is_away_for_a_moment_keeps_nothing_back(tmp_path: Pat
 
 def test_a_plan_whose_one_commit_was_merged_goes_on_from_there(tmp_path: Path) -> None:
     plan = PlanProject.make(tmp_path, [Work()], {"a.txt": "a\n"})
-    squash = {"wishes": Wishes(squash=True)}
+    squash = {"wishes": DeliveryOptions(squash=True)}
     assert plan.carry(**squash)["exit_code"] == 0
     git = plan.project.git
     git("merge", "-q", plan.result["branch"])

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from agentrunner import cli
-from agentrunner.errors import EnvironmentNotReady, Surroundings, UsageError
-from agentrunner.graph.drive import Options
-from agentrunner.graph.queries import show
-from agentrunner.task.context import Answer
+from agentrunner.engine.attempt_run import Options
+from agentrunner.engine.queries import show
+from agentrunner.errors import EnvironmentNotReady, InfraError, UsageError
+from agentrunner.state.run_state import Answer
 from tests.kit.metas import Item, assess, consult, finish, give_up, plan, work
 from tests.kit.project import Project
 from tests.kit.runs import FIX, NO_FIX, SMALL, TEST, Run
@@ -322,13 +322,13 @@ def test_a_check_proposed_after_work_was_done_is_tried_on_the_tree_before_it(run
 
 
 def test_a_worker_that_closes_the_repository_costs_nothing(run: Run) -> None:
-    with pytest.raises(Surroundings) as raised:
+    with pytest.raises(InfraError) as raised:
         run.start([plan(), work(), finish(), assess()], f"{FIX}; chmod 000 .", test=TEST)
     repo = run.project.repo
     for _ in range(2):
         assert raised.value.code == "repository-closed"
         assert raised.value.remedy.startswith(f"chmod u+rwx {repo}")
-        with pytest.raises(Surroundings) as raised:
+        with pytest.raises(InfraError) as raised:
             run.resume()
     (worker,) = run.log("worker_run")
     assert worker.data["outcome"] == "completed"
@@ -436,7 +436,7 @@ def test_a_script_of_the_workers_that_is_green_on_the_old_code_proves_nothing(ru
 
 
 def test_a_missing_worker_is_named_before_anything_is_made(run: Run) -> None:
-    with pytest.raises(Surroundings) as raised:
+    with pytest.raises(InfraError) as raised:
         run.start([plan()], runner={"worker": {"command": ["no-such-worker"]}})
     assert (raised.value.code, raised.value.nothing_spent) == ("worker-missing", True)
     assert not (run.project.state_dir / "runs").exists()

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
+from agentrunner.engine.queries import undo
 from agentrunner.errors import UsageError
-from agentrunner.graph.queries import undo
-from agentrunner.runs.workspace import CloneStore
+from agentrunner.git.private_clone import CloneStore
 from tests.graph.test_worktree_runs import outside
 from tests.kit.metas import assess, finish, plan, work
 from tests.kit.project import Project

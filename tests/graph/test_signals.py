@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from agentrunner.runs.ledger import Finished, Running
-from agentrunner.runs.locks import run_lock
+from agentrunner.storage.locks import run_lock
+from agentrunner.storage.worker_ledger import Finished, Running
 from tests.kit.process import WORKER, Drill, done, until
 
 SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]

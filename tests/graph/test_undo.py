@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from agentrunner import cli
-from agentrunner.errors import Busy, UsageError
-from agentrunner.graph.queries import collect_garbage, diff, show, undo
-from agentrunner.runs.index import RunIndex
+from agentrunner.engine.queries import collect_garbage, diff, show, undo
+from agentrunner.errors import LockHeld, UsageError
+from agentrunner.storage.index import RunIndex
 from tests.kit.metas import assess, consult, finish, give_up, plan, work
 from tests.kit.project import Project
 from tests.kit.runs import FIX, NO_FIX, SMALL, TEST, Run
@@ -91,11 +91,11 @@ def test_undo_of_a_waiting_run_and_then_going_on(tmp_path: Path) -> None:
 
 def test_a_repository_that_is_worked_in_is_not_touched(tmp_path: Path) -> None:
     run = Run(Project.make(tmp_path, SMALL))
-    refused: list[Busy] = []
+    refused: list[LockHeld] = []
 
     def try_it(event: dict[str, Any]) -> None:
         if event["event"] == "worker_started":
-            with pytest.raises(Busy) as raised:
+            with pytest.raises(LockHeld) as raised:
                 undo(run.project.state_dir, event["run_id"])
             refused.append(raised.value)
 

@@ -12,10 +12,10 @@ from typing import Any, ClassVar
 
 import pytest
 
-from agentrunner.nodes.deps import Clock
-from agentrunner.nodes.quota import QUOTA_BACKOFF_SEC, SETTLE_SEC, stamp
-from agentrunner.nodes.recovery import FAULT_BACKOFF_SEC
-from agentrunner.runs.index import RunIndex
+from agentrunner.execution.deps import Clock
+from agentrunner.execution.failure_policy import FAULT_BACKOFF_SEC
+from agentrunner.execution.quota import QUOTA_BACKOFF_SEC, SETTLE_SEC, stamp
+from agentrunner.storage.index import RunIndex
 from tests.kit.faulty import calls_of, does, faulty, faulty_worker, says
 from tests.kit.metas import Item, assess, finish, plan, work
 from tests.kit.project import Project

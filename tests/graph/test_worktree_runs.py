@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from agentrunner.errors import Busy, UsageError
-from agentrunner.graph import queries
-from agentrunner.nodes.deps import Clock
-from agentrunner.runs.failpoints import IN_COMMIT
-from agentrunner.runs.index import RunIndex
-from agentrunner.runs.locks import me, repository_lock
-from agentrunner.runs.worktree import worktree_place
-from agentrunner.task.spec import Landing, TaskSpec
+from agentrunner.config.spec import Landing, TaskSpec
+from agentrunner.engine import queries
+from agentrunner.errors import LockHeld, UsageError
+from agentrunner.execution.deps import Clock
+from agentrunner.git.worktree import worktree_place
+from agentrunner.storage.failpoints import IN_COMMIT
+from agentrunner.storage.index import RunIndex
+from agentrunner.storage.locks import me, repository_lock
 from tests.kit.docker import IN_DOCKER, require_docker
 from tests.kit.metas import assess, consult, finish, plan, work
 from tests.kit.process import Drill, at_point, done
@@ -174,10 +174,10 @@ def test_two_of_one_repository_work_at_the_same_time(project: Project) -> None:
     lock = repository_lock(project.state_dir, project.repo)
     lock.acquire(me("another-run", "now"))
     try:
-        with pytest.raises(Busy) as busy:
+        with pytest.raises(LockHeld) as busy:
             inside(project).start(worker=FIX)
         plain = Run(project)
-        with pytest.raises(Busy) as also:
+        with pytest.raises(LockHeld) as also:
             plain.start(SCRIPT, FIX, test=TEST)
         assert outside(project).start()["state"] == "COMPLETE"
     finally:

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
+from agentrunner.engine.runs import respond, resume, start
 from agentrunner.errors import UsageError
-from agentrunner.graph.runner import respond, resume, start
-from agentrunner.runs.folder import RunFolder
-from agentrunner.runs.log import RunLog
-from agentrunner.task.context import Answer
+from agentrunner.state.run_state import Answer
+from agentrunner.storage.run_folder import RunFolder
+from agentrunner.storage.run_log import RunLog
 from tests.integration.test_codex_run import DONE, FIX, JUDGEMENT, PLAN, RIGHT
 from tests.kit.bwrap import require_bwrap
 from tests.kit.codex import require_codex

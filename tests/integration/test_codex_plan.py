@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from agentrunner.conductor.settings import PlanSettings, save_settings
-from agentrunner.planning.plan import PlanTaskStatus
-from agentrunner.runs.log import read_lines
+from agentrunner.plans.execution.plan_settings import PlanSettings, save_settings
+from agentrunner.plans.plan import PlanTaskStatus
+from agentrunner.storage.run_log import read_lines
 from tests.kit.bwrap import require_bwrap
 from tests.kit.codex import require_codex
 from tests.kit.model_server import ModelServer

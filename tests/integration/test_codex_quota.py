@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 
-from agentrunner.graph.runner import start
-from agentrunner.runs.events import read_events
-from agentrunner.runs.folder import RunFolder
-from agentrunner.task.spec import TaskSpec
+from agentrunner.config.spec import TaskSpec
+from agentrunner.engine.runs import start
+from agentrunner.storage.events import read_events
+from agentrunner.storage.run_folder import RunFolder
 from tests.integration.test_codex_run import DONE, FIX, JUDGEMENT, PLAN
 from tests.kit.bwrap import require_bwrap
 from tests.kit.claude import require_claude

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from agentrunner.graph.preview import preview
+from agentrunner.engine.dry_run import preview
 from tests.kit.bwrap import require_bwrap
 from tests.kit.codex import require_codex
 from tests.kit.codex_project import KEYS, Codex

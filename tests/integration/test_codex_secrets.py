@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from docker import APIClient
 
-from agentrunner.graph.runner import start
+from agentrunner.engine.runs import start
 from agentrunner.sandboxes.docker.engine import Engine, EngineError
 from tests.integration.test_codex_run import DONE, FIX, JUDGEMENT, PLAN
 from tests.kit.codex import require_codex

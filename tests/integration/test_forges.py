@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from agentrunner.conductor.delivery import Wishes
-from agentrunner.conductor.forge.remote import Kind
-from agentrunner.conductor.settings import save_settings
+from agentrunner.plans.execution.delivery import DeliveryOptions
+from agentrunner.plans.execution.forge.remote import Kind
+from agentrunner.plans.execution.plan_settings import save_settings
 from tests.kit.forge import Forge, spellings
 from tests.kit.plan_project import PlanProject, Work
 from tests.kit.process import at_point
@@ -54,7 +54,7 @@ class Desk:
 
     def carry(self, onto: str = "", token: str = TOKEN, **more: Any) -> dict[str, Any]:
         """Carry the plan out, with a request at the end."""
-        wishes = Wishes(request=True, onto=onto, **more)
+        wishes = DeliveryOptions(request=True, onto=onto, **more)
         with trapped(self.plan.project):
             return self.plan.carry(options={"environ": self.environ(token)}, wishes=wishes)
 

@@ -17,9 +17,9 @@ from pathlib import Path
 
 import pytest
 
-from agentrunner import settings
+from agentrunner import environment
 from agentrunner.errors import UsageError
-from agentrunner.runs.index import RunIndex
+from agentrunner.storage.index import RunIndex
 from tests.kit.evil import Said, agentrunner, machine, touched
 from tests.kit.metas import assess, finish, plan, work
 from tests.kit.project import Project, require_bwrap
@@ -148,7 +148,7 @@ def listening() -> Iterator[tuple[int, list[str]]]:
 ASKS = "from langsmith.utils import tracing_is_enabled; print(bool(tracing_is_enabled()))"
 
 
-@pytest.mark.parametrize("name", settings.TRACING[:3])
+@pytest.mark.parametrize("name", environment.TRACING[:3])
 def test_a_variable_that_switches_tracing_on_is_taken_away(name: str) -> None:
     def enabled(script: str, **more: str) -> bool:
         env = {**machine(Path("/nonexistent")), name: "true", **more}
@@ -166,7 +166,7 @@ def test_tracing_of_the_shell_is_not_obeyed_and_said_so(project: Project) -> Non
     with listening() as (port, connections):
         url = f"http://127.0.0.1:{port}"
         more = {"LANGSMITH_ENDPOINT": url, "LANGCHAIN_ENDPOINT": url, "LANGSMITH_API_KEY": "lsv2"}
-        env = machine(project.state_dir, **dict.fromkeys(settings.TRACING, "true"), **more)
+        env = machine(project.state_dir, **dict.fromkeys(environment.TRACING, "true"), **more)
         said = agentrunner("run", task_of(project), cwd=project.repo, env=env)
         assert said.code == 0, f"{said}"
         assert connections == []

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from agentrunner.graph.runner import start
-from agentrunner.meta.retry import BACKOFF_SEC
-from agentrunner.nodes.deps import Clock
+from agentrunner.engine.runs import start
+from agentrunner.execution.deps import Clock
+from agentrunner.planners.retry import BACKOFF_SEC
 from tests.kit.bwrap import require_bwrap
 from tests.kit.metas import reply, run_worker
 from tests.kit.model_server import Fault, ModelServer, ScriptItem

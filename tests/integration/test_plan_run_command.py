@@ -14,7 +14,7 @@ import jsonschema
 import pytest
 
 from agentrunner import cli
-from agentrunner.conductor.settings import save_settings
+from agentrunner.plans.execution.plan_settings import save_settings
 from agentrunner.screens import schema
 from tests.kit.plan_project import AT, PlanProject, Work
 from tests.kit.terminals import Terminal

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
+from agentrunner.engine.runs import start
 from agentrunner.errors import UsageError
+from agentrunner.execution.deps import Cassette
 from agentrunner.gateway.cassette import read_cassette
-from agentrunner.graph.runner import start
-from agentrunner.nodes.deps import Cassette
 from tests.integration.test_codex_run import DONE, FIX, JUDGEMENT, PLAN, story
 from tests.kit.bwrap import require_bwrap
 from tests.kit.codex import require_codex

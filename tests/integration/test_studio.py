@@ -18,11 +18,11 @@ import yaml
 from langgraph_sdk import get_client
 from langgraph_sdk.client import LangGraphClient
 
-from agentrunner.graph.queries import collect_garbage
-from agentrunner.runs.folder import RunFolder
-from agentrunner.runs.locks import repository_lock
-from agentrunner.runs.log import RunLog
-from agentrunner.task.spec import TaskSpec
+from agentrunner.config.spec import TaskSpec
+from agentrunner.engine.queries import collect_garbage
+from agentrunner.storage.locks import repository_lock
+from agentrunner.storage.run_folder import RunFolder
+from agentrunner.storage.run_log import RunLog
 from tests.kit.bwrap import require_bwrap
 from tests.kit.docker import IMAGE as HOST_IMAGE
 from tests.kit.docker import require_docker

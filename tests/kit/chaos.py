@@ -23,9 +23,9 @@ from pathlib import Path
 from random import Random
 from typing import Any, ClassVar, Self
 
-from agentrunner.runs.log import read_lines
 from agentrunner.sandboxes.cgroups import hierarchies
 from agentrunner.sandboxes.enter import GROUP_PREFIX
+from agentrunner.storage.run_log import read_lines
 from agentrunner.supervisor.processes import Facts, descendants, process_table, send
 from tests.kit.docker import IMAGE
 from tests.kit.engine_watch import EngineWatch, mounts_below

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from agentrunner.task.crew import WorkerSpec
+from agentrunner.config.agents import WorkerSpec
 from agentrunner.workers.base import Probe
 from agentrunner.workers.codex import CodexWorker
 from tests.kit.missing import missing

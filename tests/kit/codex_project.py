@@ -10,10 +10,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from agentrunner.graph.runner import start
-from agentrunner.runs.folder import RunFolder
-from agentrunner.runs.log import History, RunLog
-from agentrunner.task.spec import TaskSpec
+from agentrunner.config.spec import TaskSpec
+from agentrunner.engine.runs import start
+from agentrunner.storage.run_folder import RunFolder
+from agentrunner.storage.run_log import History, RunLog
 from tests.kit.docker import IMAGE as HOST_IMAGE
 from tests.kit.model_server import ModelServer
 from tests.kit.project import PYTEST, Project

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from agentrunner import registry
-from agentrunner.task.crew import WorkerSpec
+from agentrunner.config.agents import WorkerSpec
 from agentrunner.workers.base import (
     Ended,
     Failure,

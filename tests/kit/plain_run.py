@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from agentrunner.task.crew import WorkerSpec
+from agentrunner.config.agents import WorkerSpec
 from agentrunner.workers.base import Ended, Worker, WorkerCall, WorkerEvent, WorkerReading
 from agentrunner.workers.make import make_worker
 from tests.kit.model_server import ModelServer

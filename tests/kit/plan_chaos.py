@@ -11,12 +11,12 @@ from random import Random
 from subprocess import CalledProcessError
 from typing import Any, Self
 
-from agentrunner.conductor.settings import save_settings
-from agentrunner.planning.store import PlanStore
-from agentrunner.runs.folder import RunFolder
-from agentrunner.runs.index import RunIndex
-from agentrunner.runs.ledger import Ledger
-from agentrunner.runs.log import RunLog
+from agentrunner.plans.execution.plan_settings import save_settings
+from agentrunner.plans.store import PlanStore
+from agentrunner.storage.index import RunIndex
+from agentrunner.storage.run_folder import RunFolder
+from agentrunner.storage.run_log import RunLog
+from agentrunner.storage.worker_ledger import Ledger
 from agentrunner.supervisor.processes import Facts
 from tests.kit.chaos import Blow, Struck, below, boxed, happened, named
 from tests.kit.engine_watch import EngineWatch

@@ -8,15 +8,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from agentrunner.conductor.carry_out import carry_out
-from agentrunner.conductor.order import Order
-from agentrunner.conductor.settings import PlanSettings
-from agentrunner.graph.drive import Options
-from agentrunner.planning.edits import Edit
-from agentrunner.planning.patch import apply
-from agentrunner.planning.plan import Hint, Plan, PlanTask, PlanTaskStatus
-from agentrunner.planning.store import PlanStore, Standing
-from agentrunner.runs.plan_folder import PlanFolder, plan_folder
+from agentrunner.engine.attempt_run import Options
+from agentrunner.plans.edits import Edit
+from agentrunner.plans.execution.executor import carry_out
+from agentrunner.plans.execution.instructions import PlanInstructions
+from agentrunner.plans.execution.plan_settings import PlanSettings
+from agentrunner.plans.patch import apply
+from agentrunner.plans.plan import Hint, Plan, PlanTask, PlanTaskStatus
+from agentrunner.plans.store import PlanStore, StoredTask
+from agentrunner.storage.plan_folder import PlanFolder, plan_folder
 from tests.kit.project import Project
 
 SCRIPT = "sed -n 's/^ *> DO: //p' > .do.sh; sh -e .do.sh; rm .do.sh"
@@ -69,12 +69,12 @@ class PlanProject:
         overrides = {"command": WORKER, "loops": "runner.meta.max_loops=1"}
         return PlanSettings(base_dir=str(self.project.repo), options=known, overrides=overrides)
 
-    def order(self, **how: Any) -> Order:
+    def order(self, **how: Any) -> PlanInstructions:
         """All of it, two at once."""
         settings = how.pop("settings", None) or self.settings()
         options = Options(state_dir=self.project.state_dir, on_event=self._hear)
         options = replace(options, **how.pop("options", {}))
-        return Order(self.project.repo, settings, options, **{"parallel": 2, **how})
+        return PlanInstructions(self.project.repo, settings, options, **{"parallel": 2, **how})
 
     def carry(self, **how: Any) -> dict[str, Any]:
         """Carry it out in an event loop of its own."""
@@ -93,7 +93,7 @@ class PlanProject:
         """All events of one kind."""
         return [event for event in self.events if event["event"] == name]
 
-    def standings(self) -> dict[str, Standing]:
+    def standings(self) -> dict[str, StoredTask]:
         """How each task stands."""
         return self.store.standings()
 

@@ -8,18 +8,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from agentrunner.meta.base import ChatMessage, MetaRequest, Reply
-from agentrunner.meta.bench import Bench
-from agentrunner.meta.cli import CliMeta
-from agentrunner.meta.cli_box import Tape
-from agentrunner.meta.make import make_meta
+from agentrunner.config.agents import MetaSpec, WorkerSpec
+from agentrunner.config.sandbox import SandboxSpec
+from agentrunner.config.spec import PrdSpec, RunnerSection, TaskSection, TaskSpec
+from agentrunner.planners.base import ChatMessage, MetaRequest, Reply
+from agentrunner.planners.cli import CliMeta
+from agentrunner.planners.cli_box import Tape
+from agentrunner.planners.make import make_meta
+from agentrunner.planners.workplace import Workplace
 from agentrunner.protocol import message_schema
-from agentrunner.runs.folder import RunFolder
 from agentrunner.sandboxes.base import BoxSpec, Sandbox
 from agentrunner.sandboxes.choose import open_sandbox
-from agentrunner.task.box import SandboxSpec
-from agentrunner.task.crew import MetaSpec, WorkerSpec
-from agentrunner.task.spec import PrdSpec, RunnerSection, TaskSection, TaskSpec
+from agentrunner.storage.run_folder import RunFolder
 from agentrunner.text.redaction import Redactor
 from tests.kit.bwrap import require_bwrap
 from tests.kit.claude import require_claude
@@ -91,7 +91,7 @@ class Desk:
         )
         meta = make_meta(spec, self.environ, record=tape.record, replay=tape.replay)
         assert isinstance(meta, CliMeta)
-        await meta.open(Bench(self.folder, self.state_dir, sandbox, self.redactor))
+        await meta.open(Workplace(self.folder, self.state_dir, sandbox, self.redactor))
         return meta, sandbox
 
     async def ask(

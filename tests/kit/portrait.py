@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from agentrunner.task.crew import WorkerSpec
+from agentrunner.config.agents import WorkerSpec
 from agentrunner.workers.make import make_worker
 from tests.kit.cells import DONE, WORK
 from tests.kit.scenario import Shell, Turn

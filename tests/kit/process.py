@@ -21,12 +21,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from agentrunner.graph.runner import resume
-from agentrunner.runs.events import read_events
-from agentrunner.runs.folder import RunFolder
-from agentrunner.runs.ledger import Ledger
-from agentrunner.runs.locks import repository_lock, run_lock
-from agentrunner.runs.log import Record, RunLog
+from agentrunner.engine.runs import resume
+from agentrunner.storage.events import read_events
+from agentrunner.storage.locks import repository_lock, run_lock
+from agentrunner.storage.run_folder import RunFolder
+from agentrunner.storage.run_log import Record, RunLog
+from agentrunner.storage.worker_ledger import Ledger
 from tests.kit.bwrap import require_bwrap
 from tests.kit.project import Project
 

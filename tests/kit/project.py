@@ -12,11 +12,11 @@ from typing import Any
 
 import yaml
 
-from agentrunner.graph.drive import Options
-from agentrunner.graph.runner import start
-from agentrunner.task.context import Answer, Question
-from agentrunner.task.load import TaskSource, load_task
-from agentrunner.task.spec import TaskSpec
+from agentrunner.config.load import TaskSource, load_task
+from agentrunner.config.spec import TaskSpec
+from agentrunner.engine.attempt_run import Options
+from agentrunner.engine.runs import start
+from agentrunner.state.run_state import Answer, Question
 from tests.kit.bwrap import require_bwrap
 
 __all__ = ["BROKEN", "FIX", "PYTEST", "Project", "require_bwrap"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from agentrunner.task.crew import WorkerSpec
+from agentrunner.config.agents import WorkerSpec
 from agentrunner.workers.base import (
     Ended,
     ProcessOutcome,
@@ -15,7 +15,7 @@ from agentrunner.workers.base import (
     WorkerReading,
 )
 from agentrunner.workers.make import make_worker
-from agentrunner.workers.outcome import Came, outcome_of
+from agentrunner.workers.outcome import WorkerOutcome, outcome_of
 
 STREAMS = Path(__file__).parents[1] / "data" / "worker_streams"
 HOME = Path("/state/box")
@@ -51,7 +51,7 @@ def read(
     home: Path = HOME,
     booked: tuple[int, int] = (0, 0),
     changed: int = 0,
-) -> tuple[WorkerReading, Came]:
+) -> tuple[WorkerReading, WorkerOutcome]:
     """What a captured stream tells, and what the run comes to without a gateway."""
     worker = adapter(kind)
     ended = Ended(exit_code, outcome, STREAMS / stdout, STREAMS / stderr, home, booked)

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from agentrunner.evidence.results.model import ReadFile, Results
-from agentrunner.evidence.results.registry import instrument, read_results
+from agentrunner.verification.results.model import ReadFile, Results
+from agentrunner.verification.results.registry import instrument, read_results
 from tests.kit.missing import missing
 
 TOOLS = Path(__file__).parents[2] / ".tools"

@@ -15,12 +15,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from agentrunner.graph import runner
-from agentrunner.graph.attempts import latest
-from agentrunner.graph.drive import Options
-from agentrunner.runs.folder import RunFolder
-from agentrunner.runs.log import Record, RunLog
-from agentrunner.task.context import Answer, Question, QuestionKind, TaskContext
+from agentrunner.engine import runs
+from agentrunner.engine.attempt_run import Options
+from agentrunner.engine.attempts import latest
+from agentrunner.state.run_state import Answer, Question, QuestionKind, TaskContext
+from agentrunner.storage.run_folder import RunFolder
+from agentrunner.storage.run_log import Record, RunLog
 from tests.kit.metas import Item
 from tests.kit.project import Project, require_bwrap
 
@@ -63,11 +63,11 @@ class Run:
             runner_ = task.pop("runner", {})
             task["runner"] = {**runner_, "meta": {**meta, **runner_.get("meta", {})}}
         spec = self.project.spec(worker, **task)
-        return self._step(lambda options: runner.start(spec, options), answers)
+        return self._step(lambda options: runs.start(spec, options), answers)
 
     def resume(self, **how: Any) -> dict[str, Any]:
         """Go on, or the next attempt."""
-        return self._step(lambda options: runner.resume(self.id, options, **how))
+        return self._step(lambda options: runs.resume(self.id, options, **how))
 
     def answer(self, text: str, question_id: str = "") -> dict[str, Any]:
         """Answer the question of the meta-agent."""
@@ -83,14 +83,14 @@ class Run:
 
     def respond(self, answer: Answer) -> dict[str, Any]:
         """Any answer at all."""
-        return self._step(lambda options: runner.respond(self.id, answer, options))
+        return self._step(lambda options: runs.respond(self.id, answer, options))
 
     def accept(
         self, *criteria: str, reason: str = "I looked.", unchanged: bool = False
     ) -> dict[str, Any]:
         """A person's yes after looking."""
         return self._step(
-            lambda options: runner.accept(
+            lambda options: runs.accept(
                 self.id, list(criteria), reason, "hana", options, unchanged=unchanged
             )
         )
@@ -98,12 +98,12 @@ class Run:
     def accept_known_red(self, *names: str, reason: str = "No network here.") -> dict[str, Any]:
         """A person's word that these were red for another reason."""
         return self._step(
-            lambda options: runner.accept(self.id, [], reason, "hana", options, known_red=names)
+            lambda options: runs.accept(self.id, [], reason, "hana", options, known_red=names)
         )
 
     def cancel(self) -> dict[str, Any]:
         """End it."""
-        return self._step(lambda options: runner.cancel(self.id, options))
+        return self._step(lambda options: runs.cancel(self.id, options))
 
     def _step(
         self,

@@ -11,14 +11,14 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from agentrunner.graph.planner import open_conversation, planning_spec
-from agentrunner.nodes.deps import Clock
-from agentrunner.planning.conversation import Conversation
-from agentrunner.planning.plan import ROOT, Plan
-from agentrunner.planning.store import PlanStore
-from agentrunner.runs.folder import make_private
-from agentrunner.runs.plan_folder import PlanFolder, plan_folder
-from agentrunner.task.load import TaskSource, load_task
+from agentrunner.config.load import TaskSource, load_task
+from agentrunner.execution.deps import Clock
+from agentrunner.plans.conversation import Conversation
+from agentrunner.plans.plan import ROOT, Plan
+from agentrunner.plans.planner import open_conversation, planning_spec
+from agentrunner.plans.store import PlanStore
+from agentrunner.storage.plan_folder import PlanFolder, plan_folder
+from agentrunner.storage.run_folder import make_private
 
 Item = dict[str, Any]
 SALT = "a salt that is the same in each run"

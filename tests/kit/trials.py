@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from agentrunner.config.agents import WorkerSpec
 from agentrunner.gateway.order import (
     GATEWAY_PORT,
     GATEWAY_SOCKET,
@@ -24,19 +25,18 @@ from agentrunner.gateway.order import (
 )
 from agentrunner.gateway.process import companion
 from agentrunner.gateway.usage import Usage, read_usage
-from agentrunner.runs.folder import RunFolder
-from agentrunner.runs.ledger import Ledger
-from agentrunner.runs.locks import me, repository_lock
-from agentrunner.runs.snapshots import Snapshots
+from agentrunner.git.snapshots import Snapshots
 from agentrunner.sandboxes.base import BoxSpec, Door, Request
 from agentrunner.sandboxes.bwrap import BwrapSandbox
 from agentrunner.sandboxes.environment import proxy_environment
+from agentrunner.storage.locks import me, repository_lock
+from agentrunner.storage.run_folder import RunFolder
+from agentrunner.storage.worker_ledger import Ledger
 from agentrunner.supervisor.client import SupervisedResult, SupervisorOrder, start, wait
-from agentrunner.task.crew import WorkerSpec
 from agentrunner.workers.base import Ended, Worker, WorkerCall, WorkerCommand, WorkerReading
 from agentrunner.workers.cli import CliWorker
 from agentrunner.workers.make import make_worker
-from agentrunner.workers.outcome import Came, outcome_of
+from agentrunner.workers.outcome import WorkerOutcome, outcome_of
 from tests.kit.gateway import PLACEHOLDER, REAL_KEY
 from tests.kit.model_server import ModelServer
 from tests.kit.scenario import Scenario, Shell, Turn
@@ -100,7 +100,7 @@ class Trial:
 class Seen:
     """What a worker run came to, and everything that led to that."""
 
-    came: Came
+    came: WorkerOutcome
     reading: WorkerReading
     supervised: SupervisedResult
     used: Usage

@@ -13,7 +13,7 @@ from benchmarks.measure import environment
 
 LOOK = """\
 import sys
-import agentrunner.graph.runner
+import agentrunner.engine.runs
 print(*sorted({"openai", "langchain_openai", "docker"} & set(sys.modules)))
 """
 

@@ -19,9 +19,9 @@ from typing import Any
 
 import pytest
 
-from agentrunner.runs.folder import RunFolder
-from agentrunner.runs.log import RunLog
-from agentrunner.task.crew import WorkerSpec
+from agentrunner.config.agents import WorkerSpec
+from agentrunner.storage.run_folder import RunFolder
+from agentrunner.storage.run_log import RunLog
 from agentrunner.workers.base import Worker
 from agentrunner.workers.make import make_worker
 from tests.kit.bwrap import require_bwrap

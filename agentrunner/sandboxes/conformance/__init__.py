@@ -15,11 +15,11 @@ from pathlib import Path
 from agentrunner.sandboxes.conformance import limits, running, walls
 from agentrunner.sandboxes.conformance.bench import (
     CANARY,
-    Bench,
     Check,
     CheckResult,
     Make,
     NotApplicable,
+    Workbench,
 )
 
 __all__ = ["CheckResult", "run_conformance"]
@@ -40,12 +40,12 @@ async def run_conformance(
     results = []
     with _bait() as value:
         for number, check in enumerate(checks):
-            bench = Bench.build(scratch / f"{number:02}-{check.__name__}", make_sandbox, value)
+            bench = Workbench.build(scratch / f"{number:02}-{check.__name__}", make_sandbox, value)
             results.append(await _run(check, bench))
     return results
 
 
-async def _run(check: Check, bench: Bench) -> CheckResult:
+async def _run(check: Check, bench: Workbench) -> CheckResult:
     name = check.__name__
     if check not in running.CHECKS and bench.sandbox.kind == "none":
         return CheckResult(name, "not_applicable", NO_WALLS)

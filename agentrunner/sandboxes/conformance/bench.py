@@ -30,7 +30,7 @@ class Check(Protocol):
 
     __name__: str
 
-    def __call__(self, bench: Bench) -> Awaitable[None]:
+    def __call__(self, bench: Workbench) -> Awaitable[None]:
         """Try it."""
 
 
@@ -49,7 +49,7 @@ def expect(kept: object, what: str) -> None:
 
 
 @dataclass(frozen=True)
-class Bench:
+class Workbench:
     """One check's own repository, state folder and box."""
 
     root: Path
@@ -64,7 +64,7 @@ class Bench:
     """In the command line of every process that a check leaves behind on purpose."""
 
     @classmethod
-    def build(cls, root: Path, make: Make, bait: str) -> Bench:
+    def build(cls, root: Path, make: Make, bait: str) -> Workbench:
         """Make the folders: a git repository with one commit, a state folder with a secret."""
         repo, state = root / "repo", root / "state"
         home = state / "runs/check/box"

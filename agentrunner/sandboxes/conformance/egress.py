@@ -22,10 +22,10 @@ from typing import Any, Protocol
 
 from agentrunner.sandboxes.base import BoxSpec, Door, Request, Result, Sandbox
 from agentrunner.sandboxes.conformance.bench import (
-    Bench,
     Broken,
     Check,
     NotApplicable,
+    Workbench,
     expect,
     wait_for,
 )
@@ -123,7 +123,7 @@ class Server:
 class Outside:
     """A box with a door, who serves it, and a server to reach."""
 
-    bench: Bench
+    bench: Workbench
     sandbox: Sandbox
     server: Server
     log: Path
@@ -164,7 +164,7 @@ class Egress:
     def __init__(self, start_proxy: StartProxy) -> None:
         self._start_proxy = start_proxy
 
-    async def allowed_host_is_reached(self, bench: Bench) -> None:
+    async def allowed_host_is_reached(self, bench: Workbench) -> None:
         """A listed host is reached with TLS from end to end, and the decision is a line."""
         async with self._outside(bench) as outside, outside.start():
             result = await outside.sh(f"get {outside.url}")
@@ -176,7 +176,7 @@ class Egress:
                 f"the line is {line}",
             )
 
-    async def other_hosts_are_refused(self, bench: Bench) -> None:
+    async def other_hosts_are_refused(self, bench: Workbench) -> None:
         """Another host, another port, an address, the metadata: refused by name, each a line."""
         async with self._outside(bench) as outside, outside.start():
             port = outside.server.port
@@ -195,7 +195,7 @@ class Egress:
                 expect(lines == [("refused", name)], f"{target}: the lines are {lines}")
             expect(outside.server.connections == 0, "the server was reached")
 
-    async def plain_http_is_refused(self, bench: Bench) -> None:
+    async def plain_http_is_refused(self, bench: Workbench) -> None:
         """Without TLS not even a listed host is reached, and the program is told."""
         async with self._outside(bench) as outside, outside.start():
             result = await outside.sh(f"get {outside.url.replace('https', 'http')}")
@@ -205,7 +205,7 @@ class Egress:
             expect(lines == [("refused", HOST)], f"the lines are {lines}")
             expect(outside.server.connections == 0, "the server was reached")
 
-    async def nothing_goes_around_the_proxy(self, bench: Bench) -> None:
+    async def nothing_goes_around_the_proxy(self, bench: Workbench) -> None:
         """Without the proxy there is nothing: no host, no address, no name, no metadata."""
         async with self._outside(bench) as outside, outside.start():
             result = await outside.sh(AROUND)
@@ -216,7 +216,7 @@ class Egress:
             expect(outside.server.connections == 0, "the server was reached")
             expect(outside.lines() == [], "the proxy was asked")
 
-    async def proxy_may_crash_and_come_back(self, bench: Bench) -> None:
+    async def proxy_may_crash_and_come_back(self, bench: Workbench) -> None:
         """Without it a request fails and does not hang; its successor serves the same command."""
         async with self._outside(bench) as outside:
             script = f"""
@@ -244,14 +244,14 @@ class Egress:
             expect(result.exit_code == 0, f"it did not come back: {result.stderr!r}")
             expect(outside.server.connections == 2, f"{outside.server.connections} connections")
 
-    async def box_cannot_extend_its_door(self, bench: Bench) -> None:
+    async def box_cannot_extend_its_door(self, bench: Workbench) -> None:
         """The socket on which sandboxes hand over listeners hears nobody inside of a box."""
         async with self._outside(bench) as outside, outside.start():
             result = await outside.sh(CONTROL)
             expect(result.stdout == b"", result.stdout.decode())
 
     @asynccontextmanager
-    async def _outside(self, bench: Bench) -> AsyncIterator[Outside]:
+    async def _outside(self, bench: Workbench) -> AsyncIterator[Outside]:
         if bench.sandbox.kind == "none":
             raise NotApplicable('"none" isolates nothing')
         run = bench.home.parent
@@ -286,7 +286,7 @@ async def _until(file: Path, running: asyncio.Task[Result]) -> None:
         raise Broken(f"it ended before: {result.stdout!r} {result.stderr!r}")
 
 
-def _make_certificate(bench: Bench) -> tuple[Path, Path]:
+def _make_certificate(bench: Workbench) -> tuple[Path, Path]:
     """A key, and a certificate in the repository, where the box can read it."""
     if shutil.which("openssl") is None:
         raise NotApplicable("there is no openssl to make a certificate with")

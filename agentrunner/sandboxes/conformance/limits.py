@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 from agentrunner.errors import SandboxUnavailable, UsageError
 from agentrunner.sandboxes.base import BoxSpec, Ending, Request, ResourceLimit, Sandbox
-from agentrunner.sandboxes.conformance.bench import Bench, Check, NotApplicable, expect
+from agentrunner.sandboxes.conformance.bench import Check, NotApplicable, Workbench, expect
 
 MEMORY = "96m"
 HOG = "head -c 400000000 /dev/zero | tail -c 400000000 >/dev/null"
@@ -15,7 +15,7 @@ HOG = "head -c 400000000 /dev/zero | tail -c 400000000 >/dev/null"
 
 
 @asynccontextmanager
-async def _limited(bench: Bench, limits: ResourceLimit) -> AsyncIterator[Sandbox]:
+async def _limited(bench: Workbench, limits: ResourceLimit) -> AsyncIterator[Sandbox]:
     """Another box with these limits."""
     spec = BoxSpec(repo=bench.repo, home=bench.home, programs=("sh",), limits=limits)
     try:
@@ -29,7 +29,7 @@ async def _limited(bench: Bench, limits: ResourceLimit) -> AsyncIterator[Sandbox
         await sandbox.close()
 
 
-async def memory_is_limited(bench: Bench) -> None:
+async def memory_is_limited(bench: Workbench) -> None:
     """What takes more memory than it may is ended, by the kernel's own count as OOM."""
     async with _limited(bench, ResourceLimit(memory=MEMORY)) as sandbox:
         result = await sandbox.run(bench.request(HOG))
@@ -40,14 +40,14 @@ async def memory_is_limited(bench: Bench) -> None:
         expect((after.exit_code, after.ending) == (3, Ending.EXITED), f"the next one: {after}")
 
 
-async def said_oom_is_no_oom(bench: Bench) -> None:
+async def said_oom_is_no_oom(bench: Workbench) -> None:
     """What looks like the kernel's end of it, or the box's, is only the command's own word."""
     words = "Killed; OOMKilled; container is not running; Cannot connect to the Docker daemon"
     result = await bench.sh(f"echo '{words}' >&2; exit 137")
     expect(result.exit_code == 137 and result.ending is Ending.EXITED, f"{result}")
 
 
-async def scratch_is_limited(bench: Bench) -> None:
+async def scratch_is_limited(bench: Workbench) -> None:
     """Scratch space is memory, and is limited with it."""
     async with _limited(bench, ResourceLimit(memory=MEMORY)) as sandbox:
         # Without a cgroup only what was mounted with a size is limited.
@@ -58,7 +58,7 @@ async def scratch_is_limited(bench: Bench) -> None:
         await sandbox.run(bench.request("true"))
 
 
-async def processors_are_limited(bench: Bench) -> None:
+async def processors_are_limited(bench: Workbench) -> None:
     """A command that spins gets no more than its share of the processors."""
     async with _limited(bench, ResourceLimit(cpus=0.25)) as sandbox:
         spin = "timeout 2 sh -c 'while :; do :; done'; times"
@@ -69,7 +69,7 @@ async def processors_are_limited(bench: Bench) -> None:
         expect(0 < used < 1, f"of 2 s it had a processor for {used:g} s")
 
 
-async def processes_are_limited(bench: Bench) -> None:
+async def processes_are_limited(bench: Workbench) -> None:
     """A fork bomb meets a limit, ends with the command, and leaves the box usable."""
     async with _limited(bench, ResourceLimit(pids=40)) as sandbox:
         many = "i=0; while [ $i -lt 200 ]; do sleep 1000 & i=$((i+1)); done"
@@ -84,7 +84,7 @@ async def processes_are_limited(bench: Bench) -> None:
         expect(after.stdout == b"on\n", f"the next one: {after}")
 
 
-async def nothing_reaches_the_next(bench: Bench) -> None:
+async def nothing_reaches_the_next(bench: Workbench) -> None:
     """No scratch place, no shared memory and no process of one command is there for the next."""
     places = "/tmp /var/tmp /dev/shm $HOME"
     leave = f"""
@@ -104,7 +104,7 @@ line"; ln -s / $place/link
     expect(count < 10, f"it sees {count} processes")
 
 
-async def few_system_calls(bench: Bench) -> None:
+async def few_system_calls(bench: Workbench) -> None:
     """System calls are filtered: no namespace and no mount of its own, no tracing of the kernel."""
     result = await bench.sh("grep Seccomp: /proc/self/status")
     if bench.sandbox.isolation()["system calls"].startswith(("all", "not held")):
@@ -115,7 +115,7 @@ async def few_system_calls(bench: Bench) -> None:
         expect((await bench.sandbox.run(request)).exit_code != 0, f"it worked: {attack}")
 
 
-async def no_devices_made(bench: Bench) -> None:
+async def no_devices_made(bench: Workbench) -> None:
     """No device can be made, and no file that gives rights has an effect."""
     result = await bench.sh("mknod /tmp/disk b 8 0")
     expect(result.exit_code != 0, "a device was made")

@@ -8,11 +8,11 @@ import time
 from pathlib import Path
 
 from agentrunner.sandboxes.base import Ending, ErrorKind, Request, Result, SandboxError
-from agentrunner.sandboxes.conformance.bench import Bench, Check, expect, wait_for
+from agentrunner.sandboxes.conformance.bench import Check, Workbench, expect, wait_for
 from agentrunner.sandboxes.tree import children, family
 
 
-async def _refused(bench: Bench, request: Request) -> None:
+async def _refused(bench: Workbench, request: Request) -> None:
     try:
         await bench.sandbox.run(request)
     except SandboxError as error:
@@ -21,31 +21,31 @@ async def _refused(bench: Bench, request: Request) -> None:
         expect(False, "it ran")
 
 
-async def _long(bench: Bench) -> Result:
+async def _long(bench: Workbench) -> Result:
     """Runs until it is ended; makes the file `on` once it does."""
     return await bench.sh(f"sh -c 'sleep 1000; :' {bench.marker} & touch on; wait")
 
 
-async def exit_code(bench: Bench) -> None:
+async def exit_code(bench: Workbench) -> None:
     """A command's exit code is its result, whatever it is."""
     for code in (0, 1, 7, 127, 255):
         result = await bench.sh(f"exit {code}")
         expect(result.exit_code == code, f"{code} came back as {result.exit_code}")
 
 
-async def signal_exit_code(bench: Bench) -> None:
+async def signal_exit_code(bench: Workbench) -> None:
     """A command that dies of a signal has 128 + its number."""
     result = await bench.sh("kill -9 $$")
     expect(result.exit_code == 137, f"{result.exit_code}")
 
 
-async def split_streams(bench: Bench) -> None:
+async def split_streams(bench: Workbench) -> None:
     """stdout and stderr stay apart."""
     result = await bench.sh("echo out; echo err >&2")
     expect((result.stdout, result.stderr) == (b"out\n", b"err\n"), f"{result}")
 
 
-async def stdin_to_its_end(bench: Bench) -> None:
+async def stdin_to_its_end(bench: Workbench) -> None:
     """stdin is what was given and then ends; without one it ends at once."""
     data = os.urandom(300_000)
     result = await bench.sh("cat", stdin=data, keep_bytes=len(data))
@@ -53,7 +53,7 @@ async def stdin_to_its_end(bench: Bench) -> None:
     expect((await bench.sh("cat")).stdout == b"", "something was there to read")
 
 
-async def unicode_arguments(bench: Bench) -> None:
+async def unicode_arguments(bench: Workbench) -> None:
     """Words reach the command as they are, whatever is in them."""
     words = ("日本語", "a b", "$HOME", "'\"", "", "--", "-x", "line\nbreak")
     request = Request(command=("printf", "%s|", *words), workdir=bench.repo)
@@ -61,33 +61,33 @@ async def unicode_arguments(bench: Bench) -> None:
     expect(result.stdout.decode() == "".join(f"{word}|" for word in words), f"{result.stdout!r}")
 
 
-async def working_folder(bench: Bench) -> None:
+async def working_folder(bench: Workbench) -> None:
     """A command starts where it was told to."""
     result = await bench.sh("pwd -P", workdir=bench.repo / "folder")
     expect(result.stdout.decode().strip() == str(bench.repo / "folder"), f"{result.stdout!r}")
 
 
-async def working_folder_outside(bench: Bench) -> None:
+async def working_folder_outside(bench: Workbench) -> None:
     """A working folder outside the repository is refused, by `..` and by a link too."""
     (bench.repo / "link").symlink_to(bench.root)
     for folder in (Path("/"), bench.repo / "..", bench.repo / "link", bench.repo / "absent"):
         await _refused(bench, bench.request("true", workdir=folder))
 
 
-async def nonsense_refused(bench: Bench) -> None:
+async def nonsense_refused(bench: Workbench) -> None:
     """An empty command, a NUL and a network that the task does not permit are refused."""
     await _refused(bench, Request(command=(), workdir=bench.repo))
     await _refused(bench, Request(command=("echo", "a\0b"), workdir=bench.repo))
     await _refused(bench, bench.request("true", network="full"))
 
 
-async def loader_variables_refused(bench: Bench) -> None:
+async def loader_variables_refused(bench: Workbench) -> None:
     """Variables that would make the sandbox's helper on the host load code are refused."""
     for name in ("LD_PRELOAD", "LD_LIBRARY_PATH", "GLIBC_TUNABLES"):
         await _refused(bench, bench.request("true", env={name: "x"}))
 
 
-async def missing_command(bench: Bench) -> None:
+async def missing_command(bench: Workbench) -> None:
     """A program that is not there is exit code 127, and one that cannot be executed 126."""
     for word, code in (("agentrunner-no-such-program", 127), (str(bench.repo / "file.txt"), 126)):
         result = await bench.sandbox.run(Request(command=(word,), workdir=bench.repo))
@@ -95,14 +95,14 @@ async def missing_command(bench: Bench) -> None:
         expect(word in result.stderr.decode(), f"{word} is not named: {result.stderr!r}")
 
 
-async def environment_from_nothing(bench: Bench) -> None:
+async def environment_from_nothing(bench: Workbench) -> None:
     """Nothing of our own environment reaches a command; what a request adds does."""
     result = await bench.sh("env", env={"ADDED": "värde"})
     expect(bench.bait not in result.stdout.decode(), "our own environment is inherited")
     expect("ADDED=värde" in result.stdout.decode(), "the request's variable is missing")
 
 
-async def no_value_in_argv(bench: Bench) -> None:
+async def no_value_in_argv(bench: Workbench) -> None:
     """The value of a variable is in no command line, where every user could read it."""
     secret = f"secret-{bench.marker[::-1]}"
     result = await bench.sh("cat /proc/[0-9]*/cmdline", env={"TOKEN": secret})
@@ -111,7 +111,7 @@ async def no_value_in_argv(bench: Bench) -> None:
     expect(not any(secret in word for word in launch.argv), "it is in the helper's command line")
 
 
-async def output_is_bounded(bench: Bench) -> None:
+async def output_is_bounded(bench: Workbench) -> None:
     """Of much output the first 64 KiB and the end are kept, and all of it is counted."""
     size = 64 << 20
     script = f"echo start; head -c {size} /dev/zero; echo end"
@@ -122,14 +122,14 @@ async def output_is_bounded(bench: Bench) -> None:
     expect(result.stdout_bytes == size + 10, f"{result.stdout_bytes} bytes were counted")
 
 
-async def output_limit(bench: Bench) -> None:
+async def output_limit(bench: Workbench) -> None:
     """A command that prints without end is ended."""
     result = await bench.sh(f"yes {bench.marker}", stop_bytes=1 << 20)
     expect(result.ending is Ending.OUTPUT_LIMIT, f"it ended as {result.ending}")
     expect(result.exit_code != 0, "and counts as a success")
 
 
-async def live_output(bench: Bench) -> None:
+async def live_output(bench: Workbench) -> None:
     """Output can be seen as it comes."""
     seen: list[tuple[str, bytes]] = []
     request = bench.request("echo out; echo err >&2")
@@ -137,7 +137,7 @@ async def live_output(bench: Bench) -> None:
     expect(sorted(seen) == [("stderr", b"err\n"), ("stdout", b"out\n")], f"{seen}")
 
 
-async def timeout_ends_the_tree(bench: Bench) -> None:
+async def timeout_ends_the_tree(bench: Workbench) -> None:
     """At the deadline everything ends, what ignores SIGTERM and left the session too."""
     sleeper = f"setsid sh -c 'trap \"\" TERM; sleep 1000; :' {bench.marker}"
     start = time.monotonic()
@@ -151,7 +151,7 @@ async def timeout_ends_the_tree(bench: Bench) -> None:
     expect(time.monotonic() - start < 10, "it took more than 10 s")
 
 
-async def timeout_lets_it_finish(bench: Bench) -> None:
+async def timeout_lets_it_finish(bench: Workbench) -> None:
     """At the deadline the command itself gets SIGTERM, and the time to save its work."""
     try:
         await bench.sh("trap 'echo saved > saved.txt; exit 0' TERM; sleep 1000", timeout_sec=0.5)
@@ -160,7 +160,7 @@ async def timeout_lets_it_finish(bench: Bench) -> None:
     expect((bench.repo / "saved.txt").exists(), "it was killed at once")
 
 
-async def end_is_the_end(bench: Bench) -> None:
+async def end_is_the_end(bench: Workbench) -> None:
     """A child in the background neither delays the result nor outlives it."""
     start = time.monotonic()
     result = await bench.sh(f"sh -c 'sleep 1000; :' {bench.marker} & echo done")
@@ -168,7 +168,7 @@ async def end_is_the_end(bench: Bench) -> None:
     expect(time.monotonic() - start < 5, "the result was held up")
 
 
-async def cancelling_ends_it(bench: Bench) -> None:
+async def cancelling_ends_it(bench: Workbench) -> None:
     """Whoever cancels the call ends the command."""
     task = asyncio.create_task(_long(bench))
     await wait_for(bench.repo / "on")
@@ -177,7 +177,7 @@ async def cancelling_ends_it(bench: Bench) -> None:
     expect(task.cancelled(), "the call was not cancelled")
 
 
-async def kill_all_ends_it(bench: Bench) -> None:
+async def kill_all_ends_it(bench: Workbench) -> None:
     """kill_all ends what runs, and the box is usable afterwards."""
     task = asyncio.create_task(_long(bench))
     await wait_for(bench.repo / "on")
@@ -188,7 +188,7 @@ async def kill_all_ends_it(bench: Bench) -> None:
     expect((await bench.sh("true")).exit_code == 0, "the box is gone")
 
 
-async def pause_and_go_on(bench: Bench) -> None:
+async def pause_and_go_on(bench: Workbench) -> None:
     """A paused command does nothing, and goes on when told to."""
     task = asyncio.create_task(bench.sh("touch on; while [ ! -e go ]; do sleep 0.02; done"))
     await wait_for(bench.repo / "on")
@@ -201,13 +201,13 @@ async def pause_and_go_on(bench: Bench) -> None:
     expect(result.exit_code == 0, f"it ended with {result.exit_code}")
 
 
-async def many_at_once(bench: Bench) -> None:
+async def many_at_once(bench: Workbench) -> None:
     """Requests can run side by side."""
     results = await asyncio.gather(*(bench.sh(f"echo {n}") for n in range(4)))
     expect([int(r.stdout) for r in results] == [0, 1, 2, 3], f"{[r.stdout for r in results]}")
 
 
-async def nothing_accumulates(bench: Bench) -> None:
+async def nothing_accumulates(bench: Workbench) -> None:
     """No zombies, no descriptors and no children of ours are left."""
     await bench.sh("true")
     before = len(list(Path("/proc/self/fd").iterdir()))
@@ -220,7 +220,7 @@ async def nothing_accumulates(bench: Bench) -> None:
     expect(not zombies, f"zombies: {zombies}")
 
 
-async def repository_is_writable(bench: Bench) -> None:
+async def repository_is_writable(bench: Workbench) -> None:
     """The repository is at its own path, writable, and what is made there is ours."""
     result = await bench.sh(f"echo new > '{bench.repo}/new.txt'; cat '{bench.repo}/file.txt'")
     expect(result.stdout == b"hello\n", f"{result.stderr!r}")
@@ -229,19 +229,19 @@ async def repository_is_writable(bench: Bench) -> None:
     expect(made.stat().st_uid == os.geteuid(), f"it belongs to uid {made.stat().st_uid}")
 
 
-async def run_folder_is_writable(bench: Bench) -> None:
+async def run_folder_is_writable(bench: Workbench) -> None:
     """The run's own folder is at its own path, and writable."""
     await bench.sh(f"echo kept > '{bench.home}/session'")
     expect((bench.home / "session").read_text() == "kept\n", "it was not kept")
 
 
-async def home_is_empty(bench: Bench) -> None:
+async def home_is_empty(bench: Workbench) -> None:
     """HOME is there, empty and writable."""
     result = await bench.sh('cd "$HOME" && ls -A && echo x > probe && cat probe')
     expect(result.stdout == b"x\n", f"{result.stdout!r} {result.stderr!r}")
 
 
-async def git_works(bench: Bench) -> None:
+async def git_works(bench: Workbench) -> None:
     """status, diff and log work on the repository."""
     script = "echo more >> file.txt; git status --short; git log --oneline; git diff --stat"
     result = await bench.sh(script)
@@ -249,7 +249,7 @@ async def git_works(bench: Bench) -> None:
     expect(b" M file.txt" in result.stdout and b"first" in result.stdout, f"{result.stdout!r}")
 
 
-async def launched_from_outside(bench: Bench) -> None:
+async def launched_from_outside(bench: Workbench) -> None:
     """What `launch` says can be started by another process, which is told of its end."""
     launch = bench.sandbox.launch(bench.request("echo launched; exit 3"))
     read, write = os.pipe()
@@ -272,7 +272,7 @@ async def launched_from_outside(bench: Bench) -> None:
     expect(not reports or '"exit-code": 3' in told, f"the helper told {told!r}")
 
 
-async def close_twice(bench: Bench) -> None:
+async def close_twice(bench: Workbench) -> None:
     """Closing is safe to repeat."""
     await bench.sandbox.close()
     await bench.sandbox.close()

@@ -11,24 +11,24 @@ from dataclasses import replace
 from pathlib import Path
 
 from agentrunner.sandboxes.base import BoxSpec, Sandbox
-from agentrunner.sandboxes.conformance.bench import Bench, Check, expect, wait_for
+from agentrunner.sandboxes.conformance.bench import Check, Workbench, expect, wait_for
 from agentrunner.sandboxes.deny import CREDENTIALS
 
 
-async def environment_of_others(bench: Bench) -> None:
+async def environment_of_others(bench: Workbench) -> None:
     """No process that can be seen has our environment, the sandbox's helper included."""
     result = await bench.sh("cat /proc/[0-9]*/environ")
     expect(b"PATH=" in result.stdout, "nothing could be read")
     expect(bench.bait.encode() not in result.stdout, "our environment can be read")
 
 
-async def processes_of_others(bench: Bench) -> None:
+async def processes_of_others(bench: Workbench) -> None:
     """The host's processes cannot be seen."""
     result = await bench.sh("ls -d /proc/[0-9]* | wc -l")
     expect(int(result.stdout) < 10, f"{int(result.stdout)} processes can be seen")
 
 
-async def outside_is_read_only(bench: Bench) -> None:
+async def outside_is_read_only(bench: Workbench) -> None:
     """Nothing but the repository, the run's folder, HOME and /tmp can be written to."""
     (bench.repo / "link").symlink_to(bench.root / "outside.txt")
     places = ("/", "/usr", "/etc", "/home", "/root", "/run", "/var", str(bench.root))
@@ -41,7 +41,7 @@ async def outside_is_read_only(bench: Bench) -> None:
     expect((bench.root / "outside.txt").read_text() == "untouched\n", "a file outside was changed")
 
 
-async def git_is_read_only(bench: Bench) -> None:
+async def git_is_read_only(bench: Workbench) -> None:
     """`.git` can be neither written to nor replaced: the host's git would run what is in it."""
     config = (bench.repo / ".git/config").read_text()
     attacks = (
@@ -65,7 +65,7 @@ async def git_is_read_only(bench: Bench) -> None:
     expect(not (bench.repo / ".git/commondir").exists(), ".git/commondir was made")
 
 
-async def absent_git_stays_absent(bench: Bench) -> None:
+async def absent_git_stays_absent(bench: Workbench) -> None:
     """Where there is no `.git` none can be made, and none is left."""
     plain = bench.root / "plain"
     plain.mkdir()
@@ -83,7 +83,7 @@ async def absent_git_stays_absent(bench: Bench) -> None:
     expect(not list(plain.iterdir()), f"left behind: {list(plain.iterdir())}")
 
 
-async def _git_stays_masked(bench: Bench, sandbox: Sandbox, plain: Path) -> None:
+async def _git_stays_masked(bench: Workbench, sandbox: Sandbox, plain: Path) -> None:
     """The end of one box must not take the mask from another that still runs."""
     script = "touch on; while [ ! -e go ]; do sleep 0.02; done; mkdir -p .git/hooks"
     task = asyncio.create_task(sandbox.run(replace(bench.request(script), workdir=plain)))
@@ -97,7 +97,7 @@ async def _git_stays_masked(bench: Bench, sandbox: Sandbox, plain: Path) -> None
     (plain / "go").unlink()
 
 
-async def no_network(bench: Bench) -> None:
+async def no_network(bench: Workbench) -> None:
     """There is no interface but the box's own loopback, and the host's is out of reach."""
     result = await bench.sh("cat /proc/net/dev; echo; cat /proc/net/route")
     devices = [
@@ -110,7 +110,7 @@ async def no_network(bench: Bench) -> None:
         expect(probe.exit_code != 0, "a server of the host was reached")
 
 
-async def no_abstract_socket(bench: Bench) -> None:
+async def no_abstract_socket(bench: Workbench) -> None:
     """The host's sockets without a path, such as a desktop's bus, are out of reach."""
     name = f"agentrunner-{bench.marker}"
     with socket.socket(socket.AF_UNIX) as server:
@@ -119,13 +119,13 @@ async def no_abstract_socket(bench: Bench) -> None:
         expect(name not in result.stdout.decode(), "they can be seen")
 
 
-async def state_is_out_of_sight(bench: Bench) -> None:
+async def state_is_out_of_sight(bench: Workbench) -> None:
     """Of the state folder only the run's own box folder is there."""
     result = await bench.sh(f"ls -A '{bench.state}/runs/check'; cat '{bench.state}'/runs/*/*.txt")
     expect(result.stdout == b"box\n", f"it sees {result.stdout!r}")
 
 
-async def credentials_are_out_of_sight(bench: Bench) -> None:
+async def credentials_are_out_of_sight(bench: Workbench) -> None:
     """No key, token or history of the user is there."""
     places = [str(Path.home() / name) for name in CREDENTIALS]
     script = 'for p; do [ -e "$p" ] && echo "$p"; done; true'
@@ -134,7 +134,7 @@ async def credentials_are_out_of_sight(bench: Bench) -> None:
     expect(result.exit_code == 0 and result.stdout == b"", f"it sees {result.stdout.decode()}")
 
 
-async def no_privileges(bench: Bench) -> None:
+async def no_privileges(bench: Workbench) -> None:
     """There are no capabilities, and none can be gained."""
     result = await bench.sh("cat /proc/self/status")
     facts = dict(
@@ -145,7 +145,7 @@ async def no_privileges(bench: Bench) -> None:
     expect(facts["NoNewPrivs"] == "1", "NoNewPrivs is not set")
 
 
-async def tmp_is_private(bench: Bench) -> None:
+async def tmp_is_private(bench: Workbench) -> None:
     """/tmp is the command's own: what it leaves there is gone with it."""
     probe = Path("/tmp", f"agentrunner-{bench.marker}")
     probe.touch()
@@ -159,13 +159,13 @@ async def tmp_is_private(bench: Bench) -> None:
         probe.unlink()
 
 
-async def no_foreign_sockets(bench: Bench) -> None:
+async def no_foreign_sockets(bench: Workbench) -> None:
     """No socket of the host is there: no engine, no agent, no bus."""
     result = await bench.sh("find /run /var /tmp /home /root -type s 2>/dev/null | head")
     expect(result.stdout == b"", f"it sees {result.stdout.decode()}")
 
 
-async def devices_are_few(bench: Bench) -> None:
+async def devices_are_few(bench: Workbench) -> None:
     """No disk, no memory and no kernel log of the host is there."""
     result = await bench.sh("ls /dev")
     seen = set(result.stdout.decode().split())
@@ -176,7 +176,7 @@ async def devices_are_few(bench: Bench) -> None:
     expect(seen <= harmless, f"it sees {seen - harmless}")
 
 
-async def copy_takes_the_place(bench: Bench) -> None:
+async def copy_takes_the_place(bench: Workbench) -> None:
     """A copy of the repository stands at the repository's path, and the original is safe."""
     copy = bench.root / "copy"
     shutil.copytree(bench.repo, copy, ignore=shutil.ignore_patterns(".git"))
@@ -190,7 +190,7 @@ async def copy_takes_the_place(bench: Bench) -> None:
     expect(not (bench.repo / "folder/new.txt").exists(), "the original was written to")
 
 
-async def read_path_is_read_only(bench: Bench) -> None:
+async def read_path_is_read_only(bench: Workbench) -> None:
     """A read path is at its own path, and read-only."""
     data = bench.root / "data"
     data.mkdir()
@@ -205,7 +205,7 @@ async def read_path_is_read_only(bench: Bench) -> None:
     expect((data / "rows.csv").read_text() == "1\n", "it was written to")
 
 
-async def same_user(bench: Bench) -> None:
+async def same_user(bench: Workbench) -> None:
     """A command runs under our own uid and gid, so that the repository stays the user's."""
     result = await bench.sh("id -u; id -g")
     expect(result.stdout.decode().split() == [str(os.geteuid()), str(os.getegid())], "it does not")

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 RUN = "agentrunner.run"
-TASK = "agentrunner.task"
+TASK = "agentrunner.config"
 PURPOSE = "agentrunner.purpose"
 """`command` for checks and tests, `worker` for a worker; `image` for the making of one."""
 OWNER_PID = "agentrunner.owner-pid"

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from agentrunner.errors import Surroundings
+from agentrunner.errors import InfraError
 from agentrunner.gateway.egress_log import read_egress
 from agentrunner.gateway.order import GatewayOrder, Upstream
 from agentrunner.gateway.process import companion, running
@@ -118,7 +118,7 @@ async def test_its_end_in_between_is_told(order: GatewayOrder) -> None:
         async with running(order, os.environ) as process:
             os.kill(process.pid, signal.SIGKILL)
 
-    with pytest.raises(Surroundings, match="ended while it was needed"):
+    with pytest.raises(InfraError, match="ended while it was needed"):
         await ended()
 
 
@@ -134,7 +134,7 @@ async def test_an_error_of_the_block_goes_before_its_end(order: GatewayOrder) ->
 
 async def test_one_that_cannot_start_is_told_in_its_words(order: GatewayOrder) -> None:
     order.sockets.touch()
-    with pytest.raises(Surroundings, match=r"did not start: gateway: .*sock") as told:
+    with pytest.raises(InfraError, match=r"did not start: gateway: .*sock") as told:
         async with running(order, os.environ):
             pass
     assert told.value.code == "gateway"
@@ -153,7 +153,7 @@ def test_an_order_that_cannot_be_read_is_refused_and_not_repeated(text: bytes) -
 
 @pytest.mark.parametrize("allow", ["nonsense", "10.0.0.1:443"])
 async def test_a_host_that_cannot_be_read_is_told(order: GatewayOrder, allow: str) -> None:
-    with pytest.raises(Surroundings, match=r"gateway: .*names no") as told:
+    with pytest.raises(InfraError, match=r"gateway: .*names no") as told:
         async with running(replace(order, allow=(allow,)), os.environ):
             pass
     assert "Traceback" not in told.value.message

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
+from agentrunner.config.agents import WorkerSpec
 from agentrunner.gateway.cassette import read_cassette
 from agentrunner.gateway.order import Allowance, GatewayOrder
 from agentrunner.gateway.usage import Usage, read_calls, read_usage
-from agentrunner.task.crew import WorkerSpec
 from agentrunner.workers.base import WorkerCall
 from agentrunner.workers.codex import CodexWorker
 from tests.kit.codex import require_codex

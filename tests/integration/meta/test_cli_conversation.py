@@ -9,9 +9,9 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from agentrunner.graph.planner import open_conversation, planning_spec
-from agentrunner.planning.conversation import Conversation
-from agentrunner.runs.plan_folder import plan_folder
+from agentrunner.plans.conversation import Conversation
+from agentrunner.plans.planner import open_conversation, planning_spec
+from agentrunner.storage.plan_folder import plan_folder
 from tests.kit.planner_desk import REAL_KEY, Desk
 from tests.kit.planner_server import PlannerServer
 from tests.kit.process import living

@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 
-from agentrunner.graph.runner import resume, start
-from agentrunner.runs.folder import RunFolder
-from agentrunner.runs.log import RunLog
-from agentrunner.task.spec import TaskSpec
+from agentrunner.config.spec import TaskSpec
+from agentrunner.engine.runs import resume, start
+from agentrunner.storage.run_folder import RunFolder
+from agentrunner.storage.run_log import RunLog
 from tests.kit.docker import IN_DOCKER
 from tests.kit.metas import assess, finish, plan, work
 from tests.kit.planner_desk import KEY_OF, REAL_KEY, require

@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from agentrunner.runs.folder import RunFolder
-from agentrunner.runs.ledger import Ledger
-from agentrunner.runs.locks import FileLock, me, repository_lock
-from agentrunner.runs.snapshots import Snapshots
+from agentrunner.git.snapshots import Snapshots
 from agentrunner.sandboxes.base import Launch
+from agentrunner.storage.locks import FileLock, me, repository_lock
+from agentrunner.storage.run_folder import RunFolder
+from agentrunner.storage.worker_ledger import Ledger
 from agentrunner.supervisor.client import SupervisedResult, SupervisorOrder, start, wait
 from tests.kit.bwrap import require_bwrap
 

@@ -12,9 +12,9 @@ from typing import Any, Literal
 
 import pytest
 
-from agentrunner.errors import Busy
-from agentrunner.runs.ledger import Running
+from agentrunner.errors import LockHeld
 from agentrunner.sandboxes.base import Launch
+from agentrunner.storage.worker_ledger import Running
 from agentrunner.supervisor.client import SupervisorOrder, request_stop, wait
 from tests.integration.supervisor.conftest import Stage, marked
 
@@ -187,7 +187,7 @@ async def test_the_repository_stays_locked_until_the_snapshot_is_taken(stage: St
     go = stage.root / "go"
     script = f"until [ -e {go} ]; do sleep 0.05; done; echo b > b"
     process = await asyncio.to_thread(stage.start, "w1", script)
-    with pytest.raises(Busy, match="t-0000"):
+    with pytest.raises(LockHeld, match="t-0000"):
         stage.lock()
     assert stage.ledger.look("w1") == Running()
     go.touch()

@@ -8,9 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from agentrunner.runs.failpoints import IN_SUPERVISOR
-from agentrunner.runs.ledger import Absent, Lost, NeverStarted, Running
-from agentrunner.runs.locks import FileLock
+from agentrunner.storage.failpoints import IN_SUPERVISOR
+from agentrunner.storage.locks import FileLock
+from agentrunner.storage.worker_ledger import Absent, Lost, NeverStarted, Running
 from agentrunner.supervisor.client import wait
 from tests.integration.supervisor.conftest import Stage
 

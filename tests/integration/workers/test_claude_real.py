@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from agentrunner.task.crew import WorkerSpec
+from agentrunner.config.agents import WorkerSpec
 from agentrunner.workers.base import CommandRun, FailureKind
 from agentrunner.workers.claude import TESTED, ClaudeWorker
 from agentrunner.workers.claude_login import TOKEN_ENV

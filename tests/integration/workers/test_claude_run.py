@@ -6,9 +6,9 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
-from agentrunner.graph.runner import start
-from agentrunner.runs.folder import RunFolder
-from agentrunner.runs.log import RunLog
+from agentrunner.engine.runs import start
+from agentrunner.storage.run_folder import RunFolder
+from agentrunner.storage.run_log import RunLog
 from tests.kit.bwrap import require_bwrap
 from tests.kit.claude import require_claude
 from tests.kit.metas import reply, run_worker

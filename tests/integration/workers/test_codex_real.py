@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agentrunner.task.crew import WorkerSpec
+from agentrunner.config.agents import WorkerSpec
 from agentrunner.workers.base import CommandRun, FailureKind
 from agentrunner.workers.codex import TESTED, CodexWorker
 from tests.kit.codex import require_codex

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agentrunner.task.crew import WorkerSpec
+from agentrunner.config.agents import WorkerSpec
 from agentrunner.workers.make import make_worker
 from tests.kit.bwrap import require_bwrap
 from tests.kit.cells import Cell, cells_of

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from agentrunner.errors import Surroundings, UsageError
-from agentrunner.graph.runner import resume, start
-from agentrunner.runs.folder import RunFolder
-from agentrunner.runs.log import RunLog
-from agentrunner.task.spec import TaskSpec
+from agentrunner.config.spec import TaskSpec
+from agentrunner.engine.runs import resume, start
+from agentrunner.errors import InfraError, UsageError
+from agentrunner.storage.run_folder import RunFolder
+from agentrunner.storage.run_log import RunLog
 from tests.kit.bwrap import require_bwrap
 from tests.kit.codex import require_codex
 from tests.kit.metas import reply, run_worker
@@ -164,7 +164,7 @@ async def test_a_login_that_is_over_stops_the_run_until_somebody_logs_in(desk: D
     desk.issuer.faults = [over] * 2
     desk.issuer.revoke(desk.issuer.made[0])
     with ModelServer(Scenario(turns), chat_script=ONE_ROUND, accepts=desk.issuer.accepts) as server:
-        with pytest.raises(Surroundings) as error:
+        with pytest.raises(InfraError) as error:
             await desk.run(server)
         assert error.value.code == "login-expired"
         desk.issuer.write_login(desk.home / "auth.json")
@@ -208,7 +208,7 @@ async def test_what_cannot_have_a_login_is_refused_at_the_start(
 
 async def test_nobody_logged_in_is_told_before_anything_starts(desk: Desk) -> None:
     (desk.home / "auth.json").unlink()
-    with ModelServer() as server, pytest.raises(Surroundings) as error:
+    with ModelServer() as server, pytest.raises(InfraError) as error:
         await desk.run(server)
     assert (error.value.code, error.value.nothing_spent) == ("login-missing", True)
     assert not desk.project.state_dir.exists()

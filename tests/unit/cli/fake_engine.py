@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from agentrunner.graph.drive import Options
-from agentrunner.task.context import Answer, Question
-from agentrunner.task.spec import TaskSpec
+from agentrunner.config.spec import TaskSpec
+from agentrunner.engine.attempt_run import Options
+from agentrunner.state.run_state import Answer, Question
 from tests.unit.screens.screen_samples import result, story_events
 
 TASK = """\

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from agentrunner import cli
-from agentrunner.runs.plan_folder import plan_folder
+from agentrunner.storage.plan_folder import plan_folder
 from agentrunner.text.terminal import cell_width
 from tests.kit.talks import Talks, change, create, decompose, outline, patch, phase, task
 from tests.kit.terminals import Terminal

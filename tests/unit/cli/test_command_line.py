@@ -17,12 +17,12 @@ import pytest
 
 from agentrunner import cli
 from agentrunner.commands import engine as engine_seam
-from agentrunner.errors import EnvironmentNotReady, Surroundings
-from agentrunner.runs.folder import RunFolder
-from agentrunner.runs.index import RunIndex, RunRow
-from agentrunner.runs.locks import me, run_lock
+from agentrunner.config.spec import TaskSpec
+from agentrunner.errors import EnvironmentNotReady, InfraError
 from agentrunner.screens import schema
-from agentrunner.task.spec import TaskSpec
+from agentrunner.storage.index import RunIndex, RunRow
+from agentrunner.storage.locks import me, run_lock
+from agentrunner.storage.run_folder import RunFolder
 from tests.unit.cli.fake_engine import TASK, FakeEngine
 from tests.unit.screens.screen_samples import EVIL, result, story_events
 
@@ -357,7 +357,7 @@ def test_accept_takes_a_criterion_of_the_run_that_needs_a_review(
         criteria = [{"id": "AC-1"}, {"id": "AC-4"}]
         return asyncio.run(asyncio.sleep(0, {"acceptance_criteria": criteria}))
 
-    monkeypatch.setattr("agentrunner.graph.queries.show", read)
+    monkeypatch.setattr("agentrunner.engine.queries.show", read)
     assert shell("accept", "AC-4", "--reason", "read it", "-q") == 0
     assert [given["criteria"] for _, given in shell.engine.asked] == [["AC-4"]]
 
@@ -537,5 +537,5 @@ def test_both_console_scripts_are_declared() -> None:
 
 
 def test_surroundings_are_5(shell: Shell) -> None:
-    shell.engine.error = Surroundings("no key", code="key-missing")
+    shell.engine.error = InfraError("no key", code="key-missing")
     assert shell("run", "t.yaml", "-q") == 5

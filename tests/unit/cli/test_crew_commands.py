@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from agentrunner import cli
+from agentrunner.config.hosts import checked_host
+from agentrunner.discovery.agents import adapter
 from agentrunner.registry import WORKERS
 from agentrunner.screens.crew import settings_screen, workers_screen
-from agentrunner.survey.crew import adapter
-from agentrunner.task.hosts import checked_host
 
 Golden = Callable[[str, str], None]
 

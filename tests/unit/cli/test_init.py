@@ -13,7 +13,7 @@ import pytest
 
 from agentrunner import cli
 from agentrunner.commands.trying import try_tests
-from agentrunner.survey import Found
+from agentrunner.discovery import Found
 from tests.kit.bwrap import require_bwrap
 
 TESTS = "def test_a(): pass\ndef test_b(): assert 1 == 2, 'a message'\n"
@@ -153,7 +153,7 @@ def test_ctrl_c_goes_on_with_what_the_table_says(repo: Path, tmp_path: Path) -> 
     """The first candidate is through; the second, which never ends, is interrupted."""
     script = (
         "import os, sys, pathlib; from agentrunner.commands.trying import try_tests;"
-        "from agentrunner.survey import Found;"
+        "from agentrunner.discovery import Found;"
         f"t = try_tests(pathlib.Path({str(repo)!r}),"
         " [Found('pytest -q', 'w'), Found('sleep 600', 'w'), Found('exit 9', 'w')],"
         f" os.environ, pathlib.Path({str(tmp_path / 'state')!r}),"

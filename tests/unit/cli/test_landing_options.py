@@ -9,9 +9,9 @@ import pytest
 from agentrunner.cli import app, call
 from agentrunner.commands.options import LooseCommand
 from agentrunner.commands.start import with_landing
+from agentrunner.config.load import TaskSource, load_task
+from agentrunner.config.spec import Landing, TaskSpec
 from agentrunner.errors import UsageError
-from agentrunner.task.load import TaskSource, load_task
-from agentrunner.task.spec import Landing, TaskSpec
 
 
 @pytest.fixture

@@ -13,14 +13,14 @@ from pathlib import Path
 import pytest
 
 from agentrunner import cli
-from agentrunner.runs.locks import me
+from agentrunner.storage.locks import me
 from tests.kit.talks import Talks
 
 AT = "2026-11-21T05:00:00Z"
 HOLDS = """
 import sys
-from agentrunner.runs.locks import me
-from agentrunner.runs.plan_folder import PlanFolder
+from agentrunner.storage.locks import me
+from agentrunner.storage.plan_folder import PlanFolder
 folder = PlanFolder(__import__("pathlib").Path(sys.argv[1]))
 folder.make()
 lock = folder.lock()

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from agentrunner.commands import plan_files
-from agentrunner.errors import Busy, UsageError
-from agentrunner.planning.edits import Edit
-from agentrunner.planning.patch import apply
-from agentrunner.planning.plan import ROOT, Node, NodeDesign, Plan, PlanTask, PlanTaskStatus
-from agentrunner.planning.store import PlanStore, Standing
-from agentrunner.runs.locks import me
-from agentrunner.runs.plan_folder import PlanFolder, plan_folder
+from agentrunner.errors import LockHeld, UsageError
+from agentrunner.plans.edits import Edit
+from agentrunner.plans.patch import apply
+from agentrunner.plans.plan import ROOT, Node, NodeDesign, Plan, PlanTask, PlanTaskStatus
+from agentrunner.plans.store import PlanStore, StoredTask
+from agentrunner.storage.locks import me
+from agentrunner.storage.plan_folder import PlanFolder, plan_folder
 
 AT = "2026-11-21T05:00:00Z"
 PLAN = Plan(
@@ -112,7 +112,7 @@ def test_an_import_is_a_change_that_can_be_undone(desk: Desk) -> None:
 def test_only_what_was_proven_here_is_complete(desk: Desk) -> None:
     desk.export()
     for task_id in ("TASK-0001", "TASK-0002"):
-        desk.store.note(Standing(task_id, PlanTaskStatus.COMPLETE), AT)
+        desk.store.note(StoredTask(task_id, PlanTaskStatus.COMPLETE), AT)
 
     def claim(tasks: Any) -> None:
         tasks["TASK-0001"]["status"] = "COMPLETE"
@@ -127,7 +127,7 @@ def test_only_what_was_proven_here_is_complete(desk: Desk) -> None:
 
 def test_another_task_under_the_id_of_a_deleted_one_is_not_complete(desk: Desk) -> None:
     desk.export()
-    desk.store.note(Standing("TASK-0002", PlanTaskStatus.COMPLETE), AT)
+    desk.store.note(StoredTask("TASK-0002", PlanTaskStatus.COMPLETE), AT)
     without = apply(desk.store.load(), [Edit("delete", "TASK-0002")])
     desk.store.save(without, at=AT, kind="plan_patch", author="hana", message="not the second")
     desk.edit("design/node-0002.json", lambda design: design.update(description="Else"))
@@ -196,13 +196,13 @@ def test_no_plan_is_nothing_to_export(tmp_path: Path) -> None:
 
 def test_nothing_is_exchanged_while_it_is_worked_on(desk: Desk) -> None:
     desk.export()
-    desk.store.note(Standing("TASK-0001", PlanTaskStatus.RUNNING), AT)
+    desk.store.note(StoredTask("TASK-0001", PlanTaskStatus.RUNNING), AT)
     with pytest.raises(UsageError) as refused:
         desk.take()
     assert refused.value.code == "plan-at-work"
     lock = desk.folder.lock()
     lock.acquire(me("", AT))
-    with pytest.raises(Busy):
+    with pytest.raises(LockHeld):
         desk.take()
     lock.close()
     assert desk.store.load().version == 1

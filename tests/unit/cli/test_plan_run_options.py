@@ -13,7 +13,7 @@ from agentrunner.cli import app, call
 from agentrunner.commands import plan_run
 from agentrunner.commands.console import Output
 from agentrunner.commands.index import Index
-from agentrunner.conductor.order import Order
+from agentrunner.plans.execution.instructions import PlanInstructions
 
 DOCS = Path(__file__).parents[3] / "docs" / "reference"
 ROWS = [
@@ -24,7 +24,7 @@ ROWS = [
     .partition("\n## ")[0]
     .splitlines()
 ]
-Made = Callable[[Order, Output], Any]
+Made = Callable[[PlanInstructions, Output], Any]
 OPTIONS: dict[str, tuple[list[str], Made, Any]] = {
     "--parallel": (["7"], lambda order, output: order.parallel, 7),
     "--only": (["1,2"], lambda order, output: order.only, ("TASK-0001", "TASK-0002")),
@@ -81,13 +81,13 @@ def names() -> list[str]:
 
 
 @pytest.fixture
-def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[Order, Output]]:
+def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[PlanInstructions, Output]]:
     """The orders that were about to be carried out."""
     for name in ("shop", "other"):
         (tmp_path / name / ".git").mkdir(parents=True)
-    orders: list[tuple[Order, Output]] = []
+    orders: list[tuple[PlanInstructions, Output]] = []
 
-    def look(order: Order, output: Output) -> None:
+    def look(order: PlanInstructions, output: Output) -> None:
         orders.append((order, output))
 
     monkeypatch.setattr(plan_run, "_checked", look)
@@ -97,7 +97,9 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[Order, O
 
 
 @pytest.mark.parametrize("name", OPTIONS)
-def test_an_option_is_part_of_the_order(name: str, made: list[tuple[Order, Output]]) -> None:
+def test_an_option_is_part_of_the_order(
+    name: str, made: list[tuple[PlanInstructions, Output]]
+) -> None:
     words, found, expected = OPTIONS[name]
     assert call(app, ["plan", "run"], "agentrunner") == 0
     assert call(app, ["plan", "run", name, *words], "agentrunner") == 0

@@ -10,8 +10,8 @@ from typing import Any
 
 from agentrunner.commands.plan_place import Setting
 from agentrunner.commands.steering import PlanSteering, of_tasks
-from agentrunner.conductor.settings import PlanSettings
 from agentrunner.errors import UsageError
+from agentrunner.plans.execution.plan_settings import PlanSettings
 from agentrunner.screens.plan_events import end_line, event_line
 
 

@@ -22,7 +22,7 @@ SCRIPT = """
 import json, sys
 from agentrunner import cli
 from agentrunner.commands import engine
-from agentrunner.task.context import Question
+from agentrunner.state.run_state import Question
 from tests.unit.cli.fake_engine import FakeEngine
 from tests.unit.screens.screen_samples import EVIL, result, story_events
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from agentrunner.task.hosts import (
+from agentrunner.config.hosts import (
     AllowedHost,
     canonical_name,
     checked_host,

@@ -17,13 +17,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from agentrunner.config.hosts import parse_host
 from agentrunner.gateway.dial import Direct
 from agentrunner.gateway.egress_log import EgressLog
 from agentrunner.gateway.order import GatewayOrder
 from agentrunner.gateway.proxy import Limits, Proxy, make_proxy
 from agentrunner.gateway.resolve import Address
 from agentrunner.gateway.tunnel import BUFFER
-from agentrunner.task.hosts import parse_host
 
 MB = 1 << 20
 HANG = ("a DNS that never answers",)

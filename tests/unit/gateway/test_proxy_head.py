@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from agentrunner.config.hosts import canonical_name
 from agentrunner.gateway.head import HEAD_LIMIT, Refused, Target, read_head
-from agentrunner.task.hosts import canonical_name
 
 
 def connect(target: str, *headers: str, version: str = "1.1") -> bytes:

@@ -14,6 +14,8 @@ from typing import Any, get_type_hints
 
 import pytest
 
+from agentrunner.config.agents import BudgetSpec
+from agentrunner.config.spec import Check
 from agentrunner.errors import CheckpointCorrupt
 from agentrunner.graph.checkpoints import (
     APPLICATION_ID,
@@ -23,8 +25,9 @@ from agentrunner.graph.checkpoints import (
     state_types,
     thread_config,
 )
-from agentrunner.task import context
-from agentrunner.task.context import (
+from agentrunner.state import run_state
+from agentrunner.state.lifecycle import TaskState
+from agentrunner.state.run_state import (
     SCHEMA_VERSION,
     Acceptance,
     Answer,
@@ -53,9 +56,6 @@ from agentrunner.task.context import (
     WorkerOrder,
     WorkerRun,
 )
-from agentrunner.task.crew import BudgetSpec
-from agentrunner.task.lifecycle import TaskState
-from agentrunner.task.spec import Check
 
 REF = FileRef(path="prompts/1-001.md", size=7, sha256="ab" * 32)
 CHECK = Check(kind="command", run="make check", timeout_sec=1.5)
@@ -153,7 +153,7 @@ def there_and_back(value: Any) -> Any:
 def test_there_is_a_sample_of_every_model() -> None:
     classes = {
         value
-        for value in vars(context).values()
+        for value in vars(run_state).values()
         if isinstance(value, type) and issubclass(value, StateModel) and value is not StateModel
     }
     assert {type(model) for model in MODELS} == classes

@@ -11,8 +11,8 @@ import pytest
 
 from agentrunner.graph.builder import ASKS, NODES, ROUTES, build_graph, entry, mermaid
 from agentrunner.nodes.approve import AFTER
-from agentrunner.task.context import QuestionKind, TaskContext, Verdict
-from agentrunner.task.lifecycle import LOOPS, MOVES, TERMINAL, ForbiddenMove, TaskState, move
+from agentrunner.state.lifecycle import LOOPS, MOVES, TERMINAL, ForbiddenMove, TaskState, move
+from agentrunner.state.run_state import QuestionKind, TaskContext, Verdict
 
 DIAGRAM = Path(__file__).parents[3] / "docs" / "reference" / "state-diagram.md"
 ALLOWED = {

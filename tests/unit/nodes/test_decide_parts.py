@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
+from agentrunner.execution.questions import answered, question, remark, subject_of
 from agentrunner.nodes.decide import _state_for_worker
-from agentrunner.nodes.questions import answered, question, remark, subject_of
 from agentrunner.nodes.validate import assessment_of
 from agentrunner.protocol import parse_reply
-from agentrunner.task.context import (
+from agentrunner.state.lifecycle import TaskState
+from agentrunner.state.run_state import (
     Answer,
     Assessment,
     CheckOutcome,
@@ -23,7 +24,6 @@ from agentrunner.task.context import (
     TestOutcome,
     WorkerRun,
 )
-from agentrunner.task.lifecycle import TaskState
 
 RUN = RunInfo(run_id="probe-0000", task_id="probe", title="t", repo="/r")
 RED = Evidence(tree="t", test=TestOutcome(command="x", exit_code=1))

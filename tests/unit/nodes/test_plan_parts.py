@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from agentrunner.config.spec import Check, CriterionSpec
 from agentrunner.nodes.plan import MAX_CRITERIA, criteria_of, edited_criteria, merged
 from agentrunner.protocol import PlanTask, parse_reply
-from agentrunner.task.context import Criterion
-from agentrunner.task.spec import Check, CriterionSpec
+from agentrunner.state.run_state import Criterion
 
 
 def planned(*drafts: dict[str, Any]) -> PlanTask:

@@ -6,8 +6,8 @@ from itertools import product
 
 import pytest
 
+from agentrunner.execution.tries import after_loss, after_refused_login, begun_again, ordered_as
 from agentrunner.nodes.run_worker import MAX_LOSSES
-from agentrunner.nodes.tries import after_loss, after_refused_login, begun_again, ordered_as
 
 ENDS = ("lost", "auth")
 

@@ -6,10 +6,11 @@ from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
 from typing import Any, Literal
 
+from agentrunner.config.spec import RunnerSection, TaskSection, TaskSpec
 from agentrunner.notes.model import NoteView
 from agentrunner.notes.view import build_view
-from agentrunner.runs.log import History, Record
-from agentrunner.task.context import (
+from agentrunner.state.lifecycle import TaskState
+from agentrunner.state.run_state import (
     Assessment,
     Baseline,
     CheckOutcome,
@@ -28,8 +29,7 @@ from agentrunner.task.context import (
     TestOutcome,
     Verdict,
 )
-from agentrunner.task.lifecycle import TaskState
-from agentrunner.task.spec import RunnerSection, TaskSection, TaskSpec
+from agentrunner.storage.run_log import History, Record
 
 Ending = Literal["COMPLETE", "UNPROVEN", "NEEDS_REVIEW", "FAILED", "WAITING", "INTERRUPTED"]
 NOW = datetime(2026, 11, 21, 14, 21, 0, tzinfo=timezone(timedelta(hours=9)))

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from agentrunner.errors import UsageError
-from agentrunner.evidence.verdict import approval_of
 from agentrunner.notes.model import Line
 from agentrunner.notes.render import MAX_BYTES, TOP_LINES, Words, render_note
 from agentrunner.notes.view import cut_bytes, prd_summary
-from agentrunner.runs.log import History
-from agentrunner.task.context import Criterion, FileRef, Finding, Question, Verdict
+from agentrunner.state.run_state import Criterion, FileRef, Finding, Question, Verdict
+from agentrunner.storage.run_log import History
 from agentrunner.text.redaction import Redactor
+from agentrunner.verification.verdict import approval_of
 from tests.unit.notes.note_samples import (
     context_of,
     evidence_of,

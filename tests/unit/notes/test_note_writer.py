@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from agentrunner.errors import Surroundings, UsageError
+from agentrunner.errors import InfraError, UsageError
 from agentrunner.notes.render import MARKER
-from agentrunner.notes.writer import Written, check_note_dir, note_parts, write_note
+from agentrunner.notes.writer import WrittenNote, check_note_dir, note_parts, write_note
 
 pytestmark = pytest.mark.timeout(20)
 DIR = ".agent-runner"
@@ -43,12 +43,12 @@ class Place:
     def note(self) -> Path:
         return self.folder / "task-X.md"
 
-    def write(self, run_id: str = "r1", body: str = "body", note_dir: str = DIR) -> Written:
+    def write(self, run_id: str = "r1", body: str = "body", note_dir: str = DIR) -> WrittenNote:
         return write_note(
             self.repo, note_dir, "X", run_id, text_of(run_id, body), fallback=self.run / "note.md"
         )
 
-    def check(self, written: Written, run_id: str = "r1", body: str = "body") -> None:
+    def check(self, written: WrittenNote, run_id: str = "r1", body: str = "body") -> None:
         """The note is where it is said to be, and outside nothing changed."""
         assert written.path.read_text() == text_of(run_id, body)
         assert self.victim.read_text() == VICTIM
@@ -66,7 +66,7 @@ def test_a_note_is_written(place: Place) -> None:
         written = place.write()
     finally:
         os.umask(previous)
-    assert written == Written(place.note)
+    assert written == WrittenNote(place.note)
     place.check(written)
     assert stat.S_IMODE(place.note.stat().st_mode) == 0o644
     assert [path.name for path in place.folder.iterdir()] == ["task-X.md"]
@@ -75,7 +75,7 @@ def test_a_note_is_written(place: Place) -> None:
 @pytest.mark.parametrize("note_dir", [".", "docs/notes", "a/b/c", "./x"])
 def test_any_folder_of_the_repository_will_do(place: Place, note_dir: str) -> None:
     written = place.write(note_dir=note_dir)
-    assert written == Written(place.repo / note_dir / "task-X.md")
+    assert written == WrittenNote(place.repo / note_dir / "task-X.md")
     place.check(written)
 
 
@@ -214,7 +214,7 @@ def test_what_stands_in_the_notes_place_is_replaced(
     place.folder.mkdir()
     plant(place)
     written = place.write()
-    assert written == Written(place.note)
+    assert written == WrittenNote(place.note)
     place.check(written)
     assert stat.S_ISREG(place.note.lstat().st_mode) and place.note.stat().st_nlink == 1
 
@@ -303,7 +303,7 @@ def test_a_full_disk_leaves_no_half_note(place: Place, monkeypatch: pytest.Monke
 def test_nowhere_to_write(place: Place) -> None:
     folder_file(place)
     place.run.rmdir()
-    with pytest.raises(Surroundings, match="neither"):
+    with pytest.raises(InfraError, match="neither"):
         place.write()
 
 
@@ -330,7 +330,7 @@ def test_a_folder_that_flips_between_real_and_link(place: Place) -> None:
 
     thread = threading.Thread(target=flip)
     thread.start()
-    written: list[Written] = []
+    written: list[WrittenNote] = []
     try:
         while flips < 10_000 or len(written) < 200:
             written.append(place.write(body=str(len(written))))

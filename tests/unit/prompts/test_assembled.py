@@ -12,6 +12,17 @@ from typing import Any, Literal
 import pytest
 import yaml
 
+from agentrunner.config.agents import BudgetSpec, MetaSpec, WorkerSpec
+from agentrunner.config.spec import (
+    Check,
+    CriterionSpec,
+    PrdSpec,
+    RunnerSection,
+    TaskSection,
+    TaskSpec,
+    TestSpec,
+)
+from agentrunner.discovery.context import facts_of
 from agentrunner.prompts import (
     Language,
     PromptInput,
@@ -24,8 +35,9 @@ from agentrunner.prompts import (
 from agentrunner.prompts.assembly import task_view, to_yaml
 from agentrunner.prompts.marking import marked, marker
 from agentrunner.protocol import message_schema
-from agentrunner.survey.context import facts_of
-from agentrunner.task.context import (
+from agentrunner.state.decisions import TEXT, shown, with_decision
+from agentrunner.state.lifecycle import TaskState
+from agentrunner.state.run_state import (
     CheckOutcome,
     CommandSeen,
     Counters,
@@ -39,19 +51,7 @@ from agentrunner.task.context import (
     TestOutcome,
     WorkerRun,
 )
-from agentrunner.task.crew import BudgetSpec, MetaSpec, WorkerSpec
-from agentrunner.task.lifecycle import TaskState
-from agentrunner.task.people import TEXT, shown, with_decision
-from agentrunner.task.spec import (
-    Check,
-    CriterionSpec,
-    PrdSpec,
-    RunnerSection,
-    TaskSection,
-    TaskSpec,
-    TestSpec,
-)
-from agentrunner.task.summary import summarize
+from agentrunner.state.summary import summarize
 
 Golden = Callable[[str, str], None]
 TYPES: tuple[PromptType, ...] = ("plan_task", "next_action", "completion_assessment")

@@ -7,10 +7,10 @@ from collections.abc import Callable
 import pytest
 from jinja2 import UndefinedError
 
+from agentrunner.config.spec import Check
 from agentrunner.errors import UsageError
 from agentrunner.prompts import Language, Pattern, choose, load_patterns, render, worker_prompt
-from agentrunner.task.context import Criterion
-from agentrunner.task.spec import Check
+from agentrunner.state.run_state import Criterion
 
 NAMES = ["implement_feature", "run_all_checks", "ensure_git_clean", "summarize_work_as_json"]
 LANGUAGES: tuple[Language, ...] = ("en", "ja")

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from agentrunner.conductor.look import PlanLook, TaskLook
-from agentrunner.planning.plan import PlanTaskStatus
-from agentrunner.planning.store import OpenQuestion
+from agentrunner.plans.execution.status import PlanStatus, TaskStatus
+from agentrunner.plans.plan import PlanTaskStatus
+from agentrunner.plans.store import OpenQuestion
 from agentrunner.screens.plan_status import status_screen
 from agentrunner.text.terminal import cell_width
 from tests.kit.plan_project import Work, plan_of
@@ -17,16 +17,16 @@ S = PlanTaskStatus
 STATUSES = [*[S.COMPLETE] * 20, S.RUNNING, S.FAILED, *[S.BLOCKED] * 10]
 
 
-def look_at(statuses: list[PlanTaskStatus]) -> PlanLook:
+def look_at(statuses: list[PlanTaskStatus]) -> PlanStatus:
     works = [Work(needs=[22] if status == S.BLOCKED else []) for status in statuses]
     plan = plan_of(works)
     tasks = {
-        task_id: TaskLook(status, detail="no proof" if status == S.FAILED else "")
+        task_id: TaskStatus(status, detail="no proof" if status == S.FAILED else "")
         for task_id, status in zip(plan.task_order(), statuses, strict=True)
     }
     asked = [OpenQuestion(1, "", "FAILED: no proof", "TASK-0022")]
     branch = "agentrunner/a-name-that-is-longer-than-what-is-left-of-a-line-of-eighty-cells"
-    return PlanLook(plan, tasks, asked, driven=True, branch=branch)
+    return PlanStatus(plan, tasks, asked, driven=True, branch=branch)
 
 
 @pytest.mark.parametrize(

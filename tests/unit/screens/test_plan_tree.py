@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from agentrunner.planning.edits import Edit, Place
-from agentrunner.planning.patch import apply
-from agentrunner.planning.plan import Hint, Plan, PlanTaskStatus, PotentialConflict
-from agentrunner.planning.store import OpenQuestion, Standing
+from agentrunner.plans.edits import Edit, Place
+from agentrunner.plans.patch import apply
+from agentrunner.plans.plan import Hint, Plan, PlanTaskStatus, PotentialConflict
+from agentrunner.plans.store import OpenQuestion, StoredTask
 from agentrunner.screens.layout import Paint
 from agentrunner.screens.plan_diff import ANEW, AT_WORK_ANEW, STAYS, diff_lines
 from agentrunner.screens.plan_tree import MOST_TASKS, plan_screen, task_screen
@@ -141,7 +141,7 @@ def test_nothing_is_wider_than_the_screen_and_nothing_is_hidden_or_moved(width: 
     evil = replace(evil, goal=EVIL, conflicts=(PotentialConflict(EVIL, ("TASK-0001",), EVIL),))
     after = planned([Edit("update", "TASK-0001", {"title": "T" + EVIL, "description": "x"})], evil)
     asked = [OpenQuestion(1, "", EVIL)]
-    known = {"TASK-0001": Standing("TASK-0001", PlanTaskStatus.FAILED, EVIL, detail=EVIL)}
+    known = {"TASK-0001": StoredTask("TASK-0001", PlanTaskStatus.FAILED, EVIL, detail=EVIL)}
     text = "\n".join(
         [
             plan_screen(evil, asked, width=width),

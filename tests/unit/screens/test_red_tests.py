@@ -10,8 +10,8 @@ import pytest
 from agentrunner.screens.log import LogView
 from agentrunner.screens.red_tests import red_lines
 from agentrunner.screens.summary import summary_screen
-from agentrunner.task.context import RedTest, TestOutcome
-from agentrunner.task.red import how_many, shown_red, title_of
+from agentrunner.state.red_tests import how_many, shown_red, title_of
+from agentrunner.state.run_state import RedTest, TestOutcome
 from agentrunner.text.terminal import cell_width
 from tests.unit.screens.screen_samples import EVIL, criterion, result
 

@@ -3,11 +3,13 @@ from __future__ import annotations
 import jsonschema
 import pytest
 
+from agentrunner.config.spec import PrdSpec, RunnerSection, TaskSection, TaskSpec
 from agentrunner.errors import EnvironmentNotReady, UsageError
-from agentrunner.nodes.result import build_result
+from agentrunner.execution.result import build_result
 from agentrunner.screens import schema
 from agentrunner.screens.result import error_result
-from agentrunner.task.context import (
+from agentrunner.state.lifecycle import TaskState
+from agentrunner.state.run_state import (
     Baseline,
     Counters,
     Criterion,
@@ -20,8 +22,6 @@ from agentrunner.task.context import (
     TestOutcome,
     Verdict,
 )
-from agentrunner.task.lifecycle import TaskState
-from agentrunner.task.spec import PrdSpec, RunnerSection, TaskSection, TaskSpec
 from tests.unit.screens.screen_samples import result as sample
 from tests.unit.screens.screen_samples import story_events
 

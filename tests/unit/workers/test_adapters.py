@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agentrunner.config.agents import WorkerSpec
 from agentrunner.registry import WORKERS
-from agentrunner.task.crew import WorkerSpec
 from agentrunner.workers.base import Ended, Worker, WorkerCall
 from agentrunner.workers.cli import LOGIN_PROMPT
 from agentrunner.workers.make import make_worker

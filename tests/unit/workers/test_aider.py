@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agentrunner.workers.aider import facts_of
-from agentrunner.workers.transcript import FileChanged, Finished, Model, Said
+from agentrunner.workers.transcript import FileChanged, Finished, Model, WorkerMessage
 from tests.kit.readings import HOME, STREAMS, command, cut, read
 
 KIND = "aider"
@@ -42,7 +42,7 @@ def test_a_run_that_ends_well() -> None:
 
 def test_its_lines_as_facts() -> None:
     facts = list(facts_of((STREAMS / "aider-ok.txt").read_text().splitlines()))
-    assert [type(fact) for fact in facts] == [Model, Said, Finished, FileChanged]
+    assert [type(fact) for fact in facts] == [Model, WorkerMessage, Finished, FileChanged]
     assert facts[-1] == FileChanged("hello.py")
 
 

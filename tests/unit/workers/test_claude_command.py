@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from agentrunner.task.crew import WorkerSpec
+from agentrunner.config.agents import WorkerSpec
 from agentrunner.workers.base import WorkerCall, WorkerCommand
 from agentrunner.workers.claude import ClaudeWorker
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agentrunner.task.crew import WorkerSpec
+from agentrunner.config.agents import WorkerSpec
 from agentrunner.workers.base import CommandRun, Ended, FailureKind, WorkerReading
 from agentrunner.workers.claude import ClaudeWorker
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from agentrunner.config.agents import WorkerSpec
 from agentrunner.errors import UsageError
-from agentrunner.task.crew import WorkerSpec
 from agentrunner.workers.base import WorkerCall, WorkerCommand
 from agentrunner.workers.codex import CodexWorker
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentrunner.task.crew import WorkerSpec
+from agentrunner.config.agents import WorkerSpec
 from agentrunner.workers.base import CommandRun, Ended, EventReader, WorkerReading
 from agentrunner.workers.codex import CodexWorker
 from agentrunner.workers.streams import MAX_LINE_BYTES

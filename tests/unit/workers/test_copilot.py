@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agentrunner.task.crew import WorkerSpec
+from agentrunner.config.agents import WorkerSpec
 from agentrunner.workers.base import CommandRun
 from agentrunner.workers.copilot import CopilotWorker
 from tests.kit.readings import HOME, STREAMS, adapter, command, cut, read

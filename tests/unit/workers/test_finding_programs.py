@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agentrunner.task.crew import WorkerSpec
+from agentrunner.config.agents import WorkerSpec
 from agentrunner.workers.binary import find_program, native_binary
 from agentrunner.workers.codex import CodexWorker
 

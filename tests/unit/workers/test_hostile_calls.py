@@ -13,15 +13,15 @@ from typing import Any
 
 import pytest
 
-from agentrunner.meta.asking import Asker
-from agentrunner.meta.base import MetaCall
-from agentrunner.meta.script import ScriptMeta
-from agentrunner.nodes.deps import Clock
+from agentrunner.config.agents import WorkerSpec
+from agentrunner.config.spec import PrdSpec, RunnerSection, TaskSection, TaskSpec
+from agentrunner.execution.deps import Clock
+from agentrunner.planners.asking import Asker
+from agentrunner.planners.base import MetaCall
+from agentrunner.planners.script import ScriptMeta
 from agentrunner.prompts import PromptInput
 from agentrunner.protocol import Message, NextAction
 from agentrunner.protocol import WorkerCall as Asked
-from agentrunner.task.crew import WorkerSpec
-from agentrunner.task.spec import PrdSpec, RunnerSection, TaskSection, TaskSpec
 from agentrunner.workers.base import WorkerCall, WorkerCommand
 from agentrunner.workers.member import Member, make_members
 from agentrunner.workers.policy import check_call, settings_of

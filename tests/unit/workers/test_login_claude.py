@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agentrunner.errors import Surroundings
+from agentrunner.errors import InfraError
 from agentrunner.workers.login import Login, login_for
 
 TOKEN = "sk-ant-oat01-" + "7b" * 20
@@ -35,14 +35,14 @@ async def test_the_token_is_taken_as_it_is(tmp_path: Path) -> None:
 async def test_a_refused_token_is_over_and_cannot_be_refreshed(tmp_path: Path) -> None:
     found = login(tmp_path, CLAUDE_CODE_OAUTH_TOKEN=TOKEN)
     access = await found.access(3600)
-    with pytest.raises(Surroundings) as error:
+    with pytest.raises(InfraError) as error:
         await found.access(3600, refused=access.fingerprint)
     assert error.value.code == "login-expired"
     assert TOKEN not in str(error.value)
 
 
 async def test_without_a_token_it_is_said_how_to_get_one(tmp_path: Path) -> None:
-    with pytest.raises(Surroundings) as error:
+    with pytest.raises(InfraError) as error:
         await login(tmp_path).access(3600)
     assert error.value.code == "login-missing"
     assert "claude setup-token" in error.value.remedy

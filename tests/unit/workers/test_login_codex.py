@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from agentrunner.errors import AgentRunnerError, Busy, Surroundings
+from agentrunner.errors import AgentRunnerError, InfraError, LockHeld
 from agentrunner.workers import codex_login, token_file
 from agentrunner.workers.login import Access, Login, login_for
 from tests.kit.token_issuer import ACCOUNT, EMAIL, TokenIssuer
@@ -259,7 +259,7 @@ def test_a_login_that_is_held_for_ever_is_told(
     monkeypatch.setattr(token_file, "PATIENCE_SEC", 0.05)
     with (host.file.parent / "auth.lock").open("w") as other:
         fcntl.flock(other, fcntl.LOCK_EX)
-        assert isinstance(host.refused(), Busy)
+        assert isinstance(host.refused(), LockHeld)
     assert issuer.asked == []
 
 
@@ -279,7 +279,7 @@ def test_what_is_no_login_is_told_as_such(host: Host, content: str | None, told:
     if content is not None:
         host.file.write_text(content, encoding="utf-8")
     error = host.refused()
-    assert isinstance(error, Surroundings)
+    assert isinstance(error, InfraError)
     assert (error.code, error.nothing_spent) == ("login-missing", True)
     assert told in error.message
     state = host.login.describe()

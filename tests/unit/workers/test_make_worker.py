@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from agentrunner.config.agents import WorkerSpec
+from agentrunner.config.spec import PrdSpec, RunnerSection, TaskSection, TaskSpec
 from agentrunner.errors import UsageError
-from agentrunner.task.crew import WorkerSpec
-from agentrunner.task.spec import PrdSpec, RunnerSection, TaskSection, TaskSpec
 from agentrunner.workers.make import canonical_kind, make_worker, probe
 
 

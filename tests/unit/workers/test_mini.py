@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from agentrunner.workers.base import CommandRun, WorkerReading
-from agentrunner.workers.outcome import Came
+from agentrunner.workers.outcome import WorkerOutcome
 from tests.kit.readings import HOME, PROMPT_FILE, STREAMS, command, read
 
 KIND = "mini-swe-agent"
@@ -23,7 +23,9 @@ def home(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def read_of(home: Path, name: str, exit_code: int = 0, **more: Any) -> tuple[WorkerReading, Came]:
+def read_of(
+    home: Path, name: str, exit_code: int = 0, **more: Any
+) -> tuple[WorkerReading, WorkerOutcome]:
     shutil.copy(STREAMS / name, home / "mini" / "trajectory.json")
     return read(KIND, "mini.txt", exit_code, home=home, **more)
 

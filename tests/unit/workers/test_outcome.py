@@ -9,7 +9,7 @@ from typing import get_args
 import pytest
 
 from agentrunner.gateway.usage import Call, ErrorClass
-from agentrunner.task.context import Outcome
+from agentrunner.state.run_state import Outcome
 from agentrunner.workers.base import (
     CommandRun,
     Ended,
@@ -19,7 +19,7 @@ from agentrunner.workers.base import (
     Reports,
     WorkerReading,
 )
-from agentrunner.workers.outcome import GATEWAY_KINDS, Came, outcome_of
+from agentrunner.workers.outcome import GATEWAY_KINDS, WorkerOutcome, outcome_of
 
 NONE = Path("/nonexistent")
 RESET = "2026-11-21T15:00:00Z"
@@ -53,7 +53,7 @@ def came(
     gateway: Call | None = None,
     changed: int = 0,
     reports: Reports = TELLS_ALL,
-) -> Came:
+) -> WorkerOutcome:
     return outcome_of(end, reading, gateway_error=gateway, changed=changed, reports=reports)
 
 

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
+from agentrunner.config.agents import WorkerSpec
+from agentrunner.config.spec import PrdSpec, RunnerSection, TaskSection, TaskSpec
 from agentrunner.errors import ProtocolError
 from agentrunner.protocol import WorkerCall
-from agentrunner.task.crew import WorkerSpec
-from agentrunner.task.spec import PrdSpec, RunnerSection, TaskSection, TaskSpec
 from agentrunner.workers.member import make_members
 from agentrunner.workers.policy import MAX_PROMPT_BYTES, check_call
 

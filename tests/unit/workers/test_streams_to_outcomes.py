@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from agentrunner.task.context import Outcome
-from agentrunner.task.crew import WorkerSpec
+from agentrunner.config.agents import WorkerSpec
+from agentrunner.state.run_state import Outcome
 from agentrunner.workers.base import Ended, ProcessOutcome
 from agentrunner.workers.make import make_worker
 from agentrunner.workers.outcome import outcome_of

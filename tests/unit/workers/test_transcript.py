@@ -18,7 +18,6 @@ from agentrunner.workers.transcript import (
     Finished,
     Model,
     Retrying,
-    Said,
     Session,
     SessionLost,
     Tokens,
@@ -28,6 +27,7 @@ from agentrunner.workers.transcript import (
     ToolEnded,
     Trouble,
     TurnBegan,
+    WorkerMessage,
     read_transcript,
 )
 from agentrunner.workers.transcript_events import TranscriptEvents
@@ -131,8 +131,8 @@ def test_steps_are_added_and_totals_replace(tmp_path: Path) -> None:
 
 
 def test_pieces_are_joined_until_something_else_comes(tmp_path: Path) -> None:
-    pieces = Said("I ", joins=True), Said("go.", joins=True)
-    stream = Stream(tmp_path, *pieces, ToolBegan("1", LS), *pieces[1:], Said("All."), DONE)
+    pieces = WorkerMessage("I ", joins=True), WorkerMessage("go.", joins=True)
+    stream = Stream(tmp_path, *pieces, ToolBegan("1", LS), *pieces[1:], WorkerMessage("All."), DONE)
     texts = [event.fields["text"] for event in stream.events() if event.kind == "text"]
     assert texts == ["I go.", "go.", "All."]
     assert stream.read().summary == "All."
@@ -140,7 +140,7 @@ def test_pieces_are_joined_until_something_else_comes(tmp_path: Path) -> None:
 
 
 def test_endless_pieces_stay_small(tmp_path: Path) -> None:
-    stream = Stream(tmp_path, *[Said("x" * 1_000, joins=True)] * 500, DONE)
+    stream = Stream(tmp_path, *[WorkerMessage("x" * 1_000, joins=True)] * 500, DONE)
     assert len(stream.read().summary) == 600
     assert MAX_SAID_CHARS < 500 * 1_000
     assert [len(event.fields["text"]) for event in stream.events()] == [4_000]
@@ -177,7 +177,7 @@ def test_a_lost_session_is_told_by_a_fact_or_by_the_clis_words(tmp_path: Path) -
 
 
 def test_a_worker_that_is_done_may_speak_of_lost_sessions(tmp_path: Path) -> None:
-    stream = Stream(tmp_path, Session("s1"), Model("m"), Said("no such session"), DONE)
+    stream = Stream(tmp_path, Session("s1"), Model("m"), WorkerMessage("no such session"), DONE)
     reading = stream.read(lost_session="no such session")
     assert (reading.session_lost, reading.session_id, reading.model) == (False, "s1", "m")
 

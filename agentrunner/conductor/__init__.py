@@ -1,1 +1,0 @@
-"""Carrying a plan out: each task as an ordinary run, in a work tree of its own."""

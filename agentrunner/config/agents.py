@@ -1,0 +1,185 @@
+"""Who plans, who works, who judges, and what they may cost: the crew of a task file."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, field_validator
+
+from agentrunner.config.base import ENV_NAME, ConfigModel
+
+DEFAULT_META_MODEL = "gpt-5.5"
+"""Used where neither task file nor environment names one; shown by `agentrunner doctor`."""
+
+AUTO = "auto"
+"""The kind that is settled before a run starts, by what this machine has."""
+
+
+class BudgetSpec(ConfigModel):
+    """Limits over all attempts of a run. None is unlimited, 0 is none at all."""
+
+    wall_sec: float | None = Field(3600, ge=0)
+    """Seconds of work; pauses and waits cost nothing."""
+    meta_calls: int | None = Field(None, ge=0)
+    """Calls of the meta-agent's model, repeated ones included."""
+    worker_runs: int | None = Field(None, ge=0)
+    """Worker runs, repeated and lost ones included."""
+    tokens: int | None = Field(None, ge=0)
+    """Tokens of meta-agent and workers together: as the gateway counts, else as reported."""
+    usd: float | None = Field(None, ge=0)
+    """Cost in US dollars, where it is known."""
+    wait_sec: float = Field(21_600, ge=0)
+    """The longest wait for a quota or an overloaded provider; a longer one is asked about."""
+    on_spent: Literal["ask", "fail"] = "ask"
+    """`ask`: the run pauses, and a person raises the limit or stops. `fail`: it ends FAILED."""
+    enforce: Literal["soft", "hard"] = "soft"
+    """`hard`: refuse to start where a limit cannot be held while a worker runs."""
+
+
+class MetaSpec(ConfigModel):
+    """The meta-agent, which plans, decides and assesses."""
+
+    kind: str = "openai-chat"
+    """`openai-chat`, `chat` (other providers), `codex-cli` or `claude-code` (the CLI as planner),
+    `checklist` (no model), `script` (replies from a file), `mock`, or `auto`."""
+    model: str | None = None
+    """Left out: AGENTRUNNER_META_MODEL, OPENAI_MODEL, else the built-in default; of a CLI, its
+    own. Kind `chat`: `provider:name`."""
+    base_url: str | None = None
+    """An OpenAI-compatible endpoint. Left out: OPENAI_BASE_URL of the process."""
+    auth: Literal["key", "login"] | None = None
+    """Of a CLI: a key, or the subscription that it is logged in with here. Left out: a key where
+    one is set, else the login."""
+    see_repo: Literal["none", "read"] = "none"
+    """Whether a CLI may read the repository while it plans and judges; never write."""
+    max_loops: int = Field(5, ge=0, le=1000)
+    """How often work may be ordered again; at most one more worker run than this."""
+    system_prompt: str | dict[str, str] | None = None
+    """Own words for the meta-agent's role, for all messages or by message."""
+    system_prompt_mode: Literal["extend", "replace"] = "extend"
+    """`replace` leaves out the built-in prompt, reply format included."""
+    format: Literal["auto", "yaml", "json"] = "auto"
+    """The format replies are asked for in."""
+    timeout_sec: float | None = Field(None, gt=0)
+    """Seconds for one call. Left out: META_TIMEOUT_SEC, else 60; of a CLI 600."""
+    language: Literal["auto", "en", "ja"] = "auto"
+    """Of the prompts; `auto` goes by the PRD."""
+    script: str | None = None
+    """Kind `script`: the file with the replies, relative to the task file."""
+
+
+class MetaCandidate(ConfigModel):
+    """One who can take a role of the meta-agent. What is left out is that of `runner.meta`."""
+
+    kind: str
+    """As of `runner.meta`, without `auto`."""
+    model: str | None = None
+    """Its model."""
+    base_url: str | None = None
+    """Its endpoint."""
+    auth: Literal["key", "login"] | None = None
+    """Of a CLI, as in `runner.meta`."""
+    weight: int = Field(0, ge=0, le=1000)
+    """Share of the calls among candidates with a weight; all 0: the first that is ready."""
+
+
+class AssessSpec(ConfigModel):
+    """Who judges completion, where that is not the planner."""
+
+    kind: str | None = None
+    """As of `runner.meta`, without `auto`; left out, that one."""
+    model: str | None = None
+    """Its model."""
+    base_url: str | None = None
+    """Its endpoint."""
+    votes: int = Field(1, ge=1, le=9)
+    """How often it is asked about one tree; the more negative word wins."""
+
+
+class RoleSpec(ConfigModel):
+    """How a role is filled when its first candidate cannot work."""
+
+    candidates: list[MetaCandidate] = []
+    """In order of preference. Left out, the one of `runner.meta` (or `runner.assess`)."""
+    fallback_on_rate_limit: bool = True
+    """Whether the next candidate takes over where a quota is spent; else the run waits."""
+    cool_down_sec: float = Field(300, ge=0)
+    """Seconds for which a candidate whose quota is spent is left alone, if no reset is told."""
+    force: str = ""
+    """The name of the only candidate to use, whatever happens."""
+
+
+class WorkerRoleSpec(ConfigModel):
+    """How workers are chosen among `runner.workers`."""
+
+    fallback_on_rate_limit: bool = True
+    """Whether the next candidate takes over where a quota is spent; else the run waits."""
+    cool_down_sec: float = Field(300, ge=0)
+    """Seconds for which a candidate whose quota is spent is left alone, if no reset is told."""
+    force: str = ""
+    """The name of the only candidate to use, whatever happens."""
+
+
+class ProfilesSpec(ConfigModel):
+    """Who fills which role."""
+
+    meta: RoleSpec = RoleSpec()
+    """Decides what to do next, and everything that no other role does."""
+    plan: RoleSpec | None = None
+    """Plans the criteria; left out, as `meta`."""
+    worker: WorkerRoleSpec = WorkerRoleSpec()
+    """Works; its candidates are `runner.workers`."""
+    assess: RoleSpec | None = None
+    """Judges completion; left out, `runner.assess`, else as `meta`."""
+
+
+class WorkerSpec(ConfigModel):
+    """A coding agent that does the work in the sandbox."""
+
+    kind: str = "codex-cli"
+    """`codex-cli`, `claude-code`, `gemini-cli`, `qwen-code`, `opencode`, `copilot-cli`,
+    `cursor-cli`, `aider`, `mini-swe-agent`, `command` (any command line), `mock`, or `auto`."""
+    name: str = Field("", pattern=r"^([A-Za-z0-9][A-Za-z0-9._-]{0,63})?$")
+    """Tells candidates apart; left out, the kind, with a number where it is there twice."""
+    model: str | None = None
+    """The model it is told to use; left out, the CLI's own default."""
+    models: list[str] = []
+    """Further models that the planner may choose for it."""
+    base_url: str | None = None
+    """The endpoint it is told to use; left out, the CLI's own."""
+    command: list[str] | str | None = None
+    """Kind `command`: argv, with `{prompt_file}` or `{prompt}`; else the prompt comes by stdin.
+    Other kinds: the absolute path of the CLI."""
+    docker_image: str | None = None
+    """The image of a Docker box; other boxes have none."""
+    max_run_time_sec: float = Field(1800, gt=0)
+    """Seconds until one worker run is ended."""
+    idle_timeout_sec: float = Field(600, gt=0)
+    """Seconds without any output until it is ended."""
+    auth: Literal["key", "login"] = "key"
+    """`login`: the subscription that its CLI is logged in with on this machine."""
+    env: dict[str, str] = {}
+    """`env:NAME` takes the host's variable, `literal:TEXT` a text that begins with `env:`."""
+    flags: list[str] = []
+    """Further flags of its command line."""
+    weight: int = Field(0, ge=0, le=1000)
+    """Share of the work among candidates with a weight; all 0: the first that is ready."""
+
+    @field_validator("env")
+    @classmethod
+    def _variable_names(cls, value: dict[str, str]) -> dict[str, str]:
+        for name in value:
+            if not ENV_NAME.fullmatch(name):
+                raise ValueError(f"{name!r} cannot be the name of an environment variable")
+        return value
+
+
+def named_workers(workers: list[WorkerSpec]) -> list[tuple[str, WorkerSpec]]:
+    """Each candidate with the name that tells it apart."""
+    taken: dict[str, int] = {}
+    named = []
+    for worker in workers:
+        base = worker.name or worker.kind
+        taken[base] = taken.get(base, 0) + 1
+        named.append((base if taken[base] == 1 else f"{base}-{taken[base]}", worker))
+    return named

@@ -1,0 +1,201 @@
+"""Settings that stand outside of a task: the person's own file, and one in the repository.
+
+Both hold the section `runner` of a task file, all of it or a part. They fill in what options and
+task leave out. A repository is not trusted: its file may set only what makes a run ask more,
+prove more, or speak another language (`PROJECT_MAY`).
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, ValidationError
+
+from agentrunner.config.base import ConfigModel
+from agentrunner.config.files import read_text
+from agentrunner.config.mistakes import dotted, from_validation, mistake
+from agentrunner.config.spec import RunnerSection, number_from_text
+from agentrunner.config.yaml_text import Path as KeyPath
+from agentrunner.config.yaml_text import Tree, read_yaml
+from agentrunner.protocol import canonical_worker_type
+
+PROJECT_FILE = "agentrunner.yaml"
+"""In the repository's root, where a change of it is seen in every diff: not beside the notes."""
+PROJECT_MAY: Mapping[str, tuple[str, ...]] = {
+    "runner.completion": ("strict",),
+    "runner.approve.plan": ("always",),
+    "runner.approve.worker": ("always",),
+    "runner.approve.complete": ("always",),
+    "runner.meta.language": (),
+    "runner.meta.format": (),
+    "runner.note.language": (),
+    "runner.note.detail": (),
+    "runner.note.template": ("core", "architecture"),
+}
+"""What a repository may set, and to what; () is to anything that the setting takes."""
+_OF_A_TASK: tuple[KeyPath, ...] = (
+    ("runner", "patterns"),
+    ("runner", "meta", "script"),
+    ("runner", "sandbox", "image_from"),
+)
+"""Paths relative to a task file."""
+_KIND_S_OWN: Mapping[str, tuple[str, ...]] = {
+    "meta": ("kind", "model", "base_url", "auth", "script"),
+    "assess": ("kind", "model", "base_url"),
+    "worker": (
+        *("kind", "name", "model", "models", "base_url", "command", "docker_image", "auth"),
+        *("env", "flags", "weight"),
+    ),
+}
+"""Settings that mean something for one kind only: they are not taken over to another kind."""
+
+
+class ConfigFile(ConfigModel):
+    """A configuration file of AgentRunner, version 1."""
+
+    version: Annotated[Literal[1], BeforeValidator(number_from_text)] = 1
+    """The version of this format."""
+    runner: RunnerSection = RunnerSection()
+    """As in a task file."""
+
+
+def user_file(environ: Mapping[str, str]) -> Path | None:
+    """Where the person's own file is, there or not: below XDG_CONFIG_HOME, else ~/.config.
+
+    None where the environment says neither.
+    """
+    base, home = environ.get("XDG_CONFIG_HOME"), environ.get("HOME")
+    if base and Path(base).is_absolute():
+        return Path(base) / "agentrunner" / "config.yaml"
+    return Path(home) / ".config" / "agentrunner" / "config.yaml" if home else None
+
+
+def read_layers(repo: Path, environ: Mapping[str, str]) -> list[Tree]:
+    """The settings of the repository's file and of the person's, as far as they are there.
+
+    Raises UsageError with the place of what they may not say.
+    """
+    layers = []
+    project = repo / PROJECT_FILE
+    if _is_there(project):
+        tree = read_yaml(read_text(project, name=str(project), within=(repo,)), str(project))
+        # A task file may have that name, too.
+        if not (isinstance(tree.value, dict) and "task" in tree.value):
+            layers.append(_checked(tree))
+            _refuse_all_but_harmless(tree)
+    own = user_file(environ)
+    if own is not None and _is_there(own):
+        layers.append(_checked(read_yaml(read_text(own, name=str(own)), str(own))))
+        _refuse_relative(layers[-1])
+    return layers
+
+
+def _is_there(path: Path) -> bool:
+    """Also a link that leads nowhere: then reading it fails, and is not passed over."""
+    return path.is_symlink() or path.exists()
+
+
+def _checked(tree: Tree) -> Tree:
+    if tree.value is None:
+        tree.value = {}
+    try:
+        ConfigFile.model_validate(tree.value)
+    except ValidationError as error:
+        raise from_validation(error, tree, ConfigFile) from error
+    return tree
+
+
+def _refuse_all_but_harmless(tree: Tree) -> None:
+    for path, value in _leaves(tree.value.get("runner") or {}, ("runner",)):
+        allowed = PROJECT_MAY.get(dotted(path))
+        if allowed is None or (allowed and value not in allowed):
+            what = dotted(path) if allowed is None else f"{dotted(path)}: {value}"
+            only = f" It may say {' or '.join(allowed)}." if allowed else ""
+            raise mistake(
+                tree,
+                path,
+                f"A repository may not set {what}.{only}",
+                code="project-setting",
+                remedy="write it into the task file, or into your own config.yaml",
+            )
+
+
+def _leaves(value: Any, path: KeyPath) -> Iterator[tuple[KeyPath, Any]]:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _leaves(inner, (*path, key))
+    else:
+        yield path, value
+
+
+def _refuse_relative(tree: Tree) -> None:
+    """A relative path would mean another file for every task."""
+    settings = dict(_leaves(tree.value.get("runner") or {}, ("runner",)))
+    template = settings.get(("runner", "note", "template"), "core")
+    own = [path for path in _OF_A_TASK if settings.get(path)]
+    own += [("runner", "note", "template")] * (template not in ("core", "architecture"))
+    for path in own:
+        raise mistake(
+            tree,
+            path,
+            f"{dotted(path)} is relative to a task file, so it can stand only there.",
+            code="bad-value",
+        )
+    for index, folder in enumerate(settings.get(("runner", "sandbox", "read_paths")) or ()):
+        if not Path(folder).is_absolute():
+            path = ("runner", "sandbox", "read_paths", index)
+            raise mistake(tree, path, f"{dotted(path)} is not absolute.", code="bad-value")
+
+
+def lay_under(tree: Tree, layers: Sequence[Tree]) -> None:
+    """Fill in from these, the first one first, what `tree` leaves out."""
+    for layer in layers:
+        runner = copy.deepcopy(layer.value.get("runner") or {})
+        own = tree.value.get("runner")
+        if isinstance(own, dict):
+            _drop_foreign(runner, own)
+        _fill(tree, Tree({"runner": runner}, layer.places), ())
+
+
+def _drop_foreign(runner: dict[str, Any], own: Mapping[str, Any]) -> None:
+    """Leave out what would be mixed with settings of another worker or planner."""
+    if "worker" in own or "workers" in own:
+        runner.pop("workers", None)
+    if "workers" in own:
+        runner.pop("worker", None)
+    for section, names in _KIND_S_OWN.items():
+        theirs = runner.get(section)
+        if isinstance(theirs, dict) and _other_kind(theirs, own.get(section)):
+            for name in names:
+                theirs.pop(name, None)
+
+
+def _other_kind(theirs: Mapping[str, Any], ours: Any) -> bool:
+    kinds = (theirs.get("kind"), ours.get("kind") if isinstance(ours, dict) else None)
+    return all(kinds) and len({canonical_worker_type(str(kind)) for kind in kinds}) == 2
+
+
+def _fill(tree: Tree, layer: Tree, path: KeyPath) -> None:
+    mine, theirs = tree.value, layer.value
+    for part in path:
+        mine, theirs = mine[part], theirs[part]
+    for key, value in theirs.items():
+        here = (*path, key)
+        if key not in mine or (mine[key] is None and isinstance(value, dict)):
+            mine[key] = value
+            _take_places(tree, layer, here, value)
+        elif isinstance(mine[key], dict) and isinstance(value, dict):
+            _fill(tree, layer, here)
+
+
+def _take_places(tree: Tree, layer: Tree, path: KeyPath, value: Any) -> None:
+    if path in layer.places:
+        tree.places[path] = layer.places[path]
+    items: Iterable[tuple[str | int, Any]] = ()
+    if isinstance(value, dict | list):
+        items = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, inner in items:
+        _take_places(tree, layer, (*path, key), inner)

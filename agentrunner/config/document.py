@@ -1,0 +1,192 @@
+"""What a task is read from: a task file, a PRD with front matter, standard input, a goal."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, Literal
+
+from agentrunner.config.files import MAX_BYTES, decode, read_text, require_size
+from agentrunner.config.spec import TaskFile
+from agentrunner.config.yaml_text import Place, Tree, read_yaml
+from agentrunner.errors import UsageError
+
+_MARKDOWN = frozenset({".md", ".markdown"})
+_YAML = frozenset({".yaml", ".yml", ".json"})
+_TOP = frozenset(TaskFile.model_fields)
+_TITLE_CHARS = 80
+STDIN = "standard input"
+
+
+@dataclass(frozen=True)
+class TaskSource:
+    """Where the task comes from.
+
+    `file`: a task file or a PRD, by path; `stdin`: the text of a task file; `goal`: the
+    requirements themselves; `prd`: a PRD by path, with everything else relative to the current
+    directory.
+    """
+
+    kind: Literal["file", "stdin", "goal", "prd"]
+    value: str
+
+
+@dataclass(frozen=True)
+class Document:
+    """A source as a tree in the shape of the task file."""
+
+    tree: Tree
+    name: str
+    base_dir: Path
+    """Absolute: what relative paths mean."""
+    text: str
+    path: Path | None = None
+    """Of the file it was read from."""
+    stem: str = ""
+    """The file's name without its ending, from which an id is made."""
+    title: str = ""
+    """Used where the tree has none."""
+    is_prd: bool = False
+    """The file is itself the PRD, named by the caller."""
+
+
+def read_stdin(stream: BinaryIO) -> TaskSource:
+    """The task file that stands on standard input; raises UsageError like a file does."""
+    data = stream.read(MAX_BYTES + 1)
+    require_size(data, STDIN)
+    return TaskSource("stdin", decode(data, STDIN))
+
+
+def read_document(source: TaskSource, cwd: Path) -> Document:
+    """Read a source; raises UsageError where it is unreadable or neither task file nor PRD."""
+    match source.kind:
+        case "stdin":
+            tree = _task_tree(source.value, STDIN)
+            return Document(tree, STDIN, cwd, source.value)
+        case "goal":
+            return _goal(source.value, cwd)
+    path = cwd / Path(source.value).expanduser()
+    text = read_text(path, name=source.value)
+    if source.kind == "prd":
+        return _prd(text, source.value, path, cwd, source.value)
+    # Links are not followed for the folder: relative paths are what the caller sees.
+    if _is_markdown(path, text, source.value):
+        return _prd(text, source.value, path, path.parent, path.name)
+    tree = _task_tree(text, source.value)
+    return Document(tree, source.value, path.parent, text, path, path.stem)
+
+
+def _is_markdown(path: Path, text: str, name: str) -> bool:
+    suffix = path.suffix.lower()
+    if suffix in _MARKDOWN or suffix in _YAML:
+        return suffix in _MARKDOWN
+    if re.search(r"^(version|task)\s*:", text, re.MULTILINE) or text.lstrip().startswith("{"):
+        return False
+    if re.match(r"\s*(---\n|#{1,6}\s)", text):
+        return True
+    raise UsageError(
+        f"{name} could be a task file or a PRD.",
+        code="unknown-file",
+        path=name,
+        remedy="end its name in .yaml or .md, or say --prd FILE",
+    )
+
+
+def _task_tree(text: str, name: str) -> Tree:
+    tree = read_yaml(text, name)
+    if not isinstance(tree.value, dict):
+        empty = tree.value is None
+        raise UsageError(
+            f"{name} is empty." if empty else f"{name} is not a task file: it holds no settings.",
+            code="bad-value",
+            path=name,
+            remedy="agentrunner init writes one" if empty else "a PRD is a file that ends in .md",
+        )
+    return tree
+
+
+def _goal(text: str, cwd: Path) -> Document:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise UsageError("the goal is not UTF-8 text.", code="encoding", path="--goal") from error
+    first = next((line.strip() for line in text.split("\n") if line.strip()), "")
+    tree = Tree({"version": "1", "task": {"prd": {"text": text}}}, {(): Place("--goal")})
+    return Document(tree, "--goal", cwd, text, title=first[:_TITLE_CHARS].strip())
+
+
+def _prd(text: str, name: str, path: Path, base_dir: Path, prd_path: str) -> Document:
+    """A PRD as the task file that its front matter and its path amount to."""
+    tree = front_matter(text, name)
+    if tree is None:
+        tree = Tree({}, {(): Place(name)})
+    front: dict[str, object] = tree.value
+    task = front.get("task") if "task" in front else {}
+    if not isinstance(task, dict):
+        raise _front_error(tree, "task", "task must hold settings, one `key: value` a line.")
+    for key in [key for key in front if key not in _TOP]:
+        # `test:` at the top is `task.test:`; so is any key that is none of the three sections,
+        # so that a mistyped one is answered with what may stand here.
+        if key in task:
+            raise _front_error(tree, key, f"{key} is given twice: here and under task.")
+        task[key] = front.pop(key)
+        for old in [old for old in tree.places if old[:1] == (key,)]:
+            tree.places["task", *old] = tree.places.pop(old)
+    if "prd" in task:
+        place = tree.place(("task", "prd"))
+        raise UsageError(
+            "task.prd cannot stand in the front matter: the PRD is this file.",
+            code="bad-value",
+            path=place.where,
+            source_line=place.source_line,
+        )
+    task["prd"] = {"path": prd_path}
+    tree.value = {"version": "1", **front, "task": task}
+    return Document(tree, name, base_dir, text, path, path.stem, is_prd=True)
+
+
+def _front_error(tree: Tree, key: str, message: str) -> UsageError:
+    place = tree.place((key,))
+    return UsageError(message, code="bad-value", path=place.where, source_line=place.source_line)
+
+
+def front_matter(text: str, name: str) -> Tree | None:
+    """The YAML between `---` lines at the very beginning, or None.
+
+    Raises UsageError where it is not closed or not YAML.
+    """
+    end = _front_end(text, name)
+    if end is None:
+        return None
+    tree = read_yaml("\n".join(text.split("\n")[1:end]), name, first_line=2)
+    if tree.value is None:
+        tree.value = {}
+    if isinstance(tree.value, dict):
+        return tree
+    return None
+
+
+def _front_end(text: str, name: str) -> int | None:
+    """Index of the line that closes the front matter."""
+    lines = text.split("\n")
+    if lines[0].rstrip() != "---":
+        return None
+    for index, line in enumerate(lines[1:], 1):
+        if line.rstrip() in ("---", "..."):
+            return index
+    raise UsageError(
+        f"the front matter of {name} is not closed.",
+        code="yaml-syntax",
+        path=f"{name}:1",
+        source_line="---",
+        remedy="end it with a line of ---",
+    )
+
+
+def body(text: str, name: str) -> tuple[str, int]:
+    """A PRD without its front matter, and the line of the file it begins with."""
+    if front_matter(text, name) is None:
+        return text, 1
+    end = _front_end(text, name) or 0
+    return "\n".join(text.split("\n")[end + 1 :]), end + 2

@@ -1,0 +1,116 @@
+"""Options laid over a task file: `--set` first, then the named options, which win."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, get_args
+
+from agentrunner.config.agents import WorkerSpec
+from agentrunner.config.mistakes import suggestion
+from agentrunner.config.spec import ApproveSpec, Moment
+from agentrunner.config.yaml_text import Path as KeyPath
+from agentrunner.config.yaml_text import Place, Tree, read_yaml
+from agentrunner.errors import UsageError
+from agentrunner.protocol import canonical_worker_type
+
+_NAMED: dict[str, KeyPath] = {
+    "test": ("task", "test", "command"),
+    "repo": ("task", "repo"),
+    "meta": ("runner", "meta", "kind"),
+    "worker": ("runner", "worker", "kind"),
+    "sandbox": ("runner", "sandbox", "kind"),
+    "max_loops": ("runner", "meta", "max_loops"),
+}
+
+
+def apply_overrides(tree: Tree, overrides: Sequence[str]) -> None:
+    """`key.path=VALUE` each, VALUE in YAML; raises UsageError (`bad-option`)."""
+    for text in overrides:
+        key, equals, value = text.partition("=")
+        place = Place(f"--set {key}")
+        path: KeyPath = tuple(part.strip() for part in key.split("."))
+        if not equals or not all(path):
+            raise UsageError(
+                f'--set "{text}" is not of the form key.path=VALUE.',
+                code="bad-option",
+                path="--set",
+                remedy="--set runner.meta.max_loops=3",
+            )
+        _put(tree, path, read_yaml(value, place.where).value, place)
+
+
+def apply_options(tree: Tree, options: Mapping[str, Any], cwd: Path) -> None:
+    """The named options `run` has; None and False mean not given. `repo` is relative to `cwd`."""
+    if _chosen_from_list(tree, options.get("worker")):
+        options = {**options, "worker": None}
+    for name, path in _NAMED.items():
+        value = options.get(name)
+        if value is not None:
+            text = str(cwd / Path(value).expanduser()) if name == "repo" else str(value)
+            _put(tree, path, text, Place(f"--{name.replace('_', '-')}"))
+    if options.get("strict"):
+        _put(tree, ("runner", "completion"), "strict", Place("--strict"))
+    for moment in _moments(options.get("approve")):
+        _put(tree, ("runner", "approve", moment), get_args(Moment)[1], Place("--approve"))
+
+
+def _chosen_from_list(tree: Tree, wanted: Any) -> bool:
+    """Whether `--worker` is the name or kind of a candidate, which then works alone.
+
+    Where it is neither, all candidates give way to the kind.
+    """
+    runner = tree.value.get("runner")
+    if wanted is None or not isinstance(runner, dict):
+        return False
+    workers = runner.pop("workers", None)
+    for index, worker in enumerate(workers if isinstance(workers, list) else ()):
+        if isinstance(worker, dict) and _is_meant(worker, str(wanted)):
+            runner["worker"] = worker
+            listed: KeyPath = ("runner", "workers", index)
+            for old in [old for old in tree.places if old[:3] == listed]:
+                tree.places["runner", "worker", *old[3:]] = tree.places.pop(old)
+            return True
+    return False
+
+
+def _is_meant(worker: Mapping[str, Any], wanted: str) -> bool:
+    if name := worker.get("name"):
+        return bool(name == wanted)
+    kind = str(worker.get("kind") or WorkerSpec().kind)
+    return canonical_worker_type(kind) == canonical_worker_type(wanted)
+
+
+def _moments(value: str | Sequence[str] | None) -> list[str]:
+    words = value.split(",") if isinstance(value, str) else list(value or ())
+    moments = [word.strip() for word in words if word.strip()]
+    for moment in moments:
+        if moment not in ApproveSpec.model_fields:
+            raise UsageError(
+                f'--approve "{moment}" is not known. Known: {", ".join(ApproveSpec.model_fields)}.',
+                code="bad-option",
+                path="--approve",
+                remedy=suggestion(moment, ApproveSpec.model_fields),
+            )
+    return moments
+
+
+def _put(tree: Tree, path: KeyPath, value: Any, place: Place) -> None:
+    """Set a value, making the mappings around it; what was written there is no longer its place."""
+    here = tree.value
+    for depth, part in enumerate(path[:-1], 1):
+        if here.get(part) is None:
+            here[part] = {}
+            tree.places[path[:depth]] = place
+        here = here[part]
+        if not isinstance(here, dict):
+            raise UsageError(
+                f"{'.'.join(map(str, path[:depth]))} holds no settings, so "
+                f"{'.'.join(map(str, path))} cannot be set.",
+                code="bad-option",
+                path=place.where,
+            )
+    here[path[-1]] = value
+    for old in [old for old in tree.places if old[: len(path)] == path]:
+        del tree.places[old]
+    tree.places[path] = place

@@ -1,0 +1,355 @@
+"""A task file, a PRD or a goal → TaskSpec: read, put together, validated as a whole.
+
+Everything that a caller can get wrong is a UsageError with its place; nothing is written and no
+process started.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from agentrunner.config.agents import DEFAULT_META_MODEL, MetaSpec
+from agentrunner.config.config_files import lay_under, read_layers
+from agentrunner.config.document import Document, TaskSource, body, read_document, read_stdin
+from agentrunner.config.files import read_text
+from agentrunner.config.layers import apply_options, apply_overrides
+from agentrunner.config.markdown import detect_language, first_heading
+from agentrunner.config.mistakes import dotted, from_validation, mistake
+from agentrunner.config.naming import task_id_from
+from agentrunner.config.prd import read_criteria
+from agentrunner.config.repo import checked_repo, git_root
+from agentrunner.config.rules import (
+    canonical_kinds,
+    check_rules,
+    env_missing,
+    env_reference,
+    leave_kinds_open,
+    refuse_both,
+    shape,
+)
+from agentrunner.config.spec import RunnerSection, Source, TaskFile, TaskSection, TaskSpec
+from agentrunner.config.yaml_text import Place, Tree
+from agentrunner.errors import UsageError
+
+__all__ = [
+    "TaskSource",
+    "changed_sources",
+    "load_settings",
+    "load_task",
+    "read_stdin",
+    "resolve_env",
+    "task_schema",
+]
+
+DetectTest = Callable[[Path], str | None]
+MODEL_VARIABLES = ("AGENTRUNNER_META_MODEL", "OPENAI_MODEL")
+TEMPLATES = ("core", "architecture")
+"""Note templates that are built in."""
+
+
+def load_task(
+    source: TaskSource,
+    *,
+    overrides: Sequence[str] = (),
+    options: Mapping[str, Any] | None = None,
+    environ: Mapping[str, str],
+    cwd: Path,
+    detect_test: DetectTest | None = None,
+    today: date | None = None,
+    auto: bool = False,
+) -> TaskSpec:
+    """Read a task and everything it names.
+
+    `overrides` are `--set key.path=VALUE` texts, `options` the named options (test, repo, meta,
+    worker, sandbox, max_loops, approve, strict), which win. `detect_test` answers `test: auto`
+    for a repository; `today` names a task whose title leaves nothing for an id. With `auto`, a
+    planner and a worker of which nothing is said are of kind `auto`. Raises UsageError with place
+    and remedy, and Surroundings (`repo-owner`) for somebody else's repository.
+    """
+    cwd = cwd.absolute()
+    document = read_document(source, cwd)
+    tree = document.tree
+    shape(tree, document.name)
+    apply_overrides(tree, overrides)
+    apply_options(tree, options or {}, cwd)
+    refuse_both(tree)
+    repo = _repo(_validated(tree), document, environ)
+    complete(tree, repo, environ, auto=auto)
+    file = _validated(tree)
+    check_rules(file, tree, repo, environ)
+    return _assemble(file, document, repo, environ, detect_test, today)
+
+
+def load_settings(
+    repo: Path, environ: Mapping[str, str], *, auto: bool = False
+) -> tuple[RunnerSection, dict[str, str]]:
+    """What configuration files, environment and defaults say without a task, and the places.
+
+    Raises UsageError as `load_task` does.
+    """
+    tree = Tree({"version": "1", "task": {"prd": {"text": "-"}}})
+    complete(tree, repo, environ, auto=auto)
+    file = _validated(tree)
+    check_rules(file, tree, repo, environ)
+    meta = with_environment(file.runner.meta, environ)
+    return file.runner.model_copy(update={"meta": meta}), _places(tree)
+
+
+def complete(tree: Tree, repo: Path, environ: Mapping[str, str], *, auto: bool) -> None:
+    """Fill in what options and task leave out from configuration files, and then kind `auto`."""
+    lay_under(tree, read_layers(repo, environ))
+    canonical_kinds(tree)
+    if auto:
+        leave_kinds_open(tree)
+
+
+def _validated(tree: Tree) -> TaskFile:
+    try:
+        return TaskFile.model_validate(tree.value)
+    except ValidationError as error:
+        raise from_validation(error, tree) from error
+
+
+def _repo(file: TaskFile, document: Document, environ: Mapping[str, str]) -> Path:
+    if file.task.repo is not None:
+        named = document.base_dir / Path(file.task.repo)
+    else:
+        named = git_root(document.base_dir) or document.base_dir
+    return checked_repo(named, document.tree.place(("task", "repo")), environ)
+
+
+def _assemble(
+    file: TaskFile,
+    document: Document,
+    repo: Path,
+    environ: Mapping[str, str],
+    detect_test: DetectTest | None,
+    today: date | None,
+) -> TaskSpec:
+    within = (repo, document.base_dir)
+    prd_text, first_line, prd_file = _prd(file, document, within)
+    prd_name = file.task.prd.path or document.name
+    criteria = read_criteria(prd_text, prd_name, first_line, written=file.task.acceptance_criteria)
+    task = _with_test(file.task, document.tree, repo, detect_test)
+    heading = document.title or first_heading(prd_text)
+    task_id = task.id or task_id_from(document.stem, task.title or heading, today)
+    from_words = document.is_prd or document.name == "--goal"
+    runner = file.runner.model_copy(update={"meta": with_environment(file.runner.meta, environ)})
+    return TaskSpec(
+        task_id=task_id,
+        title=_one_line(task.title or (heading if from_words else "") or task_id),
+        repo=str(repo),
+        prd_text=prd_text,
+        criteria=criteria,
+        task=task,
+        runner=runner,
+        base_dir=str(document.base_dir),
+        task_file=_source(document.path, document.text) if document.name != "--goal" else None,
+        prd_file=prd_file,
+        language=_language(runner.meta.language, prd_text),
+        note_language=_language(runner.note.language, prd_text),
+        places=_places(document.tree),
+        **_named_texts(runner, document, within),
+    )
+
+
+def _prd(
+    file: TaskFile, document: Document, within: tuple[Path, ...]
+) -> tuple[str, int, Source | None]:
+    """The requirements, the line they begin in, and the file they stand in."""
+    prd = file.task.prd
+    place = document.tree.place(("task", "prd", "text" if prd.path is None else "path"))
+    if prd.path is None:
+        text, first_line, source = prd.text or "", 1, None
+        name = "the PRD"
+    else:
+        path, name = document.base_dir / Path(prd.path).expanduser(), prd.path
+        named_by_caller = document.is_prd and path == document.path
+        other = ", or name it with --prd"
+        raw = document.text if named_by_caller else _named_text(place, path, name, within, other)
+        text, first_line = body(raw, name)
+        source = _source(path, raw)
+    if not text.strip():
+        raise UsageError(
+            f"{name} is empty.",
+            code="empty-prd",
+            path=place.where,
+            source_line=place.source_line,
+            remedy="write what is wanted",
+        )
+    return text, first_line, source
+
+
+def _source(path: Path | None, text: str) -> Source:
+    return Source(
+        path=str(path) if path else None,
+        sha256=hashlib.sha256(text.encode()).hexdigest(),
+        text=text,
+    )
+
+
+def _with_test(
+    task: TaskSection, tree: Tree, repo: Path, detect_test: DetectTest | None
+) -> TaskSection:
+    """`test: auto` replaced by the command that was found."""
+    if task.test is None or task.test.command != "auto":
+        return task
+    command = detect_test(repo) if detect_test else None
+    if not command:
+        raise mistake(
+            tree,
+            ("task", "test", "command"),
+            "no test command was found in the repository.",
+            code="no-test",
+            remedy="test: COMMAND",
+        )
+    return task.model_copy(update={"test": task.test.model_copy(update={"command": command})})
+
+
+def with_environment(meta: MetaSpec, environ: Mapping[str, str]) -> MetaSpec:
+    """A planner with what the environment says where nothing is written, then the default.
+
+    Its time limit stays open without either: that of a CLI is another than that of a model.
+    Raises UsageError for a META_TIMEOUT_SEC that is no number.
+    """
+    update: dict[str, Any] = {}
+    if meta.timeout_sec is None and environ.get("META_TIMEOUT_SEC"):
+        update["timeout_sec"] = _timeout(environ["META_TIMEOUT_SEC"])
+    if meta.kind == "openai-chat" and not meta.model:
+        name = model_variable(environ)
+        update["model"] = environ[name] if name else DEFAULT_META_MODEL
+    return meta.model_copy(update=update)
+
+
+def model_variable(environ: Mapping[str, str]) -> str:
+    """The variable that names the planner's model; "" where none does."""
+    return next((name for name in MODEL_VARIABLES if environ.get(name)), "")
+
+
+def _timeout(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not 0 < seconds < math.inf:
+        raise UsageError(
+            f'META_TIMEOUT_SEC is "{text}", which is no number of seconds.',
+            code="bad-value",
+            path="META_TIMEOUT_SEC",
+        )
+    return seconds
+
+
+def _places(tree: Tree) -> dict[str, str]:
+    """Of what a policy or an error may have to point at; criteria tell their own lines."""
+    parts = (("runner",), ("task", "setup"), ("task", "test"))
+    return {
+        dotted(path): place.where
+        for path, place in tree.places.items()
+        if path[:1] in parts or path[:2] in parts
+    }
+
+
+def _language(wanted: str, prd_text: str) -> str:
+    return detect_language(prd_text) if wanted == "auto" else wanted
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _named_files(runner: RunnerSection) -> Iterator[tuple[str, tuple[str, ...], str]]:
+    """Field of the TaskSpec, place in the task file and path of each file that settings name."""
+    if runner.meta.kind == "script" and runner.meta.script:
+        yield "script_text", ("runner", "meta", "script"), runner.meta.script
+    if runner.patterns:
+        yield "patterns_text", ("runner", "patterns"), runner.patterns
+    if runner.note.template not in TEMPLATES:
+        yield "template_text", ("runner", "note", "template"), runner.note.template
+
+
+def _named_texts(
+    runner: RunnerSection, document: Document, within: tuple[Path, ...]
+) -> dict[str, str]:
+    return {
+        field: _named_text(document.tree.place(path), document.base_dir / name, name, within)
+        for field, path, name in _named_files(runner)
+    }
+
+
+def _named_text(
+    place: Place, path: Path, name: str, within: tuple[Path, ...], other: str = ""
+) -> str:
+    """The text of a file that a setting names; an error tells both places.
+
+    `other` is what else helps with one that lies outside.
+    """
+    try:
+        return read_text(path, name=name, within=within)
+    except UsageError as error:
+        if error.code == "outside":
+            error.remedy += other
+        error.details += (("named by", f"{place.where} {place.source_line[:200]}"),)
+        raise
+
+
+def resolve_env(
+    env: Mapping[str, str], environ: Mapping[str, str], key: str = "runner.worker.env"
+) -> dict[str, str]:
+    """Variables as a task has them, with `env:NAME` looked up and `literal:` taken off.
+
+    Raises UsageError (`env-missing`) for a variable that is not set or empty.
+    """
+    resolved: dict[str, str] = {}
+    for variable, value in env.items():
+        name = env_reference(value)
+        if name is None:
+            resolved[variable] = value.removeprefix("literal:")
+        elif environ.get(name):
+            resolved[variable] = environ[name]
+        else:
+            raise env_missing(f"{key}.{variable}", name)
+    return resolved
+
+
+def changed_sources(spec: TaskSpec) -> list[tuple[str, str]]:
+    """Files the run was made from that are different now: path and unified diff, oldest text first.
+
+    A file that is gone or unreadable counts as changed; its diff says so.
+    """
+    texts: dict[str, str] = {}
+    for source in (spec.task_file, spec.prd_file):
+        if source is not None and source.path is not None:
+            texts[source.path] = source.text
+    for field, _, name in _named_files(spec.runner):
+        texts[str(Path(spec.base_dir) / name)] = getattr(spec, field) or ""
+    changed = []
+    for path, before in texts.items():
+        try:
+            now, label = read_text(Path(path), name=path), path
+        except UsageError as error:
+            now, label = "", f"{path} ({error.message})"
+        if now != before:
+            changed.append((path, _diff(before, now, path, label)))
+    return changed
+
+
+def _diff(before: str, now: str, path: str, label: str) -> str:
+    lines = difflib.unified_diff(
+        before.split("\n"), now.split("\n"), f"{path} (as the run knows it)", label, lineterm=""
+    )
+    return "\n".join(lines)
+
+
+def task_schema() -> dict[str, Any]:
+    """JSON Schema of the task file, for editors."""
+    schema = TaskFile.model_json_schema()
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}

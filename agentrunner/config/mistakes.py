@@ -1,0 +1,173 @@
+"""What is wrong with a task file, said with its place and a way out."""
+
+from __future__ import annotations
+
+import difflib
+import types
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Annotated, Any, Union, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from agentrunner.config.spec import TaskFile
+from agentrunner.config.yaml_text import Path, Place, Tree
+from agentrunner.errors import UsageError
+
+_WORDS = {
+    "int_parsing": "no whole number",
+    "int_from_float": "no whole number",
+    "float_parsing": "no number",
+    "finite_number": "no number",
+    "bool_parsing": "neither true nor false",
+    "string_type": "no text",
+}
+_SHOWN = 4
+"""Further mistakes that are listed below the first."""
+
+
+def mistake(
+    tree: Tree, path: Path, message: str, *, code: str, remedy: str = "", place: Place | None = None
+) -> UsageError:
+    """A UsageError at the place of `path`; its source line is shown unless it may be secret."""
+    place = place or tree.place(path)
+    secret = path[:2] in (("runner", "worker"), ("runner", "workers")) and "env" in path[2:4]
+    return UsageError(
+        message,
+        code=code,
+        path=place.where or dotted(path),
+        source_line="" if secret else place.source_line[:200],
+        remedy=remedy,
+    )
+
+
+def dotted(path: Path) -> str:
+    """`task.acceptance_criteria[0].check`."""
+    text = ""
+    for part in path:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
+    return text
+
+
+def from_validation(
+    error: ValidationError, tree: Tree, model: type[BaseModel] = TaskFile
+) -> UsageError:
+    """The first of pydantic's complaints as a sentence, the next few as details."""
+    complaints = [_complaint(details, tree, model) for details in error.errors(include_url=False)]
+    complaints.sort(key=lambda found: found.code != "unknown-key")  # they explain what is missing
+    first, others = complaints[0], complaints[1 : 1 + _SHOWN]
+    first.details = tuple(("also", f"{other.path}: {other.message}") for other in others)
+    return first
+
+
+def _complaint(details: ErrorDetails, tree: Tree, model: type[BaseModel]) -> UsageError:
+    path = _written(details["loc"], tree, model)
+    whole = "the task file" if model is TaskFile else "the file"
+    name, kind = dotted(path) or whole, details["type"]
+    if kind == "extra_forbidden":
+        return mistake(
+            tree,
+            path,
+            f"{name} is not a setting.",
+            code="unknown-key",
+            remedy=_did_you_mean(path, model),
+        )
+    if kind == "missing":
+        return mistake(
+            tree,
+            path,
+            f"{name} is missing.",
+            code="missing-key",
+            remedy="write version: 1 in the first line" if path == ("version",) else "",
+            place=tree.place(path[:-1]),
+        )
+    text, remedy = wrong_value(name, details)
+    return mistake(tree, path, text, code="bad-value", remedy=remedy)
+
+
+def wrong_value(name: str, details: ErrorDetails) -> tuple[str, str]:
+    """Why pydantic refuses the value of `name`, as a sentence, and the way out if there is one."""
+    value, kind = details["input"], details["type"]
+    if value is None:
+        text, remedy = f"{name} is empty.", "give it a value or remove it"
+    elif kind == "literal_error":
+        text = f'{name} is "{value}"; it can be {details["ctx"]["expected"]}.'
+        remedy = suggestion(str(value), str(details["ctx"]["expected"]).split("'")[1::2])
+    elif kind in _WORDS:
+        text, remedy = f'{name} is "{value}", which is {_WORDS[kind]}.', ""
+    elif kind in ("model_type", "dict_type"):
+        text, remedy = f"{name} must hold settings, one `key: value` a line.", ""
+    elif kind == "list_type":
+        text, remedy = f"{name} must be a list.", "[a, b], or one `- item` a line"
+    else:
+        words = details["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
+        separator = ": " if kind == "value_error" else " "
+        text, remedy = f"{name}{separator}{words[:1].lower()}{words[1:].rstrip('.')}.", ""
+    return text, remedy
+
+
+def _written(loc: Sequence[str | int], tree: Tree, model: type[BaseModel]) -> Path:
+    """The part of pydantic's location that the file has: it also names members of unions."""
+    path: Path = ()
+    value = tree.value
+    for part in loc:
+        if isinstance(value, Mapping) and isinstance(part, str):
+            if part not in value and path and part not in _known(path, model):
+                break
+            value = value.get(part)
+        elif isinstance(value, list) and isinstance(part, int) and part < len(value):
+            value = value[part]
+        else:
+            break
+        path = (*path, part)
+    return path
+
+
+def suggestion(word: str, known: Iterable[str]) -> str:
+    """`did you mean X?`, or "" where nothing is near."""
+    near = difflib.get_close_matches(word, list(known), n=1)
+    return f"did you mean {near[0]}?" if near else ""
+
+
+def _did_you_mean(path: Path, root: type[BaseModel]) -> str:
+    key = str(path[-1])
+    if near := suggestion(key, _known(path[:-1], root)):
+        return near
+    elsewhere = [name for name in all_keys(root) if name.rsplit(".", 1)[-1] == key]
+    if elsewhere:
+        return f"did you mean {elsewhere[0]}?"
+    return f"known here: {', '.join(_known(path[:-1], root))}"
+
+
+def _known(path: Path, root: type[BaseModel]) -> list[str]:
+    """Keys that may stand in the mapping at `path`."""
+    model: type[BaseModel] | None = root
+    for part in path:
+        if isinstance(part, str) and model is not None:
+            info = model.model_fields.get(part)
+            model = next(_models(info.annotation), None) if info else None
+    return [] if model is None else _fields(model)
+
+
+def _fields(model: type[BaseModel]) -> list[str]:
+    # `line` is ours: it is filled in while reading.
+    return [name for name in model.model_fields if name != "line"]
+
+
+def _models(annotation: Any) -> Iterator[type[BaseModel]]:
+    """Models in an annotation such as `list[CriterionSpec]` or `TestSpec | None`."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    elif get_origin(annotation) in (list, Union, types.UnionType, Annotated):
+        for argument in get_args(annotation):
+            yield from _models(argument)
+
+
+def all_keys(model: type[BaseModel] = TaskFile, prefix: str = "") -> list[str]:
+    """Every setting as a dotted name."""
+    names: list[str] = []
+    for name in _fields(model):
+        names.append(prefix + name)
+        for inner in _models(model.model_fields[name].annotation):
+            names += all_keys(inner, f"{prefix}{name}.")
+    return names

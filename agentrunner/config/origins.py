@@ -1,0 +1,94 @@
+"""Which settings are in force, and where each comes from: for people who wonder. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from agentrunner.config.agents import AUTO, DEFAULT_META_MODEL
+from agentrunner.config.load import model_variable
+from agentrunner.config.spec import RunnerSection
+
+DEFAULT = "default"
+Setting = tuple[str, str, str]
+"""Name as in a task file, value as text, and where it was written."""
+
+
+def settings_of(
+    runner: RunnerSection,
+    places: Mapping[str, str],
+    environ: Mapping[str, str],
+    *,
+    everything: bool = False,
+) -> list[Setting]:
+    """Every setting that somebody wrote or the environment gives; with `everything` all of them.
+
+    `places` are those of the `TaskSpec`. Literal values of a worker's variables are not shown.
+    """
+    values = runner.model_dump(exclude={"worker"} if runner.workers else None)
+    defaults = dict(_leaves(RunnerSection().model_dump(), "runner"))
+    given = _given(runner, environ)
+    found = []
+    for name, value in _leaves(values, "runner"):
+        where = places.get(name, "")
+        if not where and name in given:
+            variable, text = given[name]
+            found.append((name, text, variable))
+            continue
+        # Of a list of sections what is not written is a default.
+        is_default = "[" in name or (name in defaults and value == defaults[name])
+        if not (where or is_default or _is_filled_in(name, value)):
+            where = _around(name, places)
+        if where or everything:
+            found.append((name, _shown(name, value), where or DEFAULT))
+    return found
+
+
+def _given(runner: RunnerSection, environ: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+    """What the environment gives where nothing is written: variable and value, by setting."""
+    kind = runner.meta.kind
+    variables = {"runner.meta.timeout_sec": "META_TIMEOUT_SEC"}
+    if kind in ("openai-chat", AUTO):
+        variables["runner.meta.model"] = model_variable(environ)
+    if kind in ("openai-chat", "codex-cli", AUTO):
+        variables["runner.meta.base_url"] = "OPENAI_BASE_URL"
+    elif kind == "claude-code":
+        variables["runner.meta.base_url"] = "ANTHROPIC_BASE_URL"
+    return {
+        name: (variable, environ[variable])
+        for name, variable in variables.items()
+        if environ.get(variable)
+    }
+
+
+def _leaves(value: Any, name: str) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, dict) and value:
+        for key, inner in value.items():
+            yield from _leaves(inner, f"{name}.{key}")
+    elif isinstance(value, list) and value and isinstance(value[0], dict):
+        for index, inner in enumerate(value):
+            yield from _leaves(inner, f"{name}[{index}]")
+    else:
+        yield name, value
+
+
+def _is_filled_in(name: str, value: Any) -> bool:
+    """Of what reading a task fills in by itself."""
+    kind = name in ("runner.meta.kind", "runner.worker.kind") and value == AUTO
+    return kind or (name == "runner.meta.model" and value == DEFAULT_META_MODEL)
+
+
+def _around(name: str, places: Mapping[str, str]) -> str:
+    """The place of a short form, as `network: none` is for `network.policy`."""
+    while name.count(".") > 1 and name not in places:
+        name = name[: max(name.rfind("."), name.rfind("["))]
+    return places.get(name, "")
+
+
+def _shown(name: str, value: Any) -> str:
+    if ".env." in name and not str(value).startswith("env:"):
+        return "(a text, not shown)"
+    if isinstance(value, float):
+        return f"{value:g}"
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

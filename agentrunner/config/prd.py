@@ -1,0 +1,340 @@
+"""Acceptance criteria read off a PRD, by rules and not by a model.
+
+List items under a heading such as "Acceptance criteria" or 「受け入れ条件」 are the criteria.
+docs/reference/task-file.md gives the grammar of an item.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from agentrunner.config.markdown import Line, lines_of, mask, section_title
+from agentrunner.config.spec import Check, CriterionSpec
+from agentrunner.errors import UsageError
+
+HEADINGS = frozenset(
+    {
+        "acceptance criteria",
+        "definition of done",
+        "done when",
+        "受け入れ条件",
+        "受入条件",
+        "受け入れ基準",
+        "受入基準",
+        "完了条件",
+        "完了の定義",
+    }
+)
+
+MAX_LINE = 4000
+"""Characters of a criterion's line; longer ones would be slow to read, and nobody's work."""
+
+MAX_CRITERIA = 200
+
+_BULLET = re.compile(r"(\s*)(?:[-*+]|\d{1,3}[.)])(?:\s+|$)")
+_RULE = re.compile(r"\s*([-*_])(?:\s*\1){2,}\s*$")
+_CHECKBOX = re.compile(r"\[[\sxX]\](?:\s+|$)")
+_ID = re.compile(r"(?:\*\*|__)?(AC-\d{1,6}[a-z]?)(?:\*\*|__)?\s*:(?:\*\*|__)?\s*", re.IGNORECASE)
+_OPTIONAL_FIRST = re.compile(r"\(\s*(?:optional|任意)\s*\)\s*", re.IGNORECASE)
+_OPTIONAL_LAST = re.compile(r"\(\s*(?:optional|任意)\s*\)$", re.IGNORECASE)
+_KEY = r"(?:check|確認|検証)\s*:"
+_CHECK_LAST = re.compile(rf"\(\s*{_KEY}(.*)\)$", re.IGNORECASE)
+_CHECK_LINE = re.compile(rf"(?:[-*+]\s+)?{_KEY}(.*)$", re.IGNORECASE)
+_CHECK_STRAY = re.compile(rf"\(\s*{_KEY}|(?<![\w-]){_KEY}\s*(?:test\s+|file\s+)?`", re.IGNORECASE)
+
+_COMMAND = re.compile(r"(`+)(\0+)\1")
+_TEST = re.compile(r"test\s+(`+)(\0+)\1", re.IGNORECASE)
+_FILE = re.compile(
+    r"file\s+(?:(?P<ticks>`+)(?P<span>\0+)(?P=ticks)|(?P<bare>\S+))\s+contains\s+"
+    r'(?:"(?P<quoted>.*)"|“(?P<curly>.*)”|「(?P<corner>.*)」|(?P<t2>`+)(?P<code>\0+)(?P=t2))',
+    re.IGNORECASE,
+)
+
+
+def read_criteria(
+    text: str,
+    file_name: str,
+    first_line: int = 1,
+    *,
+    written: Sequence[CriterionSpec] = (),
+) -> list[CriterionSpec]:
+    """`written` (of the task file) and the criteria of a PRD, every one with an id.
+
+    `first_line` is the line of the file that `text` begins with. Ids left out become the next
+    free `AC-n`. Raises UsageError (`bad-check`, `duplicate-id`, `empty-criteria`) with the line.
+    """
+    drafts = [_head(item) for item in _items(text, file_name, first_line)]
+    ids = _number([c.id for c in written] + [draft.id for draft in drafts], drafts, len(written))
+    done = [c.model_copy(update={"id": i}) for c, i in zip(written, ids, strict=False)]
+    return done + [
+        _finished(draft, id_) for draft, id_ in zip(drafts, ids[len(written) :], strict=True)
+    ]
+
+
+def read_item(text: str, file_name: str, line: int) -> CriterionSpec:
+    """A criterion of the task file written as text, in the grammar of an item; its id may be ""."""
+    lines = [Line(line + n, raw, "text") for n, raw in enumerate(text.strip().split("\n"))]
+    draft = _head(_Item(lines[0].text, lines[0], file_name, lines[1:]))
+    return _finished(draft, draft.id)
+
+
+def describe_check(check: Check | None) -> str:
+    """What deciding by this check means, in one line: the command, or what a file must hold."""
+    if check is None:
+        return "nothing to execute"
+    place = "" if check.cwd in ("", ".") else f" (in {check.cwd})"
+    exit_code = "" if check.expect_exit == 0 else f" (exit code {check.expect_exit})"
+    target = f"{check.file} {check.test_name}".strip()
+    match check.kind:
+        case "command" if check.run:
+            return check.run + place + exit_code
+        case "test":
+            return f"test {check.name}" if check.name else "the test command"
+        case "file" if check.path:
+            return f"{check.path} {_about_file(check)}"
+        case "pytest" if target:
+            return "pytest -q " + "::".join(filter(None, (check.file, check.test_name))) + place
+        case "playwright" if target:
+            return f"playwright test {target}{place}"
+        case "go-test" if target:
+            return f"go test {target}{place}"
+        case "npm-script" if target:
+            return f"npm run {target}{place}"
+        case "diff" if check.must_change or check.must_not_change:
+            wanted = [f"{glob} changed" for glob in check.must_change]
+            return ", ".join(wanted + [f"{glob} unchanged" for glob in check.must_not_change])
+    return "nothing to execute"
+
+
+def _about_file(check: Check) -> str:
+    if check.contains:
+        return f'contains "{check.contains}"'
+    if check.matches:
+        return f"matches /{check.matches}/"
+    return "does not exist" if check.exists is False else "exists"
+
+
+@dataclass
+class _Item:
+    """A list item as it stands in the file."""
+
+    head: str
+    line: Line
+    file_name: str
+    more: list[Line] = field(default_factory=list)
+
+
+@dataclass
+class _Draft:
+    """An item of which checkbox, id and marks are read, and its check is found but not read."""
+
+    item: _Item
+    id: str
+    description: str
+    critical: bool
+    checks: list[tuple[str, Line]]
+    detail: list[str]
+    strays: list[Line]
+
+
+def _items(text: str, file_name: str, first_line: int) -> Iterator[_Item]:
+    """Items of all sections, in order; a section without any is an error."""
+    level = 0
+    opened: Line | None = None
+    section: list[Line] = []
+    for line in lines_of(text, first_line):
+        if line.kind == "heading" and (opened is None or line.level <= level):
+            yield from _section_items(opened, section, file_name)
+            opened = line if section_title(line.title) in HEADINGS else None
+            level, section = line.level, []
+        elif opened is not None:
+            section.append(line)
+    yield from _section_items(opened, section, file_name)
+
+
+def _section_items(opened: Line | None, section: Sequence[Line], file_name: str) -> list[_Item]:
+    if opened is None:
+        return []
+    items: list[_Item] = []
+    current: _Item | None = None
+    base, blank = 0, False
+    for line in section:
+        if len(line.text) > MAX_LINE and line.kind == "text":
+            raise _error("too-large", "a criterion's line is too long.", file_name, line, "")
+        match = _BULLET.match(mask(line.text)) if line.kind == "text" else None
+        if line.kind == "heading" or (line.kind == "text" and _RULE.match(line.text)):
+            current = None
+        elif match and (current is None or line.indent < base + 2):
+            current = _Item(line.text[match.end() :], line, file_name)
+            items.append(current)
+            if len(items) > MAX_CRITERIA:
+                raise _error(
+                    "too-large", f"more than {MAX_CRITERIA} criteria.", file_name, line, ""
+                )
+            base = line.indent
+        elif current and line.kind != "comment":
+            if line.kind == "blank" or line.indent > base or not blank:
+                current.more.append(line)
+            else:
+                current = None
+        blank = line.kind == "blank"
+    if not items:
+        raise _error(
+            "empty-criteria", f'"{opened.title}" has no list.', file_name, opened, "- [ ] …"
+        )
+    return items
+
+
+def _head(item: _Item) -> _Draft:
+    """The parts of an item's first line, and checks wherever they stand."""
+    text = item.head.strip()
+    if box := _CHECKBOX.match(mask(text)):
+        text = text[box.end() :]
+    critical, id_ = True, ""
+    while True:
+        masked = mask(text)
+        if match := _OPTIONAL_FIRST.match(masked):
+            critical = False
+        elif not id_ and (match := _ID.match(masked)):
+            id_ = "AC" + match[1][2:].lower()
+        else:
+            break
+        text = text[match.end() :]
+    draft = _Draft(item, id_, "", critical, [], [], [])
+    draft.description = _without_marks(text, item.line, draft)
+    for line in item.more:
+        _continuation(line, draft)
+    if not draft.description:
+        raise _error(
+            "empty-criteria", "a criterion has no text.", item.file_name, item.line, "- [ ] …"
+        )
+    return draft
+
+
+def _continuation(line: Line, draft: _Draft) -> None:
+    text = line.text.strip()
+    if line.kind == "code":
+        draft.detail.append(line.text)
+    elif match := _CHECK_LINE.match(mask(text)):
+        draft.checks.append((text[match.start(1) :], line))
+    elif rest := _without_marks(text, line, draft):
+        draft.detail.append(line.text if rest == text else rest)
+    elif not text and draft.detail:
+        draft.detail.append("")
+
+
+def _without_marks(text: str, line: Line, draft: _Draft) -> str:
+    """`text` without a check and an `(optional)` at its end; both are noted in the draft."""
+    text = text.rstrip()
+    while True:
+        masked = mask(text).rstrip(".。 ")
+        if match := _OPTIONAL_LAST.search(masked):
+            draft.critical = False
+        elif masked.endswith(")") and (match := _CHECK_LAST.search(masked)):
+            draft.checks.append((text[match.start(1) : match.end(1)], line))
+        else:
+            break
+        text = text[: match.start()].rstrip()
+    if _CHECK_STRAY.search(mask(text)):
+        draft.strays.append(line)
+    return text
+
+
+def _number(ids: list[str], drafts: Sequence[_Draft], written: int) -> list[str]:
+    """Ids with the gaps filled. Those of the task file come first; its reader compares them."""
+    taken: set[str] = set()
+    for index, id_ in enumerate(ids):
+        if not id_:
+            continue
+        if id_.casefold() in taken and index >= written:
+            draft = drafts[index - written]
+            raise _error(
+                "duplicate-id",
+                f"the id {id_} is used twice.",
+                draft.item.file_name,
+                draft.item.line,
+                "give it another id, or none",
+            )
+        taken.add(id_.casefold())
+    n = 1
+    numbered = []
+    for id_ in ids:
+        if not id_:
+            while f"ac-{n}" in taken:
+                n += 1
+            id_ = f"AC-{n}"
+            n += 1
+        numbered.append(id_)
+    return numbered
+
+
+def _finished(draft: _Draft, id_: str) -> CriterionSpec:
+    item, name = draft.item, id_ or "this criterion"
+    if len(draft.checks) > 1:
+        raise _error(
+            "bad-check",
+            f"{name} has more than one check.",
+            item.file_name,
+            draft.checks[1][1],
+            "join the commands with &&, or write two criteria",
+        )
+    if draft.strays:
+        raise _error(
+            "bad-check",
+            f"the check of {name} is neither in parentheses at the end nor on its own line.",
+            item.file_name,
+            draft.strays[0],
+            "write it last: (check: `COMMAND`)",
+        )
+    check = _read_check(*draft.checks[0], name, item.file_name) if draft.checks else None
+    return CriterionSpec(
+        id=id_,
+        description=draft.description,
+        critical=draft.critical,
+        check=check,
+        detail=_dedented(draft.detail),
+        line=item.line.number,
+    )
+
+
+def _read_check(text: str, line: Line, name: str, file_name: str) -> Check:
+    text = text.strip().rstrip(".。")
+    masked = mask(text)
+    if match := _COMMAND.fullmatch(masked):
+        if command := text[match.start(2) : match.end(2)].strip():
+            return Check(kind="command", run=command)
+    elif match := _TEST.fullmatch(masked):
+        if test := text[match.start(2) : match.end(2)].strip():
+            return Check(kind="test", name=test)
+    elif match := _FILE.fullmatch(masked):
+        path = text[slice(*match.span("span" if match["span"] else "bare"))].strip()
+        group = next(g for g in ("quoted", "curly", "corner", "code") if match[g] is not None)
+        if path and (wanted := text[slice(*match.span(group))]):
+            return Check(kind="file", path=path, contains=wanted)
+    if "`" in masked or re.match(r"(?:test|file)\s", masked, re.IGNORECASE):
+        problem, plain = f"the check of {name} cannot be read.", ""
+    else:
+        problem, plain = f"the check of {name} has no command in backticks.", text
+    forms = 'check: `COMMAND`, check: test `NAME`, check: file PATH contains "TEXT"'
+    raise _error(
+        "bad-check", problem, file_name, line, f"check: `{plain}`" if plain else f"one of {forms}"
+    )
+
+
+def _dedented(lines: list[str]) -> str:
+    full = [line.replace("\t", "    ") for line in lines]
+    margins = [len(line) - len(line.lstrip(" ")) for line in full if line.strip()]
+    margin = min(margins, default=0)
+    return "\n".join(line[margin:].rstrip() for line in full).strip("\n")
+
+
+def _error(code: str, message: str, file_name: str, line: Line, remedy: str) -> UsageError:
+    return UsageError(
+        message,
+        code=code,
+        path=f"{file_name}:{line.number}",
+        source_line=line.text.strip()[:200],
+        remedy=remedy,
+    )

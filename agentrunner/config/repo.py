@@ -1,0 +1,63 @@
+"""Which folder a task works in, found and checked without running git."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from agentrunner.config.yaml_text import Place
+from agentrunner.errors import InfraError, UsageError
+
+
+def git_root(start: Path) -> Path | None:
+    """The nearest folder at or above `start` that holds a `.git`; nothing is run or read."""
+    for folder in (start, *start.parents):
+        if os.path.lexists(folder / ".git"):
+            return folder
+    return None
+
+
+def checked_repo(path: Path, place: Place, environ: Mapping[str, str]) -> Path:
+    """`path` with links resolved, if a task may work there.
+
+    Raises UsageError (`bad-repo`) for a missing folder, a file, `/`, the home folder or a path
+    that is no text, and Surroundings (`repo-owner`) where the folder or its `.git` belongs to
+    another user.
+    """
+    real = Path(os.path.realpath(path))
+    problem = _problem(real, environ)
+    if problem:
+        raise UsageError(
+            f"the repository {path} {problem}.",
+            code="bad-repo",
+            path=place.where,
+            source_line=place.source_line,
+            remedy="name the project's folder: --repo DIR",
+        )
+    for owned in (real, real / ".git"):
+        owner = os.lstat(owned).st_uid if os.path.lexists(owned) else os.geteuid()
+        if owner != os.geteuid():
+            raise InfraError(
+                f"{owned} belongs to another user (uid {owner}, we are {os.geteuid()}).",
+                code="repo-owner",
+                path=str(owned),
+                remedy="run as its owner, or work in a clone of your own",
+                nothing_spent=True,
+            )
+    return real
+
+
+def _problem(real: Path, environ: Mapping[str, str]) -> str:
+    if "\0" in str(real) or not os.path.lexists(real):
+        return "does not exist"
+    if any("\udc80" <= character <= "\udcff" for character in str(real)):
+        return "has a path that is not UTF-8"
+    if not real.is_dir():
+        return "is not a folder"
+    if real == Path("/"):
+        return "is the root of the file system"
+    home = environ.get("HOME")
+    if home and real == Path(os.path.realpath(home)):
+        return "is your home folder"
+    return ""

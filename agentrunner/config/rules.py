@@ -1,0 +1,345 @@
+"""What the models cannot say: short forms, kinds that exist, references that lead somewhere."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from agentrunner import registry
+from agentrunner.config.agents import AUTO, WorkerSpec, named_workers
+from agentrunner.config.mistakes import dotted, mistake, suggestion
+from agentrunner.config.prd import read_item
+from agentrunner.config.spec import Check, CriterionSpec, RunnerSection, TaskFile, TestSpec
+from agentrunner.config.yaml_text import Path as KeyPath
+from agentrunner.config.yaml_text import Tree
+from agentrunner.errors import UsageError
+from agentrunner.protocol import canonical_worker_type
+
+_CRITERIA: KeyPath = ("task", "acceptance_criteria")
+_NEEDS: dict[str, tuple[str, ...]] = {
+    "command": ("run",),
+    "file": ("contains", "matches", "exists"),
+    "pytest": ("file", "test_name"),
+    "playwright": ("file", "test_name"),
+    "go-test": ("file", "test_name"),
+    "npm-script": ("file", "test_name"),
+    "diff": ("must_change", "must_not_change"),
+}
+"""By kind of check, the fields of which one must be given."""
+
+
+_TELLING = {
+    "meta": ("kind", "model", "base_url", "script"),
+    "worker": ("kind", "model", "models", "base_url", "command", "docker_image", "flags"),
+}
+"""Settings that mean one kind of planner or worker, and so the usual one where none is named."""
+
+
+def shape(tree: Tree, name: str) -> None:
+    """Bring short forms into the long one, in place: `test: CMD`, and criteria written as text."""
+    task = tree.value.get("task")
+    if not isinstance(task, dict):
+        return
+    if isinstance(task.get("test"), str):
+        tree.places["task", "test", "command"] = tree.place(("task", "test"))
+        task["test"] = {"command": task["test"]}
+    criteria = task.get("acceptance_criteria")
+    if isinstance(criteria, list):
+        task["acceptance_criteria"] = [
+            _criterion(item, (*_CRITERIA, index), tree, name) for index, item in enumerate(criteria)
+        ]
+
+
+def _criterion(item: Any, path: KeyPath, tree: Tree, name: str) -> Any:
+    place = tree.place(path)
+    if isinstance(item, str):
+        criterion = read_item(item, name, place.line or 0)
+        return {field: getattr(criterion, field) for field in criterion.model_fields_set}
+    if isinstance(item, dict):
+        if "line" in item:
+            raise mistake(
+                tree,
+                (*path, "line"),
+                f"{dotted((*path, 'line'))} is not a setting.",
+                code="unknown-key",
+            )
+        return {**item, "line": place.line}
+    return item
+
+
+def check_rules(file: TaskFile, tree: Tree, repo: Path, environ: Mapping[str, str]) -> None:
+    """Raises UsageError for a valid shape that cannot be carried out."""
+    _check_kinds(file, tree)
+    _check_names(file, tree)
+    _check_env(file, tree, environ)
+    _check_task_env(file, tree, environ)
+    _check_criteria(file.task.acceptance_criteria, tree)
+    task, note = file.task, file.runner.note
+    if task.test:
+        _inside(repo, task.test.cwd, tree, ("task", "test", "cwd"))
+        _check_globs(task.test, tree)
+    _inside(repo, note.dir, tree, ("runner", "note", "dir"))
+    for index, criterion in enumerate(task.acceptance_criteria):
+        for field in ("cwd", "path"):
+            value = getattr(criterion.check, field, "") or "."
+            _inside(repo, value, tree, (*_CRITERIA, index, "check", field))
+
+
+def refuse_both(tree: Tree) -> None:
+    """Raises UsageError where one worker is written and a list of them, too."""
+    runner = tree.value.get("runner")
+    if isinstance(runner, dict) and runner.get("workers") and "worker" in runner:
+        raise mistake(
+            tree,
+            ("runner", "worker"),
+            "runner.worker and runner.workers are both given.",
+            code="bad-value",
+            remedy="write it into the list, or leave the list out",
+        )
+
+
+def canonical_kinds(tree: Tree) -> None:
+    """Bring the kinds of workers and planners into their one spelling (`codex`, `Claude_Code`)."""
+    runner = tree.value.get("runner")
+    if not isinstance(runner, dict):
+        return
+    profiles = runner.get("profiles")
+    roles = profiles.values() if isinstance(profiles, dict) else ()
+    lists = [runner.get("workers"), *(r.get("candidates") for r in roles if isinstance(r, dict))]
+    sections = [runner.get("worker"), runner.get("meta"), runner.get("assess")]
+    sections += [one for found in lists if isinstance(found, list) for one in found]
+    for section in sections:
+        if isinstance(section, dict) and isinstance(section.get("kind"), str):
+            kind = canonical_worker_type(section["kind"])
+            if kind in registry.WORKERS or kind in registry.METAS:
+                section["kind"] = kind
+
+
+def leave_kinds_open(tree: Tree) -> None:
+    """Kind `auto` for a planner and a worker of which nothing is said that only one kind means.
+
+    A model without a kind, for instance, is that of the kind which was always the default.
+    """
+    runner = tree.value.setdefault("runner", {})
+    for section, telling in _TELLING.items():
+        if section == "worker" and runner.get("workers"):
+            continue
+        own = runner.setdefault(section, {})
+        if not any(own.get(name) for name in telling):
+            own["kind"] = AUTO
+
+
+def _check_kinds(file: TaskFile, tree: Tree) -> None:
+    runner = file.runner
+    metas, workers = list(registry.METAS), list(registry.WORKERS)
+    _check_kind(runner.meta.kind, [AUTO, *metas], tree, ("runner", "meta", "kind"))
+    _check_kind(
+        runner.sandbox.kind, ["auto", *registry.SANDBOXES], tree, ("runner", "sandbox", "kind")
+    )
+    for path, kind in meta_candidates(runner):
+        _check_kind(kind, metas, tree, (*path, "kind"))
+    for path, worker in written_workers(runner):
+        alone = [AUTO] if path == ("runner", "worker") else []
+        _check_kind(worker.kind, [*alone, *workers], tree, (*path, "kind"))
+        if worker.kind == "command" and not worker.command:
+            remedy = f"--set '{dotted(path)}.command=[my-agent, \"{{prompt_file}}\"]'"
+            _refuse_incomplete(tree, path, "command", "command", remedy)
+        if worker.kind == AUTO and worker.command:
+            raise mistake(
+                tree,
+                (*path, "command"),
+                "runner.worker.command has no meaning with the kind auto.",
+                code="bad-value",
+                remedy="--worker command, or the kind of the CLI whose path it is",
+            )
+    if runner.meta.kind == "script" and not runner.meta.script:
+        remedy = "--set runner.meta.script=replies.yaml"
+        _refuse_incomplete(tree, ("runner", "meta"), "script", "script", remedy)
+
+
+def _check_kind(kind: str, known: list[str], tree: Tree, path: KeyPath) -> None:
+    if kind not in known:
+        raise mistake(
+            tree,
+            path,
+            f'{dotted(path)} "{kind}" is not known. Known: {", ".join(known)}.',
+            code="unknown-kind",
+            remedy=suggestion(kind, known),
+        )
+
+
+def _refuse_incomplete(tree: Tree, path: KeyPath, kind: str, needed: str, remedy: str) -> None:
+    raise mistake(
+        tree,
+        (*path, "kind"),
+        f"{dotted((*path, 'kind'))} {kind} needs {dotted((*path, needed))}.",
+        code="missing-key",
+        remedy=remedy,
+    )
+
+
+def written_workers(runner: RunnerSection) -> list[tuple[KeyPath, WorkerSpec]]:
+    """Each candidate to work, and where it stands: `runner.worker`, or its place in the list."""
+    if not runner.workers:
+        return [(("runner", "worker"), runner.worker)]
+    return [(("runner", "workers", i), worker) for i, worker in enumerate(runner.workers)]
+
+
+def meta_candidates(runner: RunnerSection) -> Iterator[tuple[KeyPath, str]]:
+    """Kind and place of everyone who may take a role of the meta-agent beside `runner.meta`."""
+    if runner.assess is not None and runner.assess.kind is not None:
+        yield ("runner", "assess"), runner.assess.kind
+    profiles = runner.profiles
+    for role, profile in (
+        ("meta", profiles.meta), ("plan", profiles.plan), ("assess", profiles.assess),
+    ):  # fmt: skip
+        for index, one in enumerate(profile.candidates if profile else ()):
+            yield ("runner", "profiles", role, "candidates", index), one.kind
+
+
+def _check_names(file: TaskFile, tree: Tree) -> None:
+    """Candidates are told apart by their names, and the forced one is among them."""
+    runner = file.runner
+    seen: set[str] = set()
+    for (path, worker), (name, _) in zip(
+        written_workers(runner),
+        named_workers(runner.workers or [runner.worker]),
+        strict=True,
+    ):
+        # A kind that is there twice gets a number; a name that somebody gave must be the only one.
+        if (worker.name or name) in seen:
+            raise mistake(
+                tree,
+                (*path, "name"),
+                f"the name {worker.name or name} is used by two workers.",
+                code="duplicate-id",
+                remedy="give it another name, or none",
+            )
+        seen.add(name)
+    force = runner.profiles.worker.force
+    if force and force not in seen:
+        raise mistake(
+            tree,
+            ("runner", "profiles", "worker", "force"),
+            f'runner.profiles.worker.force is "{force}", and no worker has that name. '
+            f"There is {', '.join(sorted(seen))}.",
+            code="unknown-candidate",
+            remedy=suggestion(force, seen),
+        )
+
+
+def _check_env(file: TaskFile, tree: Tree, environ: Mapping[str, str]) -> None:
+    for place, worker in written_workers(file.runner):
+        for key, value in worker.env.items():
+            name = env_reference(value)
+            if name is not None and not environ.get(name):
+                path = (*place, "env", key)
+                raise env_missing(dotted(path), name, tree.place(path).where)
+
+
+def _check_task_env(file: TaskFile, tree: Tree, environ: Mapping[str, str]) -> None:
+    """A secret is for the set-up alone: tests and checks run what workers wrote."""
+    for key, value in file.task.env.items():
+        if env_reference(value) is not None:
+            raise mistake(
+                tree,
+                ("task", "env", key),
+                f"task.env.{key} refers to a variable of ours, which only a set-up may be given.",
+                code="bad-value",
+                remedy="task.setup.env, or literal:TEXT for the text itself",
+            )
+    for key, value in (file.task.setup.env if file.task.setup else {}).items():
+        name = env_reference(value)
+        if name is not None and not environ.get(name):
+            path = ("task", "setup", "env", key)
+            raise env_missing(dotted(path), name, tree.place(path).where)
+
+
+def env_reference(value: str) -> str | None:
+    """The variable that `env:NAME` names, None for a literal."""
+    prefix, colon, name = value.partition(":")
+    return name if colon and prefix == "env" else None
+
+
+def env_missing(key: str, name: str, where: str = "") -> UsageError:
+    """The error for a reference to a variable that is not set; an empty one counts as not set."""
+    return UsageError(
+        f"{key} takes the environment variable {name}, which is not set."
+        if name
+        else f"{key} names no variable after env:.",
+        code="env-missing",
+        path=where or key,
+        remedy=f"export {name}=…" if name else "env:NAME, or literal:TEXT",
+    )
+
+
+def _check_criteria(criteria: Iterable[CriterionSpec], tree: Tree) -> None:
+    seen: set[str] = set()
+    for index, criterion in enumerate(criteria):
+        path = (*_CRITERIA, index)
+        if criterion.id and criterion.id.casefold() in seen:
+            raise mistake(
+                tree,
+                (*path, "id"),
+                f"the id {criterion.id} is used twice.",
+                code="duplicate-id",
+                remedy="give it another id, or none",
+            )
+        seen.add(criterion.id.casefold())
+        if criterion.check is not None and (problem := _check_problem(criterion.check)):
+            raise mistake(
+                tree,
+                (*path, "check"),
+                f"the check of {criterion.id or 'this criterion'} {problem}.",
+                code="bad-check",
+            )
+
+
+def _check_problem(check: Check) -> str:
+    needed = _NEEDS.get(check.kind, ())
+    if needed and all(getattr(check, name) in (None, "", []) for name in needed):
+        return f"needs {' or '.join(needed)}"
+    if check.kind == "file" and not check.path:
+        return "needs path"
+    try:
+        re.compile(check.matches)
+    except re.error as error:
+        return f"has a regular expression that cannot be read: {error}"
+    return ""
+
+
+def _check_globs(test: TestSpec, tree: Tree) -> None:
+    """Paths of tests and of the product lie in the repository, and none is both."""
+    product = {glob.strip("/") for glob in test.product}
+    for key, globs in (("paths", test.paths), ("product", test.product)):
+        for index, glob in enumerate(globs):
+            path = ("task", "test", key, index)
+            if glob.startswith("/") or ".." in glob.split("/") or not glob.strip("/"):
+                raise mistake(
+                    tree,
+                    path,
+                    f'{dotted(path)} "{glob}" names nothing in the repository.',
+                    code="outside",
+                    remedy="write it relative to the repository, as tests/** or check_*.c",
+                )
+            if key == "paths" and glob.strip("/") in product:
+                raise mistake(
+                    tree,
+                    path,
+                    f'"{glob}" is in task.test.paths and in task.test.product.',
+                    code="bad-value",
+                    remedy="a file is a test or the product: take it out of one of them",
+                )
+
+
+def _inside(repo: Path, value: str, tree: Tree, path: KeyPath) -> None:
+    """A folder or file that must be in the repository, with links followed."""
+    try:
+        real = Path(os.path.realpath(repo / value))
+    except ValueError:
+        real = Path("/")
+    if Path(value).is_absolute() or not real.is_relative_to(repo):
+        raise mistake(tree, path, f"{dotted(path)} leads out of the repository.", code="outside")

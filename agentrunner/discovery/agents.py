@@ -1,0 +1,357 @@
+"""Who plans and who works where that is left to this machine: the kind `auto`.
+
+`look` finds out what is here; what is chosen follows from that alone. It is settled before a run
+is saved, so that a run goes on with those it was started with.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from agentrunner import registry
+from agentrunner.config.agents import AUTO, MetaSpec, WorkerSpec
+from agentrunner.config.load import resolve_env, with_environment
+from agentrunner.config.sandbox import SandboxSpec
+from agentrunner.config.spec import RunnerSection, TaskSpec
+from agentrunner.errors import AgentRunnerError, InfraError
+from agentrunner.policy.agents import barred, login_barred
+from agentrunner.policy.match import covered
+from agentrunner.policy.model import Policy
+from agentrunner.storage.index import RunIndex
+from agentrunner.storage.run_folder import RunFolder, load_spec
+from agentrunner.verification.checks import is_executable
+from agentrunner.workers.base import Worker
+from agentrunner.workers.login import login_for
+
+PLANNING_CLIS = ("claude-code", "codex-cli")
+"""Workers' CLIs that can plan, the first choice first."""
+NO_CLIS = frozenset({"command", "mock"})
+"""Workers that are whatever a task says, so that none of them is chosen."""
+USUAL_WORKER = "codex-cli"
+"""Taken where no CLI is installed: an image may have it."""
+_RUNS_LOOKED_AT = 20
+
+Auth = Literal["key", "login"]
+Barred = Callable[[str], str]
+"""Why a kind must not be chosen; "" where it may."""
+
+
+@dataclass(frozen=True)
+class Cli:
+    """A CLI on this machine, as far as it matters for a choice."""
+
+    kind: str
+    installed: bool
+    """Whether it is found outside the repository."""
+    ready: str = ""
+    """Why it can be used ("CODEX_API_KEY is set"); "" where it cannot."""
+    auth: Auth = "key"
+    cure: str = ""
+    """What would make it usable."""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What this machine has."""
+
+    workers: tuple[Cli, ...]
+    """In the order of preference."""
+    planners: tuple[Cli, ...]
+    api_key: str = ""
+    """Why a chat model can be asked; "" where it cannot."""
+    last_used: str = ""
+    """The worker of the newest run in this repository that had one."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Who was chosen, and why."""
+
+    kind: str
+    reason: str
+    auth: Auth | None = None
+    """With what; None leaves it as it is written."""
+
+
+def choose_planner(facts: Facts, barred: Barred, *, provable: bool) -> Choice:
+    """A chat model, else a CLI with a way to its model, else the checks alone if there are any.
+
+    `provable` says whether the task has a test command or a check that can be run. Raises
+    Surroundings (`no-planner`) with all ways to get one.
+    """
+    if facts.api_key and not barred("openai-chat"):
+        return Choice("openai-chat", facts.api_key)
+    able = [cli for cli in facts.planners if cli.installed and cli.ready]
+    for cli in able:
+        if not barred(cli.kind):
+            return Choice(cli.kind, cli.ready + _kept_away(_before(cli, able), barred), cli.auth)
+    if provable and not barred("checklist"):
+        able += [Cli("openai-chat", True)] * bool(facts.api_key)
+        why = "no model can be asked here, and there is something to execute"
+        return Choice("checklist", why + _kept_away(able, barred))
+    ways = [("openai-chat", "export OPENAI_API_KEY=…")]
+    ways += [(cli.kind, _lacking(cli)) for cli in facts.planners]
+    ways += [("checklist", "a test command (--test CMD), or a criterion with a check")]
+    raise InfraError(
+        "Nothing here can plan this task: no model can be asked, and nothing can be executed.",
+        code="no-planner",
+        path="runner.meta.kind",
+        details=tuple((kind, barred(kind) or way) for kind, way in ways),
+        remedy="export OPENAI_API_KEY=…, or give a test command: --test CMD",
+        nothing_spent=True,
+    )
+
+
+def choose_worker(facts: Facts, barred: Barred, box: str) -> Choice:
+    """The CLI that is installed and has a way to its model; of several the one last used here.
+
+    Where none is installed, the usual one, which the image of a box may have. Raises Surroundings
+    (`worker-not-ready`) with what each of those that are installed lacks.
+    """
+    installed = [cli for cli in facts.workers if cli.installed]
+    able = [cli for cli in installed if cli.ready and not barred(cli.kind)]
+    if able:
+        last = next((cli for cli in able if cli.kind == facts.last_used), able[0])
+        reason = last.ready + _kept_away(_before(last, installed), barred)
+        if len(able) > 1:
+            names = ", ".join(cli.kind for cli in able)
+            used = "used last in this repository" if last.kind == facts.last_used else "the first"
+            reason += f"; {used} of {names}"
+        return Choice(last.kind, reason, last.auth)
+    # Docker by name: then what its image has counts more than what this machine has.
+    keyed = [cli for cli in facts.workers if cli.kind == USUAL_WORKER and cli.ready]
+    if not installed or (box == "docker" and keyed):
+        allowed = [cli.kind for cli in facts.workers if not barred(cli.kind)]
+        usual = [kind for kind in allowed if kind == USUAL_WORKER] or allowed
+        if usual:
+            return Choice(usual[0], "none is ready here; an image may have it")
+    raise InfraError(
+        f"{_listed([cli.kind for cli in installed])} installed here, and nothing that may be used "
+        "has a way to its model."
+        if installed
+        else "No worker that could be chosen is allowed here.",
+        code="worker-not-ready",
+        path="runner.worker.kind",
+        details=tuple((cli.kind, barred(cli.kind) or cli.cure) for cli in installed),
+        remedy=next((cli.cure for cli in installed if not barred(cli.kind)), "agentrunner workers"),
+        nothing_spent=True,
+    )
+
+
+def _lacking(cli: Cli) -> str:
+    """What it needs before it can be used."""
+    install = "" if cli.installed else "install it (how: agentrunner workers)"
+    return ", then ".join(filter(None, (install, cli.cure))) or "agentrunner doctor"
+
+
+def _before(taken: Cli, candidates: Sequence[Cli]) -> Sequence[Cli]:
+    return candidates[: candidates.index(taken)]
+
+
+def _kept_away(candidates: Sequence[Cli], barred: Barred) -> str:
+    """Those that a policy keeps away, for the reason why another one was taken."""
+    told = [f"; not {cli.kind}: {barred(cli.kind)}" for cli in candidates if barred(cli.kind)]
+    return "".join(told)
+
+
+def _listed(kinds: Sequence[str]) -> str:
+    return f"{', '.join(kinds)} {'is' if len(kinds) == 1 else 'are'}"
+
+
+# -- looking --------------------------------------------------------------------------------------
+
+
+def look(
+    repo: Path,
+    runner: RunnerSection,
+    environ: Mapping[str, str],
+    state_dir: Path,
+    *,
+    auth: Auth | None = None,
+    no_login: Sequence[str] = (),
+    replays: bool = False,
+) -> Facts:
+    """What is installed here, what has a key or a login, and what was used last in `repo`.
+
+    Nothing is started. `auth` is what the task says of the worker; of `worker` and `meta` those
+    in `no_login` may not use a login. A run that `replays` a recording needs neither.
+    """
+    workers = tuple(
+        _cli(worker, runner, environ, auth, "worker" not in no_login, replays)
+        for kind in registry.WORKERS
+        if kind not in NO_CLIS
+        for worker in [adapter(kind, repo)]
+    )
+    usable = [cli for cli in workers if cli.installed and cli.ready]
+    recorded = "a recording answers in its model's place" if replays else ""
+    key = "OPENAI_API_KEY is set" if environ.get("OPENAI_API_KEY", "").strip() else ""
+    return Facts(
+        workers,
+        planners(repo, environ, runner.meta.auth, login="meta" not in no_login),
+        recorded or key,
+        _last_used(repo, state_dir) if len(usable) > 1 else "",
+    )
+
+
+def planners(
+    repo: Path | None, environ: Mapping[str, str], auth: Auth | None = None, *, login: bool = True
+) -> tuple[Cli, ...]:
+    """The CLIs that can plan, which take nothing from a task's `worker.env`."""
+    found = []
+    for kind in PLANNING_CLIS:
+        worker = adapter(kind, repo)
+        ready, how, cure = _way(worker, environ, {}, auth, login)
+        found.append(Cli(kind, _is_installed(worker), ready, how, cure))
+    return tuple(found)
+
+
+def adapter(kind: str, repo: Path | None) -> Worker:
+    """The adapter of a kind with default settings; it takes no program from inside `repo`."""
+    worker: Worker = registry.load(registry.WORKERS, kind, "worker")(WorkerSpec(kind=kind), repo)
+    return worker
+
+
+def _is_installed(worker: Worker) -> bool:
+    return Path(worker.program()).is_absolute()
+
+
+def _cli(
+    worker: Worker,
+    runner: RunnerSection,
+    environ: Mapping[str, str],
+    auth: Auth | None,
+    login: bool,
+    replays: bool,
+) -> Cli:
+    installed = _is_installed(worker)
+    if obstacle := _obstacle(worker, runner.sandbox):
+        return Cli(worker.kind, installed, cure=obstacle)
+    if replays:
+        return Cli(worker.kind, installed, "a recording answers in its model's place")
+    own = resolve_env(runner.worker.env, environ)
+    ready, how, cure = _way(worker, environ, own, auth, login)
+    return Cli(worker.kind, installed, ready, how, cure)
+
+
+def _obstacle(worker: Worker, box: SandboxSpec) -> str:
+    """What this box lacks for it; "" for nothing."""
+    if box.kind == "none":
+        return "" if worker.confines_itself else "it works in a sandbox only: --sandbox auto"
+    network = box.network
+    if network is not None and network.policy == "full":
+        return ""
+    allowed = network.allow if network else []
+    lacking = [host for host in worker.hosts if not covered(host, allowed)]
+    return f"runner.sandbox.network: {{allow: [{', '.join(lacking)}]}}" if lacking else ""
+
+
+def _way(
+    worker: Worker,
+    environ: Mapping[str, str],
+    own: Mapping[str, str],
+    auth: Auth | None,
+    login: bool,
+) -> tuple[str, Auth, str]:
+    """Why its model can be asked, with what, and what would help if it cannot be."""
+    cures = []
+    if auth != "login":
+        for name in worker.key_names:
+            if own.get(name, "").strip() or environ.get(name, "").strip():
+                return f"{name} is set", "key", ""
+        if not worker.key_names:
+            return "it needs no key", "key", ""
+        cures.append(f"export {worker.key_names[0]}=…")
+    home = Path(environ.get("HOME") or Path.home())
+    if auth != "key" and login and (found := login_for(worker.kind, environ, home, given=own)):
+        state = found.describe()
+        if state.usable:
+            return "its login on this machine", "login", ""
+        cures.append(state.cure)
+    return "", "key", ", or ".join(filter(None, cures))
+
+
+def _last_used(repo: Path, state_dir: Path) -> str:
+    try:
+        rows = RunIndex(state_dir).runs(repo)
+    except (OSError, sqlite3.Error):
+        return ""  # whoever starts a run is told by what needs it
+    for row in [row for row in rows if row.rounds][:_RUNS_LOOKED_AT]:
+        try:
+            kind = load_spec(RunFolder.open(state_dir, row.run_id)).runner.worker.kind
+        except AgentRunnerError:
+            continue
+        if kind not in NO_CLIS:
+            return kind
+    return ""
+
+
+# -- settling -------------------------------------------------------------------------------------
+
+
+def settle(
+    spec: TaskSpec,
+    policies: Sequence[Policy],
+    environ: Mapping[str, str],
+    state_dir: Path,
+    *,
+    replays: bool = False,
+) -> tuple[TaskSpec, list[InfraError]]:
+    """The task with a concrete planner and worker, and why they were taken in `chosen`.
+
+    Where there is none to choose, the usual one stands in its place, and the error (`no-planner`,
+    `worker-not-ready`) is in the list.
+    """
+    runner = spec.runner
+    if AUTO not in (runner.meta.kind, runner.worker.kind):
+        return spec, []
+    facts = look(
+        Path(spec.repo),
+        runner,
+        environ,
+        state_dir,
+        auth=_written_auth(spec),
+        no_login=[name for name in ("meta", "worker") if login_barred(name, policies)],
+        replays=replays,
+    )
+    may_plan, may_work = by_policies(policies, "meta"), by_policies(policies, "worker")
+    ways: dict[str, Callable[[], Choice]] = {
+        "meta": lambda: choose_planner(facts, may_plan, provable=_provable(spec)),
+        "worker": lambda: choose_worker(facts, may_work, runner.sandbox.kind),
+    }
+    chosen, update, missing = dict(spec.chosen), dict[str, Any](), []
+    for name, choose in ways.items():
+        section: MetaSpec | WorkerSpec = getattr(runner, name)
+        if section.kind != AUTO:
+            continue
+        try:
+            choice = choose()
+            chosen[name] = choice.reason
+        except InfraError as error:
+            missing.append(error)
+            choice = Choice(type(section)().kind, "")
+        auth = {"auth": choice.auth} if choice.auth else {}
+        update[name] = section.model_copy(update={"kind": choice.kind, **auth})
+    if "meta" in update:
+        update["meta"] = with_environment(update["meta"], environ)
+    runner = runner.model_copy(update=update)
+    return spec.model_copy(update={"runner": runner, "chosen": chosen}), missing
+
+
+def by_policies(policies: Sequence[Policy], section: str) -> Barred:
+    """What keeps kinds of `worker` or `meta` away."""
+    return lambda kind: barred(kind, section, policies)
+
+
+def _written_auth(spec: TaskSpec) -> Auth | None:
+    """What the task says of its worker's credential, if it does."""
+    auth = spec.runner.worker.auth
+    return auth if auth == "login" or "runner.worker.auth" in spec.places else None
+
+
+def _provable(spec: TaskSpec) -> bool:
+    test = spec.task.test
+    return test is not None or any(is_executable(one.check, test) for one in spec.criteria)

@@ -1,0 +1,37 @@
+"""Every command that may test a repository, the likeliest first: what a trial then tries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from agentrunner.discovery.found import Found
+from agentrunner.discovery.language_tests import language_tests
+from agentrunner.discovery.node_tests import node_tests
+from agentrunner.discovery.python_tests import python_tests
+from agentrunner.discovery.targets import by_script, by_target
+from agentrunner.discovery.workflows import ci_tests
+
+MOST = 12
+"""Candidates of one repository."""
+
+
+def candidates_of(repo: Path) -> list[Found]:
+    """What CI runs, then what the repository calls its tests, then what its build files say.
+
+    Commands that first install something come last, those that CI has before others.
+    """
+    by_command: dict[str, Found] = {}
+    for found in _all(repo):
+        by_command.setdefault(found.command, found)
+    ranked = sorted(by_command.values(), key=lambda found: bool(found.needs))
+    return ranked[:MOST]
+
+
+def _all(repo: Path) -> Iterator[Found]:
+    yield from ci_tests(repo)
+    yield from by_script(repo)
+    yield from by_target(repo)
+    yield from node_tests(repo)
+    yield from python_tests(repo)
+    yield from language_tests(repo)

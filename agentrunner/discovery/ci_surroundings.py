@@ -1,0 +1,59 @@
+"""What CI sets for the tests that decides how they read time and text: language, zone, CI itself.
+
+Nothing else of CI's environment is looked at: the rest may be a secret, or mean something there
+alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from agentrunner.discovery.workflows import test_steps
+
+NAMES = re.compile(r"LANG|LC_[A-Z]+|TZ|CI")
+_VALUE = re.compile(r"[\w.@:+/-]{1,64}")
+"""A plain value: no expression of a workflow, nothing that a shell reads."""
+
+
+@dataclass(frozen=True)
+class CiEnvironment:
+    """Variables that all steps of CI which run tests agree on."""
+
+    env: dict[str, str]
+    where: str = ""
+    """The file that says so first."""
+
+    @property
+    def text(self) -> str:
+        """As in a task file: "{TZ: Asia/Tokyo}"."""
+        return "{" + ", ".join(f'{name}: "{value}"' for name, value in self.env.items()) + "}"
+
+    def without(self, names: Collection[str]) -> CiEnvironment:
+        """The others of them."""
+        env = {name: value for name, value in self.env.items() if name not in names}
+        return replace(self, env=env)
+
+
+def ci_surroundings(repo: Path) -> CiEnvironment:
+    """The language, time zone and `CI` that CI sets where it runs the tests.
+
+    A name that steps set to different values is left out: nobody can say which one is meant.
+    """
+    values: dict[str, set[str | None]] = {}
+    places: dict[str, str] = {}
+    for number, (name, env) in enumerate(test_steps(repo)):
+        for key in {*values, *env}:
+            if not NAMES.fullmatch(key):
+                continue
+            known = values.setdefault(key, {None} if number else set())
+            known.add(env.get(key))
+            places.setdefault(key, name)
+    agreed = {}
+    for key, found in sorted(values.items()):
+        value = next(iter(found)) if len(found) == 1 else None
+        if value is not None and _VALUE.fullmatch(value):
+            agreed[key] = value
+    return CiEnvironment(agreed, places[min(agreed)] if agreed else "")

@@ -1,0 +1,196 @@
+"""What a planner should know of a repository before it plans: its tree, its own words, its tools.
+
+Everything but the commands is read from a snapshot, in which ignored folders are not, links lead
+nowhere outside, and nothing can block or change while it is read.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from agentrunner.config.files import MAX_BYTES, decode
+from agentrunner.discovery.repository import Found, detect_setup, detect_tests
+from agentrunner.errors import UsageError
+from agentrunner.git.snapshot_writer import LARGE_MARK
+from agentrunner.git.snapshots import Snapshots
+from agentrunner.text.unicode import clean
+
+Facts = dict[str, Any]
+Read = Callable[[str], bytes | None]
+Redact = Callable[[str], str]
+
+MOST_LINES = 200
+MOST_TREE_CHARS = 8_000
+MOST_DEPTH = 4
+LINE_CHARS = 120
+README_CHARS = 6_000
+INSTRUCTION_CHARS = 4_000
+"""Of one file of instructions."""
+MOST_SUFFIXES = 8
+
+INSTRUCTIONS = (
+    "AGENTS.md",
+    "CLAUDE.md",
+    "GEMINI.md",
+    ".cursorrules",
+    ".github/copilot-instructions.md",
+)
+"""What a repository tells agents; material for a planner, never its orders."""
+_READMES = ("readme.md", "readme.rst", "readme.txt", "readme", "readme.adoc", "readme.ja.md")
+_STACK = (
+    ("pyproject.toml", "Python"),
+    ("setup.py", "Python"),
+    ("requirements.txt", "Python"),
+    ("package.json", "Node.js"),
+    ("tsconfig.json", "TypeScript"),
+    ("deno.json", "Deno"),
+    ("Cargo.toml", "Rust"),
+    ("go.mod", "Go"),
+    ("pom.xml", "Java (Maven)"),
+    ("build.gradle*", "Java or Kotlin (Gradle)"),
+    ("Gemfile", "Ruby"),
+    ("composer.json", "PHP"),
+    ("mix.exs", "Elixir"),
+    ("*.csproj", ".NET"),
+    ("*.sln", ".NET"),
+    ("CMakeLists.txt", "C or C++ (CMake)"),
+    ("Package.swift", "Swift"),
+    ("pubspec.yaml", "Dart"),
+    ("Dockerfile", "Docker"),
+)
+"""What a file of this name, at the top or one folder below it, says of the stack."""
+
+
+def repository_context(snapshots: Snapshots, tree: str, repo: Path, redact: Redact) -> Facts:
+    """Facts about the tree without secrets, JSON-native, bounded. Blocking.
+
+    The commands for tests and set-up are read off the work tree, as `test: auto` reads them.
+    """
+    return {
+        **facts_of(list(snapshots.list(tree)), snapshots.reader(tree), redact),
+        "test_command": _command(detect_tests(repo), redact),
+        "setup_command": _command(detect_setup(repo), redact),
+    }
+
+
+def facts_of(paths: Collection[str], read: Read, redact: Redact) -> Facts:
+    """Tree, stack, README and instructions of a repository with these files. Pure but for `read`.
+
+    `read` gives a file's content and None for what is no file.
+    """
+    names = sorted(paths)
+    return {
+        "files": len(names),
+        "tree": [redact(line) for line in tree_lines(names)],
+        "file_types": _suffixes(names),
+        "stack": [redact(line) for line in _stack(names)],
+        "readme": _readme(names, read, redact),
+        "agent_instructions": _instructions(names, read, redact),
+    }
+
+
+def _command(found: Found | None, redact: Redact) -> Facts | None:
+    return {"command": redact(found.command), "found_in": redact(found.where)} if found else None
+
+
+# -- the tree -----------------------------------------------------------------------------------
+
+
+def tree_lines(paths: Collection[str]) -> list[str]:
+    """Files and folders in as many levels as there is room for; a folder below them with a count.
+
+    At least the top level is shown, cut where even that is too long.
+    """
+    lines: list[str] = []
+    for depth in range(MOST_DEPTH, 0, -1):
+        lines = _to_depth(paths, depth)
+        if len(lines) <= MOST_LINES and sum(map(len, lines)) <= MOST_TREE_CHARS:
+            return lines
+    return _cut(lines)
+
+
+def _to_depth(paths: Iterable[str], depth: int) -> list[str]:
+    shown: dict[str, int] = {}
+    for path in paths:
+        parts = path.split("/")
+        name = path if len(parts) <= depth else "/".join(parts[:depth]) + "/"
+        shown[name] = shown.get(name, 0) + 1
+    return [_line(name, count) for name, count in sorted(shown.items())]
+
+
+def _line(name: str, count: int) -> str:
+    text = "".join(char if char.isprintable() else "\ufffd" for char in clean(name))
+    text = text if len(text) <= LINE_CHARS else text[: LINE_CHARS - 1] + "…"
+    return f"{text} ({count} files)" if name.endswith("/") else text
+
+
+def _cut(lines: list[str]) -> list[str]:
+    kept: list[str] = []
+    size = 0
+    for line in lines[:MOST_LINES]:
+        size += len(line)
+        if size > MOST_TREE_CHARS:
+            break
+        kept.append(line)
+    return [*kept, f"… and {len(lines) - len(kept)} more"]
+
+
+# -- the stack ----------------------------------------------------------------------------------
+
+
+def _suffixes(paths: Iterable[str]) -> dict[str, int]:
+    """How many files there are of the most frequent types."""
+    found = Counter(clean(PurePosixPath(path).suffix.lower())[:LINE_CHARS] for path in paths)
+    del found[""]
+    ranked = sorted(found.items(), key=lambda item: (-item[1], item[0]))
+    return dict(ranked[:MOST_SUFFIXES])
+
+
+def _stack(paths: Iterable[str]) -> list[str]:
+    """Each technology with the first file that tells of it: "Python: pyproject.toml"."""
+    near = sorted((path for path in paths if path.count("/") <= 1), key=lambda p: (p.count("/"), p))
+    found: dict[str, str] = {}
+    for pattern, what in _STACK:
+        for path in near:
+            if what not in found and fnmatch.fnmatchcase(PurePosixPath(path).name, pattern):
+                found[what] = _line(path, 1)
+    return [f"{what}: {path}" for what, path in found.items()]
+
+
+# -- its own words ------------------------------------------------------------------------------
+
+
+def _readme(paths: Collection[str], read: Read, redact: Redact) -> Facts | None:
+    top = {path.lower(): path for path in paths if "/" not in path}
+    for name in _READMES:
+        if name in top and (shown := _shown(top[name], read, redact, README_CHARS)):
+            return shown
+    return None
+
+
+def _instructions(paths: Collection[str], read: Read, redact: Redact) -> list[Facts]:
+    """Each file that says something else than those before it."""
+    found: list[Facts] = []
+    for name in INSTRUCTIONS:
+        shown = _shown(name, read, redact, INSTRUCTION_CHARS) if name in paths else None
+        if shown and all(shown["text"] != other["text"] for other in found):
+            found.append(shown)
+    return found
+
+
+def _shown(path: str, read: Read, redact: Redact, most: int) -> Facts | None:
+    """The beginning of a text file; None for one that is empty, large, no UTF-8 or binary."""
+    data = read(path)
+    if not data or len(data) > MAX_BYTES or data.startswith(LARGE_MARK):
+        return None
+    try:
+        text = redact(decode(data, path)).strip()  # before the cut, which could halve a secret
+    except UsageError:
+        return None
+    if not text:
+        return None
+    return {"path": path, "text": text if len(text) <= most else text[: most - 1] + "…"}

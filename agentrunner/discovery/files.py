@@ -1,0 +1,129 @@
+"""The files of a checkout without running git: those its index lists, else those on the disk."""
+
+from __future__ import annotations
+
+import os
+import re
+import struct
+from collections.abc import Callable
+from pathlib import Path
+
+from agentrunner.discovery.git import git_dir
+
+MOST_FILES = 200_000
+MOST_INDEX = 64_000_000
+"""Bytes of an index that is read."""
+MOST_BYTES = 400_000
+"""Of one file."""
+_FOLDER_MODE = 0o040000
+
+
+def files_of(repo: Path, most: int = MOST_FILES) -> list[str] | None:
+    """Paths of the files in a checkout, at most `most`; None where there are more.
+
+    What git tracks, by its index; without one, all files that lie there. Names that are not UTF-8
+    and files that are gone are left out. Blocking.
+    """
+    index = _index_of(repo)
+    found = _tracked(index, _hash_size(repo)) if index is not None else None
+    if found is None:
+        return _on_disk(repo, most)
+    return found if len(found) <= most else None
+
+
+def reader_of(repo: Path) -> Callable[[str], bytes | None]:
+    """Reads files of a checkout, at most their first 400,000 bytes; links stay inside of it."""
+    root = Path(os.path.realpath(repo))
+
+    def read(path: str) -> bytes | None:
+        try:
+            place = Path(os.path.realpath(root / path))
+            if not place.is_relative_to(root) or not place.is_file():
+                return None
+            with place.open("rb") as file:
+                return file.read(MOST_BYTES)
+        except (OSError, ValueError):
+            return None
+
+    return read
+
+
+def _index_of(repo: Path) -> bytes | None:
+    place = git_dir(repo) / "index"
+    try:
+        if not place.is_file() or place.stat().st_size > MOST_INDEX:
+            return None
+        return place.read_bytes()
+    except OSError:
+        return None
+
+
+def _hash_size(repo: Path) -> int:
+    for place in (git_dir(repo), git_dir(repo).parent.parent):
+        try:
+            text = (place / "config").read_text(encoding="utf-8", errors="replace")[:100_000]
+        except OSError:
+            continue
+        return 32 if re.search(r"^\s*objectformat\s*=\s*sha256", text, re.M | re.I) else 20
+    return 20
+
+
+def _tracked(index: bytes, hash_size: int) -> list[str] | None:
+    """The paths of an index of version 2 to 4; None where it cannot be read."""
+    try:
+        magic, version, count = struct.unpack_from(">4sII", index)
+        if magic != b"DIRC" or version not in (2, 3, 4) or b"link" in index[-200:-hash_size]:
+            return None
+        return _entries(index, version, count, hash_size)
+    except (struct.error, IndexError, ValueError):
+        return None
+
+
+def _entries(index: bytes, version: int, count: int, hash_size: int) -> list[str]:
+    found: dict[str, None] = {}
+    at, before = 12, b""
+    for _ in range(count):
+        start = at
+        mode = struct.unpack_from(">I", index, at + 24)[0]
+        flags = struct.unpack_from(">H", index, at + 40 + hash_size)[0]
+        at += 42 + hash_size + 2 * bool(flags & 0x4000)
+        if version == 4:
+            strip, at = _varint(index, at)
+            end = index.index(b"\0", at)
+            name = before[: len(before) - strip] + index[at:end]
+            at, before = end + 1, name
+        else:
+            end = index.index(b"\0", at)
+            name = index[at:end]
+            at = start + ((end - start) // 8 + 1) * 8
+        if mode & 0o170000 not in (_FOLDER_MODE, 0o160000):
+            try:
+                found[name.decode("utf-8")] = None
+            except UnicodeDecodeError:
+                continue
+    return list(found)
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    """Git's offset encoding: how many bytes of the name before are dropped."""
+    value = data[at] & 0x7F
+    while data[at] & 0x80:
+        at += 1
+        value = ((value + 1) << 7) | (data[at] & 0x7F)
+    return value, at + 1
+
+
+def _on_disk(repo: Path, most: int) -> list[str] | None:
+    found: list[str] = []
+    for folder, names, files in os.walk(repo):
+        # A folder with a `.git` of its own is another repository.
+        names[:] = [name for name in names
+                    if name != ".git" and not (Path(folder) / name / ".git").exists()]  # fmt: skip
+        place = os.path.relpath(folder, repo)
+        for name in files:
+            path = name if place == "." else f"{place}/{name}"
+            if path.isprintable():
+                found.append(path)
+        if len(found) > most:
+            return None
+    return sorted(found)

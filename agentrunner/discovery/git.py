@@ -1,0 +1,40 @@
+"""Facts about a repository's git folder without running git, which would obey its settings."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from agentrunner.config.files import read_text
+from agentrunner.errors import UsageError
+
+_REF = re.compile(r"ref: refs/heads/([^\s~^:?*\[\\]{1,200})\n?")
+_COMMIT = re.compile(r"([0-9a-f]{40}|[0-9a-f]{64})\n?")
+_GITDIR = re.compile(r"gitdir: (\S.{0,4000}?)\s*")
+
+
+def read_branch(repo: Path) -> str | None:
+    """The branch checked out in `repo`, "detached at 1a2b3c4", or None where that can't be told."""
+    head = _small(git_dir(repo) / "HEAD")
+    if match := _REF.fullmatch(head):
+        return match[1] if match[1].isprintable() else None
+    if match := _COMMIT.fullmatch(head):
+        return f"detached at {match[1][:7]}"
+    return None
+
+
+def git_dir(repo: Path) -> Path:
+    """`.git`, or where a worktree's `.git` file points."""
+    place = repo / ".git"
+    if place.is_dir() or not os.path.lexists(place):
+        return place
+    match = _GITDIR.fullmatch(_small(place))
+    return repo / match[1] if match else place
+
+
+def _small(path: Path) -> str:
+    try:
+        return read_text(path, name=path.name)
+    except UsageError:
+        return ""

@@ -1,0 +1,243 @@
+"""What one trial of a test command showed, judged by the table of its own runner. Pure.
+
+An exit code says little without its runner: 5 of pytest is "no tests", 5 of make is nothing. What
+neither the runner's counts nor this table explain is never called a start of the tests.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from agentrunner.discovery.found import Found
+from agentrunner.discovery.surroundings import lacking
+from agentrunner.verification.box import CommandOutcome
+from agentrunner.verification.start_up import NO_TESTS, why_not_started
+
+Kind = Literal["passes", "red", "no_count", "running", "unclear", "not_tried", "no_tests", "fails"]
+"""`no_count`: exit 0, and nothing counts tests; `unclear`: tests passed, and yet it ends red;
+`running`: it was still at work when its time was up."""
+
+
+@dataclass(frozen=True)
+class ExitMeaning:
+    """What an exit code says, where the runner's own words show that it was the runner's."""
+
+    runner: str
+    code: int
+    text: str
+    shown_by: str = ""
+    """Words of the runner: uv, make or a shell may end with the same code."""
+
+
+MEANINGS = (
+    ExitMeaning(
+        r"\bpytest\b", 2, "the tests could not be collected",
+        r"during collection|ERROR collecting|Interrupted:",
+    ),
+    ExitMeaning(r"\bpytest\b", 3, "pytest itself failed", r"INTERNALERROR"),
+    ExitMeaning(
+        r"\bpytest\b", 4, "pytest does not know an option, a path or a plug-in of it",
+        r"^ERROR: |error: unrecognized|usage: |ImportError while loading conftest|conftest\.py",
+    ),
+    ExitMeaning(r"\bpytest\b", 5, NO_TESTS, r"no tests|collected 0 items|deselected"),
+    ExitMeaning(r"-m\s+unittest\b", 5, NO_TESTS, r"^NO TESTS RAN|^Ran 0 tests"),
+    ExitMeaning(r"\bnextest\b", 4, NO_TESTS),
+    ExitMeaning(r"\bcargo\b", 101, "it does not compile, or a package is missing", r"^error"),
+)  # fmt: skip
+"""Exit codes that a runner's manual explains; those of red tests are told by their counts."""
+_TELLING = (
+    re.compile(r"(?m)^.*\b\w*(?:Error|Exception)\b: .*$"),
+    re.compile(
+        r"(?im)^\W*(?:error|fatal|fail(?:ed|ure)?)\b.*$"
+        r"|^.*(?:not found|no such|cannot |can't locate |could not |unable to |failed to ).*$"
+    ),
+)
+"""Words of an exception say more than words of whoever passes it on."""
+_LINE = 160
+
+
+@dataclass(frozen=True)
+class TriedCommand:
+    """A test command, and what was seen when it was tried."""
+
+    found: Found
+    """With the command as it was run, where it had to be mended."""
+    kind: Kind = "not_tried"
+    said: str = ""
+    """In one line: "41 passed, 1 failed, 3.8 s"."""
+    exit_code: int | None = None
+    passed: int = 0
+    failed: int = 0
+    failing: tuple[str, ...] = ()
+    """Names of tests that are red before anything was changed."""
+    duration_sec: float = 0
+    lacks: tuple[str, ...] = ()
+    """A sentence for each thing that a box does not have: a database, a browser, Docker."""
+    offline: bool = False
+    """It failed for want of the network."""
+
+    @property
+    def runs(self) -> bool:
+        """Whether tests were seen to run to their end."""
+        return self.kind in ("passes", "red")
+
+
+def not_tried(found: Found, why: str = "") -> TriedCommand:
+    """A candidate that nobody ran."""
+    return TriedCommand(
+        found, said=f"not tried: {why or found.needs}" if why or found.needs else ""
+    )
+
+
+def judge(
+    found: Found, ran: CommandOutcome, output: str, repo: Path, runners: Sequence[str] = ()
+) -> TriedCommand:
+    """What this run of the command shows; `output` is all that was kept of it.
+
+    `runners` are the shell texts behind the command, among which its runner is looked for.
+    """
+    took = f"{ran.duration_sec:.1f} s" if ran.duration_sec < 10 else f"{ran.duration_sec:.0f} s"
+    counts = ran.counts
+    seen = TriedCommand(
+        found,
+        exit_code=ran.exit_code,
+        passed=counts.passed if counts else 0,
+        failed=counts.failed if counts else 0,
+        failing=tuple(counts.failing) if counts else (),
+        duration_sec=ran.duration_sec,
+        lacks=lacking(output) if ran.exit_code else (),
+        offline=bool(ran.exit_code and OFFLINE.search(output)),
+    )
+    if ran.timed_out:
+        last = next((line for line in reversed(output.splitlines()[:-1]) if line.strip()), "")
+        said = f"it printed: {_short(last.strip())}" if last else "nothing printed yet"
+        return replace(seen, kind="running", said=f"still running after {took}, {said}")
+    code = _inner_code(ran.exit_code, output)
+    meaning = _meaning([found.command, *runners], code, output)
+    why = why_not_started(found.command, ran, repo, is_test=True)
+    if meaning == NO_TESTS or why == NO_TESTS:
+        return replace(seen, kind="no_tests", said=f"finds no tests, {took}")
+    line = telling_line(output)
+    if why or (meaning and not (counts and counts.passed)):
+        said = f"exit {code}: {meaning or why}" + (f"; {line}" if meaning and line else "")
+        return replace(seen, kind="fails", said=said)
+    if counts is not None and counts.ran:
+        told = f"{counts.passed} passed, {counts.failed} failed, {took}"
+        if ran.exit_code == 0 or counts.failed:
+            return replace(seen, kind="red" if counts.failed else "passes", said=told)
+        clause = f"; {meaning or line or 'nothing says why'}"
+        return replace(seen, kind="unclear", said=f"{told}, and yet exit {ran.exit_code}{clause}")
+    if ran.exit_code == 0:
+        said = f"exit 0, {took}; how many tests ran is not told"
+        return replace(seen, kind="no_count", said=said)
+    reason = meaning or line or "nothing says why"
+    more = f"; {line}" if meaning and line else ""
+    said = f"exit {code}, no test was seen to run: {reason}{more}"
+    return replace(seen, kind="fails", said=said)
+
+
+OFFLINE = re.compile(
+    r"(?i)temporary failure in name resolution|name or service not known|could not resolve host"
+    r"|network is unreachable|\bENOTFOUND\b|\bEAI_AGAIN\b|dial tcp|failed to lookup address"
+    r"|dns error|failed to fetch|could not fetch|unknown host|download of .* failed"
+    r"|failed to establish a new connection|getaddrinfo"
+)
+"""Words of tools that wanted the network and had none."""
+
+
+def telling_line(output: str) -> str:
+    """The line that says most plainly why a command failed; its last one where none does."""
+    end = output[-20_000:]
+    hits = [hit[0] for hit in (pattern.search(end) for pattern in _TELLING) if hit]
+    lines = hits or output.strip().splitlines()[-1:]
+    return _short(lines[0].strip()) if lines else ""
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LINE else text[: _LINE - 1] + "…"
+
+
+_OF_MAKE = re.compile(r"(?m)^g?make(?:\[\d+\])?: \*\*\* .*\bError (\d+)")
+
+
+def _inner_code(exit_code: int, output: str) -> int:
+    """The exit code of what make ran, which it prints; make's own is 2 whatever that was."""
+    hit = _OF_MAKE.search(output) if exit_code == 2 else None
+    return int(hit[1]) if hit else exit_code
+
+
+def _meaning(texts: Sequence[str], code: int, output: str) -> str:
+    for row in MEANINGS:
+        if row.code != code or not any(re.search(row.runner, text) for text in texts):
+            continue
+        if not row.shown_by or re.search(row.shown_by, output, re.MULTILINE):
+            return row.text
+    return ""
+
+
+_ORDER: dict[Kind, int] = {
+    "passes": 0,
+    "red": 0,
+    "unclear": 1,
+    "no_count": 1,
+    "running": 1,
+    "not_tried": 2,
+    "no_tests": 3,
+    "fails": 4,
+}
+
+
+def ranked(seen: Sequence[TriedCommand]) -> list[TriedCommand]:
+    """The best first: what ran tests, the most that passed, the fewest that failed, the faster.
+
+    `seen` stands in the order of the table, which decides where nothing else does. A command that
+    only lacked the network stays among those that were not tried.
+    """
+
+    def key(item: tuple[int, TriedCommand]) -> tuple[int, int, int, int, int]:
+        index, one = item
+        group = _ORDER[one.kind]
+        if one.kind == "fails" and one.offline:
+            group = _ORDER["not_tried"]
+        if one.kind == "red" and not one.passed:
+            group = 1
+        if one.kind == "not_tried" and one.found.needs:
+            index += len(seen)
+        # Times within a factor of four are alike: they differ from trial to trial.
+        slow = max(0, int(one.duration_sec)).bit_length() // 2 if one.runs else 0
+        counted = (-one.passed, one.failed) if group == 0 else (0, 0)
+        return (group, *counted, slow, index)
+
+    return [one for _, one in sorted(enumerate(seen), key=key)]
+
+
+_UNKNOWN = re.compile(r"error: unrecognized arguments: (.+)")
+
+
+def mended(command: str, output: str) -> str:
+    """The command without options of pytest plug-ins that are not installed; "" where none is.
+
+    pytest names them. Where they stand in its configuration, that is set aside.
+    """
+    hit = _UNKNOWN.search(output)
+    if hit is None or not re.search(r"\bpytest\b", command):
+        return ""
+    unknown = {word.partition("=")[0] for word in hit[1].split() if word.startswith("-")}
+    words = command.split()
+    kept, left_out, index = list[str](), False, 0
+    while index < len(words):
+        if words[index].partition("=")[0] in unknown:
+            left_out = True
+            valued = "=" not in words[index] and index + 1 < len(words)
+            # A plug-in's option may have its value in the next word; a path is no such value.
+            index += 2 if valued and re.fullmatch(r"\w+", words[index + 1]) else 1
+        else:
+            kept.append(words[index])
+            index += 1
+    if not left_out:
+        return f"{command} -o addopts=" if "addopts" not in command else ""
+    return " ".join(kept)

@@ -1,0 +1,139 @@
+"""How a project is tested by the usual tool of its language, seen by its files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from agentrunner.discovery.found import Found, line_of, mapping, read_json, read_toml
+from agentrunner.discovery.reading import exists, names_inside, read_inside
+
+_PLAIN = (
+    ("go.mod", "go test ./..."),
+    ("mix.exs", "mix test"),
+    ("Package.swift", "swift test"),
+    ("pubspec.yaml", "dart test"),
+    ("stack.yaml", "stack test"),
+    ("cabal.project", "cabal test all"),
+    ("build.zig", "zig build test"),
+    ("dune-project", "dune test"),
+    ("build.sbt", "sbt test"),
+    ("project.clj", "lein test"),
+)
+
+
+def language_tests(repo: Path) -> Iterator[Found]:
+    """Test commands of every language whose manifest stands at the top."""
+    yield from _cargo(repo)
+    for name, command in _PLAIN:
+        if exists(repo, name):
+            yield Found(command, name)
+    yield from _jvm(repo)
+    yield from _ruby(repo)
+    yield from _php(repo)
+    yield from _perl(repo)
+    yield from _dotnet(repo)
+    yield from _native(repo)
+
+
+def _cargo(repo: Path) -> Iterator[Found]:
+    text = read_inside(repo, "Cargo.toml")
+    if not exists(repo, "Cargo.toml"):
+        return
+    # Without a package of its own at the top, cargo takes all members by itself.
+    both = {"workspace", "package"} <= mapping(read_toml(text)).keys()
+    line = line_of(text, r"\s*\[workspace\]") if both else 0
+    if both and (where := _says_workspace(repo)):
+        yield Found("cargo test --workspace", where)
+    yield Found("cargo test", f"Cargo.toml, line {line}" if line else "Cargo.toml")
+
+
+def _says_workspace(repo: Path) -> str:
+    """The CI file whose tests are of the whole workspace, "" for none."""
+    pattern = r".*\btest\b.*\s--(?:workspace|all)(?:\s|$)"
+    for name in [*names_inside(repo, ".github/workflows", (".yml", ".yaml")), ".gitlab-ci.yml"]:
+        if line := line_of(read_inside(repo, name), pattern):
+            return f"{name}, line {line}"
+    return ""
+
+
+def _jvm(repo: Path) -> Iterator[Found]:
+    for wrapper, tool, manifests in (
+        ("mvnw", "mvn", ("pom.xml",)),
+        ("gradlew", "gradle", ("build.gradle", "build.gradle.kts", "settings.gradle.kts")),
+    ):
+        for name in manifests:
+            if exists(repo, name):
+                wrapped = exists(repo, wrapper)
+                yield Found(f"{f'./{wrapper}' if wrapped else tool} test", name)
+                break
+
+
+def _ruby(repo: Path) -> Iterator[Found]:
+    bundled = "bundle exec " if exists(repo, "Gemfile") else ""
+    if exists(repo, ".rspec") or exists(repo, "spec/spec_helper.rb"):
+        yield Found(f"{bundled}rspec", ".rspec" if exists(repo, ".rspec") else "spec/")
+    rakefile = read_inside(repo, "Rakefile")
+    if re.search(r"TestTask|task[ (]:?['\"]?test\b", rakefile):
+        line = line_of(rakefile, r".*(?:TestTask|task[ (]:?['\"]?test\b)")
+        yield Found(f"{bundled}rake test", f"Rakefile, line {line}")
+
+
+def _dotnet(repo: Path) -> Iterator[Found]:
+    """A solution or project at the top, or in the folder of the sources."""
+    for folder in (".", "src", "Src"):
+        for name in names_inside(repo, folder, (".sln", ".slnx", ".csproj", ".fsproj")):
+            yield Found(
+                "dotnet test" if folder == "." else f"dotnet test {name}", name.removeprefix("./")
+            )
+            return
+
+
+def _php(repo: Path) -> Iterator[Found]:
+    text = read_inside(repo, "composer.json")
+    scripts = mapping(mapping(read_json(text)).get("scripts"))
+    needs = "" if exists(repo, "vendor") else "vendor is not there yet"
+    if "test" in scripts:
+        line = line_of(text, r'.*"test"\s*:')
+        yield Found("composer test", f"composer.json, line {line}", needs)
+    for name in ("phpunit.xml", "phpunit.xml.dist", "phpunit.dist.xml"):
+        if exists(repo, name):
+            yield Found("vendor/bin/phpunit", name, needs)
+            break
+
+
+def _perl(repo: Path) -> Iterator[Found]:
+    has_tests = bool(names_inside(repo, "t", (".t",)))
+    for name, command in (
+        ("Makefile.PL", "perl Makefile.PL && make test"),
+        ("Build.PL", "perl Build.PL && ./Build && ./Build test"),
+    ):
+        if exists(repo, name):
+            yield Found(command, name)
+    if has_tests:
+        yield Found("prove -lr t", "t/")
+
+
+def _native(repo: Path) -> Iterator[Found]:
+    """C and C++; a folder in which it was built before is used again."""
+    if exists(repo, "CMakeLists.txt"):
+        built = _built(repo, "CMakeCache.txt")
+        make = f"cmake --build {built or 'build'} && ctest --test-dir {built or 'build'}"
+        first = "" if built else "cmake -S . -B build && "
+        yield Found(f"{first}{make} --output-on-failure", "CMakeLists.txt")
+    if exists(repo, "meson.build"):
+        built = _built(repo, "build.ninja")
+        first = "" if built else "meson setup build && "
+        yield Found(f"{first}meson test -C {built or 'build'}", "meson.build")
+    if exists(repo, "configure"):
+        first = "" if exists(repo, "Makefile") else "./configure && "
+        yield Found(f"{first}make check", "configure")
+
+
+def _built(repo: Path, mark: str) -> str:
+    """The build folder of somebody who has built here; "" for none."""
+    for name in ("build", "_build", "out", "builddir", "cmake-build-debug"):
+        if exists(repo, f"{name}/{mark}"):
+            return name
+    return ""

@@ -1,0 +1,43 @@
+"""Who could plan and who could work on this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from agentrunner import registry
+from agentrunner.config.agents import WorkerSpec
+from agentrunner.discovery.agents import NO_CLIS, planners
+from agentrunner.workers.base import Probe, Worker
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A kind of meta-agent, and what it still needs (""  for nothing)."""
+
+    kind: str
+    needs: str = ""
+
+
+def available_workers(repo: Path | None = None) -> dict[str, Probe]:
+    """Every worker kind that is a program of its own, with what was found of it outside `repo`."""
+    probes: dict[str, Probe] = {}
+    for kind in registry.WORKERS:
+        if kind not in NO_CLIS:
+            adapter = registry.load(registry.WORKERS, kind, "worker")
+            worker: Worker = adapter(WorkerSpec(kind=kind), repo)
+            probes[kind] = worker.probe()
+    return probes
+
+
+def available_metas(environ: Mapping[str, str], repo: Path | None = None) -> list[Offer]:
+    """Meta-agents that can plan a real task, the ready ones first."""
+    key = "" if environ.get("OPENAI_API_KEY") else "OPENAI_API_KEY is not set"
+    offers = [Offer("openai-chat", key)]
+    for cli in planners(repo, environ):
+        missing = "" if cli.installed else "it is not installed"
+        lacks = "" if cli.ready else f"neither key nor login: {cli.cure}"
+        offers.append(Offer(cli.kind, missing or lacks))
+    offers.append(Offer("checklist"))
+    return sorted(offers, key=lambda offer: bool(offer.needs))

@@ -1,0 +1,48 @@
+"""How a JavaScript project is tested."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from agentrunner.discovery.found import Found, line_of, mapping, read_json
+from agentrunner.discovery.reading import exists, read_inside
+
+_MANAGERS = (
+    ("pnpm-lock.yaml", "pnpm", "pnpm test"),
+    ("yarn.lock", "yarn", "yarn test"),
+    ("bun.lock", "bun", "bun run test"),
+    ("bun.lockb", "bun", "bun run test"),
+    ("package-lock.json", "npm", "npm test"),
+)
+_COMMANDS = {manager: command for _, manager, command in _MANAGERS}
+_PLUG_N_PLAY = (".pnp.cjs", ".pnp.js")
+"""Yarn's, in place of node_modules."""
+
+
+def node_tests(repo: Path) -> Iterator[Found]:
+    """The script called test, by the package manager of the lock file; Deno's tests."""
+    text = read_inside(repo, "package.json")
+    package = mapping(read_json(text))
+    script = mapping(package.get("scripts")).get("test")
+    if isinstance(script, str) and "no test specified" not in script:
+        line = line_of(text, r'.*"test"\s*:')
+        yield Found(_command(repo, package), f"package.json, line {line}", missing_packages(repo))
+    for name in ("deno.json", "deno.jsonc"):
+        if exists(repo, name):
+            yield Found("deno test", name)
+
+
+def missing_packages(repo: Path) -> str:
+    """Why nothing of a package.json can start yet; "" where its packages are there or none is."""
+    package = mapping(read_json(read_inside(repo, "package.json")))
+    wanted = any(package.get(key) for key in ("dependencies", "devDependencies"))
+    there = any(exists(repo, name) for name in ("node_modules", *_PLUG_N_PLAY))
+    return "node_modules is not there yet" if wanted and not there else ""
+
+
+def _command(repo: Path, package: dict[str, object]) -> str:
+    """Of the manager that package.json names, else of the one whose lock file is there."""
+    named = str(package.get("packageManager", "")).partition("@")[0]
+    locked = next((command for lock, _, command in _MANAGERS if exists(repo, lock)), "npm test")
+    return _COMMANDS.get(named, locked)

@@ -1,0 +1,36 @@
+"""What work outside of a checkout, or a commit of ours, lacks: installed packages, and filters."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Collection
+from pathlib import Path
+
+from agentrunner.discovery.reading import read_inside
+from agentrunner.discovery.set_up import detect_setup
+from agentrunner.git.ignored_content import PACKAGE_FOLDERS
+
+_FILTER = re.compile(r"(?m)^[^#\n]*\sfilter=(\S+)")
+
+
+def not_taken_along(checkout: Path, there: Collection[str], setting: str) -> list[str]:
+    """One sentence where installed packages of a checkout are missing elsewhere; else nothing.
+
+    `there` are the names at the top of the other place, and `setting` how a set-up is given, with
+    `{}` for the command, quoted.
+    """
+    names = sorted(name for name in PACKAGE_FOLDERS.difference(there) if (checkout / name).is_dir())
+    if not names:
+        return []
+    found = detect_setup(checkout)
+    command = shlex.quote(found.command) if found else "CMD"
+    told = (
+        f"{', '.join(names)} of your checkout {'is' if len(names) == 1 else 'are'} not taken along"
+    )
+    return [f"{told}, and no set-up is given: {setting.format(command)}"]
+
+
+def filters_of(repo: Path) -> list[str]:
+    """The filters that the attributes at the top name, as `lfs`: git runs a program for each."""
+    return sorted(set(_FILTER.findall(read_inside(repo, ".gitattributes"))))

@@ -1,0 +1,39 @@
+"""What counts as tests in a checkout as it is now: for validate, --dry-run and the header."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from agentrunner.config.spec import TaskSpec
+from agentrunner.discovery.files import MOST_FILES, files_of, reader_of
+from agentrunner.verification.inputs.listing import commands_of, inputs_of_task, listed, problems
+
+MOST_FILES_AT_START = 20_000
+"""Of a repository for which a run's header says it; `validate` takes larger ones."""
+
+
+@dataclass(frozen=True)
+class ProofInputs:
+    """The lists `tests`, `product` and `unsure`, and what is wrong with the task's globs."""
+
+    lists: dict[str, Any] | None = None
+    """None where nothing is executed, or there are too many files to look at."""
+    problems: list[str] = field(default_factory=list)
+    """Sentences with the place in the task file."""
+
+
+def proof_inputs(
+    spec: TaskSpec, *, most_files: int = MOST_FILES, most_listed: int | None = None
+) -> ProofInputs:
+    """What decides about a task, by the files that are there now. Blocking; runs nothing."""
+    repo = Path(spec.repo)
+    read = reader_of(repo)
+    if not commands_of(spec, read):
+        return ProofInputs()
+    paths = files_of(repo, most_files)
+    if paths is None:
+        return ProofInputs()
+    said = [f"{where}: {text}" for where, text in problems(spec, paths)]
+    return ProofInputs(listed(inputs_of_task(spec, paths, read), most_listed), said)

@@ -1,0 +1,173 @@
+"""What a Python project says of its tests: its runner, its groups, its environments."""
+
+from __future__ import annotations
+
+import configparser
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from agentrunner.discovery.found import line_of, mapping, read_toml, texts
+from agentrunner.discovery.reading import exists, names_inside, read_inside
+
+_NAME = re.compile(r"^\s*([A-Za-z0-9][\w.-]*)")
+_PREFIXES = (
+    ("uv.lock", "uv run "),
+    ("poetry.lock", "poetry run "),
+    ("pdm.lock", "pdm run "),
+    ("Pipfile.lock", "pipenv run "),
+)
+
+
+@dataclass(frozen=True)
+class PythonProject:
+    """A Python project's own files, read as data."""
+
+    repo: Path
+    text: str = ""
+    """Of pyproject.toml."""
+    tables: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, repo: Path) -> PythonProject:
+        """The project of this folder; an empty one where it is none."""
+        text = read_inside(repo, "pyproject.toml")
+        return cls(repo, text, mapping(read_toml(text)))
+
+    @property
+    def tools(self) -> dict[str, Any]:
+        """The table `tool`."""
+        return mapping(self.tables.get("tool"))
+
+    @property
+    def prefix(self) -> str:
+        """What starts a program in the environment of the lock file's tool: "uv run "."""
+        return next((text for lock, text in _PREFIXES if exists(self.repo, lock)), "")
+
+    def runner(self, program: str) -> str:
+        """The prefix for a program of the tests, with the group that has it, where it needs one."""
+        option = self.group_option(program) if self.prefix == "uv run " else ""
+        return self.prefix + (f"{option} " if option else "")
+
+    def group_option(self, program: str = "pytest") -> str:
+        """`--group tests` where only that group installs the program and no default has it."""
+        groups = mapping(self.tables.get("dependency-groups"))
+        holding = [name for name in groups if program in _group(groups, name)]
+        default = self.default_groups
+        project = mapping(self.tables.get("project"))
+        dev = texts(mapping(self.tools.get("uv")).get("dev-dependencies"))
+        if program in _names([*texts(project.get("dependencies")), *dev]):
+            return ""
+        if holding:
+            if any(name in default for name in holding):
+                return ""
+            return f"--group {min(holding, key=_least)}"
+        extra = self._extra(program)
+        return f"--extra {extra}" if extra else ""
+
+    @property
+    def default_groups(self) -> list[str]:
+        """What `uv sync` installs without being told."""
+        chosen = mapping(self.tools.get("uv")).get("default-groups")
+        groups = list(mapping(self.tables.get("dependency-groups")))
+        return groups if chosen == "all" else texts(chosen) if chosen is not None else ["dev"]
+
+    @property
+    def test_extra(self) -> str:
+        """The extra that installs pytest, "" for none."""
+        return self._extra("pytest")
+
+    def _extra(self, program: str) -> str:
+        extras = mapping(mapping(self.tables.get("project")).get("optional-dependencies"))
+        holding = [name for name, needs in extras.items() if program in _names(texts(needs))]
+        return min(holding, key=_least) if holding else ""
+
+    @property
+    def requirement_files(self) -> list[str]:
+        """Those that install pytest."""
+        names = [
+            name.removeprefix("./")
+            for folder in (".", "requirements")
+            for name in names_inside(self.repo, folder, (".txt",))
+            if "requirements" in name
+        ]
+        return [
+            name for name in names if "pytest" in _names(read_inside(self.repo, name).split("\n"))
+        ]
+
+    def configured_by(self) -> str:
+        """Where pytest is configured, with the line; "" where it is not."""
+        if "pytest" in self.tools:
+            line = line_of(self.text, r"\s*\[\s*tool\s*\.\s*pytest\b")
+            return f"pyproject.toml, line {line}"
+        for name, section in (
+            ("pytest.ini", "pytest"),
+            ("setup.cfg", "tool:pytest"),
+            ("tox.ini", "pytest"),
+        ):
+            if section in _sections(read_inside(self.repo, name)):
+                return name
+        return ""
+
+    def scripts(self) -> list[tuple[str, str]]:
+        """Commands that are called test in a table of the project's own tool."""
+        tables = (
+            ("pdm run ", mapping(mapping(self.tools.get("pdm")).get("scripts"))),
+            ("poe ", mapping(mapping(self.tools.get("poe")).get("tasks"))),
+            ("task ", mapping(mapping(self.tools.get("taskipy")).get("tasks"))),
+            ("hatch run ", _hatch_scripts(self.tools)),
+        )
+        found = []
+        for start, table in tables:
+            if "test" in table:
+                line = line_of(self.text, r"\s*test\s*=|.*\.test\]")
+                where = f"pyproject.toml, line {line}" if line else "pyproject.toml"
+                before = "" if start in ("pdm run ", "hatch run ") else self.prefix
+                found.append((f"{before}{start}test", where))
+        return found
+
+    @property
+    def environments(self) -> list[str]:
+        """Virtual environments at the top of the repository that exist."""
+        return [name for name in (".venv", "venv") if exists(self.repo, f"{name}/pyvenv.cfg")]
+
+    def has(self, program: str) -> bool:
+        """Whether an environment of the project has this program."""
+        return any(exists(self.repo, f"{name}/bin/{program}") for name in self.environments)
+
+
+def _hatch_scripts(tools: Mapping[str, Any]) -> dict[str, Any]:
+    default = mapping(mapping(mapping(tools.get("hatch")).get("envs")).get("default"))
+    return mapping(default.get("scripts"))
+
+
+def _least(name: str) -> tuple[bool, int, str]:
+    """Sort key of groups: those called after tests, the plainest name first."""
+    return (not name.lower().startswith("test"), len(name), name)
+
+
+def _group(groups: Mapping[str, Any], name: str, depth: int = 0) -> set[str]:
+    """Names of the packages of a group; groups that it includes are followed."""
+    content = groups.get(name)
+    found = set(_names(texts(content)))
+    for item in content if isinstance(content, list) and depth < 10 else ():
+        included = mapping(item).get("include-group")
+        if isinstance(included, str):
+            found |= _group(groups, included, depth + 1)
+    return found
+
+
+def _names(requirements: Iterable[str]) -> set[str]:
+    hits = (_NAME.match(text) for text in requirements)
+    return {hit[1].lower().replace("_", "-") for hit in hits if hit}
+
+
+def _sections(text: str) -> list[str]:
+    parser = configparser.RawConfigParser(strict=False)
+    try:
+        parser.read_string(text)
+    except configparser.Error:
+        return []
+    return parser.sections()

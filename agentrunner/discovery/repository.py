@@ -1,0 +1,25 @@
+"""How a repository is tested and made ready, read off its files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from agentrunner.discovery.candidates import candidates_of
+from agentrunner.discovery.found import Found
+from agentrunner.discovery.set_up import detect_setup
+
+__all__ = ["Found", "detect_setup", "detect_test", "detect_tests"]
+
+
+def detect_tests(repo: Path) -> Found | None:
+    """How the repository is tested: what CI runs, else what its build files say, else None.
+
+    Nothing is tried: a command that was seen to run is better (`commands/trying.py`).
+    """
+    return next(iter(candidates_of(repo)), None)
+
+
+def detect_test(repo: Path) -> str | None:
+    """The command alone, for `test: auto`."""
+    found = detect_tests(repo)
+    return found.command if found else None

@@ -1,0 +1,73 @@
+"""What makes a repository ready: the command that installs what its lock file fixes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from agentrunner.discovery.found import Found
+from agentrunner.discovery.python_project import PythonProject
+from agentrunner.discovery.reading import exists, names_inside
+
+_SETUPS = (
+    ("poetry.lock", "poetry install --no-interaction"),
+    ("pdm.lock", "pdm sync"),
+    ("Pipfile.lock", "pipenv sync --dev"),
+    ("package-lock.json", "npm ci"),
+    ("npm-shrinkwrap.json", "npm ci"),
+    ("pnpm-lock.yaml", "pnpm install --frozen-lockfile"),
+    ("yarn.lock", "yarn install --frozen-lockfile"),
+    ("bun.lock", "bun install --frozen-lockfile"),
+    ("bun.lockb", "bun install --frozen-lockfile"),
+    ("Cargo.lock", "cargo fetch --locked"),
+    ("go.sum", "go mod download"),
+    ("Gemfile.lock", "bundle install"),
+    ("composer.lock", "composer install --no-interaction"),
+    ("mix.lock", "mix deps.get"),
+)
+LOCKED = frozenset({"uv.lock", *(name for name, _ in _SETUPS)})
+"""Files that fix what is installed, so that a set-up command is no guess."""
+_WITHOUT_LOCK = (
+    ("package.json", "npm install"),
+    ("Gemfile", "bundle install"),
+    ("composer.json", "composer install --no-interaction"),
+    ("pom.xml", "mvn -B -q test-compile"),
+    ("Cargo.toml", "cargo fetch"),
+)
+
+
+def detect_setup(repo: Path) -> Found | None:
+    """What installs the dependencies that a lock file fixes."""
+    if exists(repo, "uv.lock"):
+        option = PythonProject.read(repo).group_option()
+        return Found("uv sync --frozen" + f" {option}" * bool(option), "uv.lock")
+    for name, command in _SETUPS:
+        if exists(repo, name):
+            if name == "yarn.lock" and exists(repo, ".yarnrc.yml"):
+                command = "yarn install --immutable"  # Yarn 2 and later have no --frozen-lockfile
+            return Found(command, name)
+    return None
+
+
+def propose_setup(repo: Path) -> Found | None:
+    """As `detect_setup`; without a lock file what the manifest says. Its versions may differ."""
+    if found := detect_setup(repo):
+        return found
+    if found := _by_requirements(repo):
+        return found
+    for name, command in _WITHOUT_LOCK:
+        if exists(repo, name):
+            return Found(command, name)
+    if sln := names_inside(repo, ".", (".sln", ".csproj", ".slnx")):
+        return Found("dotnet restore", sln[0].removeprefix("./"))
+    return None
+
+
+def _by_requirements(repo: Path) -> Found | None:
+    """Into an environment of the project, which the box then finds."""
+    project = PythonProject.read(repo)
+    make = "python3 -m venv .venv && .venv/bin/pip install "
+    if project.test_extra:
+        return Found(f"{make}-e '.[{project.test_extra}]'", "pyproject.toml")
+    for name in project.requirement_files:
+        return Found(f"{make}-r {name}", name)
+    return None

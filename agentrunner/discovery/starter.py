@@ -1,0 +1,99 @@
+"""The file that `agentrunner init` writes: a person fills it in and runs it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from agentrunner.discovery.repository import Found
+
+_PRD = """\
+---
+{test}
+{setup}{env}
+# protect: ["tests/golden/**"]        # globs that no worker may change
+# runner:
+#   meta: {{kind: checklist}}           # without a planning model: the checks alone decide
+#   worker: {{max_run_time_sec: 1800}}
+---
+# {title}
+
+<!-- What should be different afterwards, for whom, and why. The worker reads this text. -->
+
+## Acceptance criteria
+
+<!-- One list item for each thing that must be true. With a check it is proven, without one it
+     rests on a judgement. These lines are a comment; write yours below it.
+
+- [ ] What is true when it is done (check: `a command that exits 0 then`)
+- [ ] One test of the test command decides (check: test `test_name`)
+- [ ] A text stands in a file (check: file README.md contains "## Usage")
+- [ ] (optional) What would be nice but may be missing
+-->
+"""
+
+_YAML = """\
+version: 1
+task:
+  id: {name}
+  title: {title}
+  prd:
+    # What should be different afterwards, for whom, and why. The worker reads this text.
+    text: ""
+    # path: docs/prd.md                 # instead of text; give one of the two
+{setup}{env}
+{test}
+  # One item for each thing that must be true. With a check it is proven, without one it rests on
+  # a judgement. Or with keys: {{description: …, critical: false, check: "COMMAND"}}
+  acceptance_criteria: []
+  # - "What is true when it is done (check: `a command that exits 0 then`)"
+  # - "One test of the test command decides (check: test `test_name`)"
+  # - "(optional) What would be nice but may be missing"
+  # protect: ["tests/golden/**"]        # globs that no worker may change
+# runner:
+#   meta: {{kind: checklist}}             # without a planning model: the checks alone decide
+#   worker: {{max_run_time_sec: 1800}}    # seconds
+"""
+
+
+def render_task_file(
+    name: str,
+    *,
+    tests: Found | None,
+    setup: Found | None,
+    hosts: Sequence[str] = (),
+    env: Found | None = None,
+    yaml: bool = False,
+) -> str:
+    """A PRD with front matter (or, with `yaml`, a task file) for a task called `name`.
+
+    `name` is a safe task id; `hosts` are what the set-up fetches from, `env` is a mapping of
+    variables as YAML. What is left to the person
+    is refused by `validate` until written.
+    """
+    margin = "  " if yaml else ""
+    command = _setting("test", tests.command if tests else "", tests, margin)
+    network = f", network: [{', '.join(map(_quoted, hosts))}]" if hosts else ""
+    ready = f"{{command: {_quoted(setup.command)}{network}}}" if setup else ""
+    title = name.replace("-", " ").replace("_", " ").strip().capitalize()
+    return (_YAML if yaml else _PRD).format(
+        name=_quoted(name),
+        title=_quoted(title) if yaml else title,
+        test=command,
+        setup=_setting("setup", ready, setup, margin, plain=True),
+        env=f"\n{_setting('env', env.command, env, margin, plain=True)}" if env else "",
+    )
+
+
+def _setting(key: str, value: str, found: Found | None, margin: str, plain: bool = False) -> str:
+    if found is None:
+        example = '"COMMAND"' if key == "test" else '{command: "COMMAND"}'
+        said = "runs the tests" if key == "test" else "once per box, before the tests"
+        return f"{margin}# {key}: {example}    # {said}"
+    written = value if plain else _quoted(value)
+    return f"{margin}{key}: {written}    # {found.where}"
+
+
+def _quoted(text: str) -> str:
+    """As a double-quoted YAML scalar, of which JSON's strings are a part."""
+    return json.dumps(text, ensure_ascii=False)

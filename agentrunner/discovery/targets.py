@@ -1,0 +1,79 @@
+"""Targets and scripts that a repository calls its tests: Makefile, justfile, Taskfile, bin/test."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from agentrunner.discovery.found import Found, line_of
+from agentrunner.discovery.reading import exists, names_inside, read_inside
+from agentrunner.verification.scripts import texts_run
+
+_FILES = (
+    ("Makefile", "make"),
+    ("makefile", "make"),
+    ("GNUmakefile", "make"),
+    ("justfile", "just"),
+    ("Justfile", "just"),
+    (".justfile", "just"),
+    ("Taskfile.yml", "task"),
+    ("Taskfile.yaml", "task"),
+)
+_PATTERNS = {
+    "make": r"(?P<name>{0})\s*:(?![:=])",
+    "just": r"@?(?P<name>{0})(?:\s[^:=]*)?:(?!=)",
+    "task": r"  (?P<name>{0}):\s*$",
+}
+_SCRIPT_FOLDERS = ("scripts", "script", "bin", "tools", "dev", ".")
+SCRIPT = re.compile(r"(?:run[-_]?)?(?:all[-_]?)?tests?(?:\.sh|\.py|\.bash)?")
+"""Names of scripts that run all tests."""
+INSTALLS = re.compile(
+    r"\b(?:go (?:get|install|mod download)|pip3? install|npm (?:ci|i|install)"
+    r"|(?:yarn|pnpm|bun|composer|bundle|gem|poetry|pipenv|conda|cpanm?) (?:install|add)"
+    r"|uv (?:sync|pip install)|pdm (?:sync|install)|apt(?:-get)? install|brew install|cargo install"
+    r"|curl|wget|git clone)\b[^\n]*"
+)
+"""A step that needs the network, unless what it fetches is there: worth a sentence, and a later
+place among the proposals. What really happens only a trial tells."""
+
+
+def by_target(repo: Path) -> Iterator[Found]:
+    """`make test`, `just test` or `task test`; the target `check` where there is no `test`."""
+    for name, tool in _FILES:
+        text = read_inside(repo, name)
+        for target in ("test", "tests", "check") if tool == "make" else ("test", "tests"):
+            if line := line_of(text, _PATTERNS[tool].format(target)):
+                command = f"{tool} {target}"
+                yield Found(command, f"{name}, line {line}", installs(repo, command))
+                break
+
+
+def by_script(repo: Path) -> Iterator[Found]:
+    """An executable that is called test: `scripts/test`, `./run_tests.sh`."""
+    for folder in _SCRIPT_FOLDERS:
+        for path in names_inside(repo, folder, ("",)):
+            name = path.removeprefix("./")
+            if SCRIPT.fullmatch(name.rsplit("/", 1)[-1]) and _is_script(repo, name):
+                command = name if "/" in name else f"./{name}"
+                yield Found(command, name, installs(repo, command, name))
+
+
+def _is_script(repo: Path, name: str) -> bool:
+    return os.access(repo / name, os.X_OK) and read_inside(repo, name).startswith("#!")
+
+
+def installs(repo: Path, command: str, script: str = "") -> str:
+    """What the command fetches before it tests, as a sentence; "" where nothing is seen.
+
+    Recipes of make, just and package managers are followed; of scripts only `script` is read.
+    """
+
+    def read(path: str) -> bytes | None:
+        return read_inside(repo, path).encode() if exists(repo, path) else None
+
+    for text in [*texts_run(command, ".", read), read_inside(repo, script) if script else ""]:
+        if hit := INSTALLS.search(text):
+            return f"it runs `{hit[0].strip()[:60]}` first"
+    return ""

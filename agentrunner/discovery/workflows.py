@@ -1,0 +1,235 @@
+"""The test commands that a repository's CI runs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from agentrunner.config.yaml_text import Path as KeyPath
+from agentrunner.config.yaml_text import Tree, read_yaml
+from agentrunner.discovery.found import Found, mapping
+from agentrunner.discovery.node_tests import missing_packages
+from agentrunner.discovery.reading import exists, names_inside, read_inside
+from agentrunner.discovery.targets import SCRIPT, installs
+from agentrunner.errors import UsageError
+
+_LINE = 300
+_MOST = 3
+"""Commands of CI."""
+_COMMAND = re.compile(
+    r"""(?:[A-Z_][A-Z0-9_]*=[\w./:-]*\s+)*                # variables set for it
+    (?:(?:uv|poetry|pdm|pipenv|hatch|rye)\s+run\s+(?:--?[\w-]+(?:[=\s][\w.-]+)?\s+)*
+      |npx\s+|bundle\s+exec\s+)?
+    (?:python3?\s+-m\s+(?:pytest|unittest)|pytest|tox|nox|hatch\s+test
+      |(?:npm|pnpm|yarn|bun)\s+(?:run\s+)?test|vitest|jest|deno\s+test
+      |cargo\s+(?:test|nextest\s+run)|go\s+test|make\s+(?:test|check)|just\s+test|task\s+test
+      |rspec|rake(?:\s+test|\s+spec)?(?!\S|\s+\w)|mix\s+test|dotnet\s+test|ctest|composer\s+test
+      |(?:\./)?vendor/bin/phpunit|prove|swift\s+test|dart\s+test
+      |(?:\./)?(?:gradlew|mvnw)\s+(?:-[\w-]+\s+)*test|gradle\s+test|mvn\s+(?:-[\w-]+\s+)*test
+      |(?P<script>(?:\./)?(?:[\w.-]+/)*[\w.-]*test[\w.-]*)(?!\s+[^-\s]))
+    (?=$|[\s:])[^|&;<>`$\\]*""",
+    re.VERBOSE,
+)
+"""A plain command: nothing that only means something in CI, and no second command."""
+_EXPRESSION = re.compile(r"\$\{\{\s*env\.(\w+)\s*\}\}|\$\{(\w+)\}|\$(\w+)")
+_PLAIN_VALUE = re.compile(r"[\w./:= -]*")
+_ENVIRONMENTS = re.compile(r"\b(tox|nox|hatch)\b")
+_SOME = re.compile(r"\s(?:-e|-f|-s|--session|--skip-env)\b")
+"""Only some of their environments: linters, documentation."""
+
+
+@dataclass(frozen=True)
+class _Step:
+    """One text that CI runs in the root of the repository."""
+
+    path: KeyPath
+    text: str
+    env: Mapping[str, str]
+
+
+def ci_tests(repo: Path) -> list[Found]:
+    """The test commands of the CI files, those that a contributor would type first.
+
+    A file called test or ci comes before one that releases and also tests; of one file's commands
+    the shortest runs the most. Tools that install environments of their own come last.
+    """
+    ranked: list[tuple[tuple[bool, bool, int, int, int], Found]] = []
+    for name in _files(repo):
+        try:
+            tree = read_yaml(read_inside(repo, name), name)
+        except UsageError:
+            continue
+        steps = _gitlab(tree.value) if name == ".gitlab-ci.yml" else _github(tree.value)
+        for step in steps:
+            for offset, line in _lines(step):
+                if not _is_test(repo, line):
+                    continue
+                where = f"{name}, line {_line(tree, step.path, step.text, offset)}"
+                maker = bool(_ENVIRONMENTS.search(line))
+                if maker and _SOME.search(line):
+                    continue
+                found = Found(_runnable(repo, line), where, _needs(repo, line, maker))
+                other = re.search(r"test|ci\b", name.rsplit("/", 1)[-1]) is None
+                length = (len(line.split()), len(line), len(ranked))
+                ranked.append(((maker, other, *length), found))
+    return _shortest([found for _, found in sorted(ranked, key=lambda item: item[0])])
+
+
+def test_steps(repo: Path) -> Iterator[tuple[str, Mapping[str, str]]]:
+    """Each step of CI that runs a test command: its file, and the variables that CI sets for it."""
+    for name in _files(repo):
+        try:
+            tree = read_yaml(read_inside(repo, name), name)
+        except UsageError:
+            continue
+        for step in _gitlab(tree.value) if name == ".gitlab-ci.yml" else _github(tree.value):
+            if any(_is_test(repo, line) for _, line in _lines(step)):
+                yield name, step.env
+
+
+def _shortest(ranked: Sequence[Found]) -> list[Found]:
+    """Of each tool the first, which runs the most; the others select some of its tests."""
+    kept: dict[str, Found] = {}
+    for found in ranked:
+        tool = re.split(r"\s-|\s\S*/|:", found.command)[0]
+        kept.setdefault(tool, found)
+    return list(kept.values())[:_MOST]
+
+
+def ci_services(repo: Path) -> list[tuple[str, str]]:
+    """What CI starts beside the tests (image or name), each with the file that says so."""
+    found = []
+    for name in _files(repo):
+        try:
+            value = mapping(read_yaml(read_inside(repo, name), name).value)
+        except UsageError:
+            continue
+        jobs = value if name == ".gitlab-ci.yml" else mapping(value.get("jobs"))
+        for job in [value, *jobs.values()] if name == ".gitlab-ci.yml" else jobs.values():
+            services = mapping(job).get("services")
+            if isinstance(services, dict):
+                found += [
+                    (str(mapping(service).get("image") or key), name)
+                    for key, service in services.items()
+                ]
+            elif isinstance(services, list):
+                found += [(str(mapping(one).get("name") or one), name) for one in services]
+    return found
+
+
+def _files(repo: Path) -> list[str]:
+    files = names_inside(repo, ".github/workflows", (".yml", ".yaml"))
+    return [*files, ".gitlab-ci.yml"]
+
+
+def _lines(step: _Step) -> Iterator[tuple[int, str]]:
+    """Its commands: variables that the workflow sets are put in, continued lines are joined."""
+    waiting, start = "", 0
+    for offset, line in enumerate(step.text.split("\n")):
+        start = start if waiting else offset
+        waiting += line.strip()
+        if waiting.endswith("\\"):
+            waiting = waiting[:-1].rstrip() + " "
+            continue
+        if len(waiting) < _LINE:
+            yield start, _resolved(waiting, step.env)
+        waiting = ""
+
+
+def _resolved(line: str, env: Mapping[str, str]) -> str:
+    """The line with the values of its variables; as it is where one has no plain value."""
+
+    def value(hit: re.Match[str]) -> str:
+        found = env.get(hit[1] or hit[2] or hit[3])
+        return hit[0] if found is None or not _PLAIN_VALUE.fullmatch(found) else found
+
+    quoted = re.compile(rf"\"(?:{_EXPRESSION.pattern})\"")
+    line = quoted.sub(lambda hit: value(_EXPRESSION.search(hit[0]) or hit), line)
+    return " ".join(_EXPRESSION.sub(value, line).split())
+
+
+def _is_test(repo: Path, line: str) -> bool:
+    hit = _COMMAND.fullmatch(line)
+    if hit is None:
+        return False
+    script = hit["script"]
+    named = script and "/" in script and SCRIPT.fullmatch(script.rsplit("/", 1)[-1])
+    return not script or bool(named and (repo / script).is_file())
+
+
+def _runnable(repo: Path, line: str) -> str:
+    """`make test` with what makes the Makefile first, where there is none yet."""
+    if re.match(r"make (test|check)$", line) and not exists(repo, "Makefile"):
+        for name, first in (("Makefile.PL", "perl Makefile.PL"), ("configure", "./configure")):
+            if exists(repo, name):
+                return f"{first} && {line}"
+    return line
+
+
+def _needs(repo: Path, line: str, maker: bool) -> str:
+    if maker:
+        tool = _ENVIRONMENTS.findall(line)[-1]
+        if exists(repo, f".{tool}"):
+            return ""
+        return f"{tool} first installs its environments, with the network"
+    if re.match(r"(npx|npm|pnpm|yarn|bun|vitest|jest)\b", line):
+        return missing_packages(repo)
+    first = line.split()[0]
+    if "/" in first and not exists(repo, first):
+        return f"{first} is not there yet"
+    return installs(repo, line)
+
+
+def _line(tree: Tree, path: KeyPath, text: str, offset: int) -> int:
+    """A block's text begins in the line after its key."""
+    place = tree.place(path)
+    block = "\n" in text or bool(re.search(r":\s*[|>][+-]?\d?\s*(?:#.*)?$", place.source_line))
+    return (place.line or 0) + offset + (1 if block else 0)
+
+
+def _github(value: Any) -> Iterator[_Step]:
+    """`run:` texts of steps that run in the repository's root."""
+    outer = _env(mapping(value))
+    for job, content in mapping(mapping(value).get("jobs")).items():
+        steps = mapping(content).get("steps")
+        steps = steps if isinstance(steps, list) else []
+        if "defaults" in mapping(content) or any(map(_of_another, steps)):
+            continue
+        env = {**outer, **_env(mapping(content))}
+        for index, step in enumerate(steps):
+            run = mapping(step).get("run")
+            if isinstance(run, str) and "working-directory" not in step:
+                yield _Step(("jobs", job, "steps", index, "run"), run, {**env, **_env(step)})
+
+
+def _of_another(step: Any) -> bool:
+    """Whether it checks out another repository, whose tests are then run."""
+    return "repository" in mapping(mapping(step).get("with"))
+
+
+def _env(content: Mapping[str, Any], key: str = "env") -> dict[str, str]:
+    values = mapping(content.get(key))
+    return {name: _text_of(value) for name, value in values.items()}
+
+
+def _text_of(value: Any) -> str:
+    """As CI hands it to a process: YAML's true is the text "true"."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "" if value is None else str(value)
+
+
+def _gitlab(value: Any) -> Iterator[_Step]:
+    """`script:` lines of all jobs."""
+    outer = _env(mapping(value), "variables")
+    for job, content in mapping(value).items():
+        script = mapping(content).get("script")
+        env = {**outer, **_env(mapping(content), "variables")}
+        if isinstance(script, str):
+            yield _Step((job, "script"), script, env)
+        for index, line in enumerate(script if isinstance(script, list) else ()):
+            if isinstance(line, str):
+                yield _Step((job, "script", index), line, env)

@@ -1,0 +1,62 @@
+"""Which answers a waiting run takes: the right kind, to this very question, and readable."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from agentrunner.config.spec import TaskSpec
+from agentrunner.errors import UsageError
+from agentrunner.execution.budget_questions import read_answer
+from agentrunner.execution.questions import MAX_ANSWER
+from agentrunner.nodes.plan import edited_criteria
+from agentrunner.state.run_state import IN_WORDS, Answer, Question
+
+
+def checked_answer(
+    run_id: str,
+    question: Question | None,
+    answer: Answer,
+    spec: TaskSpec,
+    grants: Mapping[str, float],
+) -> Answer:
+    """The answer as one to this very question; raises UsageError, and the question stays.
+
+    `grants` are what people added to limits of the budget before.
+    """
+    if question is None:
+        raise UsageError(f"{run_id} is not waiting for anyone.", code="not-waiting")
+    if answer.id and answer.id != question.id:
+        raise UsageError(
+            f"{run_id} is not waiting for {answer.id}; its question is {question.id}.",
+            code="stale-answer",
+            remedy=f"agentrunner show {run_id}",
+        )
+    free = question.kind in IN_WORDS
+    if free != (answer.decision == "answer"):
+        verb = "answer" if free else "approve or reject"
+        raise UsageError(
+            f"The question of {run_id} is of kind {question.kind}: {verb} it.",
+            code="wrong-answer",
+            remedy=f"agentrunner {verb.split()[0]} {run_id} --id {question.id}",
+        )
+    if len(answer.text) > MAX_ANSWER or (free and not answer.text.strip()):
+        raise UsageError(f"An answer has 1 to {MAX_ANSWER:,} characters.", code="wrong-answer")
+    if any("\ud800" <= char <= "\udfff" for char in answer.text + answer.edit):
+        raise UsageError(
+            "An answer is text; this one has bytes that are none.", code="wrong-answer"
+        )
+    if answer.edit:
+        if question.kind != "plan":
+            raise UsageError("Only a plan can be edited.", code="wrong-answer", path="--edit")
+        try:
+            edited_criteria(answer.edit)
+        except ValueError as error:
+            raise UsageError(
+                f"The edited plan cannot be read: {error}", code="wrong-answer", path="--edit"
+            ) from error
+    text = answer.text
+    if free and text.strip().isdigit() and 1 <= int(text) <= len(question.options):
+        text = question.options[int(text) - 1]
+    if question.kind == "budget":
+        read_answer(text, question, spec, grants)
+    return answer.model_copy(update={"id": question.id, "kind": question.kind, "text": text})

@@ -1,0 +1,252 @@
+"""One attempt, driven until it ends, waits for a person or is stopped by a signal."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+from langgraph.errors import GraphDrained
+from langgraph.runtime import RunControl
+from langgraph.types import Command
+
+from agentrunner.engine.answers import checked_answer
+from agentrunner.engine.attempts import stop_workers
+from agentrunner.errors import UsageError
+from agentrunner.execution.budget_questions import granted
+from agentrunner.execution.commit import commit_of
+from agentrunner.execution.deps import Cassette, Clock, Deps
+from agentrunner.execution.result import build_result
+from agentrunner.graph.builder import Graph
+from agentrunner.graph.checkpoints import damaged, read_errors
+from agentrunner.nodes.guarded import Stopped
+from agentrunner.nodes.note import leave_note
+from agentrunner.notes.bill import bill_of
+from agentrunner.state.lifecycle import TERMINAL
+from agentrunner.state.run_state import IN_WORDS, Answer, Question, TaskContext
+
+INLINE_TRIES = 3
+"""So often a person at the terminal may mistype an amount; then the run pauses."""
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@contextmanager
+def heeding(on_signal: Callable[[signal.Signals], None]) -> Iterator[None]:
+    """Call it for each signal that is to end a run. Outside of the main thread none is heard."""
+    loop = asyncio.get_running_loop()
+    try:
+        for number in SIGNALS:
+            loop.add_signal_handler(number, on_signal, number)
+    except (ValueError, RuntimeError, NotImplementedError):
+        yield
+        return
+    try:
+        yield
+    finally:
+        for number in SIGNALS:
+            loop.remove_signal_handler(number)
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a run is driven."""
+
+    state_dir: Path
+    on_event: Callable[[dict[str, Any]], None]
+    """Every event of --json, redacted."""
+    ask: Callable[[Question], Answer | None] | None = None
+    """Answers inline, in a terminal; None or an answer of None pauses the run."""
+    environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    clock: Clock = field(default_factory=Clock)
+    cassette: Cassette = field(default_factory=Cassette)
+    confirm: Callable[[str], bool] | None = None
+    """Asks for a yes before an image is fetched or built; None is a no."""
+    policy: Path | None = None
+    """A policy file beside those that the machine and the environment name."""
+    stop: asyncio.Event | None = None
+    """Set from outside, it stops the run in order. Several runs in one process share it; then
+    signals are for whoever started them."""
+
+
+class Drive:
+    """One graph on one thread, driven until it ends, pauses or is stopped."""
+
+    def __init__(self, graph: Graph, config: dict[str, Any], deps: Deps, options: Options) -> None:
+        self._graph = graph
+        self._config = cast("Any", config)
+        self.deps = deps
+        self._options = options
+        self._control = RunControl()
+        self._signal: signal.Signals | None = None
+
+    async def to_the_end(self, fresh: TaskContext | None, answer: Answer | None) -> dict[str, Any]:
+        """The result object of whatever end was reached."""
+        payload: Any = fresh
+        if answer is not None:
+            payload = await self._reply(answer)
+        with self._signals():
+            while True:
+                await self._invoke(payload)
+                state, question = await self.standing()
+                if self._signal is not None:
+                    return await self._interrupted(state, question)
+                if question is None:
+                    return self._ended(state)
+                said = await self._ask_inline(question)
+                if self._signal is not None:
+                    return await self._interrupted(state, question)
+                if said is None:
+                    return await self._paused(state, question)
+                payload = await self._reply(said)
+
+    async def stop_worker(self) -> None:
+        """Only end the worker that an earlier driver left, in order, and record it."""
+        self.deps.stop.set()
+        await self._invoke(None)
+
+    async def _invoke(self, payload: Any) -> None:
+        try:
+            await self._graph.ainvoke(
+                payload,
+                self._config,
+                context=self.deps,
+                durability="sync",
+                control=self._control,
+            )
+        except (GraphDrained, Stopped):
+            pass
+        except BaseException:
+            self.deps.stop.set()
+            raise
+
+    async def standing(self) -> tuple[TaskContext, Question | None]:
+        """The saved state, and the question it waits with; raises CheckpointCorrupt."""
+        try:
+            snapshot = await self._graph.aget_state(self._config)
+        except read_errors() as error:
+            raise damaged(self.deps.folder.checkpoints, str(error)) from error
+        state = cast("TaskContext", snapshot.values)
+        if not state:
+            raise damaged(self.deps.folder.checkpoints, "it holds no state of this attempt")
+        return state, state.get("question") if snapshot.interrupts else None
+
+    async def _reply(self, answer: Answer) -> Command[str]:
+        """The answer, addressed to the one interrupt that is open."""
+        snapshot = await self._graph.aget_state(self._config)
+        redact = self.deps.redactor.redact  # the checkpoint must not hold it either
+        answer = answer.model_copy(
+            update={
+                "text": redact(answer.text),
+                "edit": redact(answer.edit),
+                "by": redact(answer.by)[:200],
+            }
+        )
+        value: dict[str, str] = {"id": answer.id, "text": answer.text, "by": answer.by}
+        if answer.kind not in IN_WORDS:
+            value |= {"decision": answer.decision, "edit": answer.edit}
+        state = cast("TaskContext", snapshot.values)
+        self.deps.emit("answer", id=answer.id)
+        self.deps.record(state, "answer", answer.id, answer)
+        return Command(resume={snapshot.interrupts[0].id: value})
+
+    async def _ask_inline(self, question: Question) -> Answer | None:
+        if self._options.ask is None:
+            return None
+        self._tell(question)
+        await self.deps.sandbox.pause()
+        try:
+            for _ in range(INLINE_TRIES):
+                # On this very thread: only the main thread can be interrupted at a prompt.
+                answer = self._options.ask(question)
+                await asyncio.sleep(0)
+                if answer is None or self._signal is not None:
+                    return None
+                try:
+                    return self._checked(question, answer)
+                except UsageError as problem:
+                    if question.kind != "budget":
+                        raise
+                    told = " ".join(filter(None, (problem.message, f"Try: {problem.remedy}")))
+                    self.deps.emit("warning", code=problem.code, message=told)
+            return None
+        finally:
+            await self.deps.sandbox.unpause()
+
+    def _checked(self, question: Question, answer: Answer) -> Answer:
+        deps = self.deps
+        grants = granted(deps.log)
+        return checked_answer(deps.folder.run_id, question, answer, deps.spec, grants)
+
+    def _tell(self, question: Question) -> None:
+        self.deps.emit(
+            "question", id=question.id, kind=question.kind, text=question.text,
+            options=question.options,
+        )  # fmt: skip
+
+    # -- the three ways to stop -----------------------------------------------------------------
+
+    def _ended(self, state: TaskContext) -> dict[str, Any]:
+        moves = [record.data for record in self.deps.log.records("state")]
+        before = next((m["from"] for m in reversed(moves) if m["to"] == state["state"]), None)
+        self.deps.emit("state_changed", **{"from": before, "to": state["state"]})
+        return self._result(state)
+
+    async def _paused(self, state: TaskContext, question: Question) -> dict[str, Any]:
+        self.deps.record(state, "question", question.id, question)
+        if self._options.ask is None:
+            self._tell(question)
+        await self._leave_note(state, waiting=question)
+        return self._result(state, waiting=question)
+
+    async def _interrupted(self, state: TaskContext, question: Question | None) -> dict[str, Any]:
+        assert self._signal is not None
+        if state["state"] in TERMINAL:
+            return self._ended(state)
+        how: dict[str, Any] = {"waiting": question, "reason": "interrupted"}
+        await self._leave_note(state, **how)
+        return self._result(state, **how, exit_code=128 + self._signal)
+
+    async def _leave_note(self, state: TaskContext, **how: Any) -> None:
+        await asyncio.to_thread(leave_note, state, self.deps, **how)
+        await asyncio.to_thread(self.deps.log.sync)  # no state is saved after it
+
+    def _result(self, state: TaskContext, **how: Any) -> dict[str, Any]:
+        path = self.deps.folder.root / "note-path"
+        note = path.read_text(encoding="utf-8") if path.exists() else None
+        log = self.deps.log
+        how |= {"note": note, "bill": bill_of(log), "commit": commit_of(log)}
+        return build_result(state, self.deps.spec, **how)
+
+    # -- signals --------------------------------------------------------------------------------
+
+    @contextmanager
+    def _signals(self) -> Iterator[None]:
+        """First signal: stop in order. Second: leave at once, the supervisor finishes the stop."""
+        loop = asyncio.get_running_loop()
+        if self._options.stop is not None:
+            watch = loop.create_task(self._obey(self._options.stop))
+            try:
+                yield
+            finally:
+                watch.cancel()
+            return
+        with heeding(self._on_signal):
+            yield
+
+    async def _obey(self, stop: asyncio.Event) -> None:
+        """Stop in order once it is set, as on Ctrl-C."""
+        await stop.wait()
+        self._on_signal(signal.SIGINT)
+
+    def _on_signal(self, number: signal.Signals) -> None:
+        if self._signal is not None:
+            stop_workers(self.deps.folder)  # the first may not have got to it yet
+            os._exit(128 + number)
+        self._signal = number
+        self.deps.stop.set()
+        self._control.request_drain(number.name)

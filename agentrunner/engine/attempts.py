@@ -1,0 +1,302 @@
+"""The attempts of a run: reading the latest, making the next, stopping whoever drives one.
+
+Each attempt has a thread of its own (`run#n`), because fresh input on a thread that exists would
+restart it over its old state.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sqlite3
+from collections.abc import Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Any, cast
+
+from agentrunner.config.load import TaskSource, load_task
+from agentrunner.config.spec import TaskSpec
+from agentrunner.errors import LockHeld
+from agentrunner.execution.accounting import caught_up
+from agentrunner.execution.commit import commit_of
+from agentrunner.execution.result import build_result
+from agentrunner.execution.stuck import forgotten
+from agentrunner.graph.builder import graph_for
+from agentrunner.graph.checkpoints import (
+    check_file,
+    damaged,
+    open_saver,
+    read_errors,
+    read_only,
+    thread_config,
+)
+from agentrunner.nodes.guarded import BadUpdate, validated
+from agentrunner.nodes.plan import criteria_of
+from agentrunner.notes.bill import MadeCalls, bill_of
+from agentrunner.state.decisions import in_one_line, with_decision
+from agentrunner.state.lifecycle import TERMINAL, TaskState
+from agentrunner.state.run_state import Acceptance, PersonDecision, Question, TaskContext, Verdict
+from agentrunner.storage.locks import Holder, process_start_time, repository_lock, run_lock
+from agentrunner.storage.run_folder import RunFolder
+from agentrunner.storage.run_log import RunLog
+from agentrunner.storage.worker_ledger import Absent, Ledger, NeverStarted
+from agentrunner.supervisor.client import request_stop
+
+STOP_PATIENCE_SEC = 20.0
+ALWAYS = frozenset({"run", "state", "counters", "criteria"})
+"""Channels that every saved state has."""
+
+
+def newest_attempt(folder: RunFolder) -> int:
+    """The number of the latest attempt; raises CheckpointCorrupt where none is saved."""
+    check_file(folder.checkpoints)
+    try:
+        with closing(sqlite3.connect(read_only(folder.checkpoints), uri=True)) as database:
+            rows = database.execute("select distinct thread_id from checkpoints").fetchall()
+        numbers = [int(thread.rpartition("#")[2]) for (thread,) in rows]
+    except read_errors() as error:
+        raise damaged(folder.checkpoints, str(error)) from error
+    if not numbers:
+        raise damaged(folder.checkpoints, "it holds no state")
+    return max(numbers)
+
+
+def untouched(folder: RunFolder) -> bool:
+    """Whether the run was stopped before it did anything; the first thing it does is logged."""
+    return not folder.log_file.exists() and not any(folder.workers_dir.iterdir())
+
+
+def has_worker(folder: RunFolder, state: TaskContext) -> bool:
+    """Whether a worker was started for the order in the state and is not recorded yet."""
+    order = state.get("order")
+    if order is None or state["state"] in TERMINAL:
+        return False
+    return not isinstance(Ledger(folder).look(order.worker_run_id), Absent | NeverStarted)
+
+
+async def read(folder: RunFolder) -> tuple[TaskContext, Question | None]:
+    """The saved state of the latest attempt and the question it waits with, if it waits."""
+    attempt = newest_attempt(folder)
+    async with open_saver(folder.checkpoints, new=False) as saver:
+        graph = graph_for(saver)
+        try:
+            snapshot = await graph.aget_state(cast("Any", thread_config(folder.run_id, attempt)))
+        except read_errors() as error:
+            raise damaged(folder.checkpoints, str(error)) from error
+    state = _believed(folder, snapshot.values)
+    return state, state.get("question") if snapshot.interrupts else None
+
+
+def _believed(folder: RunFolder, values: Mapping[str, Any]) -> TaskContext:
+    """What was loaded as a state; raises CheckpointCorrupt where it has another shape than ours."""
+    try:
+        whole = values.keys() >= ALWAYS
+        whole = whole and all(validated(name, value) == value for name, value in values.items())
+    except (ValueError, BadUpdate) as error:
+        raise damaged(folder.checkpoints, str(error)) from error
+    if not whole:
+        raise damaged(folder.checkpoints, "it holds no whole state")
+    return cast("TaskContext", values)
+
+
+async def latest(folder: RunFolder) -> TaskContext:
+    """The saved state of the latest attempt; raises CheckpointCorrupt."""
+    return (await read(folder))[0]
+
+
+async def waiting(folder: RunFolder) -> Question | None:
+    """The question that the run waits with."""
+    return (await read(folder))[1]
+
+
+def result_of(
+    folder: RunFolder, spec: TaskSpec, state: TaskContext, question: Question | None = None
+) -> dict[str, Any]:
+    """The result object of a saved state."""
+    path = folder.root / "note-path"
+    note = path.read_text(encoding="utf-8") if path.exists() else None
+    log = RunLog(folder.log_file)
+    state = cast("TaskContext", {**state, **caught_up(state, MadeCalls(log))})
+    return build_result(
+        state,
+        spec,
+        waiting=question,
+        note=note,
+        bill=bill_of(log),
+        commit=commit_of(log),
+    )
+
+
+# -- the next attempt ---------------------------------------------------------------------------
+
+
+def next_attempt(
+    state: TaskContext, spec: TaskSpec, *, max_loops: int | None, replan: bool
+) -> TaskContext:
+    """Attempt n+1: criteria, history, snapshots and usage carried over, loops from 0."""
+    run = state["run"]
+    fresh: TaskContext = {
+        **state,
+        "run": run.model_copy(
+            update={
+                "attempt": run.attempt + 1,
+                "max_loops": spec.runner.meta.max_loops if max_loops is None else max_loops,
+                "accepting": "",
+            }
+        ),
+        "counters": state["counters"].model_copy(update={"loops": 0, "losses": 0}),
+        "state": TaskState.VALIDATING,
+        "wants_completion": False,
+        "order": None,
+        "wait": None,
+        "question": None,
+        "answer": None,
+        "verdict": None,
+        "stuck": forgotten(state),
+    }
+    if replan or not state.get("criteria") or state.get("baseline") is None:
+        fresh["criteria"] = criteria_of(spec.criteria)
+        fresh["state"] = TaskState.PENDING
+        fresh["evidence"] = None
+        fresh["assessment"] = None
+        if baseline := state.get("baseline"):  # the tree stays; what was asked of it may not
+            fresh["baseline"] = baseline.model_copy(update={"test": None, "checks": {}})
+    return fresh
+
+
+def looking_again(state: TaskContext, spec: TaskSpec) -> TaskContext:
+    """An attempt that only looks again: completion is asked for, and a no ends it as before."""
+    run, verdict = state["run"], state.get("verdict")
+    fresh = next_attempt(state, spec, max_loops=run.max_loops, replan=False)
+    reason = run.accepting or (verdict.reason if verdict else "loop_limit")
+    fresh["run"] = fresh["run"].model_copy(update={"accepting": reason})
+    fresh["counters"] = state["counters"].model_copy(update={"losses": 0})
+    fresh["wants_completion"] = True
+    return fresh
+
+
+def with_acceptance(state: TaskContext, spec: TaskSpec, yes: Acceptance) -> TaskContext:
+    """An attempt that looks again, with what a person says of its tree."""
+    fresh = looking_again(state, spec)
+    fresh["acceptances"] = [*state.get("acceptances", []), yes]
+    fresh["people"] = with_decision(state.get("people"), accepted(state, yes))
+    return fresh
+
+
+def accepted(state: TaskContext, yes: Acceptance) -> PersonDecision:
+    """An acceptance as a decision that is kept."""
+    return PersonDecision(
+        id=f"accept-{len(state.get('acceptances', [])) + 1}",
+        kind="acceptance",
+        asked=in_one_line(
+            (", ".join(yes.criteria) or "the run as a whole")
+            + ", nothing had to change" * yes.unchanged
+        ),
+        decision="accept",
+        text=yes.reason,
+        at=yes.at,
+        by=yes.by,
+        round=state["counters"].worker_runs,
+    )
+
+
+def keep_decision(folder: RunFolder, attempt: int, loop: int, one: PersonDecision) -> None:
+    """Append a person's decision, redacted already, to the run's log."""
+    RunLog(folder.log_file).append(
+        "person", one.id, one.model_dump(mode="json"), attempt=attempt, loop=loop, at=one.at
+    )
+
+
+def cancelled(state: TaskContext, spec: TaskSpec) -> TaskContext:
+    """An attempt that ends at once, where the run stands."""
+    verdict = Verdict(state="FAILED", reason="cancelled", text="A person cancelled the run.")
+    fresh = next_attempt(state, spec, max_loops=None, replan=False)
+    return {**fresh, "state": state["state"], "verdict": verdict}
+
+
+def reload(spec: TaskSpec, environ: dict[str, str] | Any) -> TaskSpec:
+    """The task as its files say now; what was given by options at the start stays."""
+    source = spec.task_file or spec.prd_file
+    if source is None or source.path is None:
+        return spec
+    kind = "file" if spec.task_file else "prd"
+    now = load_task(
+        TaskSource(cast("Any", kind), source.path), environ=environ, cwd=Path(spec.base_dir)
+    )
+    task = now.task.model_copy(update={"test": now.task.test or spec.task.test})
+    return spec.model_copy(
+        update={
+            "task": task,
+            "prd_text": now.prd_text,
+            "criteria": now.criteria,
+            "task_file": now.task_file,
+            "prd_file": now.prd_file,
+            "language": now.language,
+            "note_language": now.note_language,
+            "places": spec.places | {k: v for k, v in now.places.items() if k[:5] == "task."},
+        }
+    )
+
+
+def leave_message(
+    folder: RunFolder,
+    state: TaskContext,
+    message: str,
+    at: str,
+    *,
+    by: str = "",
+    asked: str = "",
+) -> None:
+    """A person's words for the run, and what was asked for them if anything was."""
+    log = RunLog(folder.log_file)
+    number = len(log.records("message")) + 1
+    log.append(
+        "message",
+        str(number),
+        {"text": message, "by": by, "asked": asked},
+        attempt=state["run"].attempt,
+        loop=state["counters"].loops,
+        at=at,
+    )
+
+
+# -- stopping -----------------------------------------------------------------------------------
+
+
+async def stop_driver(folder: RunFolder, state_dir: Path, repo: Path) -> None:
+    """End whoever drives the run, and its worker, in order; raises Busy if that takes too long."""
+    holder = run_lock(folder).probe()
+    if holder is not None:
+        _signal(holder)
+    deadline = asyncio.get_running_loop().time() + STOP_PATIENCE_SEC
+    repository = repository_lock(state_dir, repo)
+    asked = False
+    while True:
+        driver = run_lock(folder).probe()
+        supervisor = repository.probe()
+        ours = supervisor is not None and supervisor.run_id == folder.run_id
+        if driver is None and not ours:
+            return
+        if driver is None and ours and not asked:
+            stop_workers(folder)
+            asked = True
+        if asyncio.get_running_loop().time() > deadline:
+            raise LockHeld(
+                f"{folder.run_id} does not stop.",
+                details=(("process", str(driver.pid if driver else "its supervisor")),),
+                remedy=f"kill {driver.pid}" if driver else "",
+            )
+        await asyncio.sleep(0.1)
+
+
+def _signal(holder: Holder) -> None:
+    """SIGTERM to the driver, if the process of that number is still the same one."""
+    if process_start_time(holder.pid) == holder.start_time:
+        os.kill(holder.pid, signal.SIGTERM)
+
+
+def stop_workers(folder: RunFolder) -> None:
+    """Ask every supervisor of the run that lives to end its worker in order."""
+    for worker in sorted(folder.workers_dir.iterdir()):
+        request_stop(worker)

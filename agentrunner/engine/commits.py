@@ -1,0 +1,104 @@
+"""Runs that end in a commit: what they start from, and how one is landed late or cleared away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from agentrunner.config.spec import TaskSpec
+from agentrunner.errors import InfraError
+from agentrunner.execution.commit import CommitTools, land
+from agentrunner.execution.credentials import secrets_of
+from agentrunner.execution.deps import Clock
+from agentrunner.git.checkout import Checkout
+from agentrunner.git.private_clone import CloneStore
+from agentrunner.git.snapshots import Snapshots
+from agentrunner.git.worktree import WorktreePlace, prepare, worktree_place
+from agentrunner.state.run_state import TaskContext
+from agentrunner.storage.run_folder import RunFolder, load_spec, make_private
+from agentrunner.storage.run_log import RunLog
+from agentrunner.text.redaction import Redactor
+from agentrunner.text.unicode import clean
+from agentrunner.workers.member import make_members
+
+MAX_CARRIED = 200
+"""Files that were taken along and are told by name."""
+
+
+@contextmanager
+def prepared(spec: TaskSpec, run_id: str, state_dir: Path) -> Iterator[tuple[TaskSpec, ExitStack]]:
+    """The task with the place that it works in, if it is to end in a commit.
+
+    The place is removed again unless the stack is emptied (`pop_all`): the run has a folder then,
+    and the place goes with it. Raises UsageError where the repository cannot take the commit.
+    Blocking.
+    """
+    with ExitStack() as undo:
+        if spec.landing is not None:
+            place = worktree_place(state_dir, Path(spec.landing.repo), run_id)
+            make_private(place.root.parent)
+            place.root.mkdir(mode=0o700)  # that of another run is never ours to remove
+            undo.callback(place.remove)
+            spec = _outside(spec, place) if spec.landing.outside else _in_checkout(spec, place)
+        yield spec, undo
+
+
+def _outside(spec: TaskSpec, place: WorktreePlace) -> TaskSpec:
+    landing = spec.landing
+    assert landing is not None
+    branch = landing.branch or f"agentrunner/{spec.task_id}"
+    note_dir = spec.runner.note.dir
+    done = prepare(place, Path(landing.repo), note_dir, branch=branch, clean=landing.clean)
+    update = {
+        "branch": branch,
+        "base": done.base,
+        "carried": [clean(path) for path in done.carried[:MAX_CARRIED]],
+        "carried_more": max(0, len(done.carried) - MAX_CARRIED),
+        "left": [clean(path) for path in done.left],
+    }
+    landing = landing.model_copy(update=update)
+    return spec.model_copy(update={"repo": str(place.work.resolve()), "landing": landing})
+
+
+def _in_checkout(spec: TaskSpec, place: WorktreePlace) -> TaskSpec:
+    landing = spec.landing
+    assert landing is not None
+    there = Checkout(CloneStore(place.clone, Path(landing.repo))).standing()
+    landing = landing.model_copy(update={"branch": there.branch, "base": there.commit})
+    return spec.model_copy(update={"landing": landing})
+
+
+def load_task_of(folder: RunFolder) -> TaskSpec:
+    """The task of a run that is to go on; raises Surroundings where its work tree is gone."""
+    spec = load_spec(folder)
+    if spec.repo != spec.shown_repo and not Path(spec.repo).is_dir():
+        after = "agentrunner plan status" if spec.part_of else "then start it again"
+        raise InfraError(
+            f"The work tree of {folder.run_id}, {spec.repo}, is gone.",
+            code="worktree-gone",
+            path=spec.repo,
+            remedy=f"agentrunner diff {folder.run_id} has what was done; {after}",
+            nothing_spent=True,
+        )
+    return spec
+
+
+def land_late(
+    folder: RunFolder, spec: TaskSpec, state: TaskContext, environ: Mapping[str, str]
+) -> None:
+    """Make the commit of a run that is COMPLETE where that failed; nothing where it is made.
+
+    Raises UsageError and GitFailed as `land` does. Blocking.
+    """
+    if spec.landing is None:
+        return
+    redact = Redactor(secrets_of(spec, make_members(spec), environ)).redact
+    snapshots = Snapshots(
+        folder.snapshots_dir,
+        Path(spec.repo),
+        spec.runner.note.dir,
+        keep_up_to=spec.runner.sandbox.kept_bytes,
+    )
+    log = RunLog(folder.log_file, redact)
+    land(state, CommitTools(spec, folder, log, snapshots, environ, redact), Clock().stamp())

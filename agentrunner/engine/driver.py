@@ -1,0 +1,149 @@
+"""Who drives a run: one process, with the run's lock and its repository's, and one attempt of it.
+
+The repository's lock is shared with the supervisor of the run, which keeps it while a worker works.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from agentrunner.config.load import changed_sources
+from agentrunner.config.spec import TaskSpec
+from agentrunner.engine import attempts
+from agentrunner.engine.attempt_run import Drive, Options
+from agentrunner.engine.header import header_of
+from agentrunner.engine.indexing import Indexer
+from agentrunner.engine.memory import be_frugal
+from agentrunner.engine.resolve import Agents
+from agentrunner.engine.resources import open_workshop
+from agentrunner.execution.deps import Deps
+from agentrunner.git.worktree import remove_places
+from agentrunner.graph.builder import graph_for
+from agentrunner.graph.checkpoints import BoundedSaver, open_saver, thread_config
+from agentrunner.state.lifecycle import TERMINAL
+from agentrunner.state.run_state import Answer, TaskContext
+from agentrunner.storage.locks import FileLock, me, repository_lock, run_lock
+from agentrunner.storage.run_folder import RunFolder
+from agentrunner.supervisor.processes import kill_orphans
+
+
+@contextmanager
+def driving(folder: RunFolder, options: Options) -> Iterator[None]:
+    """Hold the run's lock: one process drives a run. Raises Busy where another one does."""
+    be_frugal()
+    lock = run_lock(folder)
+    lock.acquire(me(folder.run_id, options.clock.stamp()))
+    with contextlib.closing(lock):
+        yield
+
+
+@contextmanager
+def open_driver(
+    spec: TaskSpec, folder: RunFolder, options: Options, crew: Agents
+) -> Iterator[Driver]:
+    """The driver of a run that goes on, its repository held or left with the run's supervisor.
+
+    Raises Busy where the repository is with another run.
+    """
+    lock = repository_lock(options.state_dir, Path(spec.repo))
+    lock.acquire_or_leave(me(folder.run_id, options.clock.stamp()))
+    with contextlib.closing(lock):
+        if lock.held:  # then nobody lives whose box it could be
+            kill_orphans(folder.root)
+        yield Driver(spec, folder, options, crew, lock)
+
+
+@dataclass(frozen=True)
+class Driver:
+    """Drives one run, whose lock this process holds (`driving`)."""
+
+    spec: TaskSpec
+    folder: RunFolder
+    options: Options
+    crew: Agents
+    repository: FileLock
+    """Held here, or by the run's own supervisor while that lives."""
+
+    async def run(
+        self,
+        fresh: TaskContext | None,
+        answer: Answer | None = None,
+        *,
+        grants: Mapping[str, float] | None = None,
+    ) -> dict[str, Any]:
+        """Drive one attempt to its result: `fresh` starts it, None goes on with the latest."""
+        index = self._indexer()
+        async with self._opened(fresh, index) as (drive, saver):
+            if grants:
+                state = fresh or (await drive.standing())[0]
+                number = len(drive.deps.log.records("grant")) + 1
+                drive.deps.record(state, "grant", f"resume-{number}", {"amounts": dict(grants)})
+            result = await drive.to_the_end(fresh, answer)
+            drive.deps.emit("result", **{name: result[name] for name in result if name != "run_id"})
+            if result["state"] in TERMINAL:
+                attempt = int(result["attempt"])
+                threads = [f"{self.folder.run_id}#{n}" for n in range(1, attempt + 1)]
+                await asyncio.to_thread(saver.keep_latest, threads)
+        index.finish(result)
+        self.folder.write("result.json", json.dumps(result, ensure_ascii=False, indent=1))
+        if result["state"] in TERMINAL and self.spec.runner.retention_days == 0:
+            await asyncio.to_thread(self.folder.remove)
+            await asyncio.to_thread(remove_places, self.options.state_dir, self.folder.run_id)
+        return result
+
+    async def settle(self, state: TaskContext) -> TaskContext:
+        """The state once the worker that an earlier driver left is ended in order and recorded.
+
+        No other attempt may work beside it, and what it changed is a worker's doing.
+        """
+        if not attempts.has_worker(self.folder, state):
+            return state
+        async with self._opened(None, self._indexer()) as (drive, _):
+            await drive.stop_worker()
+        return await attempts.latest(self.folder)
+
+    def _indexer(self) -> Indexer:
+        return Indexer(self.spec, self.folder, self.options)
+
+    @asynccontextmanager
+    async def _opened(
+        self, fresh: TaskContext | None, index: Indexer
+    ) -> AsyncIterator[tuple[Drive, BoundedSaver]]:
+        """What drives the attempt that `fresh` starts, or the latest one."""
+        folder, options = self.folder, self.options
+        new_file = fresh is not None and attempts.untouched(folder)
+        async with (
+            open_workshop(
+                self.spec, folder, options.state_dir, options.environ, [index, options.on_event],
+                self.repository, self.crew, options.clock, options.cassette,
+            ) as deps,
+            open_saver(folder.checkpoints, new=new_file, before=deps.log.sync) as saver,
+        ):  # fmt: skip
+            attempt = fresh["run"].attempt if fresh else attempts.newest_attempt(folder)
+            config = thread_config(folder.run_id, attempt)
+            drive = Drive(graph_for(saver), config, deps, options)
+            state = fresh or (await drive.standing())[0]
+            self._announce(deps, state, begins=fresh is not None and attempt == 1)
+            yield drive, saver
+
+    def _announce(self, deps: Deps, state: TaskContext, *, begins: bool) -> None:
+        run, spec = state["run"], self.spec
+        box = deps.sandbox.describe()
+        header = header_of(
+            spec, self.crew, deps.environ, box=box, max_loops=run.max_loops, begins=begins
+        )
+        if begins:
+            deps.emit("run_started", task_id=spec.task_id, title=spec.title, header=header)
+            return
+        deps.emit("run_resumed", attempt=run.attempt, header=header)
+        if names := [path for path, _ in changed_sources(spec)]:
+            told = ", ".join(names)
+            kept = f"changed meanwhile, the run goes on with what it was made from: {told}"
+            deps.warn(state, "inputs-changed", kept)

@@ -1,0 +1,172 @@
+"""What is printed before anything starts: who, where, with what, how long at most."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from agentrunner.config.spec import TaskSpec
+from agentrunner.discovery import ci_surroundings, read_branch
+from agentrunner.discovery.outside import filters_of, not_taken_along
+from agentrunner.discovery.proof import MOST_FILES_AT_START, ProofInputs, proof_inputs
+from agentrunner.engine.resolve import Agents
+from agentrunner.execution.credentials import credential
+from agentrunner.execution.egress import has_gateway
+from agentrunner.workers.make import network_of
+from agentrunner.workers.member import Member
+
+MOST_LISTED = 50
+"""Of each list of what counts as tests; `validate --json` has all of them."""
+
+
+def header_of(
+    spec: TaskSpec,
+    crew: Agents,
+    environ: Mapping[str, str],
+    *,
+    box: str,
+    max_loops: int,
+    begins: bool = True,
+) -> dict[str, Any]:
+    """The `header` of the first event, and of --dry-run; `max_loops` are the attempt's.
+
+    What counts as tests is told only where the run `begins`: later the files are a worker's.
+    """
+    test = spec.task.test
+    inputs = ProofInputs()
+    if begins:
+        inputs = proof_inputs(spec, most_files=MOST_FILES_AT_START, most_listed=MOST_LISTED)
+    return {
+        "repo": spec.shown_repo,
+        "branch": None if spec.part_of else read_branch(Path(spec.shown_repo)),
+        "landing": _landing(spec),
+        "part_of": spec.part_of,
+        "planner": _planner(spec, crew) + _because(spec, "meta"),
+        "worker": ", else ".join(_described(one) for one in crew.members)
+        + _because(spec, "worker"),
+        "key": ", ".join(dict.fromkeys(filter(None, (_key(one, environ) for one in crew.members)))),
+        "box": box,
+        "network": network_of(crew.members[0].spec, crew.members[0].worker).policy,
+        "reach": reach_of(spec, crew.members),
+        "tests": test.command if test else None,
+        "tests_where": Path(spec.task_file.path).name
+        if spec.task_file and spec.task_file.path
+        else None,
+        "env": {name: text.removeprefix("literal:") for name, text in spec.task.env.items()},
+        "inputs": inputs.lists,
+        "limits": {
+            "max_loops": max_loops,
+            "run_time_sec": crew.members[0].spec.runner.worker.max_run_time_sec,
+            **spec.runner.budget.model_dump(
+                include={"wall_sec", "worker_runs", "meta_calls", "tokens", "usd"}
+            ),
+        },
+        "completion": spec.completion,
+        "policies": [source.model_dump() for source in spec.policies],
+        "notices": [
+            *crew.notices,
+            *_unprepared(spec),
+            *_filtered(spec),
+            *(_surroundings(spec) if begins else ()),
+            *inputs.problems,
+        ],
+    }
+
+
+def _filtered(spec: TaskSpec) -> list[str]:
+    """Said where a commit is to be made, and git would have a program rewrite files for it."""
+    repo = Path(spec.repo)
+    if spec.landing is None or not (names := filters_of(repo)):
+        return []
+    return [f"files for the filter {', '.join(names)} (.gitattributes) are not committed by a run"]
+
+
+def _surroundings(spec: TaskSpec) -> list[str]:
+    """Said where CI sets language or time zone for the tests, and the task does not."""
+    if spec.task.test is None:
+        return []
+    around = ci_surroundings(Path(spec.repo)).without(spec.task.env)
+    if not around.env:
+        return []
+    return [
+        f"{around.where} sets {around.text} for the tests; task.env: {around.text} does so here"
+    ]
+
+
+def _unprepared(spec: TaskSpec) -> list[str]:
+    """Said where dependencies that are installed in the checkout are missing where it works."""
+    landing = spec.landing
+    if landing is None or not (landing.outside and landing.base) or spec.task.setup is not None:
+        return []
+    there = [place.name for place in Path(spec.repo).iterdir()]
+    return not_taken_along(Path(landing.repo), there, "task.setup.command: {}")
+
+
+def _landing(spec: TaskSpec) -> dict[str, Any] | None:
+    """Where the work goes as a commit, and what was taken along; None where nothing is."""
+    landing = spec.landing
+    if landing is None:
+        return None
+    told = landing.model_dump(include={"branch", "base", "carried", "carried_more", "left"})
+    told["branch"] = landing.branch or (f"agentrunner/{spec.task_id}" if landing.outside else "")
+    return {**told, "worktree": spec.repo if landing.outside else None}
+
+
+def _planner(spec: TaskSpec, crew: Agents) -> str:
+    return crew.meta.describe() if crew.meta else f"{spec.runner.meta.kind}, not ready"
+
+
+def _because(spec: TaskSpec, who: str) -> str:
+    """Why it was chosen, where the task left that to this machine."""
+    return f" (chosen: {spec.chosen[who]})" if who in spec.chosen else ""
+
+
+def _described(member: Member) -> str:
+    """A worker with its version and its model."""
+    version = f" {member.probe.version}" if member.probe.version else ""
+    model = member.spec.runner.worker.model
+    named = f", {model}" if model else ""
+    return f"{member.worker.kind}{version}{named}{_model_host(member)}"
+
+
+def reach_of(spec: TaskSpec, members: Sequence[Member]) -> str:
+    """What workers reach from their box."""
+    network = network_of(members[0].spec, members[0].worker)
+    if spec.runner.sandbox.kind == "none" or network.policy == "full":
+        return "all that this machine reaches"
+    if network.policy == "none":
+        return "nothing"
+    hosts = ["its model"] * any(one.worker.wire for one in members) + network.allow
+    return ", ".join(hosts) + " alone" * (len(hosts) == 1) if hosts else "nothing"
+
+
+def reach_of_all(spec: TaskSpec, members: Sequence[Member]) -> dict[str, str]:
+    """What each kind of command reaches, by its name."""
+    reach = {"worker": reach_of(spec, members)}
+    for name, section in (("set-up", spec.task.setup), ("tests", spec.task.test)):
+        if section is not None:
+            open_ = spec.runner.sandbox.kind == "none"
+            hosts = ", ".join(section.network) or "nothing"
+            reach[name] = "all that this machine reaches" if open_ else hosts
+    return reach
+
+
+def _model_host(member: Member) -> str:
+    """Where the worker's key is shown; a login knows its place itself."""
+    spec, worker = member.spec, member.worker
+    if not worker.provider_url or spec.runner.worker.auth == "login":
+        return ""
+    return f" at {urlsplit(worker.provider_url).netloc.rpartition('@')[2]}"
+
+
+def _key(member: Member, environ: Mapping[str, str]) -> str:
+    """What of the worker's secrets stays out of the box; "" where nothing does."""
+    spec, worker = member.spec, member.worker
+    if not has_gateway(spec, worker, spec.runner.sandbox.kind):
+        return ""
+    if spec.runner.worker.auth == "login":
+        return f"the {worker.kind} login's token stays out of the box"
+    name = credential(spec, worker, environ)[0]
+    return f"{name} stays out of the box" if name else ""

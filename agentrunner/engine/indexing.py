@@ -1,0 +1,98 @@
+"""Keeping a run's row in the index while its state changes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from agentrunner.config.spec import TaskSpec
+from agentrunner.engine.attempt_run import Options
+from agentrunner.state.lifecycle import TERMINAL, TaskState, rounds_of
+from agentrunner.state.run_state import TaskContext
+from agentrunner.storage.index import RunIndex, RunRow, note_in
+from agentrunner.storage.locks import run_lock
+from agentrunner.storage.run_folder import RunFolder
+from agentrunner.storage.run_log import RunLog
+
+
+class Indexer:
+    """Keeps the run's row in the index as its state changes."""
+
+    def __init__(self, spec: TaskSpec, folder: RunFolder, options: Options) -> None:
+        self._folder = folder
+        self._index = RunIndex(options.state_dir)
+        self._clock = options.clock
+        self._ordered = False
+        """The latest decision was for a worker, which starts at once."""
+        self._unsaid = False
+        """The folder does not tell yet what `_row` does."""
+        self._row = RunRow(
+            run_id=folder.run_id,
+            task_id=spec.task_id,
+            title=spec.title,
+            repo=spec.shown_repo,
+            state=str(TaskState.PENDING),
+            started_at=options.clock.stamp(),
+            part_of=spec.part_of,
+        )
+        for row in self._index.runs():
+            if row.run_id == folder.run_id:
+                self._row = replace(row, waiting=None, waiting_until=None, finished_at=None)
+
+    def begin(self) -> None:
+        """From now on the run is found by its name."""
+        self._index.record(self._row)
+
+    def __call__(self, event: dict[str, Any]) -> None:
+        """Listen to the events of the run."""
+        if event["event"] in ("run_started", "run_resumed"):
+            most = event["header"]["limits"]["max_loops"] + 1
+            self._row = replace(self._row, rounds_at_most=most)
+            self.begin()
+            return
+        if event["event"] == "waiting":
+            self._row = replace(self._row, waiting_until=event["until"])
+            note_in(self._folder, self._row)
+            return
+        if self._row.waiting_until is not None:  # whatever happens, it waits no more
+            self._row = replace(self._row, waiting_until=None)
+            self._unsaid = True
+        if event["event"] == "decision":
+            self._ordered = event["action"] == "run_worker"
+        elif event["event"] == "worker_started":
+            self._row = replace(self._row, rounds=event["loop"] + 1)
+            self._ordered, self._unsaid = False, True
+        elif event["event"] == "state_changed":
+            self._row = replace(self._row, state=event["to"])
+            self._unsaid = True
+            if self._ordered:  # told together with what follows: its start, or a question
+                return
+        if self._unsaid:
+            note_in(self._folder, self._row)
+            self._unsaid = False
+
+    def finish(self, result: Mapping[str, Any]) -> None:
+        """The last word of this driving."""
+        ended = result["state"] in TERMINAL
+        waiting = result["waiting"]["kind"] if result["waiting"] else None
+        self._row = replace(
+            self._row,
+            state=result["state"],
+            waiting=waiting,
+            waiting_until=result["waiting_until"],
+            finished_at=self._clock.stamp() if ended else None,
+            rounds=rounds_of(result["loops"], result["worker_runs"]),
+        )
+        self._index.record(self._row)
+
+
+def note_end(folder: RunFolder, index: RunIndex, state: TaskContext) -> None:
+    """Mend the row of a run that was killed after its end was saved and before it was noted."""
+    if state["state"] not in TERMINAL or run_lock(folder).probe():
+        return
+    moves = RunLog(folder.log_file).records("state")
+    ended = moves[-1].at if moves else state["run"].started_at
+    for row in index.runs():
+        if row.run_id == folder.run_id and row.finished_at is None:
+            index.record(replace(row, state=str(state["state"]), finished_at=ended))

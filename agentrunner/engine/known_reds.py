@@ -1,0 +1,121 @@
+"""Known reds that a person accepts in a run: tests that were red before it for another reason."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from agentrunner.config.spec import TaskSpec
+from agentrunner.engine.attempts import looking_again
+from agentrunner.errors import UsageError
+from agentrunner.state.decisions import in_one_line, with_decision
+from agentrunner.state.run_state import PersonDecision, TaskContext
+from agentrunner.storage.run_folder import RunFolder
+from agentrunner.storage.run_log import RunLog
+from agentrunner.verification.claims import Picked, pick, red_names
+from agentrunner.verification.measure import kept_results
+from agentrunner.verification.results.model import Results
+from agentrunner.verification.verifier import mapped_by, wanted_by
+
+RECORD = "known_red"
+"""The kind of their records in a run's log."""
+MOST_SHOWN = 10
+"""Candidates that a refusal lists."""
+
+
+def accepted_reds(log: RunLog) -> list[str]:
+    """Whole names of all tests that people accepted as known reds in this run. Blocks."""
+    records = log.records(RECORD)
+    return list(dict.fromkeys(str(name) for one in records for name in one.data["names"]))
+
+
+def task_file_line(spec: TaskSpec, log: RunLog) -> str:
+    """The line of a task file that says the same for its later runs. Blocks."""
+    listed = spec.task.test.known_red if spec.task.test else []
+    names = list(dict.fromkeys([*listed, *accepted_reds(log)]))
+    return f"task.test.known_red: {json.dumps(names, ensure_ascii=False)}"
+
+
+def known_reds(
+    folder: RunFolder, spec: TaskSpec, state: TaskContext, said: Sequence[str]
+) -> list[str]:
+    """The whole names of the red tests that `said` names. Blocks.
+
+    Raises UsageError where one was green, is claimed or is unknown, and where the test command
+    reported no names before the run.
+    """
+    run_id, before = state["run"].run_id, _before(folder, state)
+    if before is None or before.weak or not before.tests:
+        raise UsageError(
+            f"{run_id} has no results by test from before it, so no name can be held against them.",
+            code="no-test-names",
+            path="--known-red",
+            remedy="task.test.command: a tool whose tests are reported by name",
+        )
+    criteria = state["criteria"]
+    found = pick(said, before, wanted_by(spec, criteria), mapped_by(criteria))
+    if found.unknown or found.green or found.claimed:
+        raise _refused(run_id, found, red_names(before))
+    return list(found.names)
+
+
+def _before(folder: RunFolder, state: TaskContext) -> Results | None:
+    baseline = state.get("baseline")
+    test = baseline.test if baseline else None
+    return kept_results(folder, test.results) if test else None
+
+
+def _refused(run_id: str, found: Picked, red: Sequence[str]) -> UsageError:
+    more = f" and {len(red) - MOST_SHOWN} more" * (len(red) > MOST_SHOWN)
+    were = f"Red before were: {', '.join(red[:MOST_SHOWN])}{more}." if red else "None was red."
+    if found.unknown:
+        return UsageError(
+            f"Before {run_id} no test was called {', '.join(found.unknown)}. {were}",
+            code="unknown-test",
+            path="--known-red",
+        )
+    if found.green:
+        return UsageError(
+            f"Not red before {run_id}: {', '.join(found.green)}. {were}",
+            code="not-a-known-red",
+            path="--known-red",
+            remedy=f"agentrunner logs {run_id} --tests shows why it is red now",
+        )
+    return UsageError(
+        f"What was asked for names {', '.join(found.claimed)}, by test, file or subject: it has to"
+        " turn green.",
+        code="not-a-known-red",
+        path="--known-red",
+        remedy="task.test.known_red in the task file, for the next run, if it is red for another"
+        " reason all the same",
+    )
+
+
+def with_known_reds(
+    state: TaskContext,
+    spec: TaskSpec,
+    names: Sequence[str],
+    reason: str,
+    *,
+    at: str,
+    by: str,
+    number: int,
+) -> tuple[TaskContext, PersonDecision]:
+    """An attempt that measures and judges once more, and the decision that it rests on.
+
+    `number` counts such decisions of the run, from 1.
+    """
+    said = PersonDecision(
+        id=f"known-red-{number}",
+        kind="acceptance",
+        asked=in_one_line(f"known red: {', '.join(names)}"),
+        decision="accept",
+        text=reason,
+        at=at,
+        by=by,
+        round=state["counters"].worker_runs,
+    )
+    fresh = looking_again(state, spec)
+    fresh["evidence"] = None  # measured with other claims, it says something else
+    fresh["people"] = with_decision(state.get("people"), said)
+    return fresh, said

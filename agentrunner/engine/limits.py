@@ -1,0 +1,83 @@
+"""Limits of a run that cannot be held while somebody works: said at the start, or refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from agentrunner.config.spec import TaskSpec
+from agentrunner.environment import prices_file
+from agentrunner.errors import UsageError
+from agentrunner.execution.egress import has_gateway, subscribed
+from agentrunner.gateway.prices import Prices, load_prices
+from agentrunner.planners.endpoint import endpoint
+from agentrunner.workers.make import network_of
+from agentrunner.workers.member import Member
+
+SUBSCRIPTION = (
+    "What {who} uses is in your subscription: runner.budget.usd does not count it and cannot "
+    "stop it."
+)
+NO_GATEWAY = (
+    "The model calls of {who} pass no gateway: runner.budget.{name} is held before and after its "
+    "work, and cannot stop it meanwhile."
+)
+NO_PRICE = "The price of {what}, for {who}, is not known: runner.budget.usd cannot stop it."
+
+
+def not_held(
+    spec: TaskSpec, members: Sequence[Member], environ: Mapping[str, str]
+) -> list[tuple[str, str]]:
+    """Limits that nothing can stop somebody at, by name, each with a sentence about why."""
+    prices = load_prices(prices_file(environ))
+    found = list(_planner(spec, prices, environ))
+    for one in members:
+        found += [known for known in _worker(one, prices) if known not in found]
+    return found
+
+
+def check_enforced(spec: TaskSpec, members: Sequence[Member], environ: Mapping[str, str]) -> None:
+    """Raises UsageError where `runner.budget.enforce: hard` is more than can be done."""
+    if spec.runner.budget.enforce != "hard":
+        return
+    for name, why in not_held(spec, members, environ):
+        raise UsageError(
+            f"{why} runner.budget.enforce is hard, so nothing was started.",
+            code="budget-not-held",
+            path=spec.places.get(f"runner.budget.{name}", f"runner.budget.{name}"),
+            remedy="--set runner.budget.enforce=soft, or choose another worker, login or box",
+            nothing_spent=True,
+        )
+
+
+def _worker(member: Member, prices: Prices) -> Iterator[tuple[str, str]]:
+    spec, worker, budget = member.spec, member.worker, member.spec.runner.budget
+    login = subscribed(spec)
+    if budget.usd is not None and login:
+        yield "usd", SUBSCRIPTION.format(who=member.name)
+    if not has_gateway(spec, worker, spec.runner.sandbox.kind):
+        limits = (("tokens", budget.tokens), ("usd", None if login else budget.usd))
+        for name, limit in limits if _can_call(member) else ():
+            if limit is not None:
+                yield name, NO_GATEWAY.format(who=member.name, name=name)
+        return
+    model = spec.runner.worker.model
+    if budget.usd is not None and not login and (model is None or prices.price(model) is None):
+        yield "usd", NO_PRICE.format(what=model or "its default model", who=member.name)
+
+
+def _can_call(member: Member) -> bool:
+    """Whether it may reach a model at all: a command in a box without a network cannot."""
+    spec, worker = member.spec, member.worker
+    open_ = spec.runner.sandbox.kind == "none" or network_of(spec, worker).policy != "none"
+    return worker.needs_model or (open_ and worker.kind != "mock")
+
+
+def _planner(
+    spec: TaskSpec, prices: Prices, environ: Mapping[str, str]
+) -> Iterator[tuple[str, str]]:
+    meta = spec.runner.meta
+    if spec.runner.budget.usd is None or meta.kind != "openai-chat":
+        return
+    model = endpoint(meta, environ).model
+    if prices.price(model) is None:
+        yield "usd", NO_PRICE.format(what=model, who="the planner")

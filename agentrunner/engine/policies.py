@@ -1,0 +1,75 @@
+"""The policies of this machine, held against a task before anything of it starts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from agentrunner.config.spec import TaskSpec
+from agentrunner.discovery.agents import settle
+from agentrunner.errors import InfraError
+from agentrunner.policy.check import check_loops, narrowed
+from agentrunner.policy.load import load_policies
+from agentrunner.storage.run_folder import RunFolder, kept_box
+
+
+def capped(
+    spec: TaskSpec,
+    environ: Mapping[str, str],
+    state_dir: Path,
+    file: Path | None = None,
+    *,
+    replays: bool = False,
+) -> TaskSpec:
+    """A new task, its planner and worker settled, within every policy in force and that of `file`.
+
+    Raises UsageError where it goes beyond one, Surroundings where nobody is there to plan or work.
+    A run that `replays` a recording needs no key.
+    """
+    spec, missing = capped_as_far(spec, environ, state_dir, file, replays=replays)
+    if missing:
+        raise missing[0]
+    return spec
+
+
+def capped_as_far(
+    spec: TaskSpec,
+    environ: Mapping[str, str],
+    state_dir: Path,
+    file: Path | None = None,
+    *,
+    replays: bool = False,
+) -> tuple[TaskSpec, list[InfraError]]:
+    """As `capped`, with the usual planner or worker where there is none to choose, and the errors.
+
+    Raises UsageError where the task goes beyond a policy.
+    """
+    policies = load_policies(file, environ, Path(spec.repo))
+    spec, missing = settle(spec, policies, environ, state_dir, replays=replays)
+    if missing:  # then it does not start, and a policy that forbids the usual one says nothing new
+        return spec, missing
+    return narrowed(spec, policies, environ), missing
+
+
+def capped_again(
+    spec: TaskSpec,
+    folder: RunFolder,
+    environ: Mapping[str, str],
+    file: Path | None = None,
+    *,
+    max_loops: int | None = None,
+) -> TaskSpec:
+    """The task of a run that goes on, within the policies of today.
+
+    Those under which it was started stay in force, and it goes on in the box where its baseline
+    started, whatever `auto` would choose now. `max_loops` is a limit for its next attempt.
+    Raises UsageError where it goes beyond one.
+    """
+    if kind := kept_box(folder)[0]:
+        box = spec.runner.sandbox.model_copy(update={"kind": kind})
+        runner = spec.runner.model_copy(update={"sandbox": box})
+        spec = spec.model_copy(update={"runner": runner})
+    kept = [Path(source.path) for source in spec.policies]
+    policies = load_policies(file, environ, Path(spec.repo), kept=kept)
+    check_loops(max_loops, policies)
+    return narrowed(spec, policies, environ, stored=True)

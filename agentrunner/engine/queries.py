@@ -1,0 +1,241 @@
+"""Looking at runs and taking their work back, without driving them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from agentrunner.config.spec import TaskSpec
+from agentrunner.engine.query_cache import remembered
+from agentrunner.errors import CheckpointCorrupt, UsageError
+from agentrunner.git.manual_changes import by_hand
+from agentrunner.git.snapshots import Snapshots
+from agentrunner.git.worktree import orphans, places_of, remove_places
+from agentrunner.sandboxes.gitdirs import remove_mask
+from agentrunner.state.lifecycle import TERMINAL, TaskState
+from agentrunner.state.run_state import TaskContext
+from agentrunner.storage.index import RunIndex, RunRow
+from agentrunner.storage.leftovers import remove_dead_sockets
+from agentrunner.storage.locks import me, repository_lock, run_lock
+from agentrunner.storage.plan_folder import is_workspace
+from agentrunner.storage.run_folder import RunFolder, load_spec, runs_root
+from agentrunner.storage.run_log import Record, RunLog
+from agentrunner.storage.state_size import Kept, too_many
+from agentrunner.storage.worker_ledger import read_json
+
+
+def show(state_dir: Path, run_id: str) -> dict[str, Any]:
+    """The result object of a run as it stands; raises CheckpointCorrupt, UsageError."""
+    folder = RunFolder.open(state_dir, run_id)
+
+    def read() -> dict[str, Any]:
+        from agentrunner.engine import attempts
+        from agentrunner.engine.indexing import note_end
+
+        state, question = asyncio.run(attempts.read(folder))
+        note_end(folder, RunIndex(state_dir), state)
+        return attempts.result_of(folder, load_spec(folder), state, question)
+
+    ended = (read_json(folder.index_file) or {}).get("finished_at")
+    # One that has not ended is asked anew: whether somebody drives it is not in its files.
+    return remembered(folder, "result", read) if ended else read()
+
+
+def diff(
+    state_dir: Path,
+    run_id: str,
+    round: int | None = None,  # noqa: A002  (what people call it)
+    stat: bool = False,
+) -> str:
+    """What the run changed so far, or what its n-th worker run did, as a unified diff.
+
+    Files that only a person changed while it waited are not in it.
+    """
+    folder = RunFolder.open(state_dir, run_id)
+    snapshots = _snapshots(folder)
+    if round is not None:
+        run = _worker_run(folder, round)
+        before, after = run.data["tree_before"], run.data["tree_after"]
+    else:
+        before, after = _ends(folder)
+        if theirs := by_hand(snapshots, RunLog(folder.log_file)):
+            entries = snapshots.list(before)
+            after = snapshots.combine(after, {path: entries.get(path) for path in theirs})
+    if not stat:
+        return snapshots.patch(before, after)
+    lines = [
+        f"{change.kind:<9} +{change.added or 0} -{change.removed or 0}  {change.path}"
+        for change in snapshots.changes(before, after)
+    ]
+    return "\n".join([*lines, snapshots.stat_line(before, after)]) + "\n"
+
+
+def undo(state_dir: Path, run_id: str, force: bool = False) -> dict[str, Any]:
+    """Put the files back as they were before the run; once more takes that back.
+
+    Files that only a person changed while it waited stay as they are, and files that were edited
+    since are refused by name, unless `force`. Raises Busy while the
+    repository is worked in, and Surroundings where the run's own work tree is gone.
+    """
+    folder = RunFolder.open(state_dir, run_id)
+    from agentrunner.engine.commits import load_task_of
+
+    spec = load_task_of(folder)
+    now = datetime.now().astimezone().isoformat(timespec="seconds")
+    lock = repository_lock(state_dir, Path(spec.repo))
+    lock.acquire(me(run_id, now))
+    with contextlib.closing(lock):
+        snapshots = _snapshots(folder)
+        log = RunLog(folder.log_file)
+        undone = [record for record in log.records("undo") if not record.data.get("redone")]
+        before, after = _ends(folder)
+        if undone and snapshots.take().tree == undone[-1].data["tree_after"]:
+            source, target = str(undone[-1].data["tree_after"]), str(undone[-1].data["tree_before"])
+            back = True
+        else:
+            source, target, back = after, before, False
+            if theirs := set() if force else by_hand(snapshots, log):
+                entries = snapshots.list(after)
+                target = snapshots.combine(target, {path: entries.get(path) for path in theirs})
+        present = snapshots.take().tree
+        restored = snapshots.restore(source, target, force=force)
+        if not restored.refused:
+            log.append(
+                "undo",
+                str(len(log.records("undo")) + 1),
+                {"tree_before": present, "tree_after": snapshots.take().tree},
+                attempt=0,
+                loop=0,
+                at=now,
+            )
+        files, refused = list(restored.files), list(restored.refused)
+        return {"files": files, "refused": refused, "undo_taken_back": back}
+
+
+def collect_garbage(
+    state_dir: Path,
+    now: datetime,
+    older_than_days: float | None = None,
+    max_bytes: int | None = None,
+) -> dict[str, Any]:
+    """Remove ended runs that are past their retention; runs that wait or go on are kept.
+
+    So are those whose work is not part of their plan yet. Runs of Studio count, too. Of those that
+    are kept, what a killed process has left is removed: sockets that nobody listens on, and the
+    empty `.git` that a box was mounted on. Work trees outside of checkouts go with their runs.
+    Where the state folder takes more than `max_bytes` then, ended runs go, the oldest first.
+    """
+    removed: list[str] = []
+    kept: list[str] = []
+    ready: dict[str, tuple[Path, Kept]] = {}
+    for root, row in _all_runs(state_dir):
+        try:
+            folder = RunFolder.open(root, row.run_id)
+        except UsageError:
+            continue
+        days = older_than_days
+        if days is None:
+            days = load_spec(folder).runner.retention_days
+        ended = row.finished_at and datetime.fromisoformat(row.finished_at)
+        driven = run_lock(folder).probe() is not None
+        if not driven:
+            remove_dead_sockets(folder.sock_dir)
+            with contextlib.suppress(OSError, CheckpointCorrupt):  # or a folder of another user
+                remove_mask(Path(load_spec(folder).repo))
+        young = not ended or now - ended < timedelta(days=days)
+        goes_on = not ended or driven or _is_to_land(state_dir, folder)
+        if young or goes_on:
+            kept.append(row.run_id)
+            if ended and not goes_on:
+                places = (folder.root, *places_of(root, row.run_id))
+                at = ended.astimezone(UTC).isoformat()
+                ready[row.run_id] = (root, Kept(row.run_id, at, places))
+            continue
+        folder.remove()
+        remove_places(root, row.run_id)
+        removed.append(row.run_id)
+    for place in orphans(state_dir):
+        place.remove()
+    if max_bytes is not None:
+        for run in too_many(state_dir, [one for _, one in ready.values()], max_bytes):
+            root = ready[run.run_id][0]
+            RunFolder.open(root, run.run_id).remove()
+            remove_places(root, run.run_id)
+            kept.remove(run.run_id)
+            removed.append(run.run_id)
+    return {"removed": removed, "kept": kept}
+
+
+def _is_to_land(state_dir: Path, folder: RunFolder) -> bool:
+    """Whether the run is of a plan's task that still has its work tree."""
+    with contextlib.suppress(CheckpointCorrupt):
+        return is_workspace(state_dir, Path(load_spec(folder).repo))
+    return False
+
+
+def _all_runs(state_dir: Path) -> Iterator[tuple[Path, RunRow]]:
+    """Each run with the folder that it is kept in."""
+    for row in RunIndex(state_dir).runs():
+        yield state_dir, row
+    studio = state_dir / "studio"
+    for place in sorted(runs_root(studio).glob("*/spec.json")):
+        folder = RunFolder(place.parent)
+        with contextlib.suppress(CheckpointCorrupt):
+            yield studio, _studio_row(folder, load_spec(folder))
+
+
+def _studio_row(folder: RunFolder, spec: TaskSpec) -> RunRow:
+    """As the index would have it; nobody writes one for a run of Studio."""
+    moves = RunLog(folder.log_file).records("state")
+    state = moves[-1].data["to"] if moves else str(TaskState.PENDING)
+    ended = moves[-1].at if state in TERMINAL else None
+    return RunRow(
+        folder.run_id, spec.task_id, spec.title, spec.shown_repo, state, finished_at=ended
+    )
+
+
+def _snapshots(folder: RunFolder) -> Snapshots:
+    spec = load_spec(folder)
+    return Snapshots(
+        folder.snapshots_dir,
+        Path(spec.repo),
+        spec.runner.note.dir,
+        keep_up_to=spec.runner.sandbox.kept_bytes,
+    )
+
+
+def _worker_run(folder: RunFolder, number: int) -> Record:
+    runs = [r for r in RunLog(folder.log_file).history().worker_runs if r.data.get("tree_after")]
+    if not 1 <= number <= len(runs):
+        raise UsageError(
+            f"{folder.run_id} has {len(runs)} worker runs; there is no round {number}.",
+            code="unknown-round",
+            path="--round",
+        )
+    return runs[number - 1]
+
+
+def _ends(folder: RunFolder) -> tuple[str, str]:
+    """The tree before the run and the latest one it knows."""
+
+    def read() -> dict[str, Any]:
+        from agentrunner.engine import attempts
+
+        state: TaskContext = asyncio.run(attempts.latest(folder))
+        baseline = state.get("baseline")
+        if baseline is None:
+            return {}
+        before = baseline.origin or baseline.tree
+        return {"before": before, "after": state.get("tree") or baseline.tree}
+
+    ends = remembered(folder, "ends", read)
+    if not ends:
+        raise UsageError(
+            f"{folder.run_id} has not looked at the repository yet; nothing was changed.",
+            code="nothing-to-show",
+        )
+    return ends["before"], ends["after"]

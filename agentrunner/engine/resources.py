@@ -1,0 +1,328 @@
+"""Opening what a run works with: its box, snapshots and logs; and closing it again."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shlex
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from agentrunner.config.spec import TaskSpec
+from agentrunner.discovery.versions import CACHE, box_version
+from agentrunner.engine.known_reds import accepted_reds
+from agentrunner.engine.resolve import Agents, worker_missing
+from agentrunner.environment import prices_file
+from agentrunner.errors import UsageError
+from agentrunner.execution.credentials import secrets_of
+from agentrunner.execution.deps import Cassette, Clock, Deps
+from agentrunner.gateway.prices import load_prices
+from agentrunner.git.snapshots import Snapshots, worked_mark
+from agentrunner.planners.workplace import Workplace
+from agentrunner.prompts import load_patterns
+from agentrunner.sandboxes.base import BoxSpec, Owner, Request, ResourceLimit, Sandbox
+from agentrunner.sandboxes.choose import make_sandbox, missing_image, open_sandbox
+from agentrunner.sandboxes.find_caches import find_caches
+from agentrunner.sandboxes.limits import DISK
+from agentrunner.storage.events import EventLog
+from agentrunner.storage.locks import FileLock
+from agentrunner.storage.run_folder import RunFolder, kept_box
+from agentrunner.storage.run_log import RunLog
+from agentrunner.storage.worker_ledger import Ledger
+from agentrunner.text.redaction import Redactor
+from agentrunner.verification.box import DecisionBox
+from agentrunner.verification.checks import command_of
+from agentrunner.verification.measure import Measurer
+from agentrunner.verification.proving import make_prover
+from agentrunner.verification.room import Rooms
+from agentrunner.verification.sealed import Sealed
+from agentrunner.verification.verifier import Verifier
+from agentrunner.workers.make import network_of
+from agentrunner.workers.member import Member
+
+
+def programs(spec: TaskSpec, members: Sequence[Member]) -> tuple[str, ...]:
+    """First words of every command that will run in the box."""
+    test, setup = spec.task.test, spec.task.setup
+    shells = [test.command] if test else []
+    shells += [setup.command] if setup else []
+    for criterion in spec.criteria:
+        command = command_of(criterion.check, test) if criterion.check else None
+        shells += [command.shell] if command else []
+    words = [*(one.worker.program() for one in members), "sh"]
+    for shell in shells:
+        words += first_words(shell)
+    return tuple(dict.fromkeys(words))
+
+
+def first_words(shell: str) -> list[str]:
+    """The programs a shell line names: the first word after each `&&`, `||`, `;` and `|`."""
+    lexer = shlex.shlex(shell, posix=True, punctuation_chars=True)
+    lexer.whitespace_split = True
+    words, fresh = [], True
+    try:
+        for word in lexer:
+            if word in ("&&", "||", ";", "|", "&", "(", ")"):
+                fresh = True
+            elif fresh and "=" not in word:
+                words.append(word)
+                fresh = False
+    except ValueError:  # an unclosed quote; the shell will say so itself
+        return words
+    return words
+
+
+def box_spec(spec: TaskSpec, members: Sequence[Member], folder: RunFolder) -> BoxSpec:
+    """The one box of this task, in which each of its workers can work."""
+    kinds = {one.worker.kind for one in members}
+    policies = {network_of(one.spec, one.worker).policy for one in members}
+    box = spec.runner.sandbox
+    return BoxSpec(
+        repo=Path(spec.repo),
+        home=folder.box_dir,
+        network="full" if "full" in policies else "none",
+        programs=programs(spec, members),
+        read_paths=tuple(
+            Path(os.path.normpath(Path(spec.base_dir) / path)) for path in box.read_paths
+        ),
+        image=_image(members),
+        image_from=Path(spec.repo) / box.image_from if box.image_from else None,
+        worker_kind=kinds.pop() if len(kinds) == 1 else "",
+        pull=box.pull or "never",
+        limits=ResourceLimit(
+            cpus=box.cpus, memory=box.memory, pids=box.pids, disk=box.disk or DISK
+        ),
+        sockets=folder.sock_dir,
+        owner=Owner(folder.run_id, spec.task_id),
+    )
+
+
+def with_caches(
+    box: BoxSpec, spec: TaskSpec, environ: Mapping[str, str], *, repo: Path | None = None
+) -> BoxSpec:
+    """The box with the user's package caches that this task is shown; blocks.
+
+    `repo` is where manifests are looked for, else the box's own.
+    """
+    wanted = spec.runner.sandbox.caches
+    if wanted == "none":
+        return box
+    found = find_caches(
+        repo or box.repo,
+        environ,
+        Path(environ.get("HOME") or Path.home()),
+        None if isinstance(wanted, str) else wanted,
+        allowed=spec.cache_caps,
+    )
+    return replace(box, caches=found)
+
+
+def _image(members: Sequence[Member]) -> str:
+    """The image that the task names; raises UsageError where candidates name different ones."""
+    names = {one.spec.runner.worker.docker_image or "" for one in members}
+    if len(names) > 1:
+        raise UsageError(
+            "All workers of a run share one box, and these name different images: "
+            f"{', '.join(sorted(names - {''}))}.",
+            code="image-name",
+            path="runner.workers",
+            remedy="give each of them the same docker_image, one that has all their CLIs",
+        )
+    return names.pop()
+
+
+def check_box(spec: TaskSpec, crew: Agents, environ: Mapping[str, str], state_dir: Path) -> None:
+    """Raises UsageError where no box may hold this repository, or show what the task asks for."""
+    make_sandbox(
+        spec.runner.sandbox.kind,
+        box_spec(spec, crew.members, RunFolder(Path(spec.repo))),
+        environ,
+        Path(environ.get("HOME") or Path.home()),
+        state_root=state_dir,
+    )
+
+
+async def _check_workers_in(sandbox: Sandbox, crew: Agents, state_dir: Path) -> None:
+    """Raises Surroundings where neither this machine nor the box has any of the workers.
+
+    Candidates that are nowhere are left out of the crew; one that only the box has is asked there
+    for its version.
+    """
+    found = [await _found(sandbox, one, state_dir / CACHE) for one in crew.members]
+    if not any(found):
+        first = crew.members[0]
+        where = f"neither on this machine nor in the box ({sandbox.describe()})"
+        raise worker_missing(first, f"{first.worker.program()} is {where}.")
+    crew.members = tuple(one for one in found if one is not None)
+
+
+async def _found(sandbox: Sandbox, member: Member, versions: Path) -> Member | None:
+    """The candidate with the version that will work; None where its program is nowhere."""
+    if member.probe.path is not None:
+        return member
+    seek = ("sh", "-c", 'command -v "$1"', "sh", member.worker.program())
+    workdir = Path(member.spec.repo)
+    result = await sandbox.run(Request(command=seek, workdir=workdir, timeout_sec=60))
+    if result.exit_code != 0:
+        return None
+    version = await box_version(sandbox, member, versions)
+    return replace(member, probe=replace(member.probe, version=version))
+
+
+async def with_image(
+    spec: TaskSpec, crew: Agents, environ: Mapping[str, str], confirm: Callable[[str], bool] | None
+) -> TaskSpec:
+    """The task, with `pull: missing` where its image is missing and a person wants it made.
+
+    Only for boxes that are Docker by name: `auto` goes on to the next kind. Raises
+    SandboxUnavailable (`image-missing`) before anything is written where nobody says yes.
+    """
+    box = spec.runner.sandbox
+    if box.kind != "docker" or box.pull in ("missing", "always"):
+        return spec
+    nowhere = RunFolder(Path(spec.repo))
+    missing = await missing_image(box_spec(spec, crew.members, nowhere), environ)
+    if missing is None:
+        return spec
+    asked = confirm if box.pull is None and missing.details else None  # else a yes is no help
+    question = f"{missing.message[:1].upper()}{missing.message[1:]}.\nGet it now"
+    if asked is None or not asked(f"{question} ({missing.remedy})?"):
+        raise missing
+    sandbox = box.model_copy(update={"pull": "missing"})
+    runner = spec.runner.model_copy(update={"sandbox": sandbox})
+    return spec.model_copy(update={"runner": runner})
+
+
+@asynccontextmanager
+async def open_workshop(
+    spec: TaskSpec,
+    folder: RunFolder,
+    state_dir: Path,
+    environ: Mapping[str, str],
+    listeners: list[Callable[[dict[str, Any]], None]],
+    repository: FileLock,
+    crew: Agents,
+    clock: Clock | None = None,
+    cassette: Cassette | None = None,
+) -> AsyncIterator[Deps]:
+    """Everything the nodes stand on, with the box open; closed again whatever happens."""
+    assert crew.meta is not None
+    clock = clock or Clock()
+    known = secrets_of(spec, crew.members, environ)
+    redactor = Redactor(known)
+    events = EventLog(folder.events_file, folder.run_id, clock.now, redactor.redact)
+    events.listeners.extend(listeners)
+    repo = Path(spec.repo)
+    snapshots = await asyncio.to_thread(
+        Snapshots,
+        folder.snapshots_dir,
+        repo,
+        spec.runner.note.dir,
+        worked=worked_mark(state_dir, repo),
+        keep_up_to=spec.runner.sandbox.kept_bytes,
+    )
+    log = RunLog(folder.log_file, redactor.redact)
+    await asyncio.to_thread(log.records)  # from here on it reads what others write, and no more
+    sandbox = await _open_box(spec, folder, crew, environ, state_dir, events)
+    try:
+        verifier = make_verifier(
+            spec,
+            DecisionBox(sandbox, repo, folder, redactor.redact, environ, spec.task.env),
+            snapshots,
+            folder,
+            mounts=sandbox.kind != "none",
+            emit=events.emit,
+            log=log,
+        )
+        await asyncio.to_thread(verifier.clear)
+        await _check_workers_in(sandbox, crew, state_dir)
+        await crew.meta.open(Workplace(folder, state_dir, sandbox, redactor))
+        yield Deps(
+            spec=spec,
+            folder=folder,
+            log=log,
+            events=events,
+            snapshots=snapshots,
+            ledger=Ledger(folder),
+            verifier=verifier,
+            prover=make_prover(verifier),
+            meta=crew.meta,
+            members=crew.members,
+            sandbox=sandbox,
+            redactor=redactor,
+            patterns=load_patterns(spec.patterns_text, spec.language),
+            environ=environ,
+            repository=repository,
+            prices=load_prices(prices_file(environ)),
+            secrets=known,
+            clock=clock,
+            cassette=cassette or Cassette(),
+        )
+    finally:
+        try:
+            await crew.meta.close()
+        finally:
+            await sandbox.close()
+
+
+def make_verifier(
+    spec: TaskSpec,
+    box: DecisionBox,
+    snapshots: Snapshots,
+    folder: RunFolder,
+    *,
+    mounts: bool,
+    emit: Callable[..., Any],
+    log: RunLog | None = None,
+) -> Verifier:
+    """What measures trees of a run; `mounts` says whether its sandbox can mount.
+
+    In `log` stand the known reds that people accepted in the run. Blocks.
+    """
+    sealed = Sealed(folder.root / "sealed", Path(spec.repo))
+    return Verifier(
+        spec=spec,
+        box=box,
+        snapshots=snapshots,
+        rooms=Rooms(snapshots, sealed, folder.root / "rooms", mounts=mounts),
+        measurer=Measurer(
+            box,
+            folder,
+            spec.task.test.network if spec.task.test else (),
+            lambda: [one.name for one, _ in sealed.folders()],
+            mounts=mounts,
+        ),
+        emit=emit,
+        accepted_red=accepted_reds(log) if log else (),
+    )
+
+
+async def _open_box(
+    spec: TaskSpec,
+    folder: RunFolder,
+    crew: Agents,
+    environ: Mapping[str, str],
+    state_dir: Path,
+    events: EventLog,
+) -> Sandbox:
+    """A box like the one that the run has had, else the one that the task wants."""
+
+    def told(line: str) -> None:
+        events.emit("image_progress", text=line)
+
+    kind, image = kept_box(folder)
+    wanted = replace(box_spec(spec, crew.members, folder), on_progress=told)
+    wanted = await asyncio.to_thread(with_caches, wanted, spec, environ)
+    crew.notices += [told for told in wanted.caches.notices if told not in crew.notices]
+    if image:  # exactly that one: a worker may have changed what it was built from
+        wanted = replace(wanted, image=image, pull="never")
+    return await open_sandbox(
+        kind or spec.runner.sandbox.kind,
+        wanted,
+        environ,
+        Path(environ.get("HOME") or Path.home()),
+        state_root=state_dir,
+    )

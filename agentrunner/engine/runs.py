@@ -1,0 +1,329 @@
+"""Driving a run in the foreground: start, resume, answer, accept, cancel.
+
+Whatever ends the driving, a pause, a signal, `kill -9`, the state is saved and `resume` goes on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import secrets
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from agentrunner.config.load import changed_sources
+from agentrunner.config.spec import TaskSpec
+from agentrunner.engine import attempts
+from agentrunner.engine import known_reds as reds
+from agentrunner.engine.answers import checked_answer
+from agentrunner.engine.attempt_run import Options
+from agentrunner.engine.commits import land_late, load_task_of, prepared
+from agentrunner.engine.driver import Driver, driving, open_driver
+from agentrunner.engine.indexing import Indexer
+from agentrunner.engine.policies import capped, capped_again
+from agentrunner.engine.resolve import Agents, assemble
+from agentrunner.engine.resources import check_box, with_image
+from agentrunner.errors import UsageError
+from agentrunner.execution.budget_questions import granted
+from agentrunner.execution.credentials import secrets_of
+from agentrunner.execution.deps import Clock
+from agentrunner.nodes.plan import criteria_of
+from agentrunner.state.budget import read_grants
+from agentrunner.state.lifecycle import TERMINAL, TaskState
+from agentrunner.state.run_state import Acceptance, Answer, Counters, People, RunInfo, TaskContext
+from agentrunner.storage.locks import me, repository_lock
+from agentrunner.storage.run_folder import RunFolder, new_run_id, refuse_inside, save_spec
+from agentrunner.storage.run_log import RunLog
+from agentrunner.text.redaction import Redactor
+
+CARRIED = "people.json"
+"""In the folder of a run: what people decided about its task in an earlier one."""
+
+
+async def start(
+    spec: TaskSpec, options: Options, *, run_id: str = "", people: People | None = None
+) -> dict[str, Any]:
+    """Run a task from the beginning to its end or to a pause; the `result` object.
+
+    `run_id` is its name (`new_run_id`) where one was chosen beforehand, `people` what people
+    decided about the task before, in another run of it. Raises UsageError where it
+    goes beyond a policy, and Surroundings before anything is written where planner, worker or
+    repository are not to be had, and during the run where its box or its state fail; then `resume`
+    goes on.
+    """
+    environ, state_dir, policy = options.environ, options.state_dir, options.policy
+    replays = options.cassette.replay is not None
+    spec = capped(spec, environ, state_dir, policy, replays=replays)
+    refuse_inside(options.state_dir, Path(spec.repo))
+    run_id = run_id or new_run_id(spec.task_id, secrets.token_bytes(4))
+    with prepared(spec, run_id, options.state_dir) as (spec, undo):
+        crew = await asyncio.to_thread(assemble, spec, options.environ, options.cassette)
+        await asyncio.to_thread(check_box, spec, crew, options.environ, options.state_dir)
+        spec = await with_image(spec, crew, options.environ, options.confirm)
+        repository = repository_lock(options.state_dir, Path(spec.repo))
+        repository.acquire(me(run_id, options.clock.stamp()))
+        undo.callback(repository.close)
+        folder = RunFolder.create(options.state_dir, run_id, Path(spec.shown_repo))
+        if people is not None:
+            folder.write(CARRIED, people.model_dump_json())
+        save_spec(folder, spec)
+        undo.pop_all()
+    with contextlib.closing(repository):
+        Indexer(spec, folder, options).begin()
+        with driving(folder, options):
+            first = first_state(spec, run_id, options.clock, people)
+            return await Driver(spec, folder, options, crew, repository).run(first)
+
+
+def first_state(
+    spec: TaskSpec, run_id: str, clock: Clock, people: People | None = None
+) -> TaskContext:
+    """The state of a run that has done nothing yet."""
+    return TaskContext(
+        run=RunInfo(
+            run_id=run_id,
+            task_id=spec.task_id,
+            title=spec.title,
+            repo=spec.shown_repo,
+            max_loops=spec.runner.meta.max_loops,
+            salt=secrets.token_hex(16),
+            started_at=clock.stamp(),
+        ),
+        state=TaskState.PENDING,
+        counters=Counters(),
+        criteria=criteria_of(spec.criteria),
+        people=people or People(),
+    )
+
+
+async def resume(
+    run_id: str,
+    options: Options,
+    *,
+    max_loops: int | None = None,
+    message: str | None = None,
+    on_change: str | None = None,
+    budget: Sequence[str] = (),
+    instead: TaskSpec | None = None,
+    by: str = "",
+    asked: str = "",
+) -> dict[str, Any]:
+    """Go on where a run was; a FAILED or NEEDS_REVIEW one starts its next attempt.
+
+    `instead` is the task as it is to be from now on, for which it is planned anew, with its files
+    as they are.
+    `message` are words of the person `by`; `asked` is what they answer, where it was asked outside
+    of the run.
+    `budget` are grants like "usd=+5"; where the run waits with a spent limit they are the answer.
+    Raises UsageError where its inputs changed and `on_change` does not say what that means, and
+    for grants that cannot be given; Busy where someone else drives it.
+    """
+    folder = RunFolder.open(options.state_dir, run_id)
+    spec = load_task_of(folder)
+    replan = instead is not None
+    if instead is not None:
+        spec = _renewed(spec, instead, options)
+    elif changes := changed_sources(spec):
+        if on_change not in ("replan", "continue"):
+            raise _inputs_changed(run_id, changes)
+        if on_change == "replan":
+            spec, replan = attempts.reload(spec, options.environ), True
+    spec = capped_again(spec, folder, options.environ, options.policy, max_loops=max_loops)
+    with driving(folder, options):
+        # Read under the lock: whoever held it until now may have gone on.
+        state = await _latest(folder, spec, options)
+        if state["state"] == TaskState.COMPLETE and not replan:
+            await asyncio.to_thread(land_late, folder, spec, state, options.environ)
+            return attempts.result_of(folder, spec, state)
+        if max_loops is not None and not (replan or state["state"] in TERMINAL):
+            raise UsageError(
+                f"{run_id} has not ended; --max-loops is the limit of a new attempt.",
+                code="usage",
+                path="--max-loops",
+                remedy=f"agentrunner resume {run_id}",
+            )
+        grants, answer = await _grants(folder, spec, budget)
+        crew = assemble(spec, options.environ, options.cassette)
+        if instead is not None:
+            spec = await with_image(spec, crew, options.environ, options.confirm)
+        with open_driver(spec, folder, options, crew) as driver:
+            fresh = state if attempts.untouched(folder) else None
+            if replan:
+                state = await driver.settle(state)
+                save_spec(folder, spec)
+            if replan or state["state"] in TERMINAL:
+                fresh = attempts.next_attempt(state, spec, max_loops=max_loops, replan=replan)
+            if message:
+                words = _redactor(spec, crew, options).redact(message)
+                at = options.clock.stamp()
+                attempts.leave_message(folder, state, words, at, by=by, asked=asked)
+            answer = None if fresh else answer
+            return await driver.run(fresh, answer, grants=grants)
+
+
+def _renewed(kept: TaskSpec, instead: TaskSpec, options: Options) -> TaskSpec:
+    """Another task in a run's folder: what it may spend and what capped it stays in force."""
+    runner = instead.runner.model_copy(update={"budget": kept.runner.budget})
+    spec = instead.model_copy(update={"runner": runner})
+    spec = capped(spec, options.environ, options.state_dir, options.policy)
+    policies = [*kept.policies, *(one for one in spec.policies if one not in kept.policies)]
+    return spec.model_copy(update={"policies": policies})
+
+
+async def _grants(
+    folder: RunFolder, spec: TaskSpec, budget: Sequence[str]
+) -> tuple[dict[str, float], Answer | None]:
+    """What is granted; as the answer, too, where the run waits with a spent limit."""
+    if not budget:
+        return {}, None
+    text, before = " ".join(budget), granted(RunLog(folder.log_file))
+    asked = None if attempts.untouched(folder) else await attempts.waiting(folder)
+    if asked is None or asked.kind != "budget":
+        return read_grants(text, spec, before), None
+    answer = Answer(id=asked.id, kind="budget", text=text)
+    return {}, checked_answer(folder.run_id, asked, answer, spec, before)
+
+
+def _inputs_changed(run_id: str, changes: list[tuple[str, str]]) -> UsageError:
+    return UsageError(
+        f"What {run_id} was made from has changed since it started.",
+        code="inputs-changed",
+        path=changes[0][0],
+        details=tuple(("changed", f"{path}\n{diff}") for path, diff in changes),
+        remedy=f"agentrunner resume {run_id} --on-change replan   |   --on-change continue",
+    )
+
+
+async def respond(run_id: str, answer: Answer, options: Options) -> dict[str, Any]:
+    """Give a waiting run its answer and go on; refuses stale, foreign and malformed ones."""
+    folder = RunFolder.open(options.state_dir, run_id)
+    spec = capped_again(load_task_of(folder), folder, options.environ, options.policy)
+    with driving(folder, options):
+        question = await attempts.waiting(folder)
+        before = granted(RunLog(folder.log_file))
+        answer = checked_answer(run_id, question, answer, spec, before)
+        crew = assemble(spec, options.environ, options.cassette)
+        with open_driver(spec, folder, options, crew) as driver:
+            return await driver.run(None, answer)
+
+
+async def accept(
+    run_id: str,
+    criteria: list[str],
+    reason: str,
+    by: str,
+    options: Options,
+    *,
+    unchanged: bool = False,
+    known_red: Sequence[str] = (),
+) -> dict[str, Any]:
+    """Record a person's yes and check once more; COMPLETE if code agrees.
+
+    With `unchanged` they say that nothing had to change; without, a tree that is as it was before
+    the run is not accepted. With `known_red` they say of these tests that they were red before for
+    another reason, and of the tree nothing.
+
+    Raises UsageError for a run that has not ended, unknown criteria, an empty reason, and names of
+    tests that were not red before or that have to turn.
+    """
+    folder = RunFolder.open(options.state_dir, run_id)
+    spec = capped_again(load_task_of(folder), folder, options.environ, options.policy)
+    if not reason.strip():
+        raise UsageError("A reason is needed.", code="usage", path="--reason")
+    with driving(folder, options):
+        state = await attempts.latest(folder)
+        _check_acceptable(state, criteria)
+        crew = assemble(spec, options.environ, options.cassette)
+        said = _redactor(spec, crew, options).redact(reason)
+        if known_red:
+            fresh = await asyncio.to_thread(
+                _known_reds, folder, spec, state, known_red, said, by, options
+            )
+            with open_driver(spec, folder, options, crew) as driver:
+                return await driver.run(fresh)
+        yes = Acceptance(
+            criteria=criteria,
+            reason=said,
+            by=by,
+            at=options.clock.stamp(),
+            tree="",
+            unchanged=unchanged,
+        )
+        fresh = attempts.with_acceptance(state, spec, yes)
+        attempt, loop = fresh["run"].attempt, fresh["counters"].loops
+        attempts.keep_decision(folder, attempt, loop, attempts.accepted(state, yes))
+        with open_driver(spec, folder, options, crew) as driver:
+            return await driver.run(fresh)
+
+
+def _known_reds(
+    folder: RunFolder,
+    spec: TaskSpec,
+    state: TaskContext,
+    said: Sequence[str],
+    reason: str,
+    by: str,
+    options: Options,
+) -> TaskContext:
+    """Record them in the run's log, and the attempt that judges with them. Blocks."""
+    names = reds.known_reds(folder, spec, state, said)
+    log, at = RunLog(folder.log_file), options.clock.stamp()
+    number = len(log.records(reds.RECORD)) + 1
+    fresh, decision = reds.with_known_reds(state, spec, names, reason, at=at, by=by, number=number)
+    attempt, loop = fresh["run"].attempt, fresh["counters"].loops
+    data = {"names": names, "reason": reason, "by": by}
+    log.append(reds.RECORD, decision.id, data, attempt=attempt, loop=loop, at=at)
+    attempts.keep_decision(folder, attempt, loop, decision)
+    return fresh
+
+
+def _redactor(spec: TaskSpec, crew: Agents, options: Options) -> Redactor:
+    """Takes secrets out of what people type, before it is kept anywhere."""
+    return Redactor(secrets_of(spec, crew.members, options.environ))
+
+
+def _check_acceptable(state: TaskContext, criteria: list[str]) -> None:
+    run_id = state["run"].run_id
+    if state["state"] not in (TaskState.NEEDS_REVIEW, TaskState.FAILED):
+        raise UsageError(
+            f"{run_id} is {state['state']}; only an ended, unfinished run can be accepted.",
+            code="not-acceptable",
+        )
+    if state.get("baseline") is None:
+        raise UsageError(
+            f"{run_id} has no plan yet, so there is nothing to accept.",
+            code="not-acceptable",
+            remedy=f"agentrunner resume {run_id}",
+        )
+    known = [criterion.id for criterion in state["criteria"]]
+    if unknown := [name for name in criteria if name not in known]:
+        raise UsageError(
+            f"{run_id} has no criterion {', '.join(unknown)}. It has {', '.join(known)}.",
+            code="unknown-criterion",
+        )
+
+
+async def cancel(run_id: str, options: Options) -> dict[str, Any]:
+    """End a run FAILED, stopping whoever drives it and its worker first."""
+    folder = RunFolder.open(options.state_dir, run_id)
+    spec = load_task_of(folder)
+    await attempts.stop_driver(folder, options.state_dir, Path(spec.repo))
+    with driving(folder, options):
+        state = await _latest(folder, spec, options)
+        if state["state"] in TERMINAL:
+            return attempts.result_of(folder, spec, state)
+        crew = assemble(spec, options.environ, options.cassette)
+        with open_driver(spec, folder, options, crew) as driver:
+            state = await driver.settle(state)
+            fresh = attempts.cancelled(state, spec)
+            return await driver.run(fresh)
+
+
+async def _latest(folder: RunFolder, spec: TaskSpec, options: Options) -> TaskContext:
+    """The saved state, or that of a run which was stopped before it did anything."""
+    if attempts.untouched(folder):
+        kept = folder.root / CARRIED
+        people = People.model_validate_json(kept.read_bytes()) if kept.exists() else None
+        return first_state(spec, folder.run_id, options.clock, people)
+    return await attempts.latest(folder)

@@ -1,0 +1,165 @@
+"""The graph for `langgraph dev` and LangGraph Studio, with dependencies of its own.
+
+A run starts with `{"task_file": "path/to/task.yaml"}`. Its folder is like that of a run from the
+command line but lies elsewhere, as its state is in the one database of all served runs. Every node
+opens what it stands on and closes it again, because nobody tells when a waiting run is dropped:
+between two nodes nothing is held.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import secrets
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TypedDict, cast
+
+from langgraph.config import get_stream_writer
+from langgraph.errors import GraphInterrupt
+
+from agentrunner.config.load import TaskSource, load_task
+from agentrunner.config.spec import TaskSpec
+from agentrunner.engine.attempts import stop_workers
+from agentrunner.engine.policies import capped, capped_again
+from agentrunner.engine.resolve import Agents, assemble
+from agentrunner.engine.resources import open_workshop
+from agentrunner.engine.runs import first_state
+from agentrunner.environment import state_dir
+from agentrunner.errors import AgentRunnerError, UsageError
+from agentrunner.execution.deps import Clock, Deps
+from agentrunner.graph.builder import build_served_graph
+from agentrunner.graph.checkpoints import BoundedSaver, open_saver
+from agentrunner.nodes.guarded import Update
+from agentrunner.nodes.note import leave_note
+from agentrunner.state.run_state import TaskContext
+from agentrunner.storage.locks import FileLock, me, repository_lock
+from agentrunner.storage.run_folder import (
+    RunFolder,
+    load_spec,
+    make_private,
+    new_run_id,
+    refuse_inside,
+    save_spec,
+)
+
+
+def studio_dir() -> Path:
+    """Where served runs are kept: apart, so that nobody resumes one from the command line."""
+    return state_dir() / "studio"
+
+
+class NotRun(RuntimeError):
+    """Why a served run stops. The server shows the words of a RuntimeError, and hides ours."""
+
+
+class Start(TypedDict):
+    """What a run is started with."""
+
+    task_file: str
+    """The task file's path, absolute or relative to where the server was started."""
+
+
+@asynccontextmanager
+async def open_deps(state: TaskContext) -> AsyncIterator[tuple[Deps, Update]]:
+    """What one node of a served run stands on; for the first one also the state it starts with.
+
+    Raises NotRun for a task that cannot be read and a machine that cannot run it. The server
+    shows the run as failed, and it can go on from the same thread.
+    """
+    try:
+        async with _opened(state) as opened:
+            yield opened
+    except AgentRunnerError as error:
+        raise NotRun(" ".join(filter(None, (error.message, error.remedy)))) from error
+
+
+@asynccontextmanager
+async def _opened(state: TaskContext) -> AsyncIterator[tuple[Deps, Update]]:
+    writer = get_stream_writer()
+    with contextlib.ExitStack() as stack:
+        spec, folder, crew, repository = await asyncio.to_thread(_enter, state, stack)
+        opened: Update = {}
+        if "run" not in state:
+            opened = cast("Update", first_state(spec, folder.run_id, Clock()))
+        async with open_workshop(
+            spec, folder, state_dir(), os.environ, [writer], repository, crew
+        ) as deps:
+            _record_answer(state, deps)
+            try:
+                yield deps, opened
+            except GraphInterrupt:
+                await asyncio.to_thread(_record_question, state, deps)
+                raise
+            except asyncio.CancelledError:
+                deps.stop.set()  # nothing is started by what still goes on in a thread
+                stop_workers(folder)
+                raise
+
+
+def _record_question(state: TaskContext, deps: Deps) -> None:
+    """What a run that now waits leaves: the question in log and events, and the note. Blocking."""
+    asked = state["question"]
+    assert asked is not None
+    deps.emit("question", id=asked.id, kind=asked.kind, text=asked.text, options=asked.options)
+    deps.record(state, "question", asked.id, asked)
+    leave_note(state, deps, waiting=asked)
+
+
+def _record_answer(state: TaskContext, deps: Deps) -> None:
+    """The answer, at the first node after the one that asked: nobody is told when it is given."""
+    answer = state.get("answer")
+    if answer and answer.id not in [record.key for record in deps.log.records("answer")]:
+        deps.emit("answer", id=answer.id)
+        deps.record(state, "answer", answer.id, answer)
+
+
+def _enter(
+    state: TaskContext, stack: contextlib.ExitStack
+) -> tuple[TaskSpec, RunFolder, Agents, FileLock]:
+    """Take the run's place in its repository; a new run gets its folder last."""
+    run = state.get("run")
+    folder = RunFolder.open(studio_dir(), run.run_id) if run else None
+    if folder:
+        spec = capped_again(load_spec(folder), folder, os.environ)
+    else:
+        spec = capped(_task(state), os.environ, state_dir())
+    repo = Path(spec.repo)
+    crew = assemble(spec, os.environ)
+    refuse_inside(state_dir(), repo)
+    run_id = folder.run_id if folder else new_run_id(spec.task_id, secrets.token_bytes(4))
+    repository = stack.enter_context(contextlib.closing(repository_lock(state_dir(), repo)))
+    repository.acquire_or_leave(me(run_id, Clock().stamp()))
+    if folder is None:
+        folder = RunFolder.create(studio_dir(), run_id, repo)
+        save_spec(folder, spec)
+    return spec, folder, crew, repository
+
+
+def _task(state: TaskContext) -> TaskSpec:
+    path = state.get("task_file")
+    if not path:
+        raise UsageError(
+            'Give the run an input: {"task_file": "path/to/task.yaml"}.',
+            code="usage",
+            path="task_file",
+        )
+    return load_task(TaskSource("file", path), environ=os.environ, cwd=Path.cwd())
+
+
+@asynccontextmanager
+async def open_checkpointer() -> AsyncIterator[BoundedSaver]:
+    """Where the server keeps the state of its runs, read as strictly as that of any other run.
+
+    Its own checkpointer would be a pickle in the current folder, and hand out our models as
+    plain dictionaries. Raises CheckpointCorrupt for a file that cannot be believed.
+    """
+    await asyncio.to_thread(make_private, studio_dir())
+    path = studio_dir() / "checkpoints.sqlite"
+    async with open_saver(path, new=not path.exists(), history=True) as saver:
+        yield saver
+
+
+graph = build_served_graph(open_deps, Start).compile(name="AgentRunner")

@@ -1,0 +1,219 @@
+"""`agentrunner verify`: the whole verification once more, on what a run delivered.
+
+Nothing of the run is changed: rooms, reports and outputs go to a folder that is gone at the end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from agentrunner.config.spec import TaskSpec
+from agentrunner.engine.resources import box_spec, make_verifier
+from agentrunner.errors import UsageError
+from agentrunner.execution.credentials import secrets_of
+from agentrunner.git.process import read_small
+from agentrunner.git.snapshots import Snapshots
+from agentrunner.sandboxes.choose import open_sandbox
+from agentrunner.state.lifecycle import TaskState
+from agentrunner.state.run_state import Baseline, Criterion, Evidence, TaskContext
+from agentrunner.storage.run_folder import RunFolder, kept_box
+from agentrunner.storage.run_log import RunLog
+from agentrunner.text.redaction import Redactor
+from agentrunner.verification.box import DecisionBox
+from agentrunner.verification.mutation import Mutation, strike
+from agentrunner.verification.proving import make_prover
+from agentrunner.verification.sealed import Sealed
+from agentrunner.verification.trees import Changes
+from agentrunner.verification.verdict import judge, settle
+from agentrunner.verification.verifier import Verifier
+from agentrunner.workers.member import make_members
+
+MOST_READ = 1 << 30
+"""Bytes of a file here that are compared with what was delivered."""
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What a second verification says of a run."""
+
+    run_id: str
+    state: str
+    """How the run ended."""
+    complete: bool
+    """Whether what it delivered is complete by evidence now."""
+    confirmed: bool
+    missing: list[str] = field(default_factory=list)
+    criteria: list[Criterion] = field(default_factory=list)
+    evidence: Evidence | None = None
+    mutation: Mutation | None = None
+    differs_here: list[str] = field(default_factory=list)
+    """Paths of the change that are otherwise in the repository's folder now."""
+
+    @property
+    def exit_code(self) -> int:
+        """0 confirmed, 1 contradicted."""
+        return 0 if self.confirmed else 1
+
+    def as_json(self) -> dict[str, Any]:
+        """For `--json`."""
+        return {
+            "run_id": self.run_id,
+            "state": self.state,
+            "complete": self.complete,
+            "confirmed": self.confirmed,
+            "missing": self.missing,
+            "acceptance_criteria": [
+                {
+                    "id": one.id,
+                    "description": one.description,
+                    "status": one.status,
+                    "evidence": one.evidence,
+                    "grade": one.grade,
+                    "author": one.author,
+                    "detail": one.proof,
+                }
+                for one in self.criteria
+            ],
+            "findings": [f.model_dump() for f in self.evidence.findings] if self.evidence else [],
+            "proofs": [p.model_dump() for p in self.evidence.proofs] if self.evidence else [],
+            "mutants": self.mutation.as_json() if self.mutation else None,
+            "differs_here": self.differs_here,
+        }
+
+
+async def verify(
+    folder: RunFolder,
+    spec: TaskSpec,
+    state: TaskContext,
+    *,
+    state_dir: Path,
+    environ: Mapping[str, str],
+    emit: Callable[..., Any],
+    mutants_sec: float = 0,
+) -> Verification:
+    """Verify what a run delivered, from nothing; with `mutants_sec` mutants for so long at most.
+
+    Raises UsageError for a run that has delivered nothing yet, and Surroundings or SandboxError
+    where the box or its commands do not start.
+    """
+    baseline, known = state.get("baseline"), state.get("evidence")
+    if baseline is None or known is None:
+        raise UsageError(
+            f"{folder.run_id} has delivered nothing that could be verified.",
+            code="nothing-delivered",
+            remedy=f"agentrunner resume {folder.run_id}",
+        )
+    snapshots = await asyncio.to_thread(
+        Snapshots,
+        folder.snapshots_dir,
+        Path(spec.repo),
+        spec.runner.note.dir,
+        keep_up_to=spec.runner.sandbox.kept_bytes,
+    )
+    members = make_members(spec)
+    with tempfile.TemporaryDirectory(prefix="verify-", dir=state_dir) as place:
+        scratch = RunFolder(Path(place))
+        for part in (scratch.box_dir, scratch.sock_dir, scratch.checks_dir):
+            part.mkdir(mode=0o700)
+        kind, image = kept_box(folder)
+        wanted = replace(box_spec(spec, members, scratch), pull="never")
+        wanted = replace(wanted, image=image or wanted.image)
+        sandbox = await open_sandbox(
+            kind or spec.runner.sandbox.kind,
+            wanted,
+            environ,
+            Path(environ.get("HOME") or Path.home()),
+            state_root=state_dir,
+        )
+        try:
+            redact = Redactor(secrets_of(spec, members, environ)).redact
+            verifier = make_verifier(
+                spec,
+                DecisionBox(sandbox, Path(spec.repo), scratch, redact, environ, spec.task.env),
+                snapshots,
+                scratch,
+                mounts=sandbox.kind != "none",
+                emit=emit,
+                log=RunLog(folder.log_file),
+            )
+            verifier.rooms.sealed = Sealed(folder.root / "sealed", Path(spec.repo))
+            return await _verified(verifier, spec, state, baseline, known, mutants_sec)
+        finally:
+            await sandbox.close()
+
+
+async def _verified(
+    verifier: Verifier,
+    spec: TaskSpec,
+    state: TaskContext,
+    baseline: Baseline,
+    known: Evidence,
+    mutants_sec: float,
+) -> Verification:
+    criteria, tree = state["criteria"], known.tree
+    fresh = await verifier.look_again(
+        Baseline(tree=baseline.tree, origin=baseline.origin), criteria
+    )
+    total = await asyncio.to_thread(verifier.trees.between, baseline.tree, tree)
+    kept = [finding for finding in known.findings if finding.code == "protected_path"]
+    evidence = await verifier.measure_tree(
+        tree, criteria, fresh, total, total, suspicions=kept, careful=True
+    )
+    evidence = evidence.model_copy(update={"findings": _each_once(evidence)})
+    if not evidence.red:
+        approved = state.get("approved", [])
+        prover = make_prover(verifier)
+        evidence = await prover.prove(criteria, fresh, evidence, known.allowed, approved)
+    acceptances = state.get("acceptances", [])
+    settled = settle(criteria, evidence, state.get("assessment"), spec.task.test, acceptances)
+    judgement = judge(
+        settled,
+        evidence,
+        spec.completion,
+        approved=state.get("approved", []),
+        acceptances=acceptances,
+    )
+    was = state["state"] == TaskState.COMPLETE
+    mutation = None
+    if mutants_sec and not evidence.red:
+        mutation = await strike(verifier, settled, fresh, evidence, mutants_sec)
+    return Verification(
+        run_id=state["run"].run_id,
+        state=str(state["state"]),
+        complete=judgement.complete,
+        confirmed=judgement.complete == was,
+        missing=judgement.missing,
+        criteria=settled,
+        evidence=evidence,
+        mutation=mutation,
+        differs_here=await asyncio.to_thread(_differs_here, verifier, tree, total),
+    )
+
+
+def _differs_here(verifier: Verifier, tree: str, total: Changes) -> list[str]:
+    """Paths of the change that have another content in the repository's folder now. Blocks."""
+    repo = Path(verifier.spec.repo)
+    if not repo.is_dir():
+        return []
+    entries, delivered = verifier.snapshots.list(tree), verifier.trees.reader(tree)
+    return [
+        path
+        for path in total.all
+        if not (repo / path).is_symlink()
+        and read_small(os.fsencode(repo / path), MOST_READ)
+        != (delivered(path) if path in entries else None)
+    ]
+
+
+def _each_once(evidence: Evidence) -> list[Any]:
+    found: list[Any] = []
+    for finding in evidence.findings:
+        if finding not in found:
+            found.append(finding)
+    return found

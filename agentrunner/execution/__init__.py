@@ -1,0 +1,1 @@
+"""What nodes do their work with: workers, planners, credentials, questions, records."""

@@ -1,0 +1,130 @@
+"""Asking the meta-agent from a node: budget, facts, record, count."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from agentrunner.errors import TaskFailed
+from agentrunner.execution.accounting import Accounting
+from agentrunner.execution.budget_questions import FOR_CALL, BudgetSpent, allowance, check_budget
+from agentrunner.execution.deps import Deps
+from agentrunner.execution.planner_candidates import ask_in_turn
+from agentrunner.planners.asking import Asked, Asker
+from agentrunner.planners.base import MetaCall, MetaClient, MetaUnavailable
+from agentrunner.planners.make import reply_format
+from agentrunner.prompts import PromptInput, PromptType
+from agentrunner.protocol import Message
+from agentrunner.state.run_state import Counters, TaskContext
+from agentrunner.state.summary import summarize
+
+
+async def ask(
+    state: TaskContext,
+    deps: Deps,
+    type: PromptType,  # noqa: A002  (the protocol's word)
+    counters: Counters,
+    check: Callable[[Message], None] | None = None,
+    repository: Mapping[str, Any] | None = None,
+    turn: int = 0,
+) -> tuple[Message, Counters]:
+    """One message of the meta-agent, and the counters after it.
+
+    Of several votes on one thing `turn` says which it is: they go round among the candidates.
+    Raises TaskFailed where it can't be had, BudgetSpent where it may not be asked for, MustWait
+    where its quota is spent; the counters so far are on the error.
+    """
+    tally = Accounting(counters, deps.prices)
+
+    async def record(call: MetaCall) -> None:
+        cost = tally.add(call)
+        await asyncio.to_thread(_record, state, deps, call, cost)
+
+    def before_attempt() -> None:
+        check_budget(state, deps, tally.counters, FOR_CALL)
+        number = tally.counters.meta_calls
+        deps.record(state, "meta_begun", str(number), {"number": number, "type": type})
+
+    prompt = PromptInput.of(
+        deps.spec,
+        type,
+        facts=summarize(
+            state, deps.spec, patterns=deps.patterns, workers=[one.name for one in deps.members]
+        ),
+        repository=repository,
+        salt=state["run"].salt,
+        call_number=counters.meta_calls,
+        format=reply_format(deps.spec),
+        patterns=deps.patterns,
+    )
+
+    async def asked_of(client: MetaClient) -> Asked:
+        asker = Asker(
+            client,
+            record=record,
+            before_attempt=before_attempt,
+            sleep=deps.clock.sleep,
+            redact=deps.redactor.redact,
+            allowance=lambda: allowance(deps.spec, state, tally.counters),
+        )
+        try:
+            return await asker.ask(replace(prompt, call_number=tally.counters.meta_calls), check)
+        except MetaUnavailable as failure:
+            if failure.kind == "budget":  # its gateway refused a further call
+                check_budget(state, deps, tally.counters, FOR_CALL)
+            raise
+
+    try:
+        asked = await ask_in_turn(state, deps, type, tally, asked_of, turn=turn)
+    except BudgetSpent:
+        raise
+    except TaskFailed as error:
+        raise AskFailed(error, tally.counters) from error
+    for warning in asked.message.warnings:
+        deps.warn(state, f"reply-{warning.code}", f"{type} {warning.path}: {warning.message}")
+    return asked.message, tally.counters
+
+
+class AskFailed(TaskFailed):
+    """The meta-agent could not be asked; `counters` hold what it cost."""
+
+    def __init__(self, cause: TaskFailed, counters: Counters) -> None:
+        super().__init__(cause.message, code=cause.code, remedy=cause.remedy)
+        self.counters = counters
+
+
+def _record(state: TaskContext, deps: Deps, call: MetaCall, cost: Mapping[str, Any]) -> None:
+    """Keep the whole exchange in files, and a line about it in log and events."""
+    name = f"meta/{call.number:04d}-{call.type}"
+    messages = [{"role": m.role, "content": m.content} for m in call.messages]
+    asked = json.dumps(messages, ensure_ascii=False)
+    # For people to read; no step depends on them, as one does on the checkpoint and the log.
+    request = deps.folder.write(f"{name}.request.json", asked, sync=False, new=True)
+    response = deps.folder.write(f"{name}.response.txt", call.response, sync=False, new=True)
+    deps.record(
+        state,
+        "meta_call",
+        str(call.number),
+        {
+            "number": call.number,
+            "type": call.type,
+            "at": deps.clock.stamp(),
+            "duration_sec": round(call.duration_sec, 3),
+            **cost,
+            "error": call.error,
+            "model": call.model,
+            "request": request.model_dump(),
+            "response": response.model_dump(),
+        },
+    )
+    deps.emit(
+        "meta_call",
+        type=call.type,
+        attempt=call.number + 1,
+        duration_ms=round(call.duration_sec * 1000),
+        usage=cost["usage"],
+        error=call.error or None,
+    )

@@ -1,0 +1,90 @@
+"""Which secrets a worker needs, and where they come from. They are looked up when it starts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from agentrunner.config.load import resolve_env
+from agentrunner.config.spec import TaskSpec
+from agentrunner.execution.egress import has_gateway
+from agentrunner.gateway.order import Upstream, new_placeholder
+from agentrunner.workers.base import Worker
+from agentrunner.workers.member import Member
+
+FORGE_TOKENS = ("GITHUB_TOKEN", "GH_TOKEN", "GITLAB_TOKEN")
+"""Of the host, for pull and merge requests; no run has any use for them."""
+SECRET_WORDS = ("KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL")
+
+
+def credential(
+    spec: TaskSpec, worker: Worker, environ: Mapping[str, str]
+) -> tuple[str | None, str]:
+    """Name and value of the worker's key: the task's own entry of that name, else the host's."""
+    own = resolve_env(spec.runner.worker.env, environ)
+    for name in worker.key_names:
+        if value := own.get(name) or environ.get(name):
+            return name, value
+    return None, ""
+
+
+def upstream_of(
+    spec: TaskSpec, worker: Worker, environ: Mapping[str, str], box: str
+) -> Upstream | None:
+    """Where the gateway of a box sends the worker's model calls; None where there is none."""
+    if not has_gateway(spec, worker, box):
+        return None
+    assert worker.wire
+    return Upstream(
+        wire=worker.wire,
+        base_url=worker.provider_url,
+        credential=credential(spec, worker, environ)[1],
+        placeholder=new_placeholder(),
+    )
+
+
+def worker_env(spec: TaskSpec, worker: Worker, environ: Mapping[str, str]) -> dict[str, str]:
+    """What the task hands to the worker; its key goes by another way."""
+    own = resolve_env(spec.runner.worker.env, environ)
+    return {name: value for name, value in own.items() if name not in worker.key_names}
+
+
+def secrets_of(
+    spec: TaskSpec, members: Iterable[Member], environ: Mapping[str, str]
+) -> dict[str, str]:
+    """Every value that must never be written: keys of planner and workers, `env:` references, and
+    tokens of forges.
+    """
+    names = {
+        "OPENAI_API_KEY",
+        *FORGE_TOKENS,
+        *(name for one in members for name in one.worker.key_names),
+    }
+    found = {name: environ[name] for name in names if environ.get(name)}
+    setup = spec.task.setup
+    if setup is not None:
+        resolved = resolve_env(setup.env, environ, "task.setup.env")
+        for name, written in setup.env.items():
+            if written.startswith("env:") or any(word in name.upper() for word in SECRET_WORDS):
+                found[_unused(name, resolved[name], found)] = resolved[name]
+    for worker in spec.runner.workers or [spec.runner.worker]:
+        resolved = resolve_env(worker.env, environ)
+        for name, written in worker.env.items():
+            if written.startswith("env:") or any(word in name.upper() for word in SECRET_WORDS):
+                found[_unused(name, resolved[name], found)] = resolved[name]
+    return found
+
+
+def secrets_in(environ: Mapping[str, str]) -> dict[str, str]:
+    """Every value of the environment whose name says that it is a secret."""
+    return {
+        name: value
+        for name, value in environ.items()
+        if value and any(word in name.upper() for word in SECRET_WORDS)
+    }
+
+
+def _unused(name: str, value: str, found: Mapping[str, str]) -> str:
+    """A name under which two candidates' different values both stand."""
+    while found.get(name, value) != value:
+        name += "'"
+    return name

@@ -1,0 +1,95 @@
+"""What people decide while a run goes on, taken into its records; each is taken in once."""
+
+from __future__ import annotations
+
+from agentrunner.execution.deps import Deps, Update
+from agentrunner.execution.questions import remark
+from agentrunner.execution.stuck import forgotten
+from agentrunner.state.decisions import TEXT, decided, with_decision
+from agentrunner.state.run_state import (
+    BY_PLAN,
+    Answer,
+    People,
+    PersonDecision,
+    Question,
+    TaskContext,
+)
+from agentrunner.state.summary import FROM_PERSON
+from agentrunner.storage.run_log import Record
+
+GRANTED_UNASKED = "resume-"
+"""How the keys of grants begin that were given with `resume --budget`."""
+
+
+def record_answer(
+    state: TaskContext, deps: Deps, asked: Question, answer: Answer
+) -> tuple[Answer, Update]:
+    """A person's answer, short enough for the state, and the records with it.
+
+    The run log gets the whole text. A node that runs again after a crash records the same once.
+    """
+    redact = deps.redactor.redact  # what is served by Studio comes as it was typed
+    answer = answer.model_copy(update={"text": redact(answer.text)})
+    people, ran = state.get("people"), state["counters"].worker_runs
+    one = decided(people, asked, answer, at=deps.clock.stamp(), round=ran)
+    if answer.by == BY_PLAN:
+        return answer, {}
+    keep(state, deps, one)
+    cut = answer.model_copy(update={"text": answer.text[:TEXT]})
+    return cut, {"people": with_decision(people, one)}
+
+
+def keep(state: TaskContext, deps: Deps, one: PersonDecision) -> None:
+    """Append a decision to the run log, whole."""
+    deps.record(state, "person", one.id, one)
+
+
+def messages(state: TaskContext, deps: Deps) -> Update:
+    """What people said with `resume`, since this was last asked: messages and grants.
+
+    It is taken in with the update of the node that asked, so that a crash loses and doubles none.
+    """
+    before = state.get("people") or People()
+    counted = state["counters"].messages
+    fresh = deps.log.records("message")[counted:]
+    grants = [one for one in deps.log.records("grant") if one.key.startswith(GRANTED_UNASKED)]
+    found = [_message(state, one) for one in fresh]
+    found += [_grant(state, one) for one in grants[before.grants :]]
+    if not found:
+        return {}
+    people = before
+    for one in found:
+        keep(state, deps, one)
+        people = with_decision(people, one)
+    update: Update = {"people": people.model_copy(update={"grants": len(grants)})}
+    if fresh:
+        update["counters"] = state["counters"].model_copy(update={"messages": counted + len(fresh)})
+        update["remarks"] = remark(state, FROM_PERSON + "a message; it stands under `people`.")
+        update["stuck"] = forgotten(state)
+    return update
+
+
+def _message(state: TaskContext, record: Record) -> PersonDecision:
+    return PersonDecision(
+        id=f"message-{record.key}",
+        kind="message",
+        asked=str(record.data.get("asked") or ""),
+        decision="message",
+        text=str(record.data["text"]),
+        at=record.at,
+        by=str(record.data.get("by") or ""),
+        round=state["counters"].worker_runs,
+        steers=True,
+    )
+
+
+def _grant(state: TaskContext, record: Record) -> PersonDecision:
+    amounts = record.data.get("amounts") or {}
+    return PersonDecision(
+        id=f"grant-{record.key.removeprefix(GRANTED_UNASKED)}",
+        kind="budget",
+        decision="answer",
+        text=" ".join(f"{name}=+{amount:.12g}" for name, amount in amounts.items()),
+        at=record.at,
+        round=state["counters"].worker_runs,
+    )

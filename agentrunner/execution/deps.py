@@ -1,0 +1,147 @@
+"""What nodes stand on: everything that is no state and so is never checkpointed."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from agentrunner.config.spec import TaskSpec
+from agentrunner.gateway.prices import Prices
+from agentrunner.git.snapshots import Snapshots
+from agentrunner.notes.bill import MadeCalls
+from agentrunner.planners.panel import Panel
+from agentrunner.prompts import Pattern
+from agentrunner.sandboxes.base import Sandbox
+from agentrunner.state.run_state import StateModel, TaskContext
+from agentrunner.storage.events import EventLog
+from agentrunner.storage.locks import FileLock
+from agentrunner.storage.run_folder import RunFolder
+from agentrunner.storage.run_log import RunLog
+from agentrunner.storage.worker_ledger import Ledger
+from agentrunner.text.redaction import Redactor
+from agentrunner.text.unicode import clean
+from agentrunner.verification.proving import Prover
+from agentrunner.verification.verifier import Verifier
+from agentrunner.workers.member import Member
+
+Update = dict[str, Any]
+"""What a node changes: channels of the state and their new values."""
+
+
+class Clock:
+    """Wall time for what people read, monotonic time for what is measured, and waiting."""
+
+    def now(self) -> datetime:
+        """UTC."""
+        return datetime.now(UTC)
+
+    def stamp(self) -> str:
+        """UTC as ISO 8601 with milliseconds."""
+        return self.now().isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+    def monotonic(self) -> float:
+        """Seconds."""
+        return time.monotonic()
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait before a server is asked again."""
+        await asyncio.sleep(seconds)
+
+
+@dataclass(frozen=True)
+class Cassette:
+    """Where every exchange with a model is recorded to, or replayed from."""
+
+    record: Path | None = None
+    replay: Path | None = None
+
+
+@dataclass
+class Deps:
+    """The rooms that the nodes work with, opened for one run."""
+
+    spec: TaskSpec
+    folder: RunFolder
+    log: RunLog
+    events: EventLog
+    snapshots: Snapshots
+    ledger: Ledger
+    verifier: Verifier
+    prover: Prover
+    meta: Panel
+    members: tuple[Member, ...]
+    """Who may work, in order of preference; at least one."""
+    sandbox: Sandbox
+    redactor: Redactor
+    patterns: Mapping[str, Pattern]
+    environ: Mapping[str, str]
+    repository: FileLock
+    """Held by driver and supervisor together."""
+    prices: Prices = field(default_factory=Prices)
+    """Of models, the person's own among them."""
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """What the redactor knows, for the gateway's own."""
+    cassette: Cassette = field(default_factory=Cassette)
+    clock: Clock = field(default_factory=Clock)
+    stop: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set by the first signal."""
+    cooled: dict[str, str] = field(default_factory=dict)
+    """What the present node adds to the channel `cooling`; the wrapper puts it there."""
+    calls: MadeCalls = field(init=False)
+    """Of the meta-agent, as the log has them."""
+
+    def __post_init__(self) -> None:
+        self.calls = MadeCalls(self.log)
+
+    def member(self, name: str) -> Member:
+        """The candidate of this name; the first for one that is no candidate any more."""
+        return next((one for one in self.members if one.name == name), self.members[0])
+
+    def emit(self, event: str, **fields: Any) -> None:
+        """Tell whoever watches; models become plain data."""
+        self.events.emit(event, **{name: _told(_plain(value)) for name, value in fields.items()})
+
+    def record(self, state: TaskContext, kind: str, key: str, data: Any) -> None:
+        """Append to the run log under this attempt and loop.
+
+        It is on the disk before the state is that builds on it, see `RunLog.sync`.
+        """
+        self.log.append(
+            kind,
+            key,
+            _plain(data),
+            attempt=state["run"].attempt,
+            loop=state["counters"].loops,
+            at=self.clock.stamp(),
+            sync=False,
+        )
+
+    def warn(self, state: TaskContext, code: str, message: str) -> None:
+        """An event and a line in the note."""
+        self.emit("warning", code=code, message=message)
+        key = f"{code}-{state['counters'].decisions}-{state['counters'].worker_runs}"
+        self.record(state, "warning", key, {"code": code, "message": message})
+
+
+def _told(value: Any) -> Any:
+    """Half characters, from names of files that are no UTF-8, are no text to other programs."""
+    if isinstance(value, str):
+        return value if value.isascii() else clean(value)
+    if isinstance(value, dict):
+        return {name: _told(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_told(item) for item in value]
+    return value
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, StateModel):
+        return value.model_dump(mode="json")
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    return value

@@ -1,0 +1,55 @@
+"""Questions to a person: fixed in the state before they are asked, named by what they are about."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+from agentrunner.state.run_state import Answer, Question, QuestionKind, TaskContext
+
+WORDS = 4000
+"""Characters of one remark that a prompt carries."""
+MAX_ANSWER = 1024 * 1024
+"""Characters of an answer; the run log keeps them all, the state and prompts the beginning."""
+
+
+def question(
+    kind: QuestionKind,
+    text: str,
+    subject: dict[str, Any],
+    state: TaskContext,
+    *,
+    options: list[str] | None = None,
+) -> Question:
+    """A question whose id is the first 12 hex digits of its subject's sha256.
+
+    What is approved is the subject, byte for byte: another subject is another question.
+    """
+    canonical = json.dumps(subject, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    digest = hashlib.sha256(f"{state['run'].run_id}\n{kind}\n{canonical}".encode()).hexdigest()
+    return Question(
+        id=digest[:12],
+        kind=kind,
+        text=text,
+        options=options or [],
+        subject=canonical,
+        state=state["state"],
+    )
+
+
+def answered(state: TaskContext, *kinds: QuestionKind) -> Answer | None:
+    """The answer that is waiting to be used, if it is of one of these kinds."""
+    answer = state.get("answer")
+    return answer if answer is not None and answer.kind in kinds else None
+
+
+def subject_of(state: TaskContext) -> dict[str, Any]:
+    """What the latest question was about."""
+    asked = state.get("question")
+    return dict(json.loads(asked.subject)) if asked is not None else {}
+
+
+def remark(state: TaskContext, text: str) -> list[str]:
+    """The words for the next decision with one more, the last five."""
+    return [*state.get("remarks", []), text[:WORDS]][-5:]

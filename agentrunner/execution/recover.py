@@ -1,0 +1,197 @@
+"""After a worker run that could not work: the next try, a wait, or a person who is asked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import cast
+
+from langgraph.types import Command
+
+from agentrunner.execution.credentials import credential
+from agentrunner.execution.deps import Deps
+from agentrunner.execution.failure_policy import (
+    TROUBLES,
+    AskPerson,
+    Continue,
+    Facts,
+    FailOver,
+    StartAfresh,
+    WaitUntil,
+    cool_until,
+    next_step,
+    waited_so_far,
+    waits_in_a_row,
+)
+from agentrunner.execution.questions import answered, question, subject_of
+from agentrunner.execution.quota import cooled, seconds_of, stamp
+from agentrunner.execution.tries import begun_again, ordered_as
+from agentrunner.nodes.guarded import Update
+from agentrunner.state.run_state import Question, TaskContext, Verdict, WorkerOrder, WorkerRun
+from agentrunner.workers.login import login_for
+from agentrunner.workers.member import Member
+
+
+def recovered(
+    state: TaskContext, deps: Deps, order: WorkerOrder, run: WorkerRun, update: Update
+) -> Command[str] | None:
+    """Where the run leads instead of `validate`; None where that looks at it as ever.
+
+    `update` is what the run has changed in the state. The order that is in it then is the one
+    that is begun next, under an id of its own.
+    """
+    facts = _facts(state, deps, order, run)
+    step = next_step(facts)
+    if isinstance(step, Continue):
+        return None
+    working: Update = {**update, "state": state["state"]}
+    now, cooling = facts.now, state.get("cooling", {})
+    again = _again(order)
+    match step:
+        case StartAfresh():
+            deps.warn(state, "session-lost", "The worker's session is gone; it starts afresh.")
+            working["order"] = again.model_copy(update={"mode": "exec"})
+            return Command(update=working, goto="run_worker")
+        case FailOver():
+            said = f"{run.member}: {TROUBLES[run.outcome].words}. {step.member} goes on."
+            deps.warn(state, "fail-over", said)
+            again = _for_member(again, deps.member(step.member), update)
+            working["order"] = again.model_copy(update={"mode": "exec"})
+            working["cooling"] = cooled(cooling, "worker", run.member, step.until, now)
+            return _approved(state, deps, order, working)
+        case WaitUntil():
+            if run.outcome == "rate_limit":
+                own = step.wait.until if step.member == run.member else stamp(cool_until(facts))
+                working["cooling"] = cooled(cooling, "worker", run.member, own, now)
+            again = _for_member(again, deps.member(step.member), update)
+            working["order"] = again.model_copy(
+                update={
+                    "waits": waits_in_a_row(facts) + 1,
+                    "waited_sec": waited_so_far(facts) + seconds_of(step.wait),
+                }
+            )
+            after = _approved(state, deps, order, working)
+            wait = step.wait.model_copy(update={"back_to": after.goto})
+            return Command(update={**cast("Update", after.update), "wait": wait}, goto="wait")
+        case AskPerson():
+            again = _for_member(again, deps.member(order.member), update)
+            again = again.model_copy(update={"waits": 0, "waited_sec": 0})
+            working |= {"order": again}
+            working["question"] = _question(_after(state, working), deps, again, run, step.why)
+            return Command(update=working, goto="approve")
+
+
+def _approved(state: TaskContext, deps: Deps, order: WorkerOrder, working: Update) -> Command[str]:
+    """Start the next try; where each worker run wants a yes, another candidate's wants its own."""
+    again = working["order"]
+    if deps.spec.runner.approve.worker != "always" or again.member == order.member:
+        return Command(update=working, goto="run_worker")
+    text = f"Start {again.member} in place of {order.member}: {order.reason}"
+    subject = {"order": again.model_dump(mode="json")}
+    asked = question("worker", text, subject, _after(state, working))
+    return Command(update={**working, "question": asked}, goto="approve")
+
+
+def _after(state: TaskContext, update: Update) -> TaskContext:
+    return cast("TaskContext", {**state, **update})
+
+
+def given_up(state: TaskContext) -> Command[str] | None:
+    """The end of the run where a person said no to another try; None where nobody did."""
+    answer = answered(state, "worker_failed")
+    if answer is None or answer.decision == "approve":
+        return None
+    subject = subject_of(state)
+    said = f" A person gave up: {answer.text}" if answer.text else " A person gave up."
+    verdict = Verdict(state="FAILED", reason=str(subject["code"]), text=f"{subject['why']}.{said}")
+    return Command(update={"answer": None, "order": None, "verdict": verdict}, goto="note")
+
+
+def cure_of(deps: Deps, order: WorkerOrder, run: WorkerRun) -> str:
+    """What a person may do, in one or two sentences."""
+    member = deps.member(order.member)
+    if run.outcome == "auth":
+        return _cure_of_credential(member, deps)
+    if run.outcome == "model":
+        named = order.model or member.spec.runner.worker.model
+        which = f"the model {named}" if named else "its model"
+        return (
+            f"Give its account {which}, then approve. Another model is another run: name it in "
+            "runner.worker.model."
+        )
+    if run.outcome == "rate_limit":
+        return "Raise the quota, or wait; then approve, and it is tried again."
+    what = member.worker.provider_url or "its provider"
+    return f"See whether {what} is up; then approve, and it is tried again."
+
+
+def _cure_of_credential(member: Member, deps: Deps) -> str:
+    worker, spec = member.worker, member.spec
+    if spec.runner.worker.auth == "login":
+        home = Path(deps.environ.get("HOME") or Path.home())
+        login = login_for(worker.kind, deps.environ, home)
+        cure = login.describe().cure if login else ""
+        cure = cure or f"{worker.kind.removesuffix('-cli')} login"
+        return f"Log in with its CLI again ({cure}), then approve."
+    name = credential(spec, worker, deps.environ)[0] or next(iter(worker.key_names), "")
+    what = f"Set {name} to a key that is good" if name else "Give it a credential that is good"
+    return f"{what}, and approve from a shell that has it."
+
+
+def _facts(state: TaskContext, deps: Deps, order: WorkerOrder, run: WorkerRun) -> Facts:
+    return Facts(
+        run=run,
+        order=order,
+        earlier=earlier_tries(state.get("recent", []), order),
+        candidates=[one.name for one in deps.members],
+        cooling=state.get("cooling", {}),
+        profile=deps.spec.runner.profiles.worker,
+        wait_sec=deps.spec.runner.budget.wait_sec,
+        now=deps.clock.now(),
+    )
+
+
+def earlier_tries(runs: list[WorkerRun], order: WorkerOrder) -> list[WorkerRun]:
+    """Those of the runs that were tries of this very order."""
+    ours = ordered_as(order.worker_run_id)
+    return [run for run in runs if ordered_as(run.worker_run_id) == ours]
+
+
+def _again(order: WorkerOrder) -> WorkerOrder:
+    """The next try of an order, under an id that no try had."""
+    tries = order.tries + 1
+    name = begun_again(order.worker_run_id, tries)
+    return order.model_copy(update={"worker_run_id": name, "tries": tries})
+
+
+def _for_member(order: WorkerOrder, member: Member, update: Update) -> WorkerOrder:
+    """The order for this candidate: in the session it has for it, else a new one.
+
+    What a planner may set differs between workers, so another one gets none of it.
+    """
+    sessions = [run for run in earlier_tries(update["recent"], order) if run.member == member.name]
+    begun = any(run.session_id for run in sessions)
+    if order.member == member.name:
+        return order.model_copy(update={"mode": "resume" if begun else order.mode})
+    return order.model_copy(
+        update={
+            "worker": member.worker.kind,
+            "member": member.name,
+            "mode": "resume" if begun else "exec",
+            "model": member.spec.runner.worker.model,
+            "flags": [],
+            "env": {},
+            "tool_specific": {},
+            "waits": 0,
+        }
+    )
+
+
+def _question(
+    state: TaskContext, deps: Deps, order: WorkerOrder, run: WorkerRun, why: str
+) -> Question:
+    subject = {
+        "why": why,
+        "code": TROUBLES[run.outcome].code,
+        "order": order.model_dump(mode="json"),
+    }
+    return question("worker_failed", f"{why}. {cure_of(deps, order, run)}", subject, state)

@@ -1,0 +1,220 @@
+"""What a worker run came to: its record in the state, the run log and the events."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from agentrunner.execution.deps import Deps
+from agentrunner.execution.egress import refused_hosts
+from agentrunner.git.snapshots import Change, stat_line
+from agentrunner.git.user_config import git_settings
+from agentrunner.notes.bill import Amount
+from agentrunner.state.run_state import (
+    TAIL_BYTES,
+    CommandSeen,
+    Finding,
+    TaskContext,
+    WorkerOrder,
+    WorkerRun,
+)
+from agentrunner.supervisor.client import SupervisedResult
+from agentrunner.workers.base import WorkerReading
+from agentrunner.workers.outcome import WorkerOutcome
+
+BEFORE = "before.json"
+"""In a worker run's folder: what was there when it was started."""
+MOST_COMMANDS = 10
+"""Of a worker run in the state, the latest."""
+MOST_CHANGES = 20
+PATH_CHARS = 120
+"""Of a changed file in the state; what is before that is cut."""
+INSTALLS = re.compile(
+    r"\b(pip3?|uv|npm|pnpm|yarn|poetry|pdm|bundle|cargo|go)\b.*\b(install|add|sync|update|get|ci)\b"
+)
+
+
+def worker_run_of(
+    deps: Deps,
+    order: WorkerOrder,
+    supervised: SupervisedResult,
+    trees: tuple[str, str],
+    reading: WorkerReading,
+    came: WorkerOutcome,
+) -> WorkerRun:
+    """The reference that the state keeps; `trees` are those before and after it."""
+    redact = deps.redactor.redact
+    seen = [
+        CommandSeen(command=redact(one.command)[:200], exit_code=one.exit_code)
+        for one in reading.commands[-MOST_COMMANDS:]
+    ]
+    return WorkerRun(
+        worker_run_id=order.worker_run_id,
+        worker=order.worker,
+        member=order.member,
+        loop=order.loop,
+        outcome=came.outcome,
+        exit_code=supervised.exit_code,
+        started_at=supervised.started_at,
+        ended_at=supervised.ended_at,
+        duration_sec=supervised.duration_sec,
+        summary=redact(reading.summary)[:600],
+        error=redact(came.error or supervised.error)[:600],
+        tree_before=trees[0],
+        tree_after=trees[1],
+        session_id=reading.session_id,
+        session_lost=reading.session_lost,
+        reset_at=came.reset_at,
+        commands=seen,
+        output=deps.folder.ref(supervised.stdout) if supervised.stdout.exists() else None,
+    )
+
+
+def record_run(
+    state: TaskContext,
+    deps: Deps,
+    run: WorkerRun,
+    reading: WorkerReading,
+    changes: Sequence[Change],
+    embedded: Sequence[str] | None = None,
+    amounts: Sequence[Amount] = (),
+) -> dict[str, Any]:
+    """The worker run in run log and events, with every changed file. Blocking.
+
+    Returns what it changed, as fields of its reference in the state.
+
+    `changes` are what it changed, `embedded` the `.git` folders that the snapshot after it found,
+    where there was one, and `amounts` what it cost.
+    """
+    findings, git_before = _found(deps, run, reading, embedded)
+    redact = deps.redactor.redact
+    data: dict[str, Any] = {
+        **run.model_dump(mode="json"),
+        "changed_files": len(changes),
+        "commands": [
+            {"command": redact(c.command)[:500], "exit_code": c.exit_code, "status": c.status}
+            for c in reading.commands[:100]
+        ],
+        "changes": [
+            {"path": c.path, "kind": c.kind, "added": c.added, "removed": c.removed}
+            for c in changes[:500]
+        ],
+        "findings": [finding.model_dump(mode="json") for finding in findings],
+        "git_before": git_before,
+        "tokens": {"input": reading.input_tokens, "output": reading.output_tokens},
+        "usage": [amount.as_dict() for amount in amounts],
+    }
+    deps.record(state, "worker_run", run.worker_run_id, data)
+    deps.emit(
+        "worker_finished", worker_run_id=run.worker_run_id, outcome=run.outcome,
+        exit_code=run.exit_code, duration_sec=run.duration_sec, changed_files=len(changes),
+        hosts_refused=refused_hosts(deps, run.worker_run_id),
+    )  # fmt: skip
+    return _seen(changes)
+
+
+def _seen(changes: Sequence[Change]) -> dict[str, Any]:
+    """What a worker run changed, short enough for the state."""
+    return {
+        "changed_files": len(changes),
+        "diff_stat": stat_line(changes) if changes else "",
+        "changes": [_change_line(change) for change in changes[:MOST_CHANGES]],
+    }
+
+
+def _change_line(change: Change) -> str:
+    """A changed file in a few words: "app/links.py +10 -3", "old.py deleted"."""
+    path = change.path if len(change.path) <= PATH_CHARS else "…" + change.path[1 - PATH_CHARS :]
+    if change.kind in ("deleted", "type"):
+        return f"{path} {'deleted' if change.kind == 'deleted' else 'changed its type'}"
+    if change.added is None:
+        return f"{path} {change.kind} (binary)"
+    return f"{path} +{change.added} -{change.removed}"
+
+
+def _found(
+    deps: Deps, run: WorkerRun, reading: WorkerReading, embedded: Sequence[str] | None
+) -> tuple[list[Finding], dict[str, str]]:
+    """What no snapshot shows, and the changed `.git` folders."""
+    before = seen_before(deps, run.worker_run_id)
+    if not before:
+        return [], {}
+    findings = _suspicions(deps, run, reading, before["dependencies"])
+    return findings, _git_changed(deps, before["gitdirs"], embedded)
+
+
+def _suspicions(
+    deps: Deps, run: WorkerRun, reading: WorkerReading, before: Mapping[str, str]
+) -> list[Finding]:
+    """Ignored dependency folders that changed while no install command was seen.
+
+    A `command` worker reports its commands itself, so its word for an install does not count.
+    """
+    after = deps.snapshots.dependency_fingerprint()
+    names = sorted(before.keys() | after.keys())
+    changed = [name for name in names if before.get(name) != after.get(name)]
+    if not changed:
+        return []
+    trusted = run.worker != "command"
+    seen = trusted and any(INSTALLS.search(command.command) for command in reading.commands)
+    message = f"Installed dependencies were changed: {', '.join(changed[:5])}"
+    return [
+        Finding(code="dependencies_changed", message=message, paths=changed[:50], blocks=not seen)
+    ]
+
+
+def git_places(deps: Deps, embedded: Sequence[str]) -> dict[str, str]:
+    """Digests of what git obeys below the top, and at the top where no box protects it."""
+    top = [".git"] if deps.sandbox.kind == "none" else []
+    return git_settings(Path(deps.spec.repo), [*top, *embedded])
+
+
+def _git_changed(
+    deps: Deps, before: Mapping[str, str], embedded: Sequence[str] | None
+) -> dict[str, str]:
+    """Each `.git` that is another after the run, with its digest before it ("": there was none)."""
+    found = deps.snapshots.take().embedded if embedded is None else embedded
+    after = git_places(deps, [*found, *before])
+    places = sorted(before.keys() | after.keys())
+    return {name: before.get(name, "") for name in places if before.get(name) != after.get(name)}
+
+
+def seen_before(deps: Deps, worker_run_id: str) -> dict[str, Any]:
+    """What was noted when the worker was started: tree, git, dependencies; {} where nothing was."""
+    path = deps.ledger.dir(worker_run_id) / BEFORE
+    return dict(json.loads(path.read_bytes())) if path.exists() else {}
+
+
+def tree_before(deps: Deps, order: WorkerOrder) -> str:
+    """The tree when the worker was started; "" where that was not noted."""
+    return str(seen_before(deps, order.worker_run_id).get("tree", ""))
+
+
+def booked_tokens(deps: Deps, order: WorkerOrder) -> tuple[int, int]:
+    """Tokens that earlier runs of the same session have already been counted for."""
+    if order.mode != "resume":
+        return 0, 0
+    session = None
+    total = [0, 0]
+    for record in reversed(deps.log.records("worker_run")):
+        if record.key == order.worker_run_id or not record.data.get("session_id"):
+            continue
+        session = session or record.data["session_id"]
+        if record.data["session_id"] == session:
+            tokens = record.data.get("tokens", {})
+            total = [total[0] + tokens.get("input", 0), total[1] + tokens.get("output", 0)]
+    return total[0], total[1]
+
+
+def output_tail(deps: Deps, supervised: SupervisedResult) -> str:
+    """The end of what the worker printed, as text that can be stored."""
+    tails = []
+    for path in (supervised.stdout, supervised.stderr):
+        if path.exists():
+            with path.open("rb") as file:
+                file.seek(max(0, path.stat().st_size - TAIL_BYTES))
+                tails.append(file.read().decode("utf-8", "replace"))
+    return deps.redactor.redact("\n".join(filter(None, tails)))[-TAIL_BYTES // 2 :]

@@ -1,0 +1,72 @@
+"""Reading contents from a store: one after the other, compared with their names, never all at once.
+
+Standard library only, like all that `take` needs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import tempfile
+from collections.abc import Iterable, Iterator
+from typing import IO
+
+from agentrunner.git.process import Git, GitFailed
+
+IN_MEMORY = 8 << 20
+"""Larger contents are handed out as a file."""
+CHUNK = 1 << 20
+
+Content = bytes | IO[bytes]
+
+
+def blobs(git: Git, names: Iterable[str]) -> Iterator[tuple[str, Content | None]]:
+    """Each blob by its name, in their order; None for one that is gone or is not what it is named.
+
+    A file that is handed out is closed when the next blob is asked for. Raises GitFailed, OSError.
+    """
+    with tempfile.TemporaryFile(dir=git.git_dir) as asked:
+        asked.writelines(f"{name}\n".encode() for name in names)
+        asked.seek(0)
+        guard = ("-c", "safe.bareRepository=explicit", f"--git-dir={git.git_dir}")
+        with subprocess.Popen(
+            [git.binary, *guard, "cat-file", "--batch", "--buffer"],
+            cwd=git.git_dir,
+            env=git.environment(),
+            stdin=asked,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        ) as process:
+            try:
+                assert process.stdout is not None
+                yield from _read(git, process.stdout)
+            finally:
+                process.kill()
+
+
+def _read(git: Git, out: IO[bytes]) -> Iterator[tuple[str, Content | None]]:
+    while line := out.readline():
+        name, _, facts = line.decode("ascii", "replace").strip().partition(" ")
+        if facts in ("missing", "ambiguous"):
+            yield name, None
+            continue
+        try:
+            size = int(facts.rpartition(" ")[2])
+        except ValueError as error:
+            raise GitFailed(f"git cat-file said something else than objects: {line!r}") from error
+        digest = hashlib.sha1(f"{facts}\0".encode())
+        if size <= IN_MEMORY:
+            data = out.read(size)
+            digest.update(data)
+            out.read(1)
+            yield name, data if digest.hexdigest() == name else None
+            continue
+        with tempfile.TemporaryFile(dir=git.git_dir) as file:
+            left = size
+            while left and (piece := out.read(min(CHUNK, left))):
+                left -= len(piece)
+                digest.update(piece)
+                file.write(piece)
+            out.read(1)
+            file.seek(0)
+            yield name, file if digest.hexdigest() == name else None

@@ -1,0 +1,151 @@
+"""Borrowing from the user's repository what it has already: contents of files that did not change.
+
+The index says of most files what they hold. It is believed under narrow conditions only, and
+objects are read by our own git, which knows the user's folder of objects as an alternate and
+obeys nothing else there. Standard library only, like all that `take` needs.
+"""
+# Paths are bytes here, which pathlib does not take.
+# ruff: noqa: PTH112, PTH118
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import re
+import stat
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from agentrunner.git.attributes import Attributes
+from agentrunner.git.process import Git, replace, to_bytes, to_text
+from agentrunner.git.stat_cache import FileKey
+from agentrunner.git.user_index import UserIndex
+
+RACY_NS = 2_000_000_000
+"""A file changed this shortly before it was read may change again within the same time stamp."""
+
+KEEPS_CTIME = frozenset(
+    {"bcachefs", "btrfs", "ext2", "ext3", "ext4", "f2fs", "overlay", "tmpfs", "xfs", "zfs"}
+)
+"""File systems on which Linux itself sets ctime: on no other can a change hide less than there."""
+
+LOW = 0xFFFF_FFFF
+
+
+def lender_file(git: Git) -> Path:
+    """Where a store says whom it borrows from."""
+    return git.git_dir / "agentrunner" / "borrowed.json"
+
+
+def lend(git: Git, objects: bytes) -> None:
+    """From now on the store's git finds objects there, too. Raises OSError."""
+    saved = {"objects": to_text(objects), "seal": _seal(objects)}
+    replace(lender_file(git), json.dumps(saved).encode())
+    git.borrows_from(objects)
+
+
+def is_untouched(git: Git) -> bool:
+    """Whether the objects that a store borrows are for sure what they were at the first snapshot.
+
+    True as well for a store that borrows nothing. What changed may still be the same, but is to be
+    compared with its name before it is used.
+    """
+    try:
+        saved = json.loads(lender_file(git).read_bytes())
+        return bool(saved["seal"] == _seal(to_bytes(saved["objects"])))
+    except FileNotFoundError:
+        return True
+    except (OSError, ValueError, KeyError):
+        return False
+
+
+def _seal(objects: bytes) -> str:
+    """A digest over names and stats of all objects and packs, and where more of them are."""
+    digest = hashlib.sha256()
+    for name in sorted(os.listdir(objects)):  # noqa: PTH208
+        folder = os.path.join(objects, name)
+        if not os.path.isdir(folder):
+            continue
+        with os.scandir(folder) as found:
+            for entry in sorted(found, key=lambda one: one.name):
+                facts = entry.stat(follow_symlinks=False)
+                key = (facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns, facts.st_ino)
+                digest.update(name + b"/" + entry.name + b"\0%r\n" % (key,))
+    if os.path.lexists(os.path.join(objects, b"info/alternates")):
+        # What lies there is not looked at: it is compared with its name each time.
+        digest.update(os.urandom(16))
+    return digest.hexdigest()
+
+
+def keeps_ctime(folder: bytes) -> bool:
+    """Whether nobody but the kernel sets ctime on the file system that a folder is on."""
+    best, kind = b"", ""
+    try:
+        lines = Path("/proc/self/mountinfo").read_bytes().splitlines()
+    except OSError:
+        return False
+    for line in lines:
+        fields, _, rest = line.partition(b" - ")
+        point = re.sub(rb"\\([0-7]{3})", lambda code: bytes([int(code[1], 8)]), fields.split()[4])
+        inside = folder == point or folder.startswith(point.rstrip(b"/") + b"/")
+        if inside and len(point) >= len(best):
+            best, kind = point, rest.split()[0].decode()
+    return kind in KEEPS_CTIME
+
+
+def believed(
+    git: Git,
+    index: UserIndex,
+    files: Mapping[bytes, FileKey],
+    attributes: Attributes,
+    named: Callable[[bytes], bytes],
+) -> dict[bytes, bytes]:
+    """Of these files, the blobs of those that are for sure as the index has them.
+
+    `named` turns a path into the one that the index has. The store has to borrow already.
+    """
+    settled = index.written_ns - RACY_NS
+    found = {}
+    for path, key in files.items():
+        name = named(path)
+        entry = index.entries.get(name)
+        if entry is None:
+            continue
+        size, mtime, ctime, inode, mode = key
+        same = entry[0] == (size & LOW, mtime, ctime, inode & LOW, git_mode(mode))
+        if same and mtime < settled and ctime < settled and not attributes.changes(name):
+            found[path] = entry[1]
+    sizes = _sizes(git, {blob.hex() for blob in found.values()})
+    return {path: blob for path, blob in found.items() if sizes.get(blob.hex()) == files[path][0]}
+
+
+def git_mode(mode: int) -> int:
+    """Git's mode of a file or link, as a number."""
+    if stat.S_ISLNK(mode):
+        return 0o120000
+    return 0o100755 if mode & stat.S_IXUSR else 0o100644
+
+
+def _sizes(git: Git, blobs: set[str]) -> dict[str, int]:
+    if not blobs:
+        return {}
+    asked = "".join(f"{blob}\n" for blob in sorted(blobs)).encode()
+    out = git.run(
+        *("cat-file", "--batch-check=%(objectname) %(objecttype) %(objectsize)", "--buffer"),
+        stdin=asked,
+    )
+    sizes = {}
+    for line in out.decode().splitlines():
+        with contextlib.suppress(ValueError):
+            name, kind, size = line.split(" ")
+            if kind == "blob":
+                sizes[name] = int(size)
+    return sizes
+
+
+def stop(git: Git) -> None:
+    """Nothing is borrowed after all."""
+    lender_file(git).unlink(missing_ok=True)
+    git.borrows_nothing()

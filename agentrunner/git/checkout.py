@@ -1,0 +1,127 @@
+"""A commit in the user's own checkout: made in a private clone, then the branch steps forward.
+
+Of the user's git only the branch and the index entries of the committed files are written, with
+no hook and no filter. Everything here blocks and may raise GitFailed and OSError.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from agentrunner.errors import UsageError
+from agentrunner.git.ignore import MOST_INDEX
+from agentrunner.git.private_clone import BRANCHES, CloneStore
+from agentrunner.git.process import Git, GitFailed, read_small, replace, to_bytes, users_git
+
+_QUIET = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "gc.auto=0")
+
+
+@dataclass(frozen=True)
+class CheckoutState:
+    """Where the user's checkout is."""
+
+    branch: str
+    commit: str
+
+
+class Checkout:
+    """The user's checkout of a repository, seen from a private clone of it."""
+
+    def __init__(self, clone: CloneStore) -> None:
+        self.clone = clone
+
+    def standing(self) -> CheckoutState:
+        """The branch that is checked out, and its commit, which is in the clone from now on.
+
+        Raises UsageError: `no-repository`, `no-commit`, `detached-head`, and `staged-changes` where
+        the next commit of the user's has been begun.
+        """
+        commit = self.clone.fetch()
+        branch = self._branch()
+        if branch is None:
+            raise UsageError(
+                f"{self.clone.repo} has no branch checked out, so there is none to commit on.",
+                code="detached-head",
+                path="--commit",
+                remedy="git switch BRANCH, or --worktree",
+            )
+        if self._staged(commit):
+            raise UsageError(
+                f"{self.clone.repo} has staged changes, and a commit would stand between them"
+                " and what they were made from.",
+                code="staged-changes",
+                path="--commit",
+                remedy="git commit, or git restore --staged ., or --worktree",
+            )
+        return CheckoutState(branch, commit)
+
+    def step(self, made: str, before: CheckoutState, paths: Collection[str]) -> None:
+        """Let the branch step from the commit it was at to `made`, and the index with it.
+
+        Once more changes nothing. Raises UsageError (`head-moved`) where the checkout is elsewhere.
+        """
+        user = self._user()
+        name = f"{BRANCHES}{before.branch}"
+        there = user.run("rev-parse", "--verify", "--quiet", name, accept=(0, 1)).decode().strip()
+        if self._branch() != before.branch or there not in (made, before.commit):
+            raise UsageError(
+                f"{self.clone.repo} is not where it was when the run began; nothing was committed.",
+                code="head-moved",
+                path="--commit",
+                remedy=f"git switch {before.branch}, then agentrunner resume; or commit by hand",
+            )
+        if there != made:
+            if self._staged(before.commit):
+                raise UsageError(
+                    f"{self.clone.repo} has staged changes by now; nothing was committed.",
+                    code="staged-changes",
+                    path="--commit",
+                    remedy="git restore --staged ., then agentrunner resume; or commit by hand",
+                )
+            self.clone.give(made)
+            told = ("-m", "agentrunner: a run is complete")
+            user.run(*_QUIET, "update-ref", *told, name, made, before.commit, umask=-1)
+        self._refresh(user, made, paths)
+
+    def _refresh(self, user: Git, made: str, paths: Collection[str]) -> None:
+        """The index entries of these files as they are in the commit; all others stay."""
+        wanted = {to_bytes(path) for path in paths}
+        entries = {}
+        for line in self.clone.git.run("ls-tree", "-r", "-z", made).split(b"\0"):
+            facts, _, path = line.partition(b"\t")
+            if path in wanted:
+                mode, _, blob = facts.split(b" ")
+                entries[path] = mode + b" " + blob
+        gone = b"0 " + b"0" * len(made)
+        lines = (entries.get(path, gone) + b"\t" + path for path in sorted(wanted))
+        told = b"".join(line + b"\0" for line in lines)
+        user.run(*_QUIET, "update-index", "-z", "--index-info", stdin=told)
+
+    def _user(self) -> Git:
+        return users_git(self.clone.user_git_dir(), self.clone.git.binary)
+
+    def _branch(self) -> str | None:
+        name = self._user().run("symbolic-ref", "--quiet", "HEAD", accept=(0, 1)).decode().strip()
+        return name.removeprefix(BRANCHES) if name.startswith(BRANCHES) else None
+
+    def _staged(self, commit: str) -> bool:
+        """Whether the index holds anything else than the commit; read as a copy.
+
+        One that cannot be read, such as a split one, is taken to do so.
+        """
+        index = read_small(bytes(self.clone.user_git_dir() / "index"), MOST_INDEX)
+        copy = self.clone.git.git_dir / "user.index"
+        if index is None:
+            return True
+        replace(copy, index)
+        try:
+            out = self.clone.git.run(
+                *("diff-index", "--cached", "--name-only", "-z", "--ignore-submodules", commit),
+                env={"GIT_INDEX_FILE": str(copy)},
+            )
+        except GitFailed:
+            return True
+        finally:
+            copy.unlink(missing_ok=True)
+        return bool(out)

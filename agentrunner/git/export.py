@@ -1,0 +1,163 @@
+"""Trees of a store as folders: written anew, or one brought from a tree to another.
+
+Git writes a whole tree, in our own store and into a folder of ours, where it can be relied on to
+write what the names say. Everything else goes through `SafeFolder`, each content compared with its
+name before it is put in its place. Blocks; call it in a thread.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from agentrunner.git.blobs import Content, blobs
+from agentrunner.git.borrow import is_untouched
+from agentrunner.git.process import ATTRIBUTES, Git, GitFailed, replace, to_bytes, to_text
+from agentrunner.git.restore import Entry, SafeFolder, starts_with_mark
+from agentrunner.git.snapshot_writer import stand_ins
+
+UMASK = 0o022
+
+OWN_NAMES_ONLY = ("-c", "core.protectNTFS=false", "-c", "core.protectHFS=false")
+PARALLEL = ("-c", "checkout.workers=0", "-c", "checkout.thresholdForParallelism=1000")
+
+
+def list_tree(git: Git, tree: str) -> dict[str, Entry]:
+    """Every path of a tree with its mode and blob."""
+    found = {}
+    for line in git.run("ls-tree", "-r", "-z", "--full-tree", tree).split(b"\0"):
+        if line:
+            facts, _, path = line.partition(b"\t")
+            mode, _, blob = facts.decode().split(" ")
+            found[to_text(path)] = (mode, blob)
+    return found
+
+
+def differing(git: Git, before: str, after: str) -> dict[str, tuple[Entry | None, Entry | None]]:
+    """The paths that two trees have different entries at, with both; None for no such file."""
+    found: dict[str, tuple[Entry | None, Entry | None]] = {}
+    fields = iter(git.run("diff-tree", "-r", "-z", "--no-renames", before, after).split(b"\0"))
+    for facts in fields:
+        if facts:
+            old_mode, new_mode, old, new, _ = facts[1:].decode().split(" ")
+            path = to_text(next(fields))
+            found[path] = (_entry(old_mode, old), _entry(new_mode, new))
+    return found
+
+
+def _entry(mode: str, blob: str) -> Entry | None:
+    return None if mode == "000000" else (mode, blob)
+
+
+def export_tree(git: Git, tree: str, target: Path) -> list[str]:
+    """Write a tree into an empty or new folder; returns the paths of large files, left out.
+
+    Raises GitFailed where a content is gone or damaged, and OSError.
+    """
+    target.mkdir(mode=0o700, parents=True, exist_ok=True)
+    large = stand_ins(git)
+    if large is not None and is_untouched(git) and not any(target.iterdir()):
+        missing = _large_paths(git, tree, large) if large else []
+        if _checked_out(git, tree, target, missing):
+            return missing
+    return export_entries(git, list_tree(git, tree), target)
+
+
+def export_entries(git: Git, entries: Mapping[str, Entry], target: Path) -> list[str]:
+    """Write these files into a folder; returns the paths of large ones, which are left out."""
+    target.mkdir(mode=0o700, parents=True, exist_ok=True)
+    large = []
+    with SafeFolder(target) as folder:
+        for path, mode, data in contents(git, entries):
+            if starts_with_mark(data):
+                large.append(os.fsdecode(to_bytes(path)))
+            else:
+                folder.write(path, mode, data)
+    return large
+
+
+def update_export(git: Git, target: Path, before: str, after: str) -> list[str]:
+    """Bring a folder that holds exactly `before`, untouched, to `after`.
+
+    Returns the paths of large files of `after` that differ from those of `before`; there is
+    nothing in their places. Other files of the folder stay as they are.
+    """
+    changed = differing(git, before, after)
+    with SafeFolder(target) as folder:
+        for path in sorted(changed, reverse=True):
+            # What another kind of thing takes the place of has to go first; large files never came.
+            with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+                if changed[path][0] is not None:
+                    folder.remove(path)
+    wanted = {path: new for path, (_, new) in changed.items() if new is not None}
+    return export_entries(git, wanted, target)
+
+
+def contents(git: Git, entries: Mapping[str, Entry]) -> Iterator[tuple[str, str, Content]]:
+    """Path, mode and content of each entry, compared with its name.
+
+    Raises GitFailed (`content-gone`) for one that the store no longer has, or has damaged.
+    """
+    places: dict[str, list[str]] = {}
+    for path, (_, blob) in entries.items():
+        places.setdefault(blob, []).append(path)
+    for name, data in blobs(git, places):
+        if data is None:
+            raise GitFailed(
+                f"The content of {places[name][0]!a} is gone from the repository's objects,"
+                " or damaged: it had not changed, so the run kept no copy of its own.",
+                code="content-gone",
+                remedy="git fsck in the repository; where a copy of its objects is, bring it back",
+            )
+        for path in places[name]:
+            if not isinstance(data, bytes):
+                data.seek(0)
+            yield path, entries[path][0], data
+
+
+def _large_paths(git: Git, tree: str, large: set[str]) -> list[str]:
+    return [
+        os.fsdecode(to_bytes(path))
+        for path, (_, blob) in list_tree(git, tree).items()
+        if blob in large
+    ]
+
+
+def _checked_out(git: Git, tree: str, target: Path, without: Sequence[str]) -> bool:
+    """Let git write a tree, but for some files; False where it would not, with an empty folder."""
+    attributes = git.git_dir / "info" / "attributes"
+    if attributes.read_bytes() != ATTRIBUTES:
+        replace(attributes, ATTRIBUTES)
+    with tempfile.TemporaryDirectory(dir=git.git_dir) as scratch:
+        index = {"GIT_INDEX_FILE": str(Path(scratch, "index"))}
+        gone = b"".join(b"0 " + b"0" * 40 + b"\t" + os.fsencode(path) + b"\0" for path in without)
+        try:
+            git.run(*OWN_NAMES_ONLY, "read-tree", tree, env=index)
+            if gone:
+                git.run("update-index", "-z", "--index-info", stdin=gone, env=index)
+            git.run(
+                *(*OWN_NAMES_ONLY, *PARALLEL),
+                *(f"--work-tree={target}", "checkout-index", "--all", "--quiet"),
+                env=index,
+                cwd=target,
+                umask=UMASK,
+            )
+        except GitFailed as error:
+            if error.code == "disk-full":
+                raise
+            _empty(target)
+            return False
+    return True
+
+
+def _empty(folder: Path) -> None:
+    """Remove what git has written; no link is followed."""
+    for entry in folder.iterdir():
+        if entry.is_dir() and not entry.is_symlink():
+            shutil.rmtree(entry)
+        else:
+            entry.unlink()

@@ -1,0 +1,120 @@
+"""A folder becomes a git repository of the user's: `git init`, and one commit of what is there.
+
+The commit is made in a private clone of files that are only read, so that nothing in the folder is
+obeyed but its ignore rules (threat T1). A new `.git` appears in one step and with its commit, or
+not at all. Everything here blocks and may raise GitFailed and OSError.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from agentrunner.git.ignore import IgnoreRules
+from agentrunner.git.private_clone import BRANCHES, CloneStore, Identity, remove_tree
+from agentrunner.git.process import Git, users_git
+from agentrunner.git.snapshots import Snapshots
+from agentrunner.git.user_repository import UserRepository
+from agentrunner.storage.failpoints import reach
+
+BRANCH = "main"
+MESSAGE = "What was there at the start\n"
+_NO_HOOKS = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false")
+_UNDER_WAY = ".agentrunner-git"
+"""Where a new `.git` is until it is complete: beside its place, so that it can be renamed."""
+
+
+@dataclass(frozen=True)
+class FirstCommit:
+    """What the folder's repository begins with."""
+
+    branch: str
+    commit: str
+    files: tuple[str, ...]
+    """What is in it, sorted."""
+    left: tuple[str, ...]
+    """What is not in it though no rule ignores it: other repositories, what cannot be read."""
+
+
+def takes_first_commit(repo: Path) -> bool:
+    """Whether a folder has no git yet, or a repository without a commit and nothing staged."""
+    if not (repo / ".git").exists():
+        return True
+    theirs = UserRepository(repo, {})
+    return theirs.unborn() is not None and not (theirs.git_dir / "index").exists()
+
+
+def make_first_commit(
+    clone: CloneStore, room: Path, note_dir: str, *, author: Identity, at: str
+) -> FirstCommit | None:
+    """Make the folder a repository where it is none, and give it its first commit.
+
+    None where it does not take one. `room` is a folder of ours that is not there yet.
+    """
+    if not takes_first_commit(clone.repo):
+        return None
+    under_way = clone.repo / _UNDER_WAY
+    _clear(under_way)
+    files, left = _content(room, clone.repo, note_dir)
+    empty = clone.empty_tree()
+    commit = clone.commit(
+        clone.repo, files, parents=(), message=MESSAGE, author=author, at=at, tree=empty
+    )
+    branch = UserRepository(clone.repo, {}).unborn() if (clone.repo / ".git").exists() else None
+    if branch is None:
+        _appear(clone, under_way, commit)
+    else:
+        clone.give(commit)
+        _point(users_git(clone.user_git_dir(), clone.git.binary), branch, commit)
+    return FirstCommit(branch or BRANCH, commit, files, left)
+
+
+def _content(room: Path, repo: Path, note_dir: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The files of a first commit, and what it does without."""
+    snapshots = Snapshots(room, repo, note_dir)
+    try:
+        taken = snapshots.take()
+        found = snapshots.list(taken.tree)
+        ignored = IgnoreRules(snapshots.git, os.fsencode(repo)).ignored_files(list(found))
+    finally:
+        shutil.rmtree(room, ignore_errors=True)
+    others = {str(PurePosixPath(path).parent) for path in taken.embedded}
+    inside = tuple(f"{path}/" for path in others)
+    files = (path for path in found if path not in ignored and not path.startswith(inside))
+    return tuple(sorted(files)), tuple(sorted({*others, *taken.skipped}))
+
+
+def _appear(clone: CloneStore, under_way: Path, commit: str) -> None:
+    """A new `.git` with the commit and its index; nothing is left of one that fails."""
+    git_dir = under_way / ".git"  # by another last name git would take it for a bare one
+    try:
+        under_way.mkdir()
+        user = Git(git_dir, clone.git.binary)
+        told = ("--template=", "--object-format=sha1", f"--initial-branch={BRANCH}")
+        user.run("init", "--quiet", *told, cwd=under_way, umask=-1)
+        CloneStore(clone.git.git_dir, under_way).give(commit)
+        _point(user, BRANCH, commit)
+        reach("repository_made")
+        git_dir.rename(clone.repo / ".git")
+    finally:
+        _clear(under_way)
+
+
+def _point(user: Git, branch: str, commit: str) -> None:
+    """The index first: killed in between, no commit is there yet and nothing seems deleted."""
+    index = user.git_dir / "index"
+    try:
+        user.run(*_NO_HOOKS, "read-tree", commit, umask=-1)
+        user.run(*_NO_HOOKS, "update-ref", f"{BRANCHES}{branch}", commit, "", umask=-1)
+    except BaseException:
+        index.unlink(missing_ok=True)
+        raise
+
+
+def _clear(place: Path) -> None:
+    if place.is_symlink():
+        place.unlink()
+    else:
+        remove_tree(place)

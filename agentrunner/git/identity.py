@@ -1,0 +1,78 @@
+"""Whose name a commit bears: the user's, as their git settings say, which are read as data."""
+
+from __future__ import annotations
+
+import contextlib
+import getpass
+import os
+import platform
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from agentrunner.git.private_clone import CloneStore, Identity
+from agentrunner.git.process import GitFailed
+
+NAMES = ("user.name", "user.email")
+
+
+def identity_of(clone: CloneStore, environ: Mapping[str, str]) -> Identity:
+    """Name and address that the user's own commits in this repository bear.
+
+    What no setting says is the user's login and host. Settings that a file includes are not
+    followed. Blocking.
+    """
+    name, email = environ.get("GIT_AUTHOR_NAME", ""), environ.get("GIT_AUTHOR_EMAIL", "")
+    for file in _files(clone, environ):
+        if name and email:
+            break
+        found = _read(clone, file)
+        name, email = name or found.get(NAMES[0], ""), email or found.get(NAMES[1], "")
+    login = _login()
+    return Identity(_line(name) or login, _line(email) or f"{login}@{platform.node()}")
+
+
+def _files(clone: CloneStore, environ: Mapping[str, str]) -> Iterator[Path]:
+    """Files of settings, what wins first."""
+    with contextlib.suppress(OSError):  # the folder may be no repository yet
+        own = clone.user_git_dir()
+        with contextlib.suppress(OSError):
+            common = own / (own / "commondir").read_text(errors="replace").strip()
+            yield common / "config"
+        yield own / "config"
+    home = Path(environ.get("HOME") or Path.home())
+    if chosen := environ.get("GIT_CONFIG_GLOBAL"):
+        yield Path(chosen)
+    else:
+        yield home / ".gitconfig"
+        yield Path(environ.get("XDG_CONFIG_HOME") or home / ".config") / "git" / "config"
+    if not environ.get("GIT_CONFIG_NOSYSTEM"):
+        yield Path("/etc/gitconfig")
+
+
+def _read(clone: CloneStore, file: Path) -> dict[str, str]:
+    """The two settings as a file has them; nothing where it has none or cannot be read."""
+    if not file.is_file():
+        return {}
+    try:
+        out = clone.git.run(
+            *("config", "--file", str(file), "--no-includes", "-z"),
+            *("--get-regexp", r"^user\.(name|email)$"),
+            accept=(0, 1),
+            cwd=Path("/"),  # the clone may not be there yet
+        )
+    except GitFailed:
+        return {}
+    pairs = (one.partition(b"\n") for one in out.split(b"\0") if one)
+    return {key.decode(): value.decode("utf-8", "replace") for key, _, value in pairs}
+
+
+def _login() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return str(os.getuid())  # a uid without a name, as in many containers
+
+
+def _line(text: str) -> str:
+    """What git takes as a name or address."""
+    return "".join(sign for sign in " ".join(text.split()) if sign not in "<>\0")

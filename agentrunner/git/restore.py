@@ -1,0 +1,239 @@
+"""Writing files into a folder that somebody may have laid traps in.
+
+Every path is walked from the folder's own descriptor without following links, so nothing is
+ever read, written or removed outside of it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import os
+import secrets
+import shutil
+import stat
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from agentrunner.git.blobs import Content
+from agentrunner.git.process import to_bytes
+from agentrunner.git.snapshot_writer import LARGE_MARK, blob_name, file_mode, stand_in
+
+Entry = tuple[str, str]
+"""Mode and blob."""
+
+UNREADABLE: Entry = ("other", "")
+"""Something that no snapshot has."""
+
+FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
+
+
+@dataclass(frozen=True)
+class Restored:
+    """What became of an `undo`: files changed, and files left alone that should have been."""
+
+    files: list[str]
+    refused: list[str]
+
+
+class SafeFolder:
+    """A folder to write in. All methods raise OSError where the disk or a trap is in the way."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._fd = -1
+
+    def __enter__(self) -> Self:
+        self._fd = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        os.close(self._fd)
+
+    @contextlib.contextmanager
+    def _parent(self, path: str, *, make: bool = False) -> Iterator[tuple[int, bytes]]:
+        """Descriptor of the folder that `path` is in, and its last name."""
+        *folders, name = to_bytes(path).split(b"/")
+        fd = os.dup(self._fd)
+        try:
+            for folder in folders:
+                if make:
+                    with contextlib.suppress(FileExistsError):
+                        os.mkdir(folder, dir_fd=fd)
+                below = os.open(folder, FOLDER, dir_fd=fd)
+                os.close(fd)
+                fd = below
+            yield fd, name
+        finally:
+            os.close(fd)
+
+    def look(self, path: str, expected: Collection[str] = ()) -> tuple[Entry | None, bool]:
+        """What a snapshot would say of `path` now, and whether only its size and times are kept.
+
+        `expected` are the blobs that it may be: one of them may stand for a file of this size and
+        these times.
+        """
+        try:
+            with self._parent(path) as (fd, name):
+                facts = os.stat(name, dir_fd=fd, follow_symlinks=False)
+                if stat.S_ISDIR(facts.st_mode):
+                    # What is in it has paths of its own.
+                    return None, False
+                mode = file_mode(facts.st_mode)
+                if stat.S_ISLNK(facts.st_mode):
+                    return (mode, blob_name(os.readlink(name, dir_fd=fd))), False
+                if not stat.S_ISREG(facts.st_mode):
+                    return UNREADABLE, False
+                line = blob_name(stand_in(facts))
+                if line in expected:
+                    return (mode, line), True
+                return (mode, _streamed_name(name, fd, facts)), False
+        except (BlockingIOError, PermissionError):
+            return UNREADABLE, False
+        except OSError:
+            # Nothing there, or a link where a folder was: nothing of ours is below it.
+            return None, False
+
+    def stands(self, path: str, entry: Entry) -> bool:
+        """Whether `path` is a file of the size and times that this entry is a line about."""
+        try:
+            with self._parent(path) as (fd, name):
+                facts = os.stat(name, dir_fd=fd, follow_symlinks=False)
+        except OSError:
+            return False
+        is_file = stat.S_ISREG(facts.st_mode)
+        return is_file and entry == (file_mode(facts.st_mode), blob_name(stand_in(facts)))
+
+    def read(self, path: str) -> tuple[str, bytes] | None:
+        """Mode and whole content of a file or link; None where neither is there."""
+        try:
+            with self._parent(path) as (fd, name):
+                facts = os.stat(name, dir_fd=fd, follow_symlinks=False)
+                if stat.S_ISLNK(facts.st_mode):
+                    return "120000", os.readlink(name, dir_fd=fd)
+                if not stat.S_ISREG(facts.st_mode):
+                    return None
+                flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+                with os.fdopen(os.open(name, flags, dir_fd=fd), "rb") as file:
+                    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                        return None
+                    return file_mode(facts.st_mode), file.read()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            if error.errno == errno.ELOOP:  # a link where a folder was
+                return None
+            raise
+
+    def write(self, path: str, mode: str, data: Content) -> None:
+        """Put a file ("100644", "100755") or link ("120000") at `path` in one step."""
+        with self._parent(path, make=True) as (fd, name):
+            temporary = f".agentrunner.{secrets.token_hex(6)}".encode()
+            try:
+                if mode == "120000":
+                    target = data if isinstance(data, bytes) else data.read()
+                    os.symlink(target, temporary, dir_fd=fd)
+                else:
+                    bits = 0o755 if mode == "100755" else 0o644
+                    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+                    with os.fdopen(os.open(temporary, flags, bits, dir_fd=fd), "wb") as file:
+                        if isinstance(data, bytes):
+                            file.write(data)
+                        else:
+                            shutil.copyfileobj(data, file, 1 << 20)
+                os.rename(temporary, name, src_dir_fd=fd, dst_dir_fd=fd)
+            except BaseException:
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(temporary, dir_fd=fd)
+                raise
+
+    def remove(self, path: str) -> None:
+        """Remove a file or link, and the folders that are empty without it."""
+        with self._parent(path) as (fd, name):
+            os.unlink(name, dir_fd=fd)
+        while "/" in path:
+            path = path.rpartition("/")[0]
+            try:
+                with self._parent(path) as (fd, name):
+                    os.rmdir(name, dir_fd=fd)
+            except OSError:
+                return
+
+
+def restore(
+    folder: SafeFolder,
+    paths: Iterable[str],
+    left: Mapping[str, Entry],
+    wanted: Mapping[str, Entry],
+    contents: Callable[[Mapping[str, Entry]], Iterable[tuple[str, str, Content]]],
+    *,
+    force: bool,
+) -> Restored:
+    """Bring `paths` from what a run `left` to what is `wanted` (absent: no such file).
+
+    Does nothing at all, unless `force`, if any of them is neither. `contents` reads entries.
+    """
+    gone: list[str] = []
+    stale: dict[str, Entry] = {}
+    edited: list[str] = []
+    large: list[str] = []
+    for path in paths:
+        expected = {one[1] for one in (left.get(path), wanted.get(path)) if one}
+        present, is_large = folder.look(path, expected)
+        if present == wanted.get(path):
+            continue
+        if is_large:
+            large.append(path)
+        elif present != left.get(path):
+            edited.append(path)
+        if path in wanted:
+            stale[path] = wanted[path]
+        elif present is not None:
+            gone.append(path)
+    unkept = [path for path, _, data in contents(stale) if starts_with_mark(data)]
+    never = {*large, *unkept}
+    if (edited or never) and not force:
+        return Restored([], sorted({*edited, *never}))
+    done: list[str] = []
+    refused = list(never)
+    # Removals first: a folder may have to make room for a file of its name.
+    for path in sorted(gone, reverse=True):
+        if path not in never:
+            (done if _succeeds(folder.remove, path) else refused).append(path)
+    for path, mode, data in contents(stale):
+        if path not in never:
+            (done if _succeeds(folder.write, path, mode, data) else refused).append(path)
+    return Restored(sorted(done), sorted(refused))
+
+
+def _streamed_name(name: bytes, dir_fd: int, facts: os.stat_result) -> str:
+    """Git's name of what a file holds now, of any size; "" where it changes meanwhile."""
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    with os.fdopen(os.open(name, flags, dir_fd=dir_fd), "rb", buffering=0) as file:
+        now = os.fstat(file.fileno())
+        if (now.st_dev, now.st_ino) != (facts.st_dev, facts.st_ino):
+            return ""
+        digest, size = hashlib.sha1(b"blob %d\0" % now.st_size, usedforsecurity=False), 0
+        while piece := file.read(1 << 20):
+            digest.update(piece)
+            size += len(piece)
+        return digest.hexdigest() if size == now.st_size else ""
+
+
+def starts_with_mark(data: Content) -> bool:
+    """Whether it is a line about a large file, in place of its content."""
+    return isinstance(data, bytes) and data.startswith(LARGE_MARK)
+
+
+def _succeeds(action: Callable[..., None], *arguments: object) -> bool:
+    """Whether it worked; one file that can't be changed must not keep the others from it."""
+    try:
+        action(*arguments)
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
+            raise
+        return False
+    return True

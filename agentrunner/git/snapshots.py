@@ -1,0 +1,462 @@
+"""Snapshots of a work tree: what was there before and after every worker run.
+
+They are kept in a git object store of the run's own (see `take`); the user's `.git` is only
+ever read as data. Everything here blocks: call it with `asyncio.to_thread`.
+"""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import shlex
+import shutil
+import stat
+import sys
+import tempfile
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Literal
+
+from agentrunner.errors import InfraError
+from agentrunner.git import ignored_content
+from agentrunner.git.blobs import blobs
+from agentrunner.git.export import (
+    contents,
+    differing,
+    export_entries,
+    export_tree,
+    list_tree,
+    update_export,
+)
+from agentrunner.git.ignore import IgnoreRules, ignored_folders
+from agentrunner.git.ignored_content import copy_file
+from agentrunner.git.process import Git, GitFailed, read_small, to_bytes, to_text
+from agentrunner.git.restore import Entry, Restored, SafeFolder, restore
+from agentrunner.git.snapshot_writer import (
+    Snapshot,
+    TakeOptions,
+    command,
+    note_worker,
+    seen_files,
+    stand_ins,
+    take,
+)
+
+ChangeKind = Literal["added", "modified", "deleted", "type"]
+KINDS: Mapping[str, ChangeKind] = {"A": "added", "M": "modified", "D": "deleted", "T": "type"}
+
+MOST_READ_AT_ONCE = 1_048_576
+"""Bytes of one file that is read together with others."""
+MOST_READ = 64 << 20
+"""Bytes of a file that are read into memory; the rest of a larger one is left out."""
+
+BIG = ("-c", "core.bigFileThreshold=50m")
+"""Larger files are compared as wholes, so that git does not hold them in memory."""
+
+MOST_LINKS = 20
+"""Links that are followed from one path; more go round in circles."""
+
+NO_SURPRISES = ("--no-renames", "--no-color", "--no-ext-diff", "--no-textconv", "--full-index")
+
+
+@dataclass(frozen=True)
+class Change:
+    """A path that differs between two trees; `type` is a file that became a link or back."""
+
+    path: str
+    kind: ChangeKind
+    added: int | None
+    """Lines; None for binary content."""
+    removed: int | None
+
+
+def find_git(work_tree: Path, search: str | None = None) -> str:
+    """The git binary, absolute and outside the work tree; raises Surroundings if there is none.
+
+    `search` is a PATH, ours when left out; its relative and empty entries are not looked at.
+    """
+    inside = work_tree.resolve()
+    for entry in (os.environ.get("PATH", "") if search is None else search).split(os.pathsep):
+        found = shutil.which("git", path=entry) if entry.startswith("/") else None
+        if found and not Path(found).resolve().is_relative_to(inside):
+            return found
+    raise InfraError(
+        "git is not installed, or only inside the repository",
+        code="git-missing",
+        remedy="install git",
+        nothing_spent=True,
+    )
+
+
+def check_open(work_tree: Path) -> None:
+    """Raise Surroundings where the permissions of the top folder keep everybody out.
+
+    Root would still get in, but no command in a box.
+    """
+    permissions = stat.S_IMODE(work_tree.stat().st_mode)
+    if permissions & 0o500 != 0o500:
+        raise InfraError(
+            f"The repository {work_tree} cannot be entered: its permissions are "
+            f"{permissions:03o}. Nothing is lost.",
+            code="repository-closed",
+            remedy=f"chmod u+rwx {shlex.quote(str(work_tree))}, then agentrunner resume",
+        )
+
+
+def worked_mark(state_dir: Path, repo: Path) -> Path:
+    """The file whose time says when a worker of ours last ran in a repository; nothing is made.
+
+    Named by device and inode of the repository's top folder, so that runs in its subfolders, and
+    ways to it by links and bind mounts, have the same one. Raises OSError.
+    """
+    place = repo.resolve(strict=True)
+    top = next((at for at in (place, *place.parents) if os.path.lexists(at / ".git")), place)
+    facts = top.stat()
+    return state_dir / "worked" / f"{facts.st_dev:x}-{facts.st_ino:x}"
+
+
+# `Snapshots.list` hides the builtin inside the class, so its types are spelt out here.
+Changes = list[Change]
+Folders = list[str]
+Mounts = list[tuple[Path, str]]
+
+
+class Snapshots:
+    """The snapshots of one work tree.
+
+    The work tree may or may not be a git repository. Which folders are ignored is decided by
+    the rules at the first `take`. Every method may raise GitFailed (exit 5) and OSError.
+    """
+
+    def __init__(
+        self,
+        git_dir: Path,
+        work_tree: Path,
+        note_dir: str = ".agent-runner",
+        *,
+        worked: Path | None = None,
+        keep_up_to: int | None = None,
+    ) -> None:
+        """`worked` is the `worked_mark` of the folder: without it the user's index is not believed.
+
+        `keep_up_to` is the size in bytes of files that are kept; 50 MiB for None.
+        """
+        self.git_dir = git_dir
+        self.work_tree = work_tree
+        self.note_dir = note_dir
+        self.options = TakeOptions(note_dir, worked, keep_up_to)
+        self.git = Git(git_dir, find_git(work_tree), borrows=True)
+
+    def take(self) -> Snapshot:
+        """The work tree as it is now. The note's folder is no part of it.
+
+        Raises Surroundings where it cannot be entered.
+        """
+        check_open(self.work_tree)
+        return take(self.git, self.work_tree, self.note_dir, self.options)
+
+    def worker_starts(self) -> None:
+        """Note that a worker is about to run in the folder: its times are not to be relied on.
+
+        The note is for the first snapshots of later runs, and nothing in this one changes by it.
+        """
+        if self.options.worked is not None:
+            note_worker(self.options.worked)
+
+    def ignored_seen(self) -> dict[str, str]:
+        """By ignored file that the last snapshot saw and did not keep: size, times and inode.
+
+        Which files are ignored is decided by the rules at the first snapshot. Files in ignored
+        folders are not in it. Where two snapshots have other facts for a path, the file changed.
+        """
+        return seen_files(self.git)
+
+    def take_command(self) -> tuple[str, ...]:
+        """`take` as a command line for the supervisor: prints the snapshot as one JSON line."""
+        python = getattr(sys, "_base_executable", None) or sys.executable
+        return tuple(command(python, self.git, self.work_tree, self.options))
+
+    def changes(self, before: str, after: str) -> Changes:
+        """What differs between two trees, by path."""
+        if before == after:
+            return []
+        raw = self.git.run(
+            *BIG, "diff-tree", "-r", "-z", "--raw", "--numstat", *NO_SURPRISES, before, after
+        )
+        kinds: dict[bytes, ChangeKind] = {}
+        counts: dict[bytes, tuple[int | None, int | None]] = {}
+        fields = iter(raw.split(b"\0"))
+        for field in fields:
+            if field.startswith(b":"):
+                kinds[next(fields)] = KINDS[field[-1:].decode()]
+            elif field:
+                added, removed, path = field.split(b"\t", 2)
+                counts[path] = (_count(added), _count(removed))
+        return [
+            Change(to_text(path), kind, *counts.get(path, (None, None)))
+            for path, kind in sorted(kinds.items())
+        ]
+
+    def patch(self, before: str, after: str, paths: Iterable[str] | None = None) -> str:
+        """The difference as a unified diff, of all paths or of these files."""
+        command = (*BIG, "diff-tree", "-r", "-p", *NO_SURPRISES, before, after, "--")
+        names = () if paths is None else tuple(os.fsdecode(to_bytes(path)) for path in paths)
+        if paths is not None and not names:
+            return ""
+        raw = self.git.run(*command, *names, env={"GIT_LITERAL_PATHSPECS": "1"})
+        return raw.decode("utf-8", "replace")
+
+    def stat_line(self, before: str, after: str) -> str:
+        """The difference in one line: "2 files changed, +12 -3"."""
+        return stat_line(self.changes(before, after))
+
+    def list(self, tree: str) -> dict[str, Entry]:
+        """Every path of a tree with its mode ("100644", "100755", "120000") and blob."""
+        return list_tree(self.git, tree)
+
+    def read(self, tree: str, path: str) -> bytes | None:
+        """A file of a tree (of a link its target); None if there is no such file."""
+        entry = self.list(tree).get(path)
+        return None if entry is None else self._blob(entry[1])
+
+    def reader(self, tree: str) -> Callable[[str], bytes | None]:
+        """Reads files of one tree, which is listed once.
+
+        Links are followed within the tree, a folder is empty content, and what is in an ignored
+        folder is read as it is on the disk; None for everything else.
+        """
+        entries = self.list(tree)
+        folders = _folders_of(entries)
+        ignored = tuple(f"{name}/" for name in self.ignored_folders())
+
+        def read(path: str) -> bytes | None:
+            place = followed(path, entries, self._blob)
+            if place in entries:
+                return self._blob(entries[place][1])
+            if place is not None and place.startswith(ignored):
+                return self._on_disk(place)
+            return b"" if place in folders else None
+
+        return read
+
+    def _blob(self, name: str) -> bytes:
+        """A content by its name, which it is compared with."""
+        for _, data in blobs(self.git, [name]):
+            if data is not None:
+                return data if isinstance(data, bytes) else data.read(MOST_READ)
+        raise GitFailed(
+            f"The object {name} is gone from the repository, or not what its name says.",
+            code="content-gone",
+            remedy="git fsck in the repository",
+        )
+
+    def _on_disk(self, path: str) -> bytes | None:
+        """A file of an ignored folder as it is, links within the repository followed."""
+        place = (self.work_tree / path).resolve()
+        if not place.is_relative_to(self.work_tree.resolve()):
+            return None
+        return b"" if place.is_dir() else read_small(os.fsencode(place))
+
+    def combine(self, tree: str, overrides: Mapping[str, Entry | None]) -> str:
+        """A tree like `tree` with other entries at some paths; None removes the path."""
+        lines = b"".join(
+            (f"0 {'0' * 40}\t" if entry is None else f"{entry[0]} {entry[1]}\t").encode()
+            + to_bytes(path)
+            + b"\0"
+            for path, entry in overrides.items()
+        )
+        with tempfile.TemporaryDirectory(dir=self.git_dir) as scratch:
+            index = {"GIT_INDEX_FILE": str(Path(scratch, "index"))}
+            self.git.run("read-tree", tree, env=index)
+            self.git.run("update-index", "-z", "--index-info", stdin=lines, env=index)
+            # What the tree names may be the user's, whose git is not to know of it.
+            written = self.git.run("write-tree", "--missing-ok", env=index, writes=True)
+            return written.decode().strip()
+
+    def export_files(self, tree: str, paths: Collection[str], target: Path) -> None:
+        """Write these files of a tree into an empty or new folder; too large ones as they are now.
+
+        Files that the tree does not have are left out.
+        """
+        entries = self.list(tree)
+        wanted = {path: entries[path] for path in paths if path in entries}
+        large = export_entries(self.git, wanted, target)
+        with SafeFolder(self.work_tree) as source, SafeFolder(target) as copy:
+            for path in large:
+                if (found := source.read(path)) is not None:
+                    copy.write(path, *found)
+
+    def export_tree(
+        self, tree: str, target: Path, bring: Callable[[str, Path], None] | None = None
+    ) -> Folders:
+        """Check a tree out into an empty or new folder, and return its paths.
+
+        Files that are too large for the store come from the work tree, where they are what the
+        tree says; others are left out. `bring` is what takes such a file, by its path, to its
+        place, whose folder is there; left out, it is copied. Modes and links are as in the tree,
+        and nothing is written outside of the folder. Raises GitFailed (`content-gone`) where a
+        content is no longer what it was.
+        """
+        entries = self.list(tree)
+        self._bring_large(export_tree(self.git, tree, target), target, entries, bring)
+        return sorted(entries)
+
+    def update_export(self, target: Path, tree_a: str, tree_b: str) -> None:
+        """Bring a folder that holds exactly `tree_a`, untouched since, to `tree_b`.
+
+        Costs as much as the trees differ; the caller knows that nobody has worked in the folder.
+        Raises what `export_tree` does.
+        """
+        large = update_export(self.git, target, tree_a, tree_b)
+        self._bring_large(large, target, self.list(tree_b))
+
+    def _bring_large(
+        self,
+        paths: Folders,
+        target: Path,
+        entries: Mapping[str, Entry],
+        bring: Callable[[str, Path], None] | None = None,
+    ) -> None:
+        with SafeFolder(self.work_tree) as source:
+            for path in paths:
+                if not source.stands(path, entries[path]):
+                    continue  # what is there now is not what this tree had
+                place = target / path
+                place.parent.mkdir(parents=True, exist_ok=True)
+                if bring is None:
+                    copy_file(self.work_tree / path, place)
+                else:
+                    bring(path, place)
+
+    def unkept_between(self, before: str, after: str) -> Folders:
+        """Paths that differ between two trees, and whose content in one of them is not kept."""
+        large = stand_ins(self.git)
+        if before == after or not large:
+            return []
+        return sorted(
+            path
+            for path, sides in differing(self.git, before, after).items()
+            if any(side is not None and side[1] in large for side in sides)
+        )
+
+    def large_in(self, tree: str) -> Folders:
+        """Paths of a tree of which only size and times are kept."""
+        large = stand_ins(self.git)
+        if not large:
+            return []
+        return sorted(path for path, (_, blob) in self.list(tree).items() if blob in large)
+
+    def ignored_paths(self, paths: Collection[str]) -> set[str]:
+        """Those of `paths` that the rules at the first snapshot ignore, and git does not track."""
+        rules = IgnoreRules(self.git, os.fsencode(self.work_tree))
+        return rules.untracked_ignored(sorted(paths))
+
+    def ignored_by(self, tree: str, paths: Collection[str]) -> set[str]:
+        """Those of `paths` that the .gitignore files of a tree ignore."""
+        with tempfile.TemporaryDirectory(dir=self.git_dir) as scratch:
+            rules = [p for p in self.list(tree) if p.rpartition("/")[2] == ".gitignore"]
+            self.export_files(tree, rules, Path(scratch))
+            asked = b"".join(to_bytes(path) + b"\0" for path in paths)
+            told = self.git.run(
+                f"--work-tree={scratch}",
+                *("check-ignore", "-z", "--stdin", "--no-index"),
+                stdin=asked,
+                accept=(0, 1),
+                cwd=Path(scratch),
+            )
+        return {to_text(path) for path in told.split(b"\0") if path}
+
+    def write_blob(self, data: bytes) -> str:
+        """Keep content and return its name."""
+        name = self.git.run("hash-object", "-w", "--stdin", stdin=data, writes=True)
+        return name.decode().strip()
+
+    def restore(self, from_tree: str, to_tree: str, *, force: bool = False) -> Restored:
+        """Bring the files of the work tree from `from_tree` back to `to_tree`.
+
+        A file whose present content is neither's has been edited since: without `force` nothing
+        at all is changed and such files are named. Files too large to be kept are always refused.
+        """
+        changed = differing(self.git, to_tree, from_tree)
+        wanted = {path: entry for path, (entry, _) in changed.items() if entry is not None}
+        left = {path: entry for path, (_, entry) in changed.items() if entry is not None}
+        with SafeFolder(self.work_tree) as folder:
+            return restore(
+                folder, sorted(changed), left, wanted, partial(contents, self.git), force=force
+            )
+
+    def ignored_folders(self) -> Folders:
+        """The ignored folders that exist now, relative to the work tree."""
+        names = (os.fsdecode(path) for path in ignored_folders(self.git))
+        places = {name: self.work_tree / name for name in names}
+        return [name for name, at in places.items() if at.is_dir() and not at.is_symlink()]
+
+    def dependency_fingerprint(self) -> dict[str, str]:
+        """What no snapshot shows and yet can steer tests, each with a digest.
+
+        By ignored folder of installed packages: its code files' paths and stats. By file of
+        other ignored folders: what configures a test tool or stands in for it.
+        """
+        found: dict[str, str] = {}
+        for name in self.ignored_folders():
+            folder = self.work_tree / name
+            if ignored_content.holds_packages(folder):
+                found[name] = ignored_content.fingerprint(folder)
+            else:
+                found |= ignored_content.steering_files(self.work_tree, folder)
+        return found
+
+    def read_many(self, tree: str, paths: Collection[str]) -> dict[str, bytes]:
+        """Regular files of a tree by path, those of more than 1 MiB left out."""
+        listed = self.list(tree)
+        entries = {path: listed[path] for path in paths if path in listed}
+        entries = {path: one for path, one in entries.items() if one[0].startswith("100")}
+        names = "".join(f"{blob}\n" for _, blob in entries.values()).encode()
+        told = self.git.run("cat-file", "--batch-check=%(objectsize)", stdin=names).decode()
+        sizes = zip(entries, told.split("\n"), strict=False)
+        small = {path for path, size in sizes if size.isdigit() and int(size) <= MOST_READ_AT_ONCE}
+        wanted = {path: one for path, one in entries.items() if path in small}
+        found = contents(self.git, wanted)
+        return {path: data for path, _, data in found if isinstance(data, bytes)}
+
+
+def followed(
+    path: str, entries: Mapping[str, Entry], target_of: Callable[[str], bytes]
+) -> str | None:
+    """The path of a tree that `path` leads to over its links; None where one leads out."""
+    place = posixpath.normpath(path)
+    for _ in range(MOST_LINKS):
+        parts = place.split("/")
+        above = ("/".join(parts[:length]) for length in range(1, len(parts) + 1))
+        link = next((name for name in above if entries.get(name, ("", ""))[0] == "120000"), None)
+        if link is None:
+            return None if place.startswith(("/", "..")) else place
+        rest = parts[link.count("/") + 1 :]
+        target = to_text(target_of(entries[link][1]))
+        place = posixpath.normpath(posixpath.join(posixpath.dirname(link), target, *rest))
+    return None
+
+
+def _folders_of(paths: Iterable[str]) -> set[str]:
+    """All folders that files are in; the top is "."."""
+    found = {"."}
+    for path in paths:
+        folder = path.rpartition("/")[0]
+        while folder and folder not in found:
+            found.add(folder)
+            folder = folder.rpartition("/")[0]
+    return found
+
+
+def stat_line(changes: Collection[Change]) -> str:
+    """Changes in one line: "2 files changed, +12 -3"."""
+    added = sum(change.added or 0 for change in changes)
+    removed = sum(change.removed or 0 for change in changes)
+    files = "1 file" if len(changes) == 1 else f"{len(changes)} files"
+    return f"{files} changed, +{added} -{removed}"
+
+
+def _count(number: bytes) -> int | None:
+    return None if number == b"-" else int(number)

@@ -1,0 +1,84 @@
+"""What the user's repository says, read as data: where it pushes to, what is checked out.
+
+Of git only commands run here that read settings and references; none of them runs a hook, a
+filter or a program that settings name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from agentrunner.git.private_clone import BRANCHES
+from agentrunner.git.process import git_dir_of, users_git
+from agentrunner.git.snapshots import find_git
+
+_REF = "ref: "
+
+
+@dataclass(frozen=True)
+class UserRepository:
+    """The repository that a user named; its folder has a `.git`. Methods may raise OSError."""
+
+    repo: Path
+    environ: Mapping[str, str]
+
+    @property
+    def git_dir(self) -> Path:
+        """Where its git data is; for a linked work tree its own part of it."""
+        return git_dir_of(self.repo)
+
+    def remote(self, name: str = "origin") -> str:
+        """The address that is pushed to, rewritten as settings say; "" for no such remote."""
+        for settings in self._personal():
+            out = self._git("remote", "get-url", "--push", name, settings=settings)
+            if address := out.partition("\n")[0].strip():
+                return address
+        return ""
+
+    def checked_out(self) -> dict[str, Path]:
+        """Branches that a work tree of the repository is on, with its folder."""
+        common = self._common()
+        found = {}
+        for head in (common / "HEAD", *sorted(common.glob("worktrees/*/HEAD"))):
+            text = head.read_text(errors="replace").strip()
+            if text.startswith(_REF + BRANCHES):
+                found[text.removeprefix(_REF + BRANCHES)] = _work_tree(head, common)
+        return found
+
+    def branch_at(self, branch: str) -> str | None:
+        """The commit of a branch; None where there is none."""
+        return self._git("rev-parse", "--verify", "--quiet", f"{BRANCHES}{branch}").strip() or None
+
+    def unborn(self) -> str | None:
+        """The branch that its first commit would be on; None where HEAD has one or is on none."""
+        name = self._git("symbolic-ref", "--quiet", "HEAD").strip()
+        if not name.startswith(BRANCHES):
+            return None
+        branch = name.removeprefix(BRANCHES)
+        return None if self.branch_at(branch) else branch
+
+    def _personal(self) -> Iterator[str]:
+        """Files of a person's own settings, as git looks for them; the stronger one first."""
+        home = self.environ.get("HOME") or str(Path.home())
+        config = self.environ.get("XDG_CONFIG_HOME") or f"{home}/.config"
+        named = self.environ.get("GIT_CONFIG_GLOBAL")
+        yield from [named] if named else [f"{home}/.gitconfig", f"{config}/git/config"]
+
+    def _git(self, *command: str, settings: str = "/dev/null") -> str:
+        env = {"GIT_CONFIG_GLOBAL": settings, "HOME": self.environ.get("HOME") or str(Path.home())}
+        git = users_git(self.git_dir, find_git(self.repo))
+        return git.run(*command, accept=(0, 1, 2, 128), env=env).decode("utf-8", "replace")
+
+    def _common(self) -> Path:
+        pointer = self.git_dir / "commondir"
+        if not pointer.is_file():
+            return self.git_dir
+        return (self.git_dir / pointer.read_text(errors="replace").strip()).resolve()
+
+
+def _work_tree(head: Path, common: Path) -> Path:
+    if head.parent == common:
+        return common.parent
+    return Path((head.parent / "gitdir").read_text(errors="replace").strip()).parent

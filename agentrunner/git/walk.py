@@ -1,0 +1,111 @@
+"""The files of a folder, found without following links or believing anything in it.
+
+Standard library only, like all that `take` needs. Paths are bytes in here.
+"""
+# Paths are bytes here, which pathlib does not take.
+# ruff: noqa: PTH116, PTH118, PTH119
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+
+from agentrunner.errors import InfraError
+from agentrunner.git.ignore import IgnoreRules
+from agentrunner.git.process import to_text
+from agentrunner.git.stat_cache import FileKey
+
+CACHES = frozenset({b"__pycache__", b".pytest_cache", b".mypy_cache", b".ruff_cache"})
+"""Written by test runs, read as a convenience only; checks keep their byte code elsewhere."""
+
+MOST_FILES = 500_000
+"""More would take gigabytes of memory and minutes of everybody's time."""
+
+
+class Walk:
+    """One walk over a folder; `run` it, then look at what it found."""
+
+    def __init__(self, work_tree: bytes, note_dir: bytes, rules: IgnoreRules) -> None:
+        self.work_tree = work_tree
+        self.note_dir = note_dir
+        self.rules = rules
+        self.device = os.stat(work_tree).st_dev
+        self.files: dict[bytes, FileKey] = {}
+        self.elsewhere: set[bytes] = set()
+        """Files on another file system than the folder itself."""
+        self.embedded: list[bytes] = []
+        self.skipped: list[bytes] = []
+        self.ignored: list[bytes] = []
+
+    def run(self) -> None:
+        """Walk the whole folder, level by level, so that a level is judged in one go.
+
+        Raises Surroundings where there are more than `MOST_FILES` files.
+        """
+        level = [b""]
+        while level:
+            below = [path for folder in level for path in self._scan(folder)]
+            level = self.rules.kept(below)
+            self.ignored += set(below).difference(level)
+
+    def _scan(self, folder: bytes) -> Iterator[bytes]:
+        self.rules.folder_seen(folder)
+        files, device = self.files, self.device
+        prefix = folder + b"/" if folder else b""
+        try:
+            with os.scandir(os.path.join(self.work_tree, folder)) as found:
+                entries = list(found)
+        except OSError:
+            self.skipped.append(folder)
+            return
+        for entry in entries:
+            name = entry.name
+            path = prefix + name
+            if name[:1] == b"." and name.lower() == b".git":
+                if folder:
+                    self.embedded.append(path)
+                continue
+            try:
+                facts = entry.stat(follow_symlinks=False)
+            except FileNotFoundError:
+                continue
+            except OSError:  # a path longer than the system takes
+                self.skipped.append(path)
+                continue
+            mode = facts.st_mode
+            kind = stat.S_IFMT(mode)
+            if kind == stat.S_IFREG or kind == stat.S_IFLNK:
+                times = (facts.st_mtime_ns, facts.st_ctime_ns)
+                files[path] = (facts.st_size, *times, facts.st_ino, mode)
+                if facts.st_dev != device:
+                    self.elsewhere.add(path)
+            elif kind == stat.S_IFDIR:
+                if not self._passed_over(folder, name):
+                    yield path
+            else:
+                self.skipped.append(path)
+        if len(files) > MOST_FILES:
+            raise _too_many(folder, nothing_spent=self.rules.baseline)
+
+    def _passed_over(self, folder: bytes, name: bytes) -> bool:
+        return (
+            name in CACHES
+            or (name == b".cache" and os.path.basename(folder) == b"node_modules")
+            or (not folder and name == self.note_dir)
+        )
+
+
+def key_of(facts: os.stat_result) -> FileKey:
+    """What tells a changed file from one that did not change."""
+    return (facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns, facts.st_ino, facts.st_mode)
+
+
+def _too_many(folder: bytes, *, nothing_spent: bool) -> InfraError:
+    return InfraError(
+        f"The repository has more than {MOST_FILES:,} files that no rule ignores; the walk"
+        f" stopped in {to_text(folder) or '.'!a}. Nothing is lost.",
+        code="too-many-files",
+        remedy="name folders of data or builds in .gitignore or .git/info/exclude",
+        nothing_spent=nothing_spent,
+    )

@@ -1,0 +1,225 @@
+"""One question to the meta-agent, asked until there is an answer that can be used.
+
+Two loops, one inside the other: a server that does not answer is tried again (`retry.py`), an
+answer that cannot be used is asked for again, with the fault named. Every attempt on the wire is
+checked against the budget before it is made and recorded after it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+
+from agentrunner.errors import ProtocolError, TaskFailed
+from agentrunner.gateway.order import Allowance
+from agentrunner.planners.base import (
+    ChatMessage,
+    MetaCall,
+    MetaClient,
+    MetaRequest,
+    MetaUnavailable,
+    Reply,
+)
+from agentrunner.planners.retry import capped, wait_before_retry
+from agentrunner.prompts import PromptInput, Repair, assemble
+from agentrunner.protocol import Message, message_schema, take_reply
+
+ANSWERS = 4
+"""The first answer and three re-asks."""
+LEAST_LIMIT = 8192
+"""Output tokens asked for after an answer was cut; doubled when that one is cut too."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """An answer that can be used, and what it took. Failed attempts are in the record only."""
+
+    message: Message
+    attempts: int
+    """On the wire; the next question starts at `call_number` plus this."""
+    input_tokens: int
+    output_tokens: int
+
+
+@dataclass
+class _Progress:
+    """What one question has cost so far."""
+
+    call_number: int
+    attempts: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    limit: int | None = None
+    repair: Repair | None = None
+
+    def spend(self, reply: Reply | None) -> None:
+        """Count what an attempt has used, answered or not."""
+        if reply is not None:
+            self.input_tokens += reply.input_tokens
+            self.output_tokens += reply.output_tokens
+
+
+class Asker:
+    """Asks `client` and reads its answers."""
+
+    def __init__(
+        self,
+        client: MetaClient,
+        *,
+        record: Callable[[MetaCall], Awaitable[None]],
+        before_attempt: Callable[[], None],
+        sleep: Callable[[float], Awaitable[None]],
+        redact: Callable[[str], str],
+        allowance: Callable[[], Allowance] = Allowance,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`before_attempt` raises where the budget allows no further call, `allowance` tells what
+        is left of it; `redact` takes secrets out of everything that is sent, recorded or handed
+        on.
+        """
+        self._client = client
+        self._record = record
+        self._before_attempt = before_attempt
+        self._sleep = sleep
+        self._redact = redact
+        self._allowance = allowance
+        self._clock = clock
+
+    async def ask(
+        self, prompt: PromptInput, check: Callable[[Message], None] | None = None
+    ) -> Asked:
+        """The answer to `prompt`, whose `call_number` is that of the first attempt.
+
+        `check` raises ProtocolError for an answer that is well formed but not allowed, which is
+        then asked for again like any bad one. Raises TaskFailed (`meta-garbage`) after four bad
+        answers, MetaUnavailable when the server gives none, and whatever `before_attempt` raises.
+        """
+        progress = _Progress(call_number=prompt.call_number)
+        fault = ProtocolError("empty", "", "no answer")
+        answer = ""
+        for _ in range(ANSWERS):
+            outcome = await self._answer(prompt, progress, check)
+            if isinstance(outcome, Message):
+                return Asked(
+                    message=outcome,
+                    attempts=progress.attempts,
+                    input_tokens=progress.input_tokens,
+                    output_tokens=progress.output_tokens,
+                )
+            fault, answer = outcome
+        raise TaskFailed(
+            f"The planner gave no usable {prompt.type} in {ANSWERS} answers. The last one: {fault}",
+            code="meta-garbage",
+            remedy="try a stronger model in runner.meta.model",
+            details=(("last answer", capped(answer)),),
+        )
+
+    async def _answer(
+        self,
+        prompt: PromptInput,
+        progress: _Progress,
+        check: Callable[[Message], None] | None,
+    ) -> Message | tuple[ProtocolError, str]:
+        """One answer of the server, however often it has to be tried, or why it cannot be used."""
+        retries = 0
+        while True:
+            self._before_attempt()
+            request = self._request(prompt, progress)
+            progress.attempts += 1
+            started = self._clock()
+            try:
+                reply = await self._client.complete(request)
+            except MetaUnavailable as failure:
+                clean = self._clean(failure)
+                progress.spend(failure.spent)
+                await self._note(request, started, reply=_spent(failure), error=str(clean))
+                wait = wait_before_retry(failure, retries)
+                if wait is None:
+                    raise clean from None  # the original's text and causes may hold secrets
+                retries += 1
+                await self._sleep(wait)
+                continue
+            return await self._read(request, started, reply, progress, check)
+
+    def _request(self, prompt: PromptInput, progress: _Progress) -> MetaRequest:
+        number = progress.call_number + progress.attempts
+        assembled = assemble(replace(prompt, call_number=number, repair=progress.repair))
+        return MetaRequest(
+            type=prompt.type,
+            messages=tuple(
+                ChatMessage(role=message.role, content=self._redact(message.content))
+                for message in assembled
+            ),
+            schema=message_schema(prompt.type),
+            facts=prompt.facts,
+            call_number=number,
+            max_output_tokens=progress.limit,
+            allowance=self._allowance(),
+        )
+
+    async def _read(
+        self,
+        request: MetaRequest,
+        started: float,
+        reply: Reply,
+        progress: _Progress,
+        check: Callable[[Message], None] | None,
+    ) -> Message | tuple[ProtocolError, str]:
+        progress.spend(reply)
+        # Before parsing: what the model copied out of somewhere must not reach worker or state.
+        reply = replace(reply, text=self._redact(reply.text))
+        try:
+            message = take_reply(reply.text, request.type, finish_reason=reply.finish_reason)
+            if check is not None:
+                check(message)
+        except ProtocolError as fault:
+            await self._note(request, started, reply=reply, error=str(fault))
+            cut = reply.finish_reason == "length"
+            if cut:
+                # Without a limit of ours the server's own cut it: then twice what came is asked.
+                was = request.max_output_tokens or reply.output_tokens
+                progress.limit = max(2 * was, LEAST_LIMIT)
+            progress.repair = Repair(error=str(fault), answer=reply.text, cut=cut)
+            return fault, reply.text
+        await self._note(request, started, reply=reply)
+        return message
+
+    async def _note(
+        self, request: MetaRequest, started: float, *, reply: Reply | None = None, error: str = ""
+    ) -> None:
+        reply = reply or Reply(text="")
+        await self._record(
+            MetaCall(
+                number=request.call_number,
+                type=request.type,
+                messages=request.messages,
+                response=reply.text,
+                error=error,
+                duration_sec=self._clock() - started,
+                input_tokens=reply.input_tokens,
+                output_tokens=reply.output_tokens,
+                model=reply.model,
+                cached_tokens=reply.cached_tokens,
+                usd=reply.usd,
+                known=reply.known,
+                subscription=reply.subscription,
+                candidate=reply.candidate,
+            )
+        )
+
+    def _clean(self, failure: MetaUnavailable) -> MetaUnavailable:
+        return MetaUnavailable(
+            self._redact(failure.message),
+            retryable=failure.retryable,
+            retry_after=failure.retry_after,
+            kind=failure.kind,
+            reset_at=failure.reset_at,
+            candidate=failure.candidate,
+        )
+
+
+def _spent(failure: MetaUnavailable) -> Reply:
+    """What a failed attempt has used, without any text."""
+    spent = failure.spent or Reply("")
+    return replace(spent, text="", candidate=failure.candidate or spent.candidate)

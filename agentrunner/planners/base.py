@@ -1,0 +1,140 @@
+"""What a meta-agent is asked and answers. `asking.py` does the asking; clients only complete."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol, runtime_checkable
+
+from agentrunner.errors import TaskFailed
+from agentrunner.gateway.order import Allowance
+from agentrunner.planners.workplace import Workplace
+from agentrunner.workers.base import FailureKind
+
+Known = Literal["counted", "reported", "unknown"]
+"""How a figure is known: from the provider's own reply, as a CLI says it, or not at all."""
+
+MessageType = Literal[
+    "plan_task", "next_action", "completion_assessment", "decompose", "plan_patch"
+]
+
+
+@dataclass(frozen=True)
+class ChatMessage:
+    """One message of the conversation with the model."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+@dataclass(frozen=True)
+class MetaRequest:
+    """One attempt on the wire."""
+
+    type: MessageType
+    messages: tuple[ChatMessage, ...]
+    schema: Mapping[str, Any]
+    """JSON Schema of the wrapped message."""
+    facts: Mapping[str, Any]
+    """The summary that the prompt was rendered from, for clients that are no model."""
+    call_number: int
+    """Counts attempts over the whole run, from 0; kept in the state."""
+    max_output_tokens: int | None = None
+    allowance: Allowance = field(default_factory=Allowance)
+    """What the run may still spend, for clients whose calls pass a gateway."""
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What came back: text and how it ended, never a parsed message."""
+
+    text: str
+    finish_reason: str = "stop"
+    """`stop`, `length`, `content_filter`, `refusal`."""
+    input_tokens: int = 0
+    """All that was read, cached or not."""
+    output_tokens: int = 0
+    model: str = ""
+    cached_tokens: int = 0
+    """The part of `input_tokens` that came from a cache."""
+    usd: float | None = None
+    """What it cost, where whoever answered tells; None leaves it to the table of prices."""
+    known: Known = "unknown"
+    """How the figures are known."""
+    subscription: bool = False
+    """Whether it is part of a subscription, so that no price is paid for it."""
+    candidate: str = ""
+    """The name of who answered, among those of the role."""
+
+
+class MetaClient(Protocol):
+    """Someone who can answer a request."""
+
+    kind: str
+
+    def describe(self) -> str:
+        """For the header: "openai-chat gpt-5.5 at api.example"."""
+
+    async def complete(self, request: MetaRequest) -> Reply:
+        """One attempt; raises MetaUnavailable, or Surroundings where a key is missing."""
+
+    async def close(self) -> None:
+        """Release connections."""
+
+
+@runtime_checkable
+class NeedsWorkplace(Protocol):
+    """A client that works with programs of its own, and so wants a place in the run."""
+
+    async def open(self, bench: Workplace) -> None:
+        """Keep the place; starts nothing and spends nothing. Before the first `complete`."""
+
+
+class MetaUnavailable(TaskFailed):
+    """The model's API did not answer. `retryable` with an optional server wish in seconds."""
+
+    default_code = "meta-unavailable"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        retryable: bool,
+        retry_after: float | None = None,
+        kind: FailureKind | Literal[""] = "",
+        reset_at: str = "",
+        spent: Reply | None = None,
+        candidate: str = "",
+    ) -> None:
+        """`kind` says why, as far as known; `reset_at` when a quota is there again, in UTC and
+        ISO 8601; `spent` what the attempt has used all the same; `candidate` whose word it is.
+        """
+        super().__init__(message)
+        self.retryable = retryable
+        self.retry_after = retry_after
+        self.kind: FailureKind | Literal[""] = kind
+        self.reset_at = reset_at
+        self.spent = spent
+        self.candidate = candidate
+
+
+@dataclass(frozen=True)
+class MetaCall:
+    """The record of one attempt on the wire, for the run log and the note."""
+
+    number: int
+    type: MessageType
+    messages: tuple[ChatMessage, ...]
+    response: str
+    error: str
+    duration_sec: float
+    input_tokens: int = 0
+    output_tokens: int = 0
+    model: str = ""
+    cached_tokens: int = 0
+    usd: float | None = None
+    """See `Reply`, as for the next three."""
+    known: Known = "unknown"
+    subscription: bool = False
+    candidate: str = ""
+    extra: Mapping[str, Any] = field(default_factory=dict)

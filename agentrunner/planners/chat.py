@@ -1,0 +1,182 @@
+"""The meta-agent behind any chat model that LangChain knows: `model: provider:name`.
+
+LangChain and the provider's package are extras; nothing here knows a provider. What the library
+repeats by itself is switched off as far as it says: `asking.py` counts and records each attempt.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from agentrunner.config.spec import TaskSpec
+from agentrunner.environment import quiet_libraries
+from agentrunner.errors import InfraError, UsageError
+from agentrunner.planners.base import MetaRequest, MetaUnavailable, Reply
+from agentrunner.planners.chat_reply import reply_of
+from agentrunner.planners.endpoint import checked_url, timeout_of
+from agentrunner.planners.retry import capped, http_failure, parse_retry_after
+from agentrunner.planners.workplace import Workplace
+from agentrunner.text.redaction import Redactor
+from agentrunner.workers.failures import failure_of
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+
+PACKAGE = "agentrunner-graph[chat]"
+_SECRET_WORDS = ("KEY", "TOKEN", "SECRET")
+_INSTALL = re.compile(r"pip install (?:-U )?`?([\w.-]+)")
+
+
+class ChatMeta:
+    """Completes messages with a chat model of any provider."""
+
+    kind = "chat"
+    recordable = True
+
+    def __init__(
+        self,
+        spec: TaskSpec,
+        environ: Mapping[str, str],
+        *,
+        record: Path | None = None,
+        replay: Path | None = None,
+        channel: str = "",
+    ) -> None:
+        """Make the provider's client; opens no connection.
+
+        Raises UsageError for a model that names no known provider and for a recording, Surroundings
+        (`chat-missing`) where a package lacks, and (`no-planner-key`) where the provider wants a
+        key.
+        """
+        if record or replay:
+            raise UsageError(
+                "A planner of kind chat is neither recorded nor replayed: its provider's library "
+                "goes its own way.",
+                path="--record" if record else "--replay",
+                remedy="runner.meta.kind: openai-chat, codex-cli or claude-code",
+            )
+        meta = spec.runner.meta
+        self._provider, _, self._model = (meta.model or "").partition(":")
+        if not self._provider or not self._model:
+            raise _no_model(f"{meta.model!r} names no provider" if meta.model else "none is given")
+        if meta.base_url:
+            checked_url(meta.base_url, "runner.meta.base_url", from_file=True)
+        self._timeout_sec = timeout_of(meta, environ)
+        self._secrets = _secrets_of(self._provider, environ)
+        self._redactor = Redactor(self._secrets)
+        self._chat = self._client(meta.base_url)
+
+    def describe(self) -> str:
+        """For the header."""
+        return f"{self.kind} {self._model} of {self._provider}"
+
+    async def open(self, bench: Workplace) -> None:
+        """Tell the run which secrets its provider may use."""
+        bench.redactor.learn(self._secrets)
+
+    async def complete(self, request: MetaRequest) -> Reply:
+        """One attempt; raises MetaUnavailable."""
+        options: dict[str, Any] = {}
+        if request.max_output_tokens is not None:
+            options["max_tokens"] = request.max_output_tokens
+        messages = [(message.role, message.content) for message in request.messages]
+        try:
+            async with asyncio.timeout(self._timeout_sec):
+                answer = await self._chat.ainvoke(messages, **options)
+        except TimeoutError:
+            raise MetaUnavailable(
+                f"The planner ({self.describe()}) gave no answer within {self._timeout_sec:g} s.",
+                retryable=True,
+                kind="network",
+            ) from None
+        except Exception as problem:  # noqa: BLE001  (every provider's library has its own)
+            raise self._failure(problem) from None
+        return reply_of(answer)
+
+    async def close(self) -> None:
+        """LangChain's models have nothing to close."""
+
+    def _client(self, base_url: str | None) -> BaseChatModel:
+        quiet_libraries()
+        try:
+            from langchain.chat_models import init_chat_model
+        except ImportError:
+            raise _no_package("langchain", f'pip install "{PACKAGE}"') from None
+        options: dict[str, Any] = {"max_retries": 0, "timeout": self._timeout_sec}
+        if base_url:
+            options["base_url"] = base_url
+        try:
+            chat: BaseChatModel = init_chat_model(
+                self._model, model_provider=self._provider, **options
+            )
+        except ImportError as problem:
+            found = _INSTALL.search(str(problem))
+            package = found[1] if found else f"langchain-{self._provider.replace('_', '-')}"
+            raise _no_package(package, f"pip install {package}") from None
+        except Exception as problem:  # noqa: BLE001  (every provider's library has its own)
+            words = capped(self._redactor.redact(" ".join(str(problem).split())), 300)
+            if type(problem) is ValueError and "provider" in words:
+                raise _no_model(f'LangChain knows no provider "{self._provider}"') from None
+            raise InfraError(
+                f"The planner's model {self._provider}:{self._model} cannot be used: {words}",
+                code="no-planner-key",
+                remedy=f"export {self._provider.upper()}_API_KEY=…",
+                nothing_spent=True,
+            ) from None
+        return chat
+
+    def _failure(self, problem: Exception) -> MetaUnavailable:
+        """What an exception of a provider's library means: by its HTTP answer, else its words."""
+        response = getattr(problem, "response", None)
+        status = getattr(problem, "status_code", None) or getattr(problem, "code", None)
+        now = datetime.now(UTC)
+        if isinstance(status, int) and 300 <= status < 600:
+            headers = dict(getattr(response, "headers", None) or {})
+            wish = parse_retry_after(headers.get("retry-after"), now.timestamp())
+            said = http_failure(status, str(problem), wish, headers=headers, now=now)
+            said.message = f"The planner's provider {self._provider} says {status}: {problem}"
+            return said
+        words = f"{type(problem).__name__}: {problem.__cause__ or problem}"
+        failure = failure_of(words, now)
+        kind = failure.kind if failure else "protocol"
+        return MetaUnavailable(
+            f"The planner's provider {self._provider} gave no answer: {capped(words)}",
+            retryable=kind in ("network", "server", "rate_limit"),
+            kind=kind,
+            reset_at=failure.reset_at if failure else "",
+        )
+
+
+def _secrets_of(provider: str, environ: Mapping[str, str]) -> dict[str, str]:
+    """Variables by which the provider's library may find a key, as far as names tell."""
+    beginnings = {provider.upper().partition("_")[0], "AWS", "AZURE", "GOOGLE", "GEMINI"}
+    return {
+        name: value
+        for name, value in environ.items()
+        if any(name.startswith(f"{beginning}_") for beginning in beginnings)
+        and any(word in name for word in _SECRET_WORDS)
+    }
+
+
+def _no_package(package: str, cure: str) -> InfraError:
+    return InfraError(
+        f"The planner of kind chat needs the package {package}, which is not installed.",
+        code="chat-missing",
+        path="runner.meta.kind",
+        remedy=cure,
+        nothing_spent=True,
+    )
+
+
+def _no_model(why: str) -> UsageError:
+    return UsageError(
+        f"The planner of kind chat needs a model as provider:name, and {why}.",
+        code="chat-model",
+        path="runner.meta.model",
+        remedy="for instance runner.meta.model: anthropic:claude-sonnet-4-5",
+    )

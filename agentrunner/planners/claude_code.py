@@ -1,0 +1,96 @@
+"""Claude Code as the meta-agent: `claude -p --json-schema`. Tested with 2.1.197.
+
+The schema becomes a tool, whose input is checked by the CLI and is the answer. A model that does
+not call it is nudged once; then the CLI ends as a success with nothing but prose.
+"""
+
+from __future__ import annotations
+
+import json
+
+from agentrunner.planners.cli import CliAnswer, CliCall, CliMeta
+from agentrunner.planners.cli_box import Command
+from agentrunner.workers.claude import KEY_ENV
+from agentrunner.workers.failures import kind_of_status
+from agentrunner.workers.streams import count_of, dict_of, list_of, parse_object, text_of
+
+URL_ENV = "ANTHROPIC_BASE_URL"
+_READING = "Read,Grep,Glob"
+"""The tools that it has where it may read the repository."""
+_UNSTRUCTURED = "error_max_structured_output_retries"
+
+
+class ClaudeMeta(CliMeta):
+    """See the module."""
+
+    kind = "claude-code"
+
+    def command(self, call: CliCall, program: str, model: str | None) -> Command:
+        """`claude -p`, whose session is not kept."""
+        place = call.place
+        home, scratch = place.home / "claude", place.home / "tmp"
+        system = place.home / "system.md"
+        argv = (
+            *(program, "-p", "--output-format", "json", "--no-session-persistence"),
+            *("--json-schema", json.dumps(call.request.schema)),
+            *("--system-prompt-file", str(system)),
+            *(("--model", model) if model else ()),
+            *("--permission-mode", "dontAsk", "--strict-mcp-config", "--disable-slash-commands"),
+            # Of a repository that it may read, settings could name another server for the key.
+            *("--settings", json.dumps({"env": {URL_ENV: call.base_url}})),
+            # Nothing but what is told; with it a login's token is not taken.
+            *(() if call.shown.token_env else ("--bare",)),
+            *_tools(call),
+        )
+        return Command(
+            argv=argv,
+            stdin=call.prompt.encode(),
+            env={
+                "CLAUDE_CONFIG_DIR": str(home),
+                "CLAUDE_CODE_TMPDIR": str(scratch),
+                "TMPDIR": str(scratch),
+                "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+                # What failed is counted, recorded and waited for by us.
+                "CLAUDE_CODE_MAX_RETRIES": "0",
+                "DISABLE_AUTOUPDATER": "1",
+                URL_ENV: call.base_url,
+                call.shown.token_env or KEY_ENV: call.shown.key,
+                **call.shown.env,
+            },
+            folders=(home, scratch),
+            files={system: call.system},
+        )
+
+    def read(self, stdout: bytes) -> CliAnswer:
+        """The value of the schema's tool; else the prose, which our parser judges."""
+        result = parse_object(stdout.decode("utf-8", "replace").strip()) or {}
+        if result.get("type") != "result":
+            return CliAnswer()
+        said = text_of(result.get("result"))
+        failed = bool(result.get("is_error"))
+        unstructured = result.get("subtype") == _UNSTRUCTURED
+        if "structured_output" in result and not failed:
+            said = json.dumps(result["structured_output"], ensure_ascii=False)
+        elif unstructured:
+            said = "; ".join(map(text_of, list_of(result.get("errors"))))
+        usage = dict_of(result.get("usage"))
+        cached = count_of(usage.get("cache_read_input_tokens"))
+        fresh = ("input_tokens", "cache_creation_input_tokens")
+        cost = result.get("total_cost_usd")
+        return CliAnswer(
+            text=said if unstructured or not failed else "",
+            completed=unstructured or not failed,
+            input_tokens=cached + sum(count_of(usage.get(name)) for name in fresh),
+            cached_tokens=cached,
+            output_tokens=count_of(usage.get("output_tokens")),
+            usd=float(cost) if isinstance(cost, int | float) else None,
+            model=next(iter(dict_of(result.get("modelUsage"))), ""),
+            error=said if failed and not unstructured else "",
+            kind=kind_of_status(result.get("api_error_status")),
+        )
+
+
+def _tools(call: CliCall) -> tuple[str, ...]:
+    if call.place.repo is None:
+        return ("--tools", "")
+    return ("--tools", _READING, "--allowedTools", _READING, "--add-dir", str(call.place.repo))

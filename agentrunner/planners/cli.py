@@ -1,0 +1,262 @@
+"""A coding CLI as the meta-agent, for people who have a subscription and no key.
+
+One call is one process that starts afresh, in a box of its own (see `cli_box`): it is told the
+role and policy by a file and the request by stdin, and what it answers is read by our parser and
+asked for again by `asking.py`, whatever the CLI thinks of it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from agentrunner.config.agents import WorkerSpec
+from agentrunner.config.spec import TaskSpec
+from agentrunner.errors import InfraError, TaskFailed, UsageError
+from agentrunner.gateway.usage import Call, Usage
+from agentrunner.planners.base import MetaRequest, MetaUnavailable, Reply
+from agentrunner.planners.cli_access import CliAccess, CliCredential
+from agentrunner.planners.cli_box import CliBox, CliFolders, CliOutcome, Command, Tape
+from agentrunner.planners.retry import BY_CLASS, WORTH_A_RETRY, capped, seconds_until
+from agentrunner.planners.workplace import Workplace
+from agentrunner.workers.base import Failure, FailureKind, Worker
+from agentrunner.workers.failures import failure_of
+from agentrunner.workers.make import make_worker
+
+TIMEOUT_SEC = 600.0
+IMAGES = ("auto", "docker")
+"""Boxes whose image may bring a program that this machine has not."""
+NOT_FOUND = 127
+
+
+@dataclass(frozen=True)
+class CliCall:
+    """What is asked, and where."""
+
+    place: CliFolders
+    request: MetaRequest
+    system: str
+    """Role, policy and format, for a file."""
+    prompt: str
+    """For stdin."""
+    shown: CliCredential
+
+    @property
+    def base_url(self) -> str:
+        """Where the model is for the CLI: the gateway, else the provider."""
+        return self.place.base_url or self.shown.base_url
+
+
+@dataclass(frozen=True)
+class CliAnswer:
+    """What a CLI printed, read."""
+
+    text: str = ""
+    completed: bool = False
+    """Whether it came to its own end with an answer, good or not."""
+    input_tokens: int = 0
+    cached_tokens: int = 0
+    output_tokens: int = 0
+    usd: float | None = None
+    model: str = ""
+    error: str = ""
+    """Its words on why there is none."""
+    kind: FailureKind | None = None
+    """What a code of its own says about that."""
+
+
+class CliMeta(ABC):
+    """Completes messages with a CLI; adapters add its command line and read what it prints."""
+
+    kind: str
+    recordable = True
+
+    def __init__(
+        self,
+        spec: TaskSpec,
+        environ: Mapping[str, str],
+        *,
+        record: Path | None = None,
+        replay: Path | None = None,
+        channel: str = "",
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        """Find the program and what it can show; starts nothing.
+
+        `record` and `replay` are files for the gateway of its box, where each call has a channel
+        of its own, whatever `channel` says. Raises Surroundings
+        (`planner-missing`, `no-planner-key`, `login-missing`, …), or UsageError for settings that
+        cannot work.
+        """
+        self._spec = spec
+        self._environ = environ
+        self._tape = Tape(record, replay)
+        self._clock = clock
+        self._worker = _program_of(self.kind, spec)
+        self._timeout_sec = spec.runner.meta.timeout_sec or TIMEOUT_SEC
+        self._box: CliBox | None = None
+        self._bench: Workplace | None = None
+        self._refused = ""
+        """The fingerprint of a login's token that was not taken."""
+        if spec.runner.sandbox.kind == "none" and (record or replay):
+            raise UsageError(
+                f"{self.kind} is recorded and replayed at the gateway of its box, and there is "
+                "none.",
+                path="--record" if record else "--replay",
+                remedy="--sandbox bwrap or --sandbox docker",
+            )
+        if not Path(self._worker.program()).is_absolute() and (
+            spec.runner.sandbox.kind not in IMAGES
+        ):
+            raise self._missing("on this machine, outside of the repository")
+        self._access = CliAccess(spec, self._worker, environ, replays=replay is not None)
+
+    @abstractmethod
+    def command(self, call: CliCall, program: str, model: str | None) -> Command:
+        """The command line for this call; pure."""
+
+    @abstractmethod
+    def read(self, stdout: bytes) -> CliAnswer:
+        """What it printed; never raises on whatever that is."""
+
+    def describe(self) -> str:
+        """For the header."""
+        model = self._spec.runner.meta.model or "its own model"
+        return f"{self.kind} {model}, {self._access.describe()}"
+
+    async def open(self, bench: Workplace) -> None:
+        """Keep the place; the box is made with the first call."""
+        self._bench = bench
+        program = self._worker.program()
+        self._box = CliBox(bench, self._spec, program, self._environ, self._tape)
+
+    async def complete(self, request: MetaRequest) -> Reply:
+        """One attempt; raises MetaUnavailable, or Surroundings where program, box or login lack."""
+        assert self._box is not None and self._bench is not None, "open() comes first"
+        shown = await self._access.shown(
+            self._timeout_sec, gateway=self._box.walls, refused=self._refused
+        )
+        self._bench.redactor.learn(shown.secrets)
+        call = self._call(await self._box.place(), request, shown)
+        command = self.command(call, self._worker.program(), self._spec.runner.meta.model)
+        ran = await self._box.run(
+            call.place,
+            command,
+            shown.upstream,
+            request.call_number,
+            self._timeout_sec,
+            # No price is paid for calls of a subscription.
+            replace(request.allowance, usd=None)
+            if self._access.subscription
+            else request.allowance,
+        )
+        return self._reply(ran, shown)
+
+    async def close(self) -> None:
+        """End everything and remove its box."""
+        if self._box is not None:
+            await self._box.close()
+
+    def _call(self, place: CliFolders, request: MetaRequest, shown: CliCredential) -> CliCall:
+        system = "\n\n".join(m.content for m in request.messages if m.role == "system")
+        said = [message.content for message in request.messages if message.role != "system"]
+        if place.repo is not None:
+            said.append(f"The repository is {place.repo}. You can read it, and cannot change it.")
+        return CliCall(place, request, system, "\n\n".join(said), shown)
+
+    # -- what came of it --------------------------------------------------------------------------
+
+    def _reply(self, ran: CliOutcome, shown: CliCredential) -> Reply:
+        answer = self.read(ran.result.stdout) if ran.result else CliAnswer()
+        reply = self._figures(answer, ran.usage)
+        last = ran.usage.last_error
+        if last is not None and last.error == "replay":
+            raise TaskFailed(last.detail, code="replay-mismatch", remedy="record the run again")
+        if ran.result is None:
+            raise MetaUnavailable(
+                f"The planner {self.kind} gave no answer within {self._timeout_sec:g} s.",
+                retryable=True,
+                kind=BY_CLASS[last.error] if last and last.error else "network",
+                spent=reply,
+            )
+        # A CLI may end well though its last model call failed: the gateway's word wins.
+        if answer.completed and last is None:
+            return reply
+        if ran.result.exit_code == NOT_FOUND and not ran.usage.calls:
+            raise self._missing("in its box")
+        failure = self._failure(answer, ran.result.stderr, last)
+        raise self._unavailable(failure, shown, reply)
+
+    def _figures(self, answer: CliAnswer, used: Usage) -> Reply:
+        """The reply, with what it cost: as the gateway counted, else as the CLI says."""
+        reply = Reply(
+            answer.text,
+            input_tokens=answer.input_tokens,
+            output_tokens=answer.output_tokens,
+            cached_tokens=answer.cached_tokens,
+            usd=None if self._access.subscription else answer.usd,
+            model=answer.model or self._spec.runner.meta.model or "",
+            known="reported" if answer.input_tokens or answer.output_tokens else "unknown",
+            subscription=self._access.subscription,
+        )
+        if not used.calls or used.unknown_calls:
+            return reply
+        return replace(
+            reply,
+            input_tokens=used.input_tokens,
+            output_tokens=used.output_tokens,
+            cached_tokens=used.cached_tokens,
+            usd=None if self._access.subscription else used.usd,
+            model=max(used.by_model, key=lambda name: used.by_model[name].calls),
+            known="counted",
+        )
+
+    def _failure(self, answer: CliAnswer, stderr: bytes, last: Call | None) -> Failure:
+        """Why there is no answer: the gateway knows best, then the CLI's own words."""
+        if last is not None and last.error is not None:
+            detail = last.detail or f"its model calls failed ({last.error})"
+            return Failure(BY_CLASS[last.error], detail, last.reset_at or "")
+        words = answer.error or stderr.decode("utf-8", "replace").strip()
+        words = words or "it ended without an answer"
+        found = failure_of(words, self._clock(), kind=answer.kind)
+        return found or Failure("protocol", words)
+
+    def _unavailable(self, failure: Failure, shown: CliCredential, spent: Reply) -> MetaUnavailable:
+        retry = failure.kind in WORTH_A_RETRY
+        wish = seconds_until(failure.reset_at, self._clock())
+        if failure.kind == "auth" and shown.fingerprint and not self._refused:
+            # The token may have been taken back; a fresh one is asked for once.
+            self._refused, retry, wish = shown.fingerprint, True, 0.0
+        return MetaUnavailable(
+            f"The planner {self.kind}: {capped(failure.message)}",
+            retryable=retry,
+            retry_after=wish,
+            kind=failure.kind,
+            reset_at=failure.reset_at,
+            spent=spent,
+        )
+
+    def _missing(self, where: str) -> InfraError:
+        probe = self._worker.probe()
+        return InfraError(
+            f"The planner {self.kind}: {Path(self._worker.program()).name} is not found {where}.",
+            code="planner-missing",
+            path="runner.meta.kind",
+            remedy=probe.cure or "agentrunner doctor",
+            nothing_spent=True,
+        )
+
+
+def _program_of(kind: str, spec: TaskSpec) -> Worker:
+    """The worker adapter of the same CLI: it knows the program, its keys and its provider.
+
+    Where the task names the program for a worker, it is that one.
+    """
+    workers = spec.runner.workers or [spec.runner.worker]
+    named = next((one.command for one in workers if one.kind == kind and one.command), None)
+    program = WorkerSpec(kind=kind, command=named)
+    own = spec.runner.model_copy(update={"worker": program, "workers": []})
+    return make_worker(spec.model_copy(update={"runner": own}))

@@ -1,0 +1,110 @@
+"""Where the model is and how it is called: task file, then the process's environment."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from agentrunner.config.agents import DEFAULT_META_MODEL, MetaSpec
+from agentrunner.environment import DEFAULT_META_TIMEOUT_SEC
+from agentrunner.errors import AgentRunnerError, InfraError, UsageError
+
+DEFAULT_BASE_URL = "https://api.openai.com/v1"
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """A model at an address."""
+
+    model: str
+    base_url: str
+    host: str
+    """With the port where the URL names one; what people are shown."""
+    loopback: bool
+    timeout_sec: float
+    """For one attempt, from connecting to the last byte."""
+
+
+def endpoint(meta: MetaSpec, environ: Mapping[str, str]) -> Endpoint:
+    """The endpoint that is in force; `environ` is the process's own, never a file's.
+
+    Raises UsageError for a base URL of the task file and Surroundings for one of the environment
+    that must not be used, and Surroundings for a META_TIMEOUT_SEC that is no number.
+    """
+    model = (
+        meta.model
+        or environ.get("AGENTRUNNER_META_MODEL")
+        or environ.get("OPENAI_MODEL")
+        or DEFAULT_META_MODEL
+    )
+    from_file = meta.base_url
+    base_url = from_file or environ.get("OPENAI_BASE_URL") or DEFAULT_BASE_URL
+    place = "runner.meta.base_url" if from_file else "OPENAI_BASE_URL"
+    host, loopback = checked_url(base_url, place, from_file=bool(from_file))
+    return Endpoint(model, base_url, host, loopback, timeout_of(meta, environ))
+
+
+def checked_url(base_url: str, place: str, *, from_file: bool) -> tuple[str, bool]:
+    """Host, with the port where the URL names one, and whether it is this machine.
+
+    Raises UsageError for a URL `from_file` to which no key may go, else Surroundings.
+    """
+    problem: type[AgentRunnerError] = UsageError if from_file else InfraError
+
+    def refuse(why: str, remedy: str) -> AgentRunnerError:
+        return problem(
+            f"The planner's base URL {why}.",
+            code="base-url-refused",
+            path=place,
+            remedy=remedy,
+            nothing_spent=True,
+        )
+
+    try:
+        url = urlsplit(base_url)
+        host, port = url.hostname or "", url.port
+    except ValueError:
+        raise refuse("is not a URL", f"set {place} to something like {DEFAULT_BASE_URL}") from None
+    if url.scheme not in ("http", "https") or not host:
+        raise refuse("is not a web address", f"set {place} to something like {DEFAULT_BASE_URL}")
+    if url.username is not None or url.password is not None:
+        raise refuse("holds credentials", "put the key into OPENAI_API_KEY")
+    loopback = _is_loopback(host)
+    if url.scheme == "http" and not loopback:
+        raise refuse(
+            f"is http:// on {host}: the key would cross the network in the clear", "use https://"
+        )
+    return (f"{host}:{port}" if port else host), loopback
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def timeout_of(meta: MetaSpec, environ: Mapping[str, str]) -> float:
+    """Seconds for one attempt at a chat model; raises Surroundings for a bad META_TIMEOUT_SEC."""
+    if meta.timeout_sec is not None:
+        return meta.timeout_sec
+    text = environ.get("META_TIMEOUT_SEC", "").strip()
+    if not text:
+        return DEFAULT_META_TIMEOUT_SEC
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0
+    if not 0 < seconds <= 86_400:
+        raise InfraError(
+            f"META_TIMEOUT_SEC is {text!r}, which is not a number of seconds.",
+            code="bad-environment",
+            path="META_TIMEOUT_SEC",
+            remedy="export META_TIMEOUT_SEC=60",
+            nothing_spent=True,
+        )
+    return seconds

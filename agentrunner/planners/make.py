@@ -1,0 +1,44 @@
+"""From the task's settings to the meta-agent that is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from agentrunner.config.spec import TaskSpec
+from agentrunner.planners.base import MetaClient
+from agentrunner.registry import METAS, load
+
+
+def make_meta(
+    spec: TaskSpec,
+    environ: Mapping[str, str],
+    *,
+    record: Path | None = None,
+    replay: Path | None = None,
+    channel: str = "",
+) -> MetaClient:
+    """The meta-agent of `runner.meta.kind`; opens no connection and spends nothing.
+
+    Where it asks a server, `record` keeps every exchange in a cassette and `replay` answers from
+    one; `channel` tells one planner's part of it from another's. Raises UsageError for an unknown
+    kind, a setting that cannot work or a cassette that cannot be used, Surroundings where a key is
+    missing. `environ` is the environment of the process, never of a file in the repository.
+    """
+    kind = load(METAS, spec.runner.meta.kind, "the meta-agent")
+    tape: dict[str, Any] = {}
+    if getattr(kind, "recordable", False):
+        tape = {"record": record, "replay": replay, "channel": channel}
+    client: MetaClient = kind(spec, environ, **tape)
+    return client
+
+
+def reply_format(spec: TaskSpec) -> Literal["json", "yaml"]:
+    """What replies are asked for in: JSON where nobody says otherwise.
+
+    A cut YAML text is often valid YAML, a cut JSON text never is; and an API that takes a schema
+    answers in JSON.
+    """
+    wanted = spec.runner.meta.format
+    return "json" if wanted == "auto" else wanted

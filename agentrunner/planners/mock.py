@@ -1,0 +1,103 @@
+"""A meta-agent that plays a fixed, tiny part: no key, no model, no error, two decisions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from agentrunner.config.spec import TaskSpec
+from agentrunner.errors import UsageError
+from agentrunner.planners.base import MetaRequest, Reply
+
+
+class MockMeta:
+    """One criterion, one worker run, then done."""
+
+    kind = "mock"
+
+    def __init__(self, spec: TaskSpec, environ: Mapping[str, str]) -> None:
+        self._worker_kind = spec.runner.worker.kind
+
+    def describe(self) -> str:
+        """For the header."""
+        return "mock (no model)"
+
+    async def complete(self, request: MetaRequest) -> Reply:
+        """The fixed answer to this type of message."""
+        payload = self._payload(request)
+        reply = {"type": request.type, "version": 1, "payload": payload}
+        return Reply(text=json.dumps(reply, ensure_ascii=False), model="mock", known="counted")
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+    def _payload(self, request: MetaRequest) -> dict[str, Any]:
+        if request.type == "plan_task":
+            return {
+                "task_id": "TASK-MOCK",
+                "acceptance_criteria": [
+                    {"id": "AC-1", "description": "Mock AC 1", "type": "mock", "critical": True}
+                ],
+            }
+        if request.type == "next_action":
+            return self._next_action(int(request.facts.get("worker_runs_count", 0)))
+        if request.type == "completion_assessment":
+            return _assessment(request.facts)
+        if request.type == "decompose":
+            return _decompose()
+        if request.type == "plan_patch":
+            return _plan_patch()
+        raise UsageError(f'the mock meta-agent has no answer to "{request.type}"')
+
+    def _next_action(self, worker_runs: int) -> dict[str, Any]:
+        if worker_runs:
+            return {"decision": {"action": "mark_complete", "reason": "Mock complete"}}
+        return {
+            "decision": {"action": "run_worker", "reason": "Mock run"},
+            "worker_call": {
+                "worker_type": self._worker_kind,
+                "mode": "exec",
+                "prompt": "echo 'Hello from Mock Worker'",
+            },
+        }
+
+
+def _assessment(facts: Mapping[str, Any]) -> dict[str, Any]:
+    ids = [criterion["id"] for criterion in facts.get("acceptance_criteria", [])]
+    return {
+        "summary": "Mock assessment",
+        "all_criteria_satisfied": True,
+        "by_criterion": [{"id": id_, "status": "passed"} for id_ in ids],
+        "details": {"passed_criteria": ids, "remaining_risks": []},
+    }
+
+
+def _decompose() -> dict[str, Any]:
+    return {
+        "understanding": "Mock understanding",
+        "phases": [
+            {
+                "name": "Mock phase",
+                "milestone": "mock",
+                "tasks": [_task("temp-1", "Mock task 1"), _task("temp-2", "Mock task 2", "temp-1")],
+            }
+        ],
+    }
+
+
+def _task(temp_id: str, title: str, *dependencies: str) -> dict[str, Any]:
+    return {
+        "id": temp_id,
+        "title": title,
+        "description": f"What {title} is about",
+        "acceptance_criteria": [f"{title} is done"],
+        "dependencies": list(dependencies),
+        "wbs_level": 3,
+        "estimated_effort": "small",
+    }
+
+
+def _plan_patch() -> dict[str, Any]:
+    create = {"op": "create", "temp_id": "temp-1", "title": "Another mock task"}
+    return {"understanding": "Mock understanding", "operations": [create]}

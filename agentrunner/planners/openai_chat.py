@@ -1,0 +1,251 @@
+"""The meta-agent behind an OpenAI-compatible API.
+
+The library retries, parses and follows redirects on its own; all three are switched off here.
+Retries are counted and recorded by `asking.py`, replies are read by our parser, which accepts
+what the library's would throw away, and a redirect must not carry the key to another host.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import warnings
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from agentrunner.config.spec import TaskSpec
+from agentrunner.environment import quiet_libraries
+from agentrunner.errors import InfraError
+from agentrunner.gateway.cassette import META, Player, Recorder
+from agentrunner.gateway.exchange import Mismatch
+from agentrunner.planners.base import MetaRequest, MetaUnavailable, Reply
+from agentrunner.planners.chat_reply import reply_of
+from agentrunner.planners.endpoint import endpoint
+from agentrunner.planners.make import reply_format
+from agentrunner.planners.recorded import Recording, replay_transport
+from agentrunner.planners.retry import capped, http_failure, parse_retry_after
+from agentrunner.text.redaction import Redactor
+
+if TYPE_CHECKING:
+    from langchain_openai import ChatOpenAI
+
+KEY_NAME = "OPENAI_API_KEY"
+MAX_BODY_BYTES = 8 * 1024 * 1024
+"""Room for any reply; a server that sends more is not waited for."""
+_FORMAT_REFUSALS = ("response_format", "text.format", "schema", "grammar", "structured output")
+"""What a 400 about constrained output speaks of, as far as seen."""
+
+
+class OpenAIChatMeta:
+    """Completes messages with a chat model."""
+
+    kind = "openai-chat"
+    recordable = True
+
+    def __init__(
+        self,
+        spec: TaskSpec,
+        environ: Mapping[str, str],
+        *,
+        record: Path | None = None,
+        replay: Path | None = None,
+        channel: str = "",
+    ) -> None:
+        """Read the settings; opens no connection.
+
+        `record` is a file to keep every exchange in, `replay` one that answers in the server's
+        place, without a key; `channel` is the part of it that is not the first planner's. Raises
+        Surroundings (`no-planner-key`, …) or UsageError for settings that cannot work, and for a
+        cassette that cannot be used.
+        """
+        self._endpoint = endpoint(spec.runner.meta, environ)
+        self._key = environ.get(KEY_NAME, "").strip()
+        redactor = Redactor({KEY_NAME: self._key})
+        part = f"{META}:{channel}" if channel else META
+        self._player = Player(replay, part, redactor, spec.repo) if replay else None
+        recorder = Recorder(record, part, redactor, spec.repo) if record else None
+        self._recording = Recording(recorder) if recorder else None
+        if not self._key and self._player is None:
+            raise InfraError(
+                f"The planner needs an API key: {KEY_NAME} is not set.",
+                code="no-planner-key",
+                remedy=f"export {KEY_NAME}=… (any text for a local server), or use "
+                "--meta checklist, which needs no model",
+                nothing_spent=True,
+            )
+        self._constrain = reply_format(spec) == "json"
+        self._chat: ChatOpenAI | None = None
+
+    def describe(self) -> str:
+        """For the header."""
+        return f"{self.kind} {self._endpoint.model} at {self._endpoint.host}"
+
+    async def complete(self, request: MetaRequest) -> Reply:
+        """One attempt; raises MetaUnavailable."""
+        chat = self._chat
+        if chat is None:
+            chat = await asyncio.to_thread(self._client)
+        constrained = self._constrain
+        options = _constraint(chat, request) if constrained else {}
+        if request.max_output_tokens is not None:
+            options["max_tokens"] = request.max_output_tokens
+        messages = [(message.role, message.content) for message in request.messages]
+        try:
+            async with asyncio.timeout(self._endpoint.timeout_sec):
+                answer = await chat.ainvoke(messages, **options)
+        except MetaUnavailable:
+            raise
+        except TimeoutError:
+            raise self._too_slow() from None
+        except Mismatch as problem:
+            raise MetaUnavailable(f"Replay: {problem}", retryable=False) from None
+        except Exception as problem:  # noqa: BLE001  (a server's answer breaks the library anywhere)
+            self._ended(problem, constrained=constrained)
+        finally:
+            if self._recording is not None:
+                self._recording.give_up("the planner gave no answer.")
+        return reply_of(answer)
+
+    async def close(self) -> None:
+        """Release connections."""
+        chat, self._chat = self._chat, None
+        if chat is not None:
+            await chat.root_async_client.close()
+
+    def _client(self) -> ChatOpenAI:
+        if self._chat is None:
+            quiet_libraries()
+            _silence_comments()
+            # 1 s and 60 MiB, so only when there is something to ask
+            from langchain_openai import ChatOpenAI
+            from openai import DefaultAsyncHttpxClient
+            from pydantic import SecretStr
+
+            where = self._endpoint
+            recording = self._recording
+            self._chat = ChatOpenAI(
+                model=where.model,
+                base_url=where.base_url,
+                api_key=SecretStr(self._key or "none"),  # a replay needs none
+                max_retries=0,
+                timeout=where.timeout_sec,
+                openai_proxy=None,
+                http_async_client=DefaultAsyncHttpxClient(
+                    timeout=where.timeout_sec,
+                    follow_redirects=False,
+                    # a proxy for the outside world must not see what goes to this machine
+                    trust_env=not where.loopback,
+                    transport=replay_transport(self._player) if self._player else None,
+                    event_hooks={
+                        "request": [recording.begin] if recording else [],
+                        "response": [partial(_take_body, recording=recording)],
+                    },
+                ),
+            )
+        return self._chat
+
+    def _too_slow(self) -> MetaUnavailable:
+        return MetaUnavailable(
+            f"The planner at {self._endpoint.host} gave no answer within "
+            f"{self._endpoint.timeout_sec:g} s.",
+            retryable=True,
+            kind="network",
+        )
+
+    def _ended(self, problem: Exception, *, constrained: bool) -> NoReturn:
+        """Raise MetaUnavailable for what an exception of the library means."""
+        import openai
+
+        if isinstance(problem, openai.APIStatusError):
+            self._status_failure(problem, constrained=constrained)
+        if isinstance(problem, openai.APITimeoutError):
+            raise self._too_slow() from None
+        if isinstance(problem, openai.APIConnectionError):
+            raise MetaUnavailable(
+                f"The planner at {self._endpoint.host} cannot be reached: "
+                f"{problem.__cause__ or problem}",
+                retryable=True,
+                kind="network",
+            ) from None
+        raise MetaUnavailable(
+            f"OpenAI API error: 200 {type(problem).__name__}: {capped(str(problem))}",
+            retryable=False,
+            kind="protocol",
+        ) from None
+
+    def _status_failure(self, problem: Any, *, constrained: bool) -> NoReturn:
+        response = problem.response
+        body = response.text
+        if constrained and response.status_code in (400, 422) and _refuses_format(body):
+            # Servers without constrained output say so only when asked. The prompt states the
+            # form anyway; from here on this run does without.
+            self._constrain = False
+            raise MetaUnavailable(
+                f"OpenAI API error: {response.status_code} {capped(body)}",
+                retryable=True,
+                retry_after=0,
+                kind="protocol",
+            ) from None
+        now = datetime.now(UTC)
+        wish = parse_retry_after(response.headers.get("retry-after"), now.timestamp())
+        raise http_failure(
+            response.status_code, body, wish, headers=response.headers, now=now
+        ) from None
+
+
+async def _take_body(response: Any, *, recording: Recording | None) -> None:
+    """Read the body in the library's place: no more than fits, and only what is a completion."""
+    size = 0
+    chunks: list[bytes] = []
+    async for chunk in response.aiter_bytes():
+        size += len(chunk)
+        if size > MAX_BODY_BYTES:
+            raise MetaUnavailable(
+                f"The planner's server sent more than {MAX_BODY_BYTES >> 20} MiB.",
+                retryable=False,
+                kind="protocol",
+            )
+        chunks.append(chunk)
+    # What aread() would set: there is no public way to hand over a body that a hook has read.
+    response._content = b"".join(chunks)
+    if recording is not None:
+        recording.end(response, chunks)
+    if response.status_code == 200:
+        _check_completion(response.text)
+
+
+def _check_completion(body: str) -> None:
+    """Raise MetaUnavailable for a 200 that the library would only stumble over."""
+    try:
+        data = json.loads(body)
+    except (ValueError, RecursionError):
+        data = None
+    if not isinstance(data, dict) or data.get("error"):
+        raise http_failure(200, body)
+    if not data.get("choices") and "output" not in data:  # `output`: the Responses API
+        raise MetaUnavailable("no choices returned from LLM", retryable=False, kind="protocol")
+
+
+def _constraint(chat: ChatOpenAI, request: MetaRequest) -> dict[str, Any]:
+    """The options that ask for a reply of the message's schema."""
+    form = {
+        "type": "json_schema",
+        "json_schema": {"name": request.type, "schema": dict(request.schema), "strict": True},
+    }
+    if chat.use_responses_api:  # there it has another name, which the library knows
+        return {"response_format": form}
+    # As it is: the library would walk through the schema and parse the reply, as we do ourselves.
+    return {"extra_body": {"response_format": form}}
+
+
+def _refuses_format(body: str) -> bool:
+    return any(word in body.lower() for word in _FORMAT_REFUSALS)
+
+
+def _silence_comments() -> None:
+    # langchain-openai comments on refused formats; `_status_failure` deals with them.
+    warnings.filterwarnings("ignore", "Invalid schema for OpenAI's structured", UserWarning)
+    warnings.filterwarnings("ignore", "This model does not support OpenAI's struct", UserWarning)

@@ -1,0 +1,264 @@
+"""Who answers in each role of the meta-agent, and who does when the first one cannot."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Literal
+
+from agentrunner.config.agents import MetaCandidate, RoleSpec
+from agentrunner.config.spec import TaskSpec
+from agentrunner.errors import InfraError, UsageError
+from agentrunner.planners.base import (
+    MessageType,
+    MetaClient,
+    MetaRequest,
+    MetaUnavailable,
+    NeedsWorkplace,
+    Reply,
+)
+from agentrunner.planners.make import make_meta
+from agentrunner.planners.retry import seconds_until
+from agentrunner.planners.workplace import Workplace
+
+Role = Literal["meta", "plan", "assess"]
+ROLES: tuple[Role, ...] = ("meta", "plan", "assess")
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One who can take a role."""
+
+    name: str
+    """Its kind, with the model where one is named: "codex-cli", "chat:anthropic:claude-…". The
+    same candidate has the same name in each role."""
+    client: MetaClient
+    weight: int = 0
+
+
+@dataclass(frozen=True)
+class RoleCandidates:
+    """A role, and who can take it in order of preference; at least one."""
+
+    candidates: tuple[Candidate, ...]
+    fallback_on_rate_limit: bool = True
+    """Whether the next takes over where a quota is spent; else the run waits."""
+    cool_down_sec: float = 300
+    """Seconds for which one whose quota is spent is left alone, if no reset is told."""
+
+
+class Panel:
+    """The clients of every role. As a plain `MetaClient` it asks the first of the role."""
+
+    kind = "panel"
+
+    def __init__(self, seats: Mapping[Role, RoleCandidates], notices: Sequence[str] = ()) -> None:
+        self._seats = dict(seats)
+        self.notices = tuple(notices)
+        """What a person should know before it starts: who was left out, and why."""
+
+    def seat(self, role: Role) -> RoleCandidates:
+        """Who can take this role."""
+        return self._seats[role]
+
+    def describe(self) -> str:
+        """For the header: who decides, and who else plans or judges."""
+        first = {role: self._seats[role].candidates[0] for role in ROLES}
+        text = first["meta"].client.describe()
+        if first["plan"].client is not first["meta"].client:
+            text += f"; {first['plan'].client.describe()} plans"
+        if first["assess"].client is not first["meta"].client:
+            text += f"; {first['assess'].client.describe()} judges"
+        return text
+
+    async def open(self, bench: Workplace) -> None:
+        """Give every client that works with programs of its own its place in the run."""
+        for client in self._clients():
+            if isinstance(client, NeedsWorkplace):
+                await client.open(bench)
+
+    async def complete(self, request: MetaRequest) -> Reply:
+        """One attempt of the first candidate of the role; raises as a client's `complete`."""
+        first = self._seats[role_of(request.type)].candidates[0]
+        return await self.complete_by(first, request)
+
+    async def complete_by(self, candidate: Candidate, request: MetaRequest) -> Reply:
+        """One attempt of this candidate, whose name is on what it answers or raises."""
+        try:
+            reply = await candidate.client.complete(request)
+        except MetaUnavailable as failure:
+            failure.candidate = candidate.name
+            raise
+        return replace(reply, candidate=candidate.name)
+
+    async def close(self) -> None:
+        """Close every client."""
+        for client in self._clients():
+            await client.close()
+
+    def _clients(self) -> list[MetaClient]:
+        """Each once, however many roles it has."""
+        everyone = (one.client for seat in self._seats.values() for one in seat.candidates)
+        return list({id(client): client for client in everyone}.values())
+
+
+def role_of(message: MessageType) -> Role:
+    """Whose task a message is."""
+    if message == "completion_assessment":
+        return "assess"
+    return "meta" if message == "next_action" else "plan"
+
+
+def pick(
+    candidates: Sequence[Candidate],
+    cooling: Mapping[str, str],
+    now: datetime,
+    salt: str,
+    number: int,
+    *,
+    turn: int = 0,
+) -> Candidate | None:
+    """Who answers call `number`: the first that is not cooling; None where all are.
+
+    `cooling` tells by "meta:NAME" until when one is left alone, as a time in ISO 8601. Where
+    candidates have weights, calls are shared out among those by a keyed hash of their number: the
+    same run picks the same again. One without a weight is then for when those cool. Of several
+    votes on one thing, the one of `turn` n goes to the n-th who is ready, counted from 0.
+    """
+    ready = [
+        one for one in candidates if not seconds_until(cooling.get(f"meta:{one.name}", ""), now)
+    ]
+    weighted = [one for one in ready if one.weight]
+    if not weighted or turn:
+        return ready[turn % len(ready)] if ready else None
+    draw = hmac.digest(salt.encode(), f"pick {number}".encode(), hashlib.sha256)
+    place = int.from_bytes(draw[:8], "big") % sum(one.weight for one in weighted)
+    for one in weighted:
+        if place < one.weight:
+            return one
+        place -= one.weight
+    raise AssertionError("the place is within the sum of the weights")
+
+
+def make_panel(
+    spec: TaskSpec,
+    environ: Mapping[str, str],
+    *,
+    record: Path | None = None,
+    replay: Path | None = None,
+) -> Panel:
+    """The clients of `runner.meta`, `runner.assess` and `runner.profiles`.
+
+    A candidate that is not to be had is left out as long as another one of its role is. Raises
+    as `make_meta`, with the first one's reason where a role is left empty, and UsageError for a
+    forced name that none has.
+    """
+
+    def make(own: TaskSpec, channel: str) -> MetaClient:
+        return make_meta(own, environ, record=record, replay=replay, channel=channel)
+
+    bench = _Clients(spec, make)
+    seats = {role: bench.seat(role) for role in ROLES}
+    return Panel(seats, list(dict.fromkeys(bench.notices)))
+
+
+class _Clients:
+    """Makes each candidate once."""
+
+    def __init__(self, spec: TaskSpec, make: Callable[[TaskSpec, str], MetaClient]) -> None:
+        self._spec = spec
+        self._make = make
+        self._made: dict[MetaCandidate, tuple[str, MetaClient | InfraError]] = {}
+        self.notices: list[str] = []
+
+    def seat(self, role: Role) -> RoleCandidates:
+        profile, wanted = role_candidates(self._spec, role)
+        found: list[Candidate] = []
+        lacks: list[tuple[str, InfraError]] = []
+        for one in wanted:
+            name, client = self._client(one)
+            if profile.force and name != profile.force:
+                continue
+            if isinstance(client, InfraError):
+                lacks.append((name, client))
+            else:
+                found.append(Candidate(name, client, one.weight))
+        if not found:
+            raise lacks[0][1] if lacks else self._no_such(role, profile.force)
+        self.notices += [f"{name} is left out: {why.message}" for name, why in lacks]
+        return RoleCandidates(tuple(found), profile.fallback_on_rate_limit, profile.cool_down_sec)
+
+    def _client(self, one: MetaCandidate) -> tuple[str, MetaClient | InfraError]:
+        key = one.model_copy(update={"weight": 0})
+        if key not in self._made:
+            name = self._free(f"{one.kind}:{one.model}" if one.model else one.kind)
+            client: MetaClient | InfraError
+            try:
+                client = self._make(_spec_of(self._spec, one), name if self._made else "")
+            except InfraError as error:
+                client = error
+            self._made[key] = name, client
+        return self._made[key]
+
+    def _free(self, name: str) -> str:
+        """The name, with a number where another candidate has it."""
+        taken = [known for known, _ in self._made.values()]
+        count = 1
+        while (name if count == 1 else f"{name}-{count}") in taken:
+            count += 1
+        return name if count == 1 else f"{name}-{count}"
+
+    def _no_such(self, role: Role, force: str) -> UsageError:
+        names = ", ".join(name for name, _ in self._made.values())
+        place = f"runner.profiles.{role}.force"
+        return UsageError(
+            f'No candidate of the role {role} is called "{force}". Known: {names}.',
+            code="unknown-candidate",
+            path=self._spec.places.get(place, place),
+        )
+
+
+def role_candidates(spec: TaskSpec, role: Role) -> tuple[RoleSpec, list[MetaCandidate]]:
+    """How a role is filled, and by whom, with what was left out filled in."""
+    profiles, judge = spec.runner.profiles, _judge(spec)
+    profile, alone = profiles.meta, MetaCandidate(kind=spec.runner.meta.kind)
+    if role == "plan" and profiles.plan is not None:
+        profile = profiles.plan
+    elif role == "assess" and (profiles.assess is not None or judge is not None):
+        profile, alone = profiles.assess or RoleSpec(), judge or alone
+    return profile, [_filled(spec, one) for one in profile.candidates or [alone]]
+
+
+def _judge(spec: TaskSpec) -> MetaCandidate | None:
+    """The one of `runner.assess`, if it names any."""
+    judge = spec.runner.assess
+    if judge is None or not (judge.kind or judge.model or judge.base_url):
+        return None
+    kind = judge.kind or spec.runner.meta.kind
+    return MetaCandidate(kind=kind, model=judge.model, base_url=judge.base_url)
+
+
+def _filled(spec: TaskSpec, one: MetaCandidate) -> MetaCandidate:
+    """What a candidate leaves out is that of `runner.meta`, if it is of the same kind."""
+    meta = spec.runner.meta
+    if one.kind != meta.kind:
+        return one
+    return one.model_copy(
+        update={
+            "model": one.model or meta.model,
+            "base_url": one.base_url or meta.base_url,
+            "auth": one.auth or meta.auth,
+        }
+    )
+
+
+def _spec_of(spec: TaskSpec, one: MetaCandidate) -> TaskSpec:
+    """The task, with this candidate as its `runner.meta`."""
+    own = {"kind": one.kind, "model": one.model, "base_url": one.base_url, "auth": one.auth}
+    meta = spec.runner.meta.model_copy(update=own)
+    runner = spec.runner.model_copy(update={"meta": meta})
+    return spec.model_copy(update={"runner": runner})

@@ -1,0 +1,110 @@
+"""When an attempt on the wire is made again, and after how long."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+
+from agentrunner.gateway.upstream_errors import classify
+from agentrunner.planners.base import MetaUnavailable
+from agentrunner.workers.base import FailureKind
+
+BACKOFF_SEC = (1.0, 2.0, 4.0)
+"""Waits before the first, second and third retry; then it is over: 3 retries, 4 attempts."""
+RETRY_AFTER_CAP_SEC = 60.0
+BODY_CHARS = 2000
+"""How much of a server's error text is kept."""
+WORTH_A_RETRY = frozenset({"rate_limit", "server", "network"})
+"""Kinds of failures that may be over a moment later."""
+BY_CLASS: Mapping[str, FailureKind] = {
+    "auth": "auth", "model": "model", "quota": "rate_limit", "overload": "rate_limit",
+    "context": "context", "request": "protocol", "server": "server", "network": "network",
+    "budget": "budget",
+}  # fmt: skip
+"""What the gateway's classes of errors mean for a run."""
+_ACCOUNT_IS_EMPTY = ("insufficient_quota", "credit balance", "billing_")
+"""In a 429 that no moment's wait will help."""
+
+
+def is_retryable(status: int) -> bool:
+    """Whether the same request may succeed later: time-out, rate limit, server error."""
+    return status in (408, 429) or status >= 500
+
+
+def wait_before_retry(failure: MetaUnavailable, retries_made: int) -> float | None:
+    """Seconds to wait before trying again; None where it makes no sense or was tried enough.
+
+    A server's wish (Retry-After) takes the place of the back-off, up to 60 s. A quota that is
+    spent for longer is nothing to wait for here: another may answer, or the run waits.
+    """
+    if not failure.retryable or retries_made >= len(BACKOFF_SEC):
+        return None
+    wish = failure.retry_after
+    if failure.kind == "rate_limit" and wish is not None and wish > RETRY_AFTER_CAP_SEC:
+        return None
+    if wish is not None and wish >= 0:
+        return min(wish, RETRY_AFTER_CAP_SEC)
+    return BACKOFF_SEC[retries_made]
+
+
+def http_failure(
+    status: int,
+    body: str,
+    retry_after: float | None = None,
+    *,
+    headers: Mapping[str, str] | None = None,
+    now: datetime | None = None,
+) -> MetaUnavailable:
+    """The failure that stands for an HTTP answer other than 200.
+
+    With `now`, when it came, it tells when a quota is there again: after `retry_after` seconds,
+    else as body and `headers` say.
+    """
+    when = now or datetime.fromtimestamp(0, UTC)
+    waits = {} if retry_after is None else {"retry-after": str(retry_after)}
+    error = classify(status, {**(headers or {}), **waits}, body.encode("utf-8", "replace"), when)
+    reset = error.reset_at if now is not None else None
+    empty = any(word in body.lower() for word in _ACCOUNT_IS_EMPTY)
+    return MetaUnavailable(
+        f"OpenAI API error: {status} {capped(body)}".rstrip(),
+        retryable=is_retryable(status) and not (error.kind == "quota" and empty),
+        retry_after=retry_after,
+        kind=BY_CLASS[error.kind],
+        reset_at=stamp(reset) if reset else "",
+    )
+
+
+def stamp(moment: datetime) -> str:
+    """UTC as ISO 8601, as states and notes have it."""
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def seconds_until(moment: str, now: datetime) -> float | None:
+    """How long it is until `moment`, not below 0; None for "" and what is no time."""
+    try:
+        return max(0.0, (datetime.fromisoformat(moment) - now).total_seconds())
+    except (ValueError, TypeError):
+        return None
+
+
+def capped(text: str, limit: int = BODY_CHARS) -> str:
+    """`text`, cut after `limit` characters and said so."""
+    return text if len(text) <= limit else f"{text[:limit]}… ({len(text)} characters)"
+
+
+def parse_retry_after(value: str | None, now: float) -> float | None:
+    """Seconds of a Retry-After header, given as a number or a date; None for anything else.
+
+    `now` is in seconds since the epoch.
+    """
+    if value is None:
+        return None
+    try:
+        seconds = float(value)
+    except ValueError:
+        try:
+            seconds = parsedate_to_datetime(value).timestamp() - now
+        except ValueError:
+            return None
+    return max(seconds, 0.0) if seconds == seconds else None  # a NaN is not equal to itself

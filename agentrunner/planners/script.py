@@ -1,0 +1,163 @@
+"""A meta-agent that reads its replies from a file: for tests, demonstrations and replay."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import UTC, datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
+
+from agentrunner.config.spec import TaskSpec
+from agentrunner.config.yaml_text import read_yaml
+from agentrunner.errors import TaskFailed, UsageError
+from agentrunner.planners.base import MetaRequest, MetaUnavailable, Reply
+from agentrunner.planners.retry import http_failure
+from agentrunner.protocol.loading import load_yaml
+from agentrunner.protocol.message import MessageType
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Usage(_Strict):
+    """Tokens an item claims to have cost."""
+
+    input_tokens: Annotated[int, Field(ge=0)] = 0
+    output_tokens: Annotated[int, Field(ge=0)] = 0
+
+
+class WireFault(_Strict):
+    """The server answers with an error status, or not at all."""
+
+    status: Annotated[int, Field(ge=300, le=599)] | None = None
+    retry_after: Annotated[float, Field(ge=0)] | None = None
+    kind: Literal["timeout", "connection"] | None = None
+
+    @model_validator(mode="after")
+    def _one_of_two(self) -> WireFault:
+        if (self.status is None) == (self.kind is None):
+            raise ValueError("an error has exactly one of status and kind")
+        return self
+
+    def failure(self, now: datetime) -> MetaUnavailable:
+        """What the client raises for it."""
+        if self.status is not None:
+            return http_failure(self.status, "(from the script)", self.retry_after, now=now)
+        what = "no answer in time" if self.kind == "timeout" else "connection failed"
+        return MetaUnavailable(
+            f"The planner: {what} (from the script).", retryable=True, kind="network"
+        )
+
+
+class Item(_Strict):
+    """What happens on one attempt: a reply or an error."""
+
+    expect: MessageType | None = None
+    """The message that has to be asked for here."""
+    reply: str | dict[str, Any] | None = None
+    error: WireFault | None = None
+    usage: Usage = Usage()
+    finish_reason: Literal["stop", "length"] = "stop"
+    delay_sec: Annotated[float, Field(ge=0)] = 0
+
+    @model_validator(mode="after")
+    def _one_of_two(self) -> Item:
+        if (self.reply is None) == (self.error is None):
+            raise ValueError("an item has exactly one of reply and error")
+        return self
+
+
+_ITEMS = TypeAdapter(list[Item])
+
+
+class ScriptMeta:
+    """Item n answers attempt n of the run, so a resumed run takes the next unused one."""
+
+    kind = "script"
+
+    def __init__(
+        self,
+        spec: TaskSpec,
+        environ: Mapping[str, str],
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        """Read `spec.script_text`; raises UsageError (`script-missing`, `script-invalid`)."""
+        if spec.script_text is None:
+            raise UsageError(
+                "the meta-agent `script` needs a file with its replies",
+                code="script-missing",
+                path="runner.meta.script",
+                remedy="set runner.meta.script to a file, relative to the task file",
+            )
+        self._items = read_script(spec.script_text)
+        self._sleep = sleep
+        self._clock = clock
+
+    def describe(self) -> str:
+        """For the header."""
+        return f"script with {len(self._items)} replies (no model)"
+
+    async def complete(self, request: MetaRequest) -> Reply:
+        """The item at the position of this attempt.
+
+        Raises TaskFailed (`script-ended`, `script-mismatch`), or the item's own error.
+        """
+        item = self._item(request)
+        if item.delay_sec:
+            await self._sleep(item.delay_sec)
+        if item.error is not None:
+            raise item.error.failure(self._clock())
+        reply = item.reply
+        return Reply(
+            text=reply if isinstance(reply, str) else json.dumps(reply, ensure_ascii=False),
+            finish_reason=item.finish_reason,
+            input_tokens=item.usage.input_tokens,
+            output_tokens=item.usage.output_tokens,
+            model="script",
+            known="reported" if item.usage != Usage() else "counted",
+        )
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+    def _item(self, request: MetaRequest) -> Item:
+        number = request.call_number + 1
+        if number > len(self._items):
+            raise TaskFailed(
+                f"The script has no item {number}: it ends after item {len(self._items)}, but the "
+                f"run asked for {request.type}.",
+                code="script-ended",
+                path="runner.meta.script",
+            )
+        item = self._items[request.call_number]
+        if item.expect not in (None, request.type):
+            raise TaskFailed(
+                f"Item {number} of the script expects {item.expect}, but the run asked for "
+                f"{request.type}.",
+                code="script-mismatch",
+                path="runner.meta.script",
+            )
+        return item
+
+
+def read_script(text: str) -> list[Item]:
+    """The items of a script; raises UsageError with the number of the first bad one."""
+    tree = read_yaml(text, "script")  # knows the lines; all scalars are text
+    try:
+        return _ITEMS.validate_python(load_yaml(text))  # true, 1 and null are not, as in a reply
+    except ValidationError as problem:
+        error = problem.errors()[0]
+        place = tree.place(error["loc"])
+        names = [f"item {int(error['loc'][0]) + 1}"] if error["loc"] else ["the script"]
+        names += [str(part) for part in error["loc"][1:]]
+        raise UsageError(
+            f"{', '.join(names)}: {error['msg']}",
+            code="script-invalid",
+            path=place.where,
+            source_line=place.source_line,
+        ) from problem

@@ -1,0 +1,22 @@
+"""The place that a run gives to a planner which is a program."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from agentrunner.sandboxes.base import Sandbox
+from agentrunner.storage.run_folder import RunFolder
+from agentrunner.text.redaction import Redactor
+
+
+@dataclass(frozen=True)
+class Workplace:
+    """Where a run is, and what its own box is like."""
+
+    folder: RunFolder
+    state_dir: Path
+    sandbox: Sandbox
+    """The run's box, for its kind and image only: a planner gets one of its own."""
+    redactor: Redactor
+    """Learns the planner's secrets before they are used."""

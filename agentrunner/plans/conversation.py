@@ -1,0 +1,226 @@
+"""A conversation about a plan: a message in, a proposal out, and the plan that is accepted.
+
+There is no terminal in it, and no server: `planner` asks a model, `store` keeps what is said.
+Nothing is kept of a message that got no answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from agentrunner.config.markdown import detect_language
+from agentrunner.config.spec import TaskSpec
+from agentrunner.errors import TaskFailed, UsageError
+from agentrunner.planners.make import reply_format
+from agentrunner.plans import proposal as proposals
+from agentrunner.plans import remarks
+from agentrunner.plans.plan import Plan
+from agentrunner.plans.planner_view import ChatMessage, View, cut, plan_facts
+from agentrunner.plans.proposal import Proposal
+from agentrunner.plans.store import Change, OpenQuestion, PlanStore
+from agentrunner.prompts import Language, PromptInput
+from agentrunner.protocol import Decompose, Message, PlanPatch
+
+TIMEOUT_SEC = 15 * 60.0
+"""For one message with all its re-asks. A single call of a CLI has 10 minutes below it."""
+MAX_MESSAGE_BYTES = 64 << 10
+"""Of one message, in UTF-8. What is longer is a document, and belongs into a file."""
+MAX_QUESTIONS = 20
+"""The latest ones that the planner is told of."""
+MAX_ANSWER_CHARS = 1000
+
+Check = Callable[[Message], None]
+
+
+class Planner(Protocol):
+    """Somebody who answers prompts about a plan."""
+
+    async def ask(self, prompt: PromptInput, check: Check) -> Message:
+        """The answer, asked for again where `check` raises ProtocolError.
+
+        `call_number` of the prompt is the planner's to set. Raises TaskFailed where there is no
+        usable answer, and Surroundings where nobody can be asked.
+        """
+
+
+@dataclass
+class Conversation:
+    """What people and a planner say about one plan."""
+
+    store: PlanStore
+    planner: Planner
+    spec: TaskSpec
+    """For its settings only: language, format and system prompt of the planner."""
+    salt: str
+    """Keys the markers of prompts; drawn once per plan."""
+    stamp: Callable[[], str]
+    """Now: UTC, ISO 8601."""
+    author: str
+    redact: Callable[[str], str] = str
+    """Takes secrets out of what is said, before it is kept or sent."""
+    look: Callable[[], View | None] = lambda: None
+    """What is known of the repository now, JSON-native. Blocking."""
+    timeout_sec: float = field(default=TIMEOUT_SEC)
+
+    async def propose(self, text: str) -> Proposal:
+        """What the planner makes of a message; the plan stays as it is.
+
+        Message and answer are kept in the conversation, and what the planner asks as open
+        questions. Raises UsageError (`message-too-long`, `message-empty`), TaskFailed
+        (`chat-timeout`, `meta-garbage`, …) and Surroundings.
+        """
+        check_message(text)
+        text = self.redact(text)
+        plan = self.store.load()
+        prompt = self.prompt(plan, text, await asyncio.to_thread(self.look))
+
+        def check(message: Message) -> None:
+            proposals.check(plan, message)
+
+        try:
+            async with asyncio.timeout(self.timeout_sec):
+                message = await self.planner.ask(prompt, check)
+        except TimeoutError as error:
+            raise TaskFailed(
+                f"The planner gave no answer within {self.timeout_sec / 60:g} minutes.",
+                code="chat-timeout",
+                remedy="say it again, in smaller steps",
+            ) from error
+        reply = message.payload
+        assert isinstance(reply, Decompose | PlanPatch)
+        proposal = proposals.propose(plan, text, reply)
+        self._keep(proposal)
+        return proposal
+
+    def _undecided(self, plan: Plan) -> list[str]:
+        """What to say of a proposal that was shown, and that nobody has decided on."""
+        waiting = proposals.waiting(self.store.path.parent)
+        return [] if waiting is None else [remarks.undecided(waiting, plan.goal)]
+
+    def prompt(self, plan: Plan, text: str, repository: View | None = None) -> PromptInput:
+        """What the planner is asked: the same for the same plan, conversation and message."""
+        undecided = [ChatMessage("user", said) for said in self._undecided(plan)]
+        facts = plan_facts(plan, [*self.store.conversation(), *undecided])
+        facts["questions"] = question_facts(self.store.questions())
+        meta = self.spec.runner.meta
+        return PromptInput(
+            type="decompose" if proposals.is_empty(plan) else "plan_patch",
+            facts=facts,
+            task={},
+            prd_text=text,
+            salt=self.salt,
+            call_number=0,
+            language=self._language(plan, text),
+            format=reply_format(self.spec),
+            system_prompt=meta.system_prompt,
+            system_prompt_mode=meta.system_prompt_mode,
+            repository=repository,
+        )
+
+    def _language(self, plan: Plan, text: str) -> Language:
+        """That of the settings, else of the goal and what is said now."""
+        wanted = self.spec.runner.meta.language
+        return detect_language(f"{plan.goal}\n{text}") if wanted == "auto" else wanted
+
+    def _keep(self, proposal: Proposal) -> None:
+        at = self.stamp()
+        if not proposal.empty:  # it takes the place of one that waits
+            for remark in self._undecided(proposal.before):
+                self.store.say("user", remark, at)
+            proposals.forget(self.store.path.parent)
+        self.store.say("user", proposal.message, at)
+        self.store.say("planner", proposal.understanding, at)
+        known = {one.text for one in self.open_questions()}
+        for text in proposal.questions:
+            if text not in known:
+                self.store.ask(text, at)
+
+    # -- what a person decides --------------------------------------------------------------------
+
+    def accept(self, proposal: Proposal) -> Plan:
+        """Carry a proposal out; the plan that came of it.
+
+        Raises PlanConflict where somebody else changed the plan since, and PatchRejected where a
+        task that it takes away is being worked on by now. Nothing is changed then.
+        """
+        return accept(self.store, proposal, at=self.stamp(), author=self.author)
+
+    def refuse(self, proposal: Proposal) -> None:
+        """Say no to a proposal, so that the planner knows that it did not come to be."""
+        refused = remarks.refused(proposal.message, proposal.before.goal)
+        self.store.say("user", refused, self.stamp())
+        folder = self.store.path.parent
+        if proposals.waiting(folder) == proposal.message:
+            proposals.forget(folder)
+
+    def undo(self) -> tuple[Plan, Plan, Change]:
+        """Take the latest change back: the plan before and after that, and what was undone.
+
+        Raises UsageError (`nothing-to-undo`) and PatchRejected.
+        """
+        before = self.store.load()
+        after, change = self.store.undo(at=self.stamp(), author=self.author)
+        return before, after, change
+
+    def open_questions(self) -> list[OpenQuestion]:
+        """Those that nobody has answered."""
+        return [one for one in self.store.questions() if one.answer is None]
+
+
+def accept(store: PlanStore, proposal: Proposal, *, at: str, author: str) -> Plan:
+    """Save what a proposal makes of the plan; see `Conversation.accept`."""
+    now = store.load()
+    # A task may have been started since; of another version the store tells who changed what.
+    renewed = proposal.on(now) if now.version == proposal.before.version else proposal
+    store.save(
+        renewed.after,
+        at=at,
+        kind=proposal.kind,
+        author=author,
+        message=proposal.message,
+        operations=proposal.operations,
+    )
+    proposals.forget(store.path.parent)
+    return renewed.after
+
+
+def check_message(text: str) -> None:
+    """Raises UsageError for a message that is not passed on."""
+    if not text.strip():
+        raise UsageError("There is nothing in the message.", code="message-empty")
+    size = len(text.encode("utf-8", "backslashreplace"))
+    if size > MAX_MESSAGE_BYTES:
+        raise UsageError(
+            f"The message has {size:,} bytes; at most {MAX_MESSAGE_BYTES:,} are passed on at once.",
+            code="message-too-long",
+            remedy="put it into a file of the repository, and say what of it to plan",
+        )
+
+
+def question_facts(questions: Sequence[OpenQuestion]) -> View:
+    """The planner's own questions and the answers of people, the latest ones."""
+    own = [one for one in questions if not one.task_id]
+    kept = own[-MAX_QUESTIONS:]
+    items: list[dict[str, Any]] = [
+        {
+            "id": one.id,
+            "question": cut(one.text),
+            "answer": None if one.answer is None else cut(one.answer, MAX_ANSWER_CHARS),
+        }
+        for one in kept
+    ]
+    return {"total": len(own), "truncated": len(kept) < len(own), "items": items}
+
+
+__all__ = [
+    "MAX_MESSAGE_BYTES",
+    "TIMEOUT_SEC",
+    "Conversation",
+    "Planner",
+    "accept",
+    "check_message",
+    "question_facts",
+]

@@ -1,0 +1,167 @@
+"""What is different between two plans, and the way back to an earlier one."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass, fields, replace
+
+from agentrunner.plans.patch import EditError, PatchRejected
+from agentrunner.plans.plan import AT_WORK, ROOT, Node, NodeDesign, Plan
+
+
+@dataclass(frozen=True)
+class FieldChange:
+    """One field of a design, before and after."""
+
+    name: str
+    before: object
+    after: object
+
+
+@dataclass(frozen=True)
+class PlanDiff:
+    """Nodes by what became of them, each list in the order of the tree it is in."""
+
+    created: tuple[str, ...] = ()
+    deleted: tuple[str, ...] = ()
+    moved: tuple[str, ...] = ()
+    """Under another parent, or past a sibling that was there before and after."""
+    changed: tuple[tuple[str, tuple[FieldChange, ...]], ...] = ()
+
+    @property
+    def empty(self) -> bool:
+        """Whether the plans are the same but for their version."""
+        return not (self.created or self.deleted or self.moved or self.changed)
+
+
+def diff(before: Plan, after: Plan) -> PlanDiff:
+    """What it takes to get from one plan to the other."""
+    both = [node_id for node_id in after.walk() if node_id in before.nodes]
+    changes = []
+    for node_id in both:
+        old, new = before.designs.get(node_id), after.designs.get(node_id)
+        if old is not None and new is not None and (found := _changed(old, new)):
+            changes.append((node_id, found))
+    return PlanDiff(
+        created=tuple(n for n in after.walk() if n not in before.nodes),
+        deleted=tuple(n for n in before.walk() if n not in after.nodes),
+        moved=tuple(_moved(before, after, both)),
+        changed=tuple(changes),
+    )
+
+
+def _changed(old: NodeDesign, new: NodeDesign) -> tuple[FieldChange, ...]:
+    return tuple(
+        FieldChange(one.name, getattr(old, one.name), getattr(new, one.name))
+        for one in fields(NodeDesign)
+        if getattr(old, one.name) != getattr(new, one.name)
+    )
+
+
+def _moved(before: Plan, after: Plan, both: list[str]) -> list[str]:
+    """Nodes under another parent, and of those that stayed the fewest whose move explains it.
+
+    A child of a node that went takes its place: that is no move of the child's own.
+    """
+    moved = []
+    for node_id in both:
+        old, new = before.nodes[node_id].parent_id, after.nodes[node_id].parent_id
+        spliced = old is not None and old not in after.nodes and _heir(before, after, old) == new
+        if old != new and not spliced:
+            moved.append(node_id)
+    out_of_line = set(moved)
+    for parent in both:
+        stayed = [c for c in after.nodes[parent].children if c in before.nodes]
+        order = {child: place for place, child in enumerate(before.nodes[parent].children)}
+        line = [order[c] for c in stayed if c in order and c not in out_of_line]
+        kept = _longest_rising(line)
+        moved += [c for c in stayed if c in order and c not in out_of_line and order[c] not in kept]
+    places = {node_id: place for place, node_id in enumerate(both)}
+    return sorted(moved, key=places.__getitem__)
+
+
+def _heir(before: Plan, after: Plan, node_id: str) -> str | None:
+    """The nearest node above a deleted one that is still there."""
+    here: str | None = node_id
+    while here is not None and here not in after.nodes:
+        here = before.nodes[here].parent_id
+    return here
+
+
+def _longest_rising(numbers: list[int]) -> set[int]:
+    """The members of a longest rising subsequence of different numbers."""
+    tails: list[int] = []
+    before: dict[int, int | None] = {}
+    for number in numbers:
+        place = bisect_left(tails, number)
+        before[number] = tails[place - 1] if place else None
+        tails[place : place + 1] = [number]
+    kept: set[int] = set()
+    here = tails[-1] if tails else None
+    while here is not None:
+        kept.add(here)
+        here = before[here]
+    return kept
+
+
+def undo(current: Plan, earlier: Plan, *, force: bool = False) -> Plan:
+    """The earlier plan as a new version: tasks that are in both keep how they stand today.
+
+    No id is given twice, so counters go on. Raises PatchRejected where a task would go that is
+    being worked on, unless forced.
+    """
+    gone = [task_id for task_id in current.tasks if task_id not in earlier.tasks]
+    at_work = [task_id for task_id in gone if current.tasks[task_id].status in AT_WORK]
+    if at_work and not force:
+        message = (
+            f"{', '.join(at_work)} would go, and is being worked on; "
+            "agentrunner plan undo --force takes it away all the same"
+        )
+        raise PatchRejected([EditError(-1, "at_work", message)])
+    version = current.version + 1
+    buried = {
+        node_id: design if design.deleted_in else replace(design, deleted_in=version)
+        for node_id, design in current.designs.items()
+        if node_id not in earlier.nodes
+    }
+    return replace(
+        earlier,
+        version=version,
+        designs={**buried, **earlier.designs},
+        tasks={
+            task_id: current.tasks.get(task_id, task) for task_id, task in earlier.tasks.items()
+        },
+        tasks_made=current.tasks_made,
+        nodes_made=current.nodes_made,
+    )
+
+
+def check_tree(plan: Plan) -> list[str]:
+    """What is wrong with a plan that came from elsewhere; nothing for one that `apply` made."""
+    wrong = []
+    if ROOT not in plan.nodes or plan.nodes[ROOT].parent_id is not None:
+        return [f"there is no root {ROOT}"]
+    seen: dict[str, str] = {}
+    todo = [ROOT]
+    while todo:
+        here = todo.pop()
+        for child in plan.nodes[here].children:
+            if child in seen or child == ROOT:
+                wrong.append(f"{child} is in the tree twice")
+            elif child not in plan.nodes:
+                wrong.append(f"{here} has a child {child} that is not there")
+            else:
+                seen[child] = here
+                todo.append(child)
+    wrong += [f"{n} cannot be reached from the root" for n in plan.nodes if n not in {ROOT, *seen}]
+    wrong += [
+        _misplaced(n, node) for n, node in plan.nodes.items() if node.parent_id != seen.get(n)
+    ]
+    of_nodes = [node.task_id for node in plan.nodes.values() if node.task_id is not None]
+    if sorted(of_nodes) != sorted(plan.tasks):
+        wrong.append("the tasks are not those of the tree")
+    return wrong
+
+
+def _misplaced(node_id: str, node: Node) -> str:
+    return f"{node_id} says its parent is {node.parent_id}, and is not below it"

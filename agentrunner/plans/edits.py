@@ -1,0 +1,116 @@
+"""Edits of a plan: what a reply of the planner asks for, in terms of the tree."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from agentrunner.plans.plan import Hint, PotentialConflict
+from agentrunner.protocol import Decompose, PlanPatch
+from agentrunner.protocol.planning import Conflict, PlanOperation, Position, SuggestedImpl
+
+LISTS = ("acceptance_criteria", "dependencies")
+FACETS = ("phase_name", "milestone", "wbs_level", "estimated_effort")
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where among the siblings: exactly one of the three is given."""
+
+    index: int | None = None
+    before: str | None = None
+    after: str | None = None
+
+    @property
+    def anchor(self) -> str | None:
+        """The sibling it is named by."""
+        return self.before or self.after
+
+
+@dataclass(frozen=True)
+class Edit:
+    """One operation. Ids may be temporary, of a task, or of a node."""
+
+    op: Literal["create", "update", "delete", "move"]
+    target: str
+    """The temporary id of what is created, else the task or node that is meant."""
+    given: Mapping[str, Any] = field(default_factory=dict)
+    """Fields of the design that were written down, none of them None: what is not in here stays
+    as it is, and an empty list clears.
+    """
+    parent_id: str | None = None
+    place: Place | None = None
+    cascade: bool = False
+    phase: bool = False
+    """Create: a node that only groups, without a task."""
+
+
+def edits_of_patch(patch: PlanPatch) -> list[Edit]:
+    """The operations of a plan_patch, in its order."""
+    return [_edit(operation) for operation in patch.operations]
+
+
+def edits_of_decompose(message: Decompose) -> list[Edit]:
+    """A decomposition as creates: a node for each phase, its tasks below it."""
+    edits = []
+    for number, phase in enumerate(message.phases):
+        group = f"phase {number + 1}"
+        facets = {"phase_name": phase.name, "milestone": phase.milestone}
+        edits.append(Edit("create", group, {"title": phase.name, **facets}, phase=True))
+        for task in phase.tasks:
+            given = {
+                "title": task.title,
+                "description": task.description,
+                "acceptance_criteria": tuple(task.acceptance_criteria),
+                "dependencies": tuple(task.dependencies),
+                "wbs_level": task.wbs_level,
+                "estimated_effort": task.estimated_effort,
+                **_given("suggested_impl", _hint(task.suggested_impl)),
+                **facets,
+            }
+            edits.append(Edit("create", task.id, given, parent_id=group))
+    return edits
+
+
+def conflicts_of(conflicts: list[Conflict]) -> tuple[PotentialConflict, ...]:
+    """Files that several tasks may change, as the planner sees them."""
+    return tuple(PotentialConflict(c.file, tuple(c.tasks), c.warning) for c in conflicts)
+
+
+def _edit(operation: PlanOperation) -> Edit:
+    # A strict schema asks for every key, so null says no more than a key that is left out.
+    values: dict[str, Any] = {
+        **{name: getattr(operation, name) for name in ("title", "description", *FACETS)},
+        **{name: _tuple(getattr(operation, name)) for name in LISTS},
+        "suggested_impl": _hint(operation.suggested_impl),
+    }
+    given = {name: value for name, value in values.items() if value is not None}
+    target = operation.temp_id if operation.op == "create" else operation.task_id
+    assert target is not None
+    return Edit(
+        operation.op,
+        target,
+        given,
+        parent_id=operation.parent_id,
+        place=_place(operation.position),
+        cascade=operation.cascade,
+    )
+
+
+def _tuple(items: list[str] | None) -> tuple[str, ...] | None:
+    return None if items is None else tuple(items)
+
+
+def _place(position: Position | None) -> Place | None:
+    return None if position is None else Place(position.index, position.before, position.after)
+
+
+def _given(name: str, value: Any) -> dict[str, Any]:
+    return {} if value is None else {name: value}
+
+
+def _hint(said: SuggestedImpl | None) -> Hint | None:
+    if said is None:
+        return None
+    return Hint(said.language or "", tuple(said.file_paths), tuple(said.constraints))

@@ -1,0 +1,41 @@
+"""What a plan's settings lack, told before anything is spent."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+from agentrunner.config.spec import TaskSpec
+from agentrunner.discovery import detect_tests
+from agentrunner.discovery.outside import not_taken_along
+from agentrunner.git.private_clone import BRANCHES, CloneStore
+from agentrunner.git.process import to_text
+from agentrunner.plans.execution.branch import BRANCH
+from agentrunner.plans.execution.task_spec import criteria_of
+from agentrunner.plans.plan import Plan
+from agentrunner.verification.checks import is_executable
+
+UNPROVEN = "No test command and no check of a criterion: nothing of the plan proves its merges."
+
+
+def advice(clone: CloneStore, spec: TaskSpec, plan: Plan) -> list[str]:
+    """Sentences for a person; `spec` is any task of the plan, whose branch exists. Blocking."""
+    told = unproven(clone.repo, spec, plan)
+    if spec.task.setup is None:
+        head = clone.resolve(f"{BRANCHES}{BRANCH}")
+        out = clone.git.run("ls-tree", "-z", "--name-only", head)
+        there = {to_text(name) for name in out.split(b"\0")}
+        told += not_taken_along(clone.repo, there, "--setup {}")
+    return told
+
+
+def unproven(repo: Path, spec: TaskSpec, plan: Plan) -> list[str]:
+    """Said where nothing that the plan itself has is run on a merged tree."""
+    test = spec.task.test
+    texts = [text for task in plan.tasks for text in plan.design_of(task).acceptance_criteria]
+    if test or any(is_executable(one.check, test) for one in criteria_of(texts)):
+        return []
+    found = detect_tests(repo)
+    if found is None:
+        return [UNPROVEN]
+    return [f"{UNPROVEN} --test {shlex.quote(found.command)} would ({found.where})."]

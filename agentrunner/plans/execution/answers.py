@@ -1,0 +1,108 @@
+"""What waits for a person: questions of tasks in the plan's store, and what an answer means."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from agentrunner.errors import AgentRunnerError, UsageError
+from agentrunner.plans.plan import Plan
+from agentrunner.plans.store import BUDGET, OpenQuestion, PlanStore, unknown_question
+from agentrunner.state.lifecycle import TaskState
+from agentrunner.state.run_state import IN_WORDS, Answer, Question
+
+SETTLED, ASKED_AGAIN, TRIED_AGAIN, RAISED = "settled", "asked again", "tried again", "raised"
+BY_ITSELF = (SETTLED, ASKED_AGAIN, TRIED_AGAIN, RAISED)
+"""In place of an answer: how a question came to need none."""
+_YES = frozenset({"yes", "y", "approve", "ok", "はい", "承認"})
+_NO = re.compile(r"(?:no|n|reject|いいえ|却下)\b[\s:,.、。：]*", re.IGNORECASE)
+
+
+def asked_text(waiting: Mapping[str, Any]) -> str:
+    """A run's question as the plan keeps it, its options numbered."""
+    options = [f"{number}. {text}" for number, text in enumerate(waiting["options"], start=1)]
+    how = [] if waiting["kind"] in IN_WORDS else ["Answer yes, or no and why."]
+    return "\n".join([str(waiting["text"]), *options, *how])
+
+
+def ended_text(result: Mapping[str, Any]) -> str:
+    """What is asked about a run that ended otherwise than COMPLETE."""
+    said = str(result["text"] or result["reason"] or "")
+    lines = [str(line) for line in result["missing"] if str(line) != said.rstrip(".")]
+    missing = "".join(f"\n- {line}" for line in lines)
+    ways = "What should the next attempt know?"
+    if result["state"] == TaskState.NEEDS_REVIEW:
+        accept = f'`agentrunner accept {result["run_id"]} --reason "..."`'
+        ways = f"{ways} Or, if it is good as it is: {accept}"
+    return f"{result['state']}: {said}{missing}\n{ways}"
+
+
+def apart_text(rounds: int, evidence: str) -> str:
+    """What is asked about work that could not be brought together with the rest."""
+    told = f"it does not go together with the rest, after {rounds} more rounds: {evidence}"
+    return f"NEEDS_REVIEW: {told}\nWhat should the next round know?"
+
+
+def allowance_text(evidence: str) -> str:
+    """What is asked about work that changes what proves other tasks."""
+    how = "Answer yes if that is meant, or say what the next round should do."
+    return f"NEEDS_REVIEW: {evidence.strip()}\n{how}"
+
+
+def is_yes(text: str) -> bool:
+    """Whether a person says no more than that it may be."""
+    return text.strip().strip(".!。").casefold() in _YES
+
+
+def unfit_text(error: AgentRunnerError) -> str:
+    """What is asked about a task that cannot be begun."""
+    told = [f"It cannot run: {error.message}"]
+    told += [f"{label}: {text}" for label, text in error.details]
+    told += [f"try: {error.remedy}"] * bool(error.remedy)
+    return "\n".join([*told, "The next `plan run` tries it again, once that is put right."])
+
+
+def said(question: Question, text: str) -> Answer:
+    """A person's words as the answer to a run's question: yes, or no and why, where that is it."""
+    if question.kind in IN_WORDS:
+        return Answer(id=question.id, kind=question.kind, text=text)
+    if is_yes(text):
+        return Answer(id=question.id, kind=question.kind, decision="approve")
+    reason = _NO.sub("", text.strip(), count=1) or text
+    return Answer(id=question.id, kind=question.kind, decision="reject", text=reason)
+
+
+def is_living(question: OpenQuestion, plan: Plan) -> bool:
+    """Whether it still matters: one of the whole plan, or of a task that is in it."""
+    return question.task_id in ("", BUDGET) or question.task_id in plan.tasks
+
+
+def open_questions(store: PlanStore) -> list[OpenQuestion]:
+    """Questions of tasks that nobody has answered, in order."""
+    return [q for q in store.questions() if q.task_id and q.answer is None]
+
+
+def asked_by(store: PlanStore, name: str) -> OpenQuestion:
+    """The open question of a number, or the latest one of a task or of the budget, by its name.
+
+    Raises UsageError (`unknown-question`).
+    """
+    if name.isdigit():
+        found = [q for q in store.questions() if q.id == int(name) and q.answer is None]
+        if not found:
+            raise unknown_question(int(name))
+        return found[0]
+    found = [q for q in open_questions(store) if q.task_id.casefold() == name.casefold()]
+    if not found:
+        raise UsageError(
+            f"{name} has no open question.",
+            code="unknown-question",
+            remedy="agentrunner plan status",
+        )
+    return found[-1]
+
+
+def answer(store: PlanStore, name: str, text: str, at: str) -> OpenQuestion:
+    """Answer an open question; raises as `asked_by`."""
+    return store.answer(asked_by(store, name).id, text, at)

@@ -1,0 +1,213 @@
+"""The plan's branch: where it starts from, and how it comes into the user's repository.
+
+In the private clone it has one name for ever; under which name it is published is kept beside the
+plan. Everything here blocks and may raise GitFailed and OSError.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from agentrunner.config.naming import slug
+from agentrunner.errors import UsageError
+from agentrunner.git.private_clone import HEAD, CloneStore, Identity
+from agentrunner.git.user_repository import UserRepository
+from agentrunner.git.worktree import WorktreePlace, prepare
+from agentrunner.storage.failpoints import reach
+from agentrunner.storage.plan_folder import PlanFolder
+from agentrunner.storage.run_folder import write_private
+
+BRANCH = "plan"
+"""Its name in the clone."""
+PREFIX = "agentrunner/"
+MOST_NAMES = 99
+SHOWN = 8
+
+
+def begin(
+    clone: CloneStore,
+    folder: PlanFolder,
+    *,
+    include_uncommitted: bool,
+    note_dir: str,
+    author: Identity,
+    at: str,
+    done: Sequence[str] = (),
+) -> list[str]:
+    """Make the plan's branch at the repository's HEAD, or go on with the one that is there.
+
+    One that has become part of HEAD goes on from HEAD. `done` are tasks that became COMPLETE in
+    the folder itself, before it was a repository. Returns what a person should know. Raises
+    UsageError (`no-repository`, `no-commit`, and `uncommitted-work` where the branch would be
+    without what was done).
+    """
+    head = clone.fetch()
+    there = clone.branch_at(BRANCH)
+    if there is not None:
+        if head != there and _is_part_of(clone, folder, head, there):
+            clone.branch(BRANCH, head, before=there)
+        return []
+    look = WorktreePlace(folder.root / "look")
+    look.remove()
+    try:
+        nobodys = f"{PREFIX}look-{folder.root.name}"
+        found = prepare(look, clone.repo, note_dir, branch=nobodys, clean=False)
+    finally:
+        look.remove()
+    notices = []
+    if found.left:
+        notices.append(f"Not taken along: the submodules {some(found.left)}.")
+    if found.carried and include_uncommitted:
+        head = clone.commit(
+            clone.repo,
+            found.carried,
+            parents=(head,),
+            message="What was not committed when the plan began\n",
+            author=author,
+            at=at,
+        )
+        notices.append(f"Taken along, though not committed: {some(found.carried)}.")
+    elif found.carried and done:
+        raise UsageError(
+            f"{some(done)} became COMPLETE in {clone.repo} itself, and not all of what is there is "
+            f"committed ({some(found.carried)}): the plan's branch would be without it.",
+            code="uncommitted-work",
+            remedy="git add -A && git commit -m 'first tasks', then agentrunner plan run; or "
+            "agentrunner plan run --include-uncommitted",
+        )
+    elif found.carried:
+        notices.append(
+            f"Not committed, so not taken along: {some(found.carried)}. "
+            "--include-uncommitted takes it along where a plan begins."
+        )
+    clone.branch(BRANCH, head)
+    return notices
+
+
+def _is_part_of(clone: CloneStore, folder: PlanFolder, head: str, there: str) -> bool:
+    """Whether the repository's HEAD has all of the plan's branch, maybe as its one commit."""
+    if clone.contains(head, there):
+        return True
+    known = published(folder)
+    if known is None:
+        return False
+    found = clone.git.run("merge-base", known.commit, head, accept=(0, 1, 128))  # 128: not here
+    if found.decode().strip() != known.commit:
+        return False
+    return clone.tree_of(known.commit) == clone.tree_of(there)
+
+
+def some(names: Sequence[str]) -> str:
+    """Names in a sentence, the first few of them."""
+    more = len(names) - SHOWN
+    return ", ".join(names[:SHOWN]) + (f" and {more} more" if more > 0 else "")
+
+
+@dataclass(frozen=True)
+class Published:
+    """What is in the user's repository of a plan."""
+
+    name: str
+    """The branch."""
+    commit: str
+    """"" before the first time."""
+    coming: tuple[str, ...] = ()
+    """What it was about to be moved to since; it may be at any of them."""
+
+
+class Publisher:
+    """Brings the plan's branch into the user's repository, where it is never checked out."""
+
+    def __init__(self, clone: CloneStore, folder: PlanFolder, goal: str) -> None:
+        self._clone = clone
+        self._file = _file(folder)
+        self._goal = goal
+
+    @property
+    def published(self) -> Published:
+        """What was published so far."""
+        return _read(self._file) or Published(PREFIX + (slug(self._goal) or "plan"), "")
+
+    def has(self, commit: str) -> bool:
+        """Whether the branch was put at a commit, and nobody has deleted it without merging it."""
+        known = self.published
+        if known.commit != commit:
+            return False
+        there = UserRepository(self._clone.repo, {}).branch_at(known.name)
+        return there is not None or self._clone.contains(self._clone.resolve(HEAD), commit)
+
+    def publish(self, commit: str) -> str:
+        """Move the branch to a commit of the clone; returns its name.
+
+        The first time it takes a name that is free. Raises UsageError: `branch-exists` where
+        somebody has moved it since, `branch-checked-out` where somebody works on it.
+        """
+        known = self.published
+        if known.commit:
+            check_not_checked_out(UserRepository(self._clone.repo, {}), known.name)
+            return self._move(known, commit)
+        for number in range(1, MOST_NAMES):
+            name = known.name if number == 1 else f"{known.name}-{number}"
+            try:
+                return self._move(replace(known, name=name), commit)
+            except UsageError as error:
+                if error.code != "branch-exists" or number == MOST_NAMES - 1:
+                    raise
+        raise AssertionError("the last name was returned or raised")
+
+    def _move(self, known: Published, commit: str) -> str:
+        places = (known.commit, *known.coming)
+        try:
+            there = self._clone.check_branch(known.name, commit, *places)
+        except UsageError as error:
+            if known.commit and error.code == "branch-exists":
+                raise UsageError(
+                    f"{known.name} was moved since the plan put it there, and is left as it is.",
+                    code="branch-exists",
+                    remedy=f"git branch -m {known.name} NAME, then agentrunner plan run",
+                ) from error
+            raise
+        self._save(replace(known, coming=(*(p for p in known.coming if p != commit), commit)))
+        reach("publish_before")
+        self._clone.publish(commit, known.name, replaces=there or None)
+        reach("publish_after")
+        self._save(Published(known.name, commit))
+        return known.name
+
+    def _save(self, known: Published) -> None:
+        write_private(self._file, json.dumps(asdict(known)).encode())
+
+
+def check_not_checked_out(
+    user: UserRepository, branch: str, path: str = "", remedy: str = ""
+) -> None:
+    """Raises UsageError (`branch-checked-out`): its folder would not be what the branch is."""
+    place = user.checked_out().get(branch)
+    if place is not None:
+        raise UsageError(
+            f"{branch} is checked out in {place}, and AgentRunner changes no checkout.",
+            code="branch-checked-out",
+            path=path,
+            remedy=remedy or "git switch - in that folder, then agentrunner plan run",
+        )
+
+
+def published(folder: PlanFolder) -> Published | None:
+    """What was published of a plan; None where nothing was."""
+    known = _read(_file(folder))
+    return known if known and known.commit else None
+
+
+def _file(folder: PlanFolder) -> Path:
+    return folder.root / "branch.json"
+
+
+def _read(file: Path) -> Published | None:
+    try:
+        told = json.loads(file.read_bytes())
+        return Published(**{**told, "coming": tuple(told["coming"])})
+    except (OSError, ValueError, TypeError, KeyError):
+        return None

@@ -1,0 +1,158 @@
+"""A plan on a git repository: work trees of a private clone, and a branch that they land on."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from agentrunner.config.spec import TaskSpec
+from agentrunner.errors import AgentRunnerError
+from agentrunner.execution.credentials import secrets_in
+from agentrunner.git.private_clone import CloneStore
+from agentrunner.git.process import GitFailed
+from agentrunner.plans.execution.advice import advice
+from agentrunner.plans.execution.branch import BRANCH, Publisher, begin
+from agentrunner.plans.execution.commit_message import DEFAULT_TEMPLATE
+from agentrunner.plans.execution.delivery import Delivery
+from agentrunner.plans.execution.forge.reports import reports_of
+from agentrunner.plans.execution.forge.request_body import request_body, request_title
+from agentrunner.plans.execution.instructions import PlanInstructions
+from agentrunner.plans.execution.merging.merge_checks import MergedTests
+from agentrunner.plans.execution.preflight import done_in_place, make_ground
+from agentrunner.plans.execution.rounds import RoundBook
+from agentrunner.plans.execution.workspaces import Workspaces, WorkTrees
+from agentrunner.plans.plan import Plan, PlanTaskStatus
+from agentrunner.plans.store import PlanStore
+from agentrunner.storage.plan_folder import PlanFolder
+from agentrunner.text.redaction import Redactor
+
+
+class BranchTarget:
+    """See `Site`."""
+
+    def __init__(
+        self,
+        order: PlanInstructions,
+        folder: PlanFolder,
+        clone: CloneStore,
+        store: PlanStore,
+        book: RoundBook,
+        tell: Callable[[Mapping[str, Any]], None],
+    ) -> None:
+        self._order, self._folder, self._clone = order, folder, clone
+        self._store, self._book, self._tell = store, book, tell
+        self._publisher = Publisher(clone, folder, store.load().goal)
+        self._template = order.settings.message or DEFAULT_TEMPLATE
+        self.most = order.parallel
+        self.kept_back = False
+
+    async def begin(self, plan: Plan, spec: TaskSpec) -> list[str]:
+        """See `Site`."""
+        order, clone = self._order, self._clone
+        identity = order.settings.identity
+        self._author = await asyncio.to_thread(identity, clone, order.options.environ)
+        self._tests = MergedTests(
+            clone,
+            self._folder.root / "merged",
+            spec,
+            state_dir=order.options.state_dir,
+            environ=order.options.environ,
+            living=lambda: self._store.load().tasks,
+        )
+        self._delivery = Delivery(
+            clone,
+            self._publisher.publish,
+            order.wishes,
+            author=self._author,
+            environ=order.options.environ,
+            template=self._template,
+            tests=self._tests,
+        )
+        self._places = WorkTrees(
+            clone,
+            self._book,
+            order.options.state_dir,
+            self._author,
+            order.options.clock,
+            self._tests,
+            self._template,
+        )
+        told = await asyncio.to_thread(self._begin_branch, plan, spec.runner.note.dir)
+        await self._sweep(plan)
+        return told + await asyncio.to_thread(advice, clone, spec, plan)
+
+    def _begin_branch(self, plan: Plan, note_dir: str) -> list[str]:
+        order, clone, folder = self._order, self._clone, self._folder
+        at, made = order.options.clock.stamp(), list[str]()
+        clone.sweep()
+        if order.git_init:
+            made = make_ground(clone, folder, note_dir, author=self._author, at=at)
+        self._delivery.check(self._publisher.published.name)
+        return made + begin(
+            clone,
+            folder,
+            include_uncommitted=order.include_uncommitted,
+            note_dir=note_dir,
+            author=self._author,
+            at=at,
+            done=done_in_place(plan, self._book),
+        )
+
+    async def _sweep(self, plan: Plan) -> None:
+        """Remove work trees that nothing is done in any more."""
+        for turn in list(self._book.all()):
+            latest = self._book.latest(turn.task_id)
+            task = plan.tasks.get(turn.task_id)
+            over = task is None or task.status == PlanTaskStatus.COMPLETE or turn != latest
+            if over and self._places.folder(turn).exists():
+                await self._places.close(turn)
+
+    @property
+    def places(self) -> Workspaces:
+        """See `Site`."""
+        return self._places
+
+    def publish(self) -> None:
+        """See `Site`."""
+        head = self._clone.branch_at(BRANCH)
+        landed = any(t.status == PlanTaskStatus.COMPLETE for t in self._store.load().tasks.values())
+        if self._order.wishes.squash:
+            return  # at the end, as one commit
+        if head is None or not landed:
+            return
+        try:
+            if self._publisher.has(head):
+                self.kept_back = False  # it was away for a moment
+                return
+            name = self._publisher.publish(head)
+        except (AgentRunnerError, OSError) as trouble:  # also where the repository is away
+            error = trouble if isinstance(trouble, AgentRunnerError) else GitFailed(str(trouble))
+            told = f"{error.message} {error.remedy}".strip()
+            self._tell({"event": "warning", "code": error.code, "message": told})
+            self.kept_back = True
+            return
+        self.kept_back = False
+        self._tell({"event": "plan_published", "branch": name, "commit": head})
+
+    async def deliver(self, plan: Plan, questions: list[str]) -> Mapping[str, Any]:
+        """See `Site`. Raises what `Delivery.deliver` does."""
+        if not self._order.wishes.any:
+            return {}
+        options = self._order.options
+        redact = Redactor(secrets_in(options.environ)).redact
+        reports = await reports_of(options.state_dir, self._book, plan)
+        body = request_body(plan, reports, questions, redact)
+        made = await self._delivery.deliver(request_title(plan, redact), body)
+        found: dict[str, Any] = {"branch": made.branch, "commit": made.commit, "onto": made.onto}
+        found["request"] = made.request.url if made.request else None
+        self._tell({"event": "plan_delivered", **found})
+        return found
+
+    def result(self) -> Mapping[str, Any]:
+        """See `Site`."""
+        published = self._publisher.published
+        return {
+            "branch": published.name if published.commit else None,
+            "commit": published.commit or None,
+        }

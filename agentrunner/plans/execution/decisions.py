@@ -1,0 +1,72 @@
+"""What people decided about a task of a plan goes from each of its runs to the next."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable
+from pathlib import Path
+
+from agentrunner.engine.attempts import keep_decision
+from agentrunner.errors import AgentRunnerError
+from agentrunner.plans.execution.rounds import Round
+from agentrunner.plans.execution.saved_run import saved_run
+from agentrunner.state.decisions import in_one_line, with_decision
+from agentrunner.state.run_state import People, PersonDecision
+from agentrunner.storage.run_folder import RunFolder, runs_root
+from agentrunner.storage.run_log import RunLog
+
+
+async def decided_before(
+    state_dir: Path, rounds: Iterable[Round], turn: Round, at: str
+) -> People | None:
+    """What people decided in earlier runs of a round's task, and to their work.
+
+    None where that is nothing, or where the runs are gone. `at` is now, in UTC.
+    """
+    earlier = [one for one in rounds if one.number < turn.number and one.run_id]
+    people: People | None = None
+    if earlier:
+        people = await _of_run(state_dir, max(earlier, key=lambda one: one.number).run_id)
+    if not turn.words:
+        return people
+    words = PersonDecision(
+        id=f"round-{turn.number}",
+        kind="message",
+        asked=in_one_line(turn.words_for),
+        decision="message",
+        text=turn.words,
+        at=at,
+        steers=True,
+    )
+    return with_decision(people, words)
+
+
+async def _of_run(state_dir: Path, run_id: str) -> People | None:
+    """What the state of a run has, and what was decided after its end."""
+    with contextlib.suppress(AgentRunnerError, OSError):
+        saved = await saved_run(state_dir, run_id)
+        people = (saved.state or {}).get("people")
+        logged = RunLog(RunFolder.open(state_dir, run_id).log_file).records("person")
+        for record in logged:
+            if record.key.startswith(ALLOWANCES):
+                people = with_decision(people, PersonDecision.model_validate(record.data))
+        return people
+    return None
+
+
+ALLOWANCES = "allowance-"
+"""How the ids begin of what a person allowed once the run had ended."""
+
+
+def keep_allowance(state_dir: Path, turn: Round, asked: str, at: str) -> None:
+    """Record in a run that has ended that a person allowed what its work changes. Blocking."""
+    folder = RunFolder(runs_root(state_dir) / turn.run_id)
+    one = PersonDecision(
+        id=f"{ALLOWANCES}{turn.question}",
+        kind="protected_path",
+        asked=in_one_line(asked),
+        decision="approve",
+        at=at,
+    )
+    with contextlib.suppress(OSError):
+        keep_decision(folder, 0, 0, one)

@@ -1,0 +1,239 @@
+"""A plan, carried out in one process from its store to a branch in the user's repository.
+
+`kill -9` at any point loses nothing: what is known stands in the plan's folder and in those of the
+runs, and the next process goes on with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import asdict, replace
+from typing import Any
+
+from agentrunner.config.agents import BudgetSpec
+from agentrunner.config.markdown import detect_language
+from agentrunner.config.spec import TaskSpec
+from agentrunner.engine.policies import capped
+from agentrunner.errors import AgentRunnerError
+from agentrunner.execution.credentials import secrets_in
+from agentrunner.git.private_clone import CloneStore
+from agentrunner.notes.plan_note import write_plan_note
+from agentrunner.plans.execution.answers import open_questions
+from agentrunner.plans.execution.branch_target import BranchTarget
+from agentrunner.plans.execution.forecast import outlook
+from agentrunner.plans.execution.instructions import PlanInstructions, check_order
+from agentrunner.plans.execution.plan_budget import PlanBudget
+from agentrunner.plans.execution.plan_notes import facts_of, leave_notes
+from agentrunner.plans.execution.plan_settings import load_settings
+from agentrunner.plans.execution.rounds import Round, RoundBook
+from agentrunner.plans.execution.scheduler import PlanOutcome, Scheduler, exit_code
+from agentrunner.plans.execution.spending import Spending
+from agentrunner.plans.execution.target import FolderTarget, PlanTarget
+from agentrunner.plans.execution.task_runner import TaskRuns
+from agentrunner.plans.plan import Plan
+from agentrunner.plans.store import BUDGET, PlanStore
+from agentrunner.storage.locks import me
+from agentrunner.storage.plan_folder import PlanFolder
+from agentrunner.storage.run_folder import refuse_inside
+from agentrunner.storage.run_log import append_line
+from agentrunner.text.redaction import Redactor
+
+Event = dict[str, Any]
+
+KEPT_BACK = 5
+"""The exit code where all is done, and not in the user's repository."""
+
+
+class _StoreInbox:
+    """The plan's store, looked at while the plan is carried out."""
+
+    def __init__(self, store: PlanStore) -> None:
+        self._store = store
+        self.plan = store.load()
+
+    def plan_after(self, version: int) -> Plan | None:
+        if version >= 0 and not self._store.changes(since=version):
+            return None
+        self.plan = self._store.load()
+        return self.plan
+
+    def answered(self, questions: Collection[int]) -> set[int]:
+        known = {q.id for q in self._store.questions() if q.answer is not None}
+        return known.intersection(questions)
+
+
+async def carry_out(
+    order: PlanInstructions,
+    tell: Callable[[Event], None],
+    may_start: Callable[[], bool] = lambda: True,
+) -> dict[str, Any]:
+    """Carry the plan of a repository out as far as it goes without a person; the `plan_result`.
+
+    `tell` hears what happens to the plan and its tasks; no further task begins while `may_start`
+    says no. Raises UsageError where there is nothing to do or the settings cannot be, Busy where
+    another process carries it out, and Surroundings where nobody is there to plan or work.
+    """
+    folder = order.folder
+    store = PlanStore(folder.plan)
+    refuse_inside(order.options.state_dir, order.repo)
+    check_order(order, store.load())
+    folder.make()
+    lock = folder.lock()
+    lock.acquire(me("", order.options.clock.stamp()))
+    with contextlib.closing(lock):
+        return await _Execution(order, folder, store, tell).to_the_end(may_start)
+
+
+class _Execution:
+    """One process's part in carrying a plan out; it holds the plan's lock."""
+
+    def __init__(
+        self,
+        order: PlanInstructions,
+        folder: PlanFolder,
+        store: PlanStore,
+        tell: Callable[[Event], None],
+    ) -> None:
+        self._order, self._folder, self._store, self._listener = order, folder, store, tell
+        self._post = _StoreInbox(store)
+        self._book = RoundBook(folder)
+        self._clock = order.options.clock
+        self._stop = order.options.stop or asyncio.Event()
+        clone = CloneStore(folder.clone, order.repo)
+        self._site: PlanTarget = (
+            FolderTarget(order.repo, clone, self._book)
+            if order.in_place
+            else BranchTarget(order, folder, clone, store, self._book, self._tell)
+        )
+
+    async def to_the_end(self, may_start: Callable[[], bool]) -> dict[str, Any]:
+        tasks, spec = check_order(self._order, self._post.plan)
+        notices = await self._site.begin(self._post.plan, spec)
+        purse = Spending(
+            self._order.options.state_dir,
+            spec.runner.budget,
+            [turn.run_id for turn in self._book.all()],
+        )
+        ahead = {"notices": notices, **self._ahead(tasks)}
+        self._tell({"event": "plan_started", "tasks": tasks, **ahead})
+        budget = PlanBudget(purse, self._store, self._kept_budget, self._clock.stamp, self._tell)
+        runs = self._runs(purse, budget)
+        conduct = Scheduler(
+            self._post.plan,
+            runs,
+            parallel=self._site.most,
+            post=self._post,
+            stop=self._stop,
+            clock=self._clock,
+            only=self._order.only or None,
+            may_start=lambda: may_start() and budget.room() and runs.ready,
+            on_wait=runs.waits,
+        )
+        outcome = await conduct.conduct()
+        self._site.publish()
+        result = self._result(outcome, purse)
+        try:
+            if result["exit_code"] == 0:
+                asked = [question["text"] for question in result["questions"]]
+                result |= await self._site.deliver(self._store.load(), asked)
+        except AgentRunnerError as error:
+            failed = {"exit_code": error.exit_code, "error": error.as_dict()}
+            await self._tell_result(spec, {**result, **failed})
+            raise
+        return await self._tell_result(spec, result)
+
+    async def _tell_result(self, spec: TaskSpec, result: dict[str, Any]) -> dict[str, Any]:
+        """The last words, also where the result could not be handed over."""
+        result = {**result, "note": await self._leave_note(spec, result)}
+        self._tell({"event": "plan_result", **result})
+        return result
+
+    def _ahead(self, tasks: list[str]) -> dict[str, Any]:
+        state_dir, again = self._order.options.state_dir, self._order.again(self._post.plan)
+        turns = (turn for turn in self._book.all() if self._site.places.folder(turn).is_dir())
+        return asdict(outlook(state_dir, self._store, turns, tasks, again))
+
+    async def _leave_note(self, spec: TaskSpec, result: Mapping[str, Any]) -> str:
+        """The plan's note, once nothing is at work: until then the checkout is left alone."""
+        state_dir, now = self._order.options.state_dir, self._clock.now().astimezone()
+        redact = Redactor(secrets_in(self._order.options.environ)).redact
+        place = (self._order.repo, spec.runner.note.dir)
+        notes = await asyncio.to_thread(leave_notes, state_dir, self._folder, *place, redact)
+        squashed = self._order.wishes.squash
+        facts = await asyncio.to_thread(
+            facts_of, state_dir, self._folder, result, notes, squashed=squashed
+        )
+        written = await asyncio.to_thread(
+            write_plan_note,
+            *place,
+            facts,
+            detect_language(facts.goal),
+            now=now,
+            fallback=self._folder.root / "note.md",
+            redact=redact,
+        )
+        if written.warning:
+            self._tell({"event": "warning", "code": "note-elsewhere", "message": written.warning})
+        return str(written.path)
+
+    def _kept_budget(self) -> BudgetSpec:
+        """What is kept with the plan's settings by now, within the policies."""
+        order = self._order
+        kept = load_settings(self._folder, order.repo)
+        plan = self._store.load()
+        spec = replace(order, settings=kept).spec_of(plan, plan.task_order()[0], order.repo)
+        options = order.options
+        spec = capped(spec, options.environ, options.state_dir, options.policy)
+        return spec.runner.budget
+
+    def _runs(self, purse: Spending, budget: PlanBudget) -> TaskRuns:
+        places = self._site.places
+
+        def spec_of(plan: Plan, task_id: str, turn: Round) -> TaskSpec:
+            wrong = {"evidence": turn.evidence, "marked": turn.marked, "broken": turn.broken}
+            return self._order.spec_of(plan, task_id, places.folder(turn), **wrong)
+
+        return TaskRuns(
+            self._store.load,
+            self._store,
+            self._book,
+            places,
+            spec_of,
+            replace(self._order.options, ask=None, confirm=None, stop=self._stop),
+            purse,
+            budget,
+            tell=self._tell,
+            again=self._order.again(self._post.plan),
+        )
+
+    def _tell(self, event: Mapping[str, Any]) -> None:
+        line = {"ts": self._clock.stamp(), **event}
+        append_line(self._folder.log, line, sync=False)
+        self._listener(line)
+        if event["event"] == "plan_landed":
+            self._site.publish()
+
+    def _result(self, outcome: PlanOutcome, purse: Spending) -> dict[str, Any]:
+        plan = self._store.load()
+        wanted = self._order.wanted(plan)
+        statuses = {task: plan.tasks[task].status for task in wanted}
+        asked = [{"id": q.id, "task_id": q.task_id, "text": q.text} for q in self._questions()]
+        return {
+            "exit_code": exit_code(outcome, statuses) or (KEPT_BACK if self._site.kept_back else 0),
+            "tasks": {task: str(plan.shown_status(task)) for task in wanted},
+            "blocked": outcome.blocked,
+            "questions": asked,
+            **self._site.result(),
+            "onto": None,
+            "request": None,
+            "budget_spent": purse.reached or None,
+            "usage": {"tokens": purse.spent.tokens, "usd": round(purse.spent.usd, 6)},
+            "interrupted": outcome.interrupted,
+            "error": None,
+        }
+
+    def _questions(self) -> list[Any]:
+        living = self._post.plan.tasks
+        return [q for q in open_questions(self._store) if q.task_id in (*living, BUDGET)]

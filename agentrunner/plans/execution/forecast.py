@@ -1,0 +1,88 @@
+"""What is going to happen to a plan's tasks, before anything is started."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from agentrunner.plans.execution.questions import UNFIT
+from agentrunner.plans.execution.rounds import Round
+from agentrunner.plans.execution.task_runner import ALLOWANCE, LANDING, asked_for
+from agentrunner.plans.plan import FELL_SHORT, Plan, PlanTaskStatus
+from agentrunner.plans.schedule import Schedule
+from agentrunner.plans.store import PlanStore
+from agentrunner.storage.index import RunIndex
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """Tasks that are wanted and will not be worked on now, each in order."""
+
+    done: list[str]
+    waiting: list[str]
+    """Somebody has to answer first."""
+    behind: list[str]
+    """They depend on one that waits."""
+
+
+def outlook(
+    state_dir: Path,
+    store: PlanStore,
+    turns: Iterable[Round],
+    tasks: Sequence[str],
+    again: Collection[str],
+) -> Forecast:
+    """How these tasks stand before anything is started.
+
+    `turns` are the rounds that can be gone on with; tasks of `again` that ended are tried again.
+    Blocking.
+    """
+    plan = store.load()
+    done = [task for task in tasks if plan.tasks[task].status == PlanTaskStatus.COMPLETE]
+    asked = {question.id for question in store.questions() if question.answer is None}
+    latest = {turn.task_id: turn for turn in sorted(turns, key=lambda turn: turn.number)}
+    open_ones = {
+        task: latest[task]
+        for task in tasks
+        if task in latest
+        and task not in done
+        and latest[task].question in asked
+        and latest[task].asked != UNFIT  # tried again, whatever is answered
+        # One for a task that was changed since is left, and another one begins.
+        and latest[task].asked_for in ("", asked_for(plan, task))
+    }
+    complete = _complete(state_dir) if open_ones else set()
+    waiting = [
+        task
+        for task, turn in open_ones.items()
+        if not _accepted(turn, complete) and not (task in again and _ended(plan, task))
+    ]
+    behind = Schedule(plan, only=tasks).stopped_by(waiting)
+    return Forecast(done, waiting, [task for task in behind if task not in waiting])
+
+
+def _accepted(turn: Round, complete: Collection[str]) -> bool:
+    """Whether its run is COMPLETE since it asked; where landing asks, it was before."""
+    return turn.run_id in complete and turn.asked not in (LANDING, ALLOWANCE)
+
+
+def _ended(plan: Plan, task: str) -> bool:
+    return plan.tasks[task].status in FELL_SHORT
+
+
+def _complete(state_dir: Path) -> set[str]:
+    """Runs that are COMPLETE: a person has accepted one that asked."""
+    rows = RunIndex(state_dir).runs()
+    return {row.run_id for row in rows if row.state == PlanTaskStatus.COMPLETE}
+
+
+def waves(plan: Plan, only: Collection[str], parallel: int) -> list[list[str]]:
+    """What would start together if all tasks took equally long."""
+    schedule = Schedule(plan, only=only or None)
+    found: list[list[str]] = []
+    while started := schedule.start(parallel):
+        found.append(started)
+        for task_id in started:
+            schedule.complete(task_id)
+    return found

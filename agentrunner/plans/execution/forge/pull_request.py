@@ -1,0 +1,242 @@
+"""Opening a pull or merge request for the plan's branch, once, however often it is tried.
+
+The clients are githubkit and python-gitlab, of the extra `forge`; nothing of them is loaded before
+a request is wanted. They never repeat a call by themselves: after one that failed, whatever it may
+have done is looked for first.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+from agentrunner.errors import InfraError
+from agentrunner.plans.execution.forge.remote import NAMES, Remote
+from agentrunner.storage.failpoints import reach
+from agentrunner.text.redaction import Redactor
+from agentrunner.text.terminal import one_line
+
+TIMEOUT_SEC = 30.0
+WAITS_SEC = (1.0, 5.0)
+"""Before the second and the third try."""
+EXISTS = (409, 422)
+AGENT = "AgentRunner"
+Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True)
+class RequestDraft:
+    """A request as it is to be."""
+
+    head: str
+    """The branch that was pushed."""
+    base: str
+    """The branch it is to go into; "" for the project's default."""
+    title: str
+    body: str
+
+
+@dataclass(frozen=True)
+class Request:
+    """An open request."""
+
+    url: str
+    created: bool
+    """Whether it was opened just now; else it was there already."""
+
+
+class ForgeRefused(Exception):
+    """The forge's answer to a call that came to nothing; its status, 0 where there was none."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+    @property
+    def passing(self) -> bool:
+        """Whether the same call may work later, and may have worked already."""
+        return self.status == 0 or self.status == 429 or self.status >= 500
+
+
+class Forge(Protocol):
+    """The few calls that are needed of a forge. All raise Refused."""
+
+    def find(self, head: str) -> str | None:
+        """The web address of the open request of a branch; None where there is none."""
+
+    def create(self, wanted: RequestDraft) -> str:
+        """Open a request; its web address."""
+
+
+def open_request(
+    remote: Remote,
+    wanted: RequestDraft,
+    *,
+    forge: Forge | None = None,
+    sleep: Callable[[float], None] = time.sleep,
+) -> Request:
+    """The open request of a branch, opened where there is none. Blocking.
+
+    Raises Surroundings: `forge-missing` without the extra, `forge-refused` for what the forge will
+    not do, `forge-unavailable` where it answers with errors or not at all.
+    """
+    forge = forge or forge_of(remote)
+    for wait in (*WAITS_SEC, None):
+        try:
+            return _once(forge, wanted)
+        except ForgeRefused as error:
+            if not error.passing:
+                raise _refused(remote, error) from error
+            if wait is None:
+                raise _unavailable(remote, error) from error
+            sleep(wait)
+    raise AssertionError("the last try returns or raises")
+
+
+def _once(forge: Forge, wanted: RequestDraft) -> Request:
+    if found := forge.find(wanted.head):
+        return Request(found, created=False)
+    try:
+        made = forge.create(wanted)
+    except ForgeRefused as error:
+        if error.status in EXISTS and (found := forge.find(wanted.head)):
+            return Request(found, created=False)
+        raise
+    reach("request_after")
+    return Request(made, created=True)
+
+
+def forge_of(remote: Remote) -> Forge:
+    """The client of a remote's forge; raises Surroundings (`forge-missing`) without the extra."""
+    try:
+        return _GitHub(remote) if remote.kind == "github" else _GitLab(remote)
+    except ImportError as error:
+        raise InfraError(
+            f"Requests on {NAMES[remote.kind]} need a client that is not installed.",
+            code="forge-missing",
+            path="--pr",
+            remedy='pip install "agentrunner-graph[forge]"',
+        ) from error
+
+
+class _GitHub:
+    """By githubkit; its retries and its cache are off."""
+
+    def __init__(self, remote: Remote) -> None:
+        from githubkit import GitHub
+
+        self._owner, _, self._name = remote.project.partition("/")
+        self._client = GitHub(
+            remote.token,
+            base_url=remote.api,
+            user_agent=AGENT,
+            timeout=TIMEOUT_SEC,
+            follow_redirects=False,
+            http_cache=False,
+            auto_retry=False,
+        )
+
+    def find(self, head: str) -> str | None:
+        told = self._call(
+            "GET", "/pulls", params={"head": f"{self._owner}:{head}", "state": "open"}
+        )
+        ours = [one for one in told if one["head"]["ref"] == head]
+        return str(ours[0]["html_url"]) if ours else None
+
+    def create(self, wanted: RequestDraft) -> str:
+        base = wanted.base or self._call("GET", "")["default_branch"]
+        texts = {"title": wanted.title, "body": wanted.body}
+        told = self._call("POST", "/pulls", json={"head": wanted.head, "base": base, **texts})
+        return str(told["html_url"])
+
+    def _call(self, method: str, path: str, **how: Any) -> Any:
+        from githubkit.exception import GitHubException, RequestFailed
+
+        place = f"/repos/{self._owner}/{self._name}{path}"
+        try:
+            return self._client.request(method, place, **how).json()
+        except RequestFailed as error:
+            raise ForgeRefused(error.response.status_code, error.response.text) from error
+        except (GitHubException, ValueError) as error:
+            raise ForgeRefused(0, str(error)) from error
+
+
+class _GitLab:
+    """By python-gitlab; the token goes as a bearer's, which no redirect takes elsewhere."""
+
+    def __init__(self, remote: Remote) -> None:
+        from gitlab import Gitlab
+
+        self._path = remote.project
+        self._client = Gitlab(
+            remote.api,
+            oauth_token=remote.token,
+            user_agent=AGENT,
+            timeout=TIMEOUT_SEC,
+            keep_base_url=True,
+            retry_transient_errors=False,
+        )
+
+    def find(self, head: str) -> str | None:
+        def look() -> str | None:
+            listed = self._project(lazy=True).mergerequests.list(
+                source_branch=head, state="opened", get_all=False, obey_rate_limit=False
+            )
+            found = next((one for one in listed if one.source_branch == head), None)
+            return None if found is None else str(found.web_url)
+
+        return self._call(look)
+
+    def create(self, wanted: RequestDraft) -> str:
+        def make() -> str:
+            base = wanted.base or self._project().default_branch
+            told = {
+                "source_branch": wanted.head,
+                "target_branch": base,
+                "title": wanted.title,
+                "description": wanted.body,
+            }
+            project = self._project(lazy=True)
+            return str(project.mergerequests.create(told, obey_rate_limit=False).web_url)
+
+        return self._call(make)
+
+    def _project(self, *, lazy: bool = False) -> Any:
+        return self._client.projects.get(self._path, lazy=lazy, obey_rate_limit=False)
+
+    def _call(self, work: Callable[[], Answer]) -> Answer:
+        from gitlab.exceptions import GitlabError
+
+        try:
+            return work()
+        except GitlabError as error:
+            raise ForgeRefused(error.response_code or 0, str(error.error_message)) from error
+        except (OSError, ValueError) as error:  # what requests raises is an OSError
+            raise ForgeRefused(0, str(error)) from error
+
+
+def _said(remote: Remote, error: ForgeRefused) -> str:
+    words = Redactor({"token": remote.token}).redact(one_line(str(error), 300))
+    status = f"{error.status}: " if error.status else ""
+    return f"{status}{words}"
+
+
+def _refused(remote: Remote, error: ForgeRefused) -> InfraError:
+    return InfraError(
+        f"{NAMES[remote.kind]} refuses the request ({_said(remote, error)}).",
+        code="forge-refused",
+        path="--pr",
+        remedy="a token with the right to open requests in "
+        f"{remote.project}; the branch is pushed, so it can be opened by hand, too",
+    )
+
+
+def _unavailable(remote: Remote, error: ForgeRefused) -> InfraError:
+    return InfraError(
+        f"{NAMES[remote.kind]} cannot be reached or is out of order ({_said(remote, error)}).",
+        code="forge-unavailable",
+        path="--pr",
+        remedy="agentrunner plan run --pr, once it is back; no second request is opened",
+    )

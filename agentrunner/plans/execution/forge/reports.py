@@ -1,0 +1,37 @@
+"""What the runs of a plan's tasks came to, for whoever reads the request."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+from agentrunner.engine import attempts
+from agentrunner.errors import AgentRunnerError
+from agentrunner.plans.execution.forge.request_body import TaskReport
+from agentrunner.plans.execution.rounds import RoundBook
+from agentrunner.plans.plan import Plan, PlanTaskStatus
+from agentrunner.storage.run_folder import RunFolder
+
+
+async def reports_of(state_dir: Path, book: RoundBook, plan: Plan) -> dict[str, TaskReport]:
+    """By task, for those that are COMPLETE; a run that is gone by now is told of by its name."""
+    found = {}
+    for task_id in plan.task_order():
+        turn = book.latest(task_id)
+        if turn is None or plan.tasks[task_id].status != PlanTaskStatus.COMPLETE:
+            continue
+        found[task_id] = TaskReport(turn.run_id)
+        with contextlib.suppress(AgentRunnerError, OSError):
+            found[task_id] = await _report(state_dir, turn.run_id)
+    return found
+
+
+async def _report(state_dir: Path, run_id: str) -> TaskReport:
+    state = await attempts.latest(RunFolder.open(state_dir, run_id))
+    verdict, evidence = state.get("verdict"), state.get("evidence")
+    return TaskReport(
+        run_id,
+        verdict.text if verdict else "",
+        tuple(evidence.proof) if evidence else (),
+        len(evidence.changed_files) if evidence else 0,
+    )

@@ -1,0 +1,97 @@
+"""What a person ordered of a plan, and whether that can be carried out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from agentrunner.config.spec import TaskSpec
+from agentrunner.engine.attempt_run import Options
+from agentrunner.engine.policies import capped
+from agentrunner.engine.resolve import assemble
+from agentrunner.errors import UsageError
+from agentrunner.plans.execution.delivery import DeliveryOptions
+from agentrunner.plans.execution.plan_settings import PlanSettings
+from agentrunner.plans.execution.preflight import check_ground
+from agentrunner.plans.execution.task_spec import task_spec
+from agentrunner.plans.plan import Plan
+from agentrunner.plans.schedule import with_dependencies
+from agentrunner.storage.plan_folder import PlanFolder, plan_folder
+
+
+@dataclass(frozen=True)
+class PlanInstructions:
+    """What is to be carried out, and how."""
+
+    repo: Path
+    settings: PlanSettings
+    options: Options
+    """Where runs are kept and heard; `stop` ends all of them in order."""
+    parallel: int
+    """Tasks at work at once, at most."""
+    only: tuple[str, ...] = ()
+    """These tasks and what they depend on; none: all."""
+    in_place: bool = False
+    """In the repository itself, one after another: for one that is no git repository."""
+    git_init: bool = False
+    """Where the repository is no git repository, or one without a commit, it becomes one."""
+    include_uncommitted: bool = False
+    """Files that are not committed are part of the plan's first commit."""
+    wishes: DeliveryOptions = field(default_factory=DeliveryOptions)
+    """What is wanted of the result once all is done, beside its branch."""
+
+    @property
+    def folder(self) -> PlanFolder:
+        """The plan's."""
+        return plan_folder(self.options.state_dir, self.repo)
+
+    def wanted(self, plan: Plan) -> list[str]:
+        """The tasks that are wanted and still there, in the plan's order."""
+        named = [task for task in self.only if task in plan.tasks]
+        chosen = with_dependencies(plan, named) if self.only else plan.tasks
+        return [task for task in plan.task_order() if task in chosen]
+
+    def again(self, plan: Plan) -> frozenset[str]:
+        """Tasks that are tried again, unasked, where they had FAILED or need a review."""
+        return frozenset(self.wanted(plan) if self.only else ())
+
+    def spec_of(self, plan: Plan, task_id: str, repo: Path, **more: Any) -> TaskSpec:
+        """A task of the plan as it is run in `repo`; for `more` see `task_spec`."""
+        environ = self.options.environ
+        spec = task_spec(plan, task_id, self.settings, repo=repo, environ=environ, **more)
+        made_for = {"plan_repo": str(self.repo.resolve()), "plan_settings": self.settings.key}
+        return spec.model_copy(update=made_for)
+
+
+def check_order(order: PlanInstructions, plan: Plan) -> tuple[list[str], TaskSpec]:
+    """The tasks that are wanted, in order, and the first of them as it would be run.
+
+    Raises UsageError where there is none, and Surroundings where nobody is there to plan or work.
+    """
+    if not plan.tasks:
+        raise UsageError(
+            "There is no plan of this repository yet.",
+            code="no-plan",
+            remedy='agentrunner plan "what you want"',
+        )
+    if unknown := [name for name in order.only if name not in plan.tasks]:
+        raise UsageError(
+            f"The plan has no task {', '.join(unknown)}.",
+            code="unknown-task",
+            path="--only",
+            remedy="agentrunner plan status",
+        )
+    tasks = order.wanted(plan)
+    spec = order.spec_of(plan, tasks[0], order.repo)
+    options = order.options
+    spec = capped(spec, options.environ, options.state_dir, options.policy)
+    assemble(spec, options.environ, options.cassette)
+    check_ground(  # last: in a terminal a person is asked how to go on
+        order.repo,
+        options.environ,
+        in_place=order.in_place,
+        git_init=order.git_init,
+        delivered=order.wishes.any,
+    )
+    return tasks, spec

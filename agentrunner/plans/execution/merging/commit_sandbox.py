@@ -1,0 +1,162 @@
+"""A fresh checkout of a commit, in a box as the runs have it, set up once for all that is asked."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from agentrunner.config.prd import describe_check
+from agentrunner.config.spec import TaskSpec
+from agentrunner.engine.resources import box_spec, with_caches
+from agentrunner.execution.credentials import secrets_of
+from agentrunner.git.private_clone import CloneStore
+from agentrunner.plans.execution.merging.merge_verdict import CheckSeen, CommitFindings, SetUpFailed
+from agentrunner.plans.execution.merging.proofs import Proof
+from agentrunner.sandboxes.base import BoxSpec, Owner
+from agentrunner.sandboxes.choose import open_sandbox
+from agentrunner.storage.run_folder import RunFolder, make_private
+from agentrunner.text.redaction import Redactor
+from agentrunner.verification.box import CopyOfRepo, DecisionBox, why_not_started
+from agentrunner.verification.checks import read_check
+from agentrunner.verification.measure import Measurer
+from agentrunner.verification.outcomes import check_outcome, outcome_of
+from agentrunner.verification.room import Room
+from agentrunner.verification.set_up import run_set_up, set_up_failed
+from agentrunner.verification.target import target_of, test_target
+from agentrunner.workers.member import Member, make_members
+
+
+@dataclass(frozen=True)
+class CommitBox:
+    """One commit of a clone, looked at."""
+
+    clone: CloneStore
+    spec: TaskSpec
+    commit: str
+    tree: Path
+    box: DecisionBox
+    measurer: Measurer
+
+    async def look(self, proofs: Iterable[Proof], *, test: bool) -> CommitFindings:
+        """Set it up, then run the test command, where wanted, and these checks."""
+        if failed := await self._set_up():
+            return CommitFindings(failed=failed)
+        found = await self._test() if test else CommitFindings()
+        return replace(found, seen={proof.key: await self._check(proof) for proof in proofs})
+
+    async def _set_up(self) -> SetUpFailed | None:
+        """Run the set-up command, where there is one; what came of it, where it fails."""
+        ran = await run_set_up(self.box, self.spec, copy=self._room.copy)
+        if ran is None or ran.exit_code == 0:
+            return None
+        return SetUpFailed(
+            set_up_failed(self.spec, ran, self.box.describe(), self.box.environ), ran.tail
+        )
+
+    @property
+    def _room(self) -> Room:
+        return Room(self.commit, CopyOfRepo(self.tree, ()))
+
+    async def _test(self) -> CommitFindings:
+        test = self.spec.task.test
+        if test is None:
+            return CommitFindings()
+        measured = await self.measurer.run(test_target(test), self._room, self._read)
+        outcome = outcome_of(measured)
+        why = why_not_started(test.command, measured.ran, self.tree, is_test=True)
+        if measured.results and measured.results.tests:
+            why = ""
+        outcome = outcome.model_copy(update={"finding": outcome.finding or why})
+        return CommitFindings(outcome, started=not why)
+
+    async def _check(self, proof: Proof) -> CheckSeen:
+        """Run or read one check as a run does."""
+        criterion = proof.criterion
+        assert criterion.check is not None
+        reading = await asyncio.to_thread(read_check, criterion.check, self._read, ())
+        if reading is not None:
+            return CheckSeen(reading.passed is False, reading.detail)
+        target = await asyncio.to_thread(target_of, criterion, self.spec, self._read)
+        if target is None:
+            return CheckSeen(False)
+        measured = await self.measurer.run(target, self._room, self._read)
+        why = why_not_started(target.shell, measured.ran, self.tree, is_test=False)
+        outcome = check_outcome(measured, describe_check(criterion.check), why)
+        told = f"{outcome.detail}\n{measured.ran.tail}".strip()
+        return CheckSeen(outcome.outcome == "failed", told, started=not why)
+
+    def _read(self, path: str) -> bytes | None:
+        """A file as it is committed, whatever the commands made of it."""
+        there = self.clone.git.run("ls-tree", self.commit, "--", path)
+        return self.clone.read(self.commit, path) if there else None
+
+
+@asynccontextmanager
+async def open_commit(
+    clone: CloneStore,
+    folder: Path,
+    spec: TaskSpec,
+    commit: str,
+    box: tuple[str, str],
+    proofs: Sequence[Proof],
+    *,
+    state_dir: Path,
+    environ: Mapping[str, str],
+) -> AsyncIterator[CommitBox]:
+    """Check a commit out below `folder`, with a box around it; both are gone at the end.
+
+    `spec` is any task of the plan, `box` the kind and image that its runs had, where known, and
+    `proofs` are checks whose programs must be visible. Raises Surroundings where no box opens.
+    """
+    run, tree = RunFolder(folder / "box"), folder / "tree"
+    await asyncio.to_thread(_prepare, clone, run, tree, commit)
+    try:
+        criteria = [*spec.criteria, *(proof.as_criterion() for proof in proofs)]
+        here = spec.model_copy(update={"repo": str(tree), "criteria": criteria})
+        members = make_members(here)
+        kind, image = box
+        wanted = _box_spec(here, members, run, image, folder.parent.name)
+        sandbox = await open_sandbox(
+            kind or spec.runner.sandbox.kind,
+            await asyncio.to_thread(with_caches, wanted, here, environ),
+            environ,
+            Path(environ.get("HOME") or Path.home()),
+            state_root=state_dir,
+        )
+        try:
+            redact = Redactor(secrets_of(here, members, environ)).redact
+            decides = DecisionBox(sandbox, tree, run, redact, environ, here.task.env)
+            hosts = spec.task.test.network if spec.task.test else ()
+            mounts = sandbox.kind != "none"
+            measurer = Measurer(decides, run, hosts, tuple, mounts=mounts)
+            yield CommitBox(clone, here, commit, tree, decides, measurer)
+        finally:
+            await sandbox.close()
+    finally:
+        await asyncio.to_thread(_clear, clone, run, tree)
+
+
+def _prepare(clone: CloneStore, run: RunFolder, tree: Path, commit: str) -> None:
+    """Fresh folders, also where a process that was killed left some."""
+    make_private(tree.parent)
+    _clear(clone, run, tree)
+    for part in (run.box_dir, run.sock_dir, run.checks_dir):
+        make_private(part)
+    clone.check_out(tree, commit)
+
+
+def _clear(clone: CloneStore, run: RunFolder, tree: Path) -> None:
+    clone.remove(tree)
+    shutil.rmtree(run.root, ignore_errors=True)
+
+
+def _box_spec(
+    spec: TaskSpec, members: Sequence[Member], run: RunFolder, image: str, plan: str
+) -> BoxSpec:
+    """As the runs have it; nothing is fetched for it, they have done that."""
+    wanted = box_spec(spec, members, run)
+    return replace(wanted, image=image or wanted.image, pull="never", owner=Owner(plan, "merged"))

@@ -1,0 +1,191 @@
+"""What proves a merge: the plan's tests and the checks of its tasks, on whole commits."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
+from pathlib import Path
+
+from agentrunner.config.spec import TaskSpec
+from agentrunner.git.private_clone import CloneStore
+from agentrunner.plans.execution.merging.commit_sandbox import CommitBox, open_commit
+from agentrunner.plans.execution.merging.merge_verdict import (
+    Candidate,
+    CommitFindings,
+    Verdict,
+    judge,
+    judge_old_tests,
+    newly_red,
+)
+from agentrunner.plans.execution.merging.old_tests import with_old_tests
+from agentrunner.plans.execution.merging.outcomes import OutcomeBook
+from agentrunner.plans.execution.merging.proofs import Proof, ProofBook
+from agentrunner.storage.run_folder import RunFolder, keep_box, kept_box
+from agentrunner.verification.target import Target, target_of, test_target
+
+
+class MergedTests:
+    """Examines the commits that a plan's branch, or the one it goes onto, is to move to.
+
+    Each commit is set up at most once per examination, and only for what is not known of its tree.
+    """
+
+    def __init__(
+        self,
+        clone: CloneStore,
+        folder: Path,
+        spec: TaskSpec,
+        *,
+        state_dir: Path,
+        environ: Mapping[str, str],
+        living: Callable[[], Collection[str]] = tuple,
+    ) -> None:
+        """`folder` is the plan's own for this; `spec` any task of the plan.
+
+        `living` tells which tasks the plan has: what others proved need not hold any more.
+        """
+        self._clone, self._folder, self._spec = clone, folder, spec
+        self._state_dir, self._environ, self._living = state_dir, environ, living
+        self._outcomes = OutcomeBook(folder / "outcomes", spec)
+        self._proofs = ProofBook(folder / "proofs")
+        self._one = asyncio.Lock()
+
+    async def examine(self, candidate: Candidate) -> Verdict:
+        """See `TreeTests`."""
+        async with self._one:
+            living = await asyncio.to_thread(self._landed)
+            landed = [proof for proof in living if proof.task_id != candidate.task_id]
+            verdict = await self._examine(candidate, landed)
+            if not verdict.evidence:
+                await asyncio.to_thread(self._keep, candidate, verdict)
+            return verdict
+
+    async def joined(self, commit: str, onto: str, head: str) -> Verdict:
+        """See `TreeTests`."""
+        async with self._one:
+            proofs = tuple(await asyncio.to_thread(self._landed))
+            box = await asyncio.to_thread(kept_box, RunFolder(self._folder))
+            return await self._examine(Candidate(commit, onto, head, proofs=proofs, box=box), ())
+
+    async def sets_up(self, commit: str, box: tuple[str, str]) -> bool:
+        """See `TreeTests`."""
+        if self._spec.task.setup is None:
+            return True
+        async with self._one, self._open(commit, box) as there:
+            return (await there.look((), test=False)).failed is None
+
+    async def doubts(self, task_id: str) -> tuple[Proof, ...]:
+        """See `TreeTests`."""
+        return await asyncio.to_thread(self._proofs.doubts, task_id)
+
+    def _landed(self) -> list[Proof]:
+        return self._proofs.of(self._living())
+
+    def _keep(self, candidate: Candidate, verdict: Verdict) -> None:
+        """From now on what the task has proven counts, and the box is that of the plan."""
+        self._proofs.save(candidate.task_id, candidate.proofs, verdict.doubts)
+        if any(candidate.box):
+            keep_box(RunFolder(self._folder), *candidate.box)
+
+    async def _examine(self, candidate: Candidate, landed: Sequence[Proof]) -> Verdict:
+        """Look at the commit, and at those it is compared with as far as that decides."""
+        moves = candidate.commit != candidate.before
+        landed = landed if moves else ()
+        own, box = candidate.proofs, candidate.box
+        now = await self._look(candidate.commit, box, [*landed, *own], test=moves)
+        baseline = self._spec.task.test is not None and self._spec.task.test.baseline
+        before = await self._look(
+            candidate.before,
+            box,
+            now.red(landed),
+            test=moves and baseline and now.failed is None,
+            set_up=now.failed is not None,
+        )
+        if before.failed is not None:  # whatever it is, it is not this commit's doing
+            raise before.failed.error
+        await asyncio.to_thread(self._know, candidate.before, box, before)
+        alone = now
+        if candidate.mine != candidate.commit:
+            alone = await self._look(
+                candidate.mine,
+                box,
+                now.red(own),
+                test=newly_red(before.test, now.test, candidate.removed) is not None,
+                set_up=now.failed is not None,
+            )
+        verdict = judge(candidate, landed, now, before, alone)
+        if verdict.evidence:
+            return verdict
+        await asyncio.to_thread(self._know, candidate.commit, box, now)
+        red = now.red(landed)
+        hollow = await self._hollow(candidate, [proof for proof in landed if proof not in red])
+        return hollow if hollow.evidence else verdict
+
+    async def _hollow(self, candidate: Candidate, landed: Sequence[Proof]) -> Verdict:
+        """Whether checks of others are green only because it changes the tests that they run."""
+        landed = [proof for proof in landed if proof.key not in candidate.allowed]
+        if not landed:
+            return Verdict()
+        before, commit = candidate.before, candidate.commit
+        found = await asyncio.to_thread(
+            with_old_tests, self._clone, self._targets(landed), before, commit
+        )
+        if found is None:
+            return Verdict()
+        made, touched = found
+        old = await self._look(made, candidate.box, landed, test=False)
+        await asyncio.to_thread(self._know, made, candidate.box, old)
+        return judge_old_tests(landed, old, touched)
+
+    def _targets(self, proofs: Sequence[Proof]) -> list[Target]:
+        """The commands that decide about these proofs."""
+        found = [target_of(proof.criterion, self._spec, None) for proof in proofs]
+        test = [test_target(self._spec.task.test)] if self._spec.task.test else []
+        return [*test, *(target for target in found if target is not None)]
+
+    async def _look(
+        self,
+        commit: str,
+        box: tuple[str, str],
+        proofs: Sequence[Proof],
+        *,
+        test: bool,
+        set_up: bool = False,
+    ) -> CommitFindings:
+        """What these checks, and where asked for the test command, say on a commit.
+
+        With `set_up` the set-up command is run even if nothing else has to be.
+        """
+        asked = {proof.key: proof for proof in proofs}
+        known = await asyncio.to_thread(self._known, commit, box, asked)
+        known = known if test else replace(known, test=None)
+        missing = [proof for key, proof in asked.items() if key not in known.seen]
+        test = test and self._spec.task.test is not None and known.test is None
+        if not (missing or test or set_up):
+            return known
+        async with self._open(commit, box, missing) as there:
+            found = await there.look(missing, test=test)
+        found = found if test else replace(found, test=known.test)
+        return replace(found, seen={**known.seen, **found.seen})
+
+    def _open(
+        self, commit: str, box: tuple[str, str], proofs: Sequence[Proof] = ()
+    ) -> AbstractAsyncContextManager[CommitBox]:
+        return open_commit(
+            self._clone,
+            self._folder,
+            self._spec,
+            commit,
+            box,
+            proofs,
+            state_dir=self._state_dir,
+            environ=self._environ,
+        )
+
+    def _known(self, commit: str, box: tuple[str, str], checks: Collection[str]) -> CommitFindings:
+        return self._outcomes.read(self._clone.tree_of(commit), box, checks)
+
+    def _know(self, commit: str, box: tuple[str, str], look: CommitFindings) -> None:
+        self._outcomes.keep(self._clone.tree_of(commit), box, look)

@@ -1,0 +1,345 @@
+"""Bringing a task's work together with the rest: one commit, merged into the plan's branch.
+
+The branch moves last, in one step of git, so that a landing which was cut short is done again or
+found done: the commits that come of the same work are the same.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+from agentrunner.git.private_clone import CloneStore, Identity
+from agentrunner.git.process import GitFailed
+from agentrunner.plans.execution.commit_message import (
+    DEFAULT_TEMPLATE,
+    TITLE_WIDTH,
+    commit_message,
+    harmless,
+)
+from agentrunner.plans.execution.merging.merge_verdict import Candidate, Verdict
+from agentrunner.plans.execution.merging.proofs import Proof
+from agentrunner.storage.failpoints import reach
+
+MAX_EVIDENCE = 12_000
+"""Characters of evidence that a second round is told, at most."""
+MAX_HUNK = 2_000
+MAX_FILES = 20
+UNFIT = (
+    "Both this task and others, whose work is part of the plan by now, changed {names}, and the"
+    " set-up command fails on the merge with the marks of the conflict in it.\n"
+)
+NO_START = "No run can begin on that, so this"
+ANEW = (
+    " work tree has what the others did and nothing of this task. Do it anew so that it fits. This"
+    " is what it had changed:\n"
+)
+_OPENS, _CLOSES = re.compile(rb"(?m)^<{7} "), re.compile(rb"(?m)^>{7} ")
+_HUNK = re.compile(r"(?ms)^<{7} .*?^>{7} [^\n]*$")
+
+
+@dataclass(frozen=True)
+class TaskWork:
+    """What a task's run has made, and from where."""
+
+    task_id: str
+    title: str
+    folder: Path
+    """The work tree."""
+    commit: str
+    """What it was checked out at."""
+    parents: tuple[str, ...]
+    """Of the commit to be made; the first is the plan's head of then."""
+    result: Mapping[str, Any]
+    """The `result` object of the run, which is COMPLETE."""
+    paths: tuple[str, ...] | None = None
+    """What the run changed, where the result may name only the first of it (`changed_paths`)."""
+    proofs: tuple[Proof, ...] = ()
+    """Checks that were green in the run."""
+    box: tuple[str, str] = ("", "")
+    """Kind and image of the box that it had (`kept_box`)."""
+    allowed: tuple[str, ...] = ()
+    """See `Candidate.allowed`."""
+
+
+@dataclass(frozen=True)
+class Merged:
+    """It is part of the plan's branch."""
+
+    commit: str
+    """The plan's new head; the old one where nothing was changed."""
+    files: tuple[str, ...] = ()
+    """What the task changed in the plan; sorted."""
+    doubts: tuple[Proof, ...] = ()
+    """Checks that were green in the run and are red on a fresh checkout of its commit."""
+
+
+@dataclass(frozen=True)
+class Conflict:
+    """Both changed the same lines."""
+
+    evidence: str
+    """For whoever is to bring them together."""
+    head: str
+    """The plan's head that it could not be merged with."""
+    tree: str
+    """The merge, with marks in the files; the head's where no run could begin on that."""
+    files: tuple[str, ...] = ()
+    """What has marks, or is gone on one side."""
+
+
+@dataclass(frozen=True)
+class TestsRed:
+    """The merge is clean, and its tests fail."""
+
+    __test__ = False
+
+    evidence: str
+    head: str
+    tree: str
+    """The merge; the head's where no run could begin on that."""
+    broken: tuple[Proof, ...] = ()
+    """Checks of tasks that were green and are red on it."""
+    asks: str = ""
+    """What a person is to decide (`Verdict.asks`); "" for nothing. The tree is the head's then."""
+    hollow: tuple[str, ...] = ()
+    """Checks that is about (`Proof.key`)."""
+
+
+class NoLongerPlanned(Exception):
+    """Meanwhile the plan asks for the work no more."""
+
+
+class TreeTests(Protocol):
+    """Runs a plan's tests, and the checks of its tasks, on whole commits.
+
+    Methods raise EnvironmentNotReady where the set-up fails on what was there before as well, and
+    Surroundings where there is no box.
+    """
+
+    async def examine(self, candidate: Candidate) -> Verdict:
+        """Whether the work of a task may land; if so, what it has proven counts from then on."""
+
+    async def joined(self, commit: str, onto: str, head: str) -> Verdict:
+        """Whether a commit that joins the plan's `head` to `onto`, a branch's, may be that one's.
+
+        The test command was green on `onto`, and what tasks have proven on `head`.
+        """
+
+    async def sets_up(self, commit: str, box: tuple[str, str]) -> bool:
+        """Whether the set-up command, where there is one, ends well on a commit."""
+
+    async def doubts(self, task_id: str) -> tuple[Proof, ...]:
+        """See `Verdict.doubts`: those of the task's latest work that may land."""
+
+
+@dataclass(frozen=True)
+class _Merge:
+    """A new head that is still to be looked at."""
+
+    commit: str
+    head: str
+    tree: str
+
+
+async def land(
+    clone: CloneStore,
+    branch: str,
+    work: TaskWork,
+    *,
+    author: Identity,
+    at: str,
+    template: str = DEFAULT_TEMPLATE,
+    tests: TreeTests | None = None,
+    wanted: Callable[[], bool] = lambda: True,
+) -> Merged | Conflict | TestsRed:
+    """Commit the work and merge it into the plan's branch of the clone.
+
+    `tests` decide before the branch moves. Once more for the same work changes nothing. `at` is a
+    UTC time, ISO 8601, and the same each time. `wanted` is asked last. Raises GitFailed,
+    UsageError (`commit-message`), NotWanted, and what `tests` raise where they cannot be run.
+    """
+    mine = await asyncio.to_thread(_commit, clone, work, author, at, template)
+    while True:
+        found = await asyncio.to_thread(_merge, clone, branch, work, mine, author, at)
+        if isinstance(found, Merged) and tests is not None:
+            return replace(found, doubts=await tests.doubts(work.task_id))
+        if isinstance(found, Conflict) and tests is not None:
+            marked = await asyncio.to_thread(
+                clone.commit_tree, found.tree, parents=(mine,), message="-\n", author=author, at=at
+            )
+            return await _to_be_solved(clone, work, mine, found, tests, marked)
+        if not isinstance(found, _Merge):
+            return found
+        verdict = Verdict()
+        if tests is not None:
+            verdict = await tests.examine(_candidate(work, mine, found))
+        if verdict.evidence:
+            return await asyncio.to_thread(_refused, clone, work, mine, found, verdict)
+        if not await asyncio.to_thread(wanted):
+            raise NoLongerPlanned
+        if await asyncio.to_thread(_move, clone, branch, found):
+            return Merged(found.commit, doubts=verdict.doubts)
+
+
+async def _to_be_solved(
+    clone: CloneStore, work: TaskWork, mine: str, found: Conflict, tests: TreeTests, marked: str
+) -> Conflict:
+    """A conflict with a tree on which a run can begin: set-ups read files that may have marks."""
+    if await tests.sets_up(marked, work.box):
+        return found
+    told = UNFIT.format(names=", ".join(found.files[:MAX_FILES]))
+    anew = await asyncio.to_thread(_anew, clone, work, mine, told)
+    return replace(found, evidence=anew, tree=await asyncio.to_thread(clone.tree_of, found.head))
+
+
+def _refused(
+    clone: CloneStore, work: TaskWork, mine: str, merge: _Merge, verdict: Verdict
+) -> TestsRed:
+    if not (verdict.stuck or verdict.asks):
+        return TestsRed(verdict.evidence[:MAX_EVIDENCE], merge.head, merge.tree, verdict.broken)
+    asks = verdict.asks[:MAX_EVIDENCE]
+    evidence = _anew(clone, work, mine, verdict.evidence, "This" if asks else NO_START)
+    tree = clone.tree_of(merge.head)
+    if asks:  # what a person decides about is green on either tree: no round could prove it
+        hollow = tuple(proof.key for proof in verdict.broken)
+        return TestsRed(evidence, merge.head, tree, asks=asks, hollow=hollow)
+    return TestsRed(evidence, merge.head, tree, verdict.broken)
+
+
+def _anew(clone: CloneStore, work: TaskWork, mine: str, why: str, begins: str = NO_START) -> str:
+    """Evidence for a round that begins without the task's work: what that was."""
+    plain = ("--no-color", "--no-ext-diff", "--no-textconv", "--no-renames")
+    patch = clone.git.run("diff", *plain, work.parents[0], mine).decode("utf-8", "replace")
+    text = f"{why[: MAX_EVIDENCE // 2]}\n{begins}{ANEW}\n"
+    room = MAX_EVIDENCE - len(text)
+    cut = "\nAnd more of the kind.\n" * (len(patch) > room)
+    return f"{text}```diff\n{patch[:room].strip()}\n```\n{cut}"
+
+
+def _candidate(work: TaskWork, mine: str, merge: _Merge) -> Candidate:
+    return Candidate(
+        merge.commit,
+        merge.head,
+        mine,
+        work.task_id,
+        work.proofs,
+        removed=_removed(work.result),
+        box=work.box,
+        allowed=work.allowed,
+    )
+
+
+def _commit(clone: CloneStore, work: TaskWork, author: Identity, at: str, template: str) -> str:
+    message = commit_message(
+        template,
+        title=work.title,
+        proof=work.result.get("proof", ()),
+        task_id=work.task_id,
+        run_id=work.result.get("run_id", ""),
+    )
+    return clone.commit(
+        work.folder,
+        work.result["changed_files"] if work.paths is None else work.paths,
+        parents=work.parents,
+        message=message,
+        author=author,
+        at=at,
+        tree=clone.tree_of(work.commit),
+    )
+
+
+def _merge(
+    clone: CloneStore, branch: str, work: TaskWork, mine: str, author: Identity, at: str
+) -> Merged | Conflict | _Merge:
+    """What comes of the work and the present head; nothing is moved."""
+    head = clone.resolve(f"refs/heads/{branch}")
+    if clone.contains(head, mine):
+        return Merged(head)
+    if unsolved := _unsolved(clone, work, mine):
+        names = ", ".join(unsolved)
+        told = f"Marks of the conflict are still in {names}. Bring both sides together."
+        return Conflict(told, work.parents[0], clone.tree_of(mine), tuple(unsolved))
+    merged = clone.merge(head, mine)
+    if merged.conflicts:
+        told = _told(clone, merged.tree, merged.conflicts)
+        return Conflict(told, head, merged.tree, merged.conflicts)
+    if merged.tree == clone.tree_of(head):
+        return _Merge(head, head, merged.tree)
+    if head == work.parents[0]:
+        return _Merge(mine, head, merged.tree)
+    message = f"Merge {work.task_id}: {harmless(work.title, TITLE_WIDTH)}\n"
+    new = clone.commit_tree(
+        merged.tree, parents=(head, mine), message=message, author=author, at=at
+    )
+    return _Merge(new, head, merged.tree)
+
+
+def _move(clone: CloneStore, branch: str, merge: _Merge) -> bool:
+    """Let the branch point to the merge; False where another task's work came before."""
+    reach("landing_before_move")
+    try:
+        clone.branch(branch, merge.commit, before=merge.head)
+    except GitFailed:
+        if clone.branch_at(branch) == merge.head:
+            raise
+        return False
+    reach("landing_after_move")
+    return True
+
+
+def _unsolved(clone: CloneStore, work: TaskWork, mine: str) -> list[str]:
+    """Files that were handed over with the marks of a conflict and still have them."""
+    if work.commit == work.parents[0]:
+        return []
+    return [
+        path
+        for path in clone.changed(work.parents[0], work.commit)
+        if _marked(clone.read(work.commit, path))
+        and _marked(clone.read(mine, path))
+        and not _marked(clone.read(work.parents[0], path))
+    ]
+
+
+def _marked(content: bytes) -> bool:
+    return bool(_OPENS.search(content) and _CLOSES.search(content))
+
+
+def _told(clone: CloneStore, tree: str, conflicts: Iterable[str]) -> str:
+    """The conflict in words and hunks, bounded."""
+    names = list(conflicts)
+    text = (
+        f"Both this task and others, whose work is part of the plan by now, changed"
+        f" {', '.join(names[:MAX_FILES])}. The files here hold both sides: between `<<<<<<<` and"
+        " `=======` what the others made of it, after that what this task did. Keep what both"
+        " want, and remove the marks.\n"
+    )
+    for hunk in _hunks(clone, tree, names):
+        if len(text) + len(hunk) > MAX_EVIDENCE:
+            return text + "\nAnd more of the kind.\n"
+        text += hunk
+    return text
+
+
+def _hunks(clone: CloneStore, tree: str, names: Iterable[str]) -> Iterator[str]:
+    for path in names:
+        content = clone.read(tree, path).decode("utf-8", "replace")
+        hunks = _HUNK.findall(content)
+        if not hunks:
+            yield f"\n{path}: one side changed it, the other one deleted or replaced it.\n"
+        for hunk in hunks:
+            yield f"\n{path}:\n\n```\n{hunk[:MAX_HUNK]}\n```\n"
+
+
+def _removed(result: Mapping[str, Any]) -> int:
+    """How many tests fewer there are because the run, which is COMPLETE, took some away."""
+    test = result.get("test") or {}
+    names = ("baseline_passed", "baseline_failed", "passed", "failed")
+    if any(test.get(name) is None for name in names):
+        return 0
+    was = int(test["baseline_passed"]) + int(test["baseline_failed"])
+    return max(0, was - int(test["passed"]) - int(test["failed"]))

@@ -1,0 +1,259 @@
+"""Whether a commit may become a branch's head, by what was found out about it. Pure.
+
+Only what was green before and is red now counts. Each verdict tells whose doing that is: of two
+that are clean together, or of one commit alone that lacks what its run had.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+
+from agentrunner.config.prd import describe_check
+from agentrunner.errors import EnvironmentNotReady
+from agentrunner.plans.execution.merging.proofs import Proof
+from agentrunner.state.run_state import TestOutcome
+from agentrunner.verification.counts import disbelief
+from agentrunner.verification.outcomes import counts_of
+
+MAX_NAMES = 20
+"""Failing tests that are told of by name."""
+MAX_TOLD = 5
+"""Broken checks that are told of with their output."""
+
+ALONE = "on a fresh checkout of this task's commit alone"
+TOGETHER = "on this task's work and that of others, which are clean together"
+ONTO = "on the plan's result and that branch, which are clean together"
+LACKS = (
+    "Where it is green in the run's work tree, the commit lacks something that is there, such as"
+    " what is in folders that git ignores, and no set-up makes it.\n"
+)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A commit that a branch is to move to, and what is to hold on it."""
+
+    commit: str
+    before: str
+    """Where the branch is."""
+    mine: str
+    """The task's own commit; `commit` itself where nothing had to be merged."""
+    task_id: str = ""
+    """"" for a whole plan that is brought onto another branch; `mine` is the plan's head then."""
+    proofs: tuple[Proof, ...] = ()
+    """What was green on `mine`."""
+    removed: int = 0
+    """How many tests fewer there are with good reason."""
+    box: tuple[str, str] = ("", "")
+    """Kind and image of the box that the task's run had (`kept_box`), where that is known."""
+    allowed: tuple[str, ...] = ()
+    """Checks of others (`Proof.key`) that a person lets it leave hollow: only those it saw."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What becomes of a candidate."""
+
+    evidence: str = ""
+    """Why it is refused, for whoever is to mend it; "" where it may land."""
+    broken: tuple[Proof, ...] = ()
+    """Checks that it breaks, or that only hollow tests keep green."""
+    doubts: tuple[Proof, ...] = ()
+    """Checks of the task that are red on a fresh checkout of its own commit as well."""
+    stuck: bool = False
+    """Whether no run could begin on it, to mend it: set-up, tests or such a check do not start."""
+    asks: str = ""
+    """What a person decides, as what it does may be meant; "" for nothing."""
+
+
+@dataclass(frozen=True)
+class CheckSeen:
+    """What a check said on a whole commit."""
+
+    red: bool
+    """False also where nothing could be found out."""
+    output: str = ""
+    """The end of it."""
+    started: bool = True
+    """False where its program is not there."""
+
+
+@dataclass(frozen=True)
+class SetUpFailed:
+    """The set-up command did not end well, so that nothing else could be run."""
+
+    error: EnvironmentNotReady
+    output: str
+    """The end of it."""
+
+
+@dataclass(frozen=True)
+class CommitFindings:
+    """What was found out about one commit, as far as it was asked."""
+
+    test: TestOutcome | None = None
+    seen: Mapping[str, CheckSeen] = field(default_factory=dict)
+    """By `Proof.key`."""
+    failed: SetUpFailed | None = None
+    started: bool = True
+    """False where the test command came to decide nothing."""
+
+    def red(self, proofs: Iterable[Proof]) -> list[Proof]:
+        """Those that are red here."""
+        return [one for one in proofs if one.key in self.seen and self.seen[one.key].red]
+
+
+def judge(
+    candidate: Candidate,
+    landed: Sequence[Proof],
+    now: CommitFindings,
+    before: CommitFindings,
+    alone: CommitFindings,
+) -> Verdict:
+    """`now` is the candidate's commit, `before` the branch's, `alone` that of `mine`.
+
+    `landed` are checks of tasks that landed before. What was not looked at was green then.
+    """
+    lone = candidate.commit == candidate.mine
+    where = TOGETHER if candidate.task_id else ONTO
+    if now.failed is not None:
+        here = ALONE if lone or alone.failed else where
+        return Verdict(_told_set_up(now.failed, here), stuck=True)
+    text, stuck = "", False
+    if red := newly_red(before.test, now.test, candidate.removed):
+        apart = lone or newly_red(before.test, alone.test, candidate.removed)
+        text = _told_tests(red, ALONE if apart else where)
+        stuck = before.test is not None and not now.started
+    own = now.red(candidate.proofs)
+    doubts = tuple(own if lone or alone.failed else alone.red(own))
+    broken = _each_once(
+        chain(
+            (one for one in now.red(landed) if one not in before.red([one])),
+            (one for one in own if one not in doubts),
+        )
+    )
+    if broken:
+        told = _told_checks(broken, now, ALONE if lone else where)
+        text = "\n".join(filter(None, [text, told]))
+        stuck = stuck or not all(now.seen[proof.key].started for proof in broken)
+    return Verdict(text, broken, doubts, stuck)
+
+
+def judge_old_tests(
+    landed: Sequence[Proof], old: CommitFindings, touched: Sequence[str]
+) -> Verdict:
+    """`old` is the commit with tests, and what steers them, as they were before; see `judge`.
+
+    `touched` are those that are otherwise on the commit itself, where all of `landed` is green.
+    """
+    hollow = _each_once(old.red(landed))
+    if not hollow:
+        return Verdict()
+    more = f" and {len(touched) - MAX_TOLD} more" * (len(touched) > MAX_TOLD)
+    names = f"{', '.join(touched[:MAX_TOLD])}{more}"
+    what = f"It changes what proves other tasks: {names}.\n"
+    told = _told_checks(hollow, old, f"with {names} as before")
+    asks = f"{what}With that as it was before, these are red:\n{_listed(hollow)}"
+    return Verdict(what + told, hollow, asks=asks)
+
+
+def _each_once(proofs: Iterable[Proof]) -> tuple[Proof, ...]:
+    found: dict[str, Proof] = {}
+    for proof in proofs:
+        found.setdefault(proof.key, proof)
+    return tuple(found.values())
+
+
+# -- the test command -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class NewRed:
+    """What the test command says that it did not say before."""
+
+    test: TestOutcome
+    why: str
+    names: tuple[str, ...] = ()
+    """Failing tests, where its output tells them."""
+
+
+def newly_red(was: TestOutcome | None, now: TestOutcome | None, removed: int = 0) -> NewRed | None:
+    """What is red now and was not before; None for nothing.
+
+    Where both are red, names and numbers of the failing tests decide; where a runner tells none,
+    red is as red as before. `removed` tests fewer are no reason.
+    """
+    if now is None:
+        return None
+    if was is not None and was.passed is not None:
+        was = was.model_copy(update={"passed": max(0, was.passed - removed)})
+    doubt = disbelief(now.exit_code, counts_of(now), counts_of(was))
+    if now.green and not doubt:
+        return None
+    why = now.finding or doubt or f"exits {now.exit_code}"
+    if was is None or was.green:
+        return NewRed(now, why, tuple(now.failing))
+    if was.failed is None and now.failed is None:
+        return None
+    fresh = tuple(name for name in now.failing if name not in was.failing)
+    fewer = (now.passed or 0) + (now.failed or 0) < (was.passed or 0) + (was.failed or 0)
+    if was.failed is None or now.failed is None or fewer or fresh or now.failed > was.failed:
+        return NewRed(now, why, fresh)
+    return None
+
+
+# -- words ----------------------------------------------------------------------------------------
+
+
+def _told_tests(red: NewRed, where: str) -> str:
+    text = f"The tests fail {where}: `{red.test.command}` {red.why}.\n"
+    text += "".join(f"- {name}\n" for name in red.names[:MAX_NAMES])
+    return text + LACKS * (where == ALONE) + _end_of(red.test.tail)
+
+
+def _told_set_up(failed: SetUpFailed, where: str) -> str:
+    told = [(label, text) for label, text in failed.error.details if label != "said"]
+    facts = "\n".join(f"{label}: {text}" for label, text in told)
+    text = f"The set-up command fails {where}, and did not before.\n{facts}\n"
+    return text + LACKS * (where == ALONE) + _end_of(failed.output)
+
+
+def _end_of(output: str) -> str:
+    return f"\nThe end of its output:\n\n```\n{output.strip()}\n```\n" if output.strip() else ""
+
+
+def _told_checks(broken: Sequence[Proof], now: CommitFindings, where: str) -> str:
+    names = ", ".join(f"{proof.task_id} ({proof.criterion.id})" for proof in broken[:MAX_TOLD])
+    more = f" and {len(broken) - MAX_TOLD} more" * (len(broken) > MAX_TOLD)
+    text = f"Checks that were green are red {where}: {names}{more}. Keep what those tasks did.\n"
+    for proof in broken[:MAX_TOLD]:
+        words = " ".join(proof.criterion.description.split())
+        text += f"\n{proof.task_id}, {proof.criterion.id}: {words}\n"
+        text += f"`{describe_check(proof.criterion.check)}`\n"
+        if output := now.seen[proof.key].output.strip():
+            text += f"\n```\n{output}\n```\n"
+    return text
+
+
+def _listed(proofs: Sequence[Proof]) -> str:
+    """A line for each, without its output: for a person, who may not want to mend it."""
+    text = ""
+    for proof in proofs[:MAX_TOLD]:
+        words = " ".join(proof.criterion.description.split())
+        check = describe_check(proof.criterion.check)
+        text += f"- {proof.task_id} ({proof.criterion.id}): {words}: `{check}`\n"
+    return text + f"- and {len(proofs) - MAX_TOLD} more\n" * (len(proofs) > MAX_TOLD)
+
+
+def told_doubts(doubts: Sequence[Proof]) -> str:
+    """What people are told of a task that landed although these are red; "" for none."""
+    if not doubts:
+        return ""
+    names = ", ".join(proof.criterion.id for proof in doubts)
+    was = "was" if len(doubts) == 1 else "were"
+    return (
+        f"{names} {was} green in the run, not on a fresh checkout of its commit, which lacks what"
+        " is in folders that git ignores, or a set-up that makes it."
+    )

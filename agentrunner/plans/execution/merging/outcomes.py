@@ -1,0 +1,68 @@
+"""What tests and checks said on trees, kept so that none is asked the same twice."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+from pydantic import BaseModel, ValidationError
+
+from agentrunner.config.spec import TaskSpec
+from agentrunner.plans.execution.merging.merge_verdict import CheckSeen, CommitFindings
+from agentrunner.state.run_state import TestOutcome
+from agentrunner.storage.run_folder import make_private, write_private
+
+
+class _Colour(BaseModel):
+    red: bool
+
+
+class OutcomeBook:
+    """One small file for each outcome; by tree, by what is asked, and by the box it ran in.
+
+    Methods may raise OSError.
+    """
+
+    def __init__(self, folder: Path, spec: TaskSpec) -> None:
+        self._folder, self._spec = folder, spec
+
+    def read(self, tree: str, box: tuple[str, str], checks: Iterable[str]) -> CommitFindings:
+        """What is known of a tree: the test command, and of these checks (`Proof.key`)."""
+        test = None
+        with contextlib.suppress(FileNotFoundError, ValidationError):
+            test = TestOutcome.model_validate_json(self._file(tree, box).read_bytes())
+        seen = {}
+        for check in checks:
+            with contextlib.suppress(FileNotFoundError, ValidationError):
+                kept = _Colour.model_validate_json(self._file(tree, box, check).read_bytes())
+                seen[check] = CheckSeen(kept.red)
+        return CommitFindings(test, seen)
+
+    def keep(self, tree: str, box: tuple[str, str], look: CommitFindings) -> None:
+        """Know it from now on."""
+        make_private(self._folder)
+        if look.test is not None:
+            test = look.test.model_copy(update={"output": None})
+            file = self._file(tree, box)
+            write_private(file, test.model_dump_json().encode(), sync=False)
+        for check, seen in look.seen.items():
+            kept = _Colour(red=seen.red)
+            file = self._file(tree, box, check)
+            write_private(file, kept.model_dump_json().encode(), sync=False)
+
+    def _file(self, tree: str, box: tuple[str, str], *check: str) -> Path:
+        task = self._spec.task
+        kind, image = box
+        asked = [
+            tree,
+            task.test.model_dump_json() if task.test else "",
+            task.setup.model_dump_json() if task.setup else "",
+            kind or self._spec.runner.sandbox.kind,
+            image,
+            *check,
+        ]
+        name = hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:32]
+        return self._folder / f"{name}.json"

@@ -1,0 +1,165 @@
+"""The budget of a plan that is spent: a person is asked once, and an answer raises it.
+
+The question stands in the plan's store, like those of tasks, and is answered in the words that
+raise the budget of a run: "usd=+5", or "+5" of the limit that is spent, or "stop". Raised is what
+is kept with the plan's settings, so that it holds from then on, in every process.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from agentrunner.config.agents import BudgetSpec
+from agentrunner.config.spec import TaskSpec
+from agentrunner.engine.policies import capped_as_far
+from agentrunner.errors import UsageError
+from agentrunner.execution.budget_questions import wanted
+from agentrunner.plans.execution.answers import RAISED
+from agentrunner.plans.execution.plan_settings import load_settings, save_settings
+from agentrunner.plans.execution.rounds import RoundBook
+from agentrunner.plans.execution.spending import LIMITS, Spending
+from agentrunner.plans.execution.task_spec import task_spec
+from agentrunner.plans.plan import Plan, PlanTaskStatus
+from agentrunner.plans.store import BUDGET, OpenQuestion, PlanStore
+from agentrunner.state.budget import STOP, WHOLE, amount_of, limits_of, read_grants, spent_of
+from agentrunner.state.run_state import Counters, Question
+from agentrunner.storage.plan_folder import PlanFolder
+
+
+class PlanBudget:
+    """The budget of a plan while it is carried out."""
+
+    def __init__(
+        self,
+        purse: Spending,
+        store: PlanStore,
+        kept: Callable[[], BudgetSpec],
+        stamp: Callable[[], str],
+        tell: Callable[[Mapping[str, Any]], None],
+    ) -> None:
+        """`kept` reads the limits that are kept with the plan now; it may raise UsageError."""
+        self._purse, self._store, self._kept = purse, store, kept
+        self._stamp, self._tell = stamp, tell
+        self._asked = 0
+        self._stopped = False
+
+    def room(self) -> bool:
+        """Whether a further task may begin. A person is asked where not, unless one said stop."""
+        if self._purse.reached:
+            self._hear()
+        if self._purse.reached:
+            self.question()
+            return False
+        if (left := self._open()) is not None:
+            self._store.answer(left.id, RAISED, self._stamp())
+        self._asked = 0
+        return True
+
+    def question(self) -> int:
+        """The number of the question, asked now where it is not yet; 0 where a person said stop."""
+        if self._stopped:
+            return 0
+        known = self._open()
+        if known is not None:
+            self._asked = known.id
+        elif self._purse.reached:
+            text = asked_text(self._purse)
+            self._asked = self._store.ask(text, self._stamp(), BUDGET)
+            told = {"task_id": BUDGET, "question": self._asked, "text": text}
+            self._tell({"event": "plan_question", **told, "status": str(PlanTaskStatus.BLOCKED)})
+        return self._asked
+
+    def more(self, question: Question, spec: TaskSpec, counters: Counters) -> str:
+        """What a run is granted that asks about a limit of the plan's: all that the plan has left.
+
+        "" for any other question, and where the plan has nothing left.
+        """
+        if not self.is_asked(question) or self._purse.reached:
+            return ""
+        subject = json.loads(question.subject)
+        name = str(subject["limit"])
+        left = getattr(self._purse.left(spec.runner.budget), name)
+        amount = spent_of(counters)[name] + left - float(subject["of"])
+        return f"{name}=+{amount:.0f}" if name in WHOLE else f"{name}=+{max(amount, 1e-6):.6f}"
+
+    def is_asked(self, question: Question | None) -> bool:
+        """Whether a run asks about a limit that is the plan's."""
+        if question is None or question.kind != "budget":
+            return False
+        name = str(json.loads(question.subject)["limit"])
+        return name in LIMITS and getattr(self._purse.budget, name) is not None
+
+    def _hear(self) -> None:
+        """Take in what a person said to the question, here or with another `plan run`."""
+        if not self._asked or self._open() is not None:
+            return
+        said = next(q.answer for q in self._store.questions() if q.id == self._asked)
+        self._asked = 0
+        if (said or "").strip().lower() == STOP:
+            self._stopped = True
+            return
+        try:
+            self._purse.renew(self._kept())
+        except UsageError as error:
+            told = f"{error.message} {error.remedy}".strip()
+            self._tell({"event": "warning", "code": error.code, "message": told})
+
+    def _open(self) -> OpenQuestion | None:
+        asked = (q for q in self._store.questions() if q.task_id == BUDGET and q.answer is None)
+        return next(asked, None)
+
+
+def asked_text(purse: Spending) -> str:
+    """The question about the limit that is reached."""
+    name = purse.reached
+    limit, used = getattr(purse.budget, name), getattr(purse.spent, name)
+    least, more = wanted(name, limit, used)
+    return (
+        f"The plan's budget runner.budget.{name} is spent: {amount_of(name, used)} of "
+        f"{amount_of(name, limit)}. No further task begins. Another one needs at least "
+        f"{name}=+{least:.12g}. Raise it, such as {name}=+{more:.12g}, or {STOP}?"
+    )
+
+
+def raise_budget(
+    folder: PlanFolder,
+    plan: Plan,
+    text: str,
+    *,
+    repo: Path,
+    state_dir: Path,
+    environ: Mapping[str, str],
+) -> None:
+    """Keep what an answer to the question about the budget grants with the plan's settings.
+
+    Nothing is changed by a stop, or where nothing is left to carry out. Raises UsageError
+    (`wrong-answer`, `policy-breach`) for what raises no limit of the plan, or one further than a
+    policy allows. Blocking.
+    """
+    if text.strip().lower() == STOP or not plan.tasks:
+        return
+    settings = load_settings(folder, repo)
+    spec = task_spec(plan, plan.task_order()[0], settings, repo=repo, environ=environ)
+    spec, _ = capped_as_far(spec, environ, state_dir)
+    runs = [turn.run_id for turn in RoundBook(folder).all()]
+    asked = Spending(state_dir, spec.runner.budget, runs).reached
+    grants = read_grants(text, spec, {}, asked)
+    if other := [name for name in grants if name not in LIMITS]:
+        raise UsageError(
+            f"{other[0]} is no limit of the whole plan.",
+            code="wrong-answer",
+            remedy=f"one of {', '.join(LIMITS)}",
+        )
+    limits = limits_of(spec, {})
+    given = [
+        f"runner.budget.{name}={_plain(name, limits[name] + amount)}"
+        for name, amount in grants.items()
+    ]
+    save_settings(folder, settings.with_given({}, None, given, Path(settings.base_dir)))
+
+
+def _plain(name: str, amount: float) -> str:
+    return str(int(amount)) if name in WHOLE else f"{amount:.6f}"

@@ -1,0 +1,191 @@
+"""The notes of a plan: its own, from its store, its log and its runs, and those of its tasks."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from agentrunner.config.naming import slug
+from agentrunner.errors import AgentRunnerError
+from agentrunner.notes import note_name, write_note
+from agentrunner.notes.bill import bill_of
+from agentrunner.notes.plan_note import EventKind, PlanEvent, PlanFacts, PlanQuestion, PlanRow
+from agentrunner.plans.execution.answers import BY_ITSELF, is_living
+from agentrunner.plans.execution.rounds import RoundBook
+from agentrunner.plans.plan import FELL_SHORT, ROOT, Plan
+from agentrunner.plans.store import OpenQuestion, PlanStore
+from agentrunner.storage.index import RunIndex, RunRow
+from agentrunner.storage.plan_folder import PlanFolder
+from agentrunner.storage.run_folder import RunFolder, runs_root
+from agentrunner.storage.run_log import RunLog, read_lines
+
+_KINDS: Mapping[str, EventKind] = {
+    "plan_opened": "started",
+    "plan_landed": "merged",
+    "plan_fixing": "conflict",
+    "plan_question": "asked",
+}
+
+
+def leave_notes(
+    state_dir: Path,
+    folder: PlanFolder,
+    repo: Path,
+    note_dir: str,
+    redact: Callable[[str], str],
+) -> dict[str, tuple[str, ...]]:
+    """Put the notes of all runs of the plan into the user's repository, as those of any other run.
+
+    By task, the names of the files in `note_dir`, in the order of the runs. A run that is gone by
+    now leaves its note as it is; one whose note cannot be put there keeps it in its folder.
+    Blocking.
+    """
+    book, runs = RoundBook(folder), _runs(folder)
+    for turn in sorted(book.all(), key=lambda turn: turn.number):
+        run = RunFolder(runs_root(state_dir) / turn.run_id)
+        with contextlib.suppress(AgentRunnerError, OSError):
+            text = redact(run.note_file.read_text("utf-8"))
+            work = str(book.workspace(turn).resolve())  # where nothing is any more
+            text = text.replace(f"{work}/", "").replace(work, ".")
+            note = write_note(
+                repo, note_dir, turn.task_id, turn.run_id, text, fallback=run.note_file
+            )
+            run.write("note-path", str(note.path))
+    found = {
+        task_id: tuple(note_name(repo, note_dir, task_id, name) for name in names)
+        for task_id, names in runs.items()
+    }
+    return {task_id: tuple(filter(None, names)) for task_id, names in found.items()}
+
+
+def facts_of(
+    state_dir: Path,
+    folder: PlanFolder,
+    result: Mapping[str, Any],
+    notes: Mapping[str, tuple[str, ...]],
+    *,
+    squashed: bool = False,
+) -> PlanFacts:
+    """All that the note of a plan tells: `result` is its `plan_result`, `notes` of `leave_notes`.
+
+    Commits of tasks are not in the user's repository where the plan is `squashed`. Blocking.
+    """
+    store = PlanStore(folder.plan)
+    plan, log = store.load(), list(read_lines(folder.log))
+    asked = store.questions()
+    runs = _runs(folder)
+    rows = {row.run_id: row for row in RunIndex(state_dir).runs()}
+    whole = str(result.get("commit") or "") if squashed else None
+    merged = {event["task_id"]: event for event in log if event.get("event") == "plan_landed"}
+    if whole is not None:
+        merged = {task_id: {**event, "commit": whole} for task_id, event in merged.items()}
+    events = [*_changes(store), *_events(log), *_answers(asked)]
+    return PlanFacts(
+        plan_id=slug(plan.goal) or "plan",
+        goal=plan.goal,
+        version=plan.version,
+        branch=str(result.get("branch") or ""),
+        rows=tuple(_rows(plan, store, runs, rows, merged, notes)),
+        questions=tuple(
+            PlanQuestion(q.id, q.text, q.task_id)
+            for q in asked
+            if q.answer is None and is_living(q, plan)
+        ),
+        events=tuple(sorted(events, key=lambda event: event.at)),
+        bills={
+            "": list(_bill_of(folder.conversation / "log.jsonl")),
+            **{task_id: _bill(state_dir, runs[task_id]) for task_id in sorted(runs)},
+        },
+        pull_request=str(result.get("request") or ""),
+    )
+
+
+def _runs(folder: PlanFolder) -> dict[str, list[str]]:
+    """The runs of each task, in order."""
+    found: dict[str, list[str]] = {}
+    for turn in sorted(RoundBook(folder).all(), key=lambda turn: turn.number):
+        if turn.run_id:
+            found.setdefault(turn.task_id, []).append(turn.run_id)
+    return found
+
+
+def _rows(
+    plan: Plan,
+    store: PlanStore,
+    runs: Mapping[str, list[str]],
+    known: Mapping[str, RunRow],
+    landed: Mapping[str, Mapping[str, Any]],
+    notes: Mapping[str, tuple[str, ...]],
+) -> Iterator[PlanRow]:
+    standings = store.standings()
+    todo = [(child, 0) for child in reversed(plan.nodes[ROOT].children)]
+    while todo:
+        node_id, depth = todo.pop()
+        node, design = plan.nodes[node_id], plan.designs[node_id]
+        todo += [(child, depth + 1) for child in reversed(node.children)]
+        if node.task_id is None:
+            yield PlanRow(design.title, depth)
+            continue
+        standing = standings.get(node.task_id)
+        merged = landed.get(node.task_id, {})
+        mine = [known[name] for name in runs.get(node.task_id, ()) if name in known]
+        yield PlanRow(
+            design.title,
+            depth,
+            node.task_id,
+            str(plan.shown_status(node.task_id)),
+            detail=standing.detail if standing else "",
+            depends_on=design.dependencies,
+            run_id=standing.run_id if standing else "",
+            started_at=mine[0].started_at if mine else "",
+            ended_at=(mine[-1].finished_at or "") if mine else "",
+            commit=str(merged.get("commit") or ""),
+            files=tuple(merged.get("files") or ()),
+            notes=notes.get(node.task_id, ()),
+        )
+
+
+def _changes(store: PlanStore) -> Iterator[PlanEvent]:
+    for change in store.changes():
+        kind: EventKind = "undone" if change.kind == "undo" else "changed"
+        yield PlanEvent(change.at, kind, text=f"{change.author}: {change.message}")
+
+
+def _events(log: list[dict[str, Any]]) -> Iterator[PlanEvent]:
+    said: set[str] = set()
+    for event in log:
+        task_id, at = str(event.get("task_id") or ""), str(event.get("ts") or "")
+        name, status = event.get("event"), event.get("status")
+        if name == "plan_question" and status in FELL_SHORT:
+            continue  # asked about how it ended, which follows
+        if kind := _KINDS.get(str(name)):
+            if kind == "merged" and not event["commit"]:
+                kind = "done"
+            told = event.get("text") or event.get("evidence") or event.get("commit", "")[:10]
+            yield PlanEvent(at, kind, task_id, str(told).partition("\n")[0])
+        elif name == "plan_started":
+            fresh = [str(text) for text in event["notices"] if text not in said]
+            said.update(fresh)
+            yield from (PlanEvent(at, "notice", text=text) for text in fresh)
+        elif name == "plan_task" and status in FELL_SHORT:
+            yield PlanEvent(at, "ended", task_id, f"{status}: {event['detail']}")
+
+
+def _answers(asked: list[OpenQuestion]) -> Iterator[PlanEvent]:
+    """What people answered, and what the planner asked; what tasks ask is in the log."""
+    for one in asked:
+        if not one.task_id:
+            yield PlanEvent(one.at, "asked", text=one.text.partition("\n")[0])
+        if one.answer is not None and one.answer not in BY_ITSELF:
+            yield PlanEvent(one.answered_at, "answered", one.task_id, one.answer)
+
+
+def _bill(state_dir: Path, names: list[str]) -> list[Mapping[str, Any]]:
+    logs = [RunFolder(runs_root(state_dir) / name).log_file for name in names]
+    return [row for log in logs for row in _bill_of(log)]
+
+
+def _bill_of(log: Path) -> list[dict[str, Any]]:
+    return bill_of(RunLog(log)) if log.exists() else []

@@ -1,0 +1,118 @@
+"""What a plan stands on: a git repository with a commit, or the folder itself without git.
+
+A plan stands on one of the two at a time: what tasks did in the folder is part of the plan's branch
+only where the branch begins at a commit of it. Everything here blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from agentrunner.config.repo import git_root
+from agentrunner.errors import UsageError
+from agentrunner.git.first_commit import make_first_commit, takes_first_commit
+from agentrunner.git.private_clone import CloneStore, Identity
+from agentrunner.git.user_repository import UserRepository
+from agentrunner.plans.execution.branch import BRANCH, some
+from agentrunner.plans.execution.rounds import RoundBook
+from agentrunner.plans.plan import Plan, PlanTaskStatus
+from agentrunner.storage.plan_folder import PlanFolder
+
+MAKE_ONE = "agentrunner plan run --git-init"
+
+
+def ways_on(repo: Path) -> tuple[str, ...]:
+    """What a person may choose from where there is no git: `git_init`, `in_place`; () for none."""
+    if (repo / ".git").exists():
+        return ("git_init",) if takes_first_commit(repo) else ()
+    return ("git_init", "in_place") if git_root(repo) is None else ()
+
+
+def check_ground(
+    repo: Path, environ: Mapping[str, str], *, in_place: bool, git_init: bool, delivered: bool
+) -> None:
+    """Look whether a plan can be carried out here as it is asked for.
+
+    `delivered`: more is wanted of its branch than that it is there. Raises UsageError: `usage` for
+    wishes that exclude each other, `in-place` for work in the folder of a git repository,
+    `no-repository`, `no-commit`.
+    """
+    here = (repo / ".git").exists()
+    if in_place and git_init:
+        raise UsageError("--in-place works without git, and --git-init makes a git repository.")
+    if in_place and delivered:
+        raise UsageError("--in-place makes no branch, which --pr, --onto and --squash are about.")
+    if in_place and here:
+        raise UsageError(
+            f"{repo} is a git repository, so tasks have work trees of their own, and what they do "
+            "lands on a branch.",
+            code="in-place",
+            path="--in-place",
+            remedy="agentrunner plan run, without --in-place",
+        )
+    if in_place or (git_init and ways_on(repo)):
+        return
+    if not here:
+        raise _no_repository(repo)
+    if UserRepository(repo, environ).unborn():
+        begun = "git commit -m start, then agentrunner plan run"
+        raise UsageError(
+            f"{repo} has no commit yet, so there is nothing for the plan to begin from.",
+            code="no-commit",
+            remedy=f"{MAKE_ONE} commits what is there" if ways_on(repo) else begun,
+        )
+
+
+def _no_repository(repo: Path) -> UsageError:
+    root = git_root(repo)
+    if root is not None:
+        return UsageError(
+            f"{repo} is a folder of the git repository {root}.",
+            code="no-repository",
+            path="--repo",
+            remedy="--in-place: one task after another, in the folder itself; or make the plan in "
+            f"the repository, with --repo {root}",
+        )
+    return UsageError(
+        f"{repo} is no git repository, so tasks cannot have work trees of their own.",
+        code="no-repository",
+        remedy=f"{MAKE_ONE} makes it one, with a commit of what is there; --in-place works in the "
+        "folder itself, one task after another",
+    )
+
+
+def make_ground(
+    clone: CloneStore, folder: PlanFolder, note_dir: str, *, author: Identity, at: str
+) -> list[str]:
+    """Make the folder a git repository with a commit, as far as it is none; what to tell of it."""
+    made = make_first_commit(clone, folder.root / "look", note_dir, author=author, at=at)
+    if made is None:
+        return []
+    begun = f"{made.branch} of the git repository begins at {made.commit[:10]}"
+    notices = [f"{begun}, with {some(made.files) or 'no file'}."]
+    if made.left:
+        notices.append(f"Not in its first commit: {some(made.left)}.")
+    return notices
+
+
+def check_no_branch(clone: CloneStore) -> None:
+    """Raises UsageError (`in-place`) where a branch of the plan has begun: it would go on beside.
+
+    Where there is no clone yet, there is none.
+    """
+    if clone.git.git_dir.is_dir() and clone.branch_at(BRANCH) is not None:
+        raise UsageError(
+            f"The plan has begun on a branch, and {clone.repo} is no git repository any more.",
+            code="in-place",
+            path="--in-place",
+            remedy=f"{MAKE_ONE} makes it one, and goes on with the branch",
+        )
+
+
+def done_in_place(plan: Plan, book: RoundBook) -> list[str]:
+    """Tasks that became COMPLETE in the folder itself, in order."""
+    complete = PlanTaskStatus.COMPLETE
+    tasks = (task for task in plan.task_order() if plan.tasks[task].status == complete)
+    turns = {task: book.latest(task) for task in tasks}
+    return [task for task, turn in turns.items() if turn is not None and not turn.commit]

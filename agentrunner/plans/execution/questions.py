@@ -1,0 +1,116 @@
+"""Where tasks ask a person: each question is kept with the plan, and with the round it is about."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from agentrunner.errors import AgentRunnerError, EnvironmentNotReady
+from agentrunner.plans.execution.answers import ASKED_AGAIN, BY_ITSELF, TRIED_AGAIN, unfit_text
+from agentrunner.plans.execution.rounds import Round, RoundBook
+from agentrunner.plans.execution.scheduler import TaskOutcome
+from agentrunner.plans.plan import PlanTaskStatus
+from agentrunner.plans.store import PlanStore
+
+UNFIT = "unfit"
+"""In place of a question of the run: it cannot begin or go on, and each process tries it again."""
+
+
+class TaskQuestions:
+    """Asks about the tasks of one plan, while one process carries it out."""
+
+    def __init__(
+        self,
+        store: PlanStore,
+        book: RoundBook,
+        stamp: Callable[[], str],
+        tell: Callable[[Mapping[str, Any]], None],
+    ) -> None:
+        self._store, self._book, self._stamp, self._tell = store, book, stamp, tell
+        self._unready = 0
+        """The question about what all tasks share; 0 for none."""
+
+    @property
+    def ready(self) -> bool:
+        """False while a person is asked about a set-up or tests that no task can be run with."""
+        return not (self._unready and self._is_open(self._unready))
+
+    def ask(
+        self, task_id: str, status: PlanTaskStatus, text: str, turn: Round | None = None
+    ) -> TaskOutcome:
+        """Keep a question about a task; `turn` is its round as it is to be kept with it."""
+        turn = turn or self._book.latest(task_id)
+        number = self._store.ask(text, self._stamp(), task_id)
+        if turn is not None:
+            self._book.save(replace(turn, question=number))
+            self._settle(turn, ASKED_AGAIN, but=number)
+        asked = {"task_id": task_id, "question": number, "text": text, "status": str(status)}
+        self._tell({"event": "plan_question", **asked})
+        detail = first_line(text).removeprefix(f"{status}: ")
+        return TaskOutcome(status, detail, turn.run_id if turn else "", number)
+
+    def ask_unfit(
+        self, task_id: str, status: PlanTaskStatus, error: AgentRunnerError
+    ) -> TaskOutcome:
+        """Ask about one that cannot begin or go on as it is."""
+        turn = self._book.latest(task_id)
+        asked = replace(turn, asked=UNFIT) if turn else None
+        return self.ask(task_id, status, unfit_text(error), asked)
+
+    def ask_unready(self, task_id: str, error: EnvironmentNotReady) -> TaskOutcome:
+        """Ask about one that cannot be decided about; what all tasks share is asked about once."""
+        status = PlanTaskStatus.BLOCKED
+        if not error.path.startswith("task."):
+            return self.ask_unfit(task_id, status, error)
+        if self.ready:
+            ending = self.ask_unfit(task_id, status, error)
+            self._unready = ending.question
+            return ending
+        turn = self._book.latest(task_id)
+        if turn is not None:
+            self._book.save(replace(turn, question=self._unready, asked=UNFIT))
+        return TaskOutcome(status, error.message, turn.run_id if turn else "", self._unready)
+
+    def taken_up(self, turn: Round) -> Round:
+        """The round, without its question where it is tried again unasked."""
+        if turn.asked != UNFIT:
+            return turn
+        self.settle(turn, TRIED_AGAIN)
+        turn = replace(turn, question=0, asked="")
+        self._book.save(turn)
+        return turn
+
+    def answer(self, turn: Round) -> str | None:
+        """What a person said to the round's question; "" where it came to need no answer.
+
+        A process that was killed may have settled it, and not have kept the round without it.
+        """
+        said = next((q.answer for q in self._store.questions() if q.id == turn.question), None)
+        return "" if said in BY_ITSELF else said
+
+    def asked(self, turn: Round) -> str:
+        """The round's question, its first line; "" where it has none."""
+        texts = (q.text for q in self._store.questions() if q.id == turn.question)
+        return first_line(next(texts, ""))
+
+    def settle(self, turn: Round, how: str) -> None:
+        """The round's question needs no answer any more.
+
+        Neither does any other one about its task: one that a process, killed too soon, had asked.
+        """
+        self._settle(turn, how)
+
+    def _settle(self, turn: Round, how: str, but: int = 0) -> None:
+        for q in self._store.questions():
+            about = q.id == turn.question or q.task_id == turn.task_id
+            if about and q.answer is None and q.id != but:
+                self._store.answer(q.id, how, self._stamp())
+
+    def _is_open(self, question: int) -> bool:
+        return any(q.id == question and q.answer is None for q in self._store.questions())
+
+
+def first_line(text: str) -> str:
+    """Of what is told in several."""
+    return text.strip().partition("\n")[0]

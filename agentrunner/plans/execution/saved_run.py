@@ -1,0 +1,44 @@
+"""The run of a task's round, as it stands on the disk."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from agentrunner.engine import attempts
+from agentrunner.state.run_state import Question, TaskContext
+from agentrunner.storage.run_folder import RunFolder, load_spec, runs_root
+
+
+@dataclass(frozen=True)
+class SavedRun:
+    """What is known of a run that has a folder."""
+
+    state: TaskContext | None
+    """None where it has done nothing yet."""
+    question: Question | None = None
+    """What it waits for."""
+    result: Mapping[str, Any] | None = None
+
+
+def is_begun(state_dir: Path, run_id: str) -> bool:
+    """Whether the run has a folder that can be gone on with; "" is a run that has no name yet."""
+    folder = RunFolder(runs_root(state_dir) / run_id)
+    if not run_id or not folder.root.is_dir():
+        return False
+    if not folder.spec_file.exists():  # its process was killed between the two
+        folder.remove()
+        return False
+    return True
+
+
+async def saved_run(state_dir: Path, run_id: str) -> SavedRun:
+    """The run as its last process left it."""
+    folder = RunFolder.open(state_dir, run_id)
+    if attempts.untouched(folder):
+        return SavedRun(None)
+    state, question = await attempts.read(folder)
+    result = attempts.result_of(folder, load_spec(folder), state, question)
+    return SavedRun(state, question, result)

@@ -1,0 +1,134 @@
+"""How a plan stands, read from the disk: also while another process carries it out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from agentrunner.plans.execution.answers import is_living
+from agentrunner.plans.execution.branch import published
+from agentrunner.plans.execution.rounds import RoundBook
+from agentrunner.plans.execution.spending import NOTHING, Spent, spent_by
+from agentrunner.plans.plan import AT_WORK, Plan, PlanTaskStatus
+from agentrunner.plans.store import OpenQuestion, PlanStore, StoredTask
+from agentrunner.storage.index import RunIndex, RunRow
+from agentrunner.storage.plan_folder import PlanFolder
+
+
+@dataclass(frozen=True)
+class TaskStatus:
+    """How one task stands."""
+
+    status: PlanTaskStatus
+    """As people see it."""
+    run_id: str = ""
+    detail: str = ""
+    """One sentence."""
+    retry_at: str = ""
+    """UTC, ISO 8601, where it waits to be tried again."""
+    rounds: int = 0
+    """Worker runs of its latest run."""
+    rounds_at_most: int = 0
+    """0 where that is not known."""
+    seconds: float = 0.0
+    """Since its first run began, until its latest ended or now."""
+    spent: Spent = NOTHING
+
+    @property
+    def at_work(self) -> bool:
+        """Whether a run works on it."""
+        return self.status in AT_WORK
+
+
+@dataclass(frozen=True)
+class PlanStatus:
+    """How a plan stands."""
+
+    plan: Plan
+    tasks: dict[str, TaskStatus]
+    """In the order of the tree."""
+    questions: list[OpenQuestion]
+    """Open ones, of the plan and of living tasks."""
+    driven: bool
+    """Whether a process carries it out now."""
+    branch: str
+    """In the user's repository; "" before anything has landed."""
+
+    @property
+    def spent(self) -> Spent:
+        """By all tasks."""
+        return sum((task.spent for task in self.tasks.values()), NOTHING)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For `plan status --json`."""
+        tasks = {
+            task_id: {
+                "title": self.plan.design_of(task_id).title,
+                "status": str(task.status),
+                "run_id": task.run_id or None,
+                "detail": task.detail,
+                "retry_at": task.retry_at or None,
+                "rounds": task.rounds,
+                "rounds_at_most": task.rounds_at_most or None,
+                "elapsed_sec": round(task.seconds, 1),
+                "tokens": task.spent.tokens,
+                "usd": round(task.spent.usd, 6),
+            }
+            for task_id, task in self.tasks.items()
+        }
+        asked = [{"id": q.id, "task_id": q.task_id, "text": q.text} for q in self.questions]
+        return {
+            "version": self.plan.version,
+            "goal": self.plan.goal,
+            "running": self.driven,
+            "branch": self.branch or None,
+            "tasks": tasks,
+            "questions": asked,
+            "usage": {"tokens": self.spent.tokens, "usd": round(self.spent.usd, 6)},
+        }
+
+
+def look(state_dir: Path, folder: PlanFolder, now: datetime) -> PlanStatus:
+    """The plan of a folder as it stands. Raises OSError, sqlite3.Error, CheckpointCorrupt."""
+    store = PlanStore(folder.plan)
+    plan, standings = store.load(), store.standings()
+    rows = {row.run_id: row for row in RunIndex(state_dir).runs()}
+    runs: dict[str, list[str]] = {}
+    for turn in sorted(RoundBook(folder).all(), key=lambda turn: turn.number):
+        if turn.run_id:
+            runs.setdefault(turn.task_id, []).append(turn.run_id)
+    tasks = {}
+    for task_id in plan.task_order():
+        mine = runs.get(task_id, [])
+        spent = sum((spent_by(state_dir, run_id) for run_id in mine), NOTHING)
+        known = [rows[run_id] for run_id in mine if run_id in rows]
+        standing = standings.get(task_id) or StoredTask(task_id, PlanTaskStatus.PENDING)
+        tasks[task_id] = _task(plan.shown_status(task_id), standing, known, spent, now)
+    asked = [q for q in store.questions() if q.answer is None]
+    living = [q for q in asked if is_living(q, plan)]
+    before = published(folder)
+    driven = folder.root.is_dir() and folder.lock().taken()
+    return PlanStatus(plan, tasks, living, driven, before.name if before else "")
+
+
+def _task(
+    status: PlanTaskStatus, standing: StoredTask, rows: list[RunRow], spent: Spent, now: datetime
+) -> TaskStatus:
+    known = TaskStatus(status, standing.run_id, standing.detail, standing.retry_at, spent=spent)
+    if not rows:
+        return known
+    last = rows[-1]
+    end = datetime.fromisoformat(last.finished_at) if last.finished_at else now
+    began = datetime.fromisoformat(rows[0].started_at)
+    return TaskStatus(
+        status,
+        standing.run_id,
+        standing.detail,
+        standing.retry_at,
+        rounds=last.rounds,
+        rounds_at_most=last.rounds_at_most or 0,
+        seconds=(end - began).total_seconds(),
+        spent=spent,
+    )

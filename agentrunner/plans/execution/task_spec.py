@@ -1,0 +1,128 @@
+"""A task of a plan as a task that can be run. Pure but for the files that settings name."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from agentrunner.config.load import TaskSource, load_task
+from agentrunner.config.markdown import detect_language
+from agentrunner.config.prd import read_item
+from agentrunner.config.spec import Check, CriterionSpec, TaskSpec
+from agentrunner.discovery import detect_test
+from agentrunner.errors import UsageError
+from agentrunner.plans.execution.plan_settings import PlanSettings
+from agentrunner.plans.plan import Plan
+from agentrunner.prompts import render
+
+
+def task_spec(
+    plan: Plan,
+    task_id: str,
+    settings: PlanSettings,
+    *,
+    repo: Path,
+    environ: Mapping[str, str],
+    evidence: str = "",
+    marked: Sequence[str] = (),
+    broken: Sequence[Mapping[str, Any]] = (),
+) -> TaskSpec:
+    """The task file that a task of the plan amounts to, read like any other.
+
+    `repo` is the work tree it has; `evidence` what was wrong when its work was brought together
+    with the rest, and `marked` the files that have the marks of a conflict now, `broken`
+    criteria of others that it has to make true again. Raises UsageError for settings that cannot
+    be.
+    """
+    design = plan.design_of(task_id)
+    task: dict[str, Any] = {
+        "id": task_id,
+        "title": design.title,
+        "repo": str(repo),
+        "prd": {"text": requirements(plan, task_id, evidence)},
+        "acceptance_criteria": [
+            criterion.model_dump(exclude_defaults=True, exclude={"line"})
+            for criterion in [
+                *criteria_of(design.acceptance_criteria),
+                *_unmarked(marked),
+                *map(CriterionSpec.model_validate, broken),
+            ]
+        ],
+    }
+    if settings.setup:
+        task["setup"] = {"command": settings.setup}
+    return load_task(
+        TaskSource("stdin", json.dumps({"version": "1", "task": task}, ensure_ascii=False)),
+        overrides=list(settings.overrides.values()),
+        options=settings.options,
+        environ=environ,
+        cwd=Path(settings.base_dir),
+        detect_test=detect_test,
+        auto=True,
+    )
+
+
+def requirements(plan: Plan, task_id: str, evidence: str = "") -> str:
+    """The PRD of a task, in the language of its own words."""
+    design = plan.design_of(task_id)
+    hint = design.suggested_impl
+    before = (plan.design_of(other).title for other in design.dependencies)
+    return render(
+        "task_prd",
+        detect_language(f"{design.title}\n{design.description}"),
+        task_id=task_id,
+        title=_line(design.title),
+        description=_quoted(design.description),
+        goal=_line(plan.goal),
+        phase=_line(design.phase_name),
+        milestone=_line(design.milestone),
+        done_before=", ".join(map(_line, before)),
+        language_hint=_line(hint.language) if hint else "",
+        files=", ".join(f"`{_line(path)}`" for path in hint.file_paths) if hint else "",
+        constraints=[_line(text) for text in hint.constraints] if hint else [],
+        evidence=_quoted(evidence),
+    )
+
+
+def criteria_of(texts: Iterable[str]) -> list[CriterionSpec]:
+    """Criteria as a plan has them, each in the grammar of an item of a PRD as far as it is one.
+
+    A planner may have written a check that is none; then the words stay, and no check. An id that
+    is given twice counts once.
+    """
+    found: list[CriterionSpec] = []
+    for criterion in _read(texts):
+        taken = {other.id.casefold() for other in found}
+        again = criterion.id.casefold() in taken
+        found.append(criterion.model_copy(update={"id": "" if again else criterion.id}))
+    return found
+
+
+def _unmarked(files: Sequence[str]) -> Iterator[CriterionSpec]:
+    """What is red until a conflict is solved, so that its solution is proven."""
+    if files:
+        names = " ".join(map(shlex.quote, files))
+        yield CriterionSpec(
+            description=f"The conflict is solved: no mark is left in {', '.join(files)}.",
+            check=Check(kind="command", run=f"! grep -nE '^(<<<<<<<|>>>>>>>) ' -- {names}"),
+        )
+
+
+def _read(texts: Iterable[str]) -> Iterator[CriterionSpec]:
+    for text in filter(str.strip, texts):
+        try:
+            yield read_item(text, "the plan", 1)
+        except UsageError:
+            yield CriterionSpec(description=text.strip())
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _quoted(text: str) -> str:
+    """As a quotation: no heading, list or fence in it is one of the PRD's."""
+    return "\n".join(f"> {line}".rstrip() for line in text.strip().split("\n")) if text else ""

@@ -1,0 +1,324 @@
+"""(Plan, edits) -> Plan: all of them or none.
+
+Every edit that cannot be carried out is named, so that the planner can mend the whole patch at
+once. The order is that of the patch; dependencies may point to what comes later in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
+
+from agentrunner.errors import AgentRunnerError
+from agentrunner.plans.draft import Draft
+from agentrunner.plans.edits import Edit, Place
+from agentrunner.plans.plan import AT_WORK, ROOT, NodeDesign, Plan, PotentialConflict
+from agentrunner.plans.planner_view import MAX_CRITERION_CHARS, cut
+
+MAX_EDITS = 200
+MAX_PLAN_TASKS = 20_000
+TITLE_CHARS = 60
+
+
+@dataclass(frozen=True)
+class EditError:
+    """Why one edit cannot be carried out."""
+
+    op_index: int
+    """Place in the patch, from 0; -1 for the patch as a whole."""
+    code: str
+    """`unknown_id`, `deleted`, `root`, `cycle`, `at_work`, `position`, `missing`, `duplicate_id`,
+    `self_dependency`, `dependency_cycle`, `dependency_deleted`, `too_many`."""
+    message: str
+
+    def __str__(self) -> str:
+        place = f"operation {self.op_index}: " if self.op_index >= 0 else ""
+        return f"{place}{self.message}"
+
+
+class PatchRejected(AgentRunnerError):
+    """A patch that changes nothing; `errors` has a reason for each bad edit."""
+
+    default_code = "patch-rejected"
+
+    def __init__(self, errors: Sequence[EditError]) -> None:
+        super().__init__("; ".join(map(str, errors)))
+        self.errors = tuple(errors)
+
+
+class _Refused(Exception):
+    """An edit that cannot be carried out."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def apply(
+    plan: Plan,
+    edits: Sequence[Edit],
+    *,
+    conflicts: Iterable[PotentialConflict] = (),
+    goal: str | None = None,
+    force: bool = False,
+) -> Plan:
+    """The plan after all the edits, one version on.
+
+    `force` lets tasks that are being worked on be deleted and moved. Raises PatchRejected; `plan`
+    is never changed.
+    """
+    if len(edits) > MAX_EDITS:
+        raise PatchRejected([_too_many(f"{len(edits)} operations; at most {MAX_EDITS} at once")])
+    return _Patch(plan, edits, force=force).applied(tuple(conflicts), goal)
+
+
+def _too_many(message: str) -> EditError:
+    return EditError(-1, "too_many", message)
+
+
+class _Patch:
+    """One patch while it is applied."""
+
+    def __init__(self, plan: Plan, edits: Sequence[Edit], *, force: bool) -> None:
+        self._plan = plan
+        self._edits = edits
+        self._force = force
+        self._draft = Draft(plan)
+        self._errors: list[EditError] = []
+        self._made: dict[str, tuple[str, str | None]] = {}
+        """Temporary id to node and task."""
+        self._gone: set[str] = set()
+        """Tasks that this patch deletes."""
+        self._named: dict[str, int] = {}
+        """Tasks whose dependencies this patch writes down, and where."""
+
+    def applied(self, conflicts: tuple[PotentialConflict, ...], goal: str | None) -> Plan:
+        """The plan that comes of it; raises PatchRejected."""
+        self._give_ids()
+        if self._errors:
+            raise PatchRejected(self._errors)
+        for index, edit in enumerate(self._edits):
+            try:
+                self._carry_out(edit, index)
+            except _Refused as refusal:
+                self._errors.append(EditError(index, refusal.code, str(refusal)))
+        self._settle_dependencies()
+        if len(self._draft.tasks) > MAX_PLAN_TASKS:
+            self._errors.append(_too_many(f"a plan has at most {MAX_PLAN_TASKS} tasks"))
+        if self._errors:
+            raise PatchRejected(sorted(self._errors, key=lambda error: error.op_index))
+        known = dict.fromkeys((*self._plan.conflicts, *map(self._resolved, conflicts)))
+        living = [c for c in known if not c.tasks or any(t in self._draft.tasks for t in c.tasks)]
+        return self._draft.finish(
+            conflicts=tuple(living), goal=self._plan.goal if goal is None else goal
+        )
+
+    def _give_ids(self) -> None:
+        """Official ids for everything that is made, so that any edit may speak of it."""
+        for index, edit in enumerate(self._edits):
+            if edit.op != "create":
+                continue
+            if edit.target in self._made:
+                message = f"{edit.target} is created twice"
+                self._errors.append(EditError(index, "duplicate_id", message))
+                continue
+            self._made[edit.target] = self._draft.new_ids(phase=edit.phase)
+
+    # -- ids ------------------------------------------------------------------------------------
+
+    def _node(self, name: str) -> str:
+        """The living node that a temporary, task or node id names."""
+        node_id = self._made[name][0] if name in self._made else self._official(name)
+        if node_id not in self._draft.slots:
+            if node_id in self._draft.designs:
+                raise _Refused("deleted", f"{name} is deleted")
+            if name in self._made:
+                raise _Refused("unknown_id", f"{name} is created later in this patch")
+            raise _Refused("unknown_id", f"there is no task or node {name}")
+        return node_id
+
+    def _official(self, name: str) -> str:
+        known = self._plan.tasks.get(name)
+        return known.node_id if known is not None else name
+
+    def _task(self, name: str) -> str:
+        """The task that a dependency names, deleted or not."""
+        if name in self._made:
+            task_id = self._made[name][1]
+        elif name in self._plan.tasks:
+            task_id = name
+        elif name in self._plan.nodes:
+            task_id = self._plan.nodes[name].task_id
+        else:
+            raise _Refused("unknown_id", f"the dependency {name} is no task")
+        if task_id is None:
+            raise _Refused("unknown_id", f"the dependency {name} is a phase, not a task")
+        return task_id
+
+    def _resolved(self, conflict: PotentialConflict) -> PotentialConflict:
+        """With official ids; names of no task are left as they are."""
+        tasks = []
+        for name in conflict.tasks:
+            try:
+                tasks.append(self._task(name))
+            except _Refused:
+                tasks.append(name)
+        return PotentialConflict(conflict.file, tuple(tasks), conflict.warning)
+
+    # -- the four operations --------------------------------------------------------------------
+
+    def _carry_out(self, edit: Edit, index: int) -> None:
+        if edit.op == "create":
+            self._create(edit, index)
+            return
+        node_id = self._node(edit.target)
+        if node_id == ROOT:
+            raise _Refused("root", "the root of the plan stays as it is")
+        match edit.op:
+            case "update":
+                self._update(node_id, edit, index)
+            case "move":
+                self._move(node_id, edit)
+            case "delete":
+                self._delete(node_id, edit)
+
+    def _create(self, edit: Edit, index: int) -> None:
+        parent = self._node(edit.parent_id) if edit.parent_id else self._parent_of_anchor(edit)
+        given = dict(edit.given)
+        title = given.pop("title", "") or str(given.get("description", ""))[:TITLE_CHARS]
+        if not title:
+            raise _Refused("missing", f"{edit.target} needs a title")
+        node_id, task_id = self._made[edit.target]
+        self._draft.add(node_id, task_id, NodeDesign(title=title, **given))
+        try:
+            self._draft.insert(node_id, parent, self._index(parent, edit.place))
+        except _Refused:
+            self._draft.insert(node_id, parent, len(self._draft.slots[parent].children))
+            raise
+        finally:
+            if task_id is not None:
+                self._named[task_id] = index
+
+    def _parent_of_anchor(self, edit: Edit) -> str:
+        """Without a parent: that of the sibling it is put beside, else the root."""
+        if edit.place is None or edit.place.anchor is None:
+            return ROOT
+        return self._draft.slots[self._node(edit.place.anchor)].parent_id or ROOT
+
+    def _update(self, node_id: str, edit: Edit, index: int) -> None:
+        given = dict(edit.given)
+        if "acceptance_criteria" in given:
+            known = self._draft.designs[node_id].acceptance_criteria
+            given["acceptance_criteria"] = _uncut(given["acceptance_criteria"], known)
+        self._draft.change(node_id, **given)
+        task_id = self._draft.slots[node_id].task_id
+        if "dependencies" in edit.given:
+            if task_id is None:
+                raise _Refused("unknown_id", f"{edit.target} is a phase and has no dependencies")
+            self._named[task_id] = index
+
+    def _move(self, node_id: str, edit: Edit) -> None:
+        old = self._draft.slots[node_id].parent_id
+        assert old is not None
+        parent = old
+        if edit.parent_id:
+            parent = self._node(edit.parent_id)
+        elif edit.place is not None and edit.place.anchor is not None:
+            parent = self._parent_of_anchor(edit)
+        if self._draft.is_below(parent, node_id):
+            raise _Refused("cycle", f"{edit.target} cannot be put below itself")
+        if parent != old:
+            self._refuse_at_work([node_id], "moved to another parent")
+        siblings = self._draft.slots[old].children
+        back = siblings.index(node_id)
+        self._draft.detach(node_id)
+        try:
+            index = self._index(parent, edit.place)
+        except _Refused:
+            siblings.insert(back, node_id)
+            raise
+        self._draft.insert(node_id, parent, index)
+
+    def _delete(self, node_id: str, edit: Edit) -> None:
+        going = list(self._draft.below(node_id)) if edit.cascade else [node_id]
+        self._refuse_at_work(going, "deleted")
+        self._gone.update(self._draft.remove(node_id, cascade=edit.cascade))
+
+    def _refuse_at_work(self, nodes: Iterable[str], what: str) -> None:
+        if self._force:
+            return
+        for node_id in nodes:
+            task_id = self._draft.slots[node_id].task_id
+            if task_id is not None and self._draft.tasks[task_id].status in AT_WORK:
+                raise _Refused("at_work", f"{task_id} is being worked on and cannot be {what}")
+
+    def _index(self, parent: str, place: Place | None) -> int:
+        siblings = self._draft.slots[parent].children
+        if place is None:
+            return len(siblings)
+        if place.index is not None:
+            return min(max(place.index, 0), len(siblings))
+        assert place.anchor is not None
+        anchor = self._node(place.anchor)
+        if anchor not in siblings:
+            raise _Refused("position", f"{place.anchor} is not below the same parent")
+        return siblings.index(anchor) + (place.after is not None)
+
+    # -- dependencies ---------------------------------------------------------------------------
+
+    def _settle_dependencies(self) -> None:
+        """Official ids for those written down, none of what is gone for all others, no cycle."""
+        for task_id, task in list(self._draft.tasks.items()):
+            design = self._draft.designs[task.node_id]
+            if task_id in self._named:
+                kept = self._written(task_id, design.dependencies, self._named[task_id])
+            elif self._gone.isdisjoint(design.dependencies):
+                continue
+            else:
+                kept = tuple(d for d in design.dependencies if d not in self._gone)
+            if kept != design.dependencies:
+                self._draft.change(task.node_id, dependencies=kept)
+        if self._named and not self._errors:
+            self._refuse_cycle()
+
+    def _written(self, task_id: str, names: tuple[str, ...], index: int) -> tuple[str, ...]:
+        """The dependencies that an edit names; each that cannot be is an error of that edit."""
+        kept: dict[str, None] = {}
+        for name in names:
+            try:
+                other = self._task(name)
+                if other == task_id:
+                    raise _Refused("self_dependency", f"{task_id} cannot depend on itself")
+                if other not in self._draft.tasks:
+                    raise _Refused("dependency_deleted", f"the dependency {name} is deleted")
+            except _Refused as refusal:
+                self._errors.append(EditError(index, refusal.code, str(refusal)))
+                continue
+            kept[other] = None
+        return tuple(kept)
+
+    def _refuse_cycle(self) -> None:
+        graph: Mapping[str, tuple[str, ...]] = {
+            task_id: self._draft.designs[task.node_id].dependencies
+            for task_id, task in self._draft.tasks.items()
+        }
+        try:
+            TopologicalSorter(graph).prepare()
+        except CycleError as error:
+            circle: list[str] = error.args[1]
+            index = max((self._named[task] for task in circle if task in self._named), default=-1)
+            message = f"the dependencies go in a circle: {' → '.join(reversed(circle))}"
+            self._errors.append(EditError(index, "dependency_cycle", message))
+
+
+def _uncut(criteria: Iterable[str], known: Iterable[str]) -> tuple[str, ...]:
+    """A long criterion is shown cut: written down as it was shown, it is meant to stay whole."""
+    long = [text for text in known if len(text) > MAX_CRITERION_CHARS]
+    kept = []
+    for text in criteria:
+        whole = next((one for one in long if cut(one, MAX_CRITERION_CHARS) == text), None)
+        if whole is not None:
+            long.remove(whole)
+        kept.append(whole or text)
+    return tuple(kept)

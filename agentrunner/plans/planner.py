@@ -1,0 +1,316 @@
+"""Opening the planner of a conversation about a plan: its settings, its clients, its log.
+
+Every call is checked against the budget before it is made and written down after it, in the
+folder of the plan: `log.jsonl` has a line for each, `meta/` what was sent and what came back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import secrets
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from agentrunner.config.agents import ProfilesSpec
+from agentrunner.config.spec import TaskSpec
+from agentrunner.discovery.context import repository_context
+from agentrunner.engine.policies import capped, capped_as_far
+from agentrunner.environment import prices_file
+from agentrunner.errors import InfraError, TaskFailed
+from agentrunner.execution.accounting import caught_up, cost_of
+from agentrunner.execution.credentials import secrets_of
+from agentrunner.execution.deps import Clock
+from agentrunner.execution.planner_candidates import Chosen
+from agentrunner.gateway.order import Allowance
+from agentrunner.gateway.prices import Prices, load_prices
+from agentrunner.git.snapshots import Snapshots, worked_mark
+from agentrunner.nodes.plan import NO_READERS
+from agentrunner.notes.bill import MadeCalls
+from agentrunner.planners.asking import Asker
+from agentrunner.planners.base import MetaCall, MetaUnavailable, NeedsWorkplace
+from agentrunner.planners.panel import Panel, RoleCandidates, make_panel, pick
+from agentrunner.planners.retry import stamp
+from agentrunner.planners.workplace import Workplace
+from agentrunner.plans.conversation import Check, Conversation
+from agentrunner.plans.store import PlanStore
+from agentrunner.prompts import PromptInput
+from agentrunner.protocol import Message
+from agentrunner.sandboxes.base import BoxSpec, Owner
+from agentrunner.sandboxes.choose import open_sandbox
+from agentrunner.state.budget import figure_of, limits_of, spent_limit
+from agentrunner.state.run_state import Counters
+from agentrunner.storage.plan_folder import PlanFolder
+from agentrunner.storage.run_folder import RunFolder, make_private, write_new, write_private
+from agentrunner.storage.run_log import RunLog
+from agentrunner.text.redaction import Redactor
+from agentrunner.workers.member import make_members
+
+SPENDABLE = ("meta_calls", "tokens", "usd")
+"""Limits that talking can spend; its time is bounded for each message."""
+ATTEMPT = 1
+"""The log of a conversation has no attempts of a run."""
+
+
+def planning_spec(
+    spec: TaskSpec, environ: Mapping[str, str], state_dir: Path, policy: Path | None = None
+) -> TaskSpec:
+    """The settings with only the role of the planner, settled and within every policy.
+
+    Raises UsageError where they go beyond one, Surroundings where nobody is there to plan. A
+    worker need not be there yet.
+    """
+    settled, missing = capped_as_far(spec, environ, state_dir, policy)
+    for error in missing:
+        if error.code == "no-planner":
+            raise _no_planner(error)
+        if error.code != "worker-not-ready":
+            raise error
+    if missing:  # the usual worker stands in; now the policies are held against the rest
+        settled = capped(settled, environ, state_dir, policy)
+    profiles = settled.runner.profiles
+    alone = ProfilesSpec(meta=profiles.plan or profiles.meta)
+    runner = settled.runner.model_copy(update={"profiles": alone, "assess": None})
+    return settled.model_copy(update={"runner": runner})
+
+
+def _no_planner(error: InfraError) -> InfraError:
+    """As a run tells it, without what can judge a task and not talk about a plan."""
+    ways = tuple((who, cure) for who, cure in error.details if who not in NO_READERS)
+    return InfraError(
+        "Nothing here can make a plan: no model can be asked.",
+        code="no-planner",
+        path=error.path,
+        details=ways,
+        remedy="export OPENAI_API_KEY=…, or see how it works without a model: --meta mock",
+        nothing_spent=True,
+    )
+
+
+class CallLog:
+    """What the calls about one plan were, and what they cost, over all conversations."""
+
+    def __init__(
+        self, folder: Path, spec: TaskSpec, prices: Prices, redact: Callable[[str], str]
+    ) -> None:
+        self._folder = folder
+        self._spec = spec
+        self._prices = prices
+        self._log = RunLog(folder / "log.jsonl", redact)
+        self._calls = MadeCalls(self._log)
+        make_private(folder / "meta")
+
+    def counters(self) -> Counters:
+        """What was spent so far, calls of other processes among it."""
+        state: Any = {"counters": Counters(), "grants": {}}
+        found: Counters = caught_up(state, self._calls).get("counters", Counters())
+        return found
+
+    def begin(self, number: int, type_: str, at: str) -> None:
+        """A call is about to be made; raises TaskFailed (`budget`) where none may be."""
+        found = spent_limit(self._spec, {}, self.counters(), SPENDABLE)
+        if found is not None:
+            name, limit = found
+            raise TaskFailed(
+                f"The budget runner.budget.{name} of {limit:,.12g} is spent on talking about this "
+                "plan.",
+                code=f"budget: {name}",
+                remedy=f"--set runner.budget.{name}={figure_of(name, 2 * limit or 10)}",
+            )
+        self._append("meta_begun", number, {"number": number, "type": type_}, at)
+
+    def allowance(self) -> Allowance:
+        """What is left for a planner whose calls pass a gateway."""
+        limits, spent = limits_of(self._spec, {}), self.counters()
+        tokens, usd = limits.get("tokens"), limits.get("usd")
+        return Allowance(
+            tokens=None if tokens is None else max(0, int(tokens) - spent.tokens),
+            usd=None if usd is None else max(0.0, usd - spent.usd),
+        )
+
+    def record(self, call: MetaCall, at: str) -> None:
+        """Keep a call: a line of the log, and what was sent and answered as files."""
+        name = f"meta/{call.number:04d}-{call.type}"
+        sent = [{"role": m.role, "content": m.content} for m in call.messages]
+        text = json.dumps(sent, ensure_ascii=False)
+        for path, data in ((f"{name}.request.json", text), (f"{name}.response.txt", call.response)):
+            write_new(self._folder / path, data.encode("utf-8", "backslashreplace"), sync=False)
+        told = {
+            "number": call.number,
+            "type": call.type,
+            "at": at,
+            "duration_sec": round(call.duration_sec, 3),
+            **cost_of(call, self._prices),
+            "error": call.error,
+            "model": call.model,
+        }
+        self._append("meta_call", call.number, told, at)
+
+    def _append(self, kind: str, number: int, data: Mapping[str, Any], at: str) -> None:
+        self._log.append(kind, str(number), data, attempt=ATTEMPT, loop=0, at=at, sync=False)
+
+
+class PanelPlanner:
+    """Asks the candidates for the planner's role in order, each until it answers or cannot."""
+
+    def __init__(
+        self, panel: Panel, log: CallLog, redact: Callable[[str], str], clock: Clock, salt: str
+    ) -> None:
+        self._panel = panel
+        self._log = log
+        self._redact = redact
+        self._clock = clock
+        self._salt = salt
+        self._cooling: dict[str, str] = {}
+
+    def describe(self) -> str:
+        """Who plans, for people."""
+        return self._panel.seat("plan").candidates[0].client.describe()
+
+    async def ask(self, prompt: PromptInput, check: Check) -> Message:
+        """The answer of the first candidate that gives one; see `conversation.Planner`."""
+        seat = self._panel.seat("plan")
+        while True:
+            number = self._log.counters().calls
+            chosen = pick(seat.candidates, self._cooling, self._clock.now(), self._salt, number)
+            if chosen is None:  # each of them is asked again rather than nobody
+                self._cooling.clear()
+                continue
+            asker = self._asker(Chosen(self._panel, chosen), prompt)
+            try:
+                return (await asker.ask(replace(prompt, call_number=number), check)).message
+            except MetaUnavailable as failure:
+                if failure.kind == "rate_limit" and not seat.fallback_on_rate_limit:
+                    raise
+                self._cooling[f"meta:{chosen.name}"] = self._until(seat, failure)
+                if pick(seat.candidates, self._cooling, self._clock.now(), self._salt, 0) is None:
+                    self._cooling.clear()
+                    raise
+
+    def _asker(self, client: Chosen, prompt: PromptInput) -> Asker:
+        async def record(call: MetaCall) -> None:
+            await asyncio.to_thread(self._log.record, call, self._clock.stamp())
+
+        def before_attempt() -> None:
+            self._log.begin(self._log.counters().calls, prompt.type, self._clock.stamp())
+
+        return Asker(
+            client,
+            record=record,
+            before_attempt=before_attempt,
+            sleep=self._clock.sleep,
+            redact=self._redact,
+            allowance=self._log.allowance,
+        )
+
+    def _until(self, seat: RoleCandidates, failure: MetaUnavailable) -> str:
+        told = failure.reset_at if failure.kind == "rate_limit" else ""
+        return told or stamp(self._clock.now() + timedelta(seconds=seat.cool_down_sec))
+
+
+@asynccontextmanager
+async def open_conversation(
+    spec: TaskSpec,
+    folder: PlanFolder,
+    state_dir: Path,
+    environ: Mapping[str, str],
+    *,
+    author: str,
+    clock: Clock | None = None,
+) -> AsyncIterator[tuple[Conversation, PanelPlanner]]:
+    """A conversation about the plan of a repository, and who plans; closed again whatever happens.
+
+    `spec` is that of `planning_spec`. Raises UsageError and Surroundings where the planner is not
+    to be had; then nothing is spent.
+    """
+    clock = clock or Clock()
+    panel = make_panel(spec, environ)
+    redactor = Redactor(secrets_of(spec, make_members(spec), environ))
+    folder.make()
+    place = folder.conversation
+    make_private(place)
+    salt = _salt(place / "salt")
+    log = CallLog(place, spec, load_prices(prices_file(environ)), redactor.redact)
+    planner = PanelPlanner(panel, log, redactor.redact, clock, salt)
+    talk = Conversation(
+        store=PlanStore(folder.plan),
+        planner=planner,
+        spec=spec,
+        salt=salt,
+        stamp=clock.stamp,
+        author=author,
+        redact=redactor.redact,
+        look=_looking(spec, place, state_dir, redactor),
+    )
+    try:
+        async with _housed(panel, spec, folder, state_dir, environ, redactor):
+            yield talk, planner
+    finally:
+        await panel.close()
+
+
+def _salt(path: Path) -> str:
+    """What keys the markers of this plan's prompts; drawn once, also where two begin at once."""
+    if not path.exists():
+        write_private(path, secrets.token_hex(16).encode())
+    return path.read_text()
+
+
+def _looking(
+    spec: TaskSpec, place: Path, state_dir: Path, redactor: Redactor
+) -> Callable[[], dict[str, Any] | None]:
+    """What the planner is told of the repository; nothing where nobody reads it."""
+    candidates = spec.runner.profiles.meta.candidates
+    if ({one.kind for one in candidates} or {spec.runner.meta.kind}) <= NO_READERS:
+        return lambda: None
+
+    def look() -> dict[str, Any]:
+        repo = Path(spec.repo)
+        worked = worked_mark(state_dir, repo)
+        snapshots = Snapshots(place / "snapshots", repo, spec.runner.note.dir, worked=worked)
+        return repository_context(snapshots, snapshots.take().tree, repo, redactor.redact)
+
+    return look
+
+
+@asynccontextmanager
+async def _housed(
+    panel: Panel,
+    spec: TaskSpec,
+    folder: PlanFolder,
+    state_dir: Path,
+    environ: Mapping[str, str],
+    redactor: Redactor,
+) -> AsyncIterator[None]:
+    """A place for planners that are programs, as long as the conversation lasts.
+
+    It is one of its own for each process: two people may talk about the same plan.
+    """
+    if not any(isinstance(one.client, NeedsWorkplace) for one in panel.seat("plan").candidates):
+        yield
+        return
+    root = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="desk-", dir=folder.conversation))
+    desk = RunFolder(root)
+    for part in (desk.meta_dir, desk.box_dir, desk.sock_dir):
+        make_private(part)
+    box = BoxSpec(repo=Path(spec.repo), home=desk.box_dir, owner=Owner("", spec.task_id))
+    home = Path(environ.get("HOME") or Path.home())
+    try:
+        kind = spec.runner.sandbox.kind
+        sandbox = await open_sandbox(kind, box, environ, home, state_root=state_dir)
+        try:
+            await panel.open(Workplace(desk, state_dir, sandbox, redactor))
+            yield
+        finally:
+            await panel.close()
+            await sandbox.close()
+    finally:
+        with contextlib.suppress(OSError):
+            await asyncio.to_thread(shutil.rmtree, root)

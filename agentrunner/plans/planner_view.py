@@ -1,0 +1,115 @@
+"""What the planner is told of a plan: cut down by rule, the same bytes for the same plan.
+
+Of more than 200 tasks it is told the most urgent, of more than 200 nodes the nearest to the root,
+of the conversation the latest ten messages. An update replaces a whole list, so of tasks that may
+be updated the criteria are told too: who does not know them would lose them.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from agentrunner.plans.plan import AT_WORK, ROOT, Plan, PlanTaskStatus
+
+MAX_TASKS = 200
+MAX_NODES = 200
+MAX_MESSAGES = 10
+MAX_MESSAGE_CHARS = 300
+MAX_CRITERION_CHARS = 300
+
+_RANKS = {
+    **dict.fromkeys(AT_WORK, 0),
+    PlanTaskStatus.BLOCKED: 1,
+    PlanTaskStatus.PENDING: 2,
+    PlanTaskStatus.NEEDS_REVIEW: 3,
+    PlanTaskStatus.FAILED: 4,
+    PlanTaskStatus.COMPLETE: 5,
+}
+_LAST = 6
+
+View = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class ChatMessage:
+    """One message of a conversation about a plan."""
+
+    role: str
+    """`user` or `planner`."""
+    text: str
+
+
+def plan_facts(plan: Plan, history: Sequence[ChatMessage]) -> View:
+    """Tasks, tree and conversation as JSON-native values."""
+    return {
+        "goal": plan.goal,
+        "tasks": _tasks(plan),
+        "wbs": _tree(plan),
+        "history": _history(history),
+    }
+
+
+def _listed(items: Sequence[Any], total: int) -> View:
+    return {"total": total, "truncated": len(items) < total, "items": list(items)}
+
+
+def _tasks(plan: Plan) -> View:
+    order = plan.task_order()
+    shown = {task_id: plan.shown_status(task_id) for task_id in order}
+    if len(order) > MAX_TASKS:
+        order = sorted(order, key=lambda task_id: (_RANKS.get(shown[task_id], _LAST), task_id))
+    kept = [_task(plan, task_id, shown[task_id]) for task_id in order[:MAX_TASKS]]
+    return _listed(kept, len(shown))
+
+
+def _task(plan: Plan, task_id: str, status: PlanTaskStatus) -> View:
+    node_id = plan.tasks[task_id].node_id
+    design = plan.designs[node_id]
+    told = {
+        "id": task_id,
+        "title": design.title,
+        "status": status.value,
+        "dependencies": list(design.dependencies),
+        "phase": design.phase_name,
+        "milestone": design.milestone,
+        "wbs_level": design.wbs_level,
+        "parent_id": plan.nodes[node_id].parent_id,
+    }
+    if status != PlanTaskStatus.COMPLETE:
+        criteria = design.acceptance_criteria
+        told["acceptance_criteria"] = [cut(text, MAX_CRITERION_CHARS) for text in criteria]
+    return told
+
+
+def _tree(plan: Plan) -> View:
+    """Breadth first from the root; a node that is left out is no child of one that is kept."""
+    kept: dict[str, None] = {}
+    todo = deque([ROOT])
+    while todo and len(kept) < MAX_NODES:
+        here = todo.popleft()
+        kept[here] = None
+        todo.extend(plan.nodes[here].children)
+    index = [
+        {
+            "node_id": node_id,
+            "parent_id": plan.nodes[node_id].parent_id,
+            "task_id": plan.nodes[node_id].task_id,
+            "title": plan.designs[node_id].title if node_id in plan.designs else "",
+            "children": [c for c in plan.nodes[node_id].children if c in kept],
+        }
+        for node_id in kept
+    ]
+    return {"root_node_id": ROOT, "node_index": _listed(index, len(plan.nodes))}
+
+
+def _history(history: Sequence[ChatMessage]) -> View:
+    latest = history[-MAX_MESSAGES:]
+    return _listed([{"role": m.role, "text": cut(m.text)} for m in latest], len(history))
+
+
+def cut(text: str, limit: int = MAX_MESSAGE_CHARS) -> str:
+    """At most so many code points; `…` is the last one of what is longer."""
+    return text if len(text) <= limit else text[: limit - 1] + "…"

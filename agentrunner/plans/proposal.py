@@ -1,0 +1,216 @@
+"""What a planner proposes for a plan: seen by a person before it is accepted, or never is.
+
+A proposal is made of one plan and one reply, and nothing else. It can be kept in a file, so that
+exactly what was shown is accepted later, by another process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import ValidationError
+
+from agentrunner.errors import ProtocolError, UsageError
+from agentrunner.plans.diff import PlanDiff, diff
+from agentrunner.plans.edits import conflicts_of, edits_of_decompose, edits_of_patch
+from agentrunner.plans.patch import EditError, PatchRejected, apply
+from agentrunner.plans.plan import Plan, PotentialConflict
+from agentrunner.protocol import Decompose, Message, PlanPatch
+from agentrunner.storage.run_folder import write_private
+
+GOAL_CHARS = 4000
+"""Of the first message, as the plan's goal: it is told in every prompt of the plan."""
+MOST_ERRORS = 20
+"""Of a refused patch, in what the planner is told; mending those mends most others."""
+FILE = "proposal.json"
+
+Kind = Literal["decompose", "plan_patch"]
+Reply = Decompose | PlanPatch
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A change of a plan that nobody has accepted yet."""
+
+    message: str
+    """What the person said."""
+    reply: Reply
+    before: Plan
+    after: Plan
+
+    @property
+    def kind(self) -> Kind:
+        """Which message the reply is."""
+        return "decompose" if isinstance(self.reply, Decompose) else "plan_patch"
+
+    @property
+    def id(self) -> str:
+        """Names exactly this change of exactly this plan; 12 hex digits."""
+        return hashlib.sha256(json.dumps(_as_json(self)).encode()).hexdigest()[:12]
+
+    @property
+    def understanding(self) -> str:
+        """What the planner says that the person wants."""
+        return self.reply.understanding
+
+    @property
+    def questions(self) -> tuple[str, ...]:
+        """What the planner asks the person."""
+        return tuple(self.reply.questions)
+
+    @property
+    def changes(self) -> PlanDiff:
+        """What is different in the plan after it."""
+        return diff(self.before, self.after)
+
+    @property
+    def conflicts(self) -> tuple[PotentialConflict, ...]:
+        """Files that several tasks may change, as far as the plan did not know of them."""
+        known = set(self.before.conflicts)
+        return tuple(one for one in self.after.conflicts if one not in known)
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is nothing to accept."""
+        return self.changes.empty and not self.conflicts
+
+    @property
+    def operations(self) -> Sequence[Mapping[str, Any]]:
+        """What the planner wrote, for the history."""
+        if isinstance(self.reply, PlanPatch):
+            parts: Sequence[Decompose | Any] = self.reply.operations
+        else:
+            parts = self.reply.phases
+        return [part.model_dump(mode="json", exclude_none=True) for part in parts]
+
+    def on(self, plan: Plan) -> Proposal:
+        """The same change of the plan as it stands now; raises PatchRejected."""
+        return propose(plan, self.message, self.reply)
+
+
+def is_empty(plan: Plan) -> bool:
+    """Whether a plan has nothing that could be changed: then the wish is split, not patched."""
+    return len(plan.nodes) == 1
+
+
+def propose(plan: Plan, message: str, reply: Reply) -> Proposal:
+    """What a reply would make of a plan; raises PatchRejected where it cannot be carried out."""
+    conflicts = conflicts_of(reply.potential_conflicts)
+    if isinstance(reply, PlanPatch):
+        after = apply(plan, edits_of_patch(reply), conflicts=conflicts)
+    else:
+        goal = plan.goal or message.strip()[:GOAL_CHARS]
+        after = apply(plan, edits_of_decompose(reply), conflicts=conflicts, goal=goal)
+    return Proposal(message, reply, plan, after)
+
+
+def check(plan: Plan, message: Message) -> None:
+    """Refuse a well formed reply that comes to nothing; for the planner to mend it.
+
+    Raises ProtocolError that names every operation that cannot be carried out.
+    """
+    reply = message.payload
+    assert isinstance(reply, Decompose | PlanPatch)
+    if isinstance(reply, Decompose) and not (reply.questions or _tasks(reply)):
+        raise ProtocolError("invalid", "payload.phases", "a plan needs at least one task")
+    try:
+        propose(plan, "", reply)
+    except PatchRejected as rejected:
+        raise refusal(rejected, reply) from rejected
+
+
+def _tasks(reply: Decompose) -> int:
+    return sum(len(phase.tasks) for phase in reply.phases)
+
+
+def refusal(rejected: PatchRejected, reply: Reply) -> ProtocolError:
+    """A rejected patch as the planner is told of it."""
+    told = [_told(error, reply) for error in rejected.errors[:MOST_ERRORS]]
+    if more := len(rejected.errors) - len(told):
+        told.append(f"and {more} more")
+    path = _path(rejected.errors[0], reply)
+    nothing = "nothing of the reply was applied"
+    return ProtocolError("invalid", path, f"{nothing}: {'; '.join(told)}")
+
+
+def _path(error: EditError, reply: Reply) -> str:
+    if isinstance(reply, Decompose):
+        return "payload.phases"
+    at = f".{error.op_index}" if error.op_index >= 0 else ""
+    return f"payload.operations{at}"
+
+
+def _told(error: EditError, reply: Reply) -> str:
+    if isinstance(reply, Decompose) or error.op_index < 0:
+        return f"{error.message} ({error.code})"
+    return f"operation {error.op_index}: {error.message} ({error.code})"
+
+
+# -- kept for later -------------------------------------------------------------------------------
+
+
+def keep(folder: Path, proposal: Proposal) -> None:
+    """Keep a proposal, in place of one that was kept before."""
+    write_private(folder / FILE, json.dumps(_as_json(proposal)).encode())
+
+
+def kept(folder: Path, plan: Plan) -> Proposal:
+    """The proposal that was kept, for the plan as it is now.
+
+    Raises UsageError (`no-proposal`) where there is none, or none for this version of the plan,
+    and PatchRejected where a task that it takes away is being worked on by now.
+    """
+    try:
+        known = json.loads((folder / FILE).read_bytes())
+        shape = Decompose if known["kind"] == "decompose" else PlanPatch
+        reply = shape.model_validate(known["reply"])
+        version, message = int(known["version"]), str(known["message"])
+    except FileNotFoundError:
+        raise UsageError(
+            "There is no proposal that waits to be accepted.",
+            code="no-proposal",
+            remedy='agentrunner plan "what you want"',
+        ) from None
+    except (ValueError, KeyError, TypeError, ValidationError) as error:
+        raise UsageError(
+            f"The proposal in {folder / FILE} cannot be read.",
+            code="no-proposal",
+            remedy='agentrunner plan "what you want"',
+        ) from error
+    if version != plan.version:
+        raise UsageError(
+            f"The proposal was made for version {version} of the plan, which is at version "
+            f"{plan.version} now.",
+            code="no-proposal",
+            remedy='ask again: agentrunner plan "what you want"',
+        )
+    return propose(plan, message, reply)
+
+
+def waiting(folder: Path) -> str | None:
+    """The message of the proposal that is kept, of whichever version; None where none is."""
+    try:
+        return str(json.loads((folder / FILE).read_bytes())["message"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def forget(folder: Path) -> None:
+    """Keep none."""
+    with contextlib.suppress(FileNotFoundError):
+        (folder / FILE).unlink()
+
+
+def _as_json(proposal: Proposal) -> dict[str, Any]:
+    return {
+        "kind": proposal.kind,
+        "version": proposal.before.version,
+        "message": proposal.message,
+        "reply": proposal.reply.model_dump(mode="json", exclude_none=True),
+    }

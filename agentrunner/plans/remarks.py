@@ -1,0 +1,36 @@
+"""What is said in a conversation of a change that did not come to be, or not to stay.
+
+Without it the planner would read of each change that was ever proposed as if it were in the plan.
+"""
+
+from __future__ import annotations
+
+from agentrunner.config.markdown import detect_language
+from agentrunner.plans.planner_view import cut
+
+MAX_QUOTED_CHARS = 200
+"""Of the message that the change was made for."""
+
+_TAKEN_BACK = {"en": 'Taken back: "{}"', "ja": "取り消しました：「{}」"}
+_REFUSED = {"en": 'Not accepted: "{}"', "ja": "採用しませんでした：「{}」"}
+_UNDECIDED = {"en": 'Not applied so far: "{}"', "ja": "まだ適用していません：「{}」"}
+
+
+def taken_back(message: str, goal: str) -> str:
+    """The change that was made for `message` is undone. `goal` tells the plan's language."""
+    return _said(_TAKEN_BACK, message, goal)
+
+
+def refused(message: str, goal: str) -> str:
+    """The person says no to what was proposed for `message`."""
+    return _said(_REFUSED, message, goal)
+
+
+def undecided(message: str, goal: str) -> str:
+    """What was proposed for `message` is neither accepted nor refused."""
+    return _said(_UNDECIDED, message, goal)
+
+
+def _said(words: dict[str, str], message: str, goal: str) -> str:
+    language = detect_language(f"{goal}\n{message}")
+    return words[language].format(cut(" ".join(message.split()), MAX_QUOTED_CHARS))

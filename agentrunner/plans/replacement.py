@@ -1,0 +1,88 @@
+"""A plan that comes from files in place of the one that is there. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from graphlib import CycleError, TopologicalSorter
+
+from agentrunner.errors import UsageError
+from agentrunner.plans.plan import AT_WORK, ROOT, Plan, PlanTask, PlanTaskStatus
+
+_TASK_ID, _NODE_ID = re.compile(r"TASK-(\d{4,9})"), re.compile(r"node-(\d{4,9})")
+
+
+@dataclass(frozen=True)
+class Replacement:
+    """A plan from elsewhere as the next version of the one that is there."""
+
+    plan: Plan
+    anew: tuple[str, ...]
+    """Tasks that are not the same here, also under the id of one that was deleted: they begin anew,
+    whatever is known of that id.
+    """
+
+
+def take_over(current: Plan, found: Plan) -> Replacement:
+    """The plan that was found as the next version; ids go on where either of both was.
+
+    A task that is the same here and there stays as it stands here, and any other one begins
+    PENDING, whatever its file says: only what was proven here is COMPLETE. Raises UsageError
+    (`plan-at-work`, `plan-files`).
+    """
+    at_work = [task_id for task_id, task in current.tasks.items() if task.status in AT_WORK]
+    if at_work:
+        raise UsageError(
+            f"{', '.join(at_work[:5])} is being worked on, so the plan cannot be exchanged.",
+            code="plan-at-work",
+            remedy="wait until it ends: agentrunner plan status",
+        )
+    _check(found)
+    same = [task_id for task_id in found.tasks if found.asks_as(current, task_id)]
+    buried = {
+        node_id: design if design.deleted_in else replace(design, deleted_in=current.version + 1)
+        for node_id, design in current.designs.items()
+        if node_id not in found.nodes
+    }
+    plan = replace(
+        found,
+        version=current.version + 1,
+        designs={**buried, **found.designs},
+        tasks={
+            task_id: PlanTask(
+                task.node_id,
+                current.tasks[task_id].status if task_id in same else PlanTaskStatus.PENDING,
+            )
+            for task_id, task in found.tasks.items()
+        },
+        tasks_made=max(current.tasks_made, found.tasks_made, _highest(_TASK_ID, found.tasks)),
+        nodes_made=max(current.nodes_made, found.nodes_made, _highest(_NODE_ID, found.designs)),
+    )
+    return Replacement(plan, tuple(task_id for task_id in found.tasks if task_id not in same))
+
+
+def _check(plan: Plan) -> None:
+    """Ids are names of files and folders; and what waits for itself never starts."""
+    named = [*plan.nodes, *plan.designs]
+    odd = [name for name in named if name != ROOT and not _NODE_ID.fullmatch(name)]
+    odd += [name for name in plan.tasks if not _TASK_ID.fullmatch(name)]
+    if odd:
+        raise _bad(f"{odd[0]!r} is no id of a task or node")
+    waits = {task_id: plan.design_of(task_id).dependencies for task_id in plan.tasks}
+    try:
+        TopologicalSorter(waits).prepare()
+    except CycleError as error:
+        raise _bad(f"tasks wait for each other: {' → '.join(error.args[1])}") from error
+
+
+def _highest(form: re.Pattern[str], names: Iterable[str]) -> int:
+    return max((int(match[1]) for name in names if (match := form.fullmatch(name))), default=0)
+
+
+def _bad(why: str) -> UsageError:
+    return UsageError(
+        f"The files hold no plan: {why}.",
+        code="plan-files",
+        remedy="agentrunner plan export FOLDER writes such files",
+    )

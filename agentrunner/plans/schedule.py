@@ -1,0 +1,209 @@
+"""Which task of a plan may start now. Pure: no clock, no runs, only the order of things.
+
+A task may start when all that it depends on is COMPLETE, and nothing that is at work may change
+the same files. Of those that may, one that was begun before goes first, since its work tree is as
+old as that; then the first in the order of the tree. Each call costs the same however large the
+plan is, but for the heap that keeps the order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from graphlib import TopologicalSorter
+from heapq import heappop, heappush
+from pathlib import PurePosixPath
+
+from agentrunner.plans.paths import is_pattern, meet, normal
+from agentrunner.plans.plan import Plan, PlanTaskStatus
+
+
+class Schedule:
+    """The tasks of one plan on their way, made anew when the plan changes."""
+
+    def __init__(
+        self, plan: Plan, *, only: Collection[str] | None = None, at_work: Iterable[str] = ()
+    ) -> None:
+        """`only`: these tasks and what they depend on; `at_work`: those that go on meanwhile.
+
+        Tasks that are COMPLETE are done; every other one is still to be run, also one that was
+        being worked on when an earlier process ended.
+        """
+        order = plan.task_order()
+        self._place = {task_id: number for number, task_id in enumerate(order)}
+        self._begun = {t for t in order if plan.tasks[t].status != PlanTaskStatus.PENDING}
+        """Tasks with a work tree: what others change meanwhile may not go together with theirs."""
+        wanted = set(order) if only is None else with_dependencies(plan, only)
+        complete = {t for t in wanted if plan.tasks[t].status == PlanTaskStatus.COMPLETE}
+        left = wanted - complete
+        self._waits = {
+            task_id: [d for d in plan.design_of(task_id).dependencies if d not in complete]
+            for task_id in order
+            if task_id in left
+        }
+        self._sorter = TopologicalSorter(self._waits)
+        self._sorter.prepare()
+        self._files = {task_id: files_of_task(plan, task_id) for task_id in self._waits}
+        for task_id, files in _conflicting(plan).items():
+            if task_id in self._files:
+                self._files[task_id] |= files
+        self._ready: list[tuple[bool, int, str]] = []
+        self._queued: set[str] = set()
+        """What is ready or held: nothing is queued, and so started, twice."""
+        self._held: dict[str, list[str]] = {}
+        """Tasks that wait for another's files, by the task that has them."""
+        self._names: dict[str, list[str]] = {}
+        """File or folder to the tasks at work that may change it: one, unless the plan was changed
+        while they were."""
+        self._below: dict[str, list[str]] = {}
+        """Folder to the tasks at work that may change something in it."""
+        self._patterns: dict[str, None] = {}
+        """Tasks at work of whose files a name stands for several, as `src/*.py` does."""
+        self._at_work: dict[str, None] = {}
+        for task_id in at_work:
+            if task_id in self._waits:
+                self._take(task_id)
+        self._open()
+
+    @property
+    def at_work(self) -> frozenset[str]:
+        """Tasks that were started and have not ended."""
+        return frozenset(self._at_work)
+
+    @property
+    def ready(self) -> bool:
+        """Whether something might start now."""
+        return bool(self._ready)
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing is at work and nothing can be started any more."""
+        return not self._at_work and not self._ready
+
+    def start(self, most: int) -> list[str]:
+        """Up to `most` tasks that start now."""
+        started: list[str] = []
+        while self._ready and len(started) < most:
+            *_, task_id = heappop(self._ready)
+            if (holder := self._holder(task_id)) is not None:
+                self._held.setdefault(holder, []).append(task_id)
+                continue
+            self._queued.remove(task_id)
+            self._take(task_id)
+            started.append(task_id)
+        return started
+
+    def complete(self, task_id: str) -> None:
+        """A task is COMPLETE: what waited for it may start."""
+        self._release(task_id)
+        self._sorter.done(task_id)
+        self._open()
+
+    def again(self, task_id: str) -> None:
+        """A task is to be started once more, if it is still there."""
+        self._release(task_id)
+        if task_id in self._waits:
+            self._push(task_id)
+
+    def give_up(self, task_id: str) -> None:
+        """A task has ended otherwise, or is gone: what depends on it does not start."""
+        self._release(task_id)
+
+    def stopped_by(self, failed: Iterable[str]) -> list[str]:
+        """Tasks that cannot start because one of these did not become COMPLETE, in order."""
+        followers: dict[str, list[str]] = {}
+        for task_id, waits in self._waits.items():
+            for other in waits:
+                followers.setdefault(other, []).append(task_id)
+        todo, stopped = list(failed), set[str]()
+        while todo:
+            fresh = [t for t in followers.get(todo.pop(), ()) if t not in stopped]
+            stopped.update(fresh)
+            todo += fresh
+        return sorted(stopped, key=self._place.__getitem__)
+
+    def _open(self) -> None:
+        """Take in what has become ready."""
+        for task_id in self._sorter.get_ready():
+            if task_id not in self._at_work:
+                self._push(task_id)
+
+    def _push(self, task_id: str) -> None:
+        if task_id not in self._queued:
+            self._queued.add(task_id)
+            self._queue(task_id)
+
+    def _queue(self, task_id: str) -> None:
+        heappush(self._ready, (task_id not in self._begun, self._place[task_id], task_id))
+
+    def _holder(self, task_id: str) -> str | None:
+        """A task at work that may change what this one may change."""
+        for name in self._files[task_id]:
+            if below := self._below.get(name):
+                return below[0]
+            for place in (name, *_folders(name)):
+                if holders := self._names.get(place):
+                    return holders[0]
+        # No more than are at work at once, however large the plan is.
+        others = self._at_work if self._is_pattern(task_id) else self._patterns
+        return next((other for other in others if self._share(task_id, other)), None)
+
+    def _is_pattern(self, task_id: str) -> bool:
+        return any(map(is_pattern, self._files[task_id]))
+
+    def _share(self, one: str, other: str) -> bool:
+        return any(meet(a, b) for a in self._files[one] for b in self._files[other])
+
+    def _take(self, task_id: str) -> None:
+        self._at_work[task_id] = None
+        self._begun.add(task_id)
+        if self._is_pattern(task_id):
+            self._patterns[task_id] = None
+        for name in self._files[task_id]:
+            self._names.setdefault(name, []).append(task_id)
+            for folder in _folders(name):
+                self._below.setdefault(folder, []).append(task_id)
+
+    def _release(self, task_id: str) -> None:
+        if task_id not in self._at_work:
+            return
+        del self._at_work[task_id]
+        self._patterns.pop(task_id, None)
+        for name in self._files[task_id]:
+            self._names[name].remove(task_id)
+            for folder in _folders(name):
+                self._below[folder].remove(task_id)
+        for waiting in self._held.pop(task_id, ()):
+            self._queue(waiting)
+
+
+def files_of_task(plan: Plan, task_id: str) -> set[str]:
+    """Normal paths and patterns of what a task may change, as its design suggests."""
+    hint = plan.design_of(task_id).suggested_impl
+    return set(filter(None, map(normal, hint.file_paths))) if hint else set()
+
+
+def _conflicting(plan: Plan) -> dict[str, set[str]]:
+    """What the planner said that tasks may be changing at once."""
+    files: dict[str, set[str]] = {}
+    for conflict in plan.conflicts:
+        for task_id in conflict.tasks:
+            if task_id in plan.tasks and (name := normal(conflict.file)):
+                files.setdefault(task_id, set()).add(name)
+    return files
+
+
+def with_dependencies(plan: Plan, names: Iterable[str]) -> set[str]:
+    """These tasks and all that they depend on."""
+    wanted: set[str] = set()
+    todo = list(names)
+    while todo:
+        task_id = todo.pop()
+        if task_id not in wanted:
+            wanted.add(task_id)
+            todo.extend(plan.design_of(task_id).dependencies)
+    return wanted
+
+
+def _folders(path: str) -> list[str]:
+    """The folders that a path is in, and the whole where it is `.`."""
+    return [str(parent) for parent in PurePosixPath(path).parents]

@@ -1,0 +1,128 @@
+"""A plan as JSON: for the store, and as the files that people and other tools read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from agentrunner.errors import UsageError
+from agentrunner.plans.diff import check_tree
+from agentrunner.plans.plan import Node, NodeDesign, Plan, PlanTask
+
+_PLAN = TypeAdapter(Plan)
+_NODE = TypeAdapter(Node)
+_DESIGN = TypeAdapter(NodeDesign)
+_TASK = TypeAdapter(PlanTask)
+
+WBS = "wbs.json"
+TASKS = "state/tasks.json"
+HISTORY = "history/patches.jsonl"
+DESIGNS = "design"
+FACTS = ("version", "goal", "conflicts", "tasks_made", "nodes_made")
+FORMAT = 1
+
+
+def plan_to_json(plan: Plan) -> bytes:
+    """One line, the same bytes for the same plan."""
+    return _PLAN.dump_json(plan)
+
+
+def plan_from_json(data: bytes) -> Plan:
+    """What `plan_to_json` made; raises ValueError for anything else."""
+    return _PLAN.validate_json(data, strict=False)
+
+
+def files_of(plan: Plan, history: list[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
+    """Relative path and text of each file of a plan: tree, designs, tasks, history."""
+    facts = {one.name: getattr(plan, one.name) for one in fields(Plan) if one.name in FACTS}
+    index = {node_id: _NODE.dump_python(node, mode="json") for node_id, node in plan.nodes.items()}
+    head = TypeAdapter(dict[str, Any]).dump_python(facts, mode="json")
+    yield WBS, _text({"format": FORMAT, **head, "root_node_id": "node-root", "node_index": index})
+    for node_id, design in plan.designs.items():
+        yield f"{DESIGNS}/{node_id}.json", _text(_DESIGN.dump_python(design, mode="json"))
+    tasks = {task_id: _TASK.dump_python(task, mode="json") for task_id, task in plan.tasks.items()}
+    yield TASKS, _text(tasks)
+    for task_id in plan.task_order():
+        design, node_id = plan.design_of(task_id), plan.tasks[task_id].node_id
+        whole = {
+            "id": task_id,
+            "node_id": node_id,
+            "parent_id": plan.nodes[node_id].parent_id,
+            "status": plan.shown_status(task_id).value,
+            **_DESIGN.dump_python(design, mode="json"),
+        }
+        yield f"tasks/{task_id}.json", _text(whole)
+    yield HISTORY, "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in history)
+
+
+def plan_from_files(folder: Path) -> Plan:
+    """The plan in a folder of such files; `tasks/` and the history only tell, and are not read.
+
+    Raises UsageError (`plan-files`) naming the file that is missing, unreadable or contradicts
+    another.
+    """
+    wbs = _read(folder / WBS)
+    if wbs.get("format") != FORMAT:
+        raise _bad(folder / WBS, f"is not of format {FORMAT}")
+    tasks = _read(folder / TASKS)
+    designs = {}
+    for path in sorted((folder / DESIGNS).glob("*.json")):
+        designs[path.stem] = _read(path)
+    parts = {name: wbs[name] for name in FACTS if name in wbs}
+    try:
+        plan = _PLAN.validate_python(
+            {**parts, "nodes": wbs.get("node_index"), "designs": designs, "tasks": tasks},
+            strict=False,
+        )
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        raise _bad(folder, f"holds no plan: {place}: {first['msg']}") from error
+    if wrong := [*check_tree(plan), *_check_designs(plan)]:
+        raise _bad(folder, f"holds no plan: {'; '.join(wrong[:5])}")
+    return plan
+
+
+def _check_designs(plan: Plan) -> Iterator[str]:
+    """What `check_tree` does not look at: designs, dependencies, counters."""
+    root = next(iter(plan.nodes))
+    for node_id, node in plan.nodes.items():
+        if node.parent_id is not None and node_id not in plan.designs:
+            yield f"{node_id} has no design"
+    for task_id, task in plan.tasks.items():
+        if plan.nodes.get(task.node_id, plan.nodes[root]).task_id != task_id:
+            yield f"{task_id} says it is {task.node_id}, which is another"
+        elif task.node_id in plan.designs:
+            for other in plan.design_of(task_id).dependencies:
+                if other not in plan.tasks:
+                    yield f"{task_id} depends on {other}, which is not there"
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        value = json.loads(path.read_bytes())
+    except OSError as error:
+        raise _bad(path, f"cannot be read: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
+        raise _bad(path, f"is no JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise _bad(path, "is no JSON object")
+    return value
+
+
+def _bad(path: Path, why: str) -> UsageError:
+    return UsageError(
+        f"{path} {why}.",
+        code="plan-files",
+        path=str(path),
+        remedy="agentrunner plan export FOLDER writes such files",
+    )
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=1) + "\n"

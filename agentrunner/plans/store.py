@@ -1,0 +1,407 @@
+"""The plan of a repository on disk: one SQLite file, one row for every accepted change.
+
+A change is one transaction: whoever reads sees the plan before it or after it. Two writers are
+told apart by the version that each has read; the second one is refused and told what came between.
+How a task stands changes often and is no change of the plan: it has a table of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from agentrunner.errors import AgentRunnerError, UsageError
+from agentrunner.plans.diff import undo
+from agentrunner.plans.plan import ENDED, Plan, PlanTaskStatus
+from agentrunner.plans.planner_view import ChatMessage
+from agentrunner.plans.remarks import taken_back
+from agentrunner.plans.serialization import plan_from_json, plan_to_json
+from agentrunner.storage.failpoints import reach
+from agentrunner.storage.run_folder import make_private
+
+SCHEMA = 1
+BUSY_TIMEOUT_SEC = 10.0
+KEPT_PLANS = 100
+"""Latest versions that can be gone back to; older ones are only told of."""
+
+_TABLES = """
+CREATE TABLE IF NOT EXISTS changes (
+  version INTEGER PRIMARY KEY, version_before INTEGER NOT NULL, at TEXT NOT NULL,
+  kind TEXT NOT NULL, author TEXT NOT NULL, message TEXT NOT NULL, operations TEXT NOT NULL,
+  plan BLOB);
+CREATE TABLE IF NOT EXISTS standing (
+  task_id TEXT PRIMARY KEY, status TEXT NOT NULL, run_id TEXT NOT NULL, tries INTEGER NOT NULL,
+  retry_at TEXT NOT NULL, detail TEXT NOT NULL, updated_at TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS reopened (
+  task_id TEXT PRIMARY KEY, version INTEGER NOT NULL, status TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS messages (
+  id INTEGER PRIMARY KEY, at TEXT NOT NULL, role TEXT NOT NULL, text TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS questions (
+  id INTEGER PRIMARY KEY, at TEXT NOT NULL, text TEXT NOT NULL, task_id TEXT NOT NULL,
+  answer TEXT, answered_at TEXT);
+"""
+
+BUDGET = "budget"
+"""In place of a task's id: a question about the plan's budget, which the planner is not told of."""
+
+ChangeKind = Literal["decompose", "plan_patch", "undo", "import"]
+
+
+class PlanConflict(AgentRunnerError):
+    """Somebody else changed the plan since it was read."""
+
+    exit_code = 2
+    default_code = "plan-conflict"
+
+
+@dataclass(frozen=True)
+class Change:
+    """An accepted change of a plan."""
+
+    version: int
+    """Of the plan that came of it."""
+    version_before: int
+    at: str
+    """UTC, ISO 8601."""
+    kind: ChangeKind
+    author: str
+    message: str
+    """What was said, or what was undone."""
+    operations: Sequence[Mapping[str, Any]]
+
+    @property
+    def said(self) -> str:
+        """What planners are told was said: of an import, the message has a path of this machine."""
+        return "plan import" if self.kind == "import" else self.message
+
+
+@dataclass(frozen=True)
+class StoredTask:
+    """How a task of the plan stands."""
+
+    task_id: str
+    status: PlanTaskStatus
+    run_id: str = ""
+    """Its latest run."""
+    tries: int = 0
+    """Runs that came to nothing for want of the surroundings, in a row."""
+    retry_at: str = ""
+    """RETRY_WAIT: when it is tried again; UTC, ISO 8601."""
+    detail: str = ""
+    """One sentence for people."""
+
+
+@dataclass(frozen=True)
+class OpenQuestion:
+    """Something that only a person can say."""
+
+    id: int
+    at: str
+    text: str
+    task_id: str = ""
+    """The task it is about, or BUDGET; "" for the plan."""
+    answer: str | None = None
+    answered_at: str = ""
+    """UTC, ISO 8601; "" while it is open."""
+
+
+class PlanStore:
+    """Reads and writes the plan of one repository.
+
+    Every method may raise OSError or sqlite3.Error when the disk fails; then nothing is changed.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    # -- the plan -------------------------------------------------------------------------------
+
+    def load(self) -> Plan:
+        """The latest plan, each task as it stands; an empty one where there is none yet.
+
+        Raises UsageError (`plan-damaged`) for a file that is no plan's.
+        """
+        if not self.path.exists():
+            return Plan()
+        with self._database() as database:
+            return _latest(database)
+
+    def save(
+        self,
+        plan: Plan,
+        *,
+        at: str,
+        kind: ChangeKind,
+        author: str,
+        message: str,
+        operations: Sequence[Mapping[str, Any]] = (),
+        undoes: int = 0,
+        remark: str = "",
+    ) -> None:
+        """Keep a plan that was made of the latest one.
+
+        A task that had ended and is to do something else now is PENDING again: only what it had
+        asked for was proven. `undoes` is the version that is taken back, 0 for none; `remark` is
+        what the conversation is told of the change. Raises PlanConflict where `plan` is not made
+        of the latest any more; nothing is changed then.
+        """
+        with self._database(write=True) as database:
+            latest = _version(database)
+            if plan.version != latest + 1:
+                raise _conflict(plan.version - 1, list(_changes(database, plan.version - 1)))
+            told = json.dumps(list(operations), ensure_ascii=False)
+            _reopen(database, plan, undoes, at)
+            row = (plan.version, latest, at, kind, author, message, told)
+            packed = zlib.compress(plan_to_json(plan))
+            database.execute("INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (*row, packed))
+            reach("plan_half_changed")
+            database.execute(
+                "UPDATE changes SET plan = NULL WHERE version <= ?", (plan.version - KEPT_PLANS,)
+            )
+            if remark:
+                _say(database, "user", remark, at)
+
+    def undo(self, *, at: str, author: str, force: bool = False) -> tuple[Plan, Change]:
+        """Go back to the plan before the latest change that is not itself undone.
+
+        Returns the plan that it is now, and the change that was undone. Raises UsageError
+        (`nothing-to-undo`) and PatchRejected.
+        """
+        current = self.load()
+        changes = self.changes()
+        undone = 0
+        for change in reversed(changes):
+            if change.kind == "undo":
+                undone += 1
+            elif undone:
+                undone -= 1
+            else:
+                earlier = self._plan_at(change.version_before)
+                plan = undo(current, earlier, force=force)
+                self.save(
+                    plan,
+                    at=at,
+                    kind="undo",
+                    author=author,
+                    message=change.message,
+                    undoes=change.version,
+                    remark=taken_back(change.said, current.goal),
+                )
+                return plan, change
+        raise UsageError("There is no change to undo.", code="nothing-to-undo")
+
+    def changes(self, since: int = 0) -> list[Change]:
+        """Every change after a version, in order."""
+        if not self.path.exists():
+            return []
+        with self._database() as database:
+            return list(_changes(database, since))
+
+    def _plan_at(self, version: int) -> Plan:
+        if version == 0:
+            return Plan()
+        with self._database() as database:
+            found = database.execute("SELECT plan FROM changes WHERE version = ?", (version,))
+            row = found.fetchone()
+        if row is None or row[0] is None:
+            raise UsageError(
+                f"Only the latest {KEPT_PLANS} versions can be undone.", code="nothing-to-undo"
+            )
+        return plan_from_json(zlib.decompress(row[0]))
+
+    # -- how tasks stand ------------------------------------------------------------------------
+
+    def note(self, standing: StoredTask, at: str) -> None:
+        """Note how a task stands."""
+        values = asdict(standing)
+        columns = ("task_id", "status", "run_id", "tries", "retry_at", "detail")
+        row = [str(values[name]) if name == "status" else values[name] for name in columns]
+        with self._database(write=True) as database:
+            database.execute(
+                "INSERT OR REPLACE INTO standing VALUES (?, ?, ?, ?, ?, ?, ?)", (*row, at)
+            )
+            database.execute("DELETE FROM reopened WHERE task_id = ?", (standing.task_id,))
+
+    def standings(self) -> dict[str, StoredTask]:
+        """How each task stands that was ever worked on, by task id."""
+        if not self.path.exists():
+            return {}
+        with self._database() as database:
+            return _standings(database)
+
+    # -- the conversation -----------------------------------------------------------------------
+
+    def say(self, role: str, text: str, at: str) -> None:
+        """One more message."""
+        with self._database(write=True) as database:
+            _say(database, role, text, at)
+
+    def conversation(self) -> list[ChatMessage]:
+        """All messages in order."""
+        if not self.path.exists():
+            return []
+        with self._database() as database:
+            rows = database.execute("SELECT role, text FROM messages ORDER BY id")
+            return [ChatMessage(role, text) for role, text in rows]
+
+    def ask(self, text: str, at: str, task_id: str = "") -> int:
+        """Keep a question for a person; returns its number."""
+        with self._database(write=True) as database:
+            cursor = database.execute(
+                "INSERT INTO questions (at, text, task_id) VALUES (?, ?, ?)", (at, text, task_id)
+            )
+            return int(cursor.lastrowid or 0)
+
+    def answer(self, number: int, text: str, at: str) -> OpenQuestion:
+        """Answer an open question; raises UsageError (`unknown-question`) for any other."""
+        with self._database(write=True) as database:
+            cursor = database.execute(
+                "UPDATE questions SET answer = ?, answered_at = ? WHERE id = ? AND answer IS NULL",
+                (text, at, number),
+            )
+            if cursor.rowcount != 1:
+                raise unknown_question(number)
+            return next(q for q in _questions(database) if q.id == number)
+
+    def questions(self) -> list[OpenQuestion]:
+        """All of them, answered ones among them, in order."""
+        if not self.path.exists():
+            return []
+        with self._database() as database:
+            return list(_questions(database))
+
+    # -- the file -------------------------------------------------------------------------------
+
+    @contextmanager
+    def _database(self, *, write: bool = False) -> Iterator[sqlite3.Connection]:
+        """One transaction: taken at once by a writer, so that nobody comes between."""
+        make_private(self.path.parent)
+        with self.path.open("ab"):
+            self.path.chmod(0o600)
+        try:
+            connection = sqlite3.connect(self.path, timeout=BUSY_TIMEOUT_SEC, isolation_level=None)
+            with closing(connection):
+                self._prepare(connection)
+                connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
+                try:
+                    yield connection
+                except BaseException:
+                    if connection.in_transaction:  # SQLite itself takes back what finds no room
+                        connection.execute("ROLLBACK")
+                    raise
+                reach("plan_before_commit")
+                connection.execute("COMMIT")
+        except sqlite3.DatabaseError as error:
+            if isinstance(error, sqlite3.OperationalError):
+                raise
+            raise self._damaged(str(error)) from error
+
+    def _prepare(self, connection: sqlite3.Connection) -> None:
+        connection.execute("PRAGMA synchronous = FULL")
+        (schema,) = connection.execute("PRAGMA user_version").fetchone()
+        if schema == 0:
+            connection.executescript(
+                f"BEGIN IMMEDIATE; {_TABLES} PRAGMA user_version = {SCHEMA}; COMMIT;"
+            )
+        elif schema != SCHEMA:
+            raise self._damaged(f"it is of format {schema}, and this is {SCHEMA}")
+
+    def _damaged(self, why: str) -> UsageError:
+        return UsageError(
+            f"The plan in {self.path} cannot be read: {why}.",
+            code="plan-damaged",
+            path=str(self.path),
+            remedy="agentrunner plan import FOLDER, from what plan export wrote",
+        )
+
+
+def unknown_question(number: int) -> UsageError:
+    """There is no open question of this number."""
+    return UsageError(
+        f"There is no open question {number}.",
+        code="unknown-question",
+        remedy="agentrunner plan status",
+    )
+
+
+def _version(database: sqlite3.Connection) -> int:
+    (version,) = database.execute("SELECT coalesce(max(version), 0) FROM changes").fetchone()
+    return int(version)
+
+
+def _latest(database: sqlite3.Connection) -> Plan:
+    row = database.execute("SELECT plan FROM changes ORDER BY version DESC LIMIT 1").fetchone()
+    plan = plan_from_json(zlib.decompress(row[0])) if row else Plan()
+    known = _standings(database)
+    tasks = {
+        task_id: replace(task, status=known[task_id].status) if task_id in known else task
+        for task_id, task in plan.tasks.items()
+    }
+    return replace(plan, tasks=tasks)
+
+
+def _reopen(database: sqlite3.Connection, plan: Plan, undoes: int, at: str) -> None:
+    """PENDING for what had ended as another task, and as before where that is taken back."""
+    before, known = _latest(database), _standings(database)
+    ended = dict(
+        database.execute("SELECT task_id, status FROM reopened WHERE version = ?", (undoes,))
+    )
+    for task_id in known.keys() & before.tasks.keys() & plan.tasks.keys():
+        if plan.asks_as(before, task_id):
+            continue
+        if (now := known[task_id].status) in ENDED:
+            row = (task_id, plan.version, str(now))
+            database.execute("INSERT OR REPLACE INTO reopened VALUES (?, ?, ?)", row)
+            told = f"was {now} until version {plan.version} of the plan changed it"
+            fresh = str(PlanTaskStatus.PENDING), told
+        elif task_id in ended:
+            database.execute("DELETE FROM reopened WHERE task_id = ?", (task_id,))
+            fresh = ended[task_id], ""
+        else:
+            continue
+        database.execute(
+            "UPDATE standing SET status = ?, detail = ?, updated_at = ? WHERE task_id = ?",
+            (*fresh, at, task_id),
+        )
+
+
+def _say(database: sqlite3.Connection, role: str, text: str, at: str) -> None:
+    database.execute("INSERT INTO messages (at, role, text) VALUES (?, ?, ?)", (at, role, text))
+
+
+def _standings(database: sqlite3.Connection) -> dict[str, StoredTask]:
+    rows = database.execute(
+        "SELECT task_id, status, run_id, tries, retry_at, detail FROM standing"
+    ).fetchall()
+    return {row[0]: StoredTask(row[0], PlanTaskStatus(row[1]), *row[2:]) for row in rows}
+
+
+def _changes(database: sqlite3.Connection, since: int) -> Iterator[Change]:
+    rows = database.execute(
+        "SELECT version, version_before, at, kind, author, message, operations FROM changes "
+        "WHERE version > ? ORDER BY version",
+        (since,),
+    )
+    for version, before, at, kind, author, message, operations in rows.fetchall():
+        yield Change(version, before, at, kind, author, message, json.loads(operations))
+
+
+def _questions(database: sqlite3.Connection) -> Iterator[OpenQuestion]:
+    columns = "id, at, text, task_id, answer, coalesce(answered_at, '')"
+    for row in database.execute(f"SELECT {columns} FROM questions ORDER BY id").fetchall():
+        yield OpenQuestion(*row)
+
+
+def _conflict(read: int, since: Sequence[Change]) -> PlanConflict:
+    told = tuple((f"version {c.version}", f"{c.author}: {c.message}") for c in since[-5:])
+    return PlanConflict(
+        f"The plan was changed since version {read}.",
+        details=told,
+        remedy="look at it again: agentrunner plan status",
+    )

@@ -1,0 +1,1 @@
+"""What no task on this machine may go beyond."""

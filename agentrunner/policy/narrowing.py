@@ -1,0 +1,146 @@
+"""One task and one policy: settings as they stand, what the policy gives, what it refuses.
+
+Pure. The rules themselves stand in `policy_check.py` and `policy_crew.py`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from agentrunner.config.spec import RunnerSection, TaskSpec
+from agentrunner.config.yaml_text import Place
+from agentrunner.errors import UsageError
+from agentrunner.policy.match import enumeration, is_below, matches
+from agentrunner.policy.model import Policy
+from agentrunner.policy.places import place_of
+
+_PART = re.compile(r"[^.\[\]]+")
+
+
+def breach(message: str, place: Place, cap: Place, remedy: str) -> UsageError:
+    """The error for a value that a policy does not allow, with both places."""
+    line = f"{cap.where}     {cap.source_line}".rstrip()
+    return UsageError(
+        message,
+        code="policy-breach",
+        path=place.where,
+        source_line=place.source_line[:200],
+        details=(("policy", line),),
+        remedy=remedy,
+    )
+
+
+class Narrowing:
+    """One task and one policy. Settings are named as in the file: "runner.workers[1].model"."""
+
+    def __init__(
+        self, spec: TaskSpec, policy: Policy, environ: Mapping[str, str], *, stored: bool
+    ) -> None:
+        self.spec = spec
+        self.policy = policy
+        self.environ = environ
+        self.stored = stored
+        self.breaches: list[UsageError] = []
+        self._given: dict[str, Any] = {}
+
+    def value(self, key: str) -> Any:
+        """A setting as it stands now, what this policy gave included."""
+        if key in self._given:
+            return self._given[key]
+        value: Any = self.spec.runner
+        for part in _parts(key):
+            value = value[part] if isinstance(part, int) else getattr(value, part)
+        return value
+
+    def give(self, key: str, value: Any) -> None:
+        """Fill in a setting that the task left out."""
+        self._given[key] = value
+
+    def is_written(self, key: str) -> bool:
+        """Whether a person wrote it."""
+        return key in self.spec.places
+
+    def runner(self) -> RunnerSection:
+        """The settings of the task with those that the policy gives."""
+        runner = self.spec.runner
+        for key, value in self._given.items():
+            runner = _with(runner, _parts(key), value)
+        if runner.workers:
+            runner = runner.model_copy(update={"worker": runner.workers[0]})
+        return runner
+
+    def refuse(self, key: str, message: str, cap: str, remedy: str) -> None:
+        """Note a breach of the policy's setting `cap`."""
+        if self.stored:
+            remedy = "start a new run; the task of this one is kept as it was"
+        place = self.policy.place(cap)
+        self.breaches.append(breach(message, place_of(self.spec, key), place, remedy))
+
+    # -- rules of a kind -------------------------------------------------------------------------
+
+    def pattern(
+        self, key: str, value: str | None, patterns: Sequence[str], cap: str, what: str
+    ) -> None:
+        """A text that must match; left out, the first pattern that is a text itself."""
+        plain = next((pattern for pattern in patterns if "*" not in pattern), None)
+        if value is None and plain is not None:
+            self.give(key, plain)
+        elif value is None or not matches(value, patterns):
+            said = f"{what} {value} is not allowed" if value else f"{what} has to be named"
+            self.refuse(
+                key,
+                f"{said}; the policy allows {enumeration(patterns)}.",
+                cap,
+                setting(key, plain or "…"),
+            )
+
+    def endpoint(self, key: str, urls: Sequence[str], cap: str, variable: str) -> None:
+        """An endpoint that must be one of these, or below one."""
+        url = self.value(key)
+        named = url or self.environ.get(variable, "")
+        if not named and urls:
+            self.give(key, urls[0])
+        elif not any(is_below(named, root) for root in urls):
+            # That of the machine is not replaced: its key would go to somebody else.
+            place = key if url or not named else variable
+            self.refuse(
+                place,
+                f"The endpoint {named or 'of the provider'} is not allowed; the policy allows "
+                f"{enumeration(urls)}.",
+                cap,
+                setting(key, urls[0]) if url and urls else f"look at {place}",
+            )
+
+    def number(self, key: str, cap: float | None, cap_key: str) -> None:
+        """A limit that must not be higher; left out, or of a task that is stored, it is lowered."""
+        value = self.value(key)
+        if cap is None or (value is not None and value <= cap):
+            return
+        if not self.is_written(key) or self.stored:
+            self.give(key, cap)
+            return
+        said = "unlimited" if value is None else f"{value:g}"
+        message = f"{key} is {said}; the policy allows {cap:g}."
+        self.refuse(key, message, cap_key, setting(key, f"{cap:g}"))
+
+
+def setting(key: str, value: str) -> str:
+    """How a person sets this: an option, or in the file where options do not reach."""
+    return f"write {value}" if "[" in key else f"--set {key}={value}"
+
+
+def _parts(key: str) -> list[str | int]:
+    """The way below `runner`."""
+    return [int(part) if part.isdigit() else part for part in _PART.findall(key)[1:]]
+
+
+def _with(holder: Any, path: Sequence[str | int], value: Any) -> Any:
+    """A copy of a section, or of a list of sections, with one setting changed."""
+    first, *rest = path
+    if isinstance(first, int):
+        changed = _with(holder[first], rest, value) if rest else value
+        return [*holder[:first], changed, *holder[first + 1 :]]
+    changed = _with(getattr(holder, first), rest, value) if rest else value
+    return holder.model_copy(update={first: changed})

@@ -1,0 +1,148 @@
+"""The limits of a run: what they are, what is spent of them, and how a person raises one. Pure.
+
+Budgets count over all attempts. A limit is the task's, raised by what people granted, and never
+more than a policy of the machine allows.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from agentrunner.errors import UsageError
+
+if TYPE_CHECKING:  # screens that only name limits start without these models
+    from agentrunner.config.spec import TaskSpec
+    from agentrunner.state.run_state import Counters, TaskContext
+
+NAMES = ("wall_sec", "meta_calls", "worker_runs", "tokens", "usd")
+"""The limits that can be spent, as keys of `runner.budget`; the first that is spent is named."""
+FOR_CALL = ("wall_sec", "meta_calls", "tokens", "usd")
+FOR_WORKER = ("wall_sec", "worker_runs", "tokens", "usd")
+"""What must not be spent before a call of the planner, and before a worker run."""
+WHOLE = frozenset({"meta_calls", "worker_runs", "tokens"})
+"""Limits that are counted, not measured."""
+STOP = "stop"
+MOST = 1e15
+"""Of one grant; more than any limit, and still exact in what a state is stored as."""
+
+_UNITS = {
+    "wall_sec": ("s of work", "s of work"),
+    "meta_calls": ("call", "calls"),
+    "worker_runs": ("run", "runs"),
+    "tokens": ("token", "tokens"),
+    "usd": ("US dollar", "US dollars"),
+}
+_GRANT = re.compile(r"(?:(?P<name>[a-z_]+)=)?\+(?P<amount>\d[\d_]*(?:\.\d+)?)", re.ASCII)
+
+
+def limits_of(spec: TaskSpec, grants: Mapping[str, float]) -> dict[str, float]:
+    """The limits in force by name, grants of people included; those not set are left out."""
+    limits = {}
+    for name in NAMES:
+        own = getattr(spec.runner.budget, name)
+        if own is not None:
+            cap = spec.budget_caps.get(name, math.inf)
+            limits[name] = min(own + grants.get(name, 0), cap)
+    return limits
+
+
+def spent_of(counters: Counters) -> dict[str, float]:
+    """What is spent of each."""
+    return {
+        "wall_sec": counters.wall_sec,
+        "meta_calls": counters.calls,
+        "worker_runs": counters.worker_runs,
+        "tokens": counters.tokens,
+        "usd": counters.usd,
+    }
+
+
+def left_of(spec: TaskSpec, state: TaskContext) -> dict[str, float]:
+    """What is left of each limit that is set, never below 0."""
+    limits, spent = limits_of(spec, state.get("grants", {})), spent_of(state["counters"])
+    return {name: max(0, limit - spent[name]) for name, limit in limits.items()}
+
+
+def spent_limit(
+    spec: TaskSpec, grants: Mapping[str, float], counters: Counters, names: Iterable[str]
+) -> tuple[str, float] | None:
+    """The first of these limits that leaves no room for another step, and what it is."""
+    limits, spent = limits_of(spec, grants), spent_of(counters)
+    for name in names:
+        if name in limits and spent[name] >= limits[name]:
+            return name, limits[name]
+    return None
+
+
+def added(grants: Mapping[str, float], more: Mapping[str, float]) -> dict[str, float]:
+    """Grants and further ones."""
+    return {**grants, **{name: grants.get(name, 0) + amount for name, amount in more.items()}}
+
+
+def read_grants(
+    text: str, spec: TaskSpec, grants: Mapping[str, float], asked: str = ""
+) -> dict[str, float]:
+    """Amounts from "usd=+5, tokens=+20000", or "+5" of the limit that is `asked` about.
+
+    `grants` are those given before. Raises UsageError for anything else, for a limit that the
+    task does not set, and for one that a policy does not let be raised so far.
+    """
+    more: dict[str, float] = {}
+    for word in re.split(r"[\s,]+", text.strip()):
+        name, amount = _one_grant(word, asked)
+        more[name] = more.get(name, 0) + amount
+    for name, amount in more.items():
+        _check(name, grants.get(name, 0) + amount, spec)
+    return more
+
+
+def _one_grant(word: str, asked: str) -> tuple[str, float]:
+    match = _GRANT.fullmatch(word)
+    name = (match["name"] or asked) if match else ""
+    if match is None or not name:
+        example = f"{asked or 'usd'}=+5"
+        raise _wrong(
+            f"{word!r} raises no limit.",
+            f"NAME=+AMOUNT, such as {example}; NAME is one of {', '.join(NAMES)}",
+        )
+    if name not in NAMES:
+        raise _wrong(f"There is no limit {name!r}.", f"one of {', '.join(NAMES)}")
+    amount = float(match["amount"])
+    if not 0 < amount <= MOST or (name in WHOLE and not amount.is_integer()):
+        kind = "a whole number above 0" if name in WHOLE else "a number above 0"
+        raise _wrong(f"{word!r}: {name} is raised by {kind}.", f"{name}=+5")
+    return name, amount
+
+
+def _check(name: str, granted: float, spec: TaskSpec) -> None:
+    own = getattr(spec.runner.budget, name)
+    if own is None:
+        raise _wrong(f"This run has no limit {name} that could be raised.", "leave it out")
+    cap = spec.budget_caps.get(name)
+    if cap is not None and own + granted > cap:
+        raise UsageError(
+            f"runner.budget.{name} would be {own + granted:,g}; the policy allows {cap:,g}.",
+            code="policy-breach",
+            path=f"runner.budget.{name}",
+            remedy=f"{name}=+{cap - own:g} at most, over all grants" if cap > own else STOP,
+        )
+
+
+def _wrong(message: str, remedy: str) -> UsageError:
+    return UsageError(message, code="wrong-answer", path="--budget", remedy=remedy)
+
+
+def figure_of(name: str, value: float) -> str:
+    """A figure of one limit without its unit: "4,936", "0.52"."""
+    if name == "usd":
+        return f"{value:,.2f}" if value >= 0.1 or value == 0 else f"{value:.4f}"
+    return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.1f}"
+
+
+def amount_of(name: str, value: float) -> str:
+    """A figure of one limit as people read it: "4,936 tokens", "0.52 US dollars"."""
+    one, many = _UNITS[name]
+    return f"{figure_of(name, value)} {one if value == 1 else many}"

@@ -1,0 +1,151 @@
+"""What people decided in a run: kept, bounded, and shown to planners, judges and workers. Pure.
+
+The last twenty decisions are kept in full, older ones as one line each. Texts are data: whoever
+shows them marks them as a person's words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from agentrunner.state.run_state import Answer, People, PersonDecision, PersonLine, Question
+
+FULL = 20
+LINES = 100
+TEXT = 4000
+"""Characters of one text that the state keeps."""
+ONE_LINE = 200
+"""Characters of what was asked, and of an older decision."""
+IN_PROMPT = 20_000
+"""Characters of people's texts that one prompt carries in full; further ones are one line each."""
+LINES_IN_PROMPT = 6000
+"""Characters of those lines."""
+REASONS_STEER = frozenset({"plan", "worker", "complete", "tests_changed", "protected_path"})
+"""Kinds whose rejection with a reason says what is wanted."""
+
+View = dict[str, Any]
+
+
+def decided(
+    people: People | None,
+    asked: Question,
+    answer: Answer,
+    *,
+    at: str,
+    round: int,  # noqa: A002  (the record's word)
+) -> PersonDecision:
+    """An answer to a question as a decision that is kept, with its whole text.
+
+    Its id tells the question and the place: the same may be asked and answered again.
+    """
+    reason = answer.decision == "reject" and bool(answer.text.strip())
+    text = answer.text
+    if answer.edit:
+        text = text or "approved with changes"
+    return PersonDecision(
+        id=f"{asked.id}-{total(people) + 1}",
+        kind=asked.kind,
+        asked=in_one_line(asked.text),
+        decision=answer.decision,
+        text=text,
+        at=at,
+        by=answer.by,
+        round=round,
+        steers=asked.kind == "ask_human" or (reason and asked.kind in REASONS_STEER),
+    )
+
+
+def total(people: People | None) -> int:
+    """How many decisions there were so far."""
+    people = people or People()
+    return len(people.recent) + len(people.older) + people.omitted
+
+
+def with_decision(people: People | None, one: PersonDecision) -> People:
+    """The record with one decision more, cut to its bounds; the same decision once."""
+    people = people or People()
+    recent = [known for known in people.recent if known.id != one.id] + [_cut(one)]
+    older = people.older + [
+        PersonLine(line=line_of(old), steers=old.steers) for old in recent[:-FULL]
+    ]
+    return people.model_copy(
+        update={
+            "recent": recent[-FULL:],
+            "older": older[-LINES:],
+            "omitted": people.omitted + max(0, len(older) - LINES),
+        }
+    )
+
+
+def _cut(one: PersonDecision) -> PersonDecision:
+    if len(one.text) <= TEXT:
+        return one
+    return one.model_copy(update={"text": one.text[:TEXT], "characters": len(one.text)})
+
+
+def line_of(one: PersonDecision) -> str:
+    """A decision in one line of at most `ONE_LINE` characters."""
+    asked = f"{in_one_line(one.asked, ONE_LINE // 2)}: " if one.asked else ""
+    words = f": {one.text}" if one.text.strip() else ""
+    return in_one_line(f"round {one.round}, {one.kind}, {asked}{one.decision}{words}")
+
+
+def in_one_line(text: str, most: int = ONE_LINE) -> str:
+    """A text without line breaks, with `…` where it was cut."""
+    line = " ".join(text[: most * 4].split())
+    return line if len(line) <= most and len(text) <= most * 4 else line[: most - 1] + "…"
+
+
+def shown(people: People | None, *, steering: bool = False, most: int = IN_PROMPT) -> View:
+    """What a prompt says of it, oldest first; {} where there is nothing.
+
+    The newest texts stand in full up to `most` characters together, others as one line each. With
+    `steering` only what changes what is wanted.
+    """
+    people = people or People()
+    recent = [one for one in people.recent if one.steers or not steering]
+    older = [one.line for one in people.older if one.steers or not steering]
+    full: list[View] = []
+    for one in reversed(recent):
+        most -= len(one.text)
+        if most < 0:
+            break
+        full.append(_entry(one))
+    older += [line_of(one) for one in recent[: len(recent) - len(full)]]
+    kept = _last(older, LINES_IN_PROMPT)
+    left_out = people.omitted + len(older) - len(kept)
+    view: View = {}
+    if left_out:
+        view["left_out"] = left_out
+    if kept:
+        view["older"] = kept
+    if full:
+        view["decisions"] = full[::-1]
+    return view if kept or full else {}
+
+
+def _entry(one: PersonDecision) -> View:
+    """Without time and name: no prompt depends on a clock, and nobody needs to know who."""
+    view: View = {"round": one.round, "kind": one.kind}
+    if one.asked and one.kind != "budget":  # its limits are ours, and no planner's concern
+        view["asked"] = one.asked
+    view |= {"decision": one.decision, "words": words_of(one)}
+    return view
+
+
+def words_of(one: PersonDecision) -> str:
+    """The person's words, with a word of ours where they are cut."""
+    if not one.characters:
+        return one.text
+    return f"{one.text}… (cut here; the whole has {one.characters:,} characters)"
+
+
+def _last(lines: Iterable[str], most: int) -> list[str]:
+    kept: list[str] = []
+    for line in reversed(list(lines)):
+        most -= len(line)
+        if most < 0:
+            break
+        kept.append(line)
+    return kept[::-1]

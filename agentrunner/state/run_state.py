@@ -1,0 +1,590 @@
+"""TaskContext: the typed state that the graph carries from node to node.
+
+It is small and bounded: outputs are files in the run's folder, history is the run log beside
+them; here are counters, the latest evidence and the last five runs as references. Every value
+is JSON-native or one of the frozen models below (docs/decisions/0003-small-state.md).
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypedDict
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from agentrunner.config.spec import Check
+from agentrunner.state.lifecycle import TaskState
+
+SCHEMA_VERSION = 1
+RECENT = 5
+TAIL_BYTES = 4096
+
+
+class StateModel(BaseModel):
+    """A frozen value of the state, validated again wherever a node hands it on."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", revalidate_instances="always")
+
+
+class FileRef(StateModel):
+    """A file of the run's folder, by relative path."""
+
+    path: str
+    size: int = 0
+    sha256: str = ""
+
+
+class RunInfo(StateModel):
+    """What does not change while an attempt runs."""
+
+    schema_version: int = SCHEMA_VERSION
+    run_id: str
+    task_id: str
+    title: str
+    repo: str
+    attempt: int = 1
+    max_loops: int = 5
+    salt: str = ""
+    """Keys the prompt markers; drawn once per run."""
+    started_at: str = ""
+    """UTC, ISO 8601."""
+    accepting: str = ""
+    """In an attempt that `accept` makes: the reason of the end that the person's yes is to lift."""
+
+
+class Counters(StateModel):
+    """Everything that is counted. Budgets count over all attempts, `loops` over one."""
+
+    loops: int = 0
+    worker_runs: int = 0
+    meta_calls: int = 0
+    """Attempts on the wire; also the cursor of a scripted meta-agent."""
+    repeated_calls: int = 0
+    """Attempts of nodes that were killed before they were saved. They were made again under the
+    same numbers, so they are no part of `meta_calls`."""
+    meta_input_tokens: int = 0
+    meta_output_tokens: int = 0
+    worker_input_tokens: int = 0
+    worker_output_tokens: int = 0
+    usd: float = 0
+    """Of the calls whose cost is known: the planner's, and those that the gateway counted."""
+    priced_calls: int = 0
+    unpriced_calls: int = 0
+    """Calls whose cost nobody knows."""
+    subscribed_calls: int = 0
+    """Calls that are part of a subscription, so that no price is paid for them."""
+    unknown_calls: int = 0
+    """Calls whose tokens nobody knows, or not all of them: what is counted is the least."""
+    decisions: int = 0
+    questions: int = 0
+    messages: int = 0
+    """Words of `resume --message` that were heard."""
+    losses: int = 0
+    """Worker attempts lost in a row."""
+    wall_sec: float = 0
+    """Spent, pauses not counted."""
+
+    @property
+    def calls(self) -> int:
+        """All attempts of the meta-agent on the wire."""
+        return self.meta_calls + self.repeated_calls
+
+    @property
+    def tokens(self) -> int:
+        """Of planner and workers together, in and out."""
+        meta = self.meta_input_tokens + self.meta_output_tokens
+        return meta + self.worker_input_tokens + self.worker_output_tokens
+
+
+Origin = Literal["task", "human", "model"]
+Status = Literal["passed", "failed", "unknown"]
+EvidenceKind = Literal["checked", "tested", "accepted", "judged", "none"]
+Author = Literal["person", "planner", "worker", "product", ""]
+"""Who wrote what proves something; "" where nothing does."""
+Grade = Literal["proven", "shown", "accepted", "judged", "kept", "none"]
+"""What evidence is worth (docs/decisions/0004). `kept`: a person's check that was green before the
+run and still is, which holds in every mode and proves no work."""
+
+
+class Criterion(StateModel):
+    """An acceptance criterion and where it stands. Status and evidence are set by code."""
+
+    id: str
+    description: str
+    critical: bool = True
+    type: str = ""
+    rationale: str = ""
+    detail: str = ""
+    line: int | None = None
+    origin: Origin = "task"
+    """Who wrote the criterion."""
+    check: Check | None = None
+    check_origin: Origin = "task"
+    status: Status = "unknown"
+    evidence: EvidenceKind = "none"
+    grade: Grade = "none"
+    author: Author = ""
+    """Of the proof."""
+    tests: list[str] = []
+    """Names of tests that stand for it, as the planner or a person mapped them; at most 20."""
+    tests_origin: Origin = "task"
+    """Who mapped them."""
+    proof: str = ""
+    """One line: what was run or read, and what came out."""
+    comment: str = ""
+    """The meta-agent's word about it."""
+
+
+class RedTest(StateModel):
+    """A test that says no, and why."""
+
+    name: str
+    file: str = ""
+    line: int | None = None
+    message: str = Field("", max_length=600)
+
+
+class TestOutcome(StateModel):
+    """One run of the test command. Counts are None where the output does not tell."""
+
+    __test__ = False
+
+    command: str
+    exit_code: int
+    passed: int | None = None
+    failed: int | None = None
+    skipped: int | None = None
+    errors: int = 0
+    """Of the failed ones: what broke outside of a test, maybe beside one that was counted."""
+    failing: list[str] = []
+    """Names of failing tests, at most 50."""
+    red: list[RedTest] = []
+    """The first ten of them, with their messages."""
+    reader: str = ""
+    """Which test tool reported the results by name; "" where there are totals at most."""
+    results: FileRef | None = None
+    """All results by name, in the run's folder."""
+    gone: list[str] = []
+    """Names that passed before and are missing or skipped now, at most 50."""
+    known_red: list[str] = []
+    """Names that were red before, stand for nothing that was asked, and are red still."""
+    turned: list[str] = []
+    """Names that were red before and pass now, at most 50."""
+    still_red: list[str] = []
+    """Names that were red before, have to turn and are red still, at most 50."""
+    newly_red: list[str] = []
+    """Names that are red now and were not before, at most 50."""
+    flaky: list[str] = []
+    """Names that were red and green on this very tree."""
+    finding: str = ""
+    """Why exit 0 is not believed: failures in the output, no tests ran, fewer than before."""
+    output: FileRef | None = None
+    tail: str = ""
+    duration_sec: float = 0
+
+    @property
+    def green(self) -> bool:
+        """Exit 0, or red by known reds alone; and nothing that says otherwise."""
+        return (self.exit_code == 0 or bool(self.known_red)) and not self.finding
+
+
+class CheckOutcome(StateModel):
+    """One execution of a criterion's check."""
+
+    criterion_id: str
+    what: str
+    """The command, or "README.md contains …"."""
+    outcome: Literal["passed", "failed", "not_run"]
+    exit_code: int | None = None
+    before: Literal["green", "red", "unknown"] = "unknown"
+    """What the same check said on the tree before the run."""
+    detail: str = ""
+    output: FileRef | None = None
+    reader: str = ""
+    results: FileRef | None = None
+    red: list[RedTest] = []
+    """Of its tests, where they are reported by name."""
+
+
+class Proof(StateModel):
+    """What was red before the run and is green now, with who wrote what says so."""
+
+    target: str
+    """A criterion's id for its own check, "test" for the test command."""
+    author: Author
+    grade: Grade
+    """`proven` or `shown`."""
+    text: str
+    """One sentence."""
+    tests: list[str] = []
+    """The tests by name, at most 50; none where an exit code decides."""
+    names: list[str] = []
+    """Identifiers that a worker's tests use, for the criteria they can stand for; at most 200."""
+    notes: list[str] = []
+    """What could not be tried: "not struck", "no canary"."""
+
+
+class Finding(StateModel):
+    """Something the code noticed that bears on completion."""
+
+    code: str
+    """`tests_changed`, `protected_path`, `tree_changed_by_checks`, `dependencies_changed`, …"""
+    message: str
+    paths: list[str] = []
+    blocks: bool = True
+    remedy: str = ""
+    """The edit or command that would settle it."""
+    tests: list[str] = []
+    """Names of tests it is about, at most 50."""
+
+
+class Baseline(StateModel):
+    """The tree before the run: its hash, its tests, and the checks the task brings."""
+
+    tree: str
+    origin: str = ""
+    """The tree before set-up and tests ran, to which `undo` returns."""
+    test: TestOutcome | None = None
+    checks: dict[str, Literal["green", "red", "unknown"]] = {}
+    """By criterion id."""
+    test_writes: list[str] = []
+    """Paths that tests and checks write into the repository by themselves."""
+    check_outcomes: list[CheckOutcome] = []
+    """What each check said, where it was executed."""
+    reporters: dict[str, int] = {}
+    """By target: the means by which it reports, where the first changed what it says; -1: none."""
+
+
+class Evidence(StateModel):
+    """What was found out about one tree."""
+
+    tree: str
+    tree_after: str = ""
+    """The tree with what the checks themselves wrote; equal to `tree` where that is nothing."""
+    test: TestOutcome | None = None
+    restored_test: TestOutcome | None = None
+    """Of runs that an older version began; nothing is read from it any more."""
+    checks: list[CheckOutcome] = []
+    findings: list[Finding] = []
+    proof: list[str] = []
+    """Fail-to-pass facts: what was red before and is green now."""
+    proofs: list[Proof] = []
+    """The same with grades; only of evidence that was `examined`."""
+    examined: bool = False
+    """Whether completion was asked for on this tree, so that all of the verification was made."""
+    allowed: list[str] = []
+    """Paths whose change a person allowed, when it was made."""
+    doubts: dict[str, str] = {}
+    """By target: why what is green now proves nothing."""
+    changed_files: list[str] = []
+    """By the run's workers, against the tree before the run."""
+    deleted_files: list[str] = []
+    """Those of them that are gone."""
+    lines_added: int = 0
+    lines_removed: int = 0
+    tests_added: int = 0
+
+    @property
+    def red(self) -> bool:
+        """Whether the test command or a check is red. The guard's findings are apart from this."""
+        return (self.test is not None and not self.test.green) or any(
+            check.outcome == "failed" for check in self.checks
+        )
+
+
+class Assessment(StateModel):
+    """The meta-agent's judgement of one tree, kept as a claim."""
+
+    tree: str
+    satisfied: bool
+    summary: str
+    failed: list[str] = []
+    """Ids of criteria it calls failed."""
+    passed: list[str] = []
+    comments: dict[str, str] = {}
+    """What it says about a criterion, by id."""
+    risks: list[str] = []
+
+
+class WorkerOrder(StateModel):
+    """A decision to run a worker, fixed before it is started."""
+
+    worker_run_id: str
+    worker: str
+    """Its kind."""
+    member: str = ""
+    """The candidate's name among `runner.workers`."""
+    mode: Literal["exec", "resume"] = "exec"
+    prompt: FileRef
+    """The prompt as it will be given, in the run's folder."""
+    model: str | None = None
+    flags: list[str] = []
+    env: dict[str, str] = {}
+    tool_specific: dict[str, str] = {}
+    reason: str = ""
+    loop: int = 0
+    tries: int = 0
+    """How often it was begun again without a new decision: after waits and lost sessions."""
+    waits: int = 0
+    """Waits in a row for the same, without anything that came of it."""
+    waited_sec: float = 0
+    """Of all waits for it whose end was a guess, since it was decided or a person asked."""
+
+
+class Wait(StateModel):
+    """The run stands still until a quota is there again, or a provider answers."""
+
+    until: str
+    """UTC, ISO 8601."""
+    since: str
+    reason: str
+    """One sentence: who said no, and what it said."""
+    role: Literal["worker", "meta"] = "worker"
+    candidate: str = ""
+    """Whose quota it is."""
+    back_to: str = "run_worker"
+    """The node that goes on."""
+    told: bool = True
+    """Whether the provider told when; else it is a guess."""
+
+
+class Stuck(StateModel):
+    """How often the same thing has led nowhere, in a row."""
+
+    prompt: str = ""
+    """Digest of the latest worker prompt."""
+    prompts: int = 0
+    """Runs of that prompt that changed nothing."""
+    evidence: str = ""
+    """Digest of what is red."""
+    evidences: int = 0
+    """Rounds in which exactly that was red."""
+    told: bool = False
+    """Whether the meta-agent knows."""
+    run: str = ""
+    """Id of the latest worker run that is counted."""
+
+
+Outcome = Literal[
+    "completed",
+    "failed",
+    "timeout",
+    "idle_timeout",
+    "output_limit",
+    "disk_limit",
+    "oom",
+    "egress",
+    "no_op",
+    "denied",
+    "auth",
+    "model",
+    "rate_limit",
+    "context",
+    "server",
+    "network",
+    "protocol",
+    "budget",
+    "interrupted",
+    "lost",
+    "infra",
+]
+
+
+class CommandSeen(StateModel):
+    """A command that a worker says it ran."""
+
+    command: str = Field(max_length=200)
+    exit_code: int | None = None
+
+
+class WorkerRun(StateModel):
+    """One ended worker run, as a reference into the run's folder."""
+
+    worker_run_id: str
+    worker: str
+    member: str = ""
+    """The candidate's name among `runner.workers`."""
+    loop: int
+    outcome: Outcome
+    exit_code: int | None = None
+    started_at: str = ""
+    ended_at: str = ""
+    duration_sec: float = 0
+    summary: str = Field("", max_length=600)
+    error: str = Field("", max_length=600)
+    changed_files: int = 0
+    diff_stat: str = ""
+    """What it changed, in one line: "2 files changed, +12 -3"."""
+    changes: list[str] = []
+    """The first twenty of them: "app/links.py +10 -3"."""
+    tree_before: str = ""
+    tree_after: str = ""
+    session_id: str | None = None
+    session_lost: bool = False
+    """It was to go on in a session that its CLI does not know any more."""
+    reset_at: str = ""
+    """When a spent quota is there again, as far as told: UTC, ISO 8601."""
+    commands: list[CommandSeen] = []
+    """What it ran, the last ten, as its CLI says."""
+    output: FileRef | None = None
+
+
+QuestionKind = Literal[
+    "ask_human",
+    "plan",
+    "worker",
+    "complete",
+    "tests_changed",
+    "protected_path",
+    "network",
+    "worker_failed",
+    "budget",
+]
+IN_WORDS: frozenset[QuestionKind] = frozenset({"ask_human", "budget"})
+"""Kinds that are answered with a text; all others with yes or no."""
+
+
+class Question(StateModel):
+    """What a person is asked. `id` is the first 12 hex digits of the subject's sha256."""
+
+    id: str
+    kind: QuestionKind
+    text: str
+    options: list[str] = []
+    subject: str
+    """Canonical JSON of exactly what is approved or asked; what runs is the subject."""
+    state: TaskState
+    """The state kept while waiting."""
+
+
+BY_PLAN = "(plan)"
+
+
+class Answer(StateModel):
+    """What a person said."""
+
+    id: str
+    kind: QuestionKind
+    decision: Literal["answer", "approve", "reject"] = "answer"
+    text: str = ""
+    edit: str = ""
+    """An edited subject, from `approve --edit`."""
+    by: str = ""
+    """Who, as far as it is known; `BY_PLAN` where the plan that the run is part of answered."""
+
+
+class PersonDecision(StateModel):
+    """One answer, approval, rejection, message or acceptance of a person, kept with the run."""
+
+    id: str
+    """One id is one decision: of an answer the question's with its place among the decisions, else
+    "message-1", "accept-1", "grant-1"."""
+    kind: QuestionKind | Literal["message", "acceptance"]
+    asked: str = ""
+    """What was asked, in one line."""
+    decision: Literal["answer", "approve", "reject", "message", "accept"]
+    text: str = ""
+    """The person's words, cut where they are long; the run log has them whole."""
+    characters: int = 0
+    """Of the whole text, where it is cut."""
+    at: str = ""
+    """UTC, ISO 8601."""
+    by: str = ""
+    """Who, as far as it is known."""
+    round: int = 0
+    """Worker runs that had been made by then."""
+    steers: bool = False
+    """Whether it changes what is wanted, so that workers are shown it."""
+
+
+class PersonLine(StateModel):
+    """An older decision of a person, in one line."""
+
+    line: str
+    steers: bool = False
+
+
+class People(StateModel):
+    """What people decided in a run, oldest first; the run log has all of it in full."""
+
+    recent: list[PersonDecision] = []
+    """The last twenty."""
+    older: list[PersonLine] = []
+    """The hundred before them."""
+    omitted: int = 0
+    """How many before those are in the run log only."""
+    grants: int = 0
+    """Grants of `resume --budget` that are among them."""
+
+
+class Verdict(StateModel):
+    """How the run ends, decided by code."""
+
+    state: Literal["COMPLETE", "FAILED", "NEEDS_REVIEW"]
+    reason: str
+    """A short code: complete, unproven, loop_limit, aborted, cancelled, budget: wall_sec, …"""
+    text: str = ""
+    """One sentence for people."""
+    missing: list[str] = []
+    """What stands between this run and COMPLETE, one sentence each."""
+    grade: Grade = "none"
+    """Of a COMPLETE run: that of its weakest critical criterion."""
+
+
+class Acceptance(StateModel):
+    """A person's yes after looking, from `agentrunner accept`."""
+
+    criteria: list[str]
+    """Empty: the run as a whole."""
+    reason: str
+    by: str
+    at: str
+    tree: str
+    unchanged: bool = False
+    """Whether they say that nothing had to change."""
+
+
+class TaskContext(TypedDict, total=False):
+    """The channels of the graph."""
+
+    task_file: str
+    """LangGraph Studio only: a task file's path, from which the run is made."""
+    run: RunInfo
+    state: TaskState
+    counters: Counters
+    criteria: list[Criterion]
+    baseline: Baseline | None
+    evidence: Evidence | None
+    assessment: Assessment | None
+    order: WorkerOrder | None
+    """The worker to be started, or being run."""
+    wait: Wait | None
+    """What the run waits for, without a person."""
+    cooling: dict[str, str]
+    """Candidates that are left alone for a while: "worker:NAME" or "meta:NAME" to a UTC time."""
+    grants: dict[str, float]
+    """What people added to limits of the budget, by name."""
+    stuck: Stuck | None
+    wants_completion: bool
+    """mark_complete was asked for and is not yet judged."""
+    completion_reason: str
+    question: Question | None
+    answer: Answer | None
+    allowed_hosts: list[str]
+    """Hosts that a person allowed workers to reach, beside those of the task."""
+    refused_hosts: list[str]
+    """Hosts that a person refused: nobody is asked about them again."""
+    approved: list[str]
+    """Ids of approved subjects, the last five."""
+    told: list[str]
+    """Fingerprints of findings that the meta-agent was told once."""
+    remarks: list[str]
+    """Core's own words for the next decision, the last five."""
+    people: People
+    """What people decided; a run that was begun before this was kept has none."""
+    recent: list[WorkerRun]
+    tail: str
+    """End of the latest worker's output, at most 4 KiB."""
+    tree: str
+    """Latest snapshot."""
+    acceptances: list[Acceptance]
+    verdict: Verdict | None

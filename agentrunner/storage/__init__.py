@@ -1,0 +1,1 @@
+"""What is kept on the disk: folders of runs and plans, logs, ledgers, locks."""

@@ -1,0 +1,68 @@
+"""The event log: what `--json` prints, `logs` shows and the live view follows."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from agentrunner.storage.run_log import append_line, read_lines, redact_strings
+
+Event = dict[str, Any]
+Listener = Callable[[Event], None]
+
+
+def timestamp(moment: datetime) -> str:
+    """UTC, ISO 8601, milliseconds, with a Z."""
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+class EventLog:
+    """Writes flat JSON objects, one a line, numbered over the whole life of the run.
+
+    `clock` tells the time with a time zone; `redact` is applied to every string before it is
+    written or heard.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        run_id: str,
+        clock: Callable[[], datetime],
+        redact: Callable[[str], str] | None = None,
+    ) -> None:
+        self.path = path
+        self.run_id = run_id
+        self.redact = redact
+        self.listeners: list[Listener] = []
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._seq = max((int(event.get("seq", 0)) for event in read_lines(path)), default=0)
+
+    def emit(self, event: str, **fields: Any) -> Event:
+        """Write an event, tell the listeners, return it; raises OSError on a full disk."""
+        said = fields if self.redact is None else redact_strings(fields, self.redact)
+        with self._lock:
+            self._seq += 1
+            line: Event = {
+                "ts": timestamp(self._clock()),
+                "seq": self._seq,
+                "run_id": self.run_id,
+                "event": event,
+                **said,
+            }
+            append_line(self.path, line, sync=False)
+        for listener in self.listeners:
+            listener(line)
+        return line
+
+    def read(self) -> list[Event]:
+        """All events so far."""
+        return read_events(self.path)
+
+
+def read_events(path: Path) -> list[Event]:
+    """All events of a file; a torn last line is left out."""
+    return list(read_lines(path))

@@ -1,0 +1,188 @@
+"""The index of runs: a small SQLite file to find runs by, rebuilt from their folders when lost.
+
+The truth is `index.json` in each run's folder. The database only saves reading those of runs that
+have ended; a run that goes on is looked up in its folder.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+
+from agentrunner.errors import UsageError
+from agentrunner.storage.run_folder import RunFolder, make_private, runs_root, write_private
+from agentrunner.storage.worker_ledger import read_json
+
+BUSY_TIMEOUT_SEC = 10.0
+SHOWN_CANDIDATES = 8
+
+
+@dataclass(frozen=True)
+class RunRow:
+    """What `list` shows of a run. Times are UTC, ISO 8601."""
+
+    run_id: str
+    task_id: str
+    title: str
+    repo: str
+    """The user's, also of a run with a work tree of its own; absolute, symlinks resolved."""
+    state: str
+    waiting: str | None = None
+    """Kind of the question it waits with; None if it does not wait."""
+    started_at: str = ""
+    finished_at: str | None = None
+    rounds: int = 0
+    """Worker runs; while it goes on the number of the present one."""
+    rounds_at_most: int | None = None
+    waiting_until: str | None = None
+    """When it goes on by itself, where it waits for a quota or a provider."""
+    part_of: str | None = None
+    """"plan" for the run of a plan's task; None for one of its own."""
+
+
+COLUMNS = tuple(field.name for field in fields(RunRow))
+CREATE = f"CREATE TABLE IF NOT EXISTS runs ({', '.join(COLUMNS)}, PRIMARY KEY (run_id))"
+INSERT = f"INSERT OR REPLACE INTO runs VALUES ({', '.join('?' * len(COLUMNS))})"
+SELECT = f"SELECT {', '.join(COLUMNS)} FROM runs ORDER BY started_at DESC, run_id DESC"
+
+
+def _row_in(folder: Path) -> RunRow | None:
+    """What a run's own folder says about it; None if it says nothing readable."""
+    value = read_json(folder / "index.json") or {}
+    try:
+        return RunRow(**value)
+    except TypeError:
+        return None
+
+
+def note_in(folder: RunFolder, row: RunRow) -> None:
+    """Note how a run that goes on stands, in its folder alone."""
+    write_private(folder.index_file, json.dumps(vars(row)).encode(), sync=False)
+
+
+class RunIndex:
+    """Finds runs. Every method may raise OSError or sqlite3.Error when the disk fails."""
+
+    def __init__(self, state_dir: Path) -> None:
+        self.state_dir = state_dir
+        self.path = state_dir / "index.sqlite"
+
+    def note(self, row: RunRow) -> None:
+        """Note how a run that goes on stands, in its folder alone: 0.2 ms, where `record` is 2."""
+        note_in(RunFolder.open(self.state_dir, row.run_id), row)
+
+    def record(self, row: RunRow) -> None:
+        """Note how a run stands as it starts or stops, in its folder and in the index."""
+        self.note(row)
+        with self._database() as database:
+            database.execute(INSERT, tuple(asdict(row).values()))
+
+    def runs(self, repo: Path | None = None) -> list[RunRow]:
+        """The runs of a repository, or all; the newest first."""
+        if not runs_root(self.state_dir).is_dir():
+            return []
+        with self._database() as database:
+            self._match_folders(database)
+            rows = [self._now(RunRow(*row)) for row in database.execute(SELECT)]
+        place = None if repo is None else str(repo.resolve())
+        return [row for row in rows if place is None or row.repo == place]
+
+    def _now(self, row: RunRow) -> RunRow:
+        if row.finished_at is not None:
+            return row
+        return _row_in(runs_root(self.state_dir) / row.run_id) or row
+
+    def find(self, name: str, repo: Path) -> str:
+        """The run id behind a run id, a task id of this repository (its newest) or a prefix.
+
+        Raises UsageError: `unknown-run`, or `ambiguous-run` with the candidates.
+        """
+        everywhere = self.runs()
+        if any(row.run_id == name for row in everywhere):
+            return name
+        place = str(repo.resolve())
+        named = [row for row in everywhere if row.task_id == name and row.repo == place]
+        if named:
+            return named[0].run_id
+        begun = [row for row in everywhere if name and row.run_id.startswith(name)]
+        if len(begun) == 1:
+            return begun[0].run_id
+        if begun:
+            raise _ambiguous(f'"{name}" is the beginning of several runs', begun)
+        raise UsageError(
+            f'there is no run "{name}"', code="unknown-run", remedy="agentrunner list --all"
+        )
+
+    def newest(self, repo: Path) -> str:
+        """The newest run of a repository; raises UsageError (`unknown-run`) if it has none."""
+        rows = self.runs(repo)
+        if not rows:
+            raise UsageError(
+                f"there is no run of {repo}", code="unknown-run", remedy="agentrunner list --all"
+            )
+        return rows[0].run_id
+
+    def waiting(self, repo: Path) -> str:
+        """The only run of a repository that waits for a person; UsageError for none or several."""
+        rows = [row for row in self.runs(repo) if row.waiting]
+        if not rows:
+            raise UsageError(
+                f"no run of {repo} is waiting for you",
+                code="unknown-run",
+                remedy="agentrunner list",
+            )
+        if len(rows) > 1:
+            raise _ambiguous("several runs are waiting", rows)
+        return rows[0].run_id
+
+    @contextmanager
+    def _database(self) -> Iterator[sqlite3.Connection]:
+        """An open transaction on a sound database, made anew where it is lost or damaged."""
+        make_private(self.state_dir)
+        with self.path.open("ab"):
+            self.path.chmod(0o600)
+        try:
+            connection = self._connect()
+        except sqlite3.DatabaseError as error:
+            if isinstance(error, sqlite3.OperationalError):
+                raise
+            self.path.replace(self.path.with_name("index.sqlite.damaged"))
+            connection = self._connect()
+        with closing(connection), connection:
+            yield connection
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self.path, timeout=BUSY_TIMEOUT_SEC)
+        try:
+            connection.execute(CREATE)
+            connection.execute("PRAGMA quick_check").fetchall()
+            if [row[1] for row in connection.execute("PRAGMA table_info(runs)")] != list(COLUMNS):
+                connection.execute("DROP TABLE runs")
+                connection.execute(CREATE)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _match_folders(self, database: sqlite3.Connection) -> None:
+        """Take in runs that the index has missed, and drop those that are gone."""
+        known = {run_id for (run_id,) in database.execute("SELECT run_id FROM runs")}
+        there = {folder.name: folder for folder in runs_root(self.state_dir).iterdir()}
+        for run_id in there.keys() - known:
+            row = _row_in(there[run_id])
+            if row is not None and row.run_id == run_id:
+                database.execute(INSERT, tuple(asdict(row).values()))
+        for run_id in known - there.keys():
+            database.execute("DELETE FROM runs WHERE run_id = ?", (run_id,))
+
+
+def _ambiguous(message: str, rows: list[RunRow]) -> UsageError:
+    shown = rows[:SHOWN_CANDIDATES]
+    details = tuple((row.run_id, f"{row.state}, {row.title}") for row in shown)
+    return UsageError(
+        message, code="ambiguous-run", details=details, remedy=f"name one, e.g. {shown[0].run_id}"
+    )

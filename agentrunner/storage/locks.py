@@ -1,0 +1,185 @@
+"""Locks that die with their last holder, and say who holds them.
+
+Only `flock`: it belongs to the open file description, so a child inherits it and it ends when
+the last process that has the file open ends. POSIX locks do neither. For the same reason
+nothing here ever unlocks (LOCK_UN frees the child's lock too): a lock is given up by closing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import platform
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from agentrunner.errors import LockHeld
+from agentrunner.storage.run_folder import RunFolder, make_private
+
+OUTSIDE = "wait until it ends, or work outside of it: agentrunner run … --worktree"
+PATIENCE_SEC = 0.25
+"""A probe holds the shared lock for microseconds; a claimant must outwait it, not be refused."""
+
+
+@dataclass(frozen=True)
+class Holder:
+    """Who holds a lock: for people and for signals. The lock alone is the sign of life."""
+
+    run_id: str
+    pid: int
+    start_time: int
+    """Of the process, in clock ticks since boot (/proc/PID/stat)."""
+    boot_id: str
+    host: str
+    at: str
+    """UTC, ISO 8601."""
+
+
+UNKNOWN = Holder(run_id="", pid=0, start_time=0, boot_id="", host="", at="")
+"""Somebody holds the lock and has not written a name yet."""
+
+
+def process_start_time(pid: int) -> int | None:
+    """When a process started, in clock ticks since boot; None if there is no such process."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_bytes()
+    except OSError:
+        return None
+    return int(stat.rpartition(b")")[2].split()[19])
+
+
+def boot_id() -> str:
+    """Which boot of this machine this is; "" where the kernel does not tell."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return ""
+
+
+def me(run_id: str, at: str) -> Holder:
+    """This process as a holder; `at` is now, UTC, ISO 8601."""
+    pid = os.getpid()
+    return Holder(run_id, pid, process_start_time(pid) or 0, boot_id(), platform.node(), at)
+
+
+def try_flock(fd: int, operation: int) -> bool:
+    """Take a flock if it is free now; returns whether it was."""
+    try:
+        fcntl.flock(fd, operation | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+class FileLock:
+    """An exclusive lock on a file that is never deleted."""
+
+    def __init__(
+        self, path: Path, what: str = "this run", remedy: str = "wait until it ends, or stop it"
+    ) -> None:
+        self.path = path
+        self.what = what
+        self.remedy = remedy
+        """For whoever finds it taken."""
+        self._fd: int | None = None
+
+    @property
+    def fd(self) -> int:
+        """The locked descriptor, close-on-exec; hand it to a child with `pass_fds`."""
+        if self._fd is None:
+            raise ValueError(f"{self.path} is not locked by this process")
+        return self._fd
+
+    @property
+    def held(self) -> bool:
+        """Whether this object holds the lock."""
+        return self._fd is not None
+
+    def acquire(self, holder: Holder) -> None:
+        """Take the lock and write `holder` into it; raises Busy naming who has it.
+
+        The folder must exist: an unknown run must not come to life by being locked.
+        """
+        deadline = time.monotonic() + PATIENCE_SEC
+        while not self._take():
+            if time.monotonic() >= deadline:
+                raise self._busy()
+            time.sleep(0.005)
+        text = json.dumps(asdict(holder)).encode()
+        os.pwrite(self.fd, text, 0)
+        os.ftruncate(self.fd, len(text))
+
+    def acquire_or_leave(self, holder: Holder) -> None:
+        """As `acquire`, but one that the same run has elsewhere (its supervisor) stays there."""
+        try:
+            self.acquire(holder)
+        except LockHeld:
+            other = self.probe()
+            if other is None or other.run_id != holder.run_id:
+                raise
+
+    def _take(self) -> bool:
+        fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        # A file that was removed meanwhile (`gc` drops whole folders) is no lock any more.
+        if try_flock(fd, fcntl.LOCK_EX) and os.fstat(fd).st_nlink:
+            self._fd = fd
+            return True
+        os.close(fd)
+        return False
+
+    def _busy(self) -> LockHeld:
+        holder = self._read()
+        who = f"run {holder.run_id}" if holder.run_id else "another process"
+        details = (("process", f"{holder.pid} on {holder.host}"), ("since", holder.at))
+        return LockHeld(
+            f"{self.what} is held by {who}",
+            details=details if holder.pid else (),
+            remedy=self.remedy,
+            nothing_spent=True,
+        )
+
+    def probe(self) -> Holder | None:
+        """Who holds the lock (UNKNOWN if unnamed); None if nobody."""
+        return self._read() if self.taken() else None
+
+    def taken(self) -> bool:
+        """Whether anybody holds the lock. Takes it for a moment."""
+        try:
+            fd = os.open(self.path, os.O_RDONLY | os.O_NOFOLLOW)
+        except FileNotFoundError:
+            return False
+        try:
+            return not try_flock(fd, fcntl.LOCK_SH)
+        finally:
+            os.close(fd)
+
+    def _read(self) -> Holder:
+        with contextlib.suppress(OSError, ValueError, TypeError):
+            return Holder(**json.loads(self.path.read_bytes()))
+        return UNKNOWN
+
+    def close(self) -> None:
+        """Give up our share. The lock stays with a child that has it too."""
+        if self._fd is not None:
+            os.close(self._fd)
+            self._fd = None
+
+
+def repository_lock(state_dir: Path, repo: Path) -> FileLock:
+    """The lock of a repository, whatever path it is called by.
+
+    Named by device and inode, so that symbolic links and bind mounts of it collide.
+    """
+    facts = repo.resolve(strict=True).stat()
+    folder = state_dir / "locks"
+    make_private(folder)
+    name = f"{facts.st_dev:x}-{facts.st_ino:x}.lock"
+    return FileLock(folder / name, f"the repository {repo}", OUTSIDE)
+
+
+def run_lock(folder: RunFolder) -> FileLock:
+    """The lock of the process that drives a run."""
+    return FileLock(folder.run_lock, f"run {folder.run_id}")

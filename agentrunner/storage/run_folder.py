@@ -1,0 +1,245 @@
+"""The folder of one run: everything it is made of, in one place, for its owner only."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import re
+import secrets
+import shutil
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from agentrunner.config.spec import TaskSpec
+from agentrunner.errors import CheckpointCorrupt, UsageError
+from agentrunner.state.run_state import FileRef
+
+RUN_ID = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,139}$")
+"""A task id, a dash and four characters; safe as a file name."""
+
+ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
+"""Base 32 after Crockford: no i, l, o, u, which are misread."""
+
+
+def runs_root(state_dir: Path) -> Path:
+    """Where the folders of all runs are."""
+    return state_dir / "runs"
+
+
+def new_run_id(task_id: str, random_bytes: bytes) -> str:
+    """`<task-id>-<4 base-32 characters>`, drawn from the first four of `random_bytes`."""
+    return f"{task_id}-" + "".join(ALPHABET[byte % 32] for byte in random_bytes[:4])
+
+
+def refuse_inside(state_dir: Path, repo: Path) -> None:
+    """Raise UsageError where the state folder is in the repository, which workers write to."""
+    if state_dir.resolve().is_relative_to(repo.resolve()):
+        raise UsageError(
+            f"the state folder {state_dir} is inside the repository {repo}, where workers could "
+            "change it",
+            code="state-in-repository",
+            remedy="--state-dir with a folder elsewhere, or unset AGENTRUNNER_STATE_DIR",
+        )
+
+
+def make_private(folder: Path) -> None:
+    """Make a folder, and what is missing above it, for its owner only."""
+    if folder.is_dir():
+        return
+    for missing in reversed([folder, *folder.parents]):
+        with contextlib.suppress(FileExistsError):
+            missing.mkdir(mode=0o700)
+
+
+def write_private(path: Path, data: bytes, *, sync: bool = True) -> None:
+    """Replace a file in one step, mode 0600; the old one stays whole if the disk is full.
+
+    Without `sync` the new one may be lost when the machine (not the process) dies soon after.
+    """
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
+    _write(temporary, data, sync=sync)
+    try:
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def write_new(path: Path, data: bytes, *, sync: bool = True) -> None:
+    """Write a file that nobody looks for before this returns; `sync` as in write_private.
+
+    It needs no second name and no rename. One that a crash has left at its place is replaced.
+    """
+    try:
+        _write(path, data, sync=sync)
+    except FileExistsError:
+        write_private(path, data, sync=sync)
+
+
+def _write(path: Path, data: bytes, *, sync: bool) -> None:
+    """Make a file that is not there, and leave none where that fails."""
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+    try:
+        with os.fdopen(fd, "wb") as file:
+            file.write(data)
+            file.flush()
+            if sync:
+                os.fsync(fd)
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+
+
+class RunFolder:
+    """One run's folder. Holds nothing secret.
+
+    All that boxes see of it is `box` and `sock`, byte code and copies of the repository
+    (`bytecode`, `copies`), a worker's index and objects of git (`git`), layers that are copies
+    (`layers`), an identity for git and empty things (`gitconfig`, `empty`), and, in the box of a
+    planner that is a program, what is its own in `planner`.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.run_id = root.name
+        self.spec_file = root / "spec.json"
+        self.checkpoints = root / "checkpoints.sqlite"
+        self.log_file = root / "log.jsonl"
+        self.events_file = root / "events.jsonl"
+        self.meta_dir = root / "meta"
+        self.workers_dir = root / "workers"
+        self.checks_dir = root / "checks"
+        self.snapshots_dir = root / "snapshots"
+        self.prompts_dir = root / "prompts"
+        self.box_dir = root / "box"
+        self.sock_dir = root / "sock"
+        self.note_file = root / "note.md"
+        self.box_file = root / "box.json"
+        self.run_lock = root / "run.lock"
+        self.index_file = root / "index.json"
+
+    @classmethod
+    def create(cls, state_dir: Path, run_id: str, repo: Path | None = None) -> RunFolder:
+        """Make the folder of a new run.
+
+        Raises UsageError for an unsafe id or a state folder inside `repo`, FileExistsError if
+        there is such a run.
+        """
+        if not RUN_ID.match(run_id) or ".." in run_id:
+            raise UsageError(f"{run_id!r} is not a run id", code="unknown-run")
+        if repo is not None:
+            refuse_inside(state_dir, repo)
+        make_private(runs_root(state_dir))
+        folder = cls(runs_root(state_dir) / run_id)
+        folder.root.mkdir(mode=0o700)
+        for part in (
+            folder.meta_dir,
+            folder.workers_dir,
+            folder.checks_dir,
+            folder.snapshots_dir,
+            folder.prompts_dir,
+            folder.box_dir,
+            folder.sock_dir,
+        ):
+            part.mkdir(mode=0o700)
+        return folder
+
+    @classmethod
+    def open(cls, state_dir: Path, run_id: str) -> RunFolder:
+        """The folder of a run that exists; raises UsageError (`unknown-run`), never creates."""
+        root = runs_root(state_dir) / run_id
+        if not RUN_ID.match(run_id) or ".." in run_id or not root.is_dir():
+            raise UsageError(
+                f"there is no run {run_id!r}",
+                code="unknown-run",
+                remedy="agentrunner list --all",
+            )
+        return cls(root)
+
+    def _inside(self, name: str) -> Path:
+        parts = Path(name).parts
+        if not parts or Path(name).is_absolute() or ".." in parts:
+            raise ValueError(f"{name!r} is not a path inside a run's folder")
+        return self.root / name
+
+    def ref(self, path: Path) -> FileRef:
+        """A reference to a file of this folder as it is now."""
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+            size = file.tell()
+        return FileRef(path=path.relative_to(self.root).as_posix(), size=size, sha256=digest)
+
+    def write(
+        self, name: str, data: bytes | str, *, sync: bool = True, new: bool = False
+    ) -> FileRef:
+        """Write a file by its relative name, whole or not at all; `sync` as in write_private.
+
+        `new` is for a name that nobody looks for before this returns; see write_new.
+        """
+        raw = data.encode("utf-8", "backslashreplace") if isinstance(data, str) else data
+        path = self._inside(name)
+        make_private(path.parent)
+        (write_new if new else write_private)(path, raw, sync=sync)
+        return FileRef(path=name, size=len(raw), sha256=hashlib.sha256(raw).hexdigest())
+
+    def read(self, ref: FileRef) -> bytes:
+        """The bytes behind a reference; raises CheckpointCorrupt if they are gone or others."""
+        try:
+            data = self._inside(ref.path).read_bytes()
+        except OSError as error:
+            raise CheckpointCorrupt(
+                f"{ref.path} of run {self.run_id} can't be read: {error}"
+            ) from error
+        if ref.sha256 and hashlib.sha256(data).hexdigest() != ref.sha256:
+            raise CheckpointCorrupt(f"{ref.path} of run {self.run_id} is not what was written")
+        return data
+
+    def remove(self) -> None:
+        """Delete the run. Folders that a tool made read-only in `box` do not stop it."""
+
+        def make_writable(function: Callable[[str], Any], path: str, error: object) -> None:
+            if not os.path.lexists(path):
+                return  # whoever had the run open took it away
+            Path(path).parent.chmod(stat.S_IRWXU)
+            if Path(path).is_dir() and not Path(path).is_symlink():
+                Path(path).chmod(stat.S_IRWXU)
+                shutil.rmtree(path)
+            else:
+                function(path)
+
+        shutil.rmtree(self.root, onerror=make_writable)
+
+
+def save_spec(folder: RunFolder, spec: TaskSpec) -> None:
+    """Keep the task a run was made from."""
+    folder.write(folder.spec_file.name, spec.model_dump_json(indent=1))
+
+
+def load_spec(folder: RunFolder) -> TaskSpec:
+    """The task a run was made from; raises CheckpointCorrupt if it is gone or damaged."""
+    try:
+        return TaskSpec.model_validate_json(folder.spec_file.read_bytes())
+    except (OSError, ValidationError) as error:
+        raise CheckpointCorrupt(
+            f"the task of run {folder.run_id} can't be read", path=str(folder.spec_file)
+        ) from error
+
+
+def keep_box(folder: RunFolder, kind: str, image: str) -> None:
+    """Note in which kind of box this run's baseline started, and on which image: it stays there."""
+    folder.write(folder.box_file.name, json.dumps({"kind": kind, "image": image}))
+
+
+def kept_box(folder: RunFolder) -> tuple[str, str]:
+    """The kind of box that this run works in, and its image; empty before its baseline."""
+    try:
+        facts = json.loads(folder.box_file.read_bytes())
+        return str(facts["kind"]), str(facts["image"])
+    except (OSError, ValueError, KeyError):
+        return "", ""

@@ -1,0 +1,123 @@
+"""The ledger of worker runs: each is claimed once, and what became of it can always be told.
+
+A claim is a folder and the flock on its `lock` file, which the supervisor inherits. The lock is
+the only sign of life:
+
+    lock held                                     running
+    lock free, result.json whole                  finished
+    lock free, no started.json                    never started: may be claimed again
+    lock free, started.json, no whole result      lost
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from agentrunner.storage.locks import FileLock, try_flock
+from agentrunner.storage.run_folder import RUN_ID, RunFolder
+
+
+@dataclass(frozen=True)
+class Absent:
+    """Nobody has claimed this worker run."""
+
+
+@dataclass(frozen=True)
+class Running:
+    """Its supervisor lives."""
+
+
+@dataclass(frozen=True)
+class Finished:
+    """It ended, and its supervisor says how."""
+
+    result: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class NeverStarted:
+    """It was claimed, but the worker was never executed."""
+
+
+@dataclass(frozen=True)
+class Lost:
+    """The worker was let go, and nobody lives to say how it ended."""
+
+
+Standing = Absent | Running | Finished | NeverStarted | Lost
+
+
+class Claim:
+    """The right to start one worker run; given up by `close` unless a supervisor has it too."""
+
+    def __init__(self, folder: Path, fd: int) -> None:
+        self.dir = folder
+        self.fd = fd
+        self._open = True
+
+    def close(self) -> None:
+        """Give up our share of the claim."""
+        if self._open:
+            self._open = False
+            os.close(self.fd)
+
+
+def read_json(path: Path) -> dict[str, Any] | None:
+    """A JSON object from a file; None if there is none or it is damaged."""
+    with contextlib.suppress(OSError, ValueError):
+        value = json.loads(path.read_bytes())
+        if isinstance(value, dict):
+            return value
+    return None
+
+
+class Ledger:
+    """The worker runs of one run."""
+
+    def __init__(self, folder: RunFolder) -> None:
+        self.folder = folder
+
+    def dir(self, worker_run_id: str) -> Path:
+        """Where everything about one worker run is kept; raises ValueError for an unsafe id."""
+        if not RUN_ID.match(worker_run_id) or ".." in worker_run_id:
+            raise ValueError(f"{worker_run_id!r} is not a worker run id")
+        return self.folder.workers_dir / worker_run_id
+
+    def claim(self, worker_run_id: str) -> Claim:
+        """Claim a worker run that was never started; raises FileExistsError for any other.
+
+        Of several claimants the flock picks one, so it does not matter who made the folder.
+        """
+        folder = self.dir(worker_run_id)
+        with contextlib.suppress(FileExistsError):
+            folder.mkdir(mode=0o700)
+        fd = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        if try_flock(fd, fcntl.LOCK_EX) and not (folder / "started.json").exists():
+            return Claim(folder, fd)
+        os.close(fd)
+        raise FileExistsError(f"worker run {worker_run_id} is claimed or was started")
+
+    def look(self, worker_run_id: str) -> Standing:
+        """What became of a worker run. Ask only while holding the run lock."""
+        folder = self.dir(worker_run_id)
+        if not folder.is_dir():
+            return Absent()
+        # The lock first and the result after it: the other way round a run that ends in between
+        # would look lost.
+        if FileLock(folder / "lock").taken():
+            return Running()
+        result = read_json(folder / "result.json")
+        if result is not None:
+            return Finished(result)
+        return Lost() if (folder / "started.json").exists() else NeverStarted()
+
+    def started(self, worker_run_id: str) -> dict[str, Any]:
+        """What its supervisor wrote at the start: pids, start times, boot id, started_at."""
+        return read_json(self.dir(worker_run_id) / "started.json") or {}

@@ -1,0 +1,321 @@
+"""Whether the test tool can still say no: canaries made of the claimed tests themselves.
+
+Each claimed test gets a failing end, then its expected literals changed, in its own file and under
+its own name; both must be reported as failed. Beside them stand tests of a random name.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import posixpath
+import re
+import secrets
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from agentrunner.git.restore import Entry
+from agentrunner.git.snapshots import Snapshots
+from agentrunner.state.run_state import Finding
+from agentrunner.verification.failing_trees import failing_trees
+from agentrunner.verification.findings import tool_changed
+from agentrunner.verification.inputs.model import Inputs
+from agentrunner.verification.results.model import Results
+from agentrunner.verification.script_canary import unequal_test
+from agentrunner.verification.syntax.beside import random_tests
+from agentrunner.verification.syntax.canary import changed_literal
+from agentrunner.verification.syntax.edits import Canary, Edit, applied, combined
+from agentrunner.verification.syntax.ends import failing_end
+from agentrunner.verification.syntax.find import TestSpan, find_test
+from agentrunner.verification.syntax.languages import language_of
+from agentrunner.verification.target import Measured, Target
+from agentrunner.verification.world import SnapshotTrees
+
+Run = Callable[[Target, str, Sequence[str]], Awaitable[Measured]]
+MOST_TESTS = 20
+"""Claimed tests of which canaries are made."""
+Places = Mapping[str, Sequence[str]]
+"""By file: names of tests in it."""
+NO_CANARY = "no canary: none could be made of these tests"
+
+
+@dataclass(frozen=True)
+class CanaryReport:
+    """What the canaries say; a finding where the tool is."""
+
+    finding: Finding | None = None
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class _Flock:
+    """A tree with canaries, and the names that must be red in it."""
+
+    tree: str
+    names: tuple[str, ...]
+    random: Mapping[str, str] = field(default_factory=dict)
+    """Of tests with a random name: their files."""
+
+
+@dataclass(frozen=True)
+class Canaries:
+    """Makes and runs canaries. Methods raise what runs in rooms raise."""
+
+    snapshots: Snapshots
+
+    async def dead(
+        self,
+        run: Run,
+        target: Target,
+        names: Sequence[str],
+        world: SnapshotTrees,
+        now: Results,
+        inputs: Inputs,
+    ) -> CanaryReport:
+        """A finding where a canary of `names`, which all pass on the new tree, is not seen."""
+        places = _places(names[:MOST_TESTS], target, now)
+        ends = await self._asked(run, target, self._ends, places, world)
+        if not ends:
+            return await self._by_programs(run, target, names, world, inputs)
+        if await self._swallowed(run, target, ends, places, world):
+            return CanaryReport(tool_changed(target, "a test that has to fail is not reported so"))
+        literals = await self._asked(run, target, self._literals, places, world, narrow=True)
+        changed = {name for flock, _ in literals for name in flock.names}
+        unseen_ends = [name for flock, seen in ends for name in _unseen(flock.names, seen)]
+        unseen_literals = [name for flock, seen in literals for name in _unseen(flock.names, seen)]
+        both = [name for name in unseen_ends if name not in changed] + unseen_literals
+        if both:
+            what = "another expected value" if unseen_literals else "a failing statement at its end"
+            return CanaryReport(tool_changed(target, f"{both[0]} passes with {what}"))
+        return CanaryReport()
+
+    async def _asked(
+        self,
+        run: Run,
+        target: Target,
+        make: Callable[[Places, SnapshotTrees], _Flock | None],
+        places: Places,
+        world: SnapshotTrees,
+        *,
+        narrow: bool = False,
+    ) -> list[tuple[_Flock, Measured]]:
+        """Canaries of all files at once, and what was seen of them; [] where none can be made.
+
+        A tool that stops at the first red file reports nothing of the others: those are asked
+        once more, each alone.
+        """
+        found: list[tuple[_Flock, Measured]] = []
+
+        async def ask(some: Places) -> tuple[_Flock, Measured] | None:
+            flock = await asyncio.to_thread(make, some, world)
+            if flock is None:
+                return None
+            seen = await run(target, flock.tree, flock.names if narrow else ())
+            found.append((flock, seen))
+            return flock, seen
+
+        asked = await ask(places)
+        if asked is not None and len(places) > 1:
+            for path in _not_reported(*asked, places):
+                await ask({path: places[path]})
+        return found
+
+    async def _swallowed(
+        self,
+        run: Run,
+        target: Target,
+        asked: Sequence[tuple[_Flock, Measured]],
+        places: Places,
+        world: SnapshotTrees,
+    ) -> bool:
+        """Whether a test of a random name, which has to fail, is not reported as failed.
+
+        Where the suite does not take up such a test on the old tree either, it says nothing.
+        """
+        unseen: dict[str, None] = {}
+        fine: set[str] = set()
+        for flock, seen in asked:
+            for name, path in flock.random.items():
+                if _is_red(name, seen):
+                    fine.add(path)
+                elif _is_there(name, seen):
+                    return True
+                else:
+                    unseen[path] = None
+        for path in unseen:
+            if path not in fine and await self._seen_before(
+                run, target, {path: places[path]}, world
+            ):
+                return True
+        return False
+
+    async def _seen_before(
+        self, run: Run, target: Target, places: Places, world: SnapshotTrees
+    ) -> bool:
+        """Whether a test of a random name beside those of the old tree is reported as failed."""
+        read = await asyncio.to_thread(self.snapshots.reader, world.old)
+        entries = await asyncio.to_thread(self.snapshots.list, world.old)
+        changed: dict[str, Entry | None] = {}
+        names = []
+        for path in places:
+            source = read(path) if path in entries else None
+            token = f"agentrunner_{secrets.token_hex(4)}"
+            made = _beside(source, path, token) if source is not None else None
+            if made is not None:
+                changed[path] = (entries[path][0], self.snapshots.write_blob(made))
+                names.append(token)
+        if not changed:
+            return False
+        seen = await run(target, self.snapshots.combine(world.old, changed), ())
+        return any(_is_red(name, seen) for name in names)
+
+    async def _by_programs(
+        self, run: Run, target: Target, names: Sequence[str], world: SnapshotTrees, inputs: Inputs
+    ) -> CanaryReport:
+        """Claimed tests whose files are not known: the programs behind them, made to fail."""
+        trees = await asyncio.to_thread(failing_trees, self.snapshots, world, inputs)
+        for tree, what in trees:
+            seen = await run(target, tree, ())
+            if seen.passed or (seen.results and all(map(seen.results.passed, names))):
+                return CanaryReport(tool_changed(target, what))
+        return CanaryReport(notes=[] if trees else [NO_CANARY])
+
+    async def program_is_dead(
+        self, run: Run, target: Target, world: SnapshotTrees, inputs: Inputs
+    ) -> CanaryReport:
+        """The same for a command without names: its programs and tables, made to fail.
+
+        A program fails wherever it ends, and by an assertion where it has some; the tables and
+        texts that it compares with hold something else.
+        """
+        trees = await asyncio.to_thread(failing_trees, self.snapshots, world, inputs)
+        for tree, what in trees:
+            if (await run(target, tree, ())).passed:
+                return CanaryReport(tool_changed(target, what))
+        return CanaryReport(notes=[] if trees else [NO_CANARY])
+
+    def _ends(self, places: Places, world: SnapshotTrees) -> _Flock | None:
+        read = self.snapshots.reader(world.new)
+        made: dict[str, bytes] = {}
+        names: list[str] = []
+        random: dict[str, str] = {}
+        for path, wanted in places.items():
+            source, language = read(path), language_of(path)
+            if source is None:
+                continue
+            if language is None:
+                token = f"agentrunner_{secrets.token_hex(4)}"
+                if text := unequal_test(source, path, token):
+                    made[path] = text
+                    random[token] = path
+                continue
+            edits, failing = _edits(source, language, wanted, failing_end)
+            names += failing
+            # The ends first: a test beside the last one begins where that one ends.
+            text = applied(source, edits)
+            token = f"agentrunner_{secrets.token_hex(4)}"
+            beside = random_tests(text, language, path, token)
+            random |= {_own_name(canary.name): path for canary in beside}
+            text = combined(text, beside)
+            if text != source:
+                made[path] = text
+        return self._flock(world, made, names, random)
+
+    def _literals(self, places: Places, world: SnapshotTrees) -> _Flock | None:
+        read = self.snapshots.reader(world.new)
+        made: dict[str, bytes] = {}
+        names: list[str] = []
+        for path, wanted in places.items():
+            source, language = read(path), language_of(path)
+            if source is None or language is None:
+                continue
+            edits, struck = _edits(source, language, wanted, changed_literal)
+            names += struck
+            if edits:
+                made[path] = applied(source, edits)
+        return self._flock(world, made, names, {})
+
+    def _flock(
+        self,
+        world: SnapshotTrees,
+        made: Mapping[str, bytes],
+        names: Sequence[str],
+        random: Mapping[str, str],
+    ) -> _Flock | None:
+        if not made:
+            return None
+        entries = self.snapshots.list(world.new)
+        changed: dict[str, Entry | None] = {
+            path: (entries[path][0], self.snapshots.write_blob(text)) for path, text in made.items()
+        }
+        return _Flock(self.snapshots.combine(world.new, changed), tuple(names), random)
+
+
+def _edits(
+    source: bytes,
+    language: str,
+    wanted: Sequence[str],
+    make: Callable[[bytes, str, TestSpan], Canary | None],
+) -> tuple[list[Edit], list[str]]:
+    """What makes canaries of these tests of a file, and the names of those that are made."""
+    edits: list[Edit] = []
+    names = []
+    for name in wanted:
+        span = find_test(source, language, name)
+        canary = make(source, language, span) if span else None
+        if canary is not None and not set(canary.edits) & set(edits):
+            edits += canary.edits
+            names.append(name)
+    return edits, names
+
+
+def _beside(source: bytes, path: str, name: str) -> bytes | None:
+    """A test file with failing tests of a random name."""
+    language = language_of(path)
+    if language is None:
+        return unequal_test(source, path, name)
+    made = random_tests(source, language, path, name)
+    return combined(source, made) if made else None
+
+
+def _places(names: Sequence[str], target: Target, now: Results) -> dict[str, list[str]]:
+    """The files of tests, relative to the repository, with the names in each."""
+    files = {test.name: test.file for test in now.tests if test.file}
+    found: dict[str, list[str]] = {}
+    for name in names:
+        if name in files:
+            path = posixpath.normpath(posixpath.join(target.cwd, files[name]))
+            found.setdefault(path, []).append(name)
+    return found
+
+
+def _not_reported(flock: _Flock, seen: Measured, places: Places) -> list[str]:
+    """Files of which a canary is not in the results at all."""
+    if seen.results is None:
+        return []
+    missing = {flock.random[name] for name in flock.random if not _is_there(name, seen)}
+    names = {name for name in flock.names if name not in seen.results.names}
+    return [path for path in places if path in missing or names.intersection(places[path])]
+
+
+def _own_name(name: str) -> str:
+    """The last part of a name within a file, as every tool reports it."""
+    return re.split(r"::| > |\.", name)[-1]
+
+
+def _unseen(names: Sequence[str], seen: Measured) -> list[str]:
+    """Canaries that are not reported as failed."""
+    if seen.results is None:
+        return list(names) if seen.passed else []
+    if not seen.results.tests and not seen.passed:
+        return []  # everything broke, which is a no as well
+    return [name for name in names if seen.results.passed(name)]
+
+
+def _is_there(name: str, seen: Measured) -> bool:
+    return seen.results is not None and any(name in test.name for test in seen.results.tests)
+
+
+def _is_red(name: str, seen: Measured) -> bool:
+    return seen.results is not None and any(
+        name in test.name and test.red for test in seen.results.tests
+    )

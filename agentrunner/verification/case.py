@@ -1,0 +1,63 @@
+"""One command that is green now, and what becomes of it in an examination. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from agentrunner.state.run_state import Finding, Proof
+from agentrunner.verification.differential import in_repo
+from agentrunner.verification.results.model import Results
+from agentrunner.verification.target import TEST, Target
+from agentrunner.verification.verdict import approval_of
+
+
+@dataclass(frozen=True)
+class Case:
+    """A command that is green now, and what it said before the run."""
+
+    target: Target
+    before: Results | None
+    was_red: bool
+    now: Results | None
+    seconds: float = 0
+    """How long it took now."""
+
+    @cached_property
+    def old_files(self) -> Mapping[str, str]:
+        """By the name of each test before the run: its file, relative to the repository."""
+        tests = self.before.tests if self.before else ()
+        return {test.name: in_repo(test.file, self.target.cwd) for test in tests}
+
+
+@dataclass
+class Report:
+    """What became of the cases."""
+
+    tree: str = ""
+    approved: frozenset[str] = frozenset()
+    proofs: list[Proof] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    doubts: dict[str, str] = field(default_factory=dict)
+
+    def stopped_by(self, finding: Finding | None, target: str) -> bool:
+        """Keep a finding; whether it stops the examination, as no person has settled it."""
+        if finding is None:
+            return False
+        self.findings.append(finding)
+        if approval_of(finding, self.tree) in self.approved:
+            return False
+        self.doubts[target] = finding.message
+        return True
+
+
+def label(target: Target) -> str:
+    """What a sentence about a target begins with."""
+    return "" if target.id == TEST else f"{target.id}: "
+
+
+def text_of(target: Target, names: Sequence[str], what: str) -> str:
+    """A sentence about tests of a target: "AC-1: a, b and 3 more tests pass now"."""
+    more = f" and {len(names) - 2} more tests" * (len(names) > 2)
+    return f"{label(target)}{', '.join(names[:2])}{more} {what}"

@@ -1,0 +1,181 @@
+"""A criterion's check as something to run or to read."""
+
+from __future__ import annotations
+
+import json
+import posixpath
+import re
+import shlex
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from agentrunner.config.spec import Check, TestSpec
+from agentrunner.verification.regex import PatternError, search
+from agentrunner.verification.steering import matches
+
+ReadFile = Callable[[str], bytes | None]
+"""A file of the tree under judgement, None where there is none."""
+
+NPM_TEST = re.compile(r"(npm|pnpm|yarn)( run)? test\b")
+NODE_TEST = re.compile(r"\bnode\b[^;&|\n]*?\s--test(?=\s|$)")
+
+
+@dataclass(frozen=True)
+class Command:
+    """A check that is decided by an exit code."""
+
+    shell: str
+    cwd: str = "."
+    timeout_sec: float = 600
+    expect_exit: int = 0
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A check that is decided by looking at the tree; `detail` says what was seen."""
+
+    passed: bool | None
+    """None where the check itself makes no sense."""
+    detail: str
+
+
+def command_of(check: Check, test: TestSpec | None, read: ReadFile | None = None) -> Command | None:
+    """The command that decides `check`; None where none can be executed.
+
+    `test` checks with a name become the test command narrowed to that test, where the runner
+    is one whose narrowing is known. `read` tells which one is behind `npm test`.
+    """
+    match check.kind:
+        case "command" if check.run.strip():
+            return Command(check.run, check.cwd, check.timeout_sec, check.expect_exit)
+        case "test" if check.name and test is not None:
+            shell = _narrowed(_behind_npm(test, read), check.name)
+            return Command(shell, test.cwd, test.timeout_sec) if shell else None
+        case "pytest" if check.file or check.test_name:
+            shell = _pytest(check, test)
+        case "playwright" if check.file:
+            shell = _join("npx playwright test", check.file, "-g", check.test_name)
+        case "go-test":
+            package = check.file if check.file and not check.file.endswith(".go") else "./..."
+            shell = _join(
+                "go test", package, "-run", f"^{check.test_name}$" * bool(check.test_name)
+            )
+        case "npm-script" if check.test_name or check.file:
+            shell = _join("npm run --silent", check.test_name or check.file)
+        case _:
+            return None
+    return Command(shell, check.cwd, check.timeout_sec, check.expect_exit)
+
+
+def is_executable(check: Check | None, test: TestSpec | None) -> bool:
+    """Whether code alone can decide this check."""
+    if check is None:
+        return False
+    if check.kind == "test" and not check.name:
+        return test is not None
+    if check.kind == "file":
+        return bool(check.path)
+    if check.kind == "diff":
+        return bool(check.must_change or check.must_not_change)
+    return command_of(check, test) is not None
+
+
+def read_check(check: Check, read: ReadFile, changed: Sequence[str]) -> Reading | None:
+    """Decide a `file` or `diff` check; None for every other kind.
+
+    `changed` are the paths changed by the run, against the tree before it.
+    """
+    if check.kind == "file" and check.path:
+        return _file(check, read(check.path.removeprefix("./")))
+    if check.kind == "diff":
+        return _diff(check, changed)
+    return None
+
+
+def _file(check: Check, content: bytes | None) -> Reading:
+    if check.exists is False:
+        return Reading(
+            content is None, f"{check.path} {'is absent' if content is None else 'exists'}"
+        )
+    if content is None:
+        return Reading(False, f"{check.path} does not exist")
+    text = content.decode("utf-8", "replace")
+    if check.contains:
+        return _found(check.path, text, text.find(check.contains), repr(check.contains))
+    if check.matches:
+        try:
+            position = search(check.matches, text)
+        except PatternError as error:
+            return Reading(None, str(error))
+        return _found(check.path, text, position, f"/{check.matches}/")
+    return Reading(True, f"{check.path} exists")
+
+
+def _found(path: str, text: str, position: int, what: str) -> Reading:
+    if position < 0:
+        return Reading(False, f"{path} has no {what}")
+    return Reading(True, f"{path}:{text.count(chr(10), 0, position) + 1}")
+
+
+def _diff(check: Check, changed: Sequence[str]) -> Reading:
+    missing = [glob for glob in check.must_change if not any(matches(p, [glob]) for p in changed)]
+    forbidden = [path for path in changed if matches(path, check.must_not_change)]
+    if missing:
+        return Reading(False, f"nothing changed under {', '.join(missing)}")
+    if forbidden:
+        return Reading(False, f"changed: {', '.join(forbidden[:5])}")
+    return Reading(True, f"{len(changed)} files changed, as asked")
+
+
+def _join(prefix: str, target: str, flag: str = "", value: str = "") -> str:
+    parts = [prefix, shlex.quote(target)]
+    if value:
+        parts += [flag, shlex.quote(value)]
+    return " ".join(parts)
+
+
+def _pytest(check: Check, test: TestSpec | None) -> str:
+    """With the interpreter and wrapper of the test command, where that is pytest too."""
+    base = "python -m pytest -q"
+    if test is not None and (hit := re.match(r"(.*?\bpytest)\b", test.command)):
+        base = f"{hit[1]} -q"
+    if check.file and check.test_name and re.fullmatch(r"[\w:\[\]., -]+", check.test_name):
+        return f"{base} {shlex.quote(f'{check.file}::{check.test_name}')}"
+    return _join(base, check.file or ".", "-k", check.test_name)
+
+
+def _behind_npm(test: TestSpec, read: ReadFile | None) -> str:
+    """The test command; for `npm test` the script itself, where it runs Node's own runner.
+
+    That one takes options only before the files, and refuses the `-t` that the others know.
+    """
+    if read is None or not NPM_TEST.match(test.command):
+        return test.command
+    try:
+        package = json.loads(read(posixpath.normpath(f"{test.cwd}/package.json")) or b"{}")
+        script = str(package["scripts"]["test"])
+    except (ValueError, KeyError, TypeError):
+        return test.command
+    own = NODE_TEST.search(script)
+    return f"PATH=$PWD/node_modules/.bin:$PATH; {script}" if own else test.command
+
+
+def _narrowed(command: str, name: str) -> str | None:
+    quoted = shlex.quote(name)
+    if NODE_TEST.search(command):
+        verbatim = re.sub(r"[\\^$.*+?()[\]{}|]", r"\\\g<0>", name)
+        option = shlex.quote(f"--test-name-pattern={verbatim}")
+        return NODE_TEST.sub(lambda hit: f"{hit[0]} {option}", command)
+    if re.search(r"\bpytest\b", command):
+        return f"{command} {quoted}" if "::" in name or "/" in name else f"{command} -k {quoted}"
+    if re.search(r"\bgo test\b", command):
+        return f"{command} -run {shlex.quote(f'^{name}$')}"
+    if re.search(r"\bcargo (nextest run|test)\b", command):
+        return f"{command} {quoted}"
+    if re.search(r"\b(jest|vitest|mocha)\b", command):
+        return f"{command} {'-g' if 'mocha' in command else '-t'} {quoted}"
+    if NPM_TEST.match(command):
+        return f"{command} -- -t {quoted}"
+    if re.search(r"-m unittest\b", command):
+        return f"{command} -k {quoted}"
+    return None

@@ -1,0 +1,172 @@
+"""Which tests have to turn, which were red for another reason, and what is gone. Pure.
+
+A test that was red before the run is *claimed*: it has to pass by name. It is a *known red* where
+a person listed it, or where nothing that was asked names it by test, file or subject.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from agentrunner.verification.results.model import Results, TestResult
+
+WORD = re.compile(
+    r"[A-Za-z][a-z]+|[A-Z]{2,}s?(?![a-z])|[a-z]+|[\u30a0-\u30ff]{2,}|[\u4e00-\u9fff]{2,}"
+)
+SHORT = 3
+"""Letters of a word that says nothing by itself."""
+EMPTY_WORDS = frozenset(
+    """the and for not are was has all any can but its one out test tests should when with without
+    that this from into have does returns return given case cases spec works work class method
+    function value values error errors raises check make must main init file code unit""".split()
+)
+
+
+@dataclass(frozen=True)
+class Claims:
+    """What the red tests of the old tree stand for."""
+
+    claimed: frozenset[str] = frozenset()
+    known: frozenset[str] = frozenset()
+
+
+def claims_of(
+    before: Results | None,
+    wanted: Sequence[str],
+    *,
+    listed: Sequence[str] = (),
+    mapped: Collection[str] = (),
+    only_listed: bool = False,
+) -> Claims:
+    """Claimed and known reds of the results before the run.
+
+    `wanted` is all that was asked for: PRD, criteria, checks. `listed` are names or globs that a
+    person took for known reds; `mapped` are names that a criterion stands on. With `only_listed`
+    (mode strict) nothing else is known. Where nothing red is named by anybody, all is claimed.
+    """
+    if before is None:
+        return Claims()
+    red = {test.name: test for test in before.red}
+    taken = {name for name in red if any(_is(name, one) for one in listed)} - set(mapped)
+    rest = {name: test for name, test in red.items() if name not in taken}
+    if only_listed or before.weak:
+        return Claims(frozenset(rest), frozenset(taken))
+    named = asked_for(rest, wanted, mapped)
+    if not named:
+        return Claims(frozenset(rest), frozenset(taken))
+    return Claims(frozenset(named), frozenset(taken | (rest.keys() - named)))
+
+
+def asked_for(
+    red: Mapping[str, TestResult], wanted: Sequence[str], mapped: Collection[str]
+) -> set[str]:
+    """The red tests that a criterion stands on, or that a text names by test, file or subject."""
+    text = "\n".join(wanted)
+    words = words_of(text)
+    return {name for name, test in red.items() if name in mapped or _names(test, text, words)}
+
+
+@dataclass(frozen=True)
+class Picked:
+    """Names that a person calls known reds, held against the results before the run."""
+
+    names: tuple[str, ...] = ()
+    """The red tests they mean, by their whole names."""
+    green: tuple[str, ...] = ()
+    """What was said of tests that passed before, or did not run."""
+    claimed: tuple[str, ...] = ()
+    """Red tests that were asked for: they have to turn."""
+    unknown: tuple[str, ...] = ()
+    """What no test before the run is called."""
+
+
+def pick(
+    said: Sequence[str], before: Results, wanted: Sequence[str], mapped: Collection[str]
+) -> Picked:
+    """Which red tests these names or globs mean, and which of them cannot be known reds.
+
+    `wanted` and `mapped` are as for `claims_of`. That nothing at all is named by what was asked,
+    so that every red test is claimed, is what a person may settle.
+    """
+    red = {test.name: test for test in before.red}
+    asked = asked_for(red, wanted, mapped)
+    names: list[str] = []
+    green: list[str] = []
+    unknown: list[str] = []
+    for one in said:
+        meant = [name for name in red if _is(name, one)]
+        names += meant
+        if not meant:
+            (green if any(_is(test.name, one) for test in before.tests) else unknown).append(one)
+    each = dict.fromkeys(names)
+    return Picked(
+        tuple(name for name in each if name not in asked),
+        tuple(green),
+        tuple(name for name in each if name in asked),
+        tuple(unknown),
+    )
+
+
+def listed_but_green(listed: Iterable[str], before: Results | None) -> list[str]:
+    """Names on a list of known reds that are green: a mistake in the list."""
+    if before is None:
+        return []
+    green = [test.name for test in before.tests if test.outcome == "passed"]
+    red = [test.name for test in before.red]
+    return [
+        one
+        for one in listed
+        if any(_is(name, one) for name in green) and not any(_is(name, one) for name in red)
+    ]
+
+
+def _is(name: str, pattern: str) -> bool:
+    return name == pattern or name.endswith(f"::{pattern}") or fnmatchcase(name, pattern)
+
+
+def _names(test: TestResult, text: str, words: Collection[str]) -> bool:
+    """Whether what was asked names a test, its file or its subject."""
+    last = re.split(r"::|\s>\s|/", test.name)[-1].split("[")[0]
+    if last and last in text:
+        return True
+    if test.file and (test.file in text or test.file.rsplit("/", 1)[-1] in text):
+        return True
+    subject = words_of(last) | words_of(test.file.rsplit("/", 1)[-1].rsplit(".", 1)[0])
+    return not subject.isdisjoint(words)
+
+
+def words_of(text: str) -> set[str]:
+    """Words that say what something is about, in one form for singular and plural."""
+    found = set()
+    for word in WORD.findall(text):
+        plain = word.lower()
+        if len(plain) > SHORT and plain.endswith("s"):
+            plain = plain[:-1]
+        if (len(plain) >= SHORT or not plain.isascii()) and plain not in EMPTY_WORDS:
+            found.add(plain)
+    return found
+
+
+def red_names(results: Results) -> list[str]:
+    """Names that are red, each once, in their order."""
+    return list(dict.fromkeys(test.name for test in results.red))
+
+
+def turned(before: Results | None, now: Results, claimed: Collection[str]) -> list[str]:
+    """Names that were claimed red and pass now; all that pass now where nothing ran before."""
+    if before is None:
+        return []
+    return [
+        name
+        for name in dict.fromkeys(t.name for t in now.tests if t.name in claimed)
+        if now.passed(name)
+    ]
+
+
+def fresh(before: Results | None, now: Results) -> list[str]:
+    """Names that pass now and were not there before, or did not get so far as to run."""
+    known = set(before.names) if before is not None else set()
+    return [name for name in now.names if name not in known and now.passed(name)]

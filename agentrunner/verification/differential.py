@@ -1,0 +1,295 @@
+"""Old inputs on the new product, and new tests on the old code. Everything here blocks."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+
+from agentrunner.config.spec import TaskSpec, TestSpec
+from agentrunner.git.restore import Entry
+from agentrunner.git.snapshots import Snapshots
+from agentrunner.verification.checks import ReadFile
+from agentrunner.verification.inputs.asked import asked_in
+from agentrunner.verification.inputs.changes import ProofChanges, judge_changes, put_back
+from agentrunner.verification.inputs.find import find_inputs
+from agentrunner.verification.inputs.model import Inputs
+from agentrunner.verification.steering import matches
+from agentrunner.verification.syntax.definitions import definitions
+from agentrunner.verification.syntax.languages import language_of
+from agentrunner.verification.syntax.regions import regions_of_tests
+from agentrunner.verification.target import Target
+from agentrunner.verification.trees import Changes, changes_between
+from agentrunner.verification.world import InputChange
+
+REMOVES = re.compile(r"(?i)\b(remov|delet|drop|obsolete|get rid)|削除|取り除|廃止")
+KEEPS = re.compile(r"(?i)\b(do not|don't|never|without|must not|keep)\b|しない|せず|ないで")
+
+
+@dataclass
+class Differential:
+    """Works out which changes decide, and makes the trees that tell them from the work."""
+
+    snapshots: Snapshots
+    spec: TaskSpec
+    _inputs: dict[tuple[str, tuple[tuple[str, str], ...]], Inputs] = field(default_factory=dict)
+    """By tree and commands."""
+    _judged: ProofChanges | None = None
+    """Of the latest `changes`."""
+    _settled: frozenset[str] = frozenset()
+    """Changed paths that the task, the PRD or a person allows."""
+    _helpers: frozenset[str] = frozenset()
+    """New files of the latest `changes` that only tests use."""
+
+    @property
+    def _test(self) -> TestSpec | None:
+        return self.spec.task.test
+
+    @property
+    def _wanted(self) -> str:
+        """All that was asked for, as text."""
+        parts = [self.spec.prd_text, *(f"{c.description}\n{c.detail}" for c in self.spec.criteria)]
+        return "\n\n".join(parts)
+
+    @property
+    def _may_change(self) -> Sequence[str]:
+        return self._test.may_change if self._test else []
+
+    def inputs(self, tree: str, targets: Sequence[Target], files: Collection[str] = ()) -> Inputs:
+        """What decides what these commands say on a tree."""
+        shells = tuple((target.shell, target.cwd) for target in targets)
+        key = (tree, shells)
+        if key not in self._inputs:
+            self._inputs[key] = find_inputs(
+                shells,
+                list(self.snapshots.list(tree)),
+                self.snapshots.reader(tree),
+                declared_tests=self._test.paths if self._test else (),
+                declared_product=self._test.product if self._test else (),
+                results_files=self._whole(tree, files),
+                read_many=lambda paths: self.snapshots.read_many(tree, paths),
+            )
+        return self._inputs[key]
+
+    def _whole(self, tree: str, files: Collection[str]) -> list[str]:
+        """Those of the files with tests that are not product with tests inside."""
+        read = self.snapshots.reader(tree)
+        return [path for path in files if not _is_product_too(path, read)]
+
+    def changes(
+        self,
+        old: str,
+        new: str,
+        targets: Sequence[Target],
+        files: Collection[str],
+        allowed: Collection[str],
+    ) -> tuple[InputChange, ...]:
+        """Changed inputs of the proof, without those that a person, the task or the PRD allows."""
+        total = changes_between(self.snapshots, old, new)
+        inputs = self.inputs(old, targets, files)
+        before, after = self.snapshots.list(old), self.snapshots.list(new)
+        self._judged = judge_changes(
+            inputs,
+            list(before),
+            self.snapshots.reader(old),
+            list(after),
+            self.snapshots.reader(new),
+            total,
+        )
+        self._helpers = self._new_helpers(old, total, inputs)
+        wished = self._wished(total)
+        self._settled = frozenset(wished) | frozenset(allowed)
+        wished |= self._removals(old, new, total)
+        helpers = sorted(self._helpers.difference(allowed, wished, self._judged_paths()))
+        return tuple(
+            InputChange(path, "it is new among the tests, which use it", "added", test=True)
+            for path in helpers
+        ) + tuple(
+            InputChange(one.path, one.input.why, one.kind, one.understood, one.input.kind == "test")
+            for one in self._judged.changes
+            if one.path not in allowed and one.path not in wished
+        )
+
+    def _wished(self, total: Changes) -> set[str]:
+        """Changed paths that the task allows or the PRD asks to change, move or remove."""
+        may = self._may_change
+        text = self._wanted
+        paths = [*total.all]
+        return {path for path in total.all if matches(path, may) or asked_in(text, path, paths)}
+
+    def permitted(self, allowed: Collection[str]) -> frozenset[str]:
+        """Changed inputs of the latest `changes` that the task or the PRD lets change.
+
+        Those that a person allowed after looking (`allowed`) are not among them.
+        """
+        return frozenset(self._judged_paths() & self._settled).difference(allowed)
+
+    def unsure(self) -> tuple[str, ...]:
+        """Changed paths of the latest `changes` that are taken as product and may decide."""
+        return tuple(path for path, _ in self._judged.unsure) if self._judged else ()
+
+    def with_old_inputs(self, old: str, new: str, changes: Sequence[InputChange]) -> str:
+        """`new` with these inputs as they were in `old`.
+
+        Understood additions stay, but for tests: those that run in one process could mend the
+        product for the others.
+        """
+        wanted = {change.path for change in changes if not change.understood or change.test}
+        if not wanted or self._judged is None:
+            return new
+        helpers: dict[str, bytes | None] = dict.fromkeys(self._helpers & wanted)
+        made = {**helpers, **put_back(self._judged, wanted, understood=True)}
+        return self._with(new, made, self.snapshots.list(old))
+
+    def _judged_paths(self) -> set[str]:
+        return {one.path for one in self._judged.changes} if self._judged else set()
+
+    def _removals(self, old: str, new: str, total: Changes) -> set[str]:
+        """Test files that lost what the PRD wants to be gone, and are the same otherwise."""
+        found = set()
+        was, now = self.snapshots.reader(old), self.snapshots.reader(new)
+        for path in total.modified:
+            language = language_of(path)
+            before, after = was(path), now(path)
+            if language is None or before is None or after is None:
+                continue
+            one, two = definitions(before, language), definitions(after, language)
+            lost = one.keys() - two.keys()
+            same = all(text == two.get(name, text) for name, text in one.items())
+            if lost and same and all(self._is_to_go(name) for name in lost):
+                found.add(path)
+        return found
+
+    def _is_to_go(self, name: str) -> bool:
+        """Whether a sentence of the PRD asks for a test of this name to be removed."""
+        last = re.escape(re.split(r"::|\.|\s>\s", name)[-1])
+        for sentence in re.split(r"(?<=[.!?。])\s|\n{2,}", self._wanted):
+            if re.search(rf"(?<!\w){last}(?!\w)", sentence) and REMOVES.search(sentence):
+                return not KEEPS.search(sentence)
+        return False
+
+    def with_new_tests(self, old: str, new: str) -> str:
+        """`old` with all changed inputs as the worker left them."""
+        after = self.snapshots.list(new)
+        names = {one.path for one in self._judged.changes} if self._judged else set()
+        names |= self._helpers
+        return self.snapshots.combine(old, {path: after.get(path) for path in sorted(names)})
+
+    def _new_helpers(self, old: str, total: Changes, before: Inputs) -> frozenset[str]:
+        """New files in folders that had tests and nothing else: helpers, fixtures, doubles."""
+        of_tests: set[str] = set()
+        of_product: set[str] = set()
+        for path in self.snapshots.list(old):
+            one = before.counts(path)
+            home = of_tests if one is not None and not one.region else of_product
+            home.add(posixpath.dirname(path))
+        homes = of_tests - of_product - {""}
+        return frozenset(
+            path
+            for path in total.added
+            if any(str(above) in homes for above in PurePosixPath(path).parents)
+        )
+
+    def with_hollow_files(self, old: str, new: str, target: Target) -> str | None:
+        """`old` with every added file, but empty; None where none was added.
+
+        The programs of the command itself are as the worker left them.
+        """
+        programs = self._new_programs(old, new, target)
+        added = changes_between(self.snapshots, old, new).added.difference(programs)
+        if not added:
+            return None
+        blob = self.snapshots.write_blob(b"")
+        hollow: dict[str, Entry | None] = dict.fromkeys(added, ("100644", blob))
+        return self.snapshots.combine(self.with_new_programs(old, new, target), hollow)
+
+    def product(self, old: str, new: str) -> tuple[str, ...]:
+        """Changed paths that are no inputs, or of which only a region is."""
+        total = changes_between(self.snapshots, old, new)
+        judged = self._judged.changes if self._judged else []
+        whole = {one.path for one in judged if not one.input.region} | self._helpers
+        return tuple(path for path in total.all if path not in whole)
+
+    def counts(self, path: str, tree: str, targets: Sequence[Target]) -> bool:
+        """Whether a path of a tree decides."""
+        return self.inputs(tree, targets).counts(path) is not None
+
+    def runs_old_files(self, target: Target, tree: str) -> bool:
+        """Whether a command could decide something on a tree: what it runs is there."""
+        inputs = self.inputs(tree, [target])
+        return any(one.exists and one.kind in ("test", "runner") for one in inputs.tests)
+
+    def is_of_the_worker(self, target: Target, old: str, new: str, red_with_old: bool) -> bool:
+        """Whether what decides for this command was not there before the run and is there now."""
+        if self.runs_old_files(target, old):
+            return False
+        return red_with_old or bool(self._new_programs(old, new, target))
+
+    def _new_programs(self, old: str, new: str, target: Target) -> list[str]:
+        added = changes_between(self.snapshots, old, new).added
+        now = self.inputs(new, [target])
+        return sorted(
+            path
+            for path in added
+            if (one := now.counts(path)) and one.kind in ("test", "runner", "recipe", "fixture")
+        )
+
+    def with_new_programs(self, old: str, new: str, target: Target) -> str:
+        """`old` with the programs and tests of this command as the worker left them."""
+        return self.with_paths(
+            self.with_new_tests(old, new), new, self._new_programs(old, new, target)
+        )
+
+    def with_paths(self, old: str, new: str, paths: Sequence[str]) -> str:
+        """`old` with these files of `new`."""
+        after = self.snapshots.list(new)
+        return self.snapshots.combine(old, {path: after.get(path) for path in paths})
+
+    def may_go(self, name: str, file: str) -> bool:
+        """Whether a test that is gone is settled: by its file, or as the PRD names its case.
+
+        Of `test_price[JPY]` the case is "JPY".
+        """
+        if file and (file in self._settled or matches(file, self._may_change)):
+            return True
+        if self._is_to_go(name):
+            return True
+        case = re.search(r"\[([^\[\]]+)\]$", name)
+        if not case:
+            return False
+        words = [word for word in re.split(r"[-_,\s]+", case[1]) if len(word) > 1]
+        text = "\n".join([self.spec.prd_text, *(c.description for c in self.spec.criteria)])
+        return bool(words) and any(
+            re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text) for word in words
+        )
+
+    def _with(self, tree: str, made: Mapping[str, bytes | None], old: Mapping[str, Entry]) -> str:
+        now = self.snapshots.list(tree)
+        changed: dict[str, Entry | None] = {}
+        for path, content in made.items():
+            if content is None:
+                changed[path] = None
+                continue
+            mode = old.get(path, now.get(path, ("100644", "")))[0]
+            changed[path] = (mode, self.snapshots.write_blob(content))
+        return self.snapshots.combine(tree, changed)
+
+
+def _is_product_too(path: str, read: ReadFile) -> bool:
+    """Whether only a region of a file is tests: a module of Rust's, examples in docstrings."""
+    language, source = language_of(path), read(path)
+    if language is None or source is None:
+        return False
+    return any(region.kind != "main" for region in regions_of_tests(source, language))
+
+
+def in_repo(file: str, cwd: str) -> str:
+    """A test's file, relative to the repository; "" where it is not known."""
+    return posixpath.normpath(posixpath.join(cwd, file)) if file else ""
+
+
+def in_tree(file: str, cwd: str, paths: Collection[str]) -> bool:
+    """Whether a test's file, relative to its command's folder, is in a tree."""
+    return bool(file) and posixpath.normpath(posixpath.join(cwd, file)) in paths

@@ -1,0 +1,50 @@
+"""The delivered tree with the programs and texts that decide made to fail. Blocks."""
+
+from __future__ import annotations
+
+from agentrunner.git.restore import Entry
+from agentrunner.git.snapshots import Snapshots
+from agentrunner.verification.inputs.model import Inputs
+from agentrunner.verification.script_canary import (
+    GARBAGE,
+    failing_assertions,
+    failing_programs,
+    unequal_scripts,
+)
+from agentrunner.verification.syntax.languages import language_of
+from agentrunner.verification.world import SnapshotTrees
+
+
+def failing_trees(
+    snapshots: Snapshots, world: SnapshotTrees, inputs: Inputs
+) -> list[tuple[str, str]]:
+    """The new tree with what decides made to fail, in each way that can be, and a word for it."""
+    read = snapshots.reader(world.new)
+    entries = snapshots.list(world.new)
+    programs = [
+        one.path
+        for one in inputs.tests
+        if one.path in entries and one.kind in ("test", "runner") and not one.region
+    ]
+    texts = [
+        one.path
+        for one in inputs.tests
+        if one.path in entries and one.kind == "fixture" and language_of(one.path) is None
+    ]
+    made = [
+        (failing_programs(programs, read), "its program is green although it was made to fail"),
+        (
+            failing_assertions(programs, read),
+            "its program is green with a failing assertion",
+        ),
+        (unequal_scripts(programs, read), "its script is green with another expected value"),
+        (dict.fromkeys(texts, GARBAGE), "it is green with another text to compare with"),
+    ]
+    found = []
+    for files, what in made:
+        changed: dict[str, Entry | None] = {
+            path: (entries[path][0], snapshots.write_blob(text)) for path, text in files.items()
+        }
+        if changed:
+            found.append((snapshots.combine(world.new, changed), what))
+    return found

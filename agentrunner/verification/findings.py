@@ -1,0 +1,124 @@
+"""Findings of an examination: what was seen, why it counts, and what would settle it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from agentrunner.state.run_state import Finding
+from agentrunner.verification.results.model import Exchanged
+from agentrunner.verification.target import TEST, Target
+from agentrunner.verification.world import InputChange
+
+EXAMINED = frozenset(
+    {
+        "tests_changed",
+        "tests_gone",
+        "flaky",
+        "inputs_written",
+        "tool_changed",
+        "tool_exchanged",
+        "editable_install",
+    }
+)
+"""Codes of findings that an examination makes; each examination makes them anew."""
+MOST_PATHS = 50
+SHOWN = 5
+
+
+def tests_changed(
+    target: Target, changes: Sequence[InputChange], problem: str, *, cut: bool
+) -> Finding:
+    """The command passes only with these changes of what decides."""
+    what = "; ".join(
+        f"{change.path}{' (deleted)' * (change.kind == 'deleted')}: {change.why}"
+        for change in changes[:SHOWN]
+    )
+    more = f"; and {len(changes) - SHOWN} more" * (len(changes) > SHOWN)
+    paths = [change.path for change in changes]
+    message = (
+        f"{_name(target)} passes only as the worker left what decides it ({what}{more});"
+        f" with it as it was: {problem}"
+    )
+    if cut:
+        message += ". The search for the smallest set of such changes was cut short"
+    listed = ", ".join(paths[:SHOWN])
+    return Finding(
+        code="tests_changed",
+        message=message,
+        paths=paths[:MOST_PATHS],
+        remedy=f"task.test.may_change: [{listed}] allows it; task.test.product: [{listed}] says"
+        " that it is no test",
+    )
+
+
+def tests_gone(target: Target, names: Sequence[str]) -> Finding:
+    """Tests that passed before are missing or skipped now."""
+    more = f" and {len(names) - SHOWN} more" * (len(names) > SHOWN)
+    return Finding(
+        code="tests_gone",
+        message=f"{_name(target)} ran these before and does not run them now, or skips them:"
+        f" {', '.join(names[:SHOWN])}{more}",
+        tests=list(names[:MOST_PATHS]),
+        remedy="agentrunner approve, where they are not wanted any more; task.test.may_change names"
+        " their files in advance",
+    )
+
+
+def flaky(names: Sequence[str]) -> Finding:
+    """One tree, two results."""
+    more = f" and {len(names) - SHOWN} more" * (len(names) > SHOWN)
+    return Finding(
+        code="flaky",
+        message=f"Green once and red once on this very tree: {', '.join(names[:SHOWN])}{more}",
+        tests=list(names[:MOST_PATHS]),
+        remedy="make it steady, or list it in task.test.known_red",
+    )
+
+
+def inputs_written(paths: Sequence[str]) -> Finding:
+    """What decides was written while it was deciding."""
+    return Finding(
+        code="inputs_written",
+        message="Files that decide were changed while the tests ran, which did not happen before"
+        f" the run: {', '.join(paths[:SHOWN])}",
+        paths=list(paths[:MOST_PATHS]),
+        remedy="agentrunner show; reject it, or approve it with a reason",
+    )
+
+
+def leads_out(places: Sequence[str], repo: str) -> Finding:
+    """Installed packages lead to the worker's folder, not to what is handed over."""
+    return Finding(
+        code="editable_install",
+        message=f"A package is installed as a link to {repo} ({', '.join(places[:SHOWN])}). Without"
+        " a sandbox the tests import the worker's folder through it, not the checkout of what is"
+        " handed over",
+        paths=list(places[:MOST_PATHS]),
+        remedy="take runner.sandbox.kind: auto, bwrap or docker; or install without -e",
+    )
+
+
+def tool_changed(target: Target, what: str) -> Finding:
+    """The test tool cannot say no any more."""
+    return Finding(
+        code="tool_changed",
+        message=f"{_name(target)} does not say no any more: {what}",
+        remedy="agentrunner diff shows what was changed; something in it speaks for the test tool",
+    )
+
+
+def tool_exchanged(target: Target, found: Sequence[Exchanged]) -> Finding:
+    """Functions of the test tool are others than they are without the change."""
+    named = [f"{one.what}" + f" (seen at {one.test})" * bool(one.test) for one in found[:SHOWN]]
+    more = f"; and {len(found) - SHOWN} more" * (len(found) > SHOWN)
+    return Finding(
+        code="tool_exchanged",
+        message=f"{_name(target)}: the change exchanges functions that decide what a test says, in"
+        f" the test tool's own process: {'; '.join(named)}{more}. Without the change they stay"
+        " what they are",
+        remedy="agentrunner diff shows what does it; reject it, or approve it with a reason",
+    )
+
+
+def _name(target: Target) -> str:
+    return f"`{target.shell}`" if target.id == TEST else f"The check of {target.id}"

@@ -1,0 +1,131 @@
+"""Which proof stands for which criterion, and what evidence is worth. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from agentrunner.config.spec import TestSpec
+from agentrunner.state.run_state import Criterion, Evidence, Grade, Proof
+from agentrunner.verification.claims import words_of
+
+ORDER: tuple[Grade, ...] = ("none", "judged", "shown", "accepted", "kept", "proven")
+"""From the weakest to the strongest."""
+TEST = "test"
+CODE = re.compile(r"`([^`]+)`|\b([A-Za-z_]\w*(?:[._]\w+)+|[a-z]+[A-Z]\w*)")
+
+
+def weakest(grades: Iterable[Grade]) -> Grade:
+    """The weakest of some grades; `none` where there are none."""
+    return min(grades, key=ORDER.index, default="none")
+
+
+def assigned(
+    criteria: Sequence[Criterion], evidence: Evidence, test: TestSpec | None
+) -> dict[str, Proof]:
+    """The proof of each criterion, by its id.
+
+    First a criterion's own check. Then the tests that a person or the planner mapped to it. Then
+    what is left of the suite's proofs: each test stands for one criterion that it names.
+    """
+    found: dict[str, Proof] = {}
+    best = _best(evidence.proofs)
+    spent: set[str] = set()
+    for criterion in criteria:
+        if criterion.check is not None:
+            whole = criterion.check.kind == "test" and not criterion.check.name and test is not None
+            if proof := best.get(TEST if whole else criterion.id):
+                found[criterion.id] = proof
+    for criterion in criteria:
+        if criterion.check is None and criterion.tests:
+            free = [name for name in criterion.tests if name not in spent]
+            if proof := _mapped(free, evidence.proofs):
+                found[criterion.id] = proof
+                if criterion.tests_origin == "model":
+                    spent.update(proof.tests)
+    open_ones = [c for c in criteria if c.check is None and c.id not in found]
+    for criterion, proof in _by_subject(open_ones, evidence.proofs, spent):
+        found[criterion.id] = proof
+    nameless = next((p for p in evidence.proofs if p.target == TEST and not p.tests), None)
+    if len(open_ones) == 1 and nameless is not None:
+        found.setdefault(open_ones[0].id, nameless)  # nothing else that it could be about
+    return found
+
+
+def _best(proofs: Sequence[Proof]) -> dict[str, Proof]:
+    best: dict[str, Proof] = {}
+    for proof in proofs:
+        known = best.get(proof.target)
+        if known is None or ORDER.index(proof.grade) > ORDER.index(known.grade):
+            best[proof.target] = proof
+    return best
+
+
+def _mapped(names: Sequence[str], proofs: Sequence[Proof]) -> Proof | None:
+    """The proof of a criterion by the tests it is mapped to; None where one proves nothing."""
+    grades: list[Grade] = []
+    if not names:
+        return None
+    for name in names:
+        having = [proof for proof in proofs if name in proof.tests]
+        if not having:
+            return None
+        grades.append(max((proof.grade for proof in having), key=ORDER.index))
+    grade = weakest(grades)
+    more = f" and {len(names) - 2} more tests" * (len(names) > 2)
+    return Proof(
+        target=TEST,
+        author="person" if grade == "proven" else "worker",
+        grade=grade,
+        text=f"{', '.join(names[:2])}{more} failed before and passes now",
+        tests=list(names),
+    )
+
+
+def _by_subject(
+    criteria: Sequence[Criterion], proofs: Sequence[Proof], spent: set[str]
+) -> list[tuple[Criterion, Proof]]:
+    """Criteria with the test of the suite that is about them, most alike first."""
+    tests = [
+        (name, proof)
+        for proof in sorted(proofs, key=lambda one: -ORDER.index(one.grade))
+        for name in proof.tests
+        if proof.target == TEST and name not in spent
+    ]
+    ranked = sorted(
+        (
+            (score, -place, number)
+            for number, criterion in enumerate(criteria)
+            for place, (name, proof) in enumerate(tests)
+            if (score := _alike(criterion, name, proof)) > 0
+        ),
+        reverse=True,
+    )
+    taken: set[int] = set()
+    given: dict[int, int] = {}
+    for _, place, number in ranked:
+        if number not in given and -place not in taken:
+            given[number] = -place
+            taken.add(-place)
+    if len(criteria) == 1 and tests and not given:
+        given[0] = 0  # there is nothing else that it could be about
+    return [(criteria[number], _one(*tests[place])) for number, place in sorted(given.items())]
+
+
+def _alike(criterion: Criterion, name: str, proof: Proof) -> int:
+    """How many words a criterion shares with a test's name, or code words with what it uses."""
+    text = f"{criterion.description}\n{criterion.detail}"
+    words = words_of(text)
+    code = {part for hit in CODE.finditer(text) for part in re.findall(r"\w+", hit[0])}
+    return len(words & words_of(re.split(r"::|/|\s>\s", name)[-1])) + 2 * len(
+        code.intersection(proof.names)
+    )
+
+
+def _one(name: str, proof: Proof) -> Proof:
+    what = (
+        "failed before and passes now"
+        if proof.author == "person"
+        else "of the worker's own fails on the old code and passes now"
+    )
+    return proof.model_copy(update={"tests": [name], "text": f"{name} {what}"})

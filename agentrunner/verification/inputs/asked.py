@@ -1,0 +1,158 @@
+"""Does the PRD itself ask to change, move or remove a path? English and Japanese; when unsure, no.
+
+A test that the PRD only claims ("make tests/test_shop.py pass") is not freed by being named.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Collection, Iterator
+
+from agentrunner.verification.inputs.globs import glob_regex, is_glob
+
+TOKEN = re.compile(r"[\w@+*~-]*(?:[./][\w@+*~-]+)+/?|[\w@+-]+/", re.ASCII)
+"""A word that may be a path: with a folder or an ending."""
+CHANGES = r"""renam(?:e|es|ed|ing)|mov(?:e|es|ed|ing)|delet(?:e|es|ed|ing)|remov(?:e|es|ed|ing)
+|drop(?:s|ped|ping)?|updat(?:e|es|ed|ing)|chang(?:e|es|ed|ing)|edit(?:s|ed|ing)?
+|rewrit(?:e|es|ten|ing)|replac(?:e|es|ed|ing)|port(?:s|ed|ing)?|convert(?:s|ed|ing)?
+|migrat(?:e|es|ed|ing)|regenerat(?:e|es|ed|ing)|refresh(?:es|ed|ing)?|extend(?:s|ed|ing)?
+|split(?:s|ting)?|merg(?:e|es|ed|ing)|adapt(?:s|ed|ing)?|adjust(?:s|ed|ing)?"""
+VERB = re.compile(rf"\b(?:{CHANGES.replace(chr(10), '')})\b", re.IGNORECASE)
+MOVES = re.compile(r"(?i)renam|mov|port|convert|migrat|replac|split|merg")
+BREAK = re.compile(
+    r"(?i)\b(?:so|until|till|such|because|which|while|when|where|if|unless|like|as|using|with|without"
+    r"|pass|passes|passing|green|succeeds?|to\s+(?:make|get|let|satisfy|fix)|and\s+(?:make|run|check"
+    r"|keep|see)|then|see|per|from|against|according|but|except|via|by)\b|[;:!?]|\.\s"
+)
+NEGATED = re.compile(
+    r"(?i)(?:\bnot|\bnever|n't|\bwithout|\bno need to|\binstead of|\brather than|\bavoid|\bno)"
+    r"\W+(?:\w+\W+){0,3}$"
+)
+JOINS = re.compile(r"[\s`'\"*_]*(?:,|and|or|&|plus|as well as)*[\s`'\"*_]*", re.IGNORECASE)
+TO = re.compile(r"(?:[^.;:!?]|\.\S){0,40}?\b(?:to|into|as|in|with|by)\b[\s`'\"*_]*", re.IGNORECASE)
+CLAIMED = re.compile(
+    r"(?i)^[`'\"*_)]*\s*(?:\(.*?\)\s*)?(?:must|should|shall|has to|have to|to|now|again|then"
+    r"|will|can|still|is|are|turns?|goes|\s)*"
+    r"\b(?:pass|passes|passing|green|succeeds?|works?|runs?|unchanged|untouched)\b"
+)
+CLAIMS = re.compile(r"(?i)\b(?:mak(?:e|ing)|get|let|so|so\s+that|until|till|see)\b[^.;]{0,30}$")
+GONE = re.compile(
+    r"(?i)\b(?:remove|delete|drop)\s+(?:the\s+|all\s+|any\s+|old\s+|obsolete\s+)*(?:unit\s+)?tests?"
+    r"\s+(?:for|of|about|covering)\s+(?:the\s+|an?\s+)*[`\"']?([\w -]{2,60}?)[`\"']?"
+    r"\s*(?:[.,;:!?\n(]|$|\band\b|\bas\b|\bsince\b)"
+)
+JA_CHANGES = (
+    r"(?:変更|改名|リネーム|移動|削除|更新|書き換|書き直|置き換|置換|消[すし]|消去"
+    r"|変え|移[すし]|移植|改訂|再生成|作り直|分割|統合)"
+)
+JA_OBJECT = re.compile(
+    rf"^[`」』\"'*_）)\s]*(?:の[^。\n、]{{0,20}}?)?を([^。\n]{{0,60}}?){JA_CHANGES}([^。\n]{{0,12}})"
+)
+JA_TARGET = re.compile(
+    r"^[`」』\"'*_）)\s]*(?:に|へ|という名前に)[^。\n、]{0,12}?(?:改名|リネーム|移動|変更|移[すし]|置き換|置換|移植)([^。\n]{0,12})"
+)
+JA_NOT = re.compile(
+    r"しない|せず|しては|するな|禁止|ないで|なく|不要|ません|えない|さない|さず|えず"
+)
+JA_GONE = re.compile(
+    r"([\w-]{2,40})\s*(?:の|に関する|用の)\s*テスト(?:ケース)?を[^。\n、]{0,10}?(?:削除|消[すし]|取り除)([^。\n]{0,10})"
+)
+JA_PASS = re.compile(
+    r"^[`」』\"'*_）)\s]*(?:の[^。\n]{0,10}?)?(?:が|を|は)[^。\n]{0,10}?(?:通|成功|合格|パス|緑|グリーン)"
+)
+CHECK = re.compile(r"\(?\s*(?:check|確認|チェック)\s*[:：]\s*`[^`\n]*`", re.IGNORECASE)
+MOST = 200_000
+
+
+def asked_in(prd_text: str, path: str, paths: Collection[str] = ()) -> bool:
+    """Whether changing, moving or removing `path` is itself what the PRD wants.
+
+    Where `paths`, all paths of the tree, are given, a file's bare name frees it only where it is
+    the only one of that name. A folder frees what lies in it where it is written with a slash.
+    """
+    text = prd_text[:MOST]
+    tokens = list(TOKEN.finditer(text))
+    if any(_is_claimed(text, one) for one in tokens if _means(one[0], path, paths)):
+        return False
+    wanted = set(_asked_tokens(text, tokens))
+    if any(_means(tokens[index][0], path, paths) for index in wanted):
+        return True
+    return _is_test_of(text, path)
+
+
+def _means(token: str, path: str, paths: Collection[str]) -> bool:
+    word = token.strip("`'\"*_").removeprefix("./").rstrip(".") if not is_glob(token) else token
+    if word == path:
+        return True
+    if is_glob(word):
+        return "/" in word and bool(glob_regex(word.removeprefix("./")).match(path))
+    if word.endswith("/"):
+        return path.startswith(word) and len(word) > 1
+    if "/" in word:
+        return False
+    same = path.rpartition("/")[2] == word
+    return same and (not paths or sum(one.rpartition("/")[2] == word for one in paths) == 1)
+
+
+def _is_claimed(text: str, token: re.Match[str]) -> bool:
+    """Whether a path is named as something that has to pass or stay."""
+    behind, before = text[token.end() : token.end() + 80], text[: token.start()][-60:]
+    if CLAIMED.match(behind) or JA_PASS.match(behind):
+        return True
+    passes = re.match(r"[`'\"*_)\s]*pass|[`'\"*_)\s]*(?:go|turn)?\s*green", behind, re.IGNORECASE)
+    if passes and CLAIMS.search(before):
+        return True
+    line = text.rfind("\n", 0, token.start()) + 1
+    return any(
+        found.start() + line <= token.start() < found.end() + line
+        for found in CHECK.finditer(text[line : token.end() + 200])
+    )
+
+
+def _asked_tokens(text: str, tokens: list[re.Match[str]]) -> Iterator[int]:
+    """Places of the tokens that a verb of change has as its object or its target."""
+    starts = [token.start() for token in tokens]
+    for verb in VERB.finditer(text):
+        line = text.rfind("\n", 0, verb.start()) + 1
+        if NEGATED.search(text[max(line, verb.start() - 60) : verb.start()]):
+            continue
+        at = verb.end()
+        index = bisect_left(starts, at)
+        if index == len(starts) or starts[index] - at > 80:
+            continue
+        between = text[at : starts[index]]
+        if BREAK.search(between) or "\n\n" in between or len(between.split()) > 8:
+            continue
+        yield index
+        moved = bool(MOVES.match(verb[0]))
+        while index + 1 < len(tokens):
+            gap = text[tokens[index].end() : tokens[index + 1].start()]
+            target = moved and TO.fullmatch(gap)
+            if "\n" in gap or not (target or (gap.strip() and JOINS.fullmatch(gap))):
+                break
+            index += 1
+            yield index
+    for index, token in enumerate(tokens):
+        behind = text[token.end() : token.end() + 100]
+        for found in (JA_OBJECT.match(behind), JA_TARGET.match(behind)):
+            if found and not JA_NOT.search(found[found.re.groups]):
+                yield index
+
+
+def _is_test_of(text: str, path: str) -> bool:
+    """`remove the test for discounts` frees the test file of that name."""
+    stem = path.rpartition("/")[2].partition(".")[0].lower()
+    parts = [part for part in re.split(r"[_\-\s]|test|spec", stem) if part]
+    if not parts or not re.search("test|spec", path.lower()):
+        return False
+    for found in GONE.finditer(text):
+        line = text[text.rfind("\n", 0, found.start()) + 1 : found.start()]
+        if NEGATED.search(line[-60:]):
+            continue
+        if [word for word in re.split(r"[_\-\s]+", found[1].lower()) if word] == parts:
+            return True
+    return any(
+        re.split(r"[_-]", found[1].lower()) == parts and not JA_NOT.search(found[2])
+        for found in JA_GONE.finditer(text)
+    )

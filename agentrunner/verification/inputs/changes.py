@@ -1,0 +1,201 @@
+"""Which changed paths are inputs of the proof, and what is put back to verify with. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from agentrunner.verification.inputs import kept_lists, kept_packages
+from agentrunner.verification.inputs.kept import Keep, Kept, Surrounding
+from agentrunner.verification.inputs.kept_regions import keep_region
+from agentrunner.verification.inputs.kept_tests import NEW_TESTS, keep_tests
+from agentrunner.verification.inputs.model import Input, Inputs
+from agentrunner.verification.inputs.tree import ReadFile
+
+HOW: Sequence[tuple[re.Pattern[str], Keep]] = [
+    (re.compile(pattern), keep)
+    for pattern, keep in (
+        (r"package\.json", kept_packages.keep_package_json),
+        (r"package-lock\.json|npm-shrinkwrap\.json", kept_packages.keep_package_lock),
+        (r"yarn\.lock|pnpm-lock\.yaml|bun\.lock", kept_packages.keep_text_lock),
+        (r"pyproject\.toml", kept_packages.keep_pyproject),
+        (r"(.*requirements.*|constraints.*)\.txt", kept_packages.keep_requirements),
+        (r"(poetry|uv|pdm|Cargo)\.lock", kept_packages.keep_toml_lock),
+        (r"go\.mod", kept_packages.keep_go_mod),
+        (r"go(\.work)?\.sum", kept_packages.keep_go_sum),
+        (r"Cargo\.toml", kept_packages.keep_cargo),
+        (r"pom\.xml", kept_packages.keep_pom),
+        (r"Gemfile", kept_packages.keep_gemfile),
+        (r"Gemfile\.lock", kept_packages.keep_gemfile_lock),
+        (r"composer\.json", kept_packages.keep_composer),
+        (r"composer\.lock", kept_packages.keep_composer_lock),
+        (r"(GNU)?[mM]akefile|.*\.(mk|mak|make|am)|CMakeLists\.txt|.*\.cmake|meson\.build",
+         kept_lists.keep_lists),
+    )
+]  # fmt: skip
+"""Files of which only a part steers, by name; everything else steers as a whole."""
+
+ChangeKind = Literal["added", "modified", "deleted"]
+
+
+class Changed(Protocol):
+    """Paths that differ between two trees."""
+
+    @property
+    def added(self) -> Collection[str]:
+        """New paths."""
+
+    @property
+    def modified(self) -> Collection[str]:
+        """Paths with another content."""
+
+    @property
+    def deleted(self) -> Collection[str]:
+        """Paths that are gone."""
+
+
+@dataclass(frozen=True)
+class ProofChange:
+    """One changed input of the proof."""
+
+    path: str
+    kind: ChangeKind
+    input: Input
+    """What it counts as, and why."""
+    old: bytes | None
+    """What takes its place when it is put back: the old file, or the new one with the part that
+    steers as it was; None where it is taken away."""
+    understood: str = ""
+    """Why its change needs no question; "" where a look at the old tests has to tell."""
+    partly: bool = False
+    """Only a part of the file is an input; the rest is product, and `old` keeps its change."""
+
+
+@dataclass(frozen=True)
+class ProofChanges:
+    """What changed among the inputs of the proof."""
+
+    changes: list[ProofChange] = field(default_factory=list)
+    unsure: list[tuple[str, str]] = field(default_factory=list)
+    """Changed paths that are taken as product and may decide, with why."""
+
+    @property
+    def inputs(self) -> list[ProofChange]:
+        """All changed inputs."""
+        return self.changes
+
+    @property
+    def suspects(self) -> list[ProofChange]:
+        """Those that are put back before anybody is asked."""
+        return [one for one in self.changes if not one.understood]
+
+    @property
+    def understood(self) -> list[ProofChange]:
+        """Those that need no question."""
+        return [one for one in self.changes if one.understood]
+
+
+def judge_changes(
+    inputs: Inputs,
+    before_paths: Collection[str],
+    read_before: ReadFile,
+    after_paths: Collection[str],
+    read_after: ReadFile,
+    changes: Changed,
+) -> ProofChanges:
+    """The changed inputs of the proof, each with why it counts and whether it is understood.
+
+    Never raises; a file that cannot be read as what it is called is put back as a whole.
+    """
+    after = after_paths if isinstance(after_paths, Collection) else frozenset(after_paths)
+    found: list[ProofChange] = []
+    unsure: list[tuple[str, str]] = []
+    kinds: list[tuple[ChangeKind, Collection[str]]] = [
+        ("added", changes.added), ("modified", changes.modified), ("deleted", changes.deleted),
+    ]  # fmt: skip
+    for kind, paths in kinds:
+        for path in sorted(paths):
+            if doubt := inputs.is_unsure(path):
+                unsure.append((path, doubt.why))
+            entry = inputs.counts(path)
+            if entry is None:
+                continue
+            around = Surrounding(path, inputs, entry, lambda one: one in after)
+            found.append(_judged(around, kind, read_before, read_after, before_paths))
+    return ProofChanges(found, unsure)
+
+
+def _judged(
+    around: Surrounding,
+    kind: ChangeKind,
+    read_before: ReadFile,
+    read_after: ReadFile,
+    before_paths: Collection[str],
+) -> ProofChange:
+    path, entry = around.path, around.entry
+    before, after = read_before(path), read_after(path)
+    if kind == "deleted" or after is None:
+        return ProofChange(path, kind, entry, before)
+    if kind == "added" or before is None:
+        understood = _new_file(around, after, before_paths)
+        return ProofChange(path, kind, entry, None, understood)
+    kept = kept_part(around, before, after)
+    back = kept.content
+    if kept.understood:
+        back = before if kept.restored is None else kept.restored
+    partly = entry.region or back not in (before, after)
+    return ProofChange(path, kind, entry, back, kept.understood, partly)
+
+
+def kept_part(around: Surrounding, before: bytes, after: bytes) -> Kept:
+    """The new file with everything that steers as it was."""
+    keep = _how(around)
+    if keep is None:
+        return Kept(before)
+    try:
+        return keep(before.decode("utf-8"), after.decode("utf-8"), around)
+    except (ValueError, TypeError, AttributeError, KeyError, RecursionError):
+        return Kept(before)
+
+
+def _how(around: Surrounding) -> Keep | None:
+    if around.entry.region:
+        return keep_region
+    name = around.path.rpartition("/")[2]
+    for pattern, keep in HOW:
+        if pattern.fullmatch(name) and around.entry.kind in ("config", "recipe"):
+            return keep
+    return keep_tests if around.entry.kind == "test" else None
+
+
+def _new_file(around: Surrounding, after: bytes, before_paths: Collection[str]) -> str:
+    """Why a new file needs no question: a test that takes no other's place, a lock's first form."""
+    path, entry = around.path, around.entry
+    if entry.kind == "test":
+        stem = path.rpartition(".")[0]
+        folder, _, name = path.rpartition("/")
+        takes = [f"{stem}/__init__.py", f"{stem}.py"]
+        if name == "__init__.py":
+            takes = [f"{folder}.py"]
+        doubles = any(one != path and one in before_paths for one in takes)
+        return "" if doubles or name == "__init__.py" else NEW_TESTS
+    name = path.rpartition("/")[2]
+    if entry.kind == "config" and name in ("go.sum", "Cargo.lock", "requirements.txt"):
+        return kept_part(around, b"", after).understood
+    return ""
+
+
+def put_back(
+    changes: ProofChanges, only: Collection[str] | None = None, *, understood: bool = False
+) -> Mapping[str, bytes | None]:
+    """What makes "the new product with the old inputs": content by path, None for "take away".
+
+    `only` limits it to some paths. Additions that are understood stay unless `understood`.
+    """
+    return {
+        one.path: one.old
+        for one in changes.changes
+        if (only is None or one.path in only) and (understood or not one.understood)
+    }

@@ -1,0 +1,155 @@
+"""What the search has found so far: inputs, programs that are executed, what is still to follow."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from agentrunner.verification.inputs.globs import inside, is_glob, literal
+from agentrunner.verification.inputs.model import Input, Kind
+from agentrunner.verification.inputs.shell import Step, steps_of
+from agentrunner.verification.inputs.tree import Tree, above, is_inside, join
+
+MOST_TEXTS = 300
+"""Shell texts that are followed; a command that runs more is not understood anyway."""
+
+SETTINGS = "{.toml,.ini,.cfg,.json,.jsonc,.json5,.yml,.yaml,.xml,.xml.dist,.conf}"
+SCRIPTED = "{.js,.cjs,.mjs,.ts,.cts,.mts,.py,.rb,.json,.jsonc,.toml,.yml,.yaml,.local}"
+OWN_CONFIG = (
+    "{name}" + SETTINGS,
+    ".{name}" + SETTINGS,
+    ".{name}?(rc)?(.json|.jsonc|.yml|.yaml|.js|.cjs|.mjs|.ts|.toml)",
+    "?(.){name}.{config,setup,workspace,settings}" + SCRIPTED,
+)
+"""How tools call the files that they are configured by, from the tool's own name."""
+
+
+@dataclass(frozen=True)
+class Text:
+    """A shell text that is run: where, by whom, and the folder that its script lies in."""
+
+    shell: str
+    folder: str
+    by: str
+    script_folder: str = ""
+    arguments: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Executed:
+    """A program of the tree that a command runs."""
+
+    path: str
+    """The script, or the source of a built program that has its entry."""
+    step: Step
+    by: str
+
+
+@dataclass
+class Context:
+    """Gathers what the commands lead to."""
+
+    tree: Tree
+    inputs: dict[str, Input] = field(default_factory=dict)
+    places: dict[str, Input] = field(default_factory=dict)
+    collected: dict[str, str] = field(default_factory=dict)
+    """Test files of the tree, and why."""
+    named: dict[str, str] = field(default_factory=dict)
+    """Folders that a command or its configuration names as those of tests."""
+    roots: set[str] = field(default_factory=set)
+    """Folders that tools look for tests in."""
+    executed: list[Executed] = field(default_factory=list)
+    data: dict[str, str] = field(default_factory=dict)
+    """Files that are handed to a program, and how."""
+    programs: set[str] = field(default_factory=set)
+    scripts: set[str] = field(default_factory=set)
+    python_path: set[str] = field(default_factory=set)
+    """Folders that Python looks for modules in before it looks elsewhere."""
+    built: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """By path of a program that a command builds: its sources."""
+    written: set[str] = field(default_factory=set)
+    """What the commands write themselves."""
+    product_programs: set[str] = field(default_factory=set)
+    """Sources of programs that the project builds for more than its tests."""
+    _waiting: deque[Text] = field(default_factory=deque)
+    _seen: set[Text] = field(default_factory=set)
+
+    def add(self, path: str, why: str, kind: Kind, *, region: bool = False, part: str = "") -> None:
+        """One file of the tree counts; the first reason stays, parts come together."""
+        if not is_inside(path) or not self.tree.exists(path):
+            return
+        old = self.inputs.get(path)
+        if old is None or (old.region and not region):
+            self.inputs[path] = old = Input(path, why, kind, region=region)
+        if part and part not in old.parts:
+            self.inputs[path] = replace(old, parts=(*old.parts, part))
+
+    def collect(self, glob: str, why: str, kind: Kind = "test", *, region: bool = False) -> None:
+        """Every file of a glob counts, those that are not there yet as well."""
+        if not is_inside(glob.replace("[", "")) or glob in self.inputs:
+            return
+        found = self.tree.matching(glob)
+        entry = Input(glob, why, kind, exists=bool(found), region=region)
+        if is_glob(glob) and not region:
+            (self.inputs if found else self.places).setdefault(glob, entry)
+        elif found:
+            self.add(glob, why, kind, region=region)
+        if kind == "test":
+            for path in found:
+                self.collected.setdefault(path, why)
+
+    def place(self, path: str, why: str, kind: Kind = "config") -> None:
+        """A file that a tool reads where it is there; a new one counts, too."""
+        if is_glob(path):
+            self.collect(path, why, kind)
+        elif self.tree.exists(path):
+            self.add(path, why, kind)
+        elif is_inside(path):
+            self.places.setdefault(path, Input(path, why, kind, exists=False))
+
+    def use(self, program: str, folder: str, *names: str) -> None:
+        """A tool runs in a folder: what configures it, there and above, counts."""
+        self.programs.add(program)
+        why = f"configuration that {program} reads"
+        for place in above(folder):
+            for pattern in OWN_CONFIG:
+                self.place(inside(place, pattern.replace("{name}", literal(program))), why)
+            for name in names:
+                self.place(inside(place, name), why)
+
+    def name_folder(self, folder: str, why: str) -> None:
+        """A command or its configuration names this folder as one of tests."""
+        if folder and folder in self.tree.folders:
+            self.named.setdefault(folder, why)
+
+    def follow(self, text: Text) -> None:
+        """A shell text that is run, too."""
+        if text not in self._seen and len(self._seen) < MOST_TEXTS:
+            self._seen.add(text)
+            self._waiting.append(text)
+
+    def steps(self) -> Iterable[tuple[Step, Text]]:
+        """The simple commands of everything that is run, as long as there are new ones."""
+        while self._waiting:
+            text = self._waiting.popleft()
+            for step in steps_of(
+                text.shell,
+                text.folder,
+                expand=self.tree.expand,
+                script_folder=text.script_folder,
+                arguments=text.arguments,
+            ):
+                self.written.update(step.writes)
+                yield step, text
+
+    def execute(self, path: str, step: Step, by: str) -> None:
+        """A program of the tree is run."""
+        if self.tree.exists(path):
+            self.executed.append(Executed(path, step, by))
+
+    def existing(self, folder: str, word: str) -> str | None:
+        """The file or folder of the tree that a word names, None where there is none."""
+        path = join(folder, word)
+        known = path in self.tree.folders or (is_inside(path) and self.tree.exists(path))
+        return path if known else None

@@ -1,0 +1,104 @@
+"""Works out the inputs of the proof: what decides what the verifying commands say."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from agentrunner.verification.inputs.context import Context, Text
+from agentrunner.verification.inputs.fixtures import Fixtures
+from agentrunner.verification.inputs.follow import follow_all
+from agentrunner.verification.inputs.leads import Leads, family_of
+from agentrunner.verification.inputs.model import Input, Inputs
+from agentrunner.verification.inputs.programs import classify
+from agentrunner.verification.inputs.recipes import LIFE_CYCLE
+from agentrunner.verification.inputs.shadows import shadows_of
+from agentrunner.verification.inputs.tree import ReadFile, ReadMany, Tree, folder_of, join
+from agentrunner.verification.steering import matches
+
+
+def find_inputs(
+    shell_commands: Sequence[tuple[str, str]],
+    paths: Collection[str],
+    read: ReadFile,
+    *,
+    declared_tests: Sequence[str] = (),
+    declared_product: Sequence[str] = (),
+    results_files: Collection[str] = (),
+    read_many: ReadMany | None = None,
+) -> Inputs:
+    """What decides about the commands, each a pair of shell text and folder; pure, never raises.
+
+    `paths` are all files of the tree before the run and `read` gives their content; only what
+    commands and tests lead to is read. `declared_tests` and `declared_product` are globs of a
+    person and win; `results_files` are those that a report named as test files. `read_many` reads
+    many files in one go, where a single one is costly.
+    """
+    tree = Tree(paths, read, read_many)
+    context = Context(tree)
+    many = len(shell_commands) > 1
+    for index, (shell, cwd) in enumerate(shell_commands):
+        by = "the test command" if not index else f"check {index}" if many else "the command"
+        context.follow(Text(shell, join("", cwd), by))
+    follow_all(context)
+    for path in sorted(results_files):
+        if path in tree.paths:
+            context.collected[path] = "the report of the first run names it"
+            context.add(path, context.collected[path], "test")
+    leads = Leads(tree, context.python_path)
+    return _assembled(context, leads, declared_tests, declared_product)
+
+
+def _assembled(
+    context: Context, leads: Leads, declared_tests: Sequence[str], declared_product: Sequence[str]
+) -> Inputs:
+    tree = context.tree
+    for pattern in declared_tests:
+        for path in tree.paths:
+            if matches(path, [pattern]):
+                context.collected.setdefault(path, f"task.test.paths says so ({pattern})")
+    tests = {
+        path for path in context.collected
+        if not declared_product or not matches(path, declared_product)
+    }  # fmt: skip
+    first = Fixtures(context, leads, set(tests))
+    executed, product, unsure = classify(context, leads, first.product)
+    for run in context.executed:
+        if run.path in executed:
+            kind = "runner" if family_of(run.path) in ("", "shell") else "test"
+            context.add(run.path, f"{run.by} runs it", "runner" if kind == "runner" else "test")
+            context.roots.add(folder_of(run.path))
+    fixtures = Fixtures(context, leads, tests | executed)
+    fixtures.find()
+    unsure = {**fixtures.unsure, **unsure}
+    product.update(fixtures.used)
+    for path, how in context.data.items():
+        if path not in context.inputs and path not in tests and path not in product:
+            unsure.setdefault(path, how)
+    folders, names = shadows_of(context, leads, tests | executed)
+    unsure = {path: why for path, why in unsure.items() if path not in tests | executed}
+    listed = [
+        one for one in context.inputs.values()
+        if one.path not in unsure and one.path not in product
+        and not (declared_product and matches(one.path, declared_product))
+    ]  # fmt: skip
+    declared = [Input(one, f"task.test.paths says so ({one})", "test") for one in declared_tests]
+    return Inputs(
+        tests=declared + listed,
+        product=[
+            *(Input(one, f"task.test.product says so ({one})", "test") for one in declared_product),
+            *(Input(path, why, "test") for path, why in sorted(product.items())),
+        ],
+        unsure=[
+            Input(path, f"taken as product; {why}, so it shows but does not prove", "test")
+            for path, why in sorted(unsure.items())
+            if not matches(path, [*declared_product, *declared_tests])
+        ],
+        programs=frozenset(context.programs),
+        places=list(context.places.values()),
+        import_folders=folders,
+        provided_names=names,
+        declared_tests=tuple(declared_tests),
+        declared_product=tuple(declared_product),
+        before=tree.paths,
+        scripts=frozenset(context.scripts) | LIFE_CYCLE,
+    )

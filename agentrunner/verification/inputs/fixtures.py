@@ -1,0 +1,342 @@
+"""What tests read and product code does not: their folders, helpers, golden files and tables."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from agentrunner.verification.inputs.context import Context
+from agentrunner.verification.inputs.globs import inside, literal
+from agentrunner.verification.inputs.leads import Leads, family_of
+from agentrunner.verification.inputs.model import Input
+from agentrunner.verification.inputs.product import Product
+from agentrunner.verification.inputs.tree import above, folder_of
+
+ASSERTS = re.compile(
+    r"\bassert\b|AssertionError|\.fail\(|\bexpect\(|self\.assert|t\.(?:Error|Fatal)"
+)
+OWN_ASSERTION = re.compile(
+    r"^\s*assert\b|\bself\.assert|\bself\.fail|\bexpect\s*\(|\bassert[.(]|pytest\.raises",
+    re.MULTILINE,
+)
+TEST_KITS = frozenset(
+    {"pytest", "unittest", "node:test", "vitest", "@jest/globals", "mocha", "chai", "jest", "ava"}
+)
+RESOLVED = frozenset({"python", "javascript", "c", "ruby", "php", "perl", "shell"})
+"""Languages whose imports are followed: only there is it known what product code uses."""
+MOST_TESTS = 1_500
+SAMPLE = 200
+"""Tests of a folder that are looked at to learn what the folder is for."""
+MOST_CODE = 400
+"""Source files of a folder that are looked at before it is taken for one of product code."""
+MOST_FIXTURES = 5_000
+
+
+@dataclass
+class Fixtures:
+    """Works out what belongs to the tests beside the test files themselves."""
+
+    context: Context
+    leads: Leads
+    tests: set[str]
+    """Test files: collected, or executed and found to be tests."""
+    unsure: dict[str, str] = field(default_factory=dict)
+    folders: dict[str, str] = field(default_factory=dict)
+    """Folders that hold tests and nothing of the product, and why."""
+    used: dict[str, str] = field(default_factory=dict)
+    """Files of such folders that the product uses, and who does."""
+
+    def __post_init__(self) -> None:
+        self.product = Product(
+            self.context.tree,
+            self.leads,
+            self._belongs,
+            tuple(sorted(map(folder_of, self.tests)))[:200],
+            frozenset(filter(None, map(family_of, self.tests))),
+        )
+        self._subjects: dict[str, set[str]] = {}
+
+    def _belongs(self, path: str) -> bool:
+        known = path in self.tests or path in self.context.inputs
+        return known or (
+            path not in self.used
+            and any(folder in self.folders for folder in above(folder_of(path)))
+        )
+
+    def find(self) -> None:
+        """Add folders, helpers and fixtures to the context."""
+        tests = sorted(self.tests)[:MOST_TESTS]
+        self.context.tree.prefetch(tests)
+        for test in tests:
+            for other in self.leads.imports(test)[0]:
+                self._subjects.setdefault(other, set()).add(test)
+        for folder in sorted({*map(folder_of, self.tests), *self.context.named}):
+            self._top(folder)
+        for folder, why in self.folders.items():
+            if any(place in self.folders for place in above(folder_of(folder))):
+                continue
+            self.context.inputs.setdefault(
+                inside(folder, "**"), Input(inside(folder, "**"), why, "fixture", old_only=True)
+            )
+        readers = list(self._readers())
+        self.context.tree.prefetch(readers)
+        for reader in readers:
+            self._helpers(reader)
+        for reader in list(self._readers()):
+            self._mentions(reader)
+
+    def _readers(self) -> Iterator[str]:
+        """Test files and the code beside them, bounded."""
+        found = set(self.tests)
+        for folder in self.folders:
+            found.update(path for path in self.context.tree.under(folder) if family_of(path))
+        found.update(
+            path for path, one in self.context.inputs.items()
+            if one.kind in ("fixture", "runner", "test") and not one.region and family_of(path)
+            and path in self.context.tree.paths
+        )  # fmt: skip
+        return iter(sorted(found)[:MOST_TESTS])
+
+    # -- folders ----------------------------------------------------------------------------
+
+    def _top(self, folder: str) -> None:
+        """The topmost folder above some tests in which only tests and their helpers lie."""
+        chain = list(above(folder))
+        if any(place in self.folders for place in chain):
+            return
+        named = [place for place in chain if place in self.context.named]
+        tests_only = named and self._only_tests(named[-1], named=True, first=True)
+        if tests_only and not self._holds_subjects(named[-1]):
+            self._take(named[-1], self.context.named[named[-1]])
+            return
+        first = True
+        for place in chain:
+            if not place or place in self.folders:
+                return
+            if not self._only_tests(place, named=False, first=first):
+                return
+            first = False
+            self._take(place, "it holds tests and no product code")
+
+    def _holds_subjects(self, place: str) -> bool:
+        """Whether a test in a folder of tests further down is named after code of a named folder.
+
+        `pytest shop/cart` names a package whose tests lie in `shop/cart/tests`.
+        """
+        with_tests = set(map(folder_of, self.tests))
+        for path in self.context.tree.under(place):
+            if path in self.tests or folder_of(path) in with_tests:
+                continue
+            inner = f"{folder_of(path)}/"
+            for test in self._subjects.get(path, set()):
+                if (
+                    test.startswith(inner)
+                    and _paired(path, test)
+                    and self._only_tests(folder_of(test), named=False, first=True)
+                ):
+                    return True
+        return False
+
+    def _take(self, place: str, why: str) -> None:
+        """A folder of tests; what the product uses of it stays product."""
+        self.folders[place] = f"it lies in {place}/: {why}"
+        inner = f"{place}/"
+        for path in self.context.tree.under(place):
+            if path not in self.tests and self._is_used_by_product(path, inner):
+                self.used[path] = f"the product uses it: {min(self.product.imported[path])}"
+
+    def _only_tests(self, place: str, *, named: bool, first: bool) -> bool:
+        code = [path for path in self.context.tree.under(place) if family_of(path)]
+        others = [path for path in code if path not in self.tests and not self._belongs(path)]
+        if not (self.tests & set(code)) and not named:
+            return False
+        if len(others) > MOST_CODE or (
+            others and not named and not all(family_of(path) in RESOLVED for path in code)
+        ):
+            return False
+        inner = f"{place}/"
+        if named:
+            return self._mostly_leads_out(place, inner)
+        for path in others:
+            users = self.product.imported.get(path, set())
+            if any(not user.startswith(inner) for user in users) or path in self.product.entries:
+                return False
+            tests = self._subjects.get(path, set())
+            if any(_paired(path, test) for test in tests):
+                return False
+            if any(not self._leads_out(test, inner) for test in tests):
+                return False
+            if not first and not self._says_no(path):
+                return False
+            if not tests and not users and not self._is_empty(path):
+                return False
+        return True
+
+    def _mostly_leads_out(self, place: str, inner: str) -> bool:
+        """Of the tests in a folder that reach code, whether most reach some outside of it."""
+        tests = [path for path in self.context.tree.under(place) if path in self.tests]
+        if not all(family_of(path) in RESOLVED for path in tests):
+            return True  # its tool has a folder of its own for tests
+        inside_only = out = 0
+        for test in tests[:: len(tests) // SAMPLE + 1]:
+            if self._leads_out(test, inner):
+                out += 1
+            elif self.leads.imports(test)[0]:
+                inside_only += 1
+        return out >= inside_only
+
+    def _is_used_by_product(self, path: str, inner: str) -> bool:
+        """Whether code that is tested, outside of a folder, uses a file in it."""
+        users = self.product.imported.get(path, set())
+        return any(user in self._subjects for user in users if not user.startswith(inner))
+
+    def _leads_out(self, test: str, inner: str) -> bool:
+        """Whether a test reaches code outside of the folder: what it is about lies there."""
+        files, missing = self.leads.imports(test)
+        if any(not path.startswith(inner) for path in files):
+            return True
+        if any(self.is_new_module(name) for name in missing):
+            return True
+        return any(
+            family_of(path) and not path.startswith(inner) for path, _ in self.leads.mentioned(test)
+        )
+
+    def is_new_module(self, name: str) -> bool:
+        """Whether an import that resolves to nothing asks for code that is still to be written."""
+        from agentrunner.verification.inputs.shadows import provided
+
+        return not provided(self.context, name)
+
+    def _is_empty(self, path: str) -> bool:
+        """Whether a file only makes its folder a package."""
+        text = self.context.tree.text(path) or ""
+        bare = re.sub(r"(?m)^\s*#.*$", "", text).strip()
+        return path.endswith("/__init__.py") and len(bare) < 40
+
+    def _says_no(self, path: str) -> bool:
+        """Whether a helper decides: it uses a test kit, asserts, or is nearly empty."""
+        text = self.context.tree.text(path) or ""
+        kits = TEST_KITS | self.context.programs
+        words = set(re.findall(r"(?:import|from|require\()\s*[\"']?([\w:@/-]+)", text))
+        return not words.isdisjoint(kits) or bool(ASSERTS.search(text)) or self._is_empty(path)
+
+    # -- helpers ----------------------------------------------------------------------------
+
+    def _helpers(self, test: str) -> None:
+        """Modules outside of test folders that only tests import, and that decide for them."""
+        text = self.context.tree.text(test) or ""
+        files = self.leads.imports(test)[0]
+        for path in sorted(files):
+            if self._belongs(path) or self.product.imported.get(path):
+                continue
+            if path in self.product.entries or _paired(path, test):
+                continue
+            decides = self._asserts_for(path, text, files) or self._is_table(path, text, files)
+            if decides or self._uses_kit(path):
+                why = f"imported by {test} and by no product file"
+                self.context.add(path, why, "fixture")
+
+    def _uses_kit(self, path: str) -> bool:
+        text = self.context.tree.text(path) or ""
+        kits = TEST_KITS | (self.context.programs - {"python", "node"})
+        words = re.findall(
+            r"^\s*(?:import|from)\s+([\w:@/-]+)|(?:from|require\()\s*[\"']([\w:@/-]+)", text, re.M
+        )
+        return any(one in kits for pair in words for one in pair if one)
+
+    def _asserts_for(self, path: str, test_text: str, files: frozenset[str]) -> bool:
+        """Whether a test that asserts nothing itself leaves that to this module."""
+        if len(files) < 2 or OWN_ASSERTION.search(test_text):
+            return False
+        text = self.context.tree.text(path) or ""
+        if not ASSERTS.search(text) and "throw" not in text:
+            return False
+        stem = path.rpartition("/")[2].partition(".")[0]
+        defined = set(re.findall(r"(?:def|function|const|func)\s+(\w+)", text))
+        called = re.findall(r"^[ \t]+(?:await\s+)?(?:(\w+)\.)?(\w+)\(", test_text, re.M)
+        return any(name in defined and owner in ("", stem) for owner, name in called)
+
+    def _is_table(self, path: str, test_text: str, files: frozenset[str]) -> bool:
+        """Whether a module holds data alone, and a test compares with it or runs through it."""
+
+        def data_alone(one: str) -> bool:
+            text = self.context.tree.text(one) or ""
+            plain = re.sub(r"(?m)^\s*(#|//).*$", "", text)
+            return "=" in plain and not re.search(
+                r"\b(def|class|lambda|function|import|from|require|for|while)\b|=>|\w\s*\(", plain
+            )
+
+        others = [one for one in files if one != path and not self._belongs(one)]
+        if not data_alone(path) or all(data_alone(one) for one in others):
+            return False
+        text = self.context.tree.text(path) or ""
+        names = re.findall(
+            r"^\s*(?:(?:export\s+)?(?:const|let|var)\s+|exports\.)?(\w+)\s*=", text, re.M
+        )
+        bound = "|".join(map(re.escape, names[:100]))
+        used = rf"(?:==|<=?|>=?|,|\w=|\bin)\s*(?:\w+\.)?(?:{bound})\s*(?:[),:\]]|$)"
+        return bool(bound) and bool(re.search(used, test_text, re.M))
+
+    # -- what is mentioned ------------------------------------------------------------------
+
+    def _mentions(self, reader: str) -> None:
+        tree = self.context.tree
+        found = list(self.leads.mentioned(reader))
+        files, missing = self.leads.imports(reader)
+        has_subject = bool(
+            any(not self._belongs(path) for path in files)
+            or any(self.is_new_module(name) for name in missing)
+            or any(family_of(path) and not self._belongs(path) for path, _ in found)
+            or family_of(reader) not in RESOLVED
+        )
+        for path, bare in found:
+            if path in tree.folders:
+                self._folder(path, reader, bare=bare)
+            elif not family_of(path) and not self._belongs(path):
+                self._file(path, reader, has_subject)
+
+    def _folder(self, folder: str, reader: str, *, bare: bool) -> None:
+        tree = self.context.tree
+        if any(one in self.folders for one in above(folder)) or f"{folder}/" in f"{reader}/":
+            return
+        if reader.startswith(f"{folder}/") or any(t.startswith(f"{folder}/") for t in self.tests):
+            return
+        files = tree.under(folder)
+        plain = [path for path in files if not family_of(path)]
+        if not plain or len(files) > MOST_FIXTURES or self.product.mentions(folder):
+            return
+        code = [path for path in files if family_of(path)]
+        if any(self.product.imported.get(p) or p in self._subjects for p in code[:MOST_CODE]):
+            return
+        if any(path in self.product.entries for path in code):
+            return
+        if _holds_manifest(files, folder):
+            return
+        why = f"read by {reader} and by no product file"
+        self.context.collect(f"{literal(folder)}/**", why, "fixture")
+
+    def _file(self, path: str, reader: str, has_subject: bool) -> None:
+        if self.product.mentions(path) or path in self.product.entries:
+            return
+        if has_subject:
+            self.context.add(path, f"read by {reader} and by no product file", "fixture")
+        else:
+            self.unsure.setdefault(path, f"{reader} checks what it says")
+
+
+def _paired(path: str, test: str) -> bool:
+    """Whether a test is named after a source file: `greet.test.js` and `greet.js`."""
+    stem = path.rpartition("/")[2].partition(".")[0]
+    name = test.rpartition("/")[2].partition(".")[0]
+    parts = [part for part in re.split(r"[_\-.]", test.rpartition("/")[2]) if part]
+    named = name in (stem, f"{stem}Test", f"{stem}Spec", f"Test{stem}")
+    return len(stem) > 1 and (named or (stem in parts and len(parts) <= 3))
+
+
+def _holds_manifest(files: list[str], folder: str) -> bool:
+    """Whether a folder is a project of its own."""
+    names = {path[len(folder) + 1 :] for path in files}
+    return not names.isdisjoint(
+        {"package.json", "pyproject.toml", "setup.py", "Cargo.toml", "go.mod", "pom.xml"}
+    )

@@ -1,0 +1,279 @@
+"""From a command to what it executes: wrappers taken off, interpreters asked for their script."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from itertools import pairwise
+
+from agentrunner.verification.inputs import (
+    recipes,
+    tools_compiled,
+    tools_js,
+    tools_other,
+    tools_python,
+)
+from agentrunner.verification.inputs.context import Context, Text
+from agentrunner.verification.inputs.interpreters import INTERPRETERS, hand_over, run_interpreter
+from agentrunner.verification.inputs.shell import Step
+from agentrunner.verification.inputs.tree import folder_of, join
+
+Handler = Callable[[Context, Step, list[str], str], None]
+"""What a program does with its arguments: context, step, arguments, who runs it."""
+
+TAKES_VALUE = frozenset(
+    """-n -u -s -k -p --package --python --group --extra --with --with-editable --only-group
+    --directory --project --env-file --index --signal --kill-after --user -c --call -E --adjustment
+    --only --without""".split()
+)
+"""Options of wrappers that have a value behind them."""
+WRAPPERS = frozenset(
+    """env exec time nice timeout npx bunx pnpx command sudo xvfb-run nohup ionice stdbuf setsid
+    cross-env dotenv xargs faketime catchsegv valgrind strace unbuffer chronic busybox""".split()
+)
+RUNNERS: Mapping[str, frozenset[str]] = {
+    "uv": frozenset({"run"}),
+    "poetry": frozenset({"run"}),
+    "pdm": frozenset({"run"}),
+    "pipenv": frozenset({"run"}),
+    "hatch": frozenset({"run"}),
+    "rye": frozenset({"run"}),
+    "bundle": frozenset({"exec"}),
+    "npm": frozenset({"exec", "x"}),
+    "pnpm": frozenset({"exec", "dlx"}),
+    "yarn": frozenset({"exec", "dlx"}),
+    "bun": frozenset({"x"}),
+    "coverage": frozenset({"run"}),
+    "direnv": frozenset({"exec"}),
+    "conda": frozenset({"run"}),
+    "pixi": frozenset({"run"}),
+    "mise": frozenset({"exec", "x"}),
+}
+"""Programs that run another one after a word of theirs."""
+SHELLS = re.compile(r"^(sh|bash|dash|zsh|ksh|ash|source|\.)$")
+PYTHON = re.compile(r"^(python|pypy)[\d.]*t?$")
+COMPARES = frozenset("diff cmp comm colordiff sdiff".split())
+LOOKS = frozenset("grep egrep fgrep rg test [ [[ jq wc ls stat cat head tail file md5sum".split())
+BUILDS = frozenset("cc gcc g++ c++ clang clang++ rustc ld tcc javac kotlinc".split())
+
+HANDLERS: dict[str, Handler] = {
+    **recipes.HANDLERS,
+    **tools_python.HANDLERS,
+    **tools_js.HANDLERS,
+    **tools_compiled.HANDLERS,
+    **tools_other.HANDLERS,
+}
+
+
+def follow_all(context: Context) -> None:
+    """Take in everything that the waiting texts lead to."""
+    for step, text in context.steps():
+        take(context, step, text.by)
+
+
+def take(context: Context, step: Step, by: str, *, depth: int = 0) -> None:
+    """One simple command."""
+    words = list(step.words)
+    if not words or depth > 8:
+        return
+    program = words[0].rpartition("/")[2]
+    _environment(context, step)
+    if step.into == "read":
+        _table(context, step, words[1:], by)
+    for path in step.reads:
+        if program == "read":
+            context.add(path, f"{by} takes its cases from it", "fixture")
+        elif context.tree.exists(path):
+            context.data.setdefault(path, f"{by} hands it to {program}")
+    if program in ("hatch", "pdm", "rye") and recipes.python_scripts(context, step, words[1:], by):
+        return
+    rest = _unwrapped(program, words[1:])
+    if rest is not None:
+        if rest and program == "coverage":
+            context.use("coverage", step.folder)
+            rest = ["python", *rest]
+        if program in ("npx", "bunx", "pnpx", "npm", "pnpm", "yarn") and rest:
+            rest[0] = rest[0].partition("@")[0] or rest[0]
+        take(context, replace(step, words=tuple(rest)), by, depth=depth + 1)
+        return
+    own = context.existing(step.folder, words[0]) if "/" in words[0] else None
+    if own and own in context.tree.paths and program not in ("gradlew", "mvnw"):
+        _run_file(context, own, step, words[1:], by)
+    elif SHELLS.match(program):
+        _shell(context, step, words[1:], by)
+    elif PYTHON.match(program):
+        tools_python.python(context, step, words[1:], by, take)
+    elif handler := HANDLERS.get(program):
+        handler(context, step, words[1:], by)
+    elif INTERPRETERS.match(program):
+        run_interpreter(context, step, words[1:], by)
+    elif (built := join(step.folder, words[0])) in context.built:
+        for source in context.built[built]:
+            context.execute(source, step, by)
+        hand_over(context, step, words[1:], by)
+    elif program in COMPARES:
+        _compared(context, step, words[1:], by)
+    elif program == "java":
+        _java(context, step, words[1:], by)
+    elif program in BUILDS:
+        _build(context, step, words[1:])
+    elif program in LOOKS:
+        _pattern_files(context, step, words[1:], by)
+    elif re.fullmatch(r"[\w.+-]+", program):
+        context.use(program, step.folder)
+        _options(context, step, words[1:], by)
+
+
+def _environment(context: Context, step: Step) -> None:
+    """Files that a command is handed in its environment, and where Python looks because of it."""
+    for name, value in step.env:
+        for word in re.split(r"[\s:=,]+", value):
+            path = context.existing(step.folder, word) if word.strip("./") else None
+            if path and path in context.tree.paths:
+                context.add(path, f"the command names it in {name}", "config")
+        if name == "PYTHONPATH":
+            places = [join(step.folder, place) for place in value.split(":") if place]
+            context.python_path.update(places)
+
+
+def _table(context: Context, step: Step, words: list[str], by: str) -> None:
+    """`cat cases.txt | while read …`: the cases of a check."""
+    for word in words:
+        path = None if word.startswith("-") else context.existing(step.folder, word)
+        if path and path in context.tree.paths:
+            context.add(path, f"{by} takes its cases from it", "fixture")
+
+
+def _unwrapped(program: str, rest: list[str]) -> list[str] | None:
+    """The command that a wrapper runs; None where `program` is none."""
+    if program in RUNNERS:
+        while rest and rest[0].startswith("-"):
+            rest = rest[2:] if rest[0] in TAKES_VALUE else rest[1:]
+        if not rest or rest[0] not in RUNNERS[program]:
+            return None
+        rest = rest[1:]
+    elif program not in WRAPPERS:
+        return None
+    while rest:
+        word = rest[0]
+        if word == "--":
+            return rest[1:]
+        if word.startswith("-"):
+            if program == "coverage" and word == "-m":
+                return rest
+            rest = rest[2:] if word in TAKES_VALUE else rest[1:]
+        elif re.match(r"[A-Za-z_]\w*=", word) or re.fullmatch(r"[\d.]+[smhd]?", word):
+            rest = rest[1:]
+        else:
+            return rest
+    return rest
+
+
+def _shell(context: Context, step: Step, words: list[str], by: str) -> None:
+    """`sh -c TEXT`, `sh FILE`, `. FILE`."""
+    while words and words[0].startswith("-") and words[0] != "-":
+        if re.fullmatch(r"-\w*c", words[0]) and len(words) > 1:
+            shell = words[1]
+            context.follow(Text(shell, step.folder, by))
+            return
+        words = words[2:] if words[0] in ("-o", "--rcfile", "--init-file") else words[1:]
+    if words and (path := context.existing(step.folder, words[0])):
+        _run_shell(context, path, step, words[1:], by)
+
+
+def _run_shell(context: Context, path: str, step: Step, words: list[str], by: str) -> None:
+    context.execute(path, step, by)
+    hand_over(context, step, words, by)
+    if not step.feeds:
+        text = context.tree.text(path) or ""
+        context.follow(Text(text, step.folder, path, folder_of(path), tuple(words)))
+
+
+def _run_file(context: Context, path: str, step: Step, words: list[str], by: str) -> None:
+    """A file of the tree that is run by its path."""
+    text = context.tree.text(path) or ""
+    first = text.split("\n", 1)[0]
+    if re.match(r"#!.*\b(sh|bash|dash|zsh|ksh)\b", first) or path.endswith((".sh", ".bash")):
+        _run_shell(context, path, step, words, by)
+        return
+    if re.match(r"#!.*\bpython", first):
+        tools_python.python(context, step, [step.words[0], *words], by, take)
+        return
+    context.execute(path, step, by)
+    hand_over(context, step, words, by)
+
+
+def _compared(context: Context, step: Step, words: list[str], by: str) -> None:
+    """What output is compared with, unless the commands themselves wrote it."""
+    for word in words:
+        path = None if word.startswith("-") else context.existing(step.folder, word)
+        if not path or path in context.written:
+            continue
+        if path in context.tree.folders:
+            context.collect(f"{path}/**", f"{by} compares with it", "fixture")
+        else:
+            context.add(path, f"{by} compares with it", "fixture")
+
+
+def _pattern_files(context: Context, step: Step, words: list[str], by: str) -> None:
+    """`grep -f FILE` reads what it looks for; all else that it is handed is the product."""
+    for option, value in pairwise(words):
+        if re.fullmatch(r"-\w*f|--file", option) and (path := context.existing(step.folder, value)):
+            context.add(path, f"{by} looks for what it lists", "fixture")
+
+
+def _build(context: Context, step: Step, words: list[str]) -> None:
+    sources = [join(step.folder, word) for word in words if not word.startswith("-")]
+    output = "a.out"
+    for option, value in pairwise(words):
+        if option == "-o":
+            output = value
+    found = tuple(path for path in sources if path in context.tree.paths)
+    if found:
+        context.built.setdefault(join(step.folder, output), found)
+
+
+def _java(context: Context, step: Step, words: list[str], by: str) -> None:
+    """`java -cp out CheckTill`, `java Check.java`: the source of the class that is run."""
+    takes = False
+    for word in words:
+        if takes or word.startswith("-"):
+            takes = not takes and word in (
+                "-cp",
+                "-classpath",
+                "--class-path",
+                "-p",
+                "--module-path",
+            )
+            continue
+        name = word.rpartition("/")[2].removesuffix(".java").rpartition(".")[2]
+        compiled = {path for sources in context.built.values() for path in sources}
+        if (path := context.existing(step.folder, word)) and path in context.tree.paths:
+            compiled.add(path)
+        for source in sorted(compiled):
+            if source.rpartition("/")[2] == f"{name}.java":
+                _main_class(context, source, compiled - {source}, step, by)
+        return
+
+
+def _main_class(context: Context, source: str, others: set[str], step: Step, by: str) -> None:
+    """A class that is run: a test where it uses other classes and can say no."""
+    text = context.tree.text(source) or ""
+    stems = [other.rpartition("/")[2].partition(".")[0] for other in others]
+    uses = any(re.search(rf"\b{re.escape(stem)}\b", text) for stem in stems)
+    if uses and not step.feeds and re.search(r"\bassert\b|\bthrow\b|System\.exit", text):
+        context.collect(source, f"{by} runs it")
+
+
+def _options(context: Context, step: Step, words: list[str], by: str) -> None:
+    """Of a tool that is not known: files that its options name configure it."""
+    for index, word in enumerate(words):
+        value = ""
+        if word.startswith("-"):
+            value = word.partition("=")[2]
+            if not value and re.fullmatch(r"-c|-C|--conf(ig)?(-file)?|--rcfile|--settings", word):
+                value = words[index + 1] if index + 1 < len(words) else ""
+        path = context.existing(step.folder, value) if value else None
+        if path and path in context.tree.paths:
+            context.add(path, f"{by} configures {step.words[0]} with it", "config")

@@ -1,0 +1,47 @@
+"""Interpreters: the script that one runs, what it loads first, and the data that it is handed."""
+
+from __future__ import annotations
+
+import re
+
+from agentrunner.verification.inputs.context import Context
+from agentrunner.verification.inputs.shell import Step
+
+INTERPRETERS = re.compile(
+    r"^(node|nodejs|deno|bun|ruby|perl|php|lua|tsx|ts-node|Rscript|julia)\d*$"
+)
+LOADED_FIRST = frozenset({"-r", "--require", "--import", "--loader", "--experimental-loader"})
+CODE = frozenset({"-e", "-c", "--eval", "-p", "--print", "-E", "-pe", "-ne"})
+
+
+def run_interpreter(context: Context, step: Step, words: list[str], by: str) -> None:
+    """`node x.js`, `ruby -Itest test/a.rb`, `perl -e …`."""
+    program = step.words[0].rpartition("/")[2]
+    while words and words[0].startswith("-"):
+        name, equals, value = words[0].partition("=")
+        if name in LOADED_FIRST or (name == "-I" and program == "perl"):
+            value = value if equals else (words[1] if len(words) > 1 else "")
+            if (path := context.existing(step.folder, value)) and path in context.tree.paths:
+                context.add(path, "it is loaded before the tests", "runner")
+            words = words if equals else words[1:]
+        elif name in CODE:
+            return
+        words = words[1:]
+    if program in ("deno", "bun") and words[:1] == ["run"]:
+        words = words[1:]
+        while words and words[0].startswith("-"):
+            words = words[1:]
+    if words and (path := context.existing(step.folder, words[0])):
+        if path in context.tree.folders:  # `node .` runs the package's entry
+            return
+        context.execute(path, step, by)
+        hand_over(context, step, words[1:], by)
+
+
+def hand_over(context: Context, step: Step, words: list[str], by: str) -> None:
+    """What a program of the project is handed: data, not a test."""
+    for word in words:
+        value = word.partition("=")[2] if word.startswith("-") else word
+        path = context.existing(step.folder, value) if value else None
+        if path and path in context.tree.paths:
+            context.data.setdefault(path, f"{by} hands it to {step.words[0]}")

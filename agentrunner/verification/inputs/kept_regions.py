@@ -1,0 +1,37 @@
+"""Tests inside of product files: Rust's test modules, examples in docstrings and the like."""
+
+from __future__ import annotations
+
+from agentrunner.verification.inputs.kept import Kept, Surrounding, old, whole
+from agentrunner.verification.inputs.kept_tests import NEW_TESTS, keep_tests
+from agentrunner.verification.syntax.languages import language_of
+from agentrunner.verification.syntax.regions import regions_of_tests, with_regions_of
+
+
+def keep_region(before: str, after: str, around: Surrounding) -> Kept:
+    """The new product with the old tests that stand in the same file."""
+    language = language_of(around.path)
+    if language is None:
+        return old(before)
+    was, now = before.encode(), after.encode()
+    one, two = _texts(was, language), _texts(now, language)
+    restored = with_regions_of(now, was, language)
+    if one == two:
+        return whole(after, "the tests inside stay as they were", restored)
+    added = [text for text in two if text not in one]
+    same = [text for text in two if text in one] == one
+    names = [name for _, name, _ in one]
+    if same and all(kind != "main" and name not in names for kind, name, _ in added):
+        return whole(after, NEW_TESTS, restored)
+    joined = ["\n".join(text.decode("utf-8", "replace") for _, _, text in part)
+              for part in (one, two)]  # fmt: skip
+    if keep_tests(joined[0], joined[1], around).understood:
+        return whole(after, NEW_TESTS, restored)
+    return Kept(restored)
+
+
+def _texts(source: bytes, language: str) -> list[tuple[str, str, bytes]]:
+    return [
+        (one.kind, one.name, source[one.start : one.end])
+        for one in regions_of_tests(source, language)
+    ]

@@ -1,0 +1,275 @@
+"""Where a source file leads: what it imports, and which paths of the tree its literals name. Pure.
+
+Read with patterns, not with parsers: what is a comment or text may be taken for an import, which
+only asks about more files.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from agentrunner.verification.inputs.globs import WILD
+from agentrunner.verification.inputs.tree import Tree, above, folder_of, is_inside, join
+
+FAMILIES = {
+    "python": ("py", "pyi", "pyx"),
+    "javascript": ("js", "cjs", "mjs", "jsx", "ts", "cts", "mts", "tsx", "vue", "svelte"),
+    "c": ("c", "h", "cc", "cpp", "cxx", "hpp", "hh", "m", "mm"),
+    "ruby": ("rb",),
+    "php": ("php",),
+    "perl": ("pl", "pm", "t"),
+    "go": ("go",),
+    "rust": ("rs",),
+    "jvm": ("java", "kt", "kts", "scala", "groovy", "clj"),
+    "dotnet": ("cs", "fs", "vb"),
+    "shell": ("sh", "bash", "bats", "zsh"),
+    "other": ("swift", "ex", "exs", "lua", "dart", "hs", "jl", "r", "R", "zig", "nim", "erl", "ml"),
+}
+"""Endings of source files, by what can import each other."""
+FAMILY_OF = {ending: family for family, endings in FAMILIES.items() for ending in endings}
+
+PYTHON_FROM = re.compile(
+    r"^[ \t]*from[ \t]+(\.*)([\w.]*)[ \t]+import[ \t]*(\([^)]*\)|[^\n#;]*)", re.MULTILINE
+)
+PYTHON_IMPORT = re.compile(r"^[ \t]*import[ \t]+([\w., \t]+)", re.MULTILINE)
+JS_IMPORT = re.compile(
+    r"(?:\bfrom|\bimport|\brequire\s*\(|\bimport\s*\(|\.(?:mock|resolve)\s*\()\s*[\"'`]([^\"'`\n]+)"
+)
+C_INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*\"([^\"\n]+)\"", re.MULTILINE)
+RUBY_REQUIRE = re.compile(r"\b(require_relative|require|load)[ \t(]+[\"']([^\"'\n]+)")
+PHP_REQUIRE = re.compile(
+    r"\b(?:require|include)(?:_once)?[ \t(]*(?:__DIR__[ \t]*\.[ \t]*"
+    r"|dirname\([^)]*\)[ \t]*\.[ \t]*)?"
+    r"[\"']([^\"'\n]+)"
+)
+PHP_USE = re.compile(r"^[ \t]*use[ \t]+([\w\\]+)", re.MULTILINE)
+PERL_USE = re.compile(r"^[ \t]*(?:use|require)[ \t]+([A-Z][\w:]*)", re.MULTILINE)
+LITERAL = re.compile(r"\"([^\"\n\\]{1,200})\"|'([^'\n\\]{1,200})'|`([^`\n\\]{1,200})`")
+PATHLIKE = re.compile(r"[\w./@+~-][\w./@+~ -]*")
+IN_PATHS = re.compile(
+    r"(?i)open|path|join|read|load|file|__dirname|resource|template|static|dir\b|folder|include|embed|/\s*[\"'f]"
+)
+"""A line that deals with paths: where a bare word may name a folder."""
+PASSING = re.compile(r"(?i)tmp|temp|write|mkdir|touch")
+"""A line that makes files of its own: what it names is not what lies in the tree."""
+JS_ENDINGS = ("", ".js", ".ts", ".mjs", ".cjs", ".jsx", ".tsx", ".mts", ".cts", ".json",
+              "/index.js", "/index.ts", "/index.mjs", "/index.tsx", "/index.jsx")  # fmt: skip
+MOST_LITERALS = 5_000
+
+
+def family_of(path: str) -> str:
+    """The language family of a source file; "" for everything else."""
+    return FAMILY_OF.get(path.rpartition("/")[2].rpartition(".")[2], "") if "." in path else ""
+
+
+@dataclass
+class Leads:
+    """Resolves imports and literals against one tree."""
+
+    tree: Tree
+    python_path: Collection[str] = ()
+
+    def __post_init__(self) -> None:
+        self._imports: dict[str, tuple[frozenset[str], frozenset[str]]] = {}
+
+    @cached_property
+    def _by_name(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for path in self.tree.paths:
+            found.setdefault(path.rpartition("/")[2], []).append(path)
+        return found
+
+    def imports(self, path: str) -> tuple[frozenset[str], frozenset[str]]:
+        """Source files that a file imports, and top names that resolve to nothing in the tree."""
+        if path not in self._imports:
+            text = self.tree.text(path) or ""
+            files: set[str] = set()
+            missing: set[str] = set()
+            for name, found in self._resolved(path, text):
+                files.update(found)
+                if not found and name:
+                    missing.add(name)
+            files.discard(path)
+            self._imports[path] = frozenset(files), frozenset(missing)
+        return self._imports[path]
+
+    def _resolved(self, path: str, text: str) -> Iterator[tuple[str, set[str]]]:
+        folder = folder_of(path)
+        match family_of(path) or _family_by_first_line(text):
+            case "python":
+                yield from self._python(folder, text)
+            case "javascript":
+                for found in JS_IMPORT.finditer(text):
+                    yield from self._javascript(folder, found[1])
+            case "c":
+                for found in C_INCLUDE.finditer(text):
+                    yield found[1], self._c(folder, found[1])
+            case "ruby":
+                for found in RUBY_REQUIRE.finditer(text):
+                    places = [folder, *(join(one, "lib") for one in above(folder)), ""]
+                    names = (found[2], f"{found[2]}.rb")
+                    hit = self._first(places, names)
+                    yield "", hit
+            case "php":
+                for found in PHP_REQUIRE.finditer(text):
+                    yield "", self._first([folder, ""], (found[1].lstrip("/"),))
+                for found in PHP_USE.finditer(text):
+                    yield "", self._by_class(found[1].split("\\"), ".php")
+            case "perl":
+                for found in PERL_USE.finditer(text):
+                    name = found[1].replace("::", "/") + ".pm"
+                    places = [place for one in above(folder) for place in (one, join(one, "lib"))]
+                    yield "", self._first(places, (name,))
+
+    @cached_property
+    def _names(self) -> frozenset[str]:
+        """Every name of a folder or a source file: an import of another name leads nowhere."""
+        found = {folder.rpartition("/")[2] for folder in self.tree.folders}
+        found.update(path.rpartition("/")[2].partition(".")[0] for path in self.tree.paths)
+        return frozenset(found)
+
+    def _python(self, folder: str, text: str) -> Iterator[tuple[str, set[str]]]:
+        roots = [place for one in above(folder) for place in (one, f"{one}/src" if one else "src")]
+        roots += [place for place in self.python_path if place not in roots]
+        for found in PYTHON_FROM.finditer(text):
+            dots, module = found[1], found[2]
+            names = re.findall(r"(\w+)(?:\s+as\s+\w+)?", found[3])
+            bases = roots
+            if dots:
+                base = folder
+                for _ in dots[1:]:
+                    base = folder_of(base)
+                bases = [base]
+            yield from self._module(bases, module, names, relative=bool(dots))
+        for found in PYTHON_IMPORT.finditer(text):
+            for part in found[1].split(","):
+                words = part.split()
+                if words:
+                    yield from self._module(roots, words[0], [], relative=False)
+
+    def _module(
+        self, bases: list[str], module: str, names: list[str], *, relative: bool
+    ) -> Iterator[tuple[str, set[str]]]:
+        place = module.replace(".", "/")
+        if module.partition(".")[0] not in self._names and not relative:
+            yield module.partition(".")[0], set()
+            return
+        for base in bases:
+            target = "/".join(part for part in (base, place) if part)
+            files: set[str] = set()
+            if target in self.tree.folders:
+                below = f"{target}/" if target else ""
+                for name in names:
+                    files |= self._existing(f"{below}{name}.py", f"{below}{name}/__init__.py")
+            files |= self._existing(f"{target}.py", f"{target}/__init__.py")
+            if files:
+                yield "", files
+                return
+            if place and target in self.tree.folders and target != "":
+                yield "", set()
+                return
+        yield ("" if relative else module.partition(".")[0]), set()
+
+    def _existing(self, *paths: str) -> set[str]:
+        return {path for path in paths if path in self.tree.paths}
+
+    def _javascript(self, folder: str, word: str) -> Iterator[tuple[str, set[str]]]:
+        if word.startswith("."):
+            stem = join(folder, word)
+            endings = [stem + ending for ending in JS_ENDINGS]
+            if stem.endswith((".js", ".mjs", ".cjs", ".jsx")):  # TypeScript's sources of them
+                bare = stem.rpartition(".")[0]
+                endings += [bare + ending for ending in (".ts", ".tsx", ".mts", ".cts")]
+            hit = [path for path in endings if path in self.tree.paths][:1]
+            yield "" if hit else word, set(hit)
+            return
+        bare = re.sub(r"^(@|~|#)/", "", word)
+        for root in above(folder):
+            for base in (root, join(root, "src")):
+                for ending in JS_ENDINGS[1:]:
+                    path = join(base, bare + ending)
+                    if bare != word and path in self.tree.paths:
+                        yield "", {path}
+                        return
+        yield "", set()
+
+    def _c(self, folder: str, word: str) -> set[str]:
+        places = [folder, *(place for one in above(folder) for place in (one, f"{one}/include",
+                  f"{one}/src"))]  # fmt: skip
+        headers = self._first(places, (word,))
+        found = set(headers)
+        for header in headers:  # a header leads to the source of its name
+            stem = header.rpartition(".")[0]
+            name = stem.rpartition("/")[2]
+            for ending in (".c", ".cc", ".cpp", ".cxx"):
+                found |= self._existing(stem + ending)
+                found.update(self._by_name.get(name + ending, [])[:3])
+        return found
+
+    def _by_class(self, parts: list[str], ending: str) -> set[str]:
+        fitting = self._by_name.get(parts[-1] + ending, [])
+        return set(fitting[:3])
+
+    def _first(self, places: list[str], names: tuple[str, ...]) -> set[str]:
+        for place in places:
+            for name in names:
+                if (path := join(place, name)) in self.tree.paths:
+                    return {path}
+        return set()
+
+    def words(self, path: str) -> Iterator[tuple[str, bool]]:
+        """Literals that may name a path, and whether their line deals with paths."""
+        text = self.tree.text(path) or ""
+        count = 0
+        for line in text.split("\n"):
+            if '"' not in line and "'" not in line and "`" not in line:
+                continue
+            words = list(_path_words(line[:2_000]))
+            count += len(words)
+            if count > MOST_LITERALS:
+                return
+            if words:
+                in_paths = bool(IN_PATHS.search(line)) and not PASSING.search(line)
+                yield from ((word, in_paths) for word in words)
+
+    def mentioned(self, path: str, folders: Collection[str] = ()) -> Iterator[tuple[str, bool]]:
+        """Paths of the tree that a file's literals name, and whether it is a bare word."""
+        own = folder_of(path)
+        bases = [*above(own), *folders]
+        seen: set[str] = set()
+        for word, in_paths in self.words(path):
+            deep = "/" in word.strip("/")
+            plain = deep or "." in word.strip(".")
+            if word in seen or not (plain or in_paths) or not word.strip("./"):
+                continue
+            seen.add(word)
+            for base in bases:
+                place = join(base, word.lstrip("/") if base != own else word)
+                if base != own and not (deep or in_paths):
+                    break  # a bare name is not looked for further up
+                if is_inside(place) and (place in self.tree.paths or place in self.tree.folders):
+                    yield place, not plain
+                    break
+
+
+def _family_by_first_line(text: str) -> str:
+    first = text.split("\n", 1)[0]
+    if not first.startswith("#!"):
+        return ""
+    for word, family in (("python", "python"), ("node", "javascript"), ("ruby", "ruby"),
+                         ("perl", "perl"), ("php", "php"), ("sh", "shell")):  # fmt: skip
+        if word in first:
+            return family
+    return ""
+
+
+def _path_words(line: str) -> Iterator[str]:
+    for found in LITERAL.finditer(line):
+        word = found[1] or found[2] or found[3]
+        if cut := WILD.search(word) or re.search(r"[%$]", word):
+            word = word[: cut.start()].rpartition("/")[0]
+        if word and PATHLIKE.fullmatch(word):
+            yield word

@@ -1,0 +1,127 @@
+"""What an input of the proof is, and the list of them that is worked out before a run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from agentrunner.verification.inputs.globs import glob_regex, is_glob
+from agentrunner.verification.steering import matches
+
+PYTHON_TWIN = re.compile(r"(/__init__\.py|\.(cpython-\d+[\w-]*|abi3)\.so|\.so|\.pyc|\.pyd)$")
+JS_TWIN = re.compile(r"(/index)?\.([cm]?[jt]sx?|json|node)$")
+JS_ENDINGS = (".js", ".json", ".ts", ".tsx", ".mjs", ".cjs", "/index.js", "/index.ts")
+
+Kind = Literal["test", "fixture", "config", "runner", "recipe"]
+"""`test` is collected or decides; `fixture` is what tests read or import; `config` steers the tool;
+`runner` is a script that a command runs; `recipe` says what is run (Makefile, package.json)."""
+
+
+@dataclass(frozen=True)
+class Input:
+    """A file, or a glob of files, that decides what the verifying commands say."""
+
+    path: str
+    """A file, or a glob anchored at the repository: `tests/**/test_*.py`, `golden/**`."""
+    why: str
+    """Why it counts, one clause for people: "the test command names it"."""
+    kind: Kind
+    exists: bool = True
+    """Whether the tree before the run has a file of it; else it is a place that tools look at."""
+    region: bool = False
+    """Only the tests inside of the file count; the rest of it is product."""
+    old_only: bool = False
+    """Of a glob: only files that were there before the run count."""
+    parts: tuple[str, ...] = ()
+    """Of a recipe: the targets or scripts that the commands use."""
+
+
+@dataclass
+class Inputs:
+    """What counts as tests, what as product, and what is not clear."""
+
+    tests: list[Input]
+    """All inputs of the proof, whatever their kind."""
+    product: list[Input]
+    """What could be taken for a test and is product, with the reason; declared globs among it."""
+    unsure: list[Input]
+    """Taken as product; where one of these changed, the evidence shows but does not prove."""
+    programs: frozenset[str] = frozenset()
+    """Base names of the programs that the commands run: whose configuration steers."""
+    places: list[Input] = field(default_factory=list)
+    """Where tools look for files that are not there yet, as a new `pytest.ini`."""
+    import_folders: frozenset[str] = frozenset()
+    """Folders in which Python looks for modules first."""
+    provided_names: frozenset[str] = frozenset()
+    """Modules that imports find elsewhere today."""
+    declared_tests: Sequence[str] = ()
+    declared_product: Sequence[str] = ()
+    before: frozenset[str] = frozenset()
+    """All paths of the tree before the run."""
+    scripts: frozenset[str] = frozenset()
+    """Names of the package scripts that the commands run, those before and after among them."""
+
+    def __post_init__(self) -> None:
+        self._exact: Mapping[str, Input] = {
+            one.path: one for one in reversed([*self.tests, *self.places]) if not is_glob(one.path)
+        }
+        self._globs: list[tuple[re.Pattern[str], Input]] = [
+            (glob_regex(one.path), one) for one in [*self.tests, *self.places] if is_glob(one.path)
+        ]
+        self._product = {one.path for one in [*self.product, *self.unsure]}
+
+    def counts(self, path: str) -> Input | None:
+        """Why a path of the tree is an input of the proof, None where it is product.
+
+        A path that is not there yet counts only where a tool would collect or read it.
+        """
+        if matches(path, self.declared_product):
+            return None
+        for pattern in self.declared_tests:
+            if matches(path, [pattern]):
+                return Input(path, f"task.test.paths says so ({pattern})", "test")
+        if path in self._product:
+            return None
+        if found := self._exact.get(path):
+            return found
+        for regex, one in self._globs:
+            if (not one.old_only or path in self.before) and regex.match(path):
+                return one
+        if path in self.before:
+            return None
+        return self._takes_the_place(path) or self._shadows(path)
+
+    def _shadows(self, path: str) -> Input | None:
+        """A new module that an import finds before the one that it finds today."""
+        place = path.removesuffix("/__init__.py").removesuffix(".py")
+        folder, _, name = place.rpartition("/")
+        if place == path or name not in self.provided_names or folder not in self.import_folders:
+            return None
+        return Input(path, f"it would stand before the {name} that imports find today", "runner")
+
+    def _takes_the_place(self, path: str) -> Input | None:
+        """A new file that an import finds before an input that is there: a package, a library."""
+        for twin in twins(path):
+            if twin in self.before and (old := self.counts(twin)):
+                return Input(path, f"it would stand before {twin}: {old.why}", "runner")
+        return None
+
+    def is_unsure(self, path: str) -> Input | None:
+        """Why a path may decide although it is taken as product, None where nothing says so."""
+        if matches(path, [*self.declared_product, *self.declared_tests]):
+            return None
+        return next((one for one in self.unsure if one.path == path), None)
+
+
+def twins(path: str) -> list[str]:
+    """Other files that the import which finds `path` may have found before it was there."""
+    if found := PYTHON_TWIN.search(path):
+        stem = path[: found.start()]
+        return (
+            [f"{stem}.py", f"{stem}/__init__.py"] if found[1] != "/__init__.py" else [f"{stem}.py"]
+        )
+    if found := JS_TWIN.search(path):
+        return [path[: found.start()] + ending for ending in JS_ENDINGS]
+    return []

@@ -1,0 +1,121 @@
+"""What product code imports and mentions: a file that it uses is product. Read within bounds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from agentrunner.verification.inputs.leads import Leads, family_of
+from agentrunner.verification.inputs.tree import Tree, folder_of, is_inside, join, table, texts
+
+MOST_FILES = 1_500
+MOST_BYTES = 12_000_000
+"""Of product code that is read to learn what it uses; the nearest to the tests first."""
+MOST_ENTRIES = 100
+ENTRY = re.compile(r"^\s*(?:CMD|ENTRYPOINT|web:|worker:|ExecStart=)(.*)$", re.MULTILINE)
+VENDORED = re.compile(r"(^|/)(node_modules|vendor|third_party|\.venv|venv|dist|build|target)/")
+
+
+@dataclass
+class Product:
+    """Product code of a tree, read when somebody asks."""
+
+    tree: Tree
+    leads: Leads
+    is_test: Callable[[str], bool]
+    near: tuple[str, ...] = ()
+    """Folders of the tests: what lies near them is read first."""
+    families: frozenset[str] = field(default_factory=frozenset)
+    """Languages that are read."""
+
+    @cached_property
+    def sources(self) -> list[str]:
+        """Product code that is read."""
+        tops = {path.partition("/")[0] for path in self.near}
+        found = [
+            path for path in self.tree.paths
+            if family_of(path) in self.families and not self.is_test(path)
+            and not VENDORED.search(path)
+        ]  # fmt: skip
+        found.sort(key=lambda path: (path.partition("/")[0] not in tops, path.count("/"), path))
+        self.tree.prefetch(found[:MOST_FILES])
+        return found[:MOST_FILES]
+
+    @cached_property
+    def imported(self) -> dict[str, set[str]]:
+        """By source file: the product files that import it."""
+        found: dict[str, set[str]] = {}
+        size = 0
+        for path in self.sources:
+            size += len(self.tree.text(path) or "")
+            if size > MOST_BYTES:
+                break
+            for other in self.leads.imports(path)[0]:
+                found.setdefault(other, set()).add(path)
+        return found
+
+    @cached_property
+    def _literals(self) -> tuple[frozenset[str], frozenset[str]]:
+        """Literals with a folder or an ending, and bare words of lines that deal with paths."""
+        plain: set[str] = set()
+        bare: set[str] = set()
+        for path in self.sources:
+            for word, in_paths in self.leads.words(path):
+                clean = join("", word.lstrip("./"))
+                if "/" in clean or "." in clean:
+                    plain.add(clean)
+                elif in_paths:
+                    bare.add(clean)
+        return frozenset(plain), frozenset(bare)
+
+    def mentions(self, path: str) -> bool:
+        """Whether product code names this file, or a folder that it lies in."""
+        plain, bare = self._literals
+        parts = path.split("/")
+        for end in range(len(parts), 0, -1):
+            for start in range(end):
+                word = "/".join(parts[start:end])
+                if word in plain or (word in bare and "." not in word):
+                    return True
+        return False
+
+    @cached_property
+    def entries(self) -> dict[str, str]:
+        """Files that something else than a test starts, and what says so."""
+        found: dict[str, str] = {}
+        names = ("package.json", "Dockerfile", "Procfile", "pyproject.toml")
+        telling = [path for path in self.tree.paths
+                   if path.endswith((*names, ".service")) and path.count("/") < 4]  # fmt: skip
+        for path in sorted(telling, key=lambda path: (path.count("/"), path))[:MOST_ENTRIES]:
+            name = path.rpartition("/")[2]
+            if name == "package.json" and not VENDORED.search(path):
+                self._package(path, found)
+            elif name in ("Dockerfile", "Procfile") or name.endswith(".service"):
+                for match in ENTRY.finditer(self.tree.text(path) or ""):
+                    for word in re.findall(r"[\w./-]+", match[1]):
+                        found.setdefault(join(folder_of(path), word), path)
+            elif name == "pyproject.toml":
+                project = table(self.tree.toml(path), "project")
+                for target in texts(list(table(project, "scripts").values())):
+                    module = target.partition(":")[0].replace(".", "/")
+                    for place in ("", "src"):
+                        for ending in (".py", "/__init__.py", "/__main__.py"):
+                            found.setdefault(
+                                join(folder_of(path), join(place, module) + ending), path
+                            )
+        return {one: by for one, by in found.items() if is_inside(one) and one in self.tree.paths}
+
+    def _package(self, path: str, found: dict[str, str]) -> None:
+        package = self.tree.json(path)
+        scripts = table(package, "scripts")
+        words = [package.get("main"), package.get("module"), package.get("types")]
+        words += texts(package.get("bin")) + list(table(package, "bin").values())
+        words += re.findall(r"[\"']([^\"']+\.\w+)[\"']", str(package.get("exports") or ""))
+        for name in ("start", "serve", "dev"):
+            words += re.findall(r"[\w./-]+\.\w+", str(scripts.get(name) or ""))
+        for word in words:
+            if isinstance(word, str):
+                for ending in ("", ".js"):
+                    found.setdefault(join(folder_of(path), word + ending), path)

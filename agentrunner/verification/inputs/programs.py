@@ -1,0 +1,110 @@
+"""Programs that commands execute: are they tests, the product, or both?"""
+
+from __future__ import annotations
+
+import re
+
+from agentrunner.verification.inputs.context import Context, Executed
+from agentrunner.verification.inputs.fixtures import TEST_KITS
+from agentrunner.verification.inputs.leads import Leads, family_of
+from agentrunner.verification.inputs.product import Product
+from agentrunner.verification.inputs.shadows import provided
+from agentrunner.verification.inputs.tree import folder_of
+
+SAYS_NO = re.compile(
+    r"\bassert|AssertionError|\braise\b|\bsys\.exit|SystemExit|_exit\(|process\.exit|exitCode"
+    r"|\bthrow\b|\bexit\s*\(|\bdie\b|\bexpect\(|\babort\(|check_call|check_output|check=True|panic"
+    r"|\bfail|return\s+(?!0\s*;|EXIT_SUCCESS)[^;\n]+;|^\s*(ok|is)\b|not ok|\bexit\s+[1-9$]",
+    re.MULTILINE,
+)
+DECIDES = re.compile(
+    r"\bexit\s+[^0\s]|\bassert|\b(diff|cmp|grep\s+-q)\b|\breturn\s+1", re.MULTILINE
+)
+"""What a shell script says no with."""
+STARTS_OTHERS = re.compile(
+    r"\bsubprocess\b|child_process|\bspawn|\bsystem\s*\(|\bpopen\b|exec[vl]?p?\w*\s*\(|\bexec\(|`[^`\n]+`"
+)
+
+
+def classify(
+    context: Context, leads: Leads, product: Product
+) -> tuple[set[str], dict[str, str], dict[str, str]]:
+    """Executed programs as tests, as product with the reason, and as unsure with the reason."""
+    by_path: dict[str, list[Executed]] = {}
+    for one in context.executed:
+        by_path.setdefault(one.path, []).append(one)
+    tests: set[str] = set()
+    is_product: dict[str, str] = {}
+    unsure: dict[str, str] = {}
+    for path, runs in by_path.items():
+        if path in context.collected:
+            tests.add(path)
+        elif all(run.step.feeds for run in runs):
+            is_product[path] = "its output is what is compared"
+        elif why := _unsure(context, leads, product, path, runs):
+            unsure[path] = why
+        elif why is None:
+            is_product[path] = "it is part of the program that the tests run"
+        else:
+            tests.add(path)
+    return tests, is_product, unsure
+
+
+def _unsure(
+    context: Context, leads: Leads, product: Product, path: str, runs: list[Executed]
+) -> str | None:
+    """Why an executed program may be the product; "" for a test, None for product alone."""
+    text = context.tree.text(path) or ""
+    family = family_of(path)
+    if family in ("c", "go", "rust") and not re.search(r"\bmain\s*\(", text):
+        return None
+    options = {
+        word.partition("=")[0] for run in runs for word in run.step.words[1:]
+        if word.startswith("-") and len(word) > 2
+    }  # fmt: skip
+    switched = next((o for o in sorted(options) if re.search(rf"[\"'`]{re.escape(o)}\b", text)), "")
+    imports = set(leads.imports(path)[1])
+    kit = bool(imports & TEST_KITS) or bool(
+        re.search(
+            r"[\"'](node:test|vitest|chai|@jest/globals|mocha)[\"']|import (unittest|pytest)", text
+        )
+    )
+    if switched and not kit:
+        return f"it checks itself with {switched}"
+    if path in product.entries:
+        return f"{product.entries[path]} starts it, too"
+    if path in context.product_programs:
+        return "it is part of a program that is built for more than tests"
+    if users := product.imported.get(path):
+        return f"{min(users)} imports it, too"
+    if family == "shell" or (not family and re.match(r"#!.*\b(ba|z|da|k)?sh\b", text)):
+        return _shell_script(context, path, text, runs)
+    if not _leads_on(context, leads, path, text):
+        return "it checks itself"
+    if not SAYS_NO.search(text) and not kit:
+        return "it is run, and says no to nothing by itself"
+    return ""
+
+
+def _shell_script(context: Context, path: str, text: str, runs: list[Executed]) -> str | None:
+    """The same for a shell script: one that only other scripts run may well be the product."""
+    callers = {run.by for run in runs}
+    sourced = all(run.step.words[0] in (".", "source") for run in runs)
+    if not sourced:
+        return ""  # a command or a recipe runs it, or its exit code is what a script asks for
+    if not DECIDES.search(text):
+        return None  # its functions are what is called and compared
+    homes = {folder_of(caller) for caller in callers} - {""}
+    if any(path.startswith(f"{home}/") for home in homes):
+        return ""
+    return f"{min(callers)} reads it, and it checks something itself"
+
+
+def _leads_on(context: Context, leads: Leads, path: str, text: str) -> bool:
+    """Whether a program reaches something else of the tree, or code that is still to be written."""
+    files, missing = leads.imports(path)
+    if files or STARTS_OTHERS.search(text):
+        return True
+    if any(not provided(context, name) for name in missing):
+        return True
+    return any(place != folder_of(path) for place, _ in leads.mentioned(path))

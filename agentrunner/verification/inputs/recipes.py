@@ -1,0 +1,351 @@
+"""Recipes: make, just, npm scripts, tox and the like, followed into what they run."""
+
+from __future__ import annotations
+
+import configparser
+import re
+import shlex
+
+from agentrunner.verification.inputs.context import Context, Text
+from agentrunner.verification.inputs.make import NAMES, read_makefile
+from agentrunner.verification.inputs.shell import Step
+from agentrunner.verification.inputs.tools_js import bun_test
+from agentrunner.verification.inputs.tree import above, folder_of, join, table, texts
+
+MOST_PACKAGES = 300
+JUSTFILES = ("justfile", "Justfile", ".justfile")
+JUST_RULE = re.compile(r"^@?([\w-]+)([^:\n]*):(?!=)([^\n]*)\n((?:[ \t]+[^\n]*\n?|\n)*)", re.M)
+LIFE_CYCLE = frozenset(
+    """preinstall install postinstall preprepare prepare postprepare prepublish prepack postpack
+    dependencies prebuild""".split()
+)
+"""Scripts of a package that run without being asked for when it is installed."""
+NPM_COMMANDS = frozenset(
+    """install i ci add exec x dlx audit pack publish link view init config cache version why
+    outdated update rebuild prune""".split()
+)
+
+
+def make(context: Context, step: Step, words: list[str], by: str) -> None:
+    """make: its files, the recipes of the targets that are needed, and what they build."""
+    folder, named, rest = step.folder, "", []
+    variables: dict[str, str] = {}
+    at = 0
+    while at < len(words):
+        word, value = words[at], words[at + 1] if at + 1 < len(words) else ""
+        if word in ("-C", "--directory") or word.startswith(("-C", "--directory=")):
+            taken = word in ("-C", "--directory")
+            folder = join(folder, value if taken else word.removeprefix("-C").partition("=")[2])
+            at += taken
+        elif word in ("-f", "--file", "--makefile"):
+            named = value
+            at += 1
+        elif word.startswith(("--file=", "--makefile=")):
+            named = word.partition("=")[2]
+        elif word in ("-j", "-l", "-o", "-W", "-I"):
+            at += value.isdigit() or word in ("-o", "-W", "-I")
+        elif "=" in word and not word.startswith("-"):
+            variables[word.partition("=")[0].rstrip(":+?")] = word.partition("=")[2]
+        else:
+            rest.append(word)
+        at += 1
+    makefile = read_makefile(context.tree, folder, named)
+    makefile.variables.update(variables)
+    goals = makefile.goals(rest)
+    built = makefile.built(goals)
+    main = next(iter(makefile.files), "")
+    for path, why in makefile.files.items():
+        why = f"{by} runs its targets" if path == main else why
+        context.add(path, why, "recipe")
+        for target in built:
+            context.add(path, why, "recipe", part=target)
+    for name in NAMES:
+        if not named:
+            context.place(join(folder, name), "make reads it", "recipe")
+    _programs(context, folder, built)
+    for goal in makefile.goals([]):
+        if goal not in goals:
+            for path in _sources(context, folder, goal, makefile.built([goal])):
+                context.product_programs.add(path)
+    for _, recipe in built.values():
+        for line in recipe:
+            context.follow(Text(line, folder, main or "make"))
+    for shell in makefile.shell[:50]:
+        context.follow(Text(f": $({shell})", folder, main))
+
+
+def _programs(context: Context, folder: str, built: dict[str, tuple[list[str], list[str]]]) -> None:
+    """Which sources the programs are built from that a makefile builds."""
+    for target in built:
+        sources = _sources(context, folder, target, built)
+        if sources and join(folder, target) not in context.tree.paths:
+            context.built.setdefault(join(folder, target), tuple(sources))
+
+
+def _sources(
+    context: Context, folder: str, target: str, built: dict[str, tuple[list[str], list[str]]]
+) -> list[str]:
+    found: list[str] = []
+    waiting, seen = [target], set()
+    while waiting:
+        one = waiting.pop()
+        if one in seen or one not in built:
+            continue
+        seen.add(one)
+        for need in built[one][0]:
+            path = join(folder, need)
+            if path in context.tree.paths:
+                found.append(path)
+            else:
+                waiting.append(need)
+    return found
+
+
+def just(context: Context, step: Step, words: list[str], by: str) -> None:
+    """just: the recipes that are named, with what they depend on."""
+    for place in above(step.folder):
+        for name in JUSTFILES:
+            path = join(place, name)
+            text = context.tree.text(path)
+            if text is None:
+                continue
+            rules = {found[1]: (found[3].split(), found[4]) for found in JUST_RULE.finditer(text)}
+            waiting = [word for word in words if word in rules] or list(rules)[:1]
+            done: set[str] = set()
+            while waiting:
+                target = waiting.pop()
+                if target in done or target not in rules:
+                    continue
+                done.add(target)
+                needs, body = rules[target]
+                waiting += [need.strip("()") for need in needs]
+                context.add(path, f"{by} runs its recipes", "recipe", part=target)
+                lines = [line.strip().lstrip("@-") for line in body.split("\n")]
+                context.follow(Text("\n".join(lines), place, path))
+            for found in re.finditer(r"^(?:import|mod)\s+['\"]([^'\"]+)", text, re.M):
+                context.add(join(place, found[1]), f"included by {path}", "recipe")
+            return
+
+
+def package_scripts(context: Context, step: Step, words: list[str], by: str) -> None:
+    """npm, pnpm, yarn and bun: the script that is named, those before and after it."""
+    program = step.words[0].rpartition("/")[2]
+    folder, at = step.folder, 0
+    names: list[str] = []
+    rest: list[str] = []
+    while at < len(words):
+        word = words[at]
+        if word == "--":
+            rest = words[at + 1 :]
+            break
+        if word in ("--prefix", "-C", "--cwd", "--dir", "--filter", "-F", "-w", "--workspace"):
+            value = words[at + 1] if at + 1 < len(words) else ""
+            if value in context.tree.folders or join(folder, value) in context.tree.folders:
+                folder = join(folder, value)
+            at += 1
+        elif not word.startswith("-"):
+            (rest if names and names != ["run"] else names).append(word)
+            if names[:1] in (["run"], ["run-script"]) and len(names) == 1:
+                names = []
+        at += 1
+    name = {"t": "test", "tst": "test", "start": "start"}.get(names[0], names[0]) if names else ""
+    if not name or name in NPM_COMMANDS:
+        return
+    if {"-r", "--recursive", "-ws", "--workspaces"} & set(words):
+        _everywhere(context, folder, name, by)
+    if program == "bun" and name == "test" and "run" not in words:
+        bun_test(context, step, rest, by)
+        return
+    for place in above(folder):
+        path = join(place, "package.json")
+        if context.tree.exists(path):
+            scripts = table(context.tree.json(path), "scripts")
+            if name not in scripts and program != "npm":
+                shell = shlex.join([name, *rest])  # yarn jest, pnpm vitest: an installed program
+                context.follow(Text(shell, folder, by))
+            _run_scripts(context, path, name, rest, by)
+            break
+    for place in above(folder):
+        for config in (".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", "bunfig.toml"):
+            context.place(join(place, config), f"configuration that {program} reads")
+
+
+def _everywhere(context: Context, folder: str, name: str, by: str) -> None:
+    """A script of every package below a folder."""
+    found = [path for path in context.tree.under(folder)
+             if path.endswith("package.json") and "node_modules/" not in path]  # fmt: skip
+    for path in found[:MOST_PACKAGES]:
+        if name in table(context.tree.json(path), "scripts"):
+            _run_scripts(context, path, name, [], by)
+
+
+def workspaces(context: Context, step: Step, words: list[str], by: str) -> None:
+    """turbo, nx and lerna: a script of every package."""
+    program = step.words[0].rpartition("/")[2]
+    context.use(program, step.folder, "package.json", f"{program}.json")
+    for word in words:
+        if not word.startswith("-") and word not in ("run", "run-many"):
+            _everywhere(context, step.folder, word.rpartition(":")[2], by)
+
+
+def _run_scripts(context: Context, path: str, name: str, rest: list[str], by: str) -> None:
+    scripts = table(context.tree.json(path), "scripts")
+    for script in (f"pre{name}", name, f"post{name}"):
+        text = scripts.get(script)
+        context.scripts.add(script)
+        context.add(path, f"{by} runs its scripts", "recipe", part=script)
+        if isinstance(text, str):
+            more = " ".join(rest) if script == name else ""
+            context.follow(Text(f"{text} {more}".strip(), folder_of(path), path))
+
+
+def run_scripts_by_pattern(context: Context, step: Step, words: list[str], by: str) -> None:
+    """npm-run-all, run-s, run-p, concurrently: scripts by name, or whole commands."""
+    path = join(step.folder, "package.json")
+    names = list(table(context.tree.json(path), "scripts"))
+    for word in words:
+        plain = word.removeprefix("npm:")
+        stem = plain.split("*", 1)[0]
+        wanted = [name for name in names if name == plain or ("*" in plain and stem and
+                  name.startswith(stem))]  # fmt: skip
+        for name in wanted:
+            _run_scripts(context, path, name, [], by)
+        if not wanted and " " in word:
+            context.follow(Text(word, step.folder, by))
+
+
+def tox(context: Context, step: Step, words: list[str], by: str) -> None:
+    """tox: the commands of its environments."""
+    context.use("tox", step.folder, "setup.cfg", "pyproject.toml")
+    for place in above(step.folder):
+        text = context.tree.text(join(place, "tox.ini"))
+        if text is None:
+            continue
+        parser = configparser.ConfigParser(interpolation=None, strict=False)
+        try:
+            parser.read_string(text)
+        except configparser.Error:
+            return
+        for section in parser.sections():
+            if section.startswith("testenv"):
+                for key in ("commands_pre", "commands", "commands_post"):
+                    shell = re.sub(r"\{[^}]*\}", "", parser.get(section, key, fallback=""))
+                    lines = [line.strip().lstrip("-") for line in shell.split("\n")]
+                    context.follow(Text("\n".join(lines), place, join(place, "tox.ini")))
+        return
+
+
+def nox(context: Context, step: Step, words: list[str], by: str) -> None:
+    """nox and invoke: the commands that stand as texts in their file."""
+    program = step.words[0].rpartition("/")[2]
+    path = join(step.folder, {"nox": "noxfile.py"}.get(program, "tasks.py"))
+    text = context.tree.text(path)
+    if text is None:
+        return
+    context.add(path, f"{program} runs it", "runner")
+    for found in re.finditer(r"\.run(?:_always|_install)?\(([^()]*)\)", text):
+        parts = re.findall(r"[\"']([^\"'\n]*)[\"']", found[1])
+        context.follow(Text(" ".join(parts), step.folder, path))
+
+
+def task(context: Context, step: Step, words: list[str], by: str) -> None:
+    """go-task and the like: the whole file counts, with every command that stands in it."""
+    for name in ("Taskfile.yml", "Taskfile.yaml", "taskfile.yml", "Taskfile.dist.yml"):
+        path = join(step.folder, name)
+        if text := context.tree.text(path):
+            context.add(path, f"{by} runs its tasks", "recipe")
+            for found in re.finditer(r"^\s*-\s*(?:cmd:\s*)?([^\n#:]+)$", text, re.M):
+                context.follow(Text(found[1].strip("'\" "), step.folder, path))
+
+
+def composer(context: Context, step: Step, words: list[str], by: str) -> None:
+    """composer: the script that is named."""
+    path = join(step.folder, "composer.json")
+    scripts = table(context.tree.json(path), "scripts")
+    for word in words:
+        for name in (f"pre-{word}-cmd", word, f"post-{word}-cmd"):
+            for text in texts(scripts.get(name)):
+                context.scripts.add(name)
+                context.add(path, f"{by} runs its scripts", "recipe", part=name)
+                shell = text.removeprefix("@php ")
+                if shell.startswith("@"):
+                    shell = f"composer {shell[1:]}"
+                context.follow(Text(shell, step.folder, path))
+
+
+def rake(context: Context, step: Step, words: list[str], by: str) -> None:
+    """rake: its file, and the patterns of tests that it names."""
+    for name in ("Rakefile", "rakefile", "Rakefile.rb"):
+        path = join(step.folder, name)
+        text = context.tree.text(path)
+        if text is None:
+            continue
+        context.add(path, f"{by} runs its tasks", "runner")
+        globs = re.findall(
+            r"[\"']([\w./*{},-]*(?:\*|_test|_spec|test_)[\w./*{},-]*\.rb)[\"']", text
+        )
+        for glob in globs or ["test/**/*_test.rb", "test/**/test_*.rb"]:
+            context.collect(join(step.folder, glob), f"{path} collects {glob}")
+        if "rspec" in text.lower() or "RSpec" in text:
+            context.follow(Text("rspec", step.folder, path))
+        return
+
+
+def python_scripts(context: Context, step: Step, words: list[str], by: str) -> bool:
+    """Scripts in pyproject.toml that hatch, pdm, poe and taskipy run; whether one was found."""
+    for place in above(step.folder):
+        path = join(place, "pyproject.toml")
+        tool = table(context.tree.toml(path), "tool")
+        tables = [
+            table(tool, "pdm", "scripts"),
+            table(tool, "poe", "tasks"),
+            table(tool, "taskipy", "tasks"),
+            table(tool, "rye", "scripts"),
+            table(tool, "hatch", "scripts"),
+            *(table(env, "scripts") for env in table(tool, "hatch", "envs").values()),
+        ]
+        for word in words:
+            name = word.rpartition(":")[2]
+            for scripts in tables:
+                value = scripts.get(name)
+                value = value.get("cmd") if isinstance(value, dict) else value
+                commands = texts(value)
+                for command in commands:
+                    context.add(path, f"{by} runs its scripts", "recipe", part=name)
+                    context.scripts.add(name)
+                    context.follow(Text(command, place, path))
+                if commands:
+                    return True
+    return False
+
+
+def python_runner(context: Context, step: Step, words: list[str], by: str) -> None:
+    """poe, task: scripts of pyproject.toml; go-task's file else."""
+    if not python_scripts(context, step, words, by):
+        task(context, step, words, by)
+
+
+HANDLERS = {
+    "make": make,
+    "gmake": make,
+    "just": just,
+    "npm": package_scripts,
+    "pnpm": package_scripts,
+    "yarn": package_scripts,
+    "bun": package_scripts,
+    "npm-run-all": run_scripts_by_pattern,
+    "run-s": run_scripts_by_pattern,
+    "run-p": run_scripts_by_pattern,
+    "concurrently": run_scripts_by_pattern,
+    "turbo": workspaces,
+    "nx": workspaces,
+    "lerna": workspaces,
+    "tox": tox,
+    "nox": nox,
+    "invoke": nox,
+    "inv": nox,
+    "task": python_runner,
+    "poe": python_runner,
+    "composer": composer,
+    "rake": rake,
+}

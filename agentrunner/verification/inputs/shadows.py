@@ -1,0 +1,117 @@
+"""Names that an import finds elsewhere today: a new module of that name would take its place."""
+
+from __future__ import annotations
+
+import re
+import sys
+from functools import lru_cache
+from importlib.util import find_spec
+from pathlib import Path
+
+from agentrunner.verification.inputs.context import Context
+from agentrunner.verification.inputs.leads import Leads
+from agentrunner.verification.inputs.tree import Tree, above, folder_of, join
+
+KITS = {
+    "pytest": "pytest _pytest py pluggy iniconfig packaging exceptiongroup tomli pygments colorama",
+    "coverage": "coverage",
+    "behave": "behave parse parse_type cucumber_expressions",
+    "nose2": "nose2",
+    "tox": "tox virtualenv",
+}
+"""Modules that a test tool itself is made of."""
+MANIFESTS = re.compile(
+    r"(^|/)(requirements[^/]*\.txt|pyproject\.toml|setup\.(py|cfg)|Pipfile|package\.json|Gemfile"
+    r"|composer\.json|poetry\.lock|uv\.lock)$"
+)
+MOST_LOOKED_AT = 300
+MOST_SOURCES = 500
+TOOLS_IMPORT = (
+    "unittest doctest argparse ast bdb code configparser faulthandler fnmatch glob importlib"
+    " inspect json logging pdb platform shlex shutil site subprocess tempfile xml zipfile"
+).split()
+"""What test tools of Python import from the standard library, before what that imports itself."""
+
+
+@lru_cache(maxsize=4)
+def _declared(tree: Tree) -> str:
+    """The text of manifests near the top: what is installed from elsewhere."""
+    found = [path for path in tree.paths if path.count("/") < 3 and MANIFESTS.search(path)]
+    return "\n".join((tree.text(path) or "") for path in sorted(found)[:50]).lower()
+
+
+def provided(context: Context, name: str) -> bool:
+    """Whether an import of this name is answered from outside of the tree."""
+    if name in sys.stdlib_module_names or name.startswith((".", "/")):
+        return not name.startswith((".", "/"))
+    if any(name in names.split() for names in KITS.values()):
+        return True
+    plain = re.escape(name.lower()).replace("_", "[-_]")
+    return bool(re.search(rf"(?<![\w-]){plain}(?![\w-])", _declared(context.tree)))
+
+
+@lru_cache(maxsize=1)
+def used_by_tools() -> frozenset[str]:
+    """Modules of the standard library that are imported when a test tool runs, by their sources.
+
+    A module that only has the name of another one there, as `profile`, takes nobody's place.
+    """
+    found: set[str] = {"sitecustomize", "usercustomize"}
+    waiting, read = list(TOOLS_IMPORT), 0
+    while waiting:
+        name = waiting.pop()
+        if name in found or name not in sys.stdlib_module_names:
+            continue
+        found.add(name)
+        try:
+            spec = find_spec(name)
+        except (ImportError, ValueError):
+            continue
+        origin = Path(spec.origin) if spec and spec.origin and spec.has_location else None
+        if origin is None or origin.suffix != ".py":
+            continue
+        sources = (
+            origin.parent.glob("*.py") if spec and spec.submodule_search_locations else [origin]
+        )
+        for source in sources:
+            read += 1
+            if read > MOST_SOURCES:
+                return frozenset(found)
+            text = source.read_text(encoding="utf-8", errors="replace")
+            waiting += re.findall(r"^(?:import|from)[ \t]+(\w+)", text, re.MULTILINE)
+    return frozenset(found)
+
+
+def shadows_of(
+    context: Context, leads: Leads, tests: set[str]
+) -> tuple[frozenset[str], frozenset[str]]:
+    """Folders and names where a new module would stand before the one that imports find today.
+
+    Only in folders that the interpreter looks into first, and only names that something else
+    answers now: the standard library, the test tool, installed packages that the tree imports.
+    """
+    folders = {folder for folder in context.python_path if folder in context.tree.folders}
+    python = [path for path in tests if path.endswith(".py")]
+    for path in python:
+        folders.add(_import_root(context.tree, path))
+    for place in context.inputs:
+        if place.endswith("conftest.py"):
+            folders.add(folder_of(place))
+    if not python and not context.python_path:
+        return frozenset(), frozenset()
+    names = set(used_by_tools())
+    for program, modules in KITS.items():
+        if program in context.programs:
+            names.update(modules.split())
+    reached = {path for test in sorted(tests)[:MOST_LOOKED_AT] for path in leads.imports(test)[0]}
+    for path in [*sorted(tests)[:MOST_LOOKED_AT], *sorted(reached)[:MOST_LOOKED_AT]]:
+        names.update(name for name in leads.imports(path)[1] if provided(context, name))
+    return frozenset(folders & context.tree.folders), frozenset(names)
+
+
+def _import_root(tree: Tree, path: str) -> str:
+    """The folder that pytest and unittest put first for a test file."""
+    for folder in above(folder_of(path)):
+        if join(folder, "__init__.py") not in tree.paths:
+            return folder
+    return ""

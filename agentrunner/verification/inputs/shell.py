@@ -1,0 +1,388 @@
+"""A shell text as the simple commands in it: who runs, where, and where the output goes. Pure.
+
+It is a reading for people's usual scripts, not a shell: plain variables, `for` over a list, `cd`,
+pipes, redirections, groups and command substitutions are followed, and everything else is passed
+over. It never raises.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+
+from agentrunner.verification.inputs.tree import join
+
+OPERATOR = re.compile(r"&&|\|\||\|&|;;|[;|&()\n]")
+REDIRECT = re.compile(r"(\d*|&)(<<<|<<-?|>>|>\||>&|<&|<>|>|<)")
+VARIABLE = re.compile(r"\$(?:\{(\w+)([:#%/^,-][^}]*)?\}|(\w+|[@*#?$!]))")
+MARK = re.compile(r"\0([@*\w]+)([^\0]*)\0")
+"""Stands in a word for a variable of several values."""
+ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)\+?=(.*)", re.DOTALL)
+OPENING = frozenset({"if", "then", "elif", "else", "do", "while", "until", "!", "{", "time"})
+CLOSING = frozenset({"done", "fi", "esac", "}"})
+PASSES_ON = frozenset("tee cat head tail sed tr sort less column uniq wc ts".split())
+"""Programs that say nothing about what they are handed: before them, the first one decides."""
+MOST_STEPS = 2_000
+MOST_VALUES = 200
+
+Expand = Callable[[str, str], list[str]]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One simple command."""
+
+    words: tuple[str, ...]
+    folder: str
+    feeds: bool = False
+    """Its output is what something else decides about: a comparison, a variable, a file."""
+    reads: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()
+    env: tuple[tuple[str, str], ...] = ()
+    into: str = ""
+    """The program that takes its output through a pipe."""
+
+
+@dataclass
+class _Reader:
+    text: str
+    folder: str
+    expand: Expand | None
+    variables: dict[str, list[str]]
+    script_folder: str
+    steps: list[Step] = field(default_factory=list)
+    nested: list[str] = field(default_factory=list)
+
+    def tokens(self) -> Iterator[tuple[str, str]]:
+        """Pairs of a kind (word, op, redirect, raw) and its text."""
+        at = 0
+        while at < len(self.text):
+            text = self.text  # shorter where a document was passed over
+            char = text[at]
+            if char in " \t\r":
+                at += 1
+            elif text.startswith("\\\n", at):
+                at += 2
+            elif char == "#":
+                end = text.find("\n", at)
+                at = len(text) if end < 0 else end
+            elif (found := REDIRECT.match(text, at)) and (found[1] in ("", "&", "1", "2", "0")):
+                at = found.end()
+                if found[2].startswith("<<") and found[2] != "<<<":
+                    at = self._past_here_document(at)
+                else:
+                    yield "redirect", found[1] + found[2]
+            elif found := OPERATOR.match(text, at):
+                at = found.end()
+                yield "op", found[0]
+            else:
+                word, at, quoted = self._word(at)
+                yield "raw" if quoted else "word", word
+
+    def _past_here_document(self, at: int) -> int:
+        found = re.compile(r"\s*(['\"]?)(\w+)\1").match(self.text, at)
+        if not found:
+            return at
+        end = re.compile(rf"^\s*{found[2]}\s*$", re.MULTILINE).search(self.text, found.end())
+        line = self.text.find("\n", found.end())
+        if end is None or line < 0 or end.start() < line:
+            return found.end()
+        # The rest of the line still belongs to the command.
+        rest = self.text[found.end() : line]
+        self.text = self.text[: found.end()] + rest + "\n" + self.text[end.end() :]
+        return found.end()
+
+    def _word(self, at: int) -> tuple[str, int, bool]:
+        text, size, out, quoted = self.text, len(self.text), [], False
+        start = at
+        while at < size:
+            char = text[at]
+            if char == "'":
+                end = text.find("'", at + 1)
+                end = size if end < 0 else end
+                out.append(text[at + 1 : end])
+                at, quoted = end + 1, True
+            elif char == '"':
+                inner, at = self._double(at + 1)
+                out.append(inner)
+                quoted = True
+            elif char == "\\" and at + 1 < size:
+                out.append("" if text[at + 1] == "\n" else text[at + 1])
+                at += 2
+            elif char == "`" or text.startswith("$(", at):
+                value, at = self._substitution(at)
+                out.append(value)
+            elif char == "$" and (found := VARIABLE.match(text, at)):
+                out.append(self._value(found))
+                at = found.end()
+            elif char in " \t\r\n;|&()<>":
+                break
+            else:
+                out.append(char)
+                at += 1
+        if at == start:
+            at += 1
+        return "".join(out), at, quoted
+
+    def _double(self, at: int) -> tuple[str, int]:
+        text, size, out = self.text, len(self.text), []
+        while at < size and text[at] != '"':
+            if text[at] == "\\" and at + 1 < size:
+                out.append(text[at + 1] if text[at + 1] in '"\\$`' else text[at : at + 2])
+                at += 2
+            elif text[at] == "`" or text.startswith("$(", at):
+                value, at = self._substitution(at)
+                out.append(value)
+            elif text[at] == "$" and (found := VARIABLE.match(text, at)):
+                out.append(self._value(found))
+                at = found.end()
+            else:
+                out.append(text[at])
+                at += 1
+        return "".join(out), at + 1
+
+    def _value(self, found: re.Match[str]) -> str:
+        name, change = found[1] or found[3], found[2] or ""
+        values = self.variables.get(name)
+        if values is None:
+            return {"PWD": "."}.get(name, found[0])
+        return _changed(values[0], change) if len(values) == 1 else f"\0{name}{change}\0"
+
+    def _substitution(self, at: int) -> tuple[str, int]:
+        """A command substitution; its place is known where it only says where a script lies."""
+        text = self.text
+        if text[at] == "`":
+            end = text.find("`", at + 1)
+            end = len(text) if end < 0 else end
+            inner, at = text[at + 1 : end], end + 1
+        else:
+            inner, at = _balanced(text, at + 2)
+        if "dirname" in inner:
+            up = ".." if re.search(r"/\.\.|\.\./?['\"]?\s*(&&|\))", inner) else ""
+            return join(self.script_folder, up) or ".", at
+        if re.search(r"\bpwd\b|show-toplevel", inner):
+            return ".", at
+        self.nested.append(inner)
+        return "\1", at
+
+
+def _changed(value: str, change: str) -> str:
+    """`${x%.in}` and `${x##*/}`, the two that scripts cut paths with."""
+    cut = change.lstrip("%#")
+    if change.startswith("#") and cut == "*/":
+        return value.rpartition("/")[2]
+    if change.startswith("%") and cut and "*" not in cut:
+        return value.removesuffix(cut)
+    return value
+
+
+def _balanced(text: str, at: int) -> tuple[str, int]:
+    start, depth, quote = at, 1, ""
+    while at < len(text):
+        char = text[at]
+        if quote:
+            quote = "" if char == quote else quote
+        elif char == "\\":
+            at += 1
+        elif char in "'\"":
+            quote = char
+        elif char == "(":
+            depth += 1
+        elif char == ")":
+            depth -= 1
+            if depth == 0:
+                return text[start:at], at + 1
+        at += 1
+    return text[start:], len(text)
+
+
+def steps_of(
+    text: str,
+    folder: str = "",
+    *,
+    expand: Expand | None = None,
+    script_folder: str = "",
+    arguments: tuple[str, ...] = (),
+    depth: int = 0,
+) -> list[Step]:
+    """The simple commands of a shell text, in order, those in substitutions behind them."""
+    variables = {str(index): [value] for index, value in enumerate(arguments, 1)}
+    if arguments:
+        variables["@"] = variables["*"] = list(arguments)
+    reader = _Reader(text, folder, expand, variables, script_folder)
+    walk = _Walk(reader)
+    for kind, token in reader.tokens():
+        walk.take(kind, token)
+        if len(walk.steps) > MOST_STEPS:
+            break
+    walk.end()
+    steps = walk.finished()
+    if depth < 3:
+        for inner in reader.nested[:100]:
+            nested = steps_of(
+                inner, folder, expand=expand, script_folder=script_folder, depth=depth + 1
+            )
+            steps += [replace(step, feeds=True) for step in nested]
+    return steps
+
+
+@dataclass
+class _Part:
+    step: Step
+    pipe: int
+    """Steps of one pipeline have the same number."""
+    turn: int = 0
+    """Of a loop."""
+
+
+class _Walk:
+    """Puts tokens together into steps."""
+
+    def __init__(self, reader: _Reader) -> None:
+        self.reader = reader
+        self.folder = reader.folder
+        self.steps: list[_Part] = []
+        self.words: list[str] = []
+        self.reads: list[str] = []
+        self.writes: list[str] = []
+        self.redirect = ""
+        self.pipe = 0
+        self.groups: list[tuple[int, str]] = []
+        self.closed: int | None = None
+
+    def take(self, kind: str, token: str) -> None:
+        """One more token."""
+        if kind == "redirect":
+            self.redirect = token
+        elif self.redirect and kind != "op":
+            self._redirected(token)
+        elif kind == "op":
+            self.redirect = ""
+            self._operator(token)
+        elif kind == "word" and not self.words and token in OPENING:
+            if token == "{":
+                self.groups.append((len(self.steps), self.folder))
+        elif kind == "word" and not self.words and token in CLOSING:
+            self.closed = self.groups.pop()[0] if token == "}" and self.groups else None
+        else:
+            self.words += self._words(token, quoted=kind == "raw")
+
+    def _words(self, token: str, *, quoted: bool) -> list[str]:
+        several = MARK.fullmatch(token)
+        if several and not quoted and self.words:
+            return [_changed(one, several[2]) for one in self.reader.variables[several[1]]]
+        plain = not quoted and self.words and not token.startswith("-")
+        if plain and self.reader.expand and ("*" in token or "?" in token):
+            found = self.reader.expand(self.folder, token)
+            if found and found != [join(self.folder, token)]:
+                prefix = f"{self.folder}/" if self.folder else ""
+                return [path.removeprefix(prefix) for path in found]
+        return [token]
+
+    def _redirected(self, token: str) -> None:
+        if "<" in self.redirect and self.redirect != "<<<":
+            self.reads.append(join(self.folder, token))
+        elif ">" in self.redirect and not (
+            self.redirect.startswith("2") or token == "/dev/null" or token.isdigit()
+        ):
+            self.writes.append(join(self.folder, token))
+        self.redirect = ""
+
+    def _operator(self, token: str) -> None:
+        self.end()
+        if token == "(":
+            self.groups.append((len(self.steps), self.folder))
+            self.closed = None
+        elif token == ")":
+            if self.groups:
+                self.closed, self.folder = self.groups.pop()
+        elif token in ("|", "|&"):
+            if self.closed is not None:
+                for part in self.steps[self.closed :]:
+                    part.pipe = self.pipe
+            self.closed = None
+            return
+        else:
+            self.closed = None
+        if token != ")":
+            self.pipe += 1
+
+    def end(self) -> None:
+        """The present simple command is complete."""
+        words, self.words = self.words, []
+        reads, self.reads = tuple(self.reads), []
+        writes, self.writes = tuple(self.writes), []
+        env: list[tuple[str, str]] = []
+        while words and (found := ASSIGNMENT.fullmatch(words[0])):
+            env.append((found[1], found[2]))
+            words.pop(0)
+        if words[:1] in (["export"], ["local"], ["readonly"], ["declare"]):
+            for word in words[1:]:
+                if found := ASSIGNMENT.fullmatch(word):
+                    self._assign(found[1], found[2])
+            return
+        if not words:
+            for name, value in env:
+                self._assign(name, value)
+            if reads:  # `done < cases.txt`: a loop reads it
+                self._add(["read"], reads, (), ())
+            if writes and self.closed is not None:
+                for part in self.steps[self.closed :]:
+                    part.step = replace(part.step, writes=writes)
+            return
+        if words[0] == "for" and len(words) > 2 and words[2] == "in":
+            self.reader.variables[words[1]] = words[3 : 3 + MOST_VALUES] or [""]
+        elif words[0] in ("cd", "pushd"):
+            target = next((word for word in words[1:] if not word.startswith("-")), "")
+            self.folder = join(self.folder, target) if "$" not in target else self.folder
+        else:
+            self._add(words, reads, writes, tuple(env))
+
+    def _assign(self, name: str, value: str) -> None:
+        if "\0" not in value and "\1" not in value:
+            self.reader.variables[name] = value.split() if " " in value else [value]
+
+    def _add(
+        self,
+        words: list[str],
+        reads: tuple[str, ...],
+        writes: tuple[str, ...],
+        env: tuple[tuple[str, str], ...],
+    ) -> None:
+        texts = [*words, *reads, *writes]
+        names = [found[1] for word in texts for found in MARK.finditer(word)]
+        values = self.reader.variables[names[0]] if names else [""]
+        for index, value in enumerate(values):
+
+            def plain(word: str, value: str = value) -> str:
+                return MARK.sub(lambda found: _changed(value, found[2]), word)
+
+            step = Step(
+                tuple(map(plain, words)),
+                self.folder,
+                reads=tuple(map(plain, reads)),
+                writes=tuple(map(plain, writes)),
+                env=env,
+            )
+            self.steps.append(_Part(step, self.pipe, index))
+
+    def finished(self) -> list[Step]:
+        """The steps, told which of them only feed a later one of their pipeline."""
+        last: dict[tuple[int, int], int] = {}
+        used: set[str] = set()
+        for index, part in enumerate(self.steps):
+            step = part.step
+            if step.words[0].rpartition("/")[2] not in PASSES_ON:
+                last[part.pipe, part.turn] = index
+            used.update(step.reads, (join(step.folder, word) for word in step.words))
+        for one, two in pairwise(self.steps):
+            if (one.pipe, one.turn) == (two.pipe, two.turn):
+                one.step = replace(one.step, into=two.step.words[0].rpartition("/")[2])
+        return [
+            replace(part.step, feeds=True)
+            if index < last.get((part.pipe, part.turn), 0) or not used.isdisjoint(part.step.writes)
+            else part.step
+            for index, part in enumerate(self.steps)
+        ]

@@ -1,0 +1,271 @@
+"""Test tools of compiled languages: go, cargo, ctest, meson, Maven, Gradle, dotnet, swift."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from agentrunner.verification.inputs.context import Context, Text
+from agentrunner.verification.inputs.globs import inside
+from agentrunner.verification.inputs.shell import Step
+from agentrunner.verification.inputs.tree import above, folder_of, join
+
+MOST_READ = 2_000
+"""Source files of a package that are read to see whether they have tests inside."""
+CMAKE_CALL = re.compile(r"\b(\w+)\s*\(([^()]*(?:\([^()]*\)[^()]*)*)\)", re.S)
+RUST_TESTS = re.compile(r"#\[(cfg\(.*\btest\b.*|(\w+::)*test(\(.*)?)\]|^\s*//[/!].*```", re.M)
+
+
+def go(context: Context, step: Step, words: list[str], by: str) -> None:
+    """`go test PACKAGES`: files named _test.go and testdata below them."""
+    for place in above(step.folder):
+        for name in ("go.mod", "go.sum", "go.work", "go.work.sum", "vendor/modules.txt"):
+            context.place(join(place, name), "it says which modules are used")
+    verb = next((word for word in words if not word.startswith("-")), "")
+    if verb == "run":
+        _go_run(context, step, words[words.index("run") + 1 :], by)
+        return
+    if verb not in ("test", "vet"):
+        return
+    packages, takes = [], False
+    for word in words[words.index(verb) + 1 :]:
+        if takes or word.startswith("-"):
+            takes = not takes and word.lstrip("-") in (
+                "run", "skip", "count", "timeout", "tags", "bench", "coverprofile", "p", "parallel",
+                "cpu", "exec", "mod", "C", "o", "shuffle", "covermode", "coverpkg", "vet",
+            )  # fmt: skip
+        elif word == "--args":
+            break
+        else:
+            packages.append(word)
+    for package in packages or ["."]:
+        clean = package.removesuffix("...").rstrip("/")
+        base = join(step.folder, clean or ".")
+        deep = "**/" * package.endswith("...")
+        if base.endswith(".go"):
+            context.collect(base, f"{by} names it")
+            continue
+        context.roots.add(base)
+        if deep:
+            context.place(inside(base, "**/go.mod"), "its folder is left out of ./...")
+        context.collect(inside(base, f"{deep}*_test.go"), "go test collects it by its rules")
+        context.collect(
+            inside(base, f"{deep}testdata/**"), "tests read it, go ignores it", "fixture"
+        )
+
+
+def _go_run(context: Context, step: Step, words: list[str], by: str) -> None:
+    plain = [word for word in words if not word.startswith("-")]
+    for word in plain[:1]:
+        path = join(step.folder, word)
+        found = (
+            [path] if path in context.tree.paths else context.tree.matching(inside(path, "*.go"))
+        )
+        for one in found:
+            if re.search(r"^func main\(", context.tree.text(one) or "", re.M):
+                context.execute(one, step, by)
+
+
+def cargo(context: Context, step: Step, words: list[str], by: str) -> None:
+    """`cargo test`: tests/ of every package, tests inside of sources, examples in comments."""
+    verb = next((word for word in words if not word.startswith(("-", "+"))), "")
+    for place in above(step.folder):
+        for name in ("Cargo.toml", "Cargo.lock", ".cargo/config.toml", ".cargo/config",
+                     "rust-toolchain.toml", "rust-toolchain", "clippy.toml",
+                     ".config/nextest.toml"):  # fmt: skip
+            context.place(join(place, name), "configuration that cargo reads")
+    if verb not in ("test", "t", "nextest", "run", "r", "llvm-cov", "tarpaulin"):
+        return
+    manifests = [path for path in context.tree.under(step.folder)
+                 if path == "Cargo.toml" or path.endswith("/Cargo.toml")]  # fmt: skip
+    manifests = manifests or [join(place, "Cargo.toml") for place in above(step.folder)]
+    for manifest in manifests[:500]:
+        place = folder_of(manifest)
+        if context.tree.exists(manifest):
+            _rust_package(context, manifest, place, by)
+
+
+def _rust_package(context: Context, manifest: str, place: str, by: str) -> None:
+    context.add(manifest, "configuration that cargo reads", "config")
+    context.place(join(place, "build.rs"), "cargo runs it before it builds", "runner")
+    context.name_folder(join(place, "tests"), "cargo collects it")
+    context.collect(inside(place, "tests/**"), "cargo collects tests/ by its rules")
+    settings = context.tree.toml(manifest)
+    for kind in ("test", "bench"):
+        for target in settings.get(kind) or []:
+            path = target.get("path") if isinstance(target, dict) else None
+            if isinstance(path, str):
+                context.collect(join(place, path), f"{manifest} names it")
+    sources = [path for path in context.tree.under(join(place, "src")) if path.endswith(".rs")]
+    context.tree.prefetch(sources[:MOST_READ])
+    for path in sources[:MOST_READ]:
+        if RUST_TESTS.search(context.tree.text(path) or ""):
+            context.add(path, "it has tests inside, which cargo runs", "test", region=True)
+
+
+def cmake_project(context: Context, folder: str, by: str) -> None:
+    """CMakeLists.txt: its tests, and the sources of the programs that they run."""
+    tree = context.tree
+    lists = [path for path in tree.under(folder)
+             if path.endswith(("CMakeLists.txt", ".cmake"))][:300]  # fmt: skip
+    programs: dict[str, list[str]] = {}
+    tests: list[tuple[str, str, list[str]]] = []
+    made: set[str] = set()
+    for path in lists:
+        place = folder_of(path)
+        for found in CMAKE_CALL.finditer(re.sub(r"#[^\n]*", "", tree.text(path) or "")):
+            words = re.findall(r"\"[^\"]*\"|[^\s\"]+", found[2])
+            words = [_cmake_path(word) for word in words]
+            name = found[1].lower()
+            if name == "add_executable" and words:
+                sources = [join(place, word) for word in words[1:]]
+                programs[words[0]] = [one for one in sources if one in tree.paths]
+            elif name == "install":
+                made.update(words)
+            elif name == "add_test":
+                plain = [word for word in words if word not in ("NAME", "COMMAND")]
+                tests.append((path, place, plain[1:]))
+            elif name.endswith("_discover_tests") and words:
+                tests.append((path, place, [words[0]]))
+            elif name == "include" and words:
+                context.add(join(place, words[0]), f"included by {path}", "recipe")
+    for path in lists:
+        context.add(path, "it says how tests are built and run", "recipe")
+    for path, place, words in tests:
+        for word in words:
+            for source in programs.get(word, []):
+                context.built.setdefault(join(place, word), tuple(programs[word]))
+                if word in made:
+                    context.product_programs.add(source)
+        if words and words[0] in programs:
+            step = Step(tuple(words), place)
+            for source in programs[words[0]]:
+                context.execute(source, step, path)
+            for word in words[1:]:
+                _test_argument(context, place, word, path)
+        elif words:
+            context.follow(Text(" ".join(words), place, path))
+
+
+def _cmake_path(word: str) -> str:
+    return re.sub(r"\$<TARGET_FILE:([^>]+)>", r"\1", word.strip('"')).replace(
+        "${CMAKE_CURRENT_SOURCE_DIR}/", ""
+    ).replace("${CMAKE_SOURCE_DIR}/", "").replace("${PROJECT_SOURCE_DIR}/", "")  # fmt: skip
+
+
+def _test_argument(context: Context, place: str, word: str, by: str) -> None:
+    path = context.existing(place, word)
+    if path and path in context.tree.paths:
+        context.data.setdefault(path, f"{by} hands it to a test")
+
+
+def ctest(context: Context, step: Step, words: list[str], by: str) -> None:
+    """ctest and cmake: the project that the build folder belongs to."""
+    for place in above(step.folder):
+        if join(place, "CMakeLists.txt") in context.tree.paths:
+            cmake_project(context, place, by)
+            return
+    cmake_project(context, step.folder, by)
+
+
+def meson(context: Context, step: Step, words: list[str], by: str) -> None:
+    """meson and ninja: the tests that meson.build names, and their sources."""
+    tree = context.tree
+    files = [path for path in tree.under(step.folder) if path.endswith("meson.build")][:300]
+    if not files:
+        ctest(context, step, words, by)
+        return
+    for path in files:
+        place, text = folder_of(path), tree.text(path) or ""
+        context.add(path, "it says how tests are built and run", "recipe")
+        programs: dict[str, list[str]] = {}
+        for found in re.finditer(r"(\w+)\s*=\s*executable\s*\(([^()]*)\)", text):
+            names = re.findall(r"'([^']+)'", found[2])
+            programs[found[1]] = [join(place, one) for one in names]
+            if "install" in found[2]:
+                context.product_programs.update(programs[found[1]])
+        for found in re.finditer(r"\btest\s*\(([^()]*(?:\([^()]*\)[^()]*)*)\)", text):
+            for name, sources in programs.items():
+                if re.search(rf"\b{name}\b", found[1]):
+                    for source in sources:
+                        context.execute(source, Step((name,), place), path)
+            for word in re.findall(r"'([^']+)'", found[1])[1:]:
+                if (named := context.existing(place, word)) and named in tree.paths:
+                    context.add(named, f"{path} runs it", "test")
+
+
+def java(context: Context, step: Step, words: list[str], by: str) -> None:
+    """Maven and Gradle: src/test of every module, and what builds them."""
+    tree = context.tree
+    for name in ("pom.xml", ".mvn/**", "build.gradle", "build.gradle.kts", "settings.gradle",
+                 "settings.gradle.kts", "gradle.properties", "gradle/**", "buildSrc/**", "mvnw",
+                 "gradlew", "build.xml"):  # fmt: skip
+        context.place(inside(step.folder, name), "configuration of the build that runs the tests")
+    modules = {folder_of(path) for path in tree.under(step.folder)
+               if path.endswith(("pom.xml", "build.gradle", "build.gradle.kts"))}  # fmt: skip
+    for module in sorted(modules | {step.folder})[:300]:
+        for name in ("pom.xml", "build.gradle", "build.gradle.kts"):
+            context.add(join(module, name), "configuration of the build", "config")
+        context.name_folder(join(module, "src/test"), "Maven and Gradle collect it")
+        context.collect(inside(module, "src/{test,it,integrationTest,testFixtures}/**"),
+                        "Maven and Gradle collect src/test by their rules")  # fmt: skip
+        text = (tree.text(join(module, "pom.xml")) or "") + (
+            tree.text(join(module, "build.gradle")) or ""
+        )
+        for found in re.finditer(r"<testSourceDirectory>([^<]+)<|test\s*\{[^}]*srcDirs?\s*[=(]?"
+                                 r"\s*\[?"
+                                 r"['\"]([^'\"]+)", text):  # fmt: skip
+            named = (found[1] or found[2]).replace("${project.basedir}/", "").strip()
+            context.collect(inside(join(module, named), "**"), "the build names it")
+
+
+def dotnet(context: Context, step: Step, words: list[str], by: str) -> None:
+    """`dotnet test`: the folder of every project that needs the test kit."""
+    for path in context.tree.under(step.folder):
+        if re.search(r"\.(cs|fs|vb)proj$", path):
+            text = context.tree.text(path) or ""
+            if re.search(r"Microsoft\.NET\.Test\.Sdk|IsTestProject>\s*true|MSTest\.Sdk", text):
+                context.name_folder(folder_of(path), "dotnet test collects it")
+                context.collect(inside(folder_of(path), "**"), "it belongs to a test project")
+            context.add(path, "configuration of the build", "config")
+    for place in above(step.folder):
+        for name in ("Directory.Build.props", "Directory.Build.targets", "Directory.Packages.props",
+                     "global.json", "nuget.config", ".runsettings", "*.runsettings"):  # fmt: skip
+            context.place(inside(place, name), "configuration of the build that runs the tests")
+
+
+def _folder(*globs: str, config: tuple[str, ...] = ()) -> Callable[..., None]:
+    def handler(context: Context, step: Step, words: list[str], by: str) -> None:
+        """A tool whose tests lie in a folder of its own."""
+        if words and not {"test", "check", "testOnly", "spec"} & set(words):
+            return
+        for name in config:
+            context.place(join(step.folder, name), "configuration of the build that runs the tests")
+        for glob in globs:
+            context.collect(inside(step.folder, glob), "the tool collects it by its rules")
+
+    return handler
+
+
+HANDLERS: dict[str, Callable[[Context, Step, list[str], str], None]] = {
+    "go": go,
+    "gotestsum": lambda context, step, words, by: go(context, step, ["test", *words], by),
+    "cargo": cargo,
+    "ctest": ctest,
+    "cmake": ctest,
+    "meson": meson,
+    "ninja": meson,
+    "mvn": java,
+    "mvnw": java,
+    "gradle": java,
+    "gradlew": java,
+    "ant": java,
+    "dotnet": dotnet,
+    "swift": _folder("Tests/**", config=("Package.swift", "Package.resolved")),
+    "mix": _folder("test/**", config=("mix.exs", "mix.lock", ".formatter.exs")),
+    "sbt": _folder("**/src/test/**", config=("build.sbt",)),
+    "dart": _folder("test/**", config=("pubspec.yaml", "pubspec.lock")),
+    "flutter": _folder("test/**", config=("pubspec.yaml", "pubspec.lock")),
+    "stack": _folder("test/**", config=("stack.yaml", "package.yaml")),
+    "cabal": _folder("test/**", "tests/**"),
+}

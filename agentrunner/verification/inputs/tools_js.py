@@ -1,0 +1,329 @@
+"""JavaScript's and TypeScript's test tools: what they collect and what configures them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any
+
+from agentrunner.verification.inputs.context import Context, Text
+from agentrunner.verification.inputs.globs import inside, is_glob
+from agentrunner.verification.inputs.interpreters import run_interpreter
+from agentrunner.verification.inputs.shell import Step
+from agentrunner.verification.inputs.tree import above, folder_of, join, table, texts
+
+ANY_JS = "?(c|m)[jt]s?(x)"
+INSTALLS = (
+    "package.json", "package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "pnpm-lock.yaml",
+    "pnpm-workspace.yaml", "bun.lock", "bun.lockb", ".npmrc", ".yarnrc", ".yarnrc.yml",
+    ".pnpmfile.cjs", "bunfig.toml", "deno.json", "deno.jsonc", "deno.lock", "tsconfig*.json",
+    "jsconfig.json", "babel.config.*", ".babelrc*", ".swcrc",
+)  # fmt: skip
+"""Where JavaScript projects say what is installed and how sources are translated."""
+LOADED = re.compile(r"[\"'`]([^\"'`\n]{1,200})[\"'`]")
+NAMED = re.compile(r"[\w./@<>-]{1,200}")
+LIST_KEYS = (
+    "testMatch",
+    "testRegex",
+    "include",
+    "spec",
+    "files",
+    "roots",
+    "testDir",
+    "test-ignore",
+)
+
+
+def installs(context: Context, folder: str) -> None:
+    """What says which packages are installed, and packages that stand where Node looks first."""
+    for place in above(folder):
+        for name in INSTALLS:
+            context.place(
+                inside(place, name), "it says what is installed or how code is translated"
+            )
+        context.place(
+            inside(place, "node_modules/**"), "Node finds packages there before others", "runner"
+        )
+
+
+def configured(
+    context: Context, folder: str, program: str, section: str = ""
+) -> tuple[dict[str, Any], str, str]:
+    """A tool's settings, as a table and as text, and the folder that they stand in.
+
+    Files that the configuration names count: set-up files, reporters, environments.
+    """
+    context.use(program, folder, "package.json")
+    tree = context.tree
+    for place in above(folder):
+        for path in tree.matching(inside(place, f"?(.){program}?(rc)?(.config|.workspace)*")):
+            if not re.search(rf"(^|/)\.?{program}(rc|\.config|\.workspace|rc\.|\.[a-z]+$)", path):
+                continue
+            text = tree.text(path) or ""
+            settings = tree.json(path) if path.endswith(("json", "rc")) else {}
+            _names(context, place, text, path)
+            return settings or _read_lists(text), text, place
+        package = tree.json(join(place, "package.json"))
+        if isinstance(package.get(section or program), dict):
+            own = package[section or program]
+            _names(context, place, str(own), join(place, "package.json"))
+            return own, "", place
+        if package:
+            break
+    return {}, "", folder
+
+
+def _names(context: Context, place: str, text: str, by: str) -> None:
+    """Files that a configuration names count with it."""
+    for found in NAMED.finditer(text):
+        word = found[0].removeprefix("<rootDir>/")
+        for candidate in (word, f"{word}.js", f"{word}.ts", f"{word}.cjs", f"{word}.mjs"):
+            path = join(place, candidate)
+            if path in context.tree.paths and path != by:
+                context.add(path, f"{by} names it", "runner")
+
+
+def _read_lists(text: str) -> dict[str, Any]:
+    """Lists and texts of a configuration that is code, as far as they are literal."""
+    found: dict[str, Any] = {}
+    for key in LIST_KEYS:
+        match = re.search(rf"\b{key}\b[\"']?\s*:\s*(\[[^\]]*\]|[\"'][^\"'\n]*[\"'])", text)
+        if match:
+            found[key] = LOADED.findall(match[1])
+    return found
+
+
+def _collect(context: Context, folder: str, globs: Sequence[str], why: str) -> None:
+    for glob in globs:
+        if not glob.startswith("!"):
+            clean = glob.removeprefix("<rootDir>/").removeprefix("./")
+            clean = join("", clean) if ".." not in clean else clean
+            base = join(folder, clean)
+            if base in context.tree.folders and not is_glob(clean):
+                context.name_folder(base, why)
+                clean = f"{clean}/**/*.{ANY_JS}"
+            context.collect(inside(folder, clean), why)
+    context.roots.add(folder)
+
+
+def _positional(words: list[str], valued: str) -> list[str]:
+    named, at, takes = [], 0, set(valued.split())
+    while at < len(words):
+        if words[at] in takes:
+            at += 1
+        elif not words[at].startswith("-") and "$" not in words[at]:
+            named.append(words[at])
+        at += 1
+    return named
+
+
+def _named(context: Context, step: Step, words: list[str], by: str, forms: Sequence[str]) -> bool:
+    """Files and folders that the command names; whether there was one."""
+    known = False
+    for word in words:
+        if re.search(r"\.([cm]?[jt]sx?)$", word) and not is_glob(word):
+            context.place(join(step.folder, word), f"{by} names it", "test")
+        path = join(step.folder, word)
+        if path in context.tree.paths:
+            context.collect(path, f"{by} names it")
+        elif path in context.tree.folders and path:
+            context.name_folder(path, f"{by} names it")
+            for form in forms:
+                context.collect(inside(path, form), f"{by} names its folder")
+        elif is_glob(word):
+            context.collect(inside(step.folder, word), f"{by} names {word}")
+        else:
+            continue
+        known = True
+    return known
+
+
+def _is_to_come(context: Context, named: Sequence[str]) -> bool:
+    """Whether a command names nothing but test files that are not there yet: it runs no other."""
+    files = [word.removeprefix("./") for word in named]
+    return bool(files) and not any(
+        is_glob(file) or not re.search(r"\.[cm]?[jt]sx?$", file)
+        or any(file in path for path in context.tree.paths)
+        for file in files
+    )  # fmt: skip
+
+
+def node(context: Context, step: Step, words: list[str], by: str) -> bool:
+    """`node --test`; False where node runs a script."""
+    if not any(word == "--test" or word.startswith("--test=") for word in words):
+        return False
+    installs(context, step.folder)
+    for option, value in pairwise(words):
+        path = context.existing(step.folder, value)
+        if option in ("-r", "--require", "--import", "--loader") and path:
+            context.add(path, "it is loaded before the tests", "runner")
+    named = _positional(words, "-r --require --import --loader --test-name-pattern --env-file")
+    if _named(context, step, named, by, [f"**/*.{ANY_JS}"]) or _is_to_come(context, named):
+        return True
+    ends = "?(c|m)[jt]s"
+    globs = [
+        f"**/*.test.{ends}", f"**/*-test.{ends}", f"**/*_test.{ends}", f"**/test-*.{ends}",
+        f"**/test.{ends}", f"**/test/**/*.{ends}",
+    ]  # fmt: skip
+    _collect(context, step.folder, globs, "node --test collects it by its rules")
+    return True
+
+
+def _node(context: Context, step: Step, words: list[str], by: str) -> None:
+    if not node(context, step, words, by):
+        installs(context, step.folder)
+        run_interpreter(context, step, words, by)
+
+
+def jest(context: Context, step: Step, words: list[str], by: str) -> None:
+    """jest: testMatch or testRegex, snapshots, mocks and set-up files."""
+    installs(context, step.folder)
+    settings, _, place = configured(context, step.folder, "jest")
+    for option, value in pairwise(words):
+        path = context.existing(step.folder, value)
+        if option in ("-c", "--config") and path and path in context.tree.paths:
+            context.add(path, f"{by} names it", "config")
+            text = context.tree.text(path) or ""
+            settings, place = context.tree.json(path) or _read_lists(text), folder_of(path)
+            _names(context, place, text, path)
+    globs = texts(settings.get("testMatch"))
+    for pattern in texts(settings.get("testRegex")):
+        _by_regex(context, place, pattern, "jest collects it by testRegex")
+        globs = globs or ["!"]
+    usual = [f"**/__tests__/**/*.{ANY_JS}", f"**/?(*.)+(spec|test).{ANY_JS}"]
+    named = _positional(words, "-t -c --config --testNamePattern")
+    if not _is_to_come(context, named):
+        _collect(context, place, globs or usual, "jest collects it by its rules")
+    _named(context, step, named, by, usual)
+    context.collect(inside(place, "**/__snapshots__/**"), "jest compares with it", "fixture")
+    context.collect(inside(place, "**/__mocks__/**"), "jest puts it in place of modules", "fixture")
+
+
+def _by_regex(context: Context, place: str, pattern: str, why: str) -> None:
+    try:
+        regex = re.compile(pattern)
+    except re.error:
+        return
+    for path in context.tree.under(place)[:100_000]:
+        if "node_modules/" not in path and len(path) < 300 and regex.search(f"/{path}"):
+            context.collect(path, why)
+
+
+def vitest(context: Context, step: Step, words: list[str], by: str) -> None:
+    """vitest: include, snapshots, and vite's own configuration."""
+    installs(context, step.folder)
+    settings, text, place = configured(context, step.folder, "vitest")
+    vite, _, where = configured(context, step.folder, "vite")
+    if not text:
+        settings, place = vite, where
+    globs = texts(settings.get("include")) or [f"**/*.{{test,spec}}.{ANY_JS}"]
+    words = [word for word in words if word not in ("run", "watch", "related")]
+    named = _positional(words, "-t -c --config -r --root")
+    if not _is_to_come(context, named):
+        _collect(context, place, globs, "vitest collects it by its rules")
+    context.collect(inside(place, "**/__snapshots__/**"), "vitest compares with it", "fixture")
+    context.collect(inside(place, "**/__mocks__/**"), "vitest puts it in place", "fixture")
+    _named(context, step, named, by, globs)
+
+
+def mocha(context: Context, step: Step, words: list[str], by: str) -> None:
+    """mocha: its spec, or ./test."""
+    installs(context, step.folder)
+    settings, text, place = configured(context, step.folder, "mocha")
+    if text and not settings:
+        settings = {
+            "spec": re.findall(r"^\s*(?:-\s*|spec:\s*)[\"']?([^\s\"':#]+\.\w+)", text, re.M)
+        }
+    for option, value in pairwise(words):
+        path = context.existing(step.folder, value)
+        if option in ("-r", "--require", "--file", "--config") and path in context.tree.paths:
+            context.add(path, "mocha loads it before the tests", "runner")
+    deep = "--recursive" in words or settings.get("recursive")
+    form = f"{'**/' if deep else ''}*.{ANY_JS}"
+    named = _positional(words, "-r --require --file -R --reporter -t --timeout -g --grep --config")
+    if _named(context, step, named, by, [form]) or _is_to_come(context, named):
+        return
+    if globs := texts(settings.get("spec")):
+        _collect(context, place, globs, "mocha collects it by its spec")
+        return
+    context.name_folder(join(step.folder, "test"), "mocha collects it")
+    _collect(context, step.folder, [f"test/{form}"], "mocha collects it by its rules")
+
+
+def _simple(program: str, *globs: str) -> Callable[[Context, Step, list[str], str], None]:
+    def handler(context: Context, step: Step, words: list[str], by: str) -> None:
+        """A tool that collects some globs, those of its configuration first."""
+        installs(context, step.folder)
+        settings, _, place = configured(context, step.folder, program)
+        wanted = [one for key in ("files", "spec", "testDir", "include")
+                  for one in texts(settings.get(key))]  # fmt: skip
+        words = [word for word in words if word not in ("test", "run")]
+        named = _positional(words, "-c --config -g -t")
+        if not (_named(context, step, named, by, globs) or _is_to_come(context, named)):
+            _collect(context, place, wanted or globs, f"{program} collects it by its rules")
+        context.collect(
+            inside(place, "**/*-snapshots/**"), f"{program} compares with it", "fixture"
+        )
+
+    return handler
+
+
+def bun_test(context: Context, step: Step, words: list[str], by: str) -> None:
+    """`bun test`."""
+    _simple("bun", f"**/*[._]{{test,spec}}.{ANY_JS}")(context, step, words, by)
+
+
+def deno(context: Context, step: Step, words: list[str], by: str) -> None:
+    """`deno test`, `deno task`, `deno run`."""
+    installs(context, step.folder)
+    if words[:1] == ["test"]:
+        globs = (f"**/{{*_,*.,}}test.{ANY_JS}", f"**/__tests__/**/*.{ANY_JS}")
+        _simple("deno", *globs)(context, step, words[1:], by)
+    elif words[:1] == ["task"]:
+        for name in ("deno.json", "deno.jsonc"):
+            shell = table(context.tree.json(join(step.folder, name)), "tasks").get(
+                words[1] if len(words) > 1 else ""
+            )
+            if isinstance(shell, str):
+                context.add(join(step.folder, name), f"{by} runs its tasks", "recipe")
+                context.follow(Text(shell, step.folder, name))
+    else:
+        run_interpreter(context, step, words, by)
+
+
+def tsc(context: Context, step: Step, words: list[str], by: str) -> None:
+    """tsc and linters of sources: what configures them."""
+    installs(context, step.folder)
+    context.use("eslint", step.folder, ".eslintignore")
+    for option, value in pairwise(words):
+        path = context.existing(step.folder, value)
+        if option in ("-p", "--project", "-c", "--config") and path in context.tree.paths:
+            context.add(str(path), f"{by} names it", "config")
+
+
+HANDLERS: dict[str, Callable[[Context, Step, list[str], str], None]] = {
+    "node": _node,
+    "nodejs": _node,
+    "tsx": _node,
+    "ts-node": _node,
+    "deno": deno,
+    "jest": jest,
+    "react-scripts": jest,
+    "vitest": vitest,
+    "mocha": mocha,
+    "_mocha": mocha,
+    "ava": _simple("ava", "test.?(c|m)js", "{src,source}/test.?(c|m)js",
+                   "**/__tests__/**/*.?(c|m)js", "**/*.test.?(c|m)[jt]s",
+                   "**/test-*.?(c|m)[jt]s", "**/{test,tests}/**/*.?(c|m)[jt]s"),
+    "tap": _simple("tap", f"**/{{test,tests,__tests__}}/**/*.{ANY_JS}",
+                   f"**/*.{{test,spec}}.{ANY_JS}", f"**/test.{ANY_JS}"),
+    "tape": _simple("tape", "test/**/*.js"),
+    "jasmine": _simple("jasmine", "spec/**/*[sS]pec.?(m)js", "spec/support/**", "spec/helpers/**"),
+    "playwright": _simple("playwright", f"**/*.@(spec|test).{ANY_JS}"),
+    "cypress": _simple("cypress", "cypress/**"),
+    "uvu": _simple("uvu", "tests/**", "test/**"),
+    "cucumber-js": _simple("cucumber", "features/**"),
+    "tsc": tsc,
+    "eslint": tsc,
+}  # fmt: skip

@@ -1,0 +1,151 @@
+"""Test tools of Ruby, PHP, Perl and the shell."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from itertools import pairwise
+
+from agentrunner.verification.inputs.context import Context
+from agentrunner.verification.inputs.globs import inside
+from agentrunner.verification.inputs.interpreters import run_interpreter
+from agentrunner.verification.inputs.shell import Step
+from agentrunner.verification.inputs.tree import above, folder_of, join
+
+GEMS = ("Gemfile", "Gemfile.lock", ".rspec", ".ruby-version", "*.gemspec")
+COMPOSER = ("composer.json", "composer.lock")
+
+
+def _named(context: Context, step: Step, words: list[str], by: str) -> list[str]:
+    """Files and folders that the command names."""
+    found = [context.existing(step.folder, word.partition(":")[0])
+             for word in words if not word.startswith("-")]  # fmt: skip
+    return [path for path in found if path]
+
+
+def rspec(context: Context, step: Step, words: list[str], by: str) -> None:
+    """RSpec: spec/, with its helpers."""
+    for place in above(step.folder):
+        for name in GEMS:
+            context.place(inside(place, name), "configuration that RSpec or bundler reads")
+    named = _named(context, step, words, by)
+    for path in named:
+        if path in context.tree.paths:
+            context.collect(path, f"{by} names it")
+    folders = [path for path in named if path in context.tree.folders]
+    folders = folders or [join(step.folder, "spec")]
+    for folder in folders:
+        context.name_folder(folder, "RSpec collects it")
+        context.collect(inside(folder, "**/*_spec.rb"), "RSpec collects *_spec.rb")
+        context.collect(
+            inside(folder, "**/*_helper.rb"), "RSpec loads it before the tests", "runner"
+        )
+
+
+def ruby(context: Context, step: Step, words: list[str], by: str) -> None:
+    """ruby: a script; `-I FOLDER` says where it looks for files."""
+    for name in GEMS:
+        context.place(inside(step.folder, name), "it says which gems are installed")
+    run_interpreter(context, step, words, by)
+    for word in re.findall(r"[\"']([\w./*{},-]+\*[\w./*{},-]*\.rb)[\"']", " ".join(words)):
+        context.collect(join(step.folder, word), f"{by} names {word}")
+
+
+def phpunit(context: Context, step: Step, words: list[str], by: str) -> None:
+    """PHPUnit: the test suites of its configuration, else the folders that are named."""
+    tree = context.tree
+    for name in (*COMPOSER, "phpunit.xml", "phpunit.xml.dist", "phpunit.dist.xml"):
+        context.place(join(step.folder, name), "configuration that PHPUnit reads")
+    configs = [join(step.folder, name) for name in ("phpunit.xml", "phpunit.xml.dist")]
+    for option, value in pairwise(words):
+        path = context.existing(step.folder, value)
+        if option in ("-c", "--configuration") and path in tree.paths:
+            configs.insert(0, str(path))
+            context.add(str(path), f"{by} names it", "config")
+        elif option == "--bootstrap" and path in tree.paths:
+            context.add(str(path), "PHPUnit loads it before the tests", "runner")
+    named = [path for path in _named(context, step, words, by) if path not in configs]
+    config = next((path for path in configs if path in tree.paths), "")
+    text = tree.text(config) or ""
+    place = folder_of(config) if config else step.folder
+    if found := re.search(r"bootstrap=\"([^\"]+)\"", text):
+        context.add(join(place, found[1]), "PHPUnit loads it before the tests", "runner")
+    suites = "".join(re.findall(r"<testsuites?\b.*?</testsuites?>", text, re.S))
+    folders = [
+        join(place, found.strip()) for found in re.findall(r"<directory[^>]*>([^<]+)<", suites)
+    ]
+    for path in re.findall(r"<file>([^<]+)</file>", text):
+        context.collect(join(place, path.strip()), f"{config} names it")
+    for path in named or folders or [join(step.folder, "tests")]:
+        if path in tree.paths:
+            context.collect(path, f"{by} names it")
+        elif path in tree.folders:
+            context.name_folder(path, "PHPUnit collects it")
+            context.collect(inside(path, "**/*Test.php"), "PHPUnit collects *Test.php")
+            context.collect(inside(path, "**/*.phpt"), "PHPUnit collects *.phpt")
+    if re.search(r"pest", step.words[0]):
+        context.collect(inside(step.folder, "tests/**"), "Pest collects it")
+
+
+def prove(context: Context, step: Step, words: list[str], by: str) -> None:
+    """prove: t/*.t, or what is named."""
+    context.place(join(step.folder, ".proverc"), "configuration that prove reads")
+    for name in ("cpanfile", "Makefile.PL", "Build.PL", "dist.ini"):
+        context.place(join(step.folder, name), "it says what is installed or built")
+    rest, at = [], 0
+    while at < len(words):
+        if words[at] in ("-j", "-e", "-I", "-P", "--exec", "-a", "--formatter", "-M"):
+            at += 1
+        elif not words[at].startswith("-"):
+            rest.append(words[at])
+        at += 1
+    deep = "**/" * any(re.fullmatch(r"-\w*r\w*|--recurse", word) for word in words)
+    for path in _named(context, step, rest, by) or [join(step.folder, "t")]:
+        if path in context.tree.paths:
+            context.collect(path, f"{by} names it")
+        else:
+            context.name_folder(path, "prove collects it")
+            context.collect(inside(path, f"{deep}*.t"), "prove collects *.t")
+    context.place(
+        inside(step.folder, "lib/Test/**"), "Perl finds it before Test:: modules", "runner"
+    )
+
+
+def bats(context: Context, step: Step, words: list[str], by: str) -> None:
+    """bats: files and folders that are named."""
+    for path in _named(context, step, words, by):
+        if path in context.tree.paths:
+            context.collect(path, f"{by} names it")
+        else:
+            context.name_folder(path, f"{by} names it")
+            context.collect(inside(path, "**/*.bats"), "bats collects *.bats")
+
+
+def cucumber(context: Context, step: Step, words: list[str], by: str) -> None:
+    """cucumber: features/ with its steps."""
+    context.use("cucumber", step.folder)
+    context.name_folder(join(step.folder, "features"), "cucumber collects it")
+    context.collect(inside(step.folder, "features/**"), "cucumber collects it")
+
+
+def shellspec(context: Context, step: Step, words: list[str], by: str) -> None:
+    """shellspec and busted: spec/."""
+    program = step.words[0].rpartition("/")[2]
+    context.use(program, step.folder, f".{program}")
+    for path in _named(context, step, words, by) or [join(step.folder, "spec")]:
+        context.name_folder(path, f"{program} collects it")
+        context.collect(inside(path, "**/*_spec.*"), f"{program} collects *_spec")
+
+
+HANDLERS: dict[str, Callable[[Context, Step, list[str], str], None]] = {
+    "rspec": rspec,
+    "ruby": ruby,
+    "phpunit": phpunit,
+    "pest": phpunit,
+    "paratest": phpunit,
+    "prove": prove,
+    "bats": bats,
+    "cucumber": cucumber,
+    "shellspec": shellspec,
+    "busted": shellspec,
+}

@@ -1,0 +1,350 @@
+"""Python's test tools: what pytest, unittest and doctest collect and what configures them."""
+
+from __future__ import annotations
+
+import configparser
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+from agentrunner.verification.inputs.context import Context
+from agentrunner.verification.inputs.globs import inside
+from agentrunner.verification.inputs.shell import Step
+from agentrunner.verification.inputs.tree import Tree, above, folder_of, join, table, texts
+
+Take = Callable[..., None]
+
+PYTEST_INI = ("pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini")
+PYTEST_VALUES = frozenset(
+    """-k -m -n -p -c -o -W -r --rootdir --confcutdir --durations --tb --maxfail --timeout --cov
+    --cov-report --cov-config --junitxml --junit-xml --deselect --ignore --ignore-glob --color
+    --log-level --log-cli-level --basetemp --import-mode --dist --numprocesses --config-file
+    --override-ini --reruns --ds --asyncio-mode --html --capture --doctest-glob""".split()
+)
+INSTALLS = (
+    "pyproject.toml", "setup.py", "setup.cfg", "requirements*.txt", "requirements/*.txt",
+    "*requirements.txt", "constraints*.txt", "poetry.lock", "uv.lock", "pdm.lock", "Pipfile",
+    "Pipfile.lock", "pylock*.toml", "uv.toml", "pip.conf", "MANIFEST.in", "environment.yml",
+)  # fmt: skip
+"""Where Python projects say what is installed, and from where."""
+MOST_READ = 2_000
+"""Source files that are read to see whether they have examples."""
+STARTS = ("sitecustomize.py", "usercustomize.py", "*.pth")
+"""What Python itself runs at its start where it finds it."""
+
+
+def python(context: Context, step: Step, words: list[str], by: str, take: Take) -> None:
+    """`python -m MODULE`, `python FILE`, `python -c CODE`."""
+    installs(context, step.folder)
+    at = 0
+    while at < len(words):
+        word = words[at]
+        if word == "-m" or (word.startswith("-m") and len(word) > 2):
+            module = word[2:] or (words[at + 1] if at + 1 < len(words) else "")
+            rest = words[at + (1 if word[2:] else 2) :]
+            context.python_path.add(step.folder)
+            _module(context, step, module, rest, by, take)
+            return
+        if word == "-c":
+            context.python_path.add(step.folder)
+            return
+        if word in ("-W", "-X"):
+            at += 1
+        elif not word.startswith("-"):
+            break
+        at += 1
+    if at >= len(words):
+        return
+    path = context.existing(step.folder, words[at])
+    if path is None:
+        return
+    if path in context.tree.folders:
+        path = join(path, "__main__.py")
+    context.python_path.add(folder_of(path))
+    text = context.tree.text(path) or ""
+    rest = words[at + 1 :]
+    if "execute_from_command_line" in text and rest[:1] == ["test"]:
+        _django(context, step, path, by)
+        return
+    context.execute(path, step, by)
+    for word in rest:
+        value = word.partition("=")[2] if word.startswith("-") else word
+        data = context.existing(step.folder, value) if value else None
+        if data and data in context.tree.paths:
+            context.data.setdefault(data, f"{by} hands it to {words[at]}")
+
+
+def _module(
+    context: Context, step: Step, module: str, rest: list[str], by: str, take: Take
+) -> None:
+    name = module.partition(".")[0]
+    if module == "doctest":
+        for word in rest:
+            if (path := context.existing(step.folder, word)) and path in context.tree.paths:
+                context.add(path, f"{by} runs its examples", "test", region=True)
+        return
+    found = module.replace(".", "/")
+    for place in (step.folder, join(step.folder, "src")):
+        for path in (join(place, f"{found}.py"), join(place, f"{found}/__main__.py")):
+            if path in context.tree.paths:
+                context.execute(path, step, by)
+                return
+    # The module of a tool does what its command does.
+    take(context, replace(step, words=(name, *rest)), by, depth=1)
+
+
+def installs(context: Context, folder: str) -> None:
+    """What says which packages are installed, and what Python runs at its start."""
+    for place in above(folder):
+        for name in INSTALLS:
+            context.place(inside(place, name), "it says which packages are installed")
+        for name in STARTS:
+            context.place(inside(place, name), "Python runs it at its start", "runner")
+
+
+def pytest(context: Context, step: Step, words: list[str], by: str) -> None:
+    """pytest: files, folders or testpaths, by python_files; the conftest.py chain; its ini file."""
+    tree, folder = context.tree, step.folder
+    installs(context, folder)
+    named, options = _arguments(words)
+    settings, rootdir = _pytest_settings(tree, folder, named, options)
+    why = "configuration that pytest reads"
+    context.programs.update(("pytest", "coverage"))
+    bases = [join(folder, word.partition("::")[0]) for word in named]
+    for place in {place for base in [folder, *bases] for place in above(base)}:
+        for name in (*PYTEST_INI, "tox.ini", "setup.cfg", "pyproject.toml", ".coveragerc"):
+            context.place(join(place, name), why)
+    for option, value in options:
+        path = context.existing(folder, value) if value else None
+        if option in ("-c", "--config-file") and path:
+            context.add(path, f"{by} names it", "config")
+        elif option == "-p":
+            _plugin(context, folder, value)
+    for value in _words(settings.get("addopts")):
+        _plugin(context, rootdir, value)
+    patterns = _words(settings.get("python_files")) or ["test_*.py", "*_test.py"]
+    places = [join(rootdir, place) for place in _words(settings.get("pythonpath"))]
+    context.python_path.update(places)
+    if not bases:
+        start = [join(rootdir, path) for path in _words(settings.get("testpaths"))]
+        bases = [path for base in start for path in tree.expand("", base)]
+        for base in bases:
+            context.name_folder(base, "testpaths names it")
+        bases = bases or [folder]
+        said = "testpaths names it" if start else "pytest collects it"
+    else:
+        said = f"{by} names it"
+    given = [*words, *_words(settings.get("addopts"))]
+    for base in bases:
+        _pytest_base(context, base, patterns, said, by, "--doctest-modules" in given)
+        for name, value in options:
+            if name == "--doctest-glob":
+                context.collect(inside(base, f"**/{value}"), "pytest runs its examples")
+
+
+def _pytest_base(
+    context: Context, base: str, patterns: list[str], said: str, by: str, doctests: bool
+) -> None:
+    tree = context.tree
+    for place in above(base if base in tree.folders else folder_of(base)):
+        context.place(join(place, "conftest.py"), "pytest loads it before the tests", "runner")
+    if base in tree.paths:
+        context.collect(base, f"{by} names it")
+        context.roots.add(folder_of(base))
+        return
+    if base.endswith(".py"):  # it is named and not there yet
+        context.place(base, f"{by} names it", "test")
+        return
+    context.roots.add(base)
+    if said != "pytest collects it":
+        context.name_folder(base, said)
+    for pattern in patterns:
+        context.collect(inside(base, f"**/{pattern}"), f"pytest collects {pattern} by its rules")
+    context.collect(inside(base, "**/conftest.py"), "pytest loads it before the tests", "runner")
+    if doctests:
+        for path in [one for one in tree.under(base) if one.endswith(".py")][:MOST_READ]:
+            if path.endswith(".py") and ">>>" in (tree.text(path) or ""):
+                context.add(path, "pytest runs its examples", "test", region=True)
+
+
+def _plugin(context: Context, folder: str, name: str) -> None:
+    module = name.replace(".", "/")
+    for place in (folder, *context.python_path):
+        for path in (join(place, f"{module}.py"), join(place, f"{module}/__init__.py")):
+            if path in context.tree.paths:
+                context.add(path, "pytest loads it as a plug-in", "runner")
+
+
+def _arguments(words: list[str]) -> tuple[list[str], list[tuple[str, str]]]:
+    named, options, at = [], [], 0
+    while at < len(words):
+        word = words[at]
+        if word in PYTEST_VALUES and at + 1 < len(words):
+            options.append((word, words[at + 1]))
+            at += 1
+        elif word.startswith("-"):
+            name, _, value = word.partition("=")
+            if re.match(r"-[pc]\w", word):
+                name, value = word[:2], word[2:]
+            options.append((name, value))
+        elif "$" not in word and "\1" not in word:
+            named.append(word)
+        at += 1
+    return named, options
+
+
+def _pytest_settings(
+    tree: Tree, folder: str, named: list[str], options: list[tuple[str, str]]
+) -> tuple[dict[str, Any], str]:
+    """The settings that pytest finds, and the folder of its ini file."""
+    for option, value in options:
+        if option in ("-c", "--config-file"):
+            path = join(folder, value)
+            return _settings_of(tree, path), folder_of(path)
+    start = join(folder, named[0].partition("::")[0]) if len(named) == 1 else folder
+    for place in above(start if start in tree.folders else folder_of(start)):
+        for name in (*PYTEST_INI, "pyproject.toml", "tox.ini", "setup.cfg"):
+            path = join(place, name)
+            found = _settings_of(tree, path)
+            if found or (name in PYTEST_INI and tree.exists(path)):
+                return found, place
+    return {}, folder
+
+
+def _settings_of(tree: Tree, path: str) -> dict[str, Any]:
+    if path.endswith(".toml"):
+        settings = tree.toml(path)
+        if path.endswith("pyproject.toml"):
+            tool = table(settings, "tool", "pytest")
+            return {**{k: v for k, v in tool.items() if k != "ini_options"},
+                    **table(tool, "ini_options")}  # fmt: skip
+        return table(settings, "pytest") or settings
+    parser = configparser.ConfigParser(interpolation=None, strict=False)
+    try:
+        parser.read_string(tree.text(path) or "")
+    except configparser.Error:
+        return {}
+    section = "tool:pytest" if path.endswith("setup.cfg") else "pytest"
+    return dict(parser[section]) if parser.has_section(section) else {}
+
+
+def _words(value: object) -> list[str]:
+    return value.split() if isinstance(value, str) else texts(value)
+
+
+def unittest(context: Context, step: Step, words: list[str], by: str) -> None:
+    """unittest: `discover -s -p`, or modules and files by name."""
+    folder, tree = step.folder, context.tree
+    installs(context, folder)
+    context.programs.add("unittest")
+    plain = [word for word in words if not word.startswith("-")]
+    if plain and plain[0] != "discover":
+        for word in plain:
+            _unittest_name(context, folder, word, by)
+        return
+    values = {"-s": ".", "-p": "test*.py", "-t": ""}
+    positional: list[str] = []
+    at = 0
+    words = [word for word in words if word != "discover"]
+    while at < len(words):
+        word = words[at]
+        name, _, value = word.partition("=")
+        short = {"--start-directory": "-s", "--pattern": "-p", "--top-level-directory": "-t"}.get(
+            name, name
+        )
+        if short in values:
+            if not value and at + 1 < len(words):
+                value = words[at + 1]
+                at += 1
+            values[short] = value
+        elif word == "-k":
+            at += 1
+        elif not word.startswith("-"):
+            positional.append(word)
+        at += 1
+    values.update(zip(("-s", "-p", "-t"), positional, strict=False))
+    start = join(folder, values["-s"])
+    if start not in tree.folders:
+        start = join(folder, values["-s"].replace(".", "/"))
+    context.python_path.add(join(folder, values["-t"] or values["-s"]))
+    context.roots.add(start)
+    if start:
+        context.name_folder(start, f"{by} names it")
+    context.collect(inside(start, f"**/{values['-p']}"), f"unittest collects {values['-p']}")
+    for path in tree.matching(inside(start, "**/__init__.py")):
+        if "load_tests" in (tree.text(path) or ""):
+            context.add(path, "unittest asks it for tests", "runner")
+
+
+def _unittest_name(context: Context, folder: str, word: str, by: str) -> None:
+    parts = word.removesuffix(".py").replace("/", ".").split(".")
+    missing = next((i for i, part in enumerate(parts) if not part.islower()), len(parts))
+    new = join(folder, "/".join(parts[:missing]))
+    while parts:
+        path = join(folder, "/".join(parts))
+        if f"{path}.py" in context.tree.paths:
+            context.collect(f"{path}.py", f"{by} names it")
+            context.roots.add(folder_of(path))
+            return
+        if path in context.tree.folders and path:
+            context.name_folder(path, f"{by} names it")
+            context.collect(inside(path, "**/test*.py"), f"{by} names its package")
+            break
+        parts.pop()
+    if new not in context.tree.folders:
+        context.place(f"{new}.py", f"{by} names it", "test")
+
+
+def _django(context: Context, step: Step, path: str, by: str) -> None:
+    context.add(path, f"{by} runs it", "runner")
+    context.python_path.add(folder_of(path))
+    context.collect(inside(folder_of(path), "**/test*.py"), "Django collects test*.py")
+    for found in context.tree.matching(inside(folder_of(path), "**/tests/__init__.py")):
+        context.add(found, "Django loads it with the tests", "runner")
+
+
+def behave(context: Context, step: Step, words: list[str], by: str) -> None:
+    """behave: features, their steps and environment."""
+    installs(context, step.folder)
+    context.use("behave", step.folder, ".behaverc", "setup.cfg", "tox.ini", "pyproject.toml")
+    named = [
+        path for word in words if not word.startswith("-")
+        if (path := context.existing(step.folder, word.partition(":")[0]))
+    ]  # fmt: skip
+    bases = {path if path in context.tree.folders else folder_of(path) for path in named}
+    bases = bases or {join(step.folder, "features")}
+    for base in bases:
+        top = next((one for one in above(base) if f"{one}/steps" in context.tree.folders), base)
+        context.name_folder(top, "behave collects it")
+        context.collect(inside(top, "**/*.feature"), "behave collects it")
+        context.collect(inside(top, "**/steps/**"), "behave runs these steps")
+        context.collect(inside(top, "**/environment.py"), "behave loads it", "runner")
+
+
+def _with_pyproject(program: str) -> Callable[[Context, Step, list[str], str], None]:
+    def handler(context: Context, step: Step, words: list[str], by: str) -> None:
+        """A tool that also reads sections of pyproject.toml, setup.cfg and tox.ini."""
+        context.use(program, step.folder, "pyproject.toml", "setup.cfg", "tox.ini", f".{program}")
+        for option, value in pairwise(words):
+            if option in ("--config", "--config-file", "--rcfile", "-c"):
+                path = context.existing(step.folder, value)
+                if path and path in context.tree.paths:
+                    context.add(path, f"{by} configures {program} with it", "config")
+
+    return handler
+
+
+HANDLERS: dict[str, Callable[[Context, Step, list[str], str], None]] = {
+    "pytest": pytest,
+    "py.test": pytest,
+    "pytest-3": pytest,
+    "unittest": unittest,
+    "behave": behave,
+    **{
+        name: _with_pyproject(name)
+        for name in ("ruff", "mypy", "flake8", "pylint", "black", "isort", "pyright", "nose2",
+                     "ward", "bandit", "ty", "import-linter", "lint-imports", "coverage")
+    },
+}  # fmt: skip

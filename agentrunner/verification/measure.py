@@ -1,0 +1,205 @@
+"""Running a command that decides, so that its tests are known by name.
+
+The report goes to a folder outside of the tree whose name the box learns when the tool starts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+import shutil
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, replace
+from pathlib import Path
+
+from agentrunner.sandboxes.base import Mount
+from agentrunner.state.run_state import FileRef
+from agentrunner.storage.run_folder import RunFolder, make_private
+from agentrunner.verification.box import CommandOutcome, DecisionBox
+from agentrunner.verification.checks import ReadFile
+from agentrunner.verification.results.model import Exchanged, Results, TestResult
+from agentrunner.verification.results.registry import (
+    instrument,
+    read_results,
+    readers_of,
+    select,
+    weaker,
+)
+from agentrunner.verification.room import Room
+from agentrunner.verification.target import Measured, Target
+
+PLAIN = -1
+"""Instead of means: the command runs without a reporter."""
+MOST_KEPT = 200_000
+"""Results of one run that are kept by name."""
+
+
+class Measurer:
+    """Runs targets in rooms. `mounts`: the sandbox can mount a folder for the report."""
+
+    def __init__(
+        self,
+        box: DecisionBox,
+        folder: RunFolder,
+        hosts: Sequence[str],
+        ignored: Callable[[], Iterable[str]],
+        *,
+        mounts: bool,
+    ) -> None:
+        self._box = box
+        self._folder = folder
+        self._hosts = tuple(hosts)
+        self._ignored = ignored
+        self._mounts = mounts
+        self.means: dict[str, int] = {}
+        """By target: the means by which it reports, where the first changed what it says."""
+        self._reports = folder.root / "reports"
+
+    def clear(self) -> None:
+        """Remove reports that a killed process has left. Blocks."""
+        shutil.rmtree(self._reports, ignore_errors=True)
+
+    async def run(
+        self, target: Target, room: Room, read: ReadFile, *, only: Sequence[str] = ()
+    ) -> Measured:
+        """Run `target`, or of its tests those named `only` where its tool can select them.
+
+        Raises SandboxError where the box fails.
+        """
+        shell = target.shell
+        if only:
+            narrowed = await asyncio.to_thread(select, shell, only, target.cwd, read)
+            shell = narrowed or shell
+        ran, results = await self._reported(target, shell, room, read)
+        moved = await asyncio.to_thread(room.moved)
+        written = await asyncio.to_thread(lambda: room.written(list(self._ignored())))
+        return Measured(target, ran, results, tuple(moved[:1000]), tuple(written[:1000]))
+
+    async def find_reporter(self, target: Target, room: Room, read: ReadFile) -> Measured:
+        """The first run of a target, on the old tree: with a reporter where that changes nothing.
+
+        Where a run with a reporter is red and nothing in its report is, the plain command is run
+        beside it. If that says otherwise, the next weaker means is tried, and in the end none.
+        """
+        self.means.pop(target.id, None)
+        measured = await self.run(target, room, read)
+        if _is_consistent(measured):
+            return measured
+        if not await asyncio.to_thread(readers_of, target.shell, target.cwd, read):
+            return measured
+        self.means[target.id] = PLAIN
+        plain = await self.run(target, room, read)
+        means: int | None = 0
+        while means is not None:
+            if _says_the_same(measured, plain):
+                self._settle(target, means)
+                return measured
+            means = await asyncio.to_thread(weaker, target.shell, target.cwd, read, means)
+            if means is not None:
+                self.means[target.id] = means
+                measured = await self.run(target, room, read)
+        self.means[target.id] = PLAIN
+        return plain
+
+    def _settle(self, target: Target, means: int) -> None:
+        self.means.pop(target.id, None)
+        if means:
+            self.means[target.id] = means
+
+    async def _reported(
+        self, target: Target, shell: str, room: Room, read: ReadFile
+    ) -> tuple[CommandOutcome, Results | None]:
+        means = self.means.get(target.id, 0)
+        if means == PLAIN:
+            return await self._run(target, shell, room, ()), None
+        token = secrets.token_hex(12)
+        here = self._reports / token
+        there = Path("/tmp") / token if self._mounts else here
+        made = await asyncio.to_thread(instrument, shell, target.cwd, read, str(there), means)
+        await asyncio.to_thread(_write, here, made.files)
+        mounts = (Mount(here, there, read_only=False),) if self._mounts else ()
+        try:
+            ran = await self._run(target, made.shell, room, mounts)
+            results = await asyncio.to_thread(
+                read_results,
+                shell,
+                target.cwd,
+                read,
+                here,
+                ran.stdout,
+                ran.stderr,
+                ran.exit_code,
+                means,
+                room.clock,
+            )
+        finally:
+            await asyncio.to_thread(shutil.rmtree, here, ignore_errors=True)
+        return ran, results
+
+    async def _run(
+        self, target: Target, shell: str, room: Room, mounts: Sequence[Mount]
+    ) -> CommandOutcome:
+        return await self._box.run(
+            shell,
+            cwd=target.cwd,
+            timeout_sec=target.timeout_sec,
+            hosts=self._hosts,
+            copy=room.copy,
+            name=target.id,
+            mounts=mounts,
+        )
+
+    # -- results that are kept ------------------------------------------------------------------
+
+    def keep(self, results: Results | None, name: str) -> FileRef | None:
+        """Write results into the run's folder. Blocks."""
+        if results is None:
+            return None
+        head = asdict(replace(results, tests=()))
+        del head["tests"]
+        rows = [json.dumps(asdict(test), ensure_ascii=True) for test in results.tests[:MOST_KEPT]]
+        text = "\n".join([json.dumps(head), *rows]) + "\n"
+        return self._folder.write(f"results/{secrets.token_hex(6)}-{name}.jsonl", text)
+
+    def kept(self, ref: FileRef | None) -> Results | None:
+        """What was kept. Blocks. Raises CheckpointCorrupt where it is gone or damaged."""
+        return kept_results(self._folder, ref)
+
+
+def kept_results(folder: RunFolder, ref: FileRef | None) -> Results | None:
+    """Results by name that a run's folder keeps; None where there are none. Blocks.
+
+    Raises CheckpointCorrupt where they are gone or damaged.
+    """
+    if ref is None:
+        return None
+    head, *rows = folder.read(ref).decode().splitlines()
+    tests = tuple(TestResult(**json.loads(row)) for row in rows)
+    facts = json.loads(head)
+    exchanged = tuple(Exchanged(**one) for one in facts.pop("exchanged", ()))
+    return Results(tests=tests, exchanged=exchanged, **facts)
+
+
+def _is_consistent(measured: Measured) -> bool:
+    """Whether exit code and report agree."""
+    if measured.results is None:
+        return False
+    return measured.passed or bool(measured.results.red) or measured.ran.timed_out
+
+
+def _says_the_same(measured: Measured, plain: Measured) -> bool:
+    return measured.results is not None and measured.ran.exit_code == plain.ran.exit_code
+
+
+def _write(place: Path, files: Mapping[str, str]) -> None:
+    make_private(place)
+    # The box may run as the repository's owner, who is not us; what is above is closed to others.
+    place.chmod(0o777)
+    for name, text in files.items():
+        path = place / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        with suppress(OSError):
+            path.chmod(0o644)

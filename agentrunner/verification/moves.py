@@ -1,0 +1,79 @@
+"""Tests that stand somewhere else now, word for word. Pure, but for reading files of two trees."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Sequence
+
+from agentrunner.verification.checks import ReadFile
+from agentrunner.verification.results.model import Results, TestResult
+from agentrunner.verification.syntax.definitions import definition
+from agentrunner.verification.syntax.languages import language_of
+
+MOST_RENAMES = 50
+MOST = 200
+"""Names that are looked for elsewhere."""
+
+
+def moved_to(
+    lost: Sequence[str],
+    before: Results,
+    now: Results,
+    cwd: str,
+    read_old: ReadFile,
+    read_new: ReadFile,
+    renames: Sequence[tuple[str, str]] = (),
+) -> dict[str, str]:
+    """For those of `lost` that pass under another name with the same definition, that name.
+
+    In a definition a module may have another name now (`renames`).
+    """
+    known = before.names
+    others = [test for test in now.tests if test.name not in known and test.outcome == "passed"]
+    found: dict[str, str] = {}
+    for test in others[:MOST]:
+        if text := _definition(test, cwd, read_new):
+            found.setdefault(text, test.name)
+    by_name = {test.name: test for test in before.tests}
+    pairs = {}
+    for name in lost[:MOST]:
+        text = _definition(by_name[name], cwd, read_old) if name in by_name and found else None
+        forms = [text, *(_renamed(text, one) for one in renames)] if text is not None else []
+        if new := next((found[form] for form in forms if form in found), None):
+            pairs[name] = new
+    return pairs
+
+
+def _renamed(text: str, names: tuple[str, str]) -> str:
+    """A definition in which a module has another name."""
+    return re.sub(rf"(?<!\w){re.escape(names[0])}(?!\w)", names[1], text)
+
+
+def renamed_modules(deleted: Sequence[str], added: Sequence[str]) -> list[tuple[str, str]]:
+    """Names of modules that may have become others: each that went, with each that came."""
+    stems = [
+        [path.rpartition("/")[2].partition(".")[0] for path in some] for some in (deleted, added)
+    ]
+    pairs = [(old, new) for old in stems[0] for new in stems[1] if old and new and old != new]
+    return list(dict.fromkeys(pairs))[:MOST_RENAMES]
+
+
+def not_moved(
+    lost: Sequence[str],
+    before: Results,
+    now: Results,
+    cwd: str,
+    read_old: ReadFile,
+    read_new: ReadFile,
+    renames: Sequence[tuple[str, str]] = (),
+) -> list[str]:
+    """Those of `lost` that do not pass under another name with the same definition."""
+    moved = moved_to(lost, before, now, cwd, read_old, read_new, renames)
+    return [name for name in lost if name not in moved]
+
+
+def _definition(test: TestResult, cwd: str, read: ReadFile) -> str | None:
+    path = posixpath.normpath(posixpath.join(cwd, test.file)) if test.file else ""
+    language, source = language_of(path), read(path) if path else None
+    return definition(source, language, test.name) if language and source is not None else None

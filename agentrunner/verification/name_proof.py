@@ -1,0 +1,235 @@
+"""Commands whose tests have names: what turned is confirmed, graded and tried by canaries."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+
+from agentrunner.state.run_state import Proof
+from agentrunner.verification.canaries import NO_CANARY
+from agentrunner.verification.case import Case, text_of
+from agentrunner.verification.claims import fresh, turned
+from agentrunner.verification.differential import in_repo, in_tree
+from agentrunner.verification.examination import Examination
+from agentrunner.verification.findings import tests_gone
+from agentrunner.verification.integrity import exchanged
+from agentrunner.verification.moves import moved_to, not_moved
+from agentrunner.verification.results.model import Results
+from agentrunner.verification.results.names import gone, unstable_names
+from agentrunner.verification.syntax import definition, language_of
+
+MOST_NAMES = 50
+BY_NAMES = "confirmed by these tests alone: a run of all takes over a minute, or the task says so"
+NOTHING_TURNED = "no test that was red before is green now"
+
+
+async def prove_by_name(exam: Examination, case: Case, now: Results, held: Results | None) -> None:
+    """Add the proofs, doubts and findings of a command to the examination's report.
+
+    `held`: its results with the inputs of the proof as they were. Raises what runs in rooms raise.
+    """
+    target, world, report = case.target, exam.world, exam.report
+    lost = await _lost(exam, case, now)
+    if lost and report.stopped_by(tests_gone(target, lost), target.id):
+        return
+    stood = await exam.confirmed_red(case, _turned(exam, case, held))
+    stood += await _moved(exam, case, now, stood, held)
+    stood = await _red_without_the_work(exam, case, now, stood)
+    others = _not_seen_before(case.before, now, stood)
+    shown = await exam.struck.shown(exam.run, target, others, world, now, exam.criteria)
+    names = [*stood, *shown.names]
+    if not names:
+        claimed = sorted(exam.claims(case).claimed)
+        report.doubts[target.id] = _not_turned(claimed, now) or shown.why or NOTHING_TURNED
+        return
+    # One that stood and has moved since passes with the old inputs only.
+    here = [name for name in names if now.passed(name)]
+    only = here if exam.by_names(case) else ()
+    if not await exam.confirmed_green(case, here, only):
+        return
+    found = await exchanged(exam.run, target, case.before, now, world, held)
+    if report.stopped_by(found, target.id):
+        return
+    inputs = await asyncio.to_thread(exam.differential.inputs, world.new, [target])
+    dead = await exam.canaries.dead(exam.run, target, here, world, now, inputs)
+    if report.stopped_by(dead.finding, target.id):
+        return
+    how = [BY_NAMES] if exam.by_names(case) else []
+    if stood:
+        report.proofs.append(
+            Proof(
+                target=target.id,
+                author="person",
+                grade="shown" if NO_CANARY in dead.notes else "proven",
+                text=text_of(target, stood, "failed before and passes now"),
+                tests=stood[:MOST_NAMES],
+                notes=[*dead.notes, *how],
+            )
+        )
+    if shown.names:
+        report.proofs.append(
+            Proof(
+                target=target.id,
+                author="worker",
+                grade="shown",
+                text=text_of(
+                    target,
+                    shown.names,
+                    "of the worker's own fails on the old code and passes now",
+                ),
+                tests=shown.names[:MOST_NAMES],
+                names=sorted(shown.uses)[:200],
+                notes=[*shown.notes, *dead.notes, *how],
+            )
+        )
+
+
+async def _lost(exam: Examination, case: Case, now: Results) -> list[str]:
+    """Tests that are gone, and neither moved nor settled.
+
+    Before they are missed, the old tree is asked once more: names that differ between two runs of
+    one tree are compared by what stays of them.
+    """
+    if case.before is None or not (lost := await _left(exam, case, now, gone(case.before, now))):
+        return []
+    again = await exam.run(case.target, exam.world.old)
+    unstable = unstable_names(case.before, again.results) if again.results else set()
+    return await _left(exam, case, now, gone(case.before, now, unstable)) if unstable else lost
+
+
+async def _left(exam: Examination, case: Case, now: Results, lost: list[str]) -> list[str]:
+    """Those of `lost` that stand nowhere else, and that nobody settled."""
+    if not lost or case.before is None:
+        return []
+    snapshots, world = exam.verifier.snapshots, exam.world
+    left = await asyncio.to_thread(
+        not_moved,
+        lost,
+        case.before,
+        now,
+        case.target.cwd,
+        snapshots.reader(world.old),
+        snapshots.reader(world.new),
+        exam.renames(),
+    )
+    files = case.old_files
+    return [name for name in left if not exam.differential.may_go(name, files.get(name, ""))]
+
+
+async def _red_without_the_work(
+    exam: Examination, case: Case, now: Results, stood: list[str]
+) -> list[str]:
+    """Those of `stood` that are no permitted change of the test alone.
+
+    A permit settles that a test may change, not what it says: one that says something else now is
+    the worker's own, and any has to be red on the old product as it stands now.
+    """
+    permitted = exam.differential.permitted(exam.world.allowed)
+    cwd = case.target.cwd
+    files = {test.name: in_repo(test.file, cwd) for test in now.tests}
+    asked = [name for name in stood if files.get(name) in permitted]
+    if not asked:
+        return stood
+    same = await asyncio.to_thread(_worded_as_before, exam, asked, files)
+    stood = [name for name in stood if name not in asked or name in same]
+    if not (asked := same):
+        return stood
+    old = await exam.run(case.target, exam.world.mixed, asked)
+    if old.results is None:
+        return [name for name in stood if name not in asked] if old.passed else stood
+    return [name for name in stood if name not in asked or not old.results.passed(name)]
+
+
+def _worded_as_before(
+    exam: Examination, names: Sequence[str], files: Mapping[str, str]
+) -> list[str]:
+    """Those of `names` whose test says now what it said before. Blocks."""
+    before = exam.verifier.snapshots.reader(exam.world.old)
+    after = exam.verifier.snapshots.reader(exam.world.new)
+    same = []
+    for name in names:
+        path = files[name]
+        language, one, other = language_of(path), before(path), after(path)
+        if one is None:  # it has moved here, word for word
+            same.append(name)
+        elif other is None:
+            continue
+        elif language is None:
+            same += [name] if one == other else []
+        elif (text := definition(other, language, name)) is not None:
+            same += [name] if definition(one, language, name) == text else []
+    return same
+
+
+async def _moved(
+    exam: Examination, case: Case, now: Results, stood: Sequence[str], held: Results | None
+) -> list[str]:
+    """New names of claimed tests that stand elsewhere now, word for word.
+
+    One that still fails where it stood, asks something else there than here.
+    """
+    if case.before is None:
+        return []
+    world = exam.world
+    left = [name for name in sorted(exam.claims(case).claimed) if name not in stood]
+    left = [name for name in left if name not in now.names]
+    if held is not None and held is not now:
+        left = [n for n in left if all(one.outcome != "failed" for one in held.named(n))]
+    snapshots = exam.verifier.snapshots
+    pairs = await asyncio.to_thread(
+        lambda: moved_to(
+            left,
+            case.before or now,
+            now,
+            case.target.cwd,
+            snapshots.reader(world.old),
+            snapshots.reader(world.new),
+            exam.renames(),
+        )
+    )
+    red = await exam.confirmed_red(case, list(pairs))
+    return [pairs[name] for name in red]
+
+
+def _turned(exam: Examination, case: Case, held: Results | None) -> list[str]:
+    """Tests that stood before the run, did not pass then, and pass with the old inputs."""
+    if held is None:
+        return []
+    found = turned(case.before, held, exam.claims(case).claimed)
+    # A file that could not be loaded told no names; it stood there all the same.
+    if case.was_red and (case.before is None or not case.before.complete):
+        files = {test.name: test.file for test in held.tests}
+        found += [
+            name
+            for name in fresh(case.before, held)
+            if in_tree(files.get(name, ""), case.target.cwd, exam.world.old_paths)
+        ]
+    return list(dict.fromkeys(found))
+
+
+def _not_seen_before(before: Results | None, now: Results, stood: Sequence[str]) -> list[str]:
+    """Names that pass now and did not before, beside those that are known to have stood."""
+    return [
+        name
+        for name in now.names
+        if name not in stood and now.passed(name) and not (before and before.passed(name))
+    ]
+
+
+def _not_turned(claimed: Sequence[str], now: Results) -> str:
+    """What became of the first test that was red before and does not pass now; "" for none."""
+    words = {
+        "skipped": "is skipped",
+        "xfailed": "is expected to fail",
+        "xpassed": "is expected to fail",
+    }
+    for name in claimed:
+        found = now.named(name)
+        if not found and any(one.startswith((f"{name}.", f"{name}:")) for one in now.names):
+            continue  # a file that could not be loaded; its tests have names of their own now
+        if not found:
+            return f"{name} was red before and is not run now"
+        bad = [words[test.outcome] for test in found if test.outcome in words]
+        if bad:
+            return f"{name} was red before and {bad[0]} now"
+    return ""

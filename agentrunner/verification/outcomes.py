@@ -1,0 +1,181 @@
+"""What a run of the test command or of a check says, and what is not believed of it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from agentrunner.state.run_state import CheckOutcome, FileRef, RedTest, TestOutcome
+from agentrunner.verification.box import TIMED_OUT
+from agentrunner.verification.claims import Claims, red_names
+from agentrunner.verification.counts import Counts, disbelief
+from agentrunner.verification.results.model import Results
+from agentrunner.verification.results.names import gone
+from agentrunner.verification.target import Measured
+
+Colour = Literal["green", "red", "unknown"]
+MOST_NAMES = 50
+MOST_RED = 10
+MESSAGE = 600
+
+
+def check_outcome(
+    measured: Measured,
+    what: str,
+    why: str,
+    before: Colour = "unknown",
+    results: FileRef | None = None,
+) -> CheckOutcome:
+    """What a run of a criterion's check says; `why` is why it never started, "" where it did."""
+    target, ran = measured.target, measured.ran
+    by_name = measured.results
+    doubt = ""
+    if measured.passed:
+        doubt = _by_name(by_name) if by_name else disbelief(ran.exit_code, ran.counts, None)
+    detail = why or doubt or (f"timed out after {target.timeout_sec:g} s" * ran.timed_out)
+    if not (measured.passed or detail) and ran.tail.strip():
+        detail = f"exit {ran.exit_code}: {ran.tail.strip().splitlines()[-1][:200]}"
+    unsure = bool(why) and target.author == "planner"
+    green = measured.passed and not doubt
+    return CheckOutcome(
+        criterion_id=target.id,
+        what=what,
+        outcome="not_run" if unsure else "passed" if green else "failed",
+        exit_code=TIMED_OUT if ran.timed_out else ran.exit_code,
+        before=before,
+        detail=detail,
+        output=ran.output,
+        reader=by_name.reader if by_name else "",
+        results=results,
+        red=red_tests(by_name),
+    )
+
+
+def outcome_of(
+    measured: Measured,
+    before: TestOutcome | None = None,
+    before_results: Results | None = None,
+    claims: Claims | None = None,
+    *,
+    fewer_is_wanted: bool = False,
+    one_stage: bool = False,
+    results: FileRef | None = None,
+) -> TestOutcome:
+    """What a run of the test command says.
+
+    `before` is the same command's outcome on the tree to compare with, `before_results` its
+    results by name. Known reds excuse a red exit only where the report is whole and no other
+    stage of the command can be what failed (`one_stage`).
+    """
+    ran, by_name = measured.ran, measured.results
+    known: list[str] = []
+    if by_name is None:
+        finding = disbelief(
+            ran.exit_code, ran.counts, counts_of(before), fewer_is_wanted=fewer_is_wanted
+        )
+        if measured.passed and not finding and before_results is not None and before_results.tests:
+            finding = f"exit 0, but {before_results.reader} reports no test by name any more"
+    else:
+        finding = _by_name(by_name, claims) if measured.passed else ""
+        known = _excused(measured, by_name, claims, one_stage=one_stage)
+    if ran.timed_out:
+        finding = f"timed out after {measured.target.timeout_sec:g} s"
+    counts = ran.counts if by_name is None else _counts(by_name)
+    lost = gone(before_results, by_name) if before_results and by_name else []
+    moved = _moved(before_results, by_name, claims)
+    return TestOutcome(
+        command=measured.target.shell,
+        exit_code=ran.exit_code,
+        passed=counts.passed if counts else None,
+        failed=counts.failed if counts else None,
+        skipped=counts.skipped if counts else None,
+        errors=counts.errors if counts else 0,
+        failing=counts.failing if counts else [],
+        red=red_tests(by_name),
+        reader=by_name.reader if by_name else "",
+        results=results,
+        gone=lost[:MOST_NAMES],
+        known_red=known[:MOST_NAMES],
+        turned=moved[0][:MOST_NAMES],
+        still_red=moved[1][:MOST_NAMES],
+        newly_red=moved[2][:MOST_NAMES],
+        finding=finding,
+        output=ran.output,
+        tail=ran.tail,
+        duration_sec=ran.duration_sec,
+    )
+
+
+def _moved(
+    before: Results | None, now: Results | None, claims: Claims | None
+) -> tuple[list[str], list[str], list[str]]:
+    """Names that turned green, that are red still, and that are red only now; no known reds."""
+    if before is None or now is None:
+        return [], [], []
+    was, red = red_names(before), red_names(now)
+    known = claims.known if claims else frozenset()
+    return (
+        [name for name in was if name not in red and now.passed(name)],
+        [name for name in was if name in red and name not in known],
+        [name for name in red if name not in was],
+    )
+
+
+def counts_of(outcome: TestOutcome | None) -> Counts | None:
+    """How many tests an outcome is of; None where its output does not tell."""
+    if outcome is None or outcome.passed is None:
+        return None
+    return Counts(outcome.passed, outcome.failed or 0, outcome.skipped or 0, errors=outcome.errors)
+
+
+def red_tests(results: Results | None) -> list[RedTest]:
+    """The first red tests with their messages."""
+    red = results.red if results else ()
+    return [
+        RedTest(name=test.name, file=test.file, line=test.line, message=test.message[:MESSAGE])
+        for test in red[:MOST_RED]
+    ]
+
+
+def _by_name(results: Results, claims: Claims | None = None) -> str:
+    """Why exit 0 is not believed, by names; "" where it is."""
+    known = claims.known if claims else frozenset()
+    red = [name for name in red_names(results) if name not in known]
+    if red:
+        return f"exit 0, but {_some(red)} failed"
+    if not any(test.outcome in ("passed", "xpassed", "xfailed") for test in results.tests):
+        return "exit 0, but no test ran"
+    if not results.complete:
+        return "exit 0, but the report of the tests ends too early"
+    return ""
+
+
+def _excused(
+    measured: Measured, results: Results, claims: Claims | None, *, one_stage: bool
+) -> list[str]:
+    """Known reds, where they alone are what is red."""
+    if claims is None or not claims.known or measured.ran.timed_out:
+        return []
+    red = red_names(results)
+    if not measured.passed and (results.weak or not results.complete or not one_stage):
+        return []
+    return red if red and claims.known.issuperset(red) else []
+
+
+def _counts(results: Results) -> Counts:
+    by_outcome = dict.fromkeys(("passed", "failed", "error", "skipped"), 0)
+    for test in results.tests:
+        if test.outcome in by_outcome:
+            by_outcome[test.outcome] += 1
+    return Counts(
+        by_outcome["passed"],
+        by_outcome["failed"] + by_outcome["error"],
+        by_outcome["skipped"],
+        red_names(results)[:MOST_NAMES],
+        errors=by_outcome["error"],
+    )
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - 3} more" * (len(names) > 3)
+    return ", ".join(names[:3]) + more

@@ -1,0 +1,323 @@
+"""Which programs a command comes down to: through wrappers, recipes, scripts and tox. Pure."""
+
+from __future__ import annotations
+
+import configparser
+import json
+import posixpath
+import re
+import tomllib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from agentrunner.verification.results.model import ReadFile
+from agentrunner.verification.results.shell import SimpleCommand, quoted, simple_commands
+from agentrunner.verification.scripts import PACKAGE_MANAGERS, RECIPES, delegated
+
+MOST_COMMANDS = 300
+MOST_DEPTH = 8
+PYTHON = re.compile(r"(?:python[\d.]*|pypy[\d.]*|py)$")
+VARIABLE = re.compile(r"\$[({]?([A-Za-z_]\w*)[)}]?$")
+SHELL = re.compile(r"(?:sh|bash|dash|zsh|ksh)$")
+RUNNERS = {
+    "uv": ("run", "tool"), "poetry": ("run",), "pdm": ("run",), "hatch": ("run",), "rye": ("run",),
+    "pipenv": ("run",), "pixi": ("run",), "pnpm": ("exec", "dlx"), "npm": ("exec",), "npx": (),
+    "yarn": ("exec", "dlx"), "bundle": ("exec",), "env": (), "nice": (), "time": (), "exec": (),
+    "command": (), "timeout": (), "stdbuf": (), "xvfb-run": (), "cross-env": (), "dotenv": (),
+    "nyc": (), "c8": (), "sudo": (), "coverage": (), "mise": ("exec",), "direnv": ("exec",),
+    "setarch": (), "ionice": (), "unbuffer": (), "composer": ("exec",), "pnpx": (), "bunx": (),
+}  # fmt: skip
+"""Programs that run the command in their last arguments: after one of these words, where they have
+any. Which of their own options take a value need not be known: the first word that can be a program
+and is no value is looked for by its form."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One program that a command comes down to."""
+
+    words: tuple[str, ...]
+    """Wrappers are cut off: the program and its arguments."""
+    folder: str
+    """Where it runs, below the repository."""
+    assignments: tuple[str, ...] = ()
+    """`NAME=value` before it, as in `PYTHONPATH=src pytest`."""
+    outer: SimpleCommand | None = None
+    """The simple command of the text itself that leads to it."""
+    direct: bool = False
+    """Whether that command is the program itself, behind wrappers at the most."""
+    appended: str | None = None
+    """What stands before options that are added to `outer`: "" or " --"; None where such options
+    do not reach the program."""
+    position: int = 0
+    """Of the words of `outer`, where direct: which one is the program."""
+
+    @property
+    def program(self) -> str:
+        """Its name without folders."""
+        return self.words[0].rsplit("/", 1)[-1]
+
+    @property
+    def python(self) -> tuple[str, int] | None:
+        """What a Python runs, `-m` with a module's name or a path, and where that word stands."""
+        if not PYTHON.match(self.program) and self.words[0] != "-m":
+            return None
+        position = 0 if self.words[0] == "-m" else 1
+        while position < len(self.words):
+            word = self.words[position]
+            if word == "-m" and position + 1 < len(self.words):
+                return f"-m {self.words[position + 1]}", position + 1
+            if word.startswith("-m") and len(word) > 2:
+                return f"-m {word[2:]}", position
+            if word in ("-W", "-X"):
+                position += 1
+            elif not word.startswith("-"):
+                return word, position
+            position += 1
+        return None
+
+
+def runs_of(shell: str, cwd: str, read: ReadFile) -> list[Run]:
+    """All programs that a command comes down to, in the order of their appearance."""
+    found: list[Run] = []
+    _follow(shell, posixpath.normpath(cwd), read, found, (), 0, None)
+    return found
+
+
+def _follow(
+    shell: str,
+    folder: str,
+    read: ReadFile,
+    found: list[Run],
+    inherited: tuple[str, ...],
+    depth: int,
+    outer: SimpleCommand | None,
+    appended: str | None = None,
+    seen: frozenset[tuple[str, str]] = frozenset(),
+) -> None:
+    if depth > MOST_DEPTH or (shell, folder) in seen:
+        return
+    seen |= {(shell, folder)}
+    commands = [each for each in simple_commands(shell) if each.words or each.assignments]
+    for each in commands:
+        if len(found) >= MOST_COMMANDS:
+            return
+        texts = each.texts
+        if texts and depth:
+            texts[0] = texts[0].lstrip("@-+") or texts[0]
+        if texts and (variable := VARIABLE.match(texts[0])):
+            # `$(PYTHON)` in a recipe is most likely what it is called after.
+            texts[0] = variable[1].lower()
+        assignments = inherited + tuple(word.text for word in each.assignments)
+        if not texts or texts[0] == "export":
+            inherited += tuple(word.text for word in each.assignments) + tuple(texts[1:])
+            continue
+        if texts[0] == "cd" and len(texts) > 1:
+            folder = posixpath.normpath(posixpath.join(folder, texts[1]))
+            continue
+        position, more = unwrapped(texts)
+        words = tuple(texts[position:])
+        if not words:
+            continue
+        reaches = ("" if not depth else appended) if each is commands[-1] or not depth else None
+        run = Run(
+            words,
+            folder,
+            assignments + more,
+            outer or each,
+            not depth,
+            reaches,
+            position=position,
+        )
+        inner = list(_inner(run, read))
+        if not inner:
+            found.append(run)
+        for text, place, extra in inner:
+            dashes = None if extra is None or reaches is None else _joined(reaches, extra)
+            _follow(
+                text, place, read, found, run.assignments, depth + 1, outer or each, dashes, seen
+            )
+
+
+def _joined(before: str, more: str) -> str:
+    return before or more
+
+
+def unwrapped(words: Sequence[str]) -> tuple[int, tuple[str, ...]]:
+    """Where the program itself begins behind `env`, `timeout 5`, `uv run`, … and what they set."""
+    position, more = 0, []
+    while position < len(words):
+        name = words[position].rsplit("/", 1)[-1]
+        keys = RUNNERS.get(name)
+        if keys is None or (keys and not set(words[position + 1 : position + 6]) & set(keys)):
+            break
+        start = position
+        if keys:
+            position = next(i for i in range(position + 1, len(words)) if words[i] in keys)
+        position = _program_from(words, position + 1, name)
+        more += [each for each in words[start:position] if re.match(r"[A-Za-z_]\w*=", each)]
+        if name == "coverage":
+            return (position, tuple(more)) if position < len(words) else (start, tuple(more))
+        if name == "npx" and position >= len(words):
+            return start, tuple(more)
+    return position, tuple(more)
+
+
+def _program_from(words: Sequence[str], position: int, wrapper: str) -> int:
+    """The first word that is neither an option, an assignment, a number nor an option's value."""
+    values = {
+        "uv": {"--with", "--python", "-p", "--group", "--extra", "--package", "--env-file",
+               "--project", "--directory", "--with-requirements", "--index", "--only-group",
+               "--from"},
+        "timeout": {"-s", "-k", "--signal", "--kill-after"},
+        "nice": {"-n"}, "env": {"-u", "-C", "-S"}, "ionice": {"-c", "-n"},
+        "npx": {"-p", "--package"},
+        "stdbuf": {"-i", "-o", "-e"}, "poetry": {"-C", "-P"}, "dotenv": {"-e", "-f"},
+    }.get(wrapper, set())  # fmt: skip
+    if wrapper == "coverage":
+        return _covered(words, position)
+    while position < len(words):
+        word = words[position]
+        if word in values:
+            position += 2
+        elif (
+            word.startswith("-")
+            or re.match(r"[A-Za-z_]\w*=", word)
+            or (wrapper == "timeout" and re.fullmatch(r"[\d.]+[smhd]?", word))
+        ):
+            position += 1
+        else:
+            break
+    return position
+
+
+def _covered(words: Sequence[str], position: int) -> int:
+    """`coverage run [options] -m pytest` or `coverage run script.py`: from `-m` or the script."""
+    if words[position : position + 1] != ["run"]:
+        return len(words)
+    while position + 1 < len(words):
+        position += 1
+        if words[position] == "-m" or not words[position].startswith("-"):
+            return position
+    return len(words)
+
+
+def _inner(run: Run, read: ReadFile) -> Iterator[tuple[str, str, str | None]]:
+    """The shell texts that this program runs, each with its folder and how options reach it."""
+    words, program = list(run.words), run.program
+    if SHELL.match(program):
+        yield from _shell(words[1:], run.folder, read)
+    elif program in PACKAGE_MANAGERS and "exec" not in words:
+        texts = _elsewhere(list(delegated(words, run.folder, read)), run.folder)
+        for text, folder in texts:
+            dashes = (
+                ("" if program in ("yarn", "pnpm", "bun") else " --") if len(texts) == 1 else None
+            )
+            added = _passed_on(words, dashes)
+            yield text + added, folder, dashes if not added else ""
+    elif program in RECIPES:
+        for text, folder in _elsewhere(list(delegated(words, run.folder, read)), run.folder):
+            yield text, folder, None
+    elif program == "tox" or (PYTHON.match(program) and words[1:3] == ["-m", "tox"]):
+        for command in _tox(run.folder, read):
+            yield command, run.folder, None
+    elif program == "composer":
+        for command in _composer(words[1:], run.folder, read):
+            yield command, run.folder, None
+    elif "/" in words[0] and not words[0].startswith("/"):
+        yield from _script(words[0], run.folder, read)
+
+
+def _elsewhere(texts: list[tuple[str, str]], folder: str) -> list[tuple[str, str]]:
+    """Where the command names another folder (`make -C x`), only what is found there."""
+    there = [each for each in texts if each[1] != folder]
+    return there or texts
+
+
+def _passed_on(words: list[str], dashes: str | None) -> str:
+    """What the command hands to the script: `npm test -- -k x`."""
+    if dashes is None or "--" not in words:
+        return ""
+    return "".join(f" {quoted(word)}" for word in words[words.index("--") + 1 :])
+
+
+def _shell(words: list[str], folder: str, read: ReadFile) -> Iterator[tuple[str, str, str | None]]:
+    for position, word in enumerate(words):
+        if re.fullmatch(r"-\w*c", word):
+            for text in words[position + 1 : position + 2]:
+                yield text, folder, None
+            return
+        if not word.startswith(("-", "+")):
+            yield from _script(word, folder, read)
+            return
+
+
+def _script(path: str, folder: str, read: ReadFile) -> Iterator[tuple[str, str, str | None]]:
+    """A shell script of the tree."""
+    content = read(posixpath.normpath(posixpath.join(folder, path)))
+    if content is None or len(content) > 200_000:
+        return
+    text = content.decode("utf-8", "replace")
+    first = text.partition("\n")[0]
+    if path.endswith((".sh", ".bash")) or re.match(r"#!.*\b(?:sh|bash|dash|zsh|ksh)\b", first):
+        yield text, folder, None
+
+
+def _composer(words: list[str], folder: str, read: ReadFile) -> Iterator[str]:
+    scripts = _loaded(read, folder, "composer.json").get("scripts", {})
+    if isinstance(scripts, dict):
+        for word in words:
+            value = scripts.get(word)
+            for text in value if isinstance(value, list) else [value]:
+                if isinstance(text, str) and not text.startswith("@"):
+                    yield text
+                elif isinstance(text, str) and text[1:] != word:
+                    yield f"composer {text[1:]}"
+
+
+def _loaded(read: ReadFile, folder: str, name: str) -> dict[str, Any]:
+    content = read(posixpath.normpath(posixpath.join(folder, name)))
+    try:
+        text = (content or b"").decode("utf-8", "replace")
+        loaded = tomllib.loads(text) if name.endswith(".toml") else json.loads(text or "{}")
+    except (ValueError, RecursionError):
+        return {}
+    return loaded if isinstance(loaded, dict) else {}
+
+
+def _tox(folder: str, read: ReadFile) -> Iterator[str]:
+    """The commands of all environments."""
+    for name in ("tox.ini", "setup.cfg"):
+        content = read(posixpath.normpath(posixpath.join(folder, name)))
+        yield from _tox_ini((content or b"").decode("utf-8", "replace"))
+    for tool in (
+        _loaded(read, folder, "tox.toml"),
+        _loaded(read, folder, "pyproject.toml").get("tool", {}),
+    ):
+        settings = tool.get("tox", tool) if isinstance(tool, dict) else {}
+        if isinstance(settings, dict):
+            legacy = settings.get("legacy_tox_ini")
+            yield from _tox_ini(legacy if isinstance(legacy, str) else "")
+            yield from _tox_toml(settings, 0)
+
+
+def _tox_toml(settings: dict[str, Any], depth: int) -> Iterator[str]:
+    commands = settings.get("commands")
+    for command in commands if isinstance(commands, list) else []:
+        if isinstance(command, list):
+            yield " ".join(quoted(str(word)) for word in command if isinstance(word, str))
+    for value in settings.values() if depth < 3 else ():
+        if isinstance(value, dict):
+            yield from _tox_toml(value, depth + 1)
+
+
+def _tox_ini(text: str) -> Iterator[str]:
+    parser = configparser.RawConfigParser(strict=False, allow_no_value=True)
+    try:
+        parser.read_string(text)
+    except configparser.Error:
+        return
+    for section in parser.sections():
+        if section.startswith(("testenv", "tox:testenv")):
+            yield re.sub(r"\{[^{}]*\}", "", parser.get(section, "commands", fallback="") or "")

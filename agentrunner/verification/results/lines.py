@@ -1,0 +1,136 @@
+"""Reports of our own reporters: one JSON object a line, in the order of what happened.
+
+`start` (tool, cwd), `begin` (name), `test` (name, outcome, file, line, message), `lost` (tests are
+missing because of what is named), `exchanged` (a function of the tool, the test), `end` (cut, how
+often was looked for such). A report without its end was cut by a crash.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from agentrunner.verification.results.files import Report, reports
+from agentrunner.verification.results.model import Exchanged, Results, TestResult
+from agentrunner.verification.results.names import below, clean, made
+
+MOST_TESTS = 500_000
+MOST_EXCHANGED = 1000
+CUT_SHORT = "the run ended in the middle of this test"
+Naming = Callable[[str, str, str], str]
+"""The full name of a test by its own name, its file and the folder below the command's."""
+
+
+def by_path(name: str, _file: str, folder: str) -> str:
+    """For names that begin with a path: the folder is put before it."""
+    return f"{folder}/{name}" if folder else name
+
+
+def by_id(name: str, _file: str, folder: str) -> str:
+    """For dotted names."""
+    return f"{folder}:{name}" if folder else name
+
+
+def read_lines(
+    place: Path, tool: str, started: str, naming: Naming = by_path, reader: str = ""
+) -> Results | None:
+    """All reports of one tool joined; None where it wrote none."""
+    found: list[TestResult] = []
+    looks = Looks()
+    complete, any_report = True, False
+    for report in reports(place, f"{tool}-*.jsonl"):
+        any_report = True
+        complete &= _one(report, started, naming, found, looks)
+    for report in reports(place, f"look-{tool}-*.jsonl"):
+        looks.read(_events(report.content), started, naming)
+    if not any_report:
+        return None
+    return Results(
+        reader or tool,
+        tuple(found),
+        complete=complete,
+        looked=looks.count,
+        exchanged=tuple(Exchanged(what, test) for what, test in looks.found.items()),
+    )
+
+
+@dataclass
+class Looks:
+    """What was seen of the tool's own functions."""
+
+    count: int = 0
+    found: dict[str, str] = field(default_factory=dict)
+    """What was exchanged, and at which test that was seen first."""
+
+    def add(self, event: dict[str, Any], naming: Naming, folder: str) -> None:
+        """One event, of any kind."""
+        looked = event.get("looked")
+        if isinstance(looked, int) and 0 < looked < 1e9:
+            self.count += looked
+        if event.get("k") == "exchanged" and len(self.found) < MOST_EXCHANGED:
+            test = str(event.get("t") or "")
+            what = clean(str(event.get("n") or ""))
+            self.found.setdefault(what, clean(naming(test, "", folder)) if test else "")
+
+    def read(self, events: Iterable[dict[str, Any]], started: str, naming: Naming) -> None:
+        """A report of looks alone, beside the tool's own."""
+        folder = ""
+        for event in events:
+            if event.get("k") == "start":
+                folder = below(str(event.get("cwd") or ""), started)
+            self.add(event, naming, folder)
+
+
+def _one(
+    report: Report, started: str, naming: Naming, found: list[TestResult], looks: Looks
+) -> bool:
+    """Add what one report tells; whether it is complete."""
+    running: dict[str, tuple[str, int | None]] = {}
+    folder, ended, whole = "", False, not report.cut
+    for event in _events(report.content):
+        kind, name, file, line = _fields(event)
+        looks.add(event, naming, folder)
+        if kind == "start":
+            folder = below(str(event.get("cwd") or ""), started)
+        elif kind == "begin":
+            running[name] = (file, line)
+        elif kind == "test":
+            began = running.pop(name, ("", None))
+            path = by_path(file or began[0], "", folder) if file or began[0] else ""
+            message = str(event.get("m") or "")
+            found.append(made(naming(name, path, folder), str(event.get("o")), path, line, message))
+        elif kind == "lost":
+            whole = False
+        elif kind == "end":
+            ended = True
+            whole &= not event.get("cut")
+        if len(found) >= MOST_TESTS:
+            return False
+    for name, (file, line) in list(running.items())[:100] if not ended else ():
+        found.append(made(naming(name, file, folder), "error", file, line, CUT_SHORT))
+    return whole and ended
+
+
+def _events(content: bytes) -> Iterable[dict[str, Any]]:
+    for line in content.split(b"\n"):
+        if not line:
+            continue
+        try:
+            event = json.loads(line.decode("utf-8", "replace"))
+        except (ValueError, RecursionError):
+            event = {"k": "lost"}
+        if isinstance(event, dict):
+            yield event
+
+
+def _fields(event: dict[str, Any]) -> tuple[object, str, str, int | None]:
+    line = event.get("l")
+    return (
+        event.get("k"),
+        str(event.get("n") or ""),
+        str(event.get("f") or ""),
+        line if isinstance(line, int) and not isinstance(line, bool) and 0 <= line < 1e9 else None,
+    )

@@ -1,0 +1,103 @@
+"""Names of tests: made safe to show, reduced to what stays between runs, and compared."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections import Counter
+from collections.abc import Collection
+
+from agentrunner.verification.results.model import Results, TestOutcomeKind, TestResult
+
+MOST_NAME = 1_000
+MOST_MESSAGE = 2_000
+OUTCOMES: frozenset[str] = frozenset({"passed", "failed", "error", "skipped", "xfailed", "xpassed"})
+CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+MESSAGE_CONTROL = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+
+CHANGING = re.compile(
+    r"""
+      [0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}   # uuid
+    | \b0x[0-9a-fA-F]{4,}                                                           # address
+    | (?:/private)?(?:/var)?/tmp/[^\s'"\])},:]+ | /var/folders/[^\s'"\])},:]+       # temp path
+    | \d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?     # date
+    | \b\d\d:\d\d:\d\d(?:[.,]\d+)?                                                  # time of day
+    | \(\s*\d+(?:\.\d+)?\s*(?:ns|us|µs|ms|s|sec|secs|seconds|min|m)\s*\)            # (12 ms)
+    | \(line\ \d+\)                                                                 # of a doctest
+    | \b[0-9a-f]{32,}\b                                                             # hash
+    """,
+    re.VERBOSE,
+)
+PARAMETERS = re.compile(r"(?<=\w)\[.*\]$|(?<=\w)\[[^\[\]]*\](?= \[|\s*\()", re.DOTALL)
+BRACKETED = re.compile(r" with data set (?:#\d+|\".*\")$|(?<=\w)\(.*\)(?:\[\d+\])?$", re.DOTALL)
+
+
+def clean(name: str) -> str:
+    """A name that fits on a line: control characters escaped, at most 1,000 characters."""
+    if not name.isascii() or not name.isprintable():
+        name = CONTROL.sub(lambda hit: f"\\x{ord(hit[0]):02x}", name)
+    if len(name) <= MOST_NAME:
+        return name
+    return f"{name[: MOST_NAME - 20]}…{name[-19:]}"
+
+
+def made(
+    name: str, outcome: str, file: str = "", line: int | None = None, message: str = ""
+) -> TestResult:
+    """A result whose texts are safe; an outcome that is none of the known ones is an error."""
+    kind: TestOutcomeKind = outcome if outcome in OUTCOMES else "error"  # type: ignore[assignment]
+    said = ""
+    if message and kind in ("failed", "error"):
+        said = MESSAGE_CONTROL.sub("?", message[: MOST_MESSAGE + 1].strip())[:MOST_MESSAGE]
+    return TestResult(clean(name), kind, clean(file), line, said)
+
+
+def below(folder: str, started: str) -> str:
+    """The path of `folder` below the one the command started in; "" for that one itself.
+
+    A folder elsewhere, and one that is not known, count as that one.
+    """
+    if not folder or not started or folder == started:
+        return ""
+    path = posixpath.relpath(folder, started)
+    return "" if path.startswith("..") or path == "." else path
+
+
+def stable(name: str) -> str:
+    """The part of a name that stays from run to run: parameters and what changes are cut."""
+    name = CHANGING.sub("*", name)
+    name = PARAMETERS.sub("[*]", name)
+    return BRACKETED.sub("(*)", name)
+
+
+def unstable_names(one: Results, other: Results) -> set[str]:
+    """The names that stand more often in one of two runs of one tree than in the other."""
+    first, second = one.names, other.names
+    return set((first - second) | (second - first))
+
+
+def gone(before: Results, now: Results, unstable: Collection[str] = ()) -> list[str]:
+    """Names that passed before and are not run, skipped or expected to fail now, in their order.
+
+    Red ones are not among them: those are red. A name that stands several times is compared by
+    how often it ran. Names in `unstable` differ between two runs of one tree; they and all that
+    share their stable part are compared by that part and its number, and named by it.
+    """
+    parts = {stable(name) for name in unstable}
+
+    def key(name: str) -> str:
+        return part if parts and (part := stable(name)) in parts else name
+
+    left = Counter(key(test.name) for test in now.tests if test.outcome == "passed" or test.red)
+    lost = []
+    for test in before.tests:
+        if test.outcome != "passed":
+            continue
+        wanted = key(test.name)
+        if left[wanted] > 0:
+            left[wanted] -= 1
+        else:
+            lost.append(wanted)
+    return list(dict.fromkeys(lost))

@@ -1,0 +1,156 @@
+"""A shell text taken apart into simple commands, with the place of each word in it. Pure.
+
+Enough of POSIX sh to find test tools in a command line, and to add options to one of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+OPERATORS = ("&&", "||", ";;", "|&", ";", "|", "&", "(", ")", "\n", "{ ", "}")
+REDIRECTION = re.compile(r"\d*(?:>>|>\||>&|<&|<<-?|<>|>|<|&>>|&>)")
+ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
+KEYWORDS = frozenset("! if then elif else fi do done while until time".split())
+
+
+@dataclass(frozen=True)
+class Word:
+    """One word without its quotes, and where it stands in the text with them."""
+
+    text: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class SimpleCommand:
+    """A simple command: its words, redirections left out, assignments apart."""
+
+    words: tuple[Word, ...]
+    assignments: tuple[Word, ...] = ()
+    after: str = ""
+    """The operator that ends it: "&&", "|", …"""
+
+    @property
+    def texts(self) -> list[str]:
+        """Its words as a list."""
+        return [word.text for word in self.words]
+
+
+def simple_commands(shell: str) -> list[SimpleCommand]:
+    """All simple commands of a text in its order. What cannot be lexed ends the last one."""
+    found: list[SimpleCommand] = []
+    words: list[Word] = []
+    skip = False
+    for word, operator in _tokens(shell):
+        if operator:
+            _finish(found, words, operator)
+            words, skip = [], False
+        elif skip:
+            skip = False
+        elif word is not None and (hit := REDIRECTION.match(shell, word.start, word.end)):
+            skip = hit.end() == word.end
+        elif word is not None:
+            words.append(word)
+    _finish(found, words, "")
+    return found
+
+
+def _finish(found: list[SimpleCommand], words: list[Word], operator: str) -> None:
+    position = 0
+    while position < len(words) and words[position].text in KEYWORDS:
+        position += 1
+    first = position
+    while position < len(words) and ASSIGNMENT.match(words[position].text):
+        position += 1
+    if words[first:]:
+        found.append(SimpleCommand(tuple(words[position:]), tuple(words[first:position]), operator))
+
+
+def _tokens(shell: str) -> Iterator[tuple[Word | None, str]]:
+    position, length = 0, len(shell)
+    while position < length:
+        character = shell[position]
+        if character in " \t\r" or shell.startswith("\\\n", position):
+            position += 1 if character != "\\" else 2
+        elif character == "#":
+            end = shell.find("\n", position)
+            position = length if end < 0 else end
+        elif operator := next((o for o in OPERATORS if shell.startswith(o, position)), ""):
+            if operator == "&" and shell.startswith("&>", position):
+                word = _word(shell, position)
+                yield word, ""
+                position = word.end
+            else:
+                yield None, operator.strip() or "\n"
+                position += len(operator)
+        else:
+            word = _word(shell, position)
+            yield word, ""
+            position = max(word.end, position + 1)
+
+
+def _word(shell: str, start: int) -> Word:
+    text, position, length = [], start, len(shell)
+    while position < length:
+        character = shell[position]
+        if character == "\\" and position + 1 < length:
+            text.append(shell[position + 1] if shell[position + 1] != "\n" else "")
+            position += 2
+        elif character == "'":
+            end = shell.find("'", position + 1)
+            end = length if end < 0 else end
+            text.append(shell[position + 1 : end])
+            position = end + 1
+        elif character == '"':
+            position = _double(shell, position + 1, text)
+        elif shell.startswith(("$(", "${"), position):
+            end = _closing(shell, position + 1)
+            text.append(shell[position:end])
+            position = end
+        elif character in " \t\r\n;|()" or (character == "&" and not _redirects(shell, position)):
+            break
+        else:
+            text.append(character)
+            position += 1
+    return Word("".join(text), start, min(position, length))
+
+
+def _redirects(shell: str, position: int) -> bool:
+    return shell.startswith("&>", position) or shell[position - 1 : position] in (">", "<")
+
+
+def _double(shell: str, position: int, text: list[str]) -> int:
+    while position < len(shell) and shell[position] != '"':
+        if shell[position] == "\\" and shell[position + 1 : position + 2] in tuple('"\\$`\n'):
+            position += 1
+        text.append(shell[position : position + 1])
+        position += 1
+    return position + 1
+
+
+def _closing(shell: str, position: int) -> int:
+    """Behind the bracket that closes the one at `position`."""
+    opening, depth = shell[position], 0
+    closing = {"(": ")", "{": "}"}[opening]
+    for at in range(position, len(shell)):
+        depth += (shell[at] == opening) - (shell[at] == closing)
+        if depth == 0:
+            return at + 1
+    return len(shell)
+
+
+def quoted(text: str) -> str:
+    """A word for a shell; plain ones stay as they are."""
+    if re.fullmatch(r"[\w@%+=:,./-]+", text, re.ASCII):
+        return text
+    return "'" + text.replace("'", "'\"'\"'") + "'"
+
+
+def edited(shell: str, edits: list[tuple[int, int, str]]) -> str:
+    """The text with spans replaced; (5, 5, "x") inserts."""
+    for start, end, text in sorted(edits, reverse=True):
+        shell = shell[:start] + text + shell[end:]
+    return shell

@@ -1,0 +1,84 @@
+"""TAP, the Test Anything Protocol, versions 12 to 14, with subtests."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from agentrunner.verification.results.model import Results, TestResult
+from agentrunner.verification.results.names import made
+
+LINE = re.compile(
+    r"^( *)(not ok|ok)\b *(\d*) *(?:- )?(.*?)"
+    r"(?:(?: +|(?<=[ \d]))# *(skip\w*|todo)\b.*|# *(?:time=|in )[\d.]+ *\w*)?$",
+    re.IGNORECASE,
+)
+PLAN = re.compile(r"^( *)1\.\.(\d+)(?: *# *(\w+))?")
+SUBTEST = re.compile(r"^( *)# Subtest:? *(.*)$")
+
+
+@dataclass
+class Stream:
+    """What one TAP stream says."""
+
+    tests: list[TestResult] = field(default_factory=list)
+    complete: bool = True
+    any: bool = False
+    """Whether it is TAP at all."""
+
+
+def parse(lines: Iterable[str], program: str = "") -> Stream:
+    """The tests of one stream. Names: the program, the titles of parents, the own one or number."""
+    stream = Stream()
+    titles: dict[int, str] = {}
+    counted: dict[int, int] = {}
+    planned: int | None = None
+    for line in lines:
+        if hit := PLAN.match(line):
+            stream.any = True
+            if not hit[1]:
+                planned = (planned or 0) + int(hit[2][:9])
+                if hit[2] == "0" and program:
+                    stream.tests.append(made(program, "skipped", program))
+        elif hit := SUBTEST.match(line):
+            titles[len(hit[1])] = hit[2].strip()
+        elif line.startswith("Bail out!"):
+            stream.any, stream.complete = True, False
+        elif hit := LINE.match(line):
+            stream.any = True
+            depth, word, directive = len(hit[1]), hit[2].lower(), hit[5]
+            # Titles of subtests stand before them, in some tools as deep as their parent's line.
+            sums_up = [each for each in counted if each > depth]
+            for deeper in {*sums_up, *(each for each in titles if each > depth)}:
+                titles.pop(deeper, None)
+                counted.pop(deeper, None)
+            counted[depth] = counted.get(depth, 0) + 1
+            title = hit[4].strip().replace("\\#", "#") or hit[3] or str(counted[depth])
+            if titles.get(depth) == title:
+                del titles[depth]
+            above = [above for _, above in sorted(titles.items())]
+            name = " > ".join(part for part in (program, *above, title) if part)
+            if not sums_up or word != "ok" or directive:
+                stream.tests.append(made(name, _outcome(word, directive), program))
+    if stream.any and (planned is None or planned != counted.get(0, 0)):
+        stream.complete = False
+    return stream
+
+
+def _outcome(word: str, directive: str | None) -> str:
+    match (directive or "").upper():
+        case word_of if word_of.startswith("SKIP"):
+            return "skipped"
+        case "TODO":
+            return "xfailed" if word == "not ok" else "xpassed"
+    return "passed" if word == "ok" else "failed"
+
+
+def read_tap(text: str, reader: str, exit_code: int) -> Results | None:
+    """Printed TAP, which the product can print as well; None where there is none."""
+    stream = parse(re.sub(r"\x1b\[[0-9;]*m", "", line) for line in text.splitlines())
+    if not stream.any:
+        return None
+    complete = stream.complete and not (exit_code and not any(t.red for t in stream.tests))
+    return Results(reader, tuple(stream.tests), weak=True, complete=complete)

@@ -1,0 +1,88 @@
+"""What the readers of all tools share."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Sequence
+
+from agentrunner.verification.results.commands import Run, runs_of
+from agentrunner.verification.results.model import Instrumented, Ran, ReadFile, Results
+from agentrunner.verification.results.shell import edited, quoted
+
+
+class Tool:
+    """A reader that finds its tool's runs in a command; the tools fill in the rest."""
+
+    name = ""
+    means: Sequence[str] = ()
+    by_path = False
+    """Whether names begin with a path from the folder that the command starts in."""
+
+    def matches(self, run: Run) -> bool:
+        """Whether this program is the tool."""
+        raise NotImplementedError
+
+    def runs(self, shell: str, cwd: str, read: ReadFile) -> list[Run]:
+        """The runs of this tool that a command comes down to."""
+        return [run for run in runs_of(shell, cwd, read) if self.matches(run)]
+
+    def fits(self, shell: str, cwd: str, read: ReadFile) -> bool:
+        """Whether this command runs this tool."""
+        return bool(self.runs(shell, cwd, read))
+
+    def instrument(
+        self, shell: str, cwd: str, read: ReadFile, place: str, means: int = 0
+    ) -> Instrumented | None:
+        """Nothing is asked of the command."""
+        return None
+
+    def read(self, ran: Ran, means: int = 0) -> Results | None:
+        """Nothing is known."""
+        return None
+
+    def select(self, shell: str, names: Sequence[str], cwd: str, read: ReadFile) -> str | None:
+        """The command narrowed to these tests; None where the command has not just one such run."""
+        runs = self.runs(shell, cwd, read)
+        if len(runs) != 1 or not names or runs[0].outer is None:
+            return None
+        there = below_folder(names, runs[0].folder, cwd) if self.by_path else list(names)
+        return self.narrowed(shell, runs[0], there) if there is not None else None
+
+    def narrowed(self, shell: str, run: Run, names: Sequence[str]) -> str | None:
+        """The command whose only run of this tool is narrowed to these tests."""
+        return None
+
+
+def added(shell: str, run: Run, options: Sequence[str], position: int | None = None) -> str | None:
+    """The command with options added to a run.
+
+    They come behind its words, or before the one at `position`, where the run is direct. None where
+    options do not reach it.
+    """
+    text = " ".join(quoted(option) for option in options)
+    if run.outer is None:
+        return None
+    words = run.outer.words
+    if run.direct and position is not None:
+        at = run.position + position
+        if at < len(words):
+            return edited(shell, [(words[at].start, words[at].start, f"{text} ")])
+    if not run.direct and run.appended is None:
+        return None
+    dashes = "" if run.direct else run.appended
+    if dashes == " --" and any(word.text == "--" for word in words):
+        dashes = ""
+    return edited(shell, [(words[-1].end, words[-1].end, f"{dashes} {text}")])
+
+
+def below_folder(names: Sequence[str], folder: str, cwd: str) -> list[str] | None:
+    """Names that begin with a path, as seen from the folder a tool runs in; None where one is not.
+
+    Names are full as seen from `cwd`.
+    """
+    below = posixpath.relpath(folder or ".", cwd or ".")
+    if below == ".":
+        return list(names)
+    if not all(name.startswith(f"{below}/") for name in names):
+        return None
+    return [name[len(below) + 1 :] for name in names]

@@ -1,0 +1,120 @@
+"""behave: by its own JSON, from a formatter beside the chosen ones; else by its JUnit XML."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from agentrunner.verification.results.commands import Run
+from agentrunner.verification.results.files import reports, reports_below
+from agentrunner.verification.results.junit import Case, read_junit
+from agentrunner.verification.results.model import Instrumented, Ran, ReadFile, Results, TestResult
+from agentrunner.verification.results.names import made
+from agentrunner.verification.results.tools.base import Tool, added
+from agentrunner.verification.results.tools.python import python_files, python_shell
+
+FORMATTER, JUNIT = range(2)
+
+
+class Behave(Tool):
+    """Results by feature file and scenario."""
+
+    name = "behave"
+    by_path = True
+    means = ("formatter", "junit")
+
+    def matches(self, run: Run) -> bool:
+        """`behave` and `python -m behave`."""
+        python = run.python
+        return run.program == "behave" or (python is not None and python[0] == "-m behave")
+
+    def instrument(
+        self, shell: str, cwd: str, read: ReadFile, place: str, means: int = 0
+    ) -> Instrumented | None:
+        """A hook that Python itself loads; else options."""
+        if means == FORMATTER:
+            return Instrumented(
+                python_shell(shell, place), {"PYTHONPATH": f"{place}/py"}, python_files()
+            )
+        runs = self.runs(shell, cwd, read)
+        options = ["--junit", f"--junit-directory={place}/behave"]
+        text = added(shell, runs[0], options) if len(runs) == 1 else None
+        return Instrumented(text) if text else None
+
+    def read(self, ran: Ran, means: int = 0) -> Results | None:
+        """The JSON of each run, or the XML of each feature."""
+        return _json(ran) if means == FORMATTER else _junit(ran)
+
+    def narrowed(self, shell: str, run: Run, names: Sequence[str]) -> str | None:
+        """By a regular expression for the scenario's name."""
+        titles = [re.escape(name.partition(" > ")[2]).replace(r"\ ", " ") for name in names]
+        return added(shell, run, [part for title in titles for part in ("-n", f"^{title}$")])
+
+
+def _json(ran: Ran) -> Results | None:
+    found: list[TestResult] = []
+    complete, any_report = True, False
+    for report in reports(ran.place, "behave-*.json"):
+        any_report = True
+        text = report.content.decode("utf-8", "replace").strip()
+        try:
+            # The closing bracket is what a run that was cut does not write.
+            features = json.loads(text or "[]")
+            for feature in features:
+                found += _feature(feature)
+        except (ValueError, RecursionError, TypeError, AttributeError, KeyError):
+            complete = False
+        complete &= not report.cut
+    if not any_report:
+        return None
+    if ran.exit_code and not any(test.red for test in found):
+        complete = False
+    return Results("behave", tuple(found), complete=complete)
+
+
+def _feature(feature: dict[str, Any]) -> list[TestResult]:
+    found = []
+    elements = list(feature.get("elements") or [])
+    for rule in [each for each in elements if each.get("type") == "rule"]:
+        elements += rule.get("elements") or []
+    for element in elements:
+        if element.get("type") not in ("scenario", "scenario_outline"):
+            continue
+        file, _, line = str(element.get("location") or feature.get("location") or "").rpartition(
+            ":"
+        )
+        steps = [step.get("result") or {} for step in element.get("steps") or []]
+        status = str(element.get("status") or "")
+        bad = [step for step in steps if step.get("status") in ("failed", "error", "undefined")]
+        outcome = {"passed": "passed", "failed": "failed", "skipped": "skipped"}.get(
+            status, "error"
+        )
+        if status == "untested":
+            outcome = "skipped"
+        said = ""
+        for step in bad:
+            message = step.get("error_message")
+            said = (
+                "\n".join(message) if isinstance(message, list) else str(message or step["status"])
+            )
+        number = int(line) if line.isascii() and line.isdigit() else None
+        found.append(made(f"{file} > {element.get('name') or ''}", outcome, file, number, said))
+    return found
+
+
+def _junit(ran: Ran) -> Results | None:
+    found: list[TestResult] = []
+    complete, any_report = True, False
+    for report in reports_below(ran.place, "behave"):
+        any_report = True
+        tests, whole = read_junit(report.content, _case)
+        found += tests
+        complete &= whole and not report.cut
+    return Results("behave", tuple(found), complete=complete) if any_report else None
+
+
+def _case(case: Case) -> TestResult:
+    file = f"features/{case.classname.partition('.')[0]}.feature"
+    return made(f"{file} > {case.name}", case.outcome, file, message=case.message)

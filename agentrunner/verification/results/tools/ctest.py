@@ -1,0 +1,82 @@
+"""CTest: by its JUnit XML, through a shim; else by its text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from agentrunner.verification.results.commands import Run
+from agentrunner.verification.results.files import reports
+from agentrunner.verification.results.junit import Case, read_junit
+from agentrunner.verification.results.model import Instrumented, Ran, ReadFile, Results, TestResult
+from agentrunner.verification.results.names import made
+from agentrunner.verification.results.tools.base import Tool, added
+from agentrunner.verification.results.tools.shims import shimmed
+
+JUNIT, TEXT = range(2)
+LINE = re.compile(
+    r"^ *\d+/\d+ Test +#\d+: (.+?) \.+(?: +|\*\*\*)(Passed|Failed|Skipped|Exception: \S+|Timeout"
+    r"|Not Run(?: \(Disabled\))?|Could not find executable.*?|Required regular expression.*?)"
+    r"(?: +[\d.]+ sec.*| *)$",
+    re.MULTILINE,
+)
+TOTAL = re.compile(r"tests? failed out of (\d+)")
+
+
+class CTest(Tool):
+    """Results by the names that `add_test` gives."""
+
+    name = "ctest"
+    means = ("junit", "text")
+
+    def matches(self, run: Run) -> bool:
+        """`ctest`, and build tools told to run a target called test, which may start it."""
+        if run.program == "cmake":
+            return "--build" in run.words and bool({"test", "check"} & set(run.words))
+        return run.program == "ctest" or (run.program == "ninja" and "test" in run.words)
+
+    def instrument(
+        self, shell: str, cwd: str, read: ReadFile, place: str, means: int = 0
+    ) -> Instrumented | None:
+        """A `ctest` before the real one."""
+        return shimmed(shell, "ctest") if means == JUNIT else None
+
+    def read(self, ran: Ran, means: int = 0) -> Results | None:
+        """The XML; the text where CTest was started by its whole path, as CMake's targets do."""
+        return (_junit(ran) if means == JUNIT else None) or _text(ran)
+
+    def narrowed(self, shell: str, run: Run, names: Sequence[str]) -> str | None:
+        """By a regular expression."""
+        if run.program != "ctest":
+            return None
+        return added(shell, run, ["-R", f"^({'|'.join(re.escape(name) for name in names)})$"])
+
+
+def _junit(ran: Ran) -> Results | None:
+    found: list[TestResult] = []
+    complete, any_report = True, False
+    for report in reports(ran.place, "ctest-*.xml"):
+        any_report = True
+        tests, whole = read_junit(report.content, _case)
+        found += tests
+        complete &= whole and not report.cut
+    return Results("ctest", tuple(found), complete=complete) if any_report else None
+
+
+def _case(case: Case) -> TestResult:
+    # A test whose program is not there was not skipped by anybody.
+    gone = case.outcome == "skipped" and "Unable to find executable" in case.message + case.kind
+    return made(case.name, "error" if gone else case.outcome, message=case.message)
+
+
+def _text(ran: Ran) -> Results | None:
+    found = []
+    for name, word in LINE.findall(ran.stdout):
+        skipped = word == "Skipped" or "Disabled" in word
+        outcome = "passed" if word == "Passed" else "skipped" if skipped else "failed"
+        found.append(made(name, "error" if word in ("Not Run",) else outcome))
+    if not found:
+        return None
+    total = TOTAL.search(ran.stdout)
+    complete = total is not None and int(total[1]) <= len(found)
+    return Results("ctest", tuple(found), weak=True, complete=complete)

@@ -1,0 +1,93 @@
+"""dotnet test: by its TRX files, asked for by a shim."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from agentrunner.verification.results import xml
+from agentrunner.verification.results.commands import Run
+from agentrunner.verification.results.files import reports_below
+from agentrunner.verification.results.model import Instrumented, Ran, ReadFile, Results, TestResult
+from agentrunner.verification.results.names import made
+from agentrunner.verification.results.tools.base import Tool, added
+from agentrunner.verification.results.tools.shims import shimmed
+
+WORDS = {
+    "Passed": "passed", "Failed": "failed", "NotExecuted": "skipped", "Inconclusive": "skipped",
+    "PassedButRunAborted": "passed", "Pending": "skipped", "Warning": "passed",
+}  # fmt: skip
+"""Everything else (Error, Timeout, Aborted, Disconnected, …) is an error."""
+
+
+class Dotnet(Tool):
+    """Results by the test's full name."""
+
+    name = "dotnet"
+    means = ("trx",)
+
+    def matches(self, run: Run) -> bool:
+        """`dotnet test`."""
+        return run.program == "dotnet" and run.words[1:2] == ("test",)
+
+    def instrument(
+        self, shell: str, cwd: str, read: ReadFile, place: str, means: int = 0
+    ) -> Instrumented | None:
+        """A `dotnet` before the real one."""
+        return shimmed(shell, "dotnet")
+
+    def read(self, ran: Ran, means: int = 0) -> Results | None:
+        """One TRX file for each project and framework."""
+        found: list[TestResult] = []
+        complete, any_report = True, False
+        for report in reports_below(ran.place, "", "*.trx"):
+            if not report.path.startswith("dotnet-"):
+                continue
+            any_report = True
+            tests, whole = read_trx(report.content)
+            found += tests
+            complete &= whole and not report.cut
+        if not any_report:
+            return None
+        if ran.exit_code and not any(test.red for test in found):
+            complete = False
+        return Results("dotnet", tuple(found), complete=complete)
+
+    def narrowed(self, shell: str, run: Run, names: Sequence[str]) -> str | None:
+        """By full names, without the arguments of parametrised ones."""
+        wanted = dict.fromkeys(name.partition("(")[0] for name in names)
+        return added(
+            shell, run, ["--filter", "|".join(f"FullyQualifiedName={name}" for name in wanted)]
+        )
+
+
+def read_trx(content: bytes) -> tuple[list[TestResult], bool]:
+    """The tests of one TRX document, and whether it is whole and its run was not aborted."""
+    rows: list[tuple[str, str, str, list[str]]] = []
+    classes: dict[str, str] = {}
+    state = {"id": "", "outcome": ""}
+
+    def opened(path: list[xml.Element]) -> None:
+        element = path[-1]
+        if element.tag == "UnitTest":
+            state["id"] = element.get("id")
+        elif element.tag == "TestMethod" and state["id"]:
+            classes[state["id"]] = element.get("className").partition(",")[0]
+        elif element.tag == "ResultSummary":
+            state["outcome"] = element.get("outcome")
+        elif element.tag == "UnitTestResult":
+            rows.append(
+                (element.get("testId"), element.get("testName"), element.get("outcome"), [])
+            )
+
+    def closed(path: list[xml.Element]) -> None:
+        element = path[-1]
+        if element.tag == "Message" and rows and path[-2].tag == "ErrorInfo":
+            rows[-1][3].append(element.text)
+
+    whole = xml.parse(content, opened, closed)
+    found = []
+    for test, name, outcome, said in rows:
+        where = classes.get(test, "")
+        full = name if not where or name.startswith(where) else f"{where}.{name}"
+        found.append(made(full, WORDS.get(outcome, "error"), message="\n".join(said)))
+    return found, whole and state["outcome"] not in ("Aborted", "Error", "Timeout", "Disconnected")

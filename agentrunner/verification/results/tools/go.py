@@ -1,0 +1,187 @@
+"""go test: by its JSON events; else by its text with -v."""
+
+from __future__ import annotations
+
+import json
+import posixpath
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from agentrunner.verification.results.commands import Run
+from agentrunner.verification.results.files import reports
+from agentrunner.verification.results.lines import CUT_SHORT
+from agentrunner.verification.results.model import Instrumented, Ran, ReadFile, Results, TestResult
+from agentrunner.verification.results.names import MOST_MESSAGE, made
+from agentrunner.verification.results.shell import edited
+from agentrunner.verification.results.tools.base import Tool, added
+from agentrunner.verification.results.tools.go_sources import Sources
+from agentrunner.verification.results.tools.shims import shimmed
+
+EVENTS, TEXT = range(2)
+FINAL = {"pass": "passed", "fail": "failed", "skip": "skipped"}
+BROKEN = re.compile(r"^FAIL\t(\S+)(?: \[(?:build|setup) failed\])?")
+VERBOSE = re.compile(r"^ *--- (PASS|FAIL|SKIP): (\S+) \(")
+PACKAGE = re.compile(r"^(?:ok  |FAIL|\?   )\t(\S+)(?:\t| \[)")
+WORDS = {"PASS": "passed", "FAIL": "failed", "SKIP": "skipped"}
+
+
+class Go(Tool):
+    """Results by package and test, as in `example.com/shop/cart.TestSum/two`."""
+
+    name = "go"
+    means = ("events", "text")
+
+    def matches(self, run: Run) -> bool:
+        """`go test`."""
+        return run.program == "go" and "test" in run.words[1:2]
+
+    def instrument(
+        self, shell: str, cwd: str, read: ReadFile, place: str, means: int = 0
+    ) -> Instrumented | None:
+        """A `go` before the real one; else the option -v in its environment."""
+        if means == EVENTS:
+            return shimmed(shell, "go")
+        return Instrumented(shell, {"GOFLAGS": "-v"})
+
+    def read(self, ran: Ran, means: int = 0) -> Results | None:
+        """The events, or the text; with the file of each test, which Go does not tell."""
+        results = _events(ran) if means == EVENTS else _text(ran)
+        return _with_files(results, ran) if results is not None else None
+
+    def narrowed(self, shell: str, run: Run, names: Sequence[str]) -> str | None:
+        """`-run` with the outermost names, and the packages that have them."""
+        packages: set[str] = set()
+        tests: dict[str, None] = {}
+        for name in names:
+            package, test = _split(name)
+            packages.add(package)
+            tests[test.partition("/")[0]] = None
+        if not all(tests):
+            return None
+        pattern = f"^({'|'.join(re.escape(test) for test in tests)})$"
+        if run.direct and run.outer is not None:
+            words = run.outer.words[run.position + 2 :]
+            edits = [(w.start, w.end, "") for w in words if re.match(r"\.{1,2}/|\.$", w.text)]
+            at = run.outer.words[run.position + 1].end
+            text = f" -run '{pattern}' " + " ".join(sorted(packages))
+            return edited(shell, [*edits, (at, at, text)])
+        return added(shell, run, ["-run", pattern])
+
+
+def _split(name: str) -> tuple[str, str]:
+    """Package and test of a name."""
+    slash = name.rfind("/", 0, (name.find(".Test") + 1) or None) + 1
+    package, _, test = name[slash:].partition(".")
+    return name[:slash] + package, test
+
+
+def _with_files(results: Results, ran: Ran) -> Results:
+    """The same, with the file of each test where it is found in the tree."""
+    sources = Sources(ran.paths, ran.source)
+    tests = []
+    for test in results.tests:
+        path = "" if test.file else sources.file_of(*_split(test.name))
+        file = posixpath.relpath(path, ran.cwd) if path else test.file
+        tests.append(replace(test, file=file))
+    return replace(results, tests=tuple(tests))
+
+
+@dataclass
+class _Package:
+    running: dict[str, list[str]] = field(default_factory=dict)
+    final: str = ""
+    red: bool = False
+    output: list[str] = field(default_factory=list)
+    broken: bool = False
+
+
+def _events(ran: Ran) -> Results | None:
+    found: list[TestResult] = []
+    complete, any_report = True, False
+    for report in reports(ran.place, "go-*.jsonl"):
+        any_report = True
+        complete &= _one(report.content, found) and not report.cut
+    return Results("go", tuple(found), complete=complete) if any_report else None
+
+
+def _one(content: bytes, found: list[TestResult]) -> bool:
+    packages: dict[str, _Package] = {}
+    complete = True
+    for event in _parsed(content):
+        name, test = str(event.get("Package") or ""), str(event.get("Test") or "")
+        action, output = event.get("Action"), event.get("Output")
+        if event.get("FailedBuild") and action == "fail":
+            packages.setdefault(name, _Package()).broken = True
+        if not name or action in ("build-output", "build-fail"):
+            continue
+        package = packages.setdefault(name, _Package())
+        if action == "output" and isinstance(output, str):
+            _told(package, test, output)
+        elif test and action == "run":
+            package.running[test] = []
+        elif test and action in FINAL:
+            said = "".join(package.running.pop(test, []))
+            package.red |= action == "fail"
+            found.append(made(f"{name}.{test}", FINAL[str(action)], message=_message(said)))
+        elif action in FINAL:
+            package.final = str(action)
+    for name, package in packages.items():
+        found += [made(f"{name}.{test}", "error", message=CUT_SHORT) for test in package.running]
+        if (package.final == "fail" and not package.red) or package.broken:
+            found.append(made(name, "error", message="".join(package.output)[-MOST_MESSAGE:]))
+            complete = False
+        complete &= bool(package.final) and not package.running and not package.broken
+    return complete
+
+
+def _told(package: _Package, test: str, output: str) -> None:
+    if test:
+        lines = package.running.setdefault(test, [])
+        if sum(len(line) for line in lines[-50:]) < 2 * MOST_MESSAGE:
+            lines.append(output)
+    elif len(package.output) < 200:
+        package.output.append(output)
+    if output.startswith("panic: ") or re.match(r"exit status (?!1\n)|signal: ", output):
+        package.broken = True
+
+
+def _message(said: str) -> str:
+    lines = said.splitlines(keepends=True)
+    return "".join(line for line in lines if not line.lstrip().startswith(("=== ", "--- ")))
+
+
+def _parsed(content: bytes) -> Iterator[dict[str, Any]]:
+    """Each event; lines that are none are go's own, as `FAIL pkg [build failed]`."""
+    for line in content.split(b"\n"):
+        text = line.decode("utf-8", "replace")
+        if text.startswith("{"):
+            try:
+                event = json.loads(text)
+            except (ValueError, RecursionError):
+                yield {"Action": "output", "Package": "?", "Output": ""}
+                continue
+            if isinstance(event, dict):
+                yield event
+        elif hit := BROKEN.match(text):
+            yield {"Action": "fail", "Package": hit[1]}
+
+
+def _text(ran: Ran) -> Results | None:
+    """Text with -v: the tests of a package stand before its line."""
+    found: list[TestResult] = []
+    waiting: list[tuple[str, str]] = []
+    complete = True
+    for line in ran.stdout.splitlines():
+        if hit := VERBOSE.match(line):
+            waiting.append((hit[2], WORDS[hit[1]]))
+        elif hit := PACKAGE.match(line):
+            found += [made(f"{hit[1]}.{test}", outcome) for test, outcome in waiting]
+            if line.startswith("FAIL") and not any(outcome == "failed" for _, outcome in waiting):
+                found.append(made(hit[1], "error"))
+                complete = False
+            waiting = []
+    if not found:
+        return None
+    return Results("go", tuple(found), weak=True, complete=complete and not waiting)

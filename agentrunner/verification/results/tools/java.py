@@ -1,0 +1,104 @@
+"""Maven and Gradle: by the JUnit XML files that they write in the tree during this run."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Sequence
+
+from agentrunner.verification.results.commands import Run
+from agentrunner.verification.results.files import read_plain, reports_below
+from agentrunner.verification.results.junit import Case, dotted, read_junit
+from agentrunner.verification.results.model import Instrumented, Ran, ReadFile, Results, TestResult
+from agentrunner.verification.results.names import made
+from agentrunner.verification.results.tools.base import Tool, added
+
+MAVEN = frozenset({"mvn", "mvnw", "mvnd"})
+GRADLE = frozenset({"gradle", "gradlew"})
+COLLECT = """mkdir {place}/junit && n=10000000 && find . -name 'TEST-*.xml' -type f \\
+    -newer {place}/started -not -path '*/node_modules/*' | sort | while IFS= read -r each; do
+    n=$((n + 1))
+    cp "$each" {place}/junit/$n.xml && printf '%s\\n' "$n $each" >>{place}/junit.names
+done
+chmod -R a+rX {place}/junit"""
+METHOD = re.compile(r"[(\[]")
+STANDARD = re.compile(r"/(?:target|build)/.*$|/[^/]*$")
+
+
+class Java(Tool):
+    """Results by module, class and method, as in `core: shop.CartTest#sums`."""
+
+    means = ("junit",)
+    programs: frozenset[str] = frozenset()
+
+    def matches(self, run: Run) -> bool:
+        """The tool, or its wrapper in the tree."""
+        return run.program in self.programs
+
+    def instrument(
+        self, shell: str, cwd: str, read: ReadFile, place: str, means: int = 0
+    ) -> Instrumented | None:
+        """The files are copied when the command has ended."""
+        return Instrumented(shell, after=COLLECT.format(place=place))
+
+    def read(self, ran: Ran, means: int = 0) -> Results | None:
+        """The copies, named by the folders that they come from."""
+        listed = (read_plain(ran.place, "junit.names", 4_000_000) or b"").decode("utf-8", "replace")
+        paths = dict(line.split(" ", 1) for line in listed.splitlines() if " " in line)
+        found: list[TestResult] = []
+        complete, any_report = True, False
+        for report in reports_below(ran.place, "junit"):
+            any_report = True
+            path = posixpath.normpath(paths.get(report.path.removesuffix(".xml"), ""))
+            module = STANDARD.sub("", f"/{path}").strip("/")
+            tests, whole = read_junit(report.content, lambda case, at=module: _case(case, at))  # type: ignore[misc]
+            found += tests
+            complete &= whole and not report.cut
+        if not any_report:
+            return None
+        if ran.exit_code and not any(test.red for test in found):
+            complete = False
+        return Results(self.name, tuple(found), complete=complete)
+
+
+def _case(case: Case, module: str) -> TestResult:
+    name = f"{module}: {dotted(case)}" if module else dotted(case)
+    return made(name, case.outcome, message=case.message)
+
+
+class Maven(Java):
+    """Surefire and Failsafe."""
+
+    name = "maven"
+    programs = MAVEN
+
+    def narrowed(self, shell: str, run: Run, names: Sequence[str]) -> str | None:
+        """`-Dtest=Class#method+method`."""
+        classes: dict[str, list[str]] = {}
+        for name in names:
+            where, _, method = name.rpartition(": ")[2].partition("#")
+            classes.setdefault(where, []).append(re.split(r"[\[({ ]", method)[0])
+        wanted = [
+            f"{where}#{'+'.join(dict.fromkeys(methods))}" if all(methods) else where
+            for where, methods in classes.items()
+        ]
+        options = [f"-Dtest={','.join(wanted)}", "-Dsurefire.failIfNoSpecifiedTests=false"]
+        return added(shell, run, [*options, "-DfailIfNoTests=false"])
+
+
+class Gradle(Java):
+    """Gradle's test tasks."""
+
+    name = "gradle"
+    programs = GRADLE
+
+    def narrowed(self, shell: str, run: Run, names: Sequence[str]) -> str | None:
+        """`--tests Class.method`, where one task called test is run."""
+        if "test" not in run.words:
+            return None
+        options = []
+        for name in names:
+            where, _, method = name.rpartition(": ")[2].partition("#")
+            options += ["--tests", f"{where}.{METHOD.split(method)[0]}"]
+        at = run.words.index("test") + 1
+        return added(shell, run, options, at if at < len(run.words) else None)

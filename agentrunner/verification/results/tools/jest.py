@@ -1,0 +1,31 @@
+"""Jest: by its own JSON report."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from agentrunner.verification.results.commands import Run
+from agentrunner.verification.results.tools.base import added
+from agentrunner.verification.results.tools.javascript import JavaScript
+
+
+def title_pattern(names: Sequence[str]) -> str:
+    """A pattern for titles joined by spaces, as Jest, Vitest and Mocha match them."""
+    titles = [re.escape(" ".join(name.split(" > ")[1:])).replace(r"\ ", " ") for name in names]
+    return f"^({'|'.join(dict.fromkeys(titles))})$"
+
+
+class Jest(JavaScript):
+    """Results by file and titles."""
+
+    name = "jest"
+    programs = frozenset({"jest", "jest-cli", "react-scripts"})
+
+    def options(self, place: str) -> list[str]:
+        """JSON into a file."""
+        return ["--json", f"--outputFile={place}/jest.json"]
+
+    def narrowed(self, shell: str, run: Run, names: Sequence[str]) -> str | None:
+        """By a pattern of titles."""
+        return added(shell, run, ["-t", title_pattern(names)])

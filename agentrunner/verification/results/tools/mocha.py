@@ -1,0 +1,53 @@
+"""Mocha: by a reporter of ours that lets the chosen one report too; else by its JSON reporter."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from agentrunner.verification.results.commands import Run
+from agentrunner.verification.results.files import reports
+from agentrunner.verification.results.lines import read_lines
+from agentrunner.verification.results.model import Ran, Results, TestResult
+from agentrunner.verification.results.names import below, made
+from agentrunner.verification.results.tools.base import added
+from agentrunner.verification.results.tools.javascript import JavaScript
+from agentrunner.verification.results.tools.jest import title_pattern
+
+OUTCOMES = (("passes", "passed"), ("failures", "failed"), ("pending", "skipped"))
+
+
+class Mocha(JavaScript):
+    """Results by file and titles."""
+
+    name = "mocha"
+    programs = frozenset({"mocha", "_mocha"})
+
+    def options(self, place: str) -> list[str]:
+        """JSON into a file, in the place of the usual reporter."""
+        return ["--reporter=json", f"--reporter-option=output={place}/mocha.json"]
+
+    def read(self, ran: Ran, means: int = 0) -> Results | None:
+        """What our reporter wrote, else the JSON."""
+        return read_lines(ran.place, "mocha", ran.folder) or _json(ran)
+
+    def narrowed(self, shell: str, run: Run, names: Sequence[str]) -> str | None:
+        """By a pattern of titles."""
+        return added(shell, run, ["--grep", title_pattern(names)])
+
+
+def _json(ran: Ran) -> Results | None:
+    for report in reports(ran.place, "mocha.json"):
+        try:
+            content = json.loads(report.content.decode("utf-8", "replace"))
+            found: list[TestResult] = []
+            for key, outcome in OUTCOMES:
+                for test in content[key]:
+                    file = below(str(test.get("file") or ""), ran.folder)
+                    name = " > ".join(part for part in (file, str(test["fullTitle"])) if part)
+                    said = str((test.get("err") or {}).get("message") or "")
+                    found.append(made(name, outcome, file, message=said))
+        except (ValueError, RecursionError, TypeError, KeyError, AttributeError):
+            return Results("mocha", complete=False)
+        return Results("mocha", tuple(found), complete=not report.cut)
+    return None

@@ -1,0 +1,85 @@
+"""Node's own test runner: by a reporter of ours in NODE_OPTIONS; else by its TAP or spec text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from agentrunner.verification.results.commands import Run
+from agentrunner.verification.results.lines import read_lines
+from agentrunner.verification.results.model import Instrumented, Ran, ReadFile, Results, TestResult
+from agentrunner.verification.results.names import made
+from agentrunner.verification.results.reporters import text_of
+from agentrunner.verification.results.tap import read_tap
+from agentrunner.verification.results.tools.base import Tool, added
+
+REPORTER, TEXT = range(2)
+SPEC = re.compile(r"^( *)([✔✖﹣⚠]) (.*?)(?: \([\d.]+ms\))?(?: # .*)?$")
+MARKS = {"✔": "passed", "✖": "failed", "﹣": "skipped", "⚠": "xfailed"}
+
+
+class Node(Tool):
+    """Results by file and the titles from the outermost to the test's own."""
+
+    name = "node"
+    by_path = True
+    means = ("reporter", "text")
+
+    def matches(self, run: Run) -> bool:
+        """`node --test`, `node test.js`, and programs that start it with these arguments."""
+        return run.program in ("node", "tsx", "ts-node", "nodejs") or "--test" in run.words[1:]
+
+    def instrument(
+        self, shell: str, cwd: str, read: ReadFile, place: str, means: int = 0
+    ) -> Instrumented | None:
+        """Node takes reporters from its environment, each with a destination in its place."""
+        if means != REPORTER:
+            return None
+        options = [f"--require={place}/node/agentrunner_look.cjs"]
+        options.append(f"--test-reporter={place}/node/agentrunner_node.mjs")
+        options.append("--test-reporter-destination=/dev/null")
+        words = {
+            word.partition("=")[0] for run in self.runs(shell, cwd, read) for word in run.words
+        }
+        if "--test-reporter" not in words:
+            options.append(f"--test-reporter={place}/node/agentrunner_node_usual.mjs")
+        if "--test-reporter-destination" not in words:
+            options.append("--test-reporter-destination=stdout")
+        files = ("agentrunner_look.cjs", "agentrunner_node.mjs", "agentrunner_node_usual.mjs")
+        return Instrumented(
+            shell,
+            {"NODE_OPTIONS": " ".join(options)},
+            {f"node/{name}": text_of(name) for name in files},
+        )
+
+    def read(self, ran: Ran, means: int = 0) -> Results | None:
+        """What the reporter wrote, or the text."""
+        if means == REPORTER:
+            return read_lines(ran.place, "node", ran.folder)
+        results = read_tap(ran.stdout, self.name, ran.exit_code)
+        return results or _spec(ran)
+
+    def narrowed(self, shell: str, run: Run, names: Sequence[str]) -> str | None:
+        """By a pattern before the files; what has the same own title in these files runs too."""
+        if not run.direct or run.program not in ("node", "nodejs") or "--test" not in run.words:
+            return None
+        titles = [name.split(" > ")[-1] for name in names]
+        wanted = "|".join(re.escape(title).replace("/", r"\/") for title in dict.fromkeys(titles))
+        return added(shell, run, [f"--test-name-pattern=/^(?:{wanted})$/"], 1)
+
+
+def _spec(ran: Ran) -> Results | None:
+    found: list[TestResult] = []
+    stack: list[str] = []
+    for line in ran.stdout.splitlines():
+        plain = re.sub(r"\x1b\[[0-9;]*m", "", line)
+        if plain.startswith("✖ failing tests"):
+            break
+        if hit := SPEC.match(plain):
+            depth = len(hit[1]) // 2
+            found.append(made(" > ".join([*stack[:depth], hit[3]]), MARKS[hit[2]]))
+        elif suite := re.match(r"^( *)▶ (.*)$", plain):
+            stack[len(suite[1]) // 2 :] = [re.sub(r" \([\d.]+ms\)$", "", suite[2])]
+    if not found:
+        return None
+    return Results("node", tuple(found), weak=True, complete=ran.exit_code in (0, 1))

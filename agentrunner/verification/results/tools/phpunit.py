@@ -1,0 +1,87 @@
+"""PHPUnit: by its JUnit XML, asked for by a file that PHP loads first; else by an option."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from agentrunner.verification.results.commands import Run
+from agentrunner.verification.results.files import read_small, reports
+from agentrunner.verification.results.junit import Case, read_junit
+from agentrunner.verification.results.model import Instrumented, Ran, ReadFile, Results, TestResult
+from agentrunner.verification.results.names import below, made
+from agentrunner.verification.results.reporters import text_of
+from agentrunner.verification.results.tools.base import Tool, added
+
+PREPENDED, OPTION = range(2)
+PROGRAMS = frozenset({"phpunit", "paratest", "pest", "artisan", "phpunit.phar"})
+
+
+class PHPUnit(Tool):
+    """Results by class and method, as in `Shop\\CartTest::testSums with data set #0`."""
+
+    name = "phpunit"
+    means = ("prepended", "option")
+
+    def matches(self, run: Run) -> bool:
+        """`phpunit`, also as PHP's script."""
+        if run.program in PROGRAMS:
+            return True
+        return run.program.startswith("php") and any(
+            word.rsplit("/", 1)[-1] in PROGRAMS for word in run.words[1:4]
+        )
+
+    def instrument(
+        self, shell: str, cwd: str, read: ReadFile, place: str, means: int = 0
+    ) -> Instrumented | None:
+        """A setting of PHP in a folder of ours; else the option itself."""
+        if means == PREPENDED:
+            setting = f'auto_prepend_file="{place}/php/agentrunner_prepend.php"\n'
+            return Instrumented(
+                shell,
+                {"PHP_INI_SCAN_DIR": f"{place}/php"},
+                {
+                    "php/agentrunner.ini": setting,
+                    "php/agentrunner_prepend.php": text_of("agentrunner_prepend.php"),
+                },
+            )
+        runs = self.runs(shell, cwd, read)
+        text = added(shell, runs[0], ["--log-junit", f"{place}/phpunit-1.xml"]) if runs else None
+        return Instrumented(text) if text and len(runs) == 1 else None
+
+    def read(self, ran: Ran, means: int = 0) -> Results | None:
+        """The XML; PHPUnit writes it when it ends, so that nothing is there of a crash."""
+        found: list[TestResult] = []
+        complete = True
+        written = {report.path for report in reports(ran.place, "phpunit-*.xml")}
+        begun = {report.path for report in reports(ran.place, "phpunit-*.cwd")}
+        for report in reports(ran.place, "phpunit-*.xml"):
+            where = read_small(ran.place, report.path.replace(".xml", ".cwd"))
+            folder = below(where, ran.folder)
+            tests, whole = read_junit(
+                report.content,
+                lambda case, at=folder: _case(case, at, ran.folder),  # type: ignore[misc]
+            )
+            found += tests
+            complete &= whole and not report.cut
+        complete &= {path.removesuffix(".cwd") + ".xml" for path in begun} <= written
+        if not written and not begun:
+            return None
+        if ran.exit_code and not any(test.red for test in found):
+            complete = False
+        return Results("phpunit", tuple(found), complete=complete)
+
+    def narrowed(self, shell: str, run: Run, names: Sequence[str]) -> str | None:
+        """By a regular expression."""
+        methods = [re.escape(name.partition(": ")[2] or name).replace("/", r"\/") for name in names]
+        return added(shell, run, ["--filter", f"/^({'|'.join(methods)})$/"])
+
+
+def _case(case: Case, folder: str, started: str) -> TestResult:
+    where = f"{case.classname}::" if case.classname else ""
+    if case.suite and "::" in case.suite and not where:
+        where = f"{case.suite.partition('::')[0]}::"
+    where = re.sub(r"(?<=\w)\.(?=\w)", r"\\", where)
+    prefix = f"{folder}: " if folder else ""
+    file = below(case.file, started)
+    return made(f"{prefix}{where}{case.name}", case.outcome, file, case.line, case.message)

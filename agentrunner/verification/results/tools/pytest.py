@@ -1,0 +1,155 @@
+"""pytest: by a plug-in of ours; else by its JUnit XML; else by what it prints with -v or -rA."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from agentrunner.verification.results.commands import Run
+from agentrunner.verification.results.files import reports
+from agentrunner.verification.results.junit import Case, read_junit
+from agentrunner.verification.results.lines import read_lines
+from agentrunner.verification.results.model import Instrumented, Ran, ReadFile, Results, TestResult
+from agentrunner.verification.results.names import made
+from agentrunner.verification.results.shell import edited, quoted
+from agentrunner.verification.results.tools.base import Tool, added
+from agentrunner.verification.results.tools.python import python_files, python_shell
+
+PLUG_IN, JUNIT, TEXT = range(3)
+VALUED = frozenset(
+    "-k -m -c -p -o -n -W -r --maxfail --rootdir --confcutdir --ignore --deselect --tb --durations"
+    " --cov-config --junitxml --basetemp --timeout --dist --numprocesses --color --log-level"
+    " --override-ini --import-mode --capture --reruns --ignore-glob --log-cli-level --verbosity"
+    " --rcfile --ds --durations-min --show-capture --log-file".split()
+)
+"""Options whose value may be the next word."""
+WORDS = {
+    "PASSED": "passed", "FAILED": "failed", "ERROR": "error", "SKIPPED": "skipped",
+    "XFAIL": "xfailed", "XPASS": "xpassed",
+}  # fmt: skip
+VERBOSE = re.compile(
+    r"^(?:\[gw\d+\] \[ *\d+%\] )?(?P<first>PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS) (?P<name>\S.*)$"
+    r"|^(?P<id>[^\s:][^\n]*?::\S.*?) (?P<last>PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS)"
+    r"(?: \(.*\))?(?: +\[ *\d+%\])?$"
+)
+
+
+class Pytest(Tool):
+    """Results by node id, as seen from the folder that the command runs in."""
+
+    name = "pytest"
+    by_path = True
+    means = ("plug-in", "junit", "text")
+
+    def matches(self, run: Run) -> bool:
+        """`pytest`, `py.test`, `python -m pytest`, and scripts in Python that may call it."""
+        if run.program in ("pytest", "py.test"):
+            return True
+        python = run.python
+        return python is not None and (
+            python[0] in ("-m pytest", "-m py.test") or not python[0].startswith("-m ")
+        )
+
+    def instrument(
+        self, shell: str, cwd: str, read: ReadFile, place: str, means: int = 0
+    ) -> Instrumented | None:
+        """A plug-in that Python itself loads; then options in the environment."""
+        if means == PLUG_IN:
+            return Instrumented(
+                python_shell(shell, place), {"PYTHONPATH": f"{place}/py"}, python_files()
+            )
+        if means == JUNIT:
+            options = f"--junitxml={place}/pytest.xml -o junit_family=xunit1"
+            return Instrumented(shell, {"PYTEST_ADDOPTS": options})
+        return Instrumented(shell, {"PYTEST_ADDOPTS": "-vv -rA"})
+
+    def read(self, ran: Ran, means: int = 0) -> Results | None:
+        """What the plug-in wrote, or the XML, or the text."""
+        if means == PLUG_IN:
+            return read_lines(ran.place, "pytest", ran.folder)
+        if means == JUNIT:
+            return _junit(ran)
+        return _text(ran)
+
+    def narrowed(self, shell: str, run: Run, names: Sequence[str]) -> str | None:
+        """Node ids in the place of the paths that the command names."""
+        if run.direct:
+            return _replaced(shell, run, names)
+        return added(shell, run, list(names))
+
+
+def _replaced(shell: str, run: Run, names: Sequence[str]) -> str | None:
+    python = run.python
+    if python is not None and "pytest" not in python[0]:
+        return None
+    assert run.outer is not None
+    words = run.outer.words
+    first = run.position + (python[1] if python else 0) + 1
+    edits: list[tuple[int, int, str]] = []
+    previous = ""
+    for word in words[first:]:
+        if not word.text.startswith("-") and previous not in VALUED:
+            edits.append((word.start, word.end, ""))
+        previous = word.text
+    wanted = " ".join(quoted(name) for name in names)
+    edits.append((words[-1].end, words[-1].end, f" {wanted}"))
+    return edited(shell, edits)
+
+
+def _junit(ran: Ran) -> Results | None:
+    found: list[TestResult] = []
+    complete, any_report = True, False
+    for report in reports(ran.place, "pytest*.xml"):
+        tests, whole = read_junit(report.content, _case)
+        any_report = True
+        found += tests
+        complete &= whole and not report.cut
+    if not any_report:
+        return None
+    complete &= ran.exit_code in (0, 1) and not any(_of_collection(test) for test in found)
+    return Results("pytest", tuple(found), complete=complete)
+
+
+def _of_collection(test: TestResult) -> bool:
+    return test.outcome == "error" and "::" not in test.name
+
+
+def _case(case: Case) -> TestResult:
+    """Names as the plug-in gives them, as far as the XML tells."""
+    outcome = case.outcome
+    if outcome == "skipped" and case.kind == "pytest.xfail":
+        outcome = "xfailed"
+    dotted = case.file.removesuffix(".py").replace("/", ".")
+    rest = case.classname.removeprefix(dotted).strip(".").replace(".", "::")
+    if not case.file or not case.classname:
+        # Of a collection error: a module's name, and maybe its file.
+        name = case.file or (case.classname or case.name).replace(".", "/") + ".py"
+        return made(name, outcome, name, message=case.message)
+    name = "::".join(part for part in (case.file, rest, case.name) if part)
+    line = None if case.line is None else case.line + 1
+    return made(name, outcome, case.file, line, case.message)
+
+
+def _text(ran: Ran) -> Results | None:
+    """Lines of -v and of the summary with -rA; a name counts once for each of the two."""
+    lists: tuple[list[TestResult], list[TestResult]] = ([], [])
+    for line in ran.stdout.replace("\r", "").splitlines():
+        hit = VERBOSE.match(re.sub(r"\x1b\[[0-9;]*m", "", line))
+        if hit is None:
+            continue
+        word = hit["first"] or hit["last"]
+        name = hit["id"] or hit["name"]
+        if hit["id"] is None and not line.startswith("["):
+            if word == "SKIPPED":
+                continue  # `SKIPPED [1] file:line: reason` has no name.
+            name, _, message = name.partition(" - ")
+            lists[1].append(made(name, WORDS[word], name.partition("::")[0], message=message))
+        else:
+            lists[0].append(made(name, WORDS[word], name.partition("::")[0]))
+    found = list(lists[0] if len(lists[0]) >= len(lists[1]) else lists[1])
+    verbose = {test.name for test in found}
+    found += [test for test in lists[1] if test.red and test.name not in verbose]
+    if not found:
+        return None
+    complete = ran.exit_code in (0, 1) and not any(_of_collection(test) for test in found)
+    return Results("pytest", tuple(found), weak=True, complete=complete)

@@ -1,0 +1,105 @@
+"""prove and what else runs Perl's test harness: by the TAP that it keeps; else by printed TAP."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from agentrunner.verification.results.commands import Run
+from agentrunner.verification.results.files import reports_below
+from agentrunner.verification.results.model import Instrumented, Ran, ReadFile, Results, TestResult
+from agentrunner.verification.results.names import made
+from agentrunner.verification.results.shell import edited, quoted
+from agentrunner.verification.results.tap import parse, read_tap
+from agentrunner.verification.results.tools.base import Tool
+
+KEPT, TEXT = range(2)
+PROGRAM = re.compile(
+    r"^(\S+) \.+ *(?:$|ok$|skipped|(Dubious|Failed|No subtests run|Parse errors).*)"
+)
+
+
+class Tap(Tool):
+    """Results by program and description, or number where a test has none."""
+
+    name = "tap"
+    by_path = True
+    means = ("kept", "text")
+
+    def matches(self, run: Run) -> bool:
+        """prove, Perl's builders and their makefiles, and programs that print TAP themselves."""
+        words = run.words
+        return (
+            run.program in ("prove", "yath", "bats", "tape", "tap")
+            or words[0] in ("./Build",)
+            or (run.program == "perl" and any(w.endswith((".t", "Build.PL")) for w in words))
+        )
+
+    def instrument(
+        self, shell: str, cwd: str, read: ReadFile, place: str, means: int = 0
+    ) -> Instrumented | None:
+        """The harness keeps the TAP of each program in a folder; else it prints all of it."""
+        if means == KEPT:
+            return Instrumented(shell, {"PERL_TEST_HARNESS_DUMP_TAP": f"{place}/tap"})
+        return Instrumented(shell, {"HARNESS_VERBOSE": "1"})
+
+    def read(self, ran: Ran, means: int = 0) -> Results | None:
+        """One kept stream for each program, or what was printed."""
+        if means == KEPT:
+            return _kept(ran)
+        return _printed(ran)
+
+    def narrowed(self, shell: str, run: Run, names: Sequence[str]) -> str | None:
+        """The programs of these tests; single tests cannot be chosen."""
+        if run.program != "prove" or not run.direct or run.outer is None:
+            return None
+        programs = list(dict.fromkeys(name.partition(" > ")[0] for name in names))
+        words = run.outer.words[run.position + 1 :]
+        valued = ("-I", "-e", "--exec", "-j", "-a", "-P", "--state", "-M", "--ext", "--harness")
+        previous, edits = "", []
+        for word in words:
+            if not word.text.startswith("-") and previous not in valued:
+                edits.append((word.start, word.end, ""))
+            previous = word.text
+        end = run.outer.words[-1].end
+        text = " " + " ".join(quoted(program) for program in programs)
+        return edited(shell, [*edits, (end, end, text)])
+
+
+def _kept(ran: Ran) -> Results | None:
+    found: list[TestResult] = []
+    complete, any_report = True, False
+    for report in reports_below(ran.place, "tap"):
+        any_report = True
+        stream = parse(report.content.decode("utf-8", "replace").splitlines(), report.path)
+        found += stream.tests
+        if not stream.complete or report.cut:
+            complete = False
+            found.append(made(report.path, "error", report.path, message="its TAP is cut"))
+    if not any_report:
+        return None
+    if ran.exit_code and not any(test.red for test in found):
+        complete = False
+    return Results("tap", tuple(found), complete=complete)
+
+
+def _printed(ran: Ran) -> Results | None:
+    """The output of `prove -v`: a line `t/a.t ..` before the TAP of each program."""
+    found: list[TestResult] = []
+    complete, program, any_program = True, "", False
+    lines: list[str] = []
+    for line in [*ran.stdout.splitlines(), " .. "]:
+        if (hit := PROGRAM.match(line)) or line == " .. ":
+            if program:
+                stream = parse(lines, program)
+                found += stream.tests
+                complete &= stream.complete
+            program, lines = (hit[1] if hit else ""), []
+            any_program = any_program or bool(hit)
+        else:
+            lines.append(line)
+    if not any_program:
+        return read_tap(ran.stdout, "tap", ran.exit_code)
+    if ran.exit_code and not any(test.red for test in found):
+        complete = False
+    return Results("tap", tuple(found), weak=True, complete=complete)

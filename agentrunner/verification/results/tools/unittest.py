@@ -1,0 +1,87 @@
+"""unittest, and runners that build on its results (Django's): by a reporter of ours; else by -v."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from agentrunner.verification.results.commands import Run
+from agentrunner.verification.results.lines import by_id, read_lines
+from agentrunner.verification.results.model import Instrumented, Ran, ReadFile, Results, TestResult
+from agentrunner.verification.results.names import made
+from agentrunner.verification.results.shell import edited
+from agentrunner.verification.results.tools.base import Tool, added
+from agentrunner.verification.results.tools.python import python_files, python_shell
+
+REPORTER, TEXT = range(2)
+LINE = re.compile(
+    r"^(\w+) \(([\w.]+)(?: ?\((.*)\))?\)(?:\n.*)? \.\.\. "
+    r"(ok|FAIL|ERROR|skipped .*|expected failure|unexpected success)$",
+    re.MULTILINE,
+)
+WORDS = {"ok": "passed", "FAIL": "failed", "ERROR": "error", "skipped": "skipped",
+         "expected": "xfailed", "unexpected": "xpassed"}  # fmt: skip
+RAN = re.compile(r"^Ran (\d+) tests? in ", re.MULTILINE)
+
+
+class Unittest(Tool):
+    """Results by id, as in `tests.test_a.TestA.test_b`."""
+
+    name = "unittest"
+    means = ("reporter", "text")
+
+    def matches(self, run: Run) -> bool:
+        """`python -m unittest`, and scripts in Python that may call it."""
+        python = run.python
+        if python is None:
+            return run.program.endswith(".py")
+        return not python[0].startswith("-m ") or python[0] in ("-m unittest", "-m django")
+
+    def instrument(
+        self, shell: str, cwd: str, read: ReadFile, place: str, means: int = 0
+    ) -> Instrumented | None:
+        """A reporter that Python itself loads; else the option -v."""
+        if means == REPORTER:
+            return Instrumented(
+                python_shell(shell, place), {"PYTHONPATH": f"{place}/py"}, python_files()
+            )
+        runs = self.runs(shell, cwd, read)
+        if len(runs) == 1 and (python := runs[0].python) and python[0] == "-m unittest":
+            words = runs[0].words
+            after = python[1] + (2 if words[python[1] + 1 : python[1] + 2] == ("discover",) else 1)
+            text = added(shell, runs[0], ["-v"], after)
+            return Instrumented(text) if text else None
+        return None
+
+    def read(self, ran: Ran, means: int = 0) -> Results | None:
+        """What the reporter wrote, or the lines of -v."""
+        if means == REPORTER:
+            return read_lines(ran.place, "unittest", ran.folder, by_id)
+        return _text(ran)
+
+    def narrowed(self, shell: str, run: Run, names: Sequence[str]) -> str | None:
+        """`-k` with discovery, which takes ids from their end; else the ids themselves."""
+        python = run.python
+        if python is None or python[0] != "-m unittest" or not run.direct or run.outer is None:
+            return None
+        wanted = [re.sub(r" [\[(].*", "", name.rpartition(":")[2]) for name in names]
+        words = run.words[python[1] + 1 :]
+        if not words or "discover" in words or all(word.startswith("-") for word in words):
+            return added(shell, run, [part for name in wanted for part in ("-k", f"*{name}")])
+        outer = run.outer.words[run.position + python[1] + 1 :]
+        edits = [(w.start, w.end, "") for w in outer if not w.text.startswith("-")]
+        end = run.outer.words[-1].end
+        return edited(shell, [*edits, (end, end, " " + " ".join(dict.fromkeys(wanted)))])
+
+
+def _text(ran: Ran) -> Results | None:
+    found: list[TestResult] = []
+    for hit in LINE.finditer(ran.stderr or ran.stdout):
+        method, where, subtest, word = hit.groups()
+        name = where if where.endswith(f".{method}") else f"{where}.{method}"
+        name += f" ({subtest})" if subtest else ""
+        found.append(made(name, WORDS[word.split()[0]]))
+    if not found:
+        return None
+    said = sum(int(number) for number in RAN.findall(ran.stderr or ran.stdout))
+    return Results("unittest", tuple(found), weak=True, complete=said == len(found))

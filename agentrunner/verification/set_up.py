@@ -1,0 +1,83 @@
+"""The set-up command of a task, and what its failure is told as."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from agentrunner.config.load import resolve_env
+from agentrunner.config.rules import env_reference
+from agentrunner.config.spec import SetupSpec, TaskSpec
+from agentrunner.errors import EnvironmentNotReady
+from agentrunner.verification.box import CommandOutcome, CopyOfRepo, DecisionBox
+from agentrunner.verification.registries import registries_of
+
+MOST_LINES = 8
+"""Of its output, from the end, where it fails."""
+
+
+async def run_set_up(
+    box: DecisionBox,
+    spec: TaskSpec,
+    *,
+    copy: CopyOfRepo | None = None,
+    home: Path | None = None,
+) -> CommandOutcome | None:
+    """Run the task's set-up command, in a copy where one is given; None where there is none.
+
+    What it writes into its home stays in `home`. In a copy it may run what a worker wrote: then
+    it gets nothing of our environment.
+    """
+    setup = spec.task.setup
+    if setup is None:
+        return None
+    return await box.run(
+        setup.command,
+        timeout_sec=setup.timeout_sec,
+        network="full" if _is_full(spec) else "none",
+        hosts=setup.network,
+        copy=copy,
+        home=home,
+        env=_environment(box, setup, trusted=copy is None),
+        name="setup",
+    )
+
+
+def set_up_failed(
+    spec: TaskSpec, ran: CommandOutcome, box: str, environ: Mapping[str, str] | None = None
+) -> EnvironmentNotReady:
+    """The error for a set-up that did not end well; `box` in words.
+
+    With our environment the hosts are named that its lock files and tools say; then it blocks.
+    """
+    setup = spec.task.setup
+    assert setup is not None
+    how = f"not over after {setup.timeout_sec:g} s" if ran.timed_out else f"exit {ran.exit_code}"
+    said = [line for line in ran.tail.splitlines() if line.strip()][-MOST_LINES:]
+    hosts = registries_of(Path(spec.repo), environ) if environ is not None else []
+    named = ", ".join(hosts) or "HOST:443"
+    fetch = f"task.setup.network: [{named}], for what it fetches   |   "
+    return EnvironmentNotReady(
+        "The set-up command fails in the box.",
+        path="task.setup.command",
+        details=(
+            ("ran", f"{setup.command}      {how}"),
+            ("said", "\n".join(said) or "nothing"),
+            ("box", box),
+        ),
+        remedy=f"{'' if _is_full(spec) or setup.network else fetch}task.setup.command",
+        nothing_spent=True,
+    )
+
+
+def _environment(box: DecisionBox, setup: SetupSpec, *, trusted: bool) -> dict[str, str]:
+    """Its variables, without references to ours where it is not the user's own code alone."""
+    given = setup.env
+    if not trusted:
+        given = {name: text for name, text in given.items() if env_reference(text) is None}
+    return resolve_env(given, box.environ, "task.setup.env")
+
+
+def _is_full(spec: TaskSpec) -> bool:
+    network = spec.runner.sandbox.network
+    return network is not None and network.policy == "full"

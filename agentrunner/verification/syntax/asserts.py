@@ -1,0 +1,156 @@
+"""The assertions of a test: what each expects, and how it is turned round."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from tree_sitter import Node
+
+from agentrunner.verification.syntax.edits import Edit, replaced
+from agentrunner.verification.syntax.found import Found
+from agentrunner.verification.syntax.languages import SCRIPTS, Parsed, field, is_comment, walk
+from agentrunner.verification.syntax.native_asserts import go_asserts, java_asserts, rust_asserts
+from agentrunner.verification.syntax.script_asserts import script_asserts
+from agentrunner.verification.syntax.stated import Stated, arguments
+
+__all__ = ["Stated", "asserts_of"]
+
+_UNSURE = frozenset(
+    "if_statement elif_clause else_clause except_clause while_statement case_clause "
+    "match_statement catch_clause switch_case ternary_expression if_expression match_arm "
+    "conditional_expression while_expression expression_case type_case communication_case "
+    "switch_label".split()
+)
+_LIKELY = frozenset(
+    "for_statement for_in_statement enhanced_for_statement for_expression arrow_function "
+    "function_expression lambda func_literal closure_expression lambda_expression "
+    "function_definition function_declaration".split()
+)
+
+
+def asserts_of(parsed: Parsed, found: Found) -> list[Stated]:
+    """The assertions of a test in its order."""
+    return list(_READERS[parsed.language](parsed, found))
+
+
+def certainty(body: Node, node: Node) -> int:
+    """0 for what is reached in any case, 1 for what a loop or callback may leave out, else 2."""
+    least, at = 0, body
+    while True:
+        if at != node and at != body:
+            least = max(least, 2 if at.type in _UNSURE else 1 if at.type in _LIKELY else 0)
+        below = next(
+            (
+                child
+                for child in at.children
+                if child.start_byte <= node.start_byte and node.end_byte <= child.end_byte
+            ),
+            None,
+        )
+        if at == node or below is None:
+            return least
+        at = below
+
+
+# Python -------------------------------------------------------------------------------------------
+
+
+def _python(parsed: Parsed, found: Found) -> Iterator[Stated]:
+    for node in walk(found.body):
+        if node.type == "assert_statement":
+            test = next((one for one in node.named_children if not is_comment(one)), None)
+            if test is not None:
+                yield Stated(node, _compared(parsed, test), _reversed_test(parsed, test), (test,))
+        elif node.type == "call":
+            stated = _python_call(parsed, node)
+            if stated is not None:
+                yield stated
+
+
+def _compared(parsed: Parsed, test: Node) -> tuple[Node, ...]:
+    """What the parts of a condition that all must hold are compared with."""
+    found: list[Node] = []
+    todo = [test]
+    while todo:
+        node = todo.pop()
+        if node.type == "parenthesized_expression":
+            todo.extend(one for one in node.named_children if not is_comment(one))
+        elif node.type == "boolean_operator":
+            operator = field(node, "operator")
+            if operator is not None and operator.type == "and":
+                todo.extend(one for one in node.named_children if not is_comment(one))
+        elif node.type == "comparison_operator":
+            found.extend(_sides(parsed, node))
+    return tuple(found)
+
+
+def _sides(parsed: Parsed, comparison: Node) -> Iterator[Node]:
+    children = [one for one in comparison.children if not is_comment(one)]
+    for before, operator, after in zip(children, children[1:], children[2:], strict=False):
+        if operator.type in ("==", "is"):
+            yield from (after, before)
+        elif operator.type == "in" and before.type in ("string", "integer", "float"):
+            yield before
+
+
+def _reversed_test(parsed: Parsed, test: Node) -> tuple[Edit, ...]:
+    text = parsed.text(test)
+    if test.type == "not_operator":
+        inner = field(test, "argument")
+        return (replaced(test, parsed.text(inner)),) if inner is not None else ()
+    return (replaced(test, f"not ({text})"),)
+
+
+def _python_call(parsed: Parsed, call: Node) -> Stated | None:
+    function = field(call, "function")
+    if function is None:
+        return None
+    name = field(function, "attribute") if function.type == "attribute" else function
+    given = arguments(call)
+    plain = [one for one in given if one.type != "keyword_argument"]
+    called = parsed.text(name) if name is not None else ""
+    named = {
+        parsed.text(key): value
+        for one in given
+        if (key := field(one, "name")) is not None and (value := field(one, "value")) is not None
+    }
+    if "raises" in called.lower() or called == "warns":
+        expected = [named["match"]] if "match" in named else []
+        expected += plain[1:2] if called.endswith("Regex") else []
+        return Stated(call, tuple(expected), (), tuple(given))
+    if not called.startswith("assert") or function.type != "attribute":
+        return None
+    lower = called.lower()
+    turned: tuple[Edit, ...] = ()
+    if called in _TURNED and name is not None:
+        turned = (replaced(name, _TURNED[called]),)
+    if any(word in lower for word in ("not", "less", "greater", "instance", "false", "true")):
+        inner = _compared(parsed, plain[0]) if called == "assertTrue" and plain else ()
+        return Stated(call, inner, turned, tuple(plain[:1]))
+    if lower.startswith("assert_"):  # a mock
+        return Stated(call, tuple(given[::-1]), (), tuple(given))
+    order = plain[:1] if lower == "assertin" else [*plain[1:2], *plain[:1]]
+    return Stated(call, tuple(order), turned, tuple(plain[:2]))
+
+
+_PAIRS = {
+    "assertTrue": "assertFalse",
+    "assertEqual": "assertNotEqual",
+    "assertIs": "assertIsNot",
+    "assertIn": "assertNotIn",
+    "assertIsNone": "assertIsNotNone",
+    "assertIsInstance": "assertNotIsInstance",
+    "assertRegex": "assertNotRegex",
+    "assertAlmostEqual": "assertNotAlmostEqual",
+    "assertGreater": "assertLessEqual",
+    "assertLess": "assertGreaterEqual",
+}
+_TURNED = {**_PAIRS, **{value: key for key, value in _PAIRS.items()}}
+
+_READERS: dict[str, Callable[[Parsed, Found], Iterator[Stated]]] = {
+    "python": _python,
+    "go": go_asserts,
+    "rust": rust_asserts,
+    "java": java_asserts,
+    **dict.fromkeys(SCRIPTS, script_asserts),
+}

@@ -1,0 +1,154 @@
+"""Which names a test uses, and which a change adds or alters."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+
+from tree_sitter import Node
+
+from agentrunner.verification.syntax.context import (
+    NAMES,
+    Context,
+    definitions_in,
+    imports_in,
+    names_at,
+)
+from agentrunner.verification.syntax.find import located
+from agentrunner.verification.syntax.found import TestSpan
+from agentrunner.verification.syntax.functions import altered, functions_of, normal
+from agentrunner.verification.syntax.languages import Parsed, field, parse, walk
+from agentrunner.verification.syntax.words import identifiers
+
+__all__ = ["identifiers", "names_called", "names_changed"]
+
+_MEMBERS = ("attribute", "property", "field", "name")
+_BINDERS = {
+    "assignment": "left",
+    "for_statement": "left",
+    "for_in_statement": "left",
+    "variable_declarator": "name",
+    "short_var_declaration": "left",
+    "range_clause": "left",
+    "let_declaration": "pattern",
+    "as_pattern": "alias",
+    "for_in_clause": "left",
+    "enhanced_for_statement": "name",
+}
+
+
+def names_called(source: bytes, language: str, span: TestSpan) -> set[str]:
+    """The names that a test uses: called or referenced, members too.
+
+    Helpers, fixtures and set-up of the same file are followed one level. Names that the test only
+    gives itself (variables, parameters) are left out; an imported name stands as what it is there
+    and what it is called where it comes from. Empty where the span is not of this source.
+    """
+    parsed = parse(source, language)
+    found = located(parsed, span) if parsed is not None else None
+    if parsed is None or found is None:
+        return set()
+    context = Context(parsed)
+    nodes = [found.whole, *context.set_up(found)]
+    if found.function not in nodes and not _within(found.whole, found.function):
+        nodes.append(found.function)
+    names: set[str] = set()
+    for node in [*nodes, *context.followed(nodes, 1)]:
+        names |= _free_names(parsed, node)
+    for bound, origin in imports_in(parsed).items():
+        if bound in names:
+            names.update(re.findall(r"[A-Za-z_]\w*$", origin))
+    return names
+
+
+def _within(outer: Node, node: Node) -> bool:
+    return outer.start_byte <= node.start_byte and node.end_byte <= outer.end_byte
+
+
+def _free_names(parsed: Parsed, node: Node) -> set[str]:
+    """The names at a node that it does not give itself; a member of something always counts."""
+    bound: set[str] = set()
+    for one in walk(node):
+        binder = _BINDERS.get(one.type)
+        target = field(one, binder) if binder is not None else None
+        if target is not None and target.type not in (
+            "attribute",
+            "subscript",
+            "member_expression",
+        ):
+            bound |= names_at(parsed, target)
+        given = field(one, "parameters") or field(one, "parameter")
+        if given is not None:
+            bound |= _parameter_names(parsed, given)
+    name = field(node, "definition", "name") or field(node, "name")
+    if name is not None:
+        bound.add(parsed.text(name))
+    free = {parsed.text(one) for one in walk(node) if one.type in NAMES}
+    return (free - bound) | {parsed.text(one) for one in walk(node) if _is_member(one)}
+
+
+def _parameter_names(parsed: Parsed, given: Node) -> set[str]:
+    """The names of parameters, without those of their types and defaults."""
+    names: set[str] = set()
+    for one in [given] if given.type == "identifier" else given.named_children:
+        target = field(one, "pattern") or field(one, "name") or one
+        names |= {parsed.text(target)} if target.type == "identifier" else set()
+        if target.type.endswith("pattern"):
+            names |= names_at(parsed, target)
+        if target.type.startswith("typed") and target.named_children:
+            names.add(parsed.text(target.named_children[0]))
+    return names
+
+
+def _is_member(node: Node) -> bool:
+    if node.type in ("property_identifier", "field_identifier"):
+        return True
+    parent = node.parent
+    if node.type != "identifier" or parent is None:
+        return False
+    if parent.type == "attribute":
+        return field(parent, "attribute") == node
+    return parent.type == "method_invocation" and field(parent, "name") == node
+
+
+def names_changed(before: bytes | None, after: bytes, language: str) -> set[str]:
+    """The names of functions, classes, methods, types and constants that were added or altered.
+
+    Only last names: a method stands without its class, unless the class was altered outside of its
+    methods. A function without a name, handed to something, stands as what it is handed to. Empty
+    where a version has no tree.
+    """
+    new = parse(after, language)
+    old = parse(before, language) if before is not None else None
+    if new is None or (before is not None and old is None):
+        return set()
+    names: set[str] = set()
+    for function in altered(old, new):
+        inner = [one for one in functions_of(new) if _within(function.node, one.node)]
+        for one in inner:
+            last = re.match(r"[\w$.]*", one.name.rpartition(".")[2] or one.name)
+            plain = re.fullmatch(r"(?:[\w$]+\.)*([A-Za-z_$][\w$]*)", one.name)
+            if plain:
+                names.add(plain.group(1))
+            elif last is not None:
+                names.update(re.findall(r"^[A-Za-z_$][\w$]*", one.name))
+    known = Counter(_declared(old)) if old is not None else Counter()
+    for name, text in _declared(new):
+        if known[name, text]:
+            known[name, text] -= 1
+        else:
+            names.add(name)
+    return names
+
+
+def _declared(parsed: Parsed) -> Iterator[tuple[str, str]]:
+    """Classes, types and constants with their text, without functions in them."""
+    functions = functions_of(parsed)
+    nodes = {one.node.id for one in functions}
+    values = frozenset(nodes)
+    for name, node in definitions_in(parsed):
+        inner = field(node, "definition") or node
+        if inner.id in nodes or (field(inner, "value") or inner).id in nodes:
+            continue
+        yield name, normal(parsed, node, values)

@@ -1,0 +1,168 @@
+"""A claimed test whose expected value is another one, under its own name.
+
+A product that is honest does not meet it, so a sound tool reports the test failed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from tree_sitter import Node
+
+from agentrunner.verification.syntax.asserts import Stated, asserts_of, certainty
+from agentrunner.verification.syntax.edits import Canary, Edit, applied, line_of
+from agentrunner.verification.syntax.ends import failing_end
+from agentrunner.verification.syntax.find import located
+from agentrunner.verification.syntax.found import Found, TestSpan
+from agentrunner.verification.syntax.languages import Parsed, field, inside, parse, walk
+from agentrunner.verification.syntax.values import another, assigned, is_literal, leaf
+
+__all__ = ["changed_literal", "failing_end"]
+
+_Way = Callable[[Parsed, Found, Stated], Iterator[list[Edit]]]
+
+
+def changed_literal(source: bytes, language: str, span: TestSpan) -> Canary | None:
+    """The source with the expected value of one assertion of this test changed.
+
+    The last assertion that is reached in any case is preferred. Its literal becomes another one of
+    its type (`kind` is "literal"): a number, a string, a truth, nothing, one item of a collection;
+    one that stands in the assertion, else one that it is given by a variable of the test, a call or
+    a table of cases. Where there is none, the assertion is turned round (`kind` is "outcome").
+    None where the test has no assertion that can be changed.
+    """
+    parsed = parse(source, language)
+    found = located(parsed, span) if parsed is not None else None
+    if parsed is None or found is None:
+        return None
+    stated = asserts_of(parsed, found)
+    stated.sort(key=lambda one: (certainty(found.body, one.node), -one.node.start_byte))
+    for kind, way in (("literal", _direct), ("literal", _given), ("outcome", _turned)):
+        for one in stated:
+            for edits in way(parsed, found, one):
+                made = _made(parsed, span, kind, one, edits)
+                if made is not None:
+                    return made
+    return None
+
+
+def _direct(parsed: Parsed, _: Found, stated: Stated) -> Iterator[list[Edit]]:
+    """A literal that stands in the assertion."""
+    for wanted in stated.expected:
+        edit = _changed(parsed, wanted)
+        if edit is not None:
+            yield [edit]
+
+
+def _changed(parsed: Parsed, expression: Node | None) -> Edit | None:
+    literal = leaf(expression)
+    return another(parsed, literal) if literal is not None else None
+
+
+def _given(parsed: Parsed, found: Found, stated: Stated) -> Iterator[list[Edit]]:
+    """A literal that a variable, a table of cases or a call hands to the assertion."""
+    for wanted in stated.expected:
+        if wanted.type == "identifier" and _only_expected(parsed, found, parsed.text(wanted)):
+            edit = _changed(parsed, assigned(parsed, found.body, parsed.text(wanted)))
+            if edit is None and found.whole != found.body:
+                edit = _changed(parsed, assigned(parsed, found.whole, parsed.text(wanted)))
+            if edit is not None:
+                yield [edit]
+        name = field(wanted, "field")
+        if wanted.type == "selector_expression" and name is not None:
+            rows = list(_column(parsed, found.whole, parsed.text(name)))
+            if rows:
+                yield rows
+    for wanted in stated.expected[:1]:
+        arguments = field(wanted, "arguments")
+        for one in arguments.named_children if arguments is not None else []:
+            edit = _changed(parsed, one)
+            if edit is not None and is_literal(leaf(one) or one):
+                yield [edit]
+
+
+def _only_expected(parsed: Parsed, found: Found, name: str) -> bool:
+    """Whether a variable is used for nothing but being expected, and in messages."""
+    stated = asserts_of(parsed, found)
+    wanted = {node.id for one in stated for node in one.expected}
+    for node in walk(found.body):
+        if node.type != "identifier" or parsed.text(node) != name or node.id in wanted:
+            continue
+        if _is_target(node):
+            continue
+        around = [one for one in stated if inside(one.node, node)]
+        if not around or any(inside(part, node) for one in around for part in one.operands):
+            return False
+    return True
+
+
+def _is_target(node: Node) -> bool:
+    """Whether an identifier is what a value is given to."""
+    parent = node.parent
+    while parent is not None and parent.type in ("expression_list", "pattern_list"):
+        parent = parent.parent
+    target = next(
+        (one for name in ("left", "name", "pattern") if (one := field(parent, name)) is not None),
+        None,
+    )
+    return target is not None and inside(target, node)
+
+
+def _column(parsed: Parsed, whole: Node, name: str) -> Iterator[Edit]:
+    """Another value in a column of all tables of a function of Go."""
+    for table in walk(whole):
+        if table.type != "composite_literal":
+            continue
+        fields = [
+            parsed.text(one)
+            for part in walk(table)
+            if part.type == "field_declaration"
+            for one in part.children_by_field_name("name")
+        ]
+        body = field(table, "body")
+        for row in body.named_children if body is not None and name in fields else []:
+            values = leaf_row(row)
+            keyed = [one for one in values if one.type == "keyed_element"]
+            if keyed:
+                cells = [
+                    field(one, "value")
+                    for one in keyed
+                    if (key := field(one, "key")) is not None and parsed.text(key) == name
+                ]
+            else:
+                cells = list(values[fields.index(name) :][:1])
+            for cell in cells:
+                edit = _changed(parsed, cell)
+                if edit is not None:
+                    yield edit
+
+
+def leaf_row(row: Node) -> list[Node]:
+    """The elements of one row of a table: `{"a", 1}`, `{name: "a"}`, `"key": {…}`."""
+    node: Node | None = row
+    while node is not None and node.type != "literal_value":
+        inner = field(node, "value") or field(node, "body")
+        node = inner or next(iter(node.named_children), None)
+    return node.named_children if node is not None else []
+
+
+def _turned(parsed: Parsed, found: Found, stated: Stated) -> Iterator[list[Edit]]:
+    """The contrary of the assertion."""
+    if stated.turned:
+        yield list(stated.turned)
+
+
+def _made(
+    parsed: Parsed, span: TestSpan, kind: str, stated: Stated, edits: list[Edit]
+) -> Canary | None:
+    changed = applied(parsed.source, edits)
+    after = parse(changed, parsed.language)
+    if changed == parsed.source or after is None:
+        return None
+    if after.root.has_error and not parsed.root.has_error:
+        return None
+    line = line_of(stated.node)
+    what = "the contrary is asserted" if kind == "outcome" else "another value is expected"
+    shown = " ".join(parsed.text(stated.node).split())
+    said = f"{what} in {span.name} (line {line}: {shown[:120]})"
+    return Canary(changed, span.name, kind, said, line, tuple(edits))

@@ -1,0 +1,239 @@
+"""The small changes that can be made at one node of a source."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tree_sitter import Node
+
+from agentrunner.verification.syntax.edits import Edit, replaced
+from agentrunner.verification.syntax.functions import is_docstring
+from agentrunner.verification.syntax.languages import SCRIPTS, Parsed, field, is_comment
+from agentrunner.verification.syntax.values import FLOATS, INTEGERS, STRINGS, TRUTHS, another
+
+Change = tuple[str, list[Edit]]
+
+_SKIPPED = frozenset(
+    "import_statement import_from_statement future_import_statement import_declaration "
+    "use_declaration package_clause package_declaration type_annotation type type_arguments "
+    "type_parameters attribute_item inner_attribute_item annotation marker_annotation decorator "
+    "type_alias_declaration interface_declaration struct_item type_declaration enum_item "
+    "array_type generic_type".split()
+)
+_OPERATORS = {
+    "+": "-",
+    "-": "+",
+    "*": "+",
+    "/": "*",
+    "//": "*",
+    "%": "*",
+    "**": "*",
+    "<": "<=",
+    "<=": "<",
+    ">": ">=",
+    ">=": ">",
+    "==": "!=",
+    "!=": "==",
+    "===": "!==",
+    "!==": "===",
+    "and": "or",
+    "or": "and",
+    "&&": "||",
+    "||": "&&",
+    "is": "is not",
+    "is not": "is",
+    "in": "not in",
+    "not in": "in",
+    "&": "|",
+    "|": "&",
+    "<<": ">>",
+    ">>": "<<",
+    "+=": "-=",
+    "-=": "+=",
+    "*=": "+=",
+    "/=": "*=",
+}
+_BINARY = frozenset(
+    "binary_operator binary_expression comparison_operator boolean_operator "
+    "augmented_assignment augmented_assignment_expression compound_assignment_expr "
+    "assignment_expression assignment_statement".split()
+)
+_CONDITIONED = frozenset(
+    "if_statement elif_clause if_expression while_statement while_expression "
+    "ternary_expression".split()
+)
+
+
+def skipped(parsed: Parsed, node: Node) -> bool:
+    """Whether nothing is changed at a node and below it."""
+    if node.type in _SKIPPED or is_comment(node) or is_docstring(parsed, node):
+        return True
+    parent = node.parent
+    if node.type in STRINGS and parent is not None:  # module paths, and directives ("use strict")
+        return parent.type in ("export_statement", "expression_statement")
+    return False
+
+
+def changes_at(parsed: Parsed, node: Node) -> Iterator[Change]:
+    """The changes at one node, without those below it."""
+    if node.type in _BINARY:
+        yield from _operators(parsed, node)
+    elif node.type in ("not_operator", "unary_expression"):
+        yield from _negations(parsed, node)
+    elif node.type in INTEGERS | FLOATS | {"number"}:
+        yield from _numbers(parsed, node)
+    elif node.type in ("true", "false", "boolean_literal") and node.is_named:
+        text = parsed.text(node)
+        yield f"{text} is {TRUTHS[text]}", [replaced(node, TRUTHS[text])]
+    elif node.type in STRINGS:
+        edit = another(parsed, node)
+        if edit is not None:
+            yield f"the text {_shown(parsed, node)} is another one", [edit]
+    elif node.type in ("return_statement", "return_expression"):
+        yield from _returned(parsed, node)
+    elif node.type == "expression_statement":
+        yield from _removed(parsed, node)
+    if node.type in _CONDITIONED:
+        yield from _conditions(parsed, node)
+
+
+def _shown(parsed: Parsed, node: Node) -> str:
+    return " ".join(parsed.text(node).split())[:60]
+
+
+def _operators(parsed: Parsed, node: Node) -> Iterator[Change]:
+    for child in node.children:
+        text = " ".join(parsed.text(child).split())
+        if child.is_named and child.type not in ("is not", "not in"):
+            continue
+        swapped = _OPERATORS.get(text)
+        if swapped is None or (text.startswith("+") and _joins_text(node)):
+            continue
+        if text == "in" and node.type != "comparison_operator":
+            continue
+        yield f"`{text}` is `{swapped}`", [replaced(child, swapped)]
+
+
+def _joins_text(node: Node) -> bool:
+    """Whether a sum has a string in it, of which nothing can be subtracted."""
+    todo = [node]
+    while todo:
+        one = todo.pop()
+        if one.type in STRINGS:
+            return True
+        if one is node or one.type in _BINARY:
+            todo.extend(one.named_children)
+    return False
+
+
+def _negations(parsed: Parsed, node: Node) -> Iterator[Change]:
+    operator = node.children[0] if node.children else None
+    inner = field(node, "argument") or field(node, "operand")
+    inner = inner or next(iter(node.named_children), None)
+    if operator is not None and inner is not None and parsed.text(operator) in ("not", "!"):
+        said = f"`{_shown(parsed, node)}` is not negated"
+        yield said, [Edit(node.start_byte, inner.start_byte, "")]
+
+
+def _numbers(parsed: Parsed, node: Node) -> Iterator[Change]:
+    text = parsed.text(node)
+    if not text.isascii() or not text.isdigit() or len(text) > 18:
+        edit = another(parsed, node)
+        if edit is not None:
+            yield f"{text} is {edit.text}", [edit]
+        return
+    parent = node.parent
+    octal = len(text) > 1 and text.startswith("0")
+    if octal or (parent is not None and parent.type == "field_expression"):
+        return
+    number = int(text)
+    yield f"{text} is {number + 1}", [replaced(node, str(number + 1))]
+    if number > 0:
+        yield f"{text} is {number - 1}", [replaced(node, str(number - 1))]
+
+
+def _returned(parsed: Parsed, node: Node) -> Iterator[Change]:
+    value = next((one for one in node.named_children if not is_comment(one)), None)
+    if value is None:
+        return
+    none = _nothing(parsed, node, value)
+    if none is not None and none != parsed.text(value):
+        yield f"`{_shown(parsed, value)}` is not returned but {none}", [replaced(value, none)]
+
+
+def _nothing(parsed: Parsed, node: Node, value: Node) -> str | None:
+    """What is returned in the place of a value; None where the type is not known."""
+    if parsed.language == "python":
+        return "None"
+    if parsed.language in SCRIPTS:
+        return "null" if parsed.language == "javascript" else "null as any"
+    kinds = {"java": "type", "go": "result", "rust": "return_type"}
+    function = node.parent
+    while function is not None and field(function, "body") is None:
+        function = function.parent
+    while function is not None and not function.type.startswith(("function", "method", "func_")):
+        if function.type in ("lambda_expression", "closure_expression"):
+            return None
+        function = function.parent
+    kind = field(function, kinds[parsed.language])
+    return _ZEROS[parsed.language].get(parsed.text(kind)) if kind is not None else None
+
+
+_WHOLE = "byte short int long int8 int16 int32 int64 uint uint8 uint16 uint32 uint64 uintptr rune"
+_ZEROS = {
+    "java": {
+        **dict.fromkeys(_WHOLE.split(), "0"),
+        **dict.fromkeys(("float", "double"), "0"),
+        "boolean": "false",
+        "String": "null",
+    },
+    "go": {
+        **dict.fromkeys([*_WHOLE.split(), "float32", "float64"], "0"),
+        "bool": "false",
+        "string": '""',
+        "error": "nil",
+    },
+    "rust": {
+        **dict.fromkeys("u8 u16 u32 u64 u128 usize i8 i16 i32 i64 i128 isize".split(), "0"),
+        **dict.fromkeys(("f32", "f64"), "0.0"),
+        "bool": "false",
+        "String": "String::new()",
+        "&str": '""',
+    },
+}
+
+
+def _removed(parsed: Parsed, node: Node) -> Iterator[Change]:
+    """The call of a statement left out; compiled languages keep it where it is never reached."""
+    inner = next((one for one in node.named_children if not is_comment(one)), None)
+    if inner is not None and inner.type in ("await", "await_expression"):
+        inner = next(iter(inner.named_children), None)
+    if inner is None or inner.type not in ("call", "call_expression", "method_invocation"):
+        return
+    if parsed.text(inner).startswith("super"):
+        return
+    text = parsed.text(node)
+    if parsed.language == "python":
+        left = "pass"
+    elif parsed.language in SCRIPTS:
+        left = ";"
+    else:
+        left = f"if (false) {{ {text} }}" if parsed.language == "java" else f"if false {{ {text} }}"
+    yield f"`{_shown(parsed, inner)}` is not called", [replaced(node, left)]
+
+
+def _conditions(parsed: Parsed, node: Node) -> Iterator[Change]:
+    condition = field(node, "condition")
+    while condition is not None and condition.type == "parenthesized_expression":
+        condition = next(iter(condition.named_children), None)
+    if condition is None or condition.type in ("let_condition", "let_chain"):
+        return
+    text = parsed.text(condition)
+    compiled = parsed.language in ("go", "rust", "java")
+    words = ("True", "False") if parsed.language == "python" else ("true", "false")
+    yes = f"true || ({text})" if compiled else words[0]
+    no = f"false && ({text})" if compiled else words[1]
+    shown = _shown(parsed, condition)
+    if not node.type.startswith("while"):  # which would never end
+        yield f"`{shown}` always holds", [replaced(condition, yes)]
+    yield f"`{shown}` never holds", [replaced(condition, no)]

@@ -1,0 +1,272 @@
+"""What a test rests on within its file: set-up around it, helpers, fixtures, imported names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from tree_sitter import Node
+
+from agentrunner.verification.syntax.find import around, marks_of, standing
+from agentrunner.verification.syntax.found import Found
+from agentrunner.verification.syntax.languages import SCRIPTS, Parsed, field, inside, walk
+from agentrunner.verification.syntax.scripts import HOOKS, SUITES, TESTS, callee_names
+
+NAMES = frozenset(
+    "identifier property_identifier field_identifier type_identifier "
+    "shorthand_property_identifier package_identifier private_property_identifier".split()
+)
+"""Nodes that are a name."""
+_DEFINED = frozenset(
+    "function_definition class_definition function_declaration class_declaration "
+    "generator_function_declaration function_item struct_item enum_item const_item static_item "
+    "type_item trait_item macro_definition method_declaration type_spec const_spec var_spec "
+    "variable_declarator assignment enum_declaration record_declaration interface_declaration "
+    "type_alias_declaration abstract_class_declaration union_item".split()
+)
+_BODIES = frozenset("block statement_block class_body constructor_body".split())
+_CLASSES = ("class_definition", "class_declaration")
+_MODULE_HOOKS = frozenset(
+    "setup_module teardown_module setup_function teardown_function setUpModule tearDownModule "
+    "pytestmark TestMain".split()
+)
+
+
+class Context:
+    """The definitions of one file, by name."""
+
+    def __init__(self, parsed: Parsed) -> None:
+        self._parsed = parsed
+        self._tests = {found.whole.id for found in standing(parsed)}
+        self.defined: dict[str, list[Node]] = {}
+        for name, node in definitions_in(parsed):
+            if node.id not in self._tests and not self._holds_tests(node):
+                self.defined.setdefault(name, []).append(node)
+
+    def _holds_tests(self, node: Node) -> bool:
+        """Whether a definition is a class of tests; its set-up is told from its tests."""
+        if node.type not in _CLASSES:
+            return False
+        return any(one.id in self._tests for one in walk(node))
+
+    def set_up(self, found: Found) -> list[Node]:
+        """What is run or set around a test without being named in it, in the order of the file."""
+        nodes = [
+            node for name in _MODULE_HOOKS & self.defined.keys() for node in self.defined[name]
+        ]
+        if found.language in SCRIPTS:
+            nodes += self._hooks(found)
+        else:
+            for outer in around(self._parsed, found.whole, *_CLASSES):
+                nodes += self._members(outer, found)
+            nodes += self._automatic()
+        return sorted(nodes, key=lambda node: node.start_byte)
+
+    def _hooks(self, found: Found) -> Iterator[Node]:
+        """Statements of the suites around a test, and of the file, that are no tests."""
+        for outer in (self._parsed.root, *found.suites):
+            for call in walk(outer, lambda one: one.type not in TESTS):
+                if call.type != "call_expression":
+                    continue
+                names = callee_names(self._parsed, call)
+                if not set(names) & set(HOOKS):
+                    continue
+                suite = self._suite_of(call)
+                if suite is None or inside(suite, found.whole):
+                    yield call
+            if outer != self._parsed.root:
+                return
+
+    def _suite_of(self, call: Node) -> Node | None:
+        """The innermost suite that a call stands in."""
+        node = call.parent
+        while node is not None:
+            if node.type == "call_expression":
+                names = set(callee_names(self._parsed, node))
+                if names & set(SUITES):
+                    return node
+            node = node.parent
+        return None
+
+    def _members(self, outer: Node, found: Found) -> Iterator[Node]:
+        """The members of a class around a test that are no tests, and no plain methods."""
+        body = field(outer, "body")
+        for member in body.named_children if body is not None else []:
+            if inside(member, found.whole) or member.id in self._tests:
+                continue
+            inner = field(member, "definition") or member
+            name = field(inner, "name")
+            plain = inner.type in ("function_definition", "method_declaration")
+            if not plain:
+                if inner.type not in _CLASSES:
+                    yield member
+            elif name is not None and self._is_hook(member, inner, self._parsed.text(name)):
+                yield member
+
+    def _is_hook(self, member: Node, inner: Node, name: str) -> bool:
+        if self._parsed.language == "java":
+            marks = marks_of(self._parsed, inner)
+            return any(mark.startswith(("Before", "After")) for mark in marks) or name == "setUp"
+        decorated = member.type == "decorated_definition"
+        lower = name.lower()
+        return lower.startswith(("setup", "teardown", "asyncsetup", "asyncteardown")) or (
+            decorated and "autouse" in self._parsed.text(member)
+        )
+
+    def _automatic(self) -> Iterator[Node]:
+        """Fixtures of the file that every test has."""
+        for node in self._parsed.root.named_children:
+            if node.type == "decorated_definition" and node.id not in self._tests:
+                marks = [one for one in node.named_children if one.type == "decorator"]
+                if any("autouse" in self._parsed.text(mark) for mark in marks):
+                    yield node
+
+    def followed(self, nodes: Iterable[Node], levels: int) -> list[Node]:
+        """The definitions of the file that nodes name, and those that these name, so many times."""
+        start = list(nodes)
+        found: dict[int, Node] = {}
+        for _ in range(levels):
+            fresh: list[Node] = []
+            for node in start:
+                for name in names_at(self._parsed, node):
+                    for one in self.defined.get(name, ()):
+                        if one.id not in found and not any(inside(one, each) for each in start):
+                            found[one.id] = one
+                            fresh.append(one)
+            start = fresh
+            if not fresh:
+                break
+        return sorted(found.values(), key=lambda node: node.start_byte)
+
+
+def names_at(parsed: Parsed, node: Node) -> set[str]:
+    """All names that stand in a node."""
+    return {parsed.text(one) for one in walk(node) if one.type in NAMES}
+
+
+def definitions_in(parsed: Parsed) -> Iterator[tuple[str, Node]]:
+    """Name and node of what a file defines outside of function bodies, with decorators."""
+    todo = [parsed.root]
+    while todo:
+        node = todo.pop()
+        if node.type in _DEFINED:
+            name = field(node, "name") or field(node, "left")
+            parent = node.parent
+            decorated = parent is not None and parent.type == "decorated_definition"
+            if name is not None:
+                whole = parent if decorated and parent is not None else node
+                for one in _bound(parsed, name):
+                    yield one, whole
+            if node.type not in _CLASSES and field(node, "body") is not None:
+                continue
+        inner = node.type in ("arrow_function", "function_expression", "func_literal", "lambda")
+        if inner and not _in_suite(parsed, node):
+            continue
+        todo.extend(reversed(node.named_children))
+
+
+def _bound(parsed: Parsed, name: Node) -> Iterator[str]:
+    """The names that a name or pattern binds."""
+    if name.type in NAMES:
+        yield parsed.text(name)
+        return
+    if name.type in ("attribute", "subscript", "member_expression"):
+        return
+    for one in walk(name):
+        if one.type in NAMES or one.type == "shorthand_property_identifier_pattern":
+            yield parsed.text(one)
+
+
+def _in_suite(parsed: Parsed, function: Node) -> bool:
+    """Whether a function is that of a suite, whose definitions its tests see."""
+    call = function.parent.parent if function.parent is not None else None
+    if call is None or call.type != "call_expression":
+        return False
+    return bool(set(callee_names(parsed, call)) & set(SUITES))
+
+
+def imports_in(parsed: Parsed) -> dict[str, str]:
+    """What each imported name is the name of: `total` is `shop total`."""
+    found: dict[str, str] = {}
+    for node in walk(parsed.root, lambda one: not one.type.startswith(("call", "string"))):
+        if node.type in ("import_from_statement", "import_statement"):
+            imported = _imported if parsed.language == "python" else _script_imported
+            found.update(imported(parsed, node))
+        elif node.type == "variable_declarator" and parsed.language in SCRIPTS:
+            found.update(_required(parsed, node))
+        elif node.type == "import_declaration" and parsed.language == "java":
+            said = parsed.text(node).removeprefix("import").strip(" ;")
+            found[said.rpartition(".")[2]] = said
+        elif node.type == "use_declaration":
+            argument = field(node, "argument")
+            found.update(_used(parsed, argument) if argument is not None else {})
+        elif node.type == "import_spec":
+            path, alias = field(node, "path"), field(node, "name")
+            if path is not None:
+                text = parsed.text(path).strip('"`')
+                found[parsed.text(alias) if alias else text.rpartition("/")[2]] = text
+    return found
+
+
+def _imported(parsed: Parsed, node: Node) -> dict[str, str]:
+    found: dict[str, str] = {}
+    module = field(node, "module_name")
+    said = parsed.text(module) if module is not None else ""
+    for one in node.children_by_field_name("name"):
+        alias, path = field(one, "alias"), parsed.text(field(one, "name") or one)
+        bound = parsed.text(alias) if alias else path
+        found[bound if module or alias else bound.split(".")[0]] = f"{said} {path}".strip()
+    return found
+
+
+def _script_imported(parsed: Parsed, node: Node) -> dict[str, str]:
+    found: dict[str, str] = {}
+    source = field(node, "source")
+    said = parsed.text(source) if source is not None else ""
+    for one in walk(node):
+        name, around = field(one, "name"), one.parent
+        if one.type == "import_specifier" and name is not None:
+            found[parsed.text(field(one, "alias") or name)] = f"{said} {parsed.text(name)}"
+        elif around is not None and around.type in ("import_clause", "namespace_import"):
+            found[parsed.text(one)] = f"{said} {around.type}"
+    return found
+
+
+def _required(parsed: Parsed, declarator: Node) -> dict[str, str]:
+    """The names that `const { total } = require("./shop")` binds."""
+    name, value = field(declarator, "name"), field(declarator, "value")
+    if name is None or value is None or not parsed.text(value).startswith("require("):
+        return {}
+    said = parsed.text(value)
+    if name.type == "identifier":
+        return {parsed.text(name): said}
+    found: dict[str, str] = {}
+    for one in name.named_children:
+        key, bound = field(one, "key"), field(one, "value")
+        if key is not None and bound is not None:
+            found[parsed.text(bound)] = f"{said} {parsed.text(key)}"
+        else:
+            found[parsed.text(one)] = f"{said} {parsed.text(one)}"
+    return found
+
+
+def _used(parsed: Parsed, argument: Node) -> dict[str, str]:
+    """The names that a `use` of Rust binds, with their paths."""
+    found: dict[str, str] = {}
+    todo: list[tuple[Node, str]] = [(argument, "")]
+    while todo:
+        node, prefix = todo.pop()
+        path = field(node, "path")
+        if node.type == "scoped_use_list":
+            inner = f"{prefix}{parsed.text(path)}::" if path is not None else prefix
+            listed = field(node, "list")
+            todo.extend((one, inner) for one in (listed.named_children if listed else []))
+        elif node.type == "use_list":
+            todo.extend((one, prefix) for one in node.named_children)
+        elif node.type == "use_as_clause":
+            alias = field(node, "alias")
+            if alias is not None and path is not None:
+                found[parsed.text(alias)] = prefix + parsed.text(path)
+        else:
+            text = parsed.text(node)
+            found[text.rpartition("::")[2]] = prefix + text
+    return found

@@ -1,0 +1,108 @@
+"""The text of a test with all it rests on in its file, to compare it with another version."""
+
+from __future__ import annotations
+
+from tree_sitter import Node
+
+from agentrunner.verification.syntax.context import Context, imports_in, names_at
+from agentrunner.verification.syntax.find import around, fitting, standing
+from agentrunner.verification.syntax.found import Found
+from agentrunner.verification.syntax.functions import normal
+from agentrunner.verification.syntax.languages import SCRIPTS, Parsed, field, inside, parse
+from agentrunner.verification.syntax.scripts import FUNCTIONS, given
+
+_LEVELS = 8
+"""How far helpers of helpers are followed."""
+
+
+def definition(source: bytes, language: str, name: str) -> str | None:
+    """The text of the test that a result's name means, without comments and choice of white space.
+
+    It holds the test with its decorators, attributes or annotations; the head of the classes or
+    suites around it and their set-up; fixtures and helpers of the file that it uses, and those that
+    they use; and where the imported names come from. Where a file defines a name several times, it
+    holds all. None where the file has no such test.
+    """
+    parsed = parse(source, language)
+    if parsed is None:
+        return None
+    found = fitting(parsed, name)
+    return _Writer(parsed).text(found) if found else None
+
+
+def definitions(source: bytes, language: str) -> dict[str, str]:
+    """The texts of all tests of a file, as `definition` makes them, by their names in the file."""
+    parsed = parse(source, language)
+    if parsed is None:
+        return {}
+    writer = _Writer(parsed)
+    by_name: dict[str, list[Found]] = {}
+    for found in standing(parsed):
+        by_name.setdefault(found.span.name, []).append(found)
+    return {name: writer.text(found) for name, found in by_name.items()}
+
+
+class _Writer:
+    """Writes the texts of one file's tests; each part is made once."""
+
+    def __init__(self, parsed: Parsed) -> None:
+        self._parsed = parsed
+        self._context = Context(parsed)
+        self._imports = imports_in(parsed)
+        self._texts: dict[int, str] = {}
+
+    def text(self, found: list[Found]) -> str:
+        """The tests with what they rest on, one part a line."""
+        lines: list[str] = []
+        for one in found:
+            set_up = self._context.set_up(one)
+            own = [one.whole]
+            if not inside(one.whole, one.function):
+                own.append(one.function)
+            helpers = self._context.followed([*own, *self._bases(one), *set_up], _LEVELS)
+            nodes = [*set_up, *own, *helpers]
+            used: set[str] = set()
+            for node in nodes:
+                used |= names_at(self._parsed, node)
+            lines += [f"from {self._imports[name]}" for name in sorted(used & self._imports.keys())]
+            lines += self._heads(one) + self._marks(one)
+            lines += [self._normal(node) for node in nodes]
+        return "\n".join(dict.fromkeys(lines))
+
+    def _bases(self, found: Found) -> list[Node]:
+        outer = around(self._parsed, found.whole, "class_definition", "class_declaration")
+        bases = [field(one, "superclasses") or field(one, "superclass") for one in outer]
+        return [one for one in bases if one is not None]
+
+    def _heads(self, found: Found) -> list[str]:
+        """What stands before the body of each class, module or suite around a test."""
+        if found.language in SCRIPTS:
+            return [self._suite_head(call) for call in found.suites]
+        heads = []
+        kinds = ("class_definition", "class_declaration", "mod_item")
+        for outer in around(self._parsed, found.whole, *kinds):
+            body = field(outer, "body")
+            decorated = outer.parent if outer.parent else outer
+            whole = decorated if decorated.type == "decorated_definition" else outer
+            if body is not None:
+                heads.append(normal(self._parsed, whole, frozenset({body.id})))
+        return heads
+
+    def _suite_head(self, call: Node) -> str:
+        parts = [
+            field(call, "function"),
+            *(one for one in given(call) if one.type not in FUNCTIONS),
+        ]
+        return " ".join(normal(self._parsed, one) for one in parts if one is not None)
+
+    def _marks(self, found: Found) -> list[str]:
+        """The attributes of Rust, which stand before the item."""
+        if found.language != "rust":
+            return []
+        start, end = found.span.start, found.whole.start_byte
+        return [" ".join(self._parsed.source[start:end].decode("utf-8", "replace").split())]
+
+    def _normal(self, node: Node) -> str:
+        if node.id not in self._texts:
+            self._texts[node.id] = normal(self._parsed, node)
+        return self._texts[node.id]

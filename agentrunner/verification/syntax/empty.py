@@ -1,0 +1,169 @@
+"""A changed product whose changed functions do nothing: a test that proves the change is red."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tree_sitter import Node
+
+from agentrunner.verification.syntax.edits import Edit, applied, indent_of, newline, replaced
+from agentrunner.verification.syntax.ends import own_nodes
+from agentrunner.verification.syntax.functions import Function, altered, is_docstring
+from agentrunner.verification.syntax.languages import (
+    SCRIPTS,
+    Parsed,
+    field,
+    inside,
+    parse,
+    statements,
+    walk,
+)
+from agentrunner.verification.syntax.regions import regions_of_tests
+from agentrunner.verification.syntax.scripts import FUNCTIONS
+
+
+@dataclass(frozen=True)
+class Emptied:
+    """A source whose changed functions have empty bodies."""
+
+    source: bytes
+    functions: tuple[str, ...]
+    """Their names, with the classes around them."""
+    crashes: bool
+    """Whether they end the program instead of returning nothing (Rust)."""
+
+
+def empty_functions(before: bytes | None, after: bytes, language: str) -> Emptied | None:
+    """The file as `after`, but functions that were added or altered against `before` are empty.
+
+    Signatures, decorators and docstrings stay, and so do new classes and constants. Functions give
+    back nothing, or the zero value of their type; those of Rust panic. Tests in the file stay as
+    they are. None where nothing was altered within functions, and where there is no tree.
+    """
+    parsed = parse(after, language)
+    old = parse(before, language) if before is not None else None
+    if parsed is None or (before is not None and old is None):
+        return None
+    tests = regions_of_tests(after, language)
+    edits: list[Edit] = []
+    names: list[str] = []
+    for function in altered(old, parsed):
+        if any(one.start <= function.node.start_byte < one.end for one in tests):
+            continue
+        edit = _emptiers[language](parsed, function)
+        if edit is not None:
+            edits.append(edit)
+            names.append(function.name)
+    changed = applied(after, edits)
+    if changed == after:
+        return None
+    return Emptied(changed, tuple(names), crashes=language == "rust")
+
+
+def _python(parsed: Parsed, function: Function) -> Edit | None:
+    body = function.body
+    if function.node.type == "assignment":
+        return replaced(body, "None")
+    nested = ("function_definition", "lambda", "class_definition")
+    yields = any(node.type == "yield" for node in own_nodes(body, nested))
+    parts = statements(body)
+    kept = parts[1:] if parts and is_docstring(parsed, parts[0]) else parts
+    if not kept or [parsed.text(one) for one in kept] in (["..."], ["pass"]):
+        return None
+    indent = indent_of(parsed, kept[0])
+    if indent is None:
+        said = "return; yield" if yields else "pass"
+    else:
+        said = f"return{newline(parsed.source)}{indent}yield" if yields else "pass"
+    return Edit(kept[0].start_byte, kept[-1].end_byte, said)
+
+
+def _script(parsed: Parsed, function: Function) -> Edit | None:
+    node, body = function.node, function.body
+    kind = field(node, "return_type")
+    typed = parsed.language != "javascript" and not _gives_nothing(parsed, kind)
+    gives = body.type != "statement_block" or any(
+        one.type == "return_statement" and one.named_child_count
+        for one in walk(body, lambda inner: inner.type not in FUNCTIONS)
+    )
+    said = "{ return undefined as any; }" if typed and (gives or kind is not None) else "{}"
+    name = field(node, "name")
+    if name is not None and parsed.text(name) == "constructor":
+        above = [one for one in statements(body) if parsed.text(one).startswith("super(")]
+        said = f"{{ {parsed.text(above[0]).rstrip(';')}; }}" if above else "{}"
+    if body.type == "statement_block" and not statements(body):
+        return None
+    return replaced(body, said)
+
+
+def _gives_nothing(parsed: Parsed, kind: Node | None) -> bool:
+    """Whether a type of TypeScript lets a function end without a value."""
+    if kind is None:
+        return False
+    said = parsed.text(kind).lstrip(": ")
+    return said in ("void", "Promise<void>", "never") or said.startswith("asserts ")
+
+
+def _go(parsed: Parsed, function: Function) -> Edit | None:
+    """A return before all else: what follows still compiles, and uses what is imported."""
+    body, result = function.body, _go_result(function)
+    if not statements(body):
+        return None
+    at, lines = body.start_byte + 1, ["return"]
+    if result is not None and result.type != "parameter_list":
+        lines = _zeros([parsed.text(result)])
+    elif result is not None:
+        declared = [one for one in result.named_children if one.type == "parameter_declaration"]
+        if not any(field(one, "name") for one in declared):
+            kinds = [kind for one in declared if (kind := field(one, "type")) is not None]
+            lines = _zeros([parsed.text(kind) for kind in kinds])
+    return Edit(at, at, "".join(f"\n\t{line}" for line in lines) + "\n")
+
+
+def _go_result(function: Function) -> Node | None:
+    for node in walk(function.node):
+        if node.type == "func_literal" and inside(node, function.body):
+            return field(node, "result")
+    return field(function.node, "result")
+
+
+def _zeros(kinds: list[str]) -> list[str]:
+    names = [f"agentrunnerZero{index}" for index in range(len(kinds))]
+    declared = [f"var {name} {kind}" for name, kind in zip(names, kinds, strict=True)]
+    return [*declared, f"return {', '.join(names)}".rstrip()]
+
+
+def _rust(parsed: Parsed, function: Function) -> Edit | None:
+    """A panic that the compiler takes for possible only, so nothing after it is without use."""
+    if not statements(function.body):
+        return None
+    inner = [one for one in function.body.named_children if one.type == "inner_attribute_item"]
+    at = inner[-1].end_byte if inner else function.body.start_byte + 1
+    return Edit(at, at, ' if true { panic!("this function was emptied"); }')
+
+
+_ZEROS = {
+    "boolean": "false",
+    **dict.fromkeys("byte short int long char float double".split(), "0"),
+}
+
+
+def _java(parsed: Parsed, function: Function) -> Edit | None:
+    kind = field(function.node, "type")
+    said = parsed.text(kind) if kind is not None else "void"
+    if not statements(function.body):
+        return None
+    if said == "void":
+        return replaced(function.body, "{}")
+    array = field(function.node, "dimensions") is not None
+    return replaced(function.body, f"{{ return {'null' if array else _ZEROS.get(said, 'null')}; }}")
+
+
+_emptiers: dict[str, Callable[[Parsed, Function], Edit | None]] = {
+    "python": _python,
+    "go": _go,
+    "rust": _rust,
+    "java": _java,
+    **dict.fromkeys(SCRIPTS, _script),
+}

@@ -1,0 +1,141 @@
+"""What is known of a test that was found in a source."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from tree_sitter import Node
+
+from agentrunner.verification.syntax.languages import Parsed
+
+
+@dataclass(frozen=True)
+class TestSpan:
+    """Where a test stands in its source. Offsets are bytes."""
+
+    __test__ = False
+
+    name: str
+    """Within the file, its parts joined as its language does: `TestX::test_y`, `suite > test`."""
+    parts: tuple[str, ...]
+    start: int
+    """Of the definition, with its decorators, attributes or annotations."""
+    end: int
+    body_start: int
+    body_end: int
+    line: int
+    """Of the definition, counted from 1."""
+
+
+@dataclass(frozen=True)
+class Title:
+    """One part of a test's name."""
+
+    text: str
+    pieces: tuple[str, ...]
+    """Its fixed texts, in order; between two of them stands what is filled in at run time."""
+
+    @staticmethod
+    def plain(text: str) -> Title:
+        """A title that is a text."""
+        return Title(text, (text,))
+
+    @property
+    def literal(self) -> int:
+        """How many of its characters are fixed."""
+        return sum(map(len, self.pieces))
+
+    def start_in(self, name: str) -> int | None:
+        """Where the title begins that a name ends with; None where it ends with another one."""
+        *before, last = self.pieces
+        if not name.endswith(last):
+            return None
+        at = len(name) - len(last)
+        for piece in reversed(before[1:]):
+            at = name.rfind(piece, 0, at)
+            if at < 0:
+                return None
+        if not before:
+            return at if _begins(name, at) else None
+        while (at := name.rfind(before[0], 0, at + len(before[0]))) >= 0:
+            if _begins(name, at):
+                return at
+            at -= len(before[0]) + 1
+            if at + len(before[0]) < 0:
+                break
+        return None
+
+
+def _begins(name: str, at: int) -> bool:
+    """Whether a part of a name can begin there."""
+    return at == 0 or name[at - 1] in " \t/:.#>›»|"
+
+
+@dataclass(frozen=True)
+class Found:
+    """A test, or a function that could be meant as one, with its nodes."""
+
+    span: TestSpan
+    titles: tuple[Title, ...]
+    whole: Node
+    function: Node
+    body: Node
+    is_test: bool
+    """False for a function that only fits a name where no test does."""
+    language: str = ""
+    inner: bool = False
+    """A part of a test that has a name and body of its own: a sub-test of Go."""
+    suites: tuple[Node, ...] = ()
+    """The calls of the suites around it, outermost first (JavaScript)."""
+    call: Node | None = None
+    """The call that declares it (JavaScript)."""
+
+
+_STRINGS = ("string", "template_string", "interpreted_string_literal", "raw_string_literal")
+_GAPS = re.compile(r"%(?:\.\d+)?[a-zA-Z#%]|\$[A-Za-z_][\w.]*|\$#")
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "b": "\b", "f": "\f", "v": "\v"}
+
+
+def literal_title(parsed: Parsed, node: Node, formatted: bool = False) -> Title:
+    """The title that an argument makes.
+
+    `formatted` is told for tables of cases, whose titles hold `%s` and `$name`.
+    """
+    pieces: list[str | None] = []
+    if node.type in _STRINGS:
+        for child in node.named_children:
+            if child.type == "escape_sequence":
+                pieces.append(_unescaped(parsed.text(child)))
+            elif child.type == "template_substitution":
+                pieces.append(None)
+            else:
+                pieces.append(parsed.text(child))
+    elif node.type == "binary_expression":
+        for side in (node.child_by_field_name("left"), node.child_by_field_name("right")):
+            plain = side is not None and side.type in ("string", "template_string")
+            pieces.append(literal_title(parsed, side).text if side is not None and plain else None)
+    elif node.type in ("identifier", "type_identifier"):
+        return Title(parsed.text(node), ("", ""))
+    else:
+        pieces.append(None)
+    return _title(pieces, formatted)
+
+
+def _title(parts: list[str | None], formatted: bool) -> Title:
+    pieces = [""]
+    for part in parts:
+        first, *rest = ["", ""] if part is None else _GAPS.split(part) if formatted else [part]
+        pieces[-1] += first
+        pieces += rest
+    return Title("".join("…" if part is None else part for part in parts), tuple(pieces))
+
+
+def _unescaped(text: str) -> str:
+    if text[1:2] in ("x", "u"):
+        digits = text[2:].strip("{}")
+        try:
+            return chr(int(digits, 16))
+        except (ValueError, OverflowError):
+            return text
+    return _ESCAPES.get(text[1:2], text[1:])

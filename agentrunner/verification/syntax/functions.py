@@ -1,0 +1,169 @@
+"""The functions and methods of a source, by their names, and what their own text is."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tree_sitter import Node
+
+from agentrunner.verification.syntax.languages import SCRIPTS, Parsed, field, is_comment, walk
+from agentrunner.verification.syntax.scripts import FUNCTIONS
+from agentrunner.verification.syntax.values import STRINGS
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function that has a body."""
+
+    name: str
+    """With the classes and functions around it: `Cart.total`."""
+    node: Node
+    body: Node
+
+
+def functions_of(parsed: Parsed) -> list[Function]:
+    """The functions of a source in its order; those around others come first.
+
+    Functions without a name belong to the named one around them. In JavaScript one that stands in
+    none is called by what it is handed to: `app.get("/users")`.
+    """
+    naming = _NAMING.get(parsed.language, _named)
+    found: list[Function] = []
+    todo: list[tuple[Node, tuple[str, ...], bool]] = [(parsed.root, (), False)]
+    while todo:
+        node, outer, within = todo.pop()
+        if node.type in _AROUND:
+            name = _container(parsed, node)
+            outer = (*outer, name) if name else outer
+        named = naming(parsed, node, within)
+        if named is not None:
+            name, body = named
+            outer, within = (*outer, name), True
+            found.append(Function(".".join(outer), node, body))
+        todo.extend((child, outer, within) for child in reversed(node.named_children))
+    return found
+
+
+def altered(before: Parsed | None, after: Parsed) -> list[Function]:
+    """The functions of `after` that `before` does not have just so; none that lies in another."""
+    old = Counter(_told(before)) if before is not None else Counter()
+    changed: list[Function] = []
+    for function, told in zip(functions_of(after), _told(after), strict=True):
+        if old[told]:
+            old[told] -= 1
+        elif not any(
+            one.node.start_byte <= function.node.start_byte
+            and function.node.end_byte <= one.node.end_byte
+            for one in changed
+        ):
+            changed.append(function)
+    return changed
+
+
+def _told(parsed: Parsed) -> list[tuple[str, str]]:
+    """Name and own text of each function; the bodies of functions in it are not its own."""
+    functions = functions_of(parsed)
+    bodies = {one.body.id for one in functions}
+    return [
+        (one.name, normal(parsed, one.node, frozenset(bodies - {one.body.id}))) for one in functions
+    ]
+
+
+def normal(parsed: Parsed, node: Node, without: frozenset[int] = frozenset()) -> str:
+    """The text of a node without comments, docstrings and the choice of white space."""
+    words: list[str] = []
+    todo: list[Node | str] = [node]
+    while todo:
+        one = todo.pop()
+        if isinstance(one, str):
+            words.append(one)
+        elif is_comment(one) or one.id in without or is_docstring(parsed, one):
+            continue
+        elif one.type in STRINGS or not one.children:
+            words.append(parsed.text(one))
+        elif one.type == "block" and parsed.language == "python":
+            todo += ["}", *reversed(one.children), "{"]
+        else:
+            todo += reversed(one.children)
+    return " ".join(word for word in words if word)
+
+
+def is_docstring(parsed: Parsed, node: Node) -> bool:
+    """Whether a node of Python is a string that stands alone."""
+    if parsed.language != "python" or node.type != "expression_statement":
+        return False
+    parts = node.named_children
+    return len(parts) == 1 and parts[0].type in ("string", "concatenated_string")
+
+
+# Names --------------------------------------------------------------------------------------------
+
+_AROUND = frozenset(
+    "class_definition class_declaration class interface_declaration enum_declaration "
+    "record_declaration impl_item trait_item mod_item internal_module".split()
+)
+_Named = tuple[str, Node] | None
+
+
+def _container(parsed: Parsed, node: Node) -> str:
+    name = field(node, "type") if node.type == "impl_item" else field(node, "name")
+    return parsed.text(name) if name is not None else ""
+
+
+def _named(parsed: Parsed, node: Node, _: bool) -> _Named:
+    kinds = ("function_definition", "function_item", "method_declaration", "function_declaration")
+    name, body = field(node, "name"), field(node, "body")
+    if node.type in kinds and name is not None and body is not None:
+        receiver = field(node, "receiver")
+        said = _receiver(parsed, receiver) if receiver is not None else ""
+        return said + parsed.text(name), body
+    if node.type == "assignment":
+        left, right = field(node, "left"), field(node, "right")
+        inner = field(right, "body") if right is not None and right.type == "lambda" else None
+        if left is not None and inner is not None:
+            return parsed.text(left), inner
+    if node.type == "var_spec":
+        for literal in walk(node):
+            inner = field(literal, "body")
+            if literal.type == "func_literal" and name is not None and inner is not None:
+                return parsed.text(name), inner
+    return None
+
+
+def _receiver(parsed: Parsed, receiver: Node) -> str:
+    kind = next((one for one in walk(receiver) if one.type == "type_identifier"), None)
+    return f"{parsed.text(kind)}." if kind is not None else ""
+
+
+def _script_named(parsed: Parsed, node: Node, within: bool) -> _Named:
+    if node.type not in FUNCTIONS:
+        return None
+    body, name, parent = field(node, "body"), field(node, "name"), node.parent
+    if body is None:
+        return None
+    if name is not None:
+        return parsed.text(name), body
+    for label in ("name", "key", "left", "property"):
+        said = field(parent, label)
+        if said is not None and said != node:
+            return parsed.text(said), body
+    if parent is not None and parent.type == "export_statement":
+        return "default", body
+    return None if within else (_handed_to(parsed, node), body)
+
+
+def _handed_to(parsed: Parsed, node: Node) -> str:
+    """What a function without a name is handed to: `app.get("/users")`."""
+    arguments = node.parent
+    call = arguments.parent if arguments is not None else None
+    callee = field(call, "function")
+    if arguments is None or call is None or callee is None or arguments.type != "arguments":
+        return "function"
+    first = arguments.named_children[0]
+    said = parsed.text(first) if first.type in STRINGS else ""
+    return f"{parsed.text(callee)[:100]}({said})"
+
+
+_NAMING: dict[str, Callable[[Parsed, Node, bool], _Named]] = dict.fromkeys(SCRIPTS, _script_named)

@@ -1,0 +1,88 @@
+"""Small changes to the lines that a worker changed: a strong proof turns red at each of them."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from agentrunner.verification.syntax.changes import changes_at, skipped
+from agentrunner.verification.syntax.edits import Edit, applied
+from agentrunner.verification.syntax.languages import parse, walk
+from agentrunner.verification.syntax.regions import regions_of_tests
+
+_LINES = 20_000
+"""Lines of a file that are compared one by one."""
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A source with one small change."""
+
+    source: bytes
+    line: int
+    """Counted from 1."""
+    description: str
+    """What stands where and what stood there, for messages."""
+
+
+def mutants(before: bytes | None, after: bytes, language: str, most: int) -> list[Mutant]:
+    """At most `most` mutants of a file, on lines that `before` does not have.
+
+    They are spread over those lines: each line has one before any has two. Comments, docstrings,
+    imports, types and tests inside of the file are left alone, and a mutant that is not of the
+    language any more is left out. The same input makes the same mutants in the same order.
+    """
+    parsed = parse(after, language)
+    if parsed is None or most <= 0:
+        return []
+    lines = changed_lines(before, after)
+    tests = regions_of_tests(after, language)
+    by_line: dict[int, list[tuple[str, list[Edit]]]] = {}
+    for node in walk(parsed.root, lambda one: not skipped(parsed, one)):
+        line = node.start_point[0] + 1
+        if line not in lines or any(one.start <= node.start_byte < one.end for one in tests):
+            continue
+        if not skipped(parsed, node):
+            by_line.setdefault(line, []).extend(changes_at(parsed, node))
+    found: list[Mutant] = []
+    seen = {after}
+    for line, said, edits in _spread(by_line, most):
+        if len(found) == most:
+            break
+        changed = applied(after, edits)
+        tree = parse(changed, language)
+        sound = tree is not None and (parsed.root.has_error or not tree.root.has_error)
+        if sound and changed not in seen:
+            seen.add(changed)
+            found.append(Mutant(changed, line, f"line {line}: {said}"))
+    return found
+
+
+def changed_lines(before: bytes | None, after: bytes) -> set[int]:
+    """The lines of `after` that are new or other than in `before`, counted from 1."""
+    new = after.split(b"\n")
+    if before is None:
+        return set(range(1, len(new) + 1))
+    old = before.split(b"\n")
+    if max(len(old), len(new)) > _LINES:
+        known = set(old)
+        return {index for index, line in enumerate(new, 1) if line not in known}
+    found: set[int] = set()
+    for kind, _, _, start, end in difflib.SequenceMatcher(None, old, new).get_opcodes():
+        if kind in ("insert", "replace"):
+            found.update(range(start + 1, end + 1))
+    return found
+
+
+def _spread(
+    by_line: dict[int, list[tuple[str, list[Edit]]]], most: int
+) -> Iterator[tuple[int, str, list[Edit]]]:
+    """The first of each line, then the second of each, …; of many lines first every n-th."""
+    lines = [line for line in sorted(by_line) if by_line[line]]
+    step = -(-len(lines) // most) if lines else 1
+    order = [line for first in range(step) for line in lines[first::step]]
+    for rank in range(max((len(one) for one in by_line.values()), default=0)):
+        for line in order:
+            if rank < len(by_line[line]):
+                yield line, *by_line[line][rank]

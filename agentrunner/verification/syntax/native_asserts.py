@@ -1,0 +1,242 @@
+"""The assertions of tests in Go, Rust and Java."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from tree_sitter import Node
+
+from agentrunner.verification.syntax.edits import Edit, replaced
+from agentrunner.verification.syntax.found import Found
+from agentrunner.verification.syntax.languages import Parsed, field, is_comment, walk
+from agentrunner.verification.syntax.stated import Stated, arguments, compared, negated
+
+_FAILS = re.compile(r"^(Error|Errorf|Fatal|Fatalf|Fail|FailNow|fail|panic)$")
+_INEXACT = re.compile(r"Not|Less|Greater|Instance|Raises|Throws|Type|Before|After|Between", re.I)
+
+
+# Go -----------------------------------------------------------------------------------------------
+
+
+def go_asserts(parsed: Parsed, found: Found) -> Iterator[Stated]:
+    """`if got != want { t.Errorf(…) }`, and testify's functions and methods."""
+    for node in walk(found.body):
+        if node.type == "if_statement":
+            condition, then = field(node, "condition"), field(node, "consequence")
+            if condition is not None and then is not None and _fails(parsed, then):
+                wanted = compared(parsed, condition, ("!=",), "||")
+                wanted += _go_equal(parsed, condition)
+                yield Stated(node, tuple(wanted), (negated(parsed, condition),), (condition,))
+        elif node.type == "call_expression":
+            operand, name = field(node, "function", "operand"), field(node, "function", "field")
+            if operand is not None and name is not None:
+                stated = _testify(parsed, node, parsed.text(operand), name)
+                if stated is not None:
+                    yield stated
+
+
+def _fails(parsed: Parsed, then: Node) -> bool:
+    for node in walk(then):
+        if node.type in ("call_expression", "method_invocation"):
+            name = (
+                field(node, "function", "field") or field(node, "function") or field(node, "name")
+            )
+            if name is not None and _FAILS.match(parsed.text(name)):
+                return True
+    return False
+
+
+def _go_equal(parsed: Parsed, condition: Node) -> list[Node]:
+    """The arguments of `!reflect.DeepEqual(got, want)` and its like."""
+    call = field(condition, "operand")
+    name = field(call, "function", "field")
+    if condition.type != "unary_expression" or call is None or name is None:
+        return []
+    return arguments(call)[::-1] if parsed.text(name).endswith("Equal") else []
+
+
+def _testify(parsed: Parsed, call: Node, operand: str, name: Node) -> Stated | None:
+    called = parsed.text(name)
+    given = arguments(call)
+    if operand not in ("assert", "require"):
+        inner = re.fullmatch(r"\w+(\.(Require|Assert)\(\))?", operand)
+        known = re.match(r"(Not)?(Equal|Len|Contains|True|False|Nil|Empty|JSONEq|InDelta)", called)
+        if not inner or not known or not given:
+            return None
+    else:
+        given = given[1:]
+    turned = _go_turned(called)
+    edits = (replaced(name, turned),) if turned else ()
+    exact = re.search(r"Equal|Len$|Contains|JSONEq|InDelta|InEpsilon", called)
+    order = given[:2] if exact and not _INEXACT.search(called) else []
+    if called in ("Len", "Contains", "ErrorContains"):
+        order = order[1:]
+    return Stated(call, tuple(order), edits, tuple(given[:2]))
+
+
+def _go_turned(called: str) -> str:
+    other = {"True": "False", "False": "True", "Error": "NoError", "NoError": "Error"}
+    if called in other:
+        return other[called]
+    if called.startswith("Not"):
+        return called[3:]
+    return "Not" + called if called in ("Equal", "Nil", "Empty", "Contains", "Zero", "Same") else ""
+
+
+# Rust ---------------------------------------------------------------------------------------------
+
+
+def rust_asserts(parsed: Parsed, found: Found) -> Iterator[Stated]:
+    """`assert!(…)`, `assert_eq!(…)` and their like, and `if … { panic!(…) }`."""
+    for node in walk(found.body):
+        if node.type == "if_expression":
+            condition, then = field(node, "condition"), field(node, "consequence")
+            if condition is not None and then is not None and _panics(parsed, then):
+                wanted = compared(parsed, condition, ("!=",), "||")
+                yield Stated(node, tuple(wanted), (negated(parsed, condition),), (condition,))
+        if node.type != "macro_invocation":
+            continue
+        macro = field(node, "macro")
+        tokens = next((one for one in node.named_children if one.type == "token_tree"), None)
+        called = parsed.text(macro) if macro is not None else ""
+        if tokens is None or macro is None or "assert" not in called:
+            continue
+        groups = token_groups(tokens)
+        deciding = groups[: 2 if called.endswith(("_eq", "_ne")) else 1]
+        yield Stated(
+            node,
+            tuple(_rust_wanted(parsed, called, groups)),
+            _rust_turned(macro, called, groups),
+            tuple(one for group in deciding for one in group),
+        )
+
+
+def _panics(parsed: Parsed, then: Node) -> bool:
+    return any(
+        node.type == "macro_invocation" and parsed.text(node).startswith("panic")
+        for node in walk(then)
+    )
+
+
+def token_groups(tokens: Node) -> list[list[Node]]:
+    """The arguments of a macro, as tokens."""
+    groups: list[list[Node]] = [[]]
+    for one in tokens.children[1:-1]:
+        if one.type == ",":
+            groups.append([])
+        elif not is_comment(one):
+            groups[-1].append(one)
+    return groups if groups[-1] else groups[:-1]
+
+
+def _rust_wanted(parsed: Parsed, called: str, groups: list[list[Node]]) -> Iterator[Node]:
+    """The literals that a macro expects, the most certain one first."""
+    if called.endswith("_eq") and len(groups) >= 2:
+        pair = [groups[1], groups[0]]
+        for group in pair:
+            if len(group) == 1 or (len(group) == 2 and group[0].type in ("-", "&")):
+                yield group[-1]
+        for group in pair:
+            if _built(parsed, group):
+                yield from _literals(group)[::-1]
+        yield from _literals(groups[1])[::-1]
+    elif called.endswith("assert") and groups:
+        at = [index for index, one in enumerate(groups[0]) if one.type == "=="]
+        if len(at) == 1:
+            yield from (groups[0][-1], groups[0][at[0] - 1])
+
+
+def _built(parsed: Parsed, group: list[Node]) -> bool:
+    """Whether all that an expression calls are constructors and conversions."""
+    names = [parsed.text(one) for part in group for one in walk(part) if one.type == "identifier"]
+    plain = ("vec", "to_string", "to_owned", "into", "from", "as_str", "unwrap", "to_vec")
+    return all(name[:1].isupper() or name in plain for name in names)
+
+
+def _literals(group: list[Node]) -> list[Node]:
+    return [one for part in group for one in walk(part) if one.type.endswith("_literal")]
+
+
+def _rust_turned(macro: Node, called: str, groups: list[list[Node]]) -> tuple[Edit, ...]:
+    """What makes a macro assert the contrary."""
+    for one, other in (("_eq", "_ne"), ("_ne", "_eq")):
+        if called.endswith(one):
+            return (replaced(macro, called[: -len(one)] + other),)
+    if called.endswith("assert") and groups and groups[0]:
+        start, end = groups[0][0].start_byte, groups[0][-1].end_byte
+        return (Edit(start, start, "!("), Edit(end, end, ")"))
+    return ()
+
+
+# Java ---------------------------------------------------------------------------------------------
+
+
+def java_asserts(parsed: Parsed, found: Found) -> Iterator[Stated]:
+    """`assertEquals(…)` and its like, `assertThat(…)…`, `assert …`, `if (…) throw …`."""
+    for node in walk(found.body):
+        if node.type == "assert_statement":
+            test = node.named_children[0] if node.named_children else None
+            if test is not None:
+                wanted = compared(parsed, test, ("==",), "&&")
+                yield Stated(node, tuple(wanted), (negated(parsed, test),), (test,))
+        elif node.type == "if_statement":
+            condition, then = field(node, "condition"), field(node, "consequence")
+            if condition is None or then is None:
+                continue
+            if _fails(parsed, then) or any(one.type == "throw_statement" for one in walk(then)):
+                wanted = compared(parsed, condition, ("!=",), "||")
+                yield Stated(node, tuple(wanted), (negated(parsed, condition),), (condition,))
+        elif node.type == "method_invocation":
+            stated = _java_call(parsed, node)
+            if stated is not None:
+                yield stated
+
+
+def _java_call(parsed: Parsed, call: Node) -> Stated | None:
+    name, target = field(call, "name"), field(call, "object")
+    if name is None:
+        return None
+    called, given = parsed.text(name), arguments(call)
+    turned = _java_turned(parsed, name, given, target is not None)
+    if target is not None and re.match(r"(\w+\.)*assertThat\s*\(", parsed.text(target)):
+        order = given if not _INEXACT.search(called) else []
+        return Stated(call, tuple(order), turned, (target, *given))
+    if not called.startswith("assert"):
+        return None
+    if called == "assertThat":
+        matcher = given[1:2]
+        return Stated(call, tuple(matcher), (), tuple(given[:2])) if matcher else None
+    texts = [one.type == "string_literal" for one in given]
+    if len(given) == 3 and texts[0] and not texts[2]:
+        given = given[1:]  # JUnit 4: the message comes first
+    order = given[:2] if not _INEXACT.search(called) else []
+    if called in ("assertTrue", "assertFalse"):
+        same = ("==",) if called == "assertTrue" else ("!=",)
+        order = compared(parsed, given[-1], same, "&&") if given else []
+    return Stated(call, tuple(order), turned, tuple(given[:2]))
+
+
+def _java_turned(parsed: Parsed, name: Node, given: list[Node], member: bool) -> tuple[Edit, ...]:
+    """The contrary; a function that stands alone has to be imported to be named."""
+    called = parsed.text(name)
+    if called in ("assertTrue", "assertFalse") and given:
+        condition = given[0] if given[0].type != "string_literal" else given[-1]
+        return (negated(parsed, condition),)
+    other = _JAVA_TURNED.get(called)
+    if other is None or (not member and other.encode() not in parsed.source):
+        return ()
+    return (replaced(name, other),)
+
+
+_JAVA_PAIRS = {
+    "assertEquals": "assertNotEquals",
+    "assertNull": "assertNotNull",
+    "assertSame": "assertNotSame",
+    "isEqualTo": "isNotEqualTo",
+    "isTrue": "isFalse",
+    "isNull": "isNotNull",
+    "isEmpty": "isNotEmpty",
+    "isPresent": "isNotPresent",
+}
+_JAVA_TURNED = {**_JAVA_PAIRS, **{value: key for key, value in _JAVA_PAIRS.items()}}

@@ -1,0 +1,207 @@
+"""Tests inside of product files, and how those of another version are put in their place."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from tree_sitter import Node
+
+from agentrunner.verification.syntax.edits import Edit, applied
+from agentrunner.verification.syntax.find import attribute_path, attributes
+from agentrunner.verification.syntax.languages import SCRIPTS, Parsed, field, parse, walk
+
+
+@dataclass(frozen=True)
+class Region:
+    """A part of a product file that is a test. Offsets are bytes."""
+
+    start: int
+    end: int
+    kind: str
+    """"module", "item", "doctest", "case", "function", "main" or "block"."""
+    name: str
+    """What tells it from the others of its kind in the file: that of a module, class, function."""
+
+
+def regions_of_tests(source: bytes, language: str) -> list[Region]:
+    """The tests in a file, in its order.
+
+    Rust: items below `#[cfg(test)]` and `#[test]`, and examples in doc comments. Python: doctests,
+    test cases, test functions and the block that runs them. JavaScript and TypeScript: blocks
+    below `import.meta.vitest`. Other languages keep their tests in files of their own.
+    """
+    parsed = parse(source, language)
+    return _outermost(_FINDERS[language](parsed)) if parsed and language in _FINDERS else []
+
+
+def without_regions(source: bytes, language: str) -> bytes:
+    """The file without its tests."""
+    regions = regions_of_tests(source, language)
+    return applied(source, (Edit(one.start, one.end, "") for one in regions))
+
+
+def with_regions_of(source: bytes, other: bytes, language: str) -> bytes:
+    """The file with the tests of another version of it in the place of its own.
+
+    Those that the other version does not have are taken out. Those that only it has are put at the
+    end of the file; an example of a docstring or doc comment that is gone stays gone.
+    """
+    here, there = regions_of_tests(source, language), regions_of_tests(other, language)
+    left = {(one.kind, one.name): one for one in reversed(there)}
+    edits = []
+    for region in here:
+        old = left.pop((region.kind, region.name), None)
+        edits.append((region.start, region.end, other[old.start : old.end] if old else b""))
+    parts, at = [], 0
+    for start, end, text in edits:
+        parts += [source[at:start], text]
+        at = end
+    parts.append(source[at:])
+    changed = b"".join(parts)
+    missing = [one for one in there if (one.kind, one.name) in left and one.kind != "doctest"]
+    for one in sorted(missing, key=lambda region: region.kind == "main"):
+        text = other[one.start : one.end].strip(b"\r\n")
+        ends = [here.start for here in regions_of_tests(changed, language) if here.kind == "main"]
+        at = ends[-1] if ends else len(changed)  # tests that stand after their start are not run
+        before, after = changed[:at].rstrip(b"\n"), changed[at:].lstrip(b"\n")
+        changed = before + b"\n\n\n" + text + b"\n" + (b"\n\n" + after if after else b"")
+    return changed
+
+
+def _outermost(found: Iterator[Region]) -> list[Region]:
+    regions: list[Region] = []
+    for one in sorted(found, key=lambda region: (region.start, -region.end)):
+        if not regions or one.start >= regions[-1].end:
+            regions.append(one)
+    return regions
+
+
+# Rust ---------------------------------------------------------------------------------------------
+
+_MARKS = re.compile(r"#\s*\[\s*cfg\s*\(.*\btest\b")
+
+
+def _rust(parsed: Parsed) -> Iterator[Region]:
+    for node in walk(parsed.root, lambda one: one.type not in ("block", "token_tree")):
+        if not node.type.endswith(("_item", "_declaration", "_definition")):
+            continue
+        marks = [] if node.type == "attribute_item" else attributes(node)
+        for mark in marks:
+            said = attribute_path(parsed, mark).split("::")[-1]
+            under = said == "cfg" and bool(_MARKS.match(parsed.text(mark)))
+            under = under and "not(test" not in parsed.text(mark).replace(" ", "")
+            if under or said == "test":
+                kind = "module" if node.type == "mod_item" else "item"
+                yield _region(parsed, marks[0], node, kind, _rust_name(parsed, node))
+                break
+    yield from _rust_examples(parsed)
+
+
+def _rust_name(parsed: Parsed, node: Node) -> str:
+    name = field(node, "name") or field(node, "type")
+    return parsed.text(name) if name is not None else parsed.text(node)[:200]
+
+
+def _rust_examples(parsed: Parsed) -> Iterator[Region]:
+    """Fenced examples in doc comments; each is named by the item below it and a number."""
+    lines = parsed.source.split(b"\n")
+    at, opened, number = 0, -1, 0
+    for index, line in enumerate(lines):
+        said = re.match(rb"\s*//[/!]\s*(```|~~~)", line)
+        if said and opened < 0:
+            opened = at
+        elif said or (opened >= 0 and not re.match(rb"\s*//[/!]", line)):
+            if said:
+                number += 1
+                below = (one.strip() for one in lines[index + 1 :])
+                item = next((one for one in below if not one.startswith((b"//", b"#"))), b"")
+                head = item.split(b"{")[0].split(b"(")[0].decode("utf-8", "replace").strip()
+                yield Region(opened, at + len(line) + 1, "doctest", f"{head}#{number}")
+                opened = -1
+            else:
+                opened = -1
+        if not re.match(rb"\s*//[/!]", line):
+            number = 0
+        at += len(line) + 1
+
+
+# Python -------------------------------------------------------------------------------------------
+
+
+def _python(parsed: Parsed) -> Iterator[Region]:
+    for node in walk(parsed.root):
+        if node.type == "string":
+            yield from _examples(parsed, node)
+    for node in parsed.root.named_children:
+        inner = field(node, "definition") or node
+        name = field(inner, "name")
+        if inner.type == "class_definition" and name is not None:
+            above = field(inner, "superclasses")
+            if above is not None and "TestCase" in parsed.text(above):
+                yield _region(parsed, node, node, "case", parsed.text(name))
+        elif inner.type == "function_definition" and name is not None:
+            if parsed.text(name).startswith("test_"):
+                yield _region(parsed, node, node, "function", parsed.text(name))
+        elif inner.type == "if_statement" and _is_main(parsed, inner):
+            yield _region(parsed, node, node, "main", "__main__")
+
+
+def _is_main(parsed: Parsed, node: Node) -> bool:
+    condition, then = field(node, "condition"), field(node, "consequence")
+    if condition is None or then is None or "__name__" not in parsed.text(condition):
+        return False
+    return bool(re.search(r"\b(unittest|doctest|pytest)\b", parsed.text(then)))
+
+
+def _examples(parsed: Parsed, string: Node) -> Iterator[Region]:
+    """The examples of a docstring, from their first prompt to the last line of what they print."""
+    statement = string.parent
+    if (
+        statement is None
+        or statement.type != "expression_statement"
+        or b">>>" not in (parsed.source[string.start_byte : string.end_byte])
+    ):
+        return
+    block = statement.parent
+    owner = block.parent if block is not None and block.type == "block" else None
+    name = field(owner, "name")
+    text = parsed.source[string.start_byte : string.end_byte]
+    found = re.compile(rb"(?m)^[ \t]*>>> .*(?:\r?\n[ \t]*(?!\"\"\"|''')\S.*)*\r?\n?")
+    for number, said in enumerate(found.finditer(text)):
+        closing = max(text.rfind(b'"""'), text.rfind(b"'''"))
+        end = min(said.end(), closing) if closing > said.start() else said.end()
+        label = f"{parsed.text(name) if name is not None else ''}#{number}"
+        yield Region(string.start_byte + said.start(), string.start_byte + end, "doctest", label)
+
+
+# JavaScript and TypeScript ------------------------------------------------------------------------
+
+
+def _script(parsed: Parsed) -> Iterator[Region]:
+    for node in parsed.root.named_children:
+        condition = field(node, "condition")
+        said = parsed.text(condition).replace(" ", "") if condition is not None else ""
+        if node.type == "if_statement" and "import.meta.vitest" in said:
+            yield _region(parsed, node, node, "block", "vitest")
+
+
+def _region(parsed: Parsed, first: Node, last: Node, kind: str, name: str) -> Region:
+    """A region of whole lines, where nothing else stands on them."""
+    source, start, end = parsed.source, first.start_byte, last.end_byte
+    line = source[:start].rpartition(b"\n")[2]
+    if not line.strip():
+        start -= len(line)
+        if source[end : end + 1] == b"\n":
+            end += 1
+        elif source[end : end + 2] == b"\r\n":
+            end += 2
+    return Region(start, end, kind, name)
+
+
+_FINDERS: dict[str, Callable[[Parsed], Iterator[Region]]] = {
+    "python": _python,
+    "rust": _rust,
+    **dict.fromkeys(SCRIPTS, _script),
+}

@@ -1,0 +1,141 @@
+"""The assertions of tests in JavaScript and TypeScript, in the styles of their frameworks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from tree_sitter import Node
+
+from agentrunner.verification.syntax.edits import Edit, replaced
+from agentrunner.verification.syntax.found import Found
+from agentrunner.verification.syntax.languages import Parsed, field, walk
+from agentrunner.verification.syntax.scripts import callee_names, given
+from agentrunner.verification.syntax.stated import Stated, compared, negated
+
+_SAME = ("===", "==")
+_OTHER = ("!==", "!=")
+_EQUAL = re.compile(r"equal|^(is|same|match|throws|rejects|includes?|contains?|lengthof)$", re.I)
+_NOT_EXACT = re.compile(r"greater|less|above|below|most|least|within|instance|not", re.I)
+
+
+def script_asserts(parsed: Parsed, found: Found) -> Iterator[Stated]:
+    """Each assertion: `expect(…)…`, `assert…`, `t.is(…)`, `….expect(200)`, and `if (…) throw`."""
+    context = _context(parsed, found)
+    for node in walk(found.body):
+        stated = None
+        if node.type == "call_expression":
+            stated = _call(parsed, node, context)
+        elif node.type == "member_expression":
+            stated = _property(parsed, node)
+        elif node.type == "if_statement":
+            stated = _thrown(parsed, node)
+        if stated is not None:
+            yield stated
+
+
+def _context(parsed: Parsed, found: Found) -> set[str]:
+    """The parameters of the test, which some frameworks assert with."""
+    several = field(found.function, "parameters") or field(found.function, "parameter")
+    if several is None:
+        return set()
+    return {parsed.text(node) for node in walk(several) if node.type == "identifier"}
+
+
+def _call(parsed: Parsed, call: Node, context: set[str]) -> Stated | None:
+    names, arguments = callee_names(parsed, call), given(call)
+    if not names:
+        return None
+    callee, last = field(call, "function"), names[-1]
+    if callee is None:
+        return None
+    if _expects(parsed, callee) or ("should" in names and len(names) > 1):
+        if len(names) == 1:
+            return None
+        exact = not _NOT_EXACT.search(".".join(names[1:]))
+        return Stated(
+            call,
+            tuple(arguments[::-1] if "roperty" in last else arguments) if exact else (),
+            _turned_chain(parsed, callee),
+            (callee, *arguments),
+        )
+    if last == "expect" and len(names) > 1:
+        return Stated(call, tuple(arguments[::-1]), (), tuple(arguments))
+    if any(name.lower().startswith("assert") for name in names) or names[0] in context:
+        return _assertion(parsed, call, names, arguments)
+    return None
+
+
+def _assertion(
+    parsed: Parsed, call: Node, names: list[str], arguments: list[Node]
+) -> Stated | None:
+    last, head = names[-1], arguments[:1]
+    if last.lower() in ("assert", "ok", "true", "istrue", "truthy"):
+        if not head:
+            return None
+        wanted = compared(parsed, head[0], _SAME, "&&")
+        return Stated(call, tuple(wanted), (negated(parsed, head[0]),), tuple(head))
+    if (
+        len(arguments) >= 2
+        and _EQUAL.search(last)
+        and not last.lower().startswith(("not", "isnot"))
+    ):
+        order = [arguments[1]] + (head if re.search("equal|is|same", last, re.I) else [])
+        return Stated(call, tuple(order), _turned_name(parsed, call, last), tuple(arguments[:2]))
+    if len(names) > 1 and names[0] not in ("assert",) and not re.search("assert", ".".join(names)):
+        return None
+    return Stated(call, (), _turned_name(parsed, call, last), tuple(arguments[:2]))
+
+
+def _turned_name(parsed: Parsed, call: Node, last: str) -> tuple[Edit, ...]:
+    name = field(call, "function", "property")
+    if name is None:
+        return ()
+    turned = {
+        "equal": "notEqual",
+        "strictEqual": "notStrictEqual",
+        "deepEqual": "notDeepEqual",
+        "deepStrictEqual": "notDeepStrictEqual",
+        "is": "not",
+        "match": "doesNotMatch",
+    }
+    turned |= {value: key for key, value in turned.items()}
+    return (replaced(name, turned[last]),) if last in turned else ()
+
+
+def _property(parsed: Parsed, node: Node) -> Stated | None:
+    """chai's `expect(x).to.be.true`."""
+    parent = node.parent
+    if parent is None or parent.type not in ("expression_statement", "arrow_function"):
+        return None
+    if not _expects(parsed, node):
+        return None
+    return Stated(node, (), _turned_chain(parsed, node), (node,))
+
+
+def _thrown(parsed: Parsed, node: Node) -> Stated | None:
+    """`if (got !== 5) throw …`."""
+    condition, then = field(node, "condition"), field(node, "consequence")
+    if condition is None or then is None:
+        return None
+    if not any(one.type == "throw_statement" for one in walk(then)):
+        return None
+    wanted = compared(parsed, condition, _OTHER, "||")
+    return Stated(node, tuple(wanted), (negated(parsed, condition),), (condition,))
+
+
+def _expects(parsed: Parsed, callee: Node) -> bool:
+    """Whether a chain begins with `expect(…)`."""
+    return bool(re.match(r"expect(\.soft)?\s*[(<]", parsed.text(callee)))
+
+
+def _turned_chain(parsed: Parsed, callee: Node) -> tuple[Edit, ...]:
+    """`not` put before the last name of a chain, or taken out of it."""
+    node: Node | None = callee
+    while node is not None:
+        name, inner = field(node, "property"), field(node, "object")
+        if name is not None and inner is not None and parsed.text(name) == "not":
+            return (Edit(inner.end_byte, node.end_byte, ""),)
+        node = inner if inner is not None else field(node, "function")
+    last = field(callee, "property")
+    return (Edit(last.start_byte, last.start_byte, "not."),) if last is not None else ()

@@ -1,0 +1,146 @@
+"""Tests of JavaScript and TypeScript: calls with a title and a function."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tree_sitter import Node
+
+from agentrunner.verification.syntax.found import Found, TestSpan, Title, literal_title
+from agentrunner.verification.syntax.languages import Parsed, field, is_comment, walk
+
+FUNCTIONS = (
+    "arrow_function",
+    "function_expression",
+    "function_declaration",
+    "generator_function",
+    "generator_function_declaration",
+    "method_definition",
+)
+"""Nodes that are functions in JavaScript."""
+TESTS = ("test", "it", "specify", "fit", "xit", "xtest")
+"""What the test frameworks call one test."""
+SUITES = ("describe", "suite", "context", "fdescribe", "xdescribe", "module")
+"""What the test frameworks call a group."""
+HOOKS = ("before", "after", "beforeEach", "afterEach", "beforeAll", "afterAll", "setup", "teardown")
+"""What the test frameworks call code around each test of a group."""
+
+
+def callee_names(parsed: Parsed, call: Node) -> list[str]:
+    """The names that lead to a call, outermost first: `it.each([…])(…)` is called `it`, `each`."""
+    names: list[str] = []
+    node = field(call, "function")
+    while node is not None:
+        if node.type == "member_expression":
+            name = field(node, "property")
+            names += [parsed.text(name)] if name is not None else []
+            node = field(node, "object")
+        elif node.type in ("call_expression", "parenthesized_expression", "non_null_expression"):
+            node = field(node, "function") or next(iter(node.named_children), None)
+        else:
+            names.append(parsed.text(node))
+            break
+    return names[::-1]
+
+
+def given(call: Node) -> list[Node]:
+    """The arguments of a call."""
+    arguments = field(call, "arguments")
+    if arguments is None or arguments.type != "arguments":
+        return []
+    return [node for node in arguments.named_children if not is_comment(node)]
+
+
+def script_tests(parsed: Parsed) -> Iterator[Found]:
+    """All calls that declare a test, in the order of the source, with the suites around them."""
+    named = _named_functions(parsed)
+    todo: list[tuple[Node, tuple[Title, ...], tuple[Node, ...]]] = [(parsed.root, (), ())]
+    while todo:
+        node, titles, suites = todo.pop()
+        if node.type == "call_expression":
+            declared = _declared(parsed, node, named)
+            if declared is not None:
+                title, function, kind = declared
+                if kind != "suite":
+                    found = _found(parsed, node, (*titles, title), function, suites, kind)
+                    if found is not None:
+                        yield found
+                if kind:
+                    titles, suites = (*titles, title), (*suites, node)
+        todo.extend((child, titles, suites) for child in reversed(node.named_children))
+
+
+def _declared(parsed: Parsed, call: Node, named: dict[str, Node]) -> tuple[Title, Node, str] | None:
+    """Title, function and kind of a declaring call; the kind is "" where only its form fits."""
+    arguments = given(call)
+    if len(arguments) < 2:
+        return None
+    names = callee_names(parsed, call)
+    called = set(names)
+    kind = "test" if called & set(TESTS) else "suite" if called & set(SUITES) else ""
+    text = arguments[0].type in ("string", "template_string", "binary_expression")
+    if not text and not (kind and arguments[0].type in ("identifier", "member_expression")):
+        return None
+    function = next((one for one in map(_function, arguments[1:]) if one is not None), None)
+    if function is None and kind:
+        function = next(
+            (named[parsed.text(one)] for one in arguments[1:] if parsed.text(one) in named), None
+        )
+    if function is None:
+        return None
+    formatted = bool({"each", "for"} & called)
+    return literal_title(parsed, arguments[0], formatted), function, kind
+
+
+def _function(node: Node) -> Node | None:
+    """A function, or the one that a call wraps: `wrap(async () => {…})`."""
+    for _ in range(4):
+        if node.type in FUNCTIONS:
+            return node
+        if node.type != "call_expression" or not given(node):
+            return None
+        inner = [one for one in given(node) if one.type in (*FUNCTIONS, "call_expression")]
+        if not inner:
+            return None
+        node = inner[-1]
+    return None
+
+
+def _named_functions(parsed: Parsed) -> dict[str, Node]:
+    """The functions of a file by their names."""
+    found: dict[str, Node] = {}
+    for node in walk(parsed.root):
+        name = field(node, "name")
+        value = node if node.type.endswith("function_declaration") else field(node, "value")
+        if name is not None and value is not None and value.type in FUNCTIONS:
+            found.setdefault(parsed.text(name), value)
+    return found
+
+
+def _found(
+    parsed: Parsed,
+    call: Node,
+    titles: tuple[Title, ...],
+    function: Node,
+    suites: tuple[Node, ...],
+    kind: str,
+) -> Found | None:
+    body = field(function, "body")
+    if body is None:
+        return None
+    parent = call.parent
+    whole = parent if parent is not None and parent.type == "expression_statement" else call
+    parts = tuple(title.text for title in titles)
+    span = TestSpan(
+        " > ".join(parts),
+        parts,
+        whole.start_byte,
+        whole.end_byte,
+        body.start_byte,
+        body.end_byte,
+        call.start_point[0] + 1,
+    )
+    test = kind == "test"
+    return Found(
+        span, titles, whole, function, body, test, parsed.language, suites=suites, call=call
+    )

@@ -1,0 +1,58 @@
+"""One assertion, in any of the languages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tree_sitter import Node
+
+from agentrunner.verification.syntax.edits import Edit, replaced
+from agentrunner.verification.syntax.languages import Parsed, field, is_comment
+
+
+@dataclass(frozen=True)
+class Stated:
+    """An assertion of a test."""
+
+    node: Node
+    expected: tuple[Node, ...]
+    """The expressions that it expects, the most likely one first; another value fails it."""
+    turned: tuple[Edit, ...]
+    """What makes it assert the contrary; empty where that is not known."""
+    operands: tuple[Node, ...]
+    """The expressions that decide it."""
+
+
+def arguments(call: Node) -> list[Node]:
+    """The arguments of a call, without comments."""
+    given = field(call, "arguments")
+    return [] if given is None else [one for one in given.named_children if not is_comment(one)]
+
+
+def negated(parsed: Parsed, condition: Node) -> Edit:
+    """The edit that negates a condition in a language that writes `!`."""
+    while condition.type == "parenthesized_expression" and condition.named_child_count == 1:
+        condition = condition.named_children[0]
+    return replaced(condition, f"!({parsed.text(condition)})")
+
+
+def compared(parsed: Parsed, condition: Node, same: tuple[str, ...], joint: str) -> list[Node]:
+    """What the parts of a condition are compared with, by the operators of `same`.
+
+    The parts are those joined by the operator `joint`, in languages with `binary_expression`.
+    """
+    found: list[Node] = []
+    todo = [condition]
+    while todo:
+        node = todo.pop()
+        if node.type == "parenthesized_expression":
+            todo.extend(node.named_children)
+        elif node.type == "binary_expression":
+            operator, left, right = (field(node, one) for one in ("operator", "left", "right"))
+            if operator is None or left is None or right is None:
+                continue
+            if operator.type == joint:
+                todo.extend((left, right))
+            elif operator.type in same:
+                found.extend((right, left))
+    return found

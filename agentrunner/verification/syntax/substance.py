@@ -1,0 +1,221 @@
+"""What a test asserts, and whether it asserts anything that could be otherwise."""
+
+from __future__ import annotations
+
+import builtins
+import re
+
+from tree_sitter import Node
+
+from agentrunner.verification.syntax.asserts import asserts_of
+from agentrunner.verification.syntax.context import NAMES, Context
+from agentrunner.verification.syntax.find import located
+from agentrunner.verification.syntax.found import Found, TestSpan
+from agentrunner.verification.syntax.functions import normal
+from agentrunner.verification.syntax.languages import SCRIPTS, Parsed, field, inside, parse, walk
+from agentrunner.verification.syntax.stated import Stated
+from agentrunner.verification.syntax.values import is_literal
+
+_CALLS = ("call", "call_expression", "method_invocation", "macro_invocation", "new_expression")
+_OF_THE_LANGUAGE = {
+    "python": frozenset(dir(builtins)) | {"self", "cls", "pytest", "unittest"},
+    "script": frozenset(
+        "expect assert Object Array String Number Boolean Math JSON Promise Symbol Map Set Date "
+        "Error RegExp BigInt console undefined NaN Infinity globalThis require setTimeout "
+        "describe it test vi jest parseInt parseFloat isNaN structuredClone".split()
+    ),
+    "go": frozenset(
+        "testing assert require fmt errors reflect len cap make append new string int "
+        "float64 bool byte rune error nil true false panic print println copy int64 uint8".split()
+    ),
+    "rust": frozenset(
+        "assert assert_eq assert_ne vec format println print eprintln panic matches Some None Ok "
+        "Err String Vec Box std i32 u8 u32 u64 i64 usize f64 f32 bool str true false dbg".split()
+    ),
+    "java": frozenset(
+        "assertEquals assertTrue assertFalse assertNull assertNotNull assertThat assertThrows "
+        "Assert Assertions System String Integer Long Double Boolean Math List Arrays Objects "
+        "Map Set fail is equalTo isEqualTo isTrue isFalse".split()
+    ),
+}
+"""Names that are not the product's, by language."""
+
+
+def assertions(source: bytes, language: str, span: TestSpan) -> list[str]:
+    """What a test asserts: each assertion in its order, then each literal beside them.
+
+    The texts are without comments and choice of white space, so that those of a moved or renamed
+    test are the same. Empty where the span is not of this source.
+    """
+    parsed = parse(source, language)
+    found = located(parsed, span) if parsed is not None else None
+    if parsed is None or found is None:
+        return []
+    stated = [one.node for one in asserts_of(parsed, found)]
+    outermost = [
+        one for one in stated if not any(one != other and inside(other, one) for other in stated)
+    ]
+    texts = [normal(parsed, one) for one in outermost]
+    for node in walk(found.body, lambda one: not is_literal(one)):
+        alone = node.parent is not None and node.parent.type == "expression_statement"
+        if is_literal(node) and not alone and not any(inside(one, node) for one in outermost):
+            texts.append(normal(parsed, node))
+    return texts
+
+
+def is_empty_test(source: bytes, language: str, span: TestSpan) -> bool:
+    """Whether nothing that the product does could make this test fail.
+
+    It is empty where it calls nothing but its language and its test tool (or drops every error of
+    what it calls), and asserts nothing but constants, values that it made itself, or that something
+    equals itself. False where the span is not of this source.
+    """
+    parsed = parse(source, language)
+    found = located(parsed, span) if parsed is not None else None
+    if parsed is None or found is None:
+        return False
+    own = _own_names(parsed, found)
+    if any(_says_something(parsed, one, own) for one in asserts_of(parsed, found)):
+        return False
+    if any(_could_raise(parsed, node, own, found) for node in walk(found.body)):
+        return False
+    return not _set_up_matters(parsed, found)
+
+
+def _set_up_matters(parsed: Parsed, found: Found) -> bool:
+    """Whether a fixture that the test asks for is of the product, or of another file."""
+    if parsed.language != "python":
+        return False
+    given = field(found.function, "parameters")
+    context = Context(parsed)
+    names = [parsed.text(one) for one in given.named_children] if given is not None else []
+    for node in [one for name in names for one in context.defined.get(name, ())]:
+        if any(_calls_product(parsed, call, frozenset()) for call in walk(node)):
+            return True
+    return False
+
+
+def _language_names(parsed: Parsed) -> frozenset[str]:
+    kind = "script" if parsed.language in SCRIPTS else parsed.language
+    return _OF_THE_LANGUAGE[kind]
+
+
+def _own_names(parsed: Parsed, found: Found) -> frozenset[str]:
+    """The variables of a test whose values come from nothing but the test."""
+    known = _language_names(parsed)
+    values: dict[str, list[Node]] = {}
+    for node in walk(found.body):
+        for left, right in (("left", "right"), ("name", "value"), ("pattern", "value")):
+            target, value = field(node, left), field(node, right)
+            if target is not None and value is not None and target.type in _TARGETS:
+                values.setdefault(parsed.text(target), []).append(value)
+    own = _parameters(parsed, found)
+    while True:
+        more = {
+            name
+            for name, given in values.items()
+            if name not in own and all(_is_own(parsed, value, own | known) for value in given)
+        }
+        if not more:
+            return frozenset(own)
+        own |= more
+
+
+def _parameters(parsed: Parsed, found: Found) -> set[str]:
+    """The parameters that the test tool fills; those of Python are fixtures of any kind."""
+    given = field(found.function, "parameters") or field(found.function, "parameter")
+    if given is None or parsed.language == "python":
+        return set()
+    return {parsed.text(one) for one in walk(given) if one.type == "identifier"}
+
+
+_TARGETS = ("identifier", "expression_list")
+
+
+def _is_own(parsed: Parsed, node: Node, known: set[str] | frozenset[str]) -> bool:
+    """Whether an expression names nothing but what is known."""
+    return all(name in known for name in _roots(parsed, node))
+
+
+def _roots(parsed: Parsed, node: Node) -> list[str]:
+    """The names that an expression begins its parts with; members of them do not count."""
+    return [
+        parsed.text(one)
+        for one in walk(node)
+        if one.type in ("identifier", "type_identifier", "shorthand_property_identifier")
+        and not _is_member(one)
+    ]
+
+
+def _is_member(node: Node) -> bool:
+    parent = node.parent
+    if parent is None:
+        return False
+    if parent.type in ("attribute", "keyword_argument", "method_invocation"):
+        for label in ("attribute", "name"):
+            if field(parent, label) == node:
+                return parent.type != "method_invocation" or field(parent, "object") is not None
+    return parent.type in ("pair", "keyed_element") and field(parent, "key") == node
+
+
+def _says_something(parsed: Parsed, stated: Stated, own: frozenset[str]) -> bool:
+    """Whether an assertion could be false."""
+    known = own | _language_names(parsed)
+    operands = list(stated.operands)
+    if not operands or all(_is_own(parsed, one, known) for one in operands):
+        return False
+    return not _equals_itself(parsed, stated)
+
+
+def _equals_itself(parsed: Parsed, stated: Stated) -> bool:
+    """`assert x == x`, `assertEqual(x, x)`, `expect(x).toBe(x)`."""
+    operands = list(stated.operands)
+    if len(operands) == 1:
+        sides = [one for one in operands[0].children if one.is_named]
+        operands = sides if operands[0].type in _COMPARISONS else operands
+    texts = [normal(parsed, one) for one in operands]
+    texts = [re.sub(r"^expect \( (.*) \) \. .*$", r"\1", text) for text in texts]
+    plain = all(not any(one.type in _CALLS for one in walk(node)) for node in operands[1:])
+    return len(texts) == 2 and texts[0] == texts[1] and plain
+
+
+_COMPARISONS = ("comparison_operator", "binary_expression")
+
+
+def _calls_product(parsed: Parsed, node: Node, own: frozenset[str]) -> bool:
+    """Whether a node calls something that is not of the language or the test tool."""
+    if node.type not in _CALLS:
+        return False
+    known = own | _language_names(parsed)
+    callee = field(node, "function") or field(node, "constructor") or field(node, "macro")
+    target = callee if callee is not None else field(node, "object") or field(node, "name")
+    if target is None:
+        return False
+    roots = _roots(parsed, target) or [parsed.text(target)]
+    names = [one for one in walk(target) if one.type in NAMES]
+    return bool(names) and any(name not in known for name in roots)
+
+
+def _could_raise(parsed: Parsed, node: Node, own: frozenset[str], found: Found) -> bool:
+    """Whether a node calls the product where its error would reach the test tool."""
+    return _calls_product(parsed, node, own) and not _is_dropped(parsed, node, found)
+
+
+def _is_dropped(parsed: Parsed, node: Node, found: Found) -> bool:
+    """Whether every error of a node is caught and dropped."""
+    at = node.parent
+    inner = node
+    while at is not None and inside(found.body, at):
+        if at.type == "try_statement":
+            body = field(at, "body")
+            catches = [
+                one for one in at.named_children if one.type in ("except_clause", "catch_clause")
+            ]
+            if body is not None and inside(body, inner) and catches:
+                handled = [one for catch in catches for one in walk(catch)]
+                if not any(
+                    one.type in (*_CALLS, "raise_statement", "throw_statement") for one in handled
+                ):
+                    return True
+        at = at.parent
+    return False

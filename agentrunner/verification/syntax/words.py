@@ -1,0 +1,85 @@
+"""The names of code in a sentence that a person wrote."""
+
+from __future__ import annotations
+
+import keyword
+import mimetypes
+import re
+
+from agentrunner.verification.syntax.languages import language_of
+
+# Japanese letters stand against names without a space, so `\b` and `\w` would not do.
+_BEFORE = r"(?<![A-Za-z0-9_@/\\:.$-])"
+_AFTER = r"(?![A-Za-z0-9_@/\\])"
+_NAME = r"[A-Za-z_$][A-Za-z0-9_$]*"
+_PATH = rf"{_NAME}(?:(?:\.|::|#){_NAME})*"
+_TICKED = re.compile(r"`+([^`\n]+)`+")
+_CALLED = re.compile(rf"{_BEFORE}({_PATH})\((?=[^()\n]*\))")
+_DOTTED = re.compile(rf"{_BEFORE}({_NAME}(?:(?:\.|::){_NAME})+){_AFTER}")
+_SINGLE = re.compile(rf"{_BEFORE}({_NAME}){_AFTER}")
+_WORDS = (
+    frozenset(keyword.kwlist)
+    | frozenset(keyword.softkwlist)
+    | {word.lower() for word in keyword.kwlist}
+    | {"null", "undefined", "nil", "this", "self", "void"}
+)
+_TEXTS = frozenset("md rst toml yaml yml ini cfg conf lock env log sql tf proto gradle kt".split())
+"""Endings of files that the table of media types does not have."""
+_TYPES = mimetypes.MimeTypes(filenames=())
+
+
+def identifiers(text: str) -> set[str]:
+    """The names in a sentence, each part of a dotted one by itself.
+
+    Names are what stands in back quotes as one, what is called (`total()`), dotted (`Cart.total`),
+    or spelt as plain words never are: `snake_case`, `camelCase`, `MAX_ITEMS`.
+    Files, addresses, options, versions and key words are none.
+    """
+    found: set[str] = set()
+    text = re.sub(r"(?i)\b[a-z][a-z0-9+.-]*://[^\s`\"'<>)]*", " ", text)
+    for ticked in _TICKED.findall(text):
+        whole = re.fullmatch(rf"[@.#]?({_PATH})(?:\(.*\))?;?", ticked.strip())
+        if whole and not _is_file(whole.group(1)):
+            found.update(_parts(whole.group(1)))
+        else:
+            found.update(_plain(ticked))
+    found.update(_plain(_TICKED.sub(" ", text)))
+    return {name for name in found if name.lower() not in _WORDS and len(name) > 1}
+
+
+def _plain(text: str) -> set[str]:
+    """The names of a text without back quotes."""
+    found: set[str] = set()
+    for path in _CALLED.findall(text):
+        found.update(_parts(path))
+    for path in _DOTTED.findall(text):
+        parts = _parts(path)
+        if not _is_file(path) and all(len(part) > 1 for part in parts):
+            found.update(parts)
+    for name in _SINGLE.findall(text):
+        if _is_spelt_as_code(name):
+            found.add(name)
+    return found
+
+
+def _parts(path: str) -> list[str]:
+    return [part for part in re.split(r"\.|::|#", path) if part]
+
+
+def _is_file(name: str) -> bool:
+    """Whether a dotted name is that of a file by its ending."""
+    ending = name.rpartition(".")[2].lower()
+    if "::" in name or "." not in name:
+        return False
+    return ending in _TEXTS or bool(language_of(name) or _TYPES.guess_type(f"x.{ending}")[0])
+
+
+def _is_spelt_as_code(name: str) -> bool:
+    """Whether no plain word is spelt so: an underscore within, or a capital after small letters.
+
+    `CamelCase` alone may be the name of a product ("GitHub").
+    """
+    bare = name.strip("_$")
+    if "_" in bare:
+        return True
+    return bool(re.match(r"[a-z]{2}[a-z0-9]*(?:[A-Z][a-z0-9]|[A-Z]{3})", bare))

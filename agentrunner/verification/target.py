@@ -1,0 +1,66 @@
+"""Commands that decide: the test command, and the check of a criterion. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from agentrunner.config.spec import TaskSpec, TestSpec
+from agentrunner.state.run_state import Author, Criterion
+from agentrunner.verification.box import CommandOutcome
+from agentrunner.verification.checks import Command, ReadFile, command_of
+from agentrunner.verification.results.model import Results
+
+TEST = "test"
+"""The id of the test command among targets."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """A command whose result decides something."""
+
+    id: str
+    """A criterion's id, or `TEST`."""
+    shell: str
+    cwd: str = "."
+    timeout_sec: float = 600
+    expect_exit: int = 0
+    author: Author = "person"
+    """Who wrote it."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One run of a target in a clean room."""
+
+    target: Target
+    ran: CommandOutcome
+    results: Results | None = None
+    """By name; None where the tool tells totals at most."""
+    moved: tuple[str, ...] = ()
+    """Files of the tree that changed meanwhile."""
+    written: tuple[str, ...] = ()
+    """The same with new files."""
+
+    @property
+    def passed(self) -> bool:
+        """Whether the exit code is the one that means yes."""
+        return self.ran.exit_code == self.target.expect_exit and not self.ran.timed_out
+
+
+def test_target(test: TestSpec) -> Target:
+    """The test command of a task."""
+    return Target(TEST, test.command, test.cwd, test.timeout_sec)
+
+
+def target_of(criterion: Criterion, spec: TaskSpec, read: ReadFile | None) -> Target | None:
+    """The command of a criterion's check; None where nothing is executed for it."""
+    check = criterion.check
+    if check is None or (check.kind == "test" and not check.name):
+        return None
+    command: Command | None = command_of(check, spec.task.test, read)
+    if command is None:
+        return None
+    author: Author = "planner" if criterion.check_origin == "model" else "person"
+    return Target(
+        criterion.id, command.shell, command.cwd, command.timeout_sec, command.expect_exit, author
+    )

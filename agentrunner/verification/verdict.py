@@ -1,0 +1,404 @@
+"""From evidence and claims to a status for each criterion and an end of the run. Pure.
+
+`settle` gives every criterion its status and kind of evidence. `judge` says what stands between
+a tree and COMPLETE; `end_at_limit` how a run ends that may not go on. None of them believes
+the meta-agent more than an exit code.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from agentrunner.config.spec import TestSpec
+from agentrunner.state.run_state import (
+    Acceptance,
+    Assessment,
+    Author,
+    CheckOutcome,
+    Criterion,
+    Evidence,
+    EvidenceKind,
+    Finding,
+    Grade,
+    Proof,
+    Status,
+    TestOutcome,
+    Verdict,
+    WorkerRun,
+)
+from agentrunner.verification.grades import assigned, weakest
+
+Mode = Literal["evidence", "strict", "judged"]
+STRICT: frozenset[Grade] = frozenset({"proven", "accepted", "kept"})
+"""What `completion: strict` takes."""
+SHOWN = 10
+"""Names of tests in one sentence, of each kind."""
+NO_PROOF = "Nothing that was red before this run is green now: there is no proof of work."
+
+NOT_EXAMINED = "What turned green is looked at as a proof once nothing has to be mended any more."
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What stands between a tree and COMPLETE.
+
+    `red` has to be mended, `open` findings need a person's word, `unproven` lacks evidence.
+    """
+
+    red: list[str]
+    open: list[Finding]
+    unproven: list[str]
+
+    @property
+    def complete(self) -> bool:
+        """Nothing stands between."""
+        return not (self.red or self.open or self.unproven)
+
+    @property
+    def missing(self) -> list[str]:
+        """Everything that stands between, one sentence each."""
+        return [*self.red, *(finding.message for finding in self.open), *self.unproven]
+
+
+def fingerprint(finding: Finding) -> str:
+    """Names a finding, so that saying it once and approving it can be remembered."""
+    text = "\0".join([finding.code, *sorted(finding.paths), *sorted(finding.tests)])
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:12]
+
+
+def approval_of(finding: Finding, tree: str) -> str:
+    """Names a finding about one tree: what a person allows is what they were shown, no more."""
+    return f"{fingerprint(finding)}-{tree[:12]}"
+
+
+def allowed_paths(evidence: Evidence, approved: Collection[str]) -> list[str]:
+    """Paths that a person allowed to change on this tree: they count as the worker left them."""
+    paths = set(evidence.allowed)
+    for finding in evidence.findings:
+        if approval_of(finding, evidence.tree) in approved:
+            paths.update(finding.paths)
+    return sorted(paths)
+
+
+def settle(
+    criteria: Sequence[Criterion],
+    evidence: Evidence | None,
+    assessment: Assessment | None,
+    test: TestSpec | None,
+    acceptances: Sequence[Acceptance] = (),
+) -> list[Criterion]:
+    """Each criterion with the status, evidence, grade and proof that code can vouch for."""
+    if assessment is not None and evidence is not None and assessment.tree != evidence.tree:
+        assessment = None
+    outcomes = {check.criterion_id: check for check in evidence.checks} if evidence else {}
+    proofs = assigned(criteria, evidence, test) if evidence else {}
+    return [
+        _settled(
+            criterion,
+            _executed(criterion, outcomes.get(criterion.id), evidence, proofs, test),
+            evidence,
+            assessment,
+            acceptances,
+        )
+        for criterion in criteria
+    ]
+
+
+@dataclass(frozen=True)
+class _CriterionState:
+    """Where a criterion stands."""
+
+    status: Status = "unknown"
+    kind: EvidenceKind = "none"
+    grade: Grade = "none"
+    author: Author = ""
+    proof: str = ""
+
+
+def _settled(
+    criterion: Criterion,
+    stands: _CriterionState,
+    evidence: Evidence | None,
+    assessment: Assessment | None,
+    acceptances: Sequence[Acceptance],
+) -> Criterion:
+    says_failed = assessment is not None and criterion.id in assessment.failed
+    says_passed = assessment is not None and not says_failed and criterion.id in assessment.passed
+    if says_failed and not (stands.status == "failed" and stands.kind != "none"):
+        stands = _CriterionState(
+            "failed", "judged", "judged", "planner", "the model calls it failed"
+        )
+    elif stands.status == "unknown" and says_passed:
+        proof = stands.proof or "the model's word only"
+        stands = _CriterionState("passed", "judged", "judged", "planner", proof)
+    yes = _accepted(criterion, evidence, acceptances)
+    weak = stands.kind in ("judged", "none") or stands.grade == "shown"
+    mapped = _by_mapping(criterion) and stands.status != "failed"
+    if yes is not None and (weak or mapped):
+        proof = f"{yes.by}: {yes.reason}"
+        stands = _CriterionState("passed", "accepted", "accepted", "person", proof)
+    comment = assessment.comments.get(criterion.id, "") if assessment else criterion.comment
+    return criterion.model_copy(
+        update={
+            "status": stands.status,
+            "evidence": stands.kind,
+            "grade": stands.grade,
+            "author": stands.author,
+            "proof": stands.proof,
+            "comment": comment,
+        }
+    )
+
+
+def _executed(
+    criterion: Criterion,
+    outcome: CheckOutcome | None,
+    evidence: Evidence | None,
+    proofs: Mapping[str, Proof],
+    test: TestSpec | None,
+) -> _CriterionState:
+    """What running alone says; `unknown` where it says nothing that counts."""
+    if evidence is None:
+        return _CriterionState()
+    check, proof = criterion.check, proofs.get(criterion.id)
+    if check is None:
+        if proof is None:
+            return _CriterionState(proof=evidence.doubts.get(criterion.id, ""))
+        return _CriterionState("passed", "tested", proof.grade, proof.author, proof.text)
+    if check.kind == "test" and not check.name and test is not None:
+        return _by_test_command(criterion, evidence, proof)
+    if outcome is None or outcome.outcome == "not_run":
+        return _CriterionState(proof=outcome.detail if outcome else "")
+    said = f"{outcome.what} → {outcome.detail or outcome.exit_code}"
+    kind: EvidenceKind = "tested" if check.kind == "test" else "checked"
+    if outcome.outcome == "failed":
+        return _CriterionState("failed", kind, proof=said)
+    if proof is not None:
+        said += ", failed before"
+        if proof.author == "worker":
+            said += "; by the worker's own test"
+        return _CriterionState("passed", kind, proof.grade, proof.author, said)
+    by_person = criterion.check_origin != "model"
+    if by_person and outcome.before == "green":
+        return _CriterionState("passed", kind, "kept", "person", f"{said}, as before")
+    if not evidence.examined:  # what it is worth is found out when completion is asked for
+        red = outcome.before == "red"
+        return (
+            _CriterionState("passed", kind, proof=said + ", failed before" * red)
+            if (red or by_person)
+            else _CriterionState(proof=f"{said}, but it was not seen failing before")
+        )
+    if by_person and outcome.before == "unknown":
+        return _CriterionState("passed", kind, "kept", "person", said)
+    why = evidence.doubts.get(criterion.id) or "it was not seen failing before"
+    return _CriterionState(proof=f"{said}, but {why}")
+
+
+def _by_test_command(
+    criterion: Criterion, evidence: Evidence, proof: Proof | None
+) -> _CriterionState:
+    if evidence.test is None:
+        return _CriterionState()
+    said = f"{evidence.test.command} → {evidence.test.exit_code}"
+    if not evidence.test.green:
+        finding = f" ({evidence.test.finding})" * bool(evidence.test.finding)
+        return _CriterionState("failed", "tested", proof=said + finding)
+    if proof is not None:
+        return _CriterionState(
+            "passed", "tested", proof.grade, proof.author, f"{said}; {proof.text}"
+        )
+    if not evidence.examined:
+        return _CriterionState(proof=said)
+    why = evidence.doubts.get("test") or "it was green before"
+    return _CriterionState(proof=f"{said}, but {why}")
+
+
+def _accepted(
+    criterion: Criterion, evidence: Evidence | None, acceptances: Sequence[Acceptance]
+) -> Acceptance | None:
+    """A person's yes that covers this criterion on this very tree."""
+    for yes in reversed(acceptances):
+        covers = not yes.criteria or criterion.id in yes.criteria
+        if covers and (evidence is None or yes.tree == evidence.tree):
+            return yes
+    return None
+
+
+def judge(
+    criteria: Sequence[Criterion],
+    evidence: Evidence,
+    mode: Mode,
+    *,
+    approved: Collection[str] = (),
+    acceptances: Sequence[Acceptance] = (),
+) -> Judgement:
+    """What stands between this tree and COMPLETE; `criteria` are settled.
+
+    `approved` names findings that a person allowed (`approval_of`). A blanket acceptance of this
+    tree (`agentrunner accept` without criteria) stands in for missing proof and open findings.
+    """
+    vouched = any(not yes.criteria and yes.tree == evidence.tree for yes in acceptances)
+    anyone = any(yes.tree == evidence.tree for yes in acceptances)
+    proven = bool(evidence.proofs)
+    unproven = [_why_unproven(c, mode) for c in criteria if _lacks_proof(c, mode, proven=proven)]
+    if mode != "judged" and not proven and not anyone:
+        doubt = next((text for text in evidence.doubts.values() if text), "").rstrip(".")
+        said = NOT_EXAMINED if _has_turned(evidence) and not evidence.examined else NO_PROOF
+        unproven.append(f"{said}{f' ({doubt})' * bool(doubt)}")
+    return Judgement(
+        red=_red(criteria, evidence),
+        open=[
+            finding
+            for finding in evidence.findings
+            if finding.blocks
+            and not vouched
+            and approval_of(finding, evidence.tree) not in approved
+        ],
+        unproven=unproven,
+    )
+
+
+def _has_turned(evidence: Evidence) -> bool:
+    """Whether a test or check that was red before passes now, whatever that is worth."""
+    test, checks = evidence.test, evidence.checks
+    turned = any(one.outcome == "passed" and one.before == "red" for one in checks)
+    return turned or bool(test and test.turned)
+
+
+def _red(criteria: Sequence[Criterion], evidence: Evidence) -> list[str]:
+    red = []
+    if evidence.test is not None and not evidence.test.green:
+        why = evidence.test.finding or f"exits {evidence.test.exit_code}"
+        red.append(f"`{evidence.test.command}` {why}{_which(evidence.test)}")
+    red += [
+        f"{criterion.id} failed: {criterion.proof}"
+        for criterion in criteria
+        if criterion.critical and criterion.status == "failed"
+    ]
+    return red
+
+
+def _which(test: TestOutcome) -> str:
+    """Which tests are red, and, where the tests before the run are known, which turned."""
+    if not (test.still_red or test.newly_red):
+        return f": {', '.join(test.failing[:3])}" if test.failing else ""
+    rows = (
+        ("turned green", test.turned),
+        ("red before and still", test.still_red),
+        ("red only now", test.newly_red),
+    )
+    return ": " + "; ".join(f"{word}: {_some(names)}" for word, names in rows if names)
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - SHOWN} more" * (len(names) > SHOWN)
+    return ", ".join(names[:SHOWN]) + more
+
+
+def _by_mapping(criterion: Criterion) -> bool:
+    """Whether nobody but the planner, or code, says which tests stand for a criterion."""
+    return criterion.check is None and criterion.tests_origin == "model"
+
+
+def _lacks_proof(criterion: Criterion, mode: Mode, *, proven: bool) -> bool:
+    """Whether a critical criterion has less than the mode asks for.
+
+    In `evidence` a single criterion may rest on a judgement beside others that do not.
+    """
+    if not criterion.critical or criterion.status == "failed":
+        return False
+    if criterion.status != "passed":
+        return True
+    if mode == "strict":
+        mapped = _by_mapping(criterion) and criterion.grade == "proven"
+        return criterion.grade not in STRICT or mapped
+    return mode == "evidence" and criterion.grade == "judged" and not proven
+
+
+def _why_unproven(criterion: Criterion, mode: Mode) -> str:
+    if criterion.status == "passed" and mode == "strict":
+        return f"{criterion.id} {_BELOW_STRICT.get(criterion.grade, '')}: {criterion.description}"
+    return f"{criterion.id} is not shown to be met: {criterion.proof or criterion.description}"
+
+
+_BELOW_STRICT = {
+    "judged": "rests on the model's word alone",
+    "shown": "is shown by a test that the worker or a check that the planner wrote, which"
+    " `strict` does not take",
+    "proven": "rests on tests that no person mapped to it, which `strict` does not take",
+}
+
+
+def complete(criteria: Sequence[Criterion], evidence: Evidence, mode: Mode) -> Verdict:
+    """The verdict of a tree that `judge` found complete; says so where nothing proves it."""
+    critical = [c for c in criteria if c.critical]
+    judged = [c.id for c in critical if c.grade == "judged"]
+    grades = [c.grade for c in critical] or [proof.grade for proof in evidence.proofs]
+    grade = weakest(grades)
+    if mode == "judged" and (not evidence.proofs or judged):
+        return Verdict(
+            state="COMPLETE",
+            reason="unproven",
+            text="The model's word was admitted as evidence (completion: judged).",
+            grade=grade,
+        )
+    text = "; ".join(_told_once(evidence.proofs)[:2]) or "Accepted by a person"
+    text += "."
+    if judged:
+        text = f"{len(judged)} of {len(critical)} criteria on the planner's word. {text}"
+    if evidence.test is not None and evidence.test.known_red:
+        number = len(evidence.test.known_red)
+        text += f" {number} {'test was' if number == 1 else 'tests were'} red before and still"
+        text += f" {'is' if number == 1 else 'are'}: {_some(evidence.test.known_red)}."
+    return Verdict(state="COMPLETE", reason="complete", text=text, grade=grade)
+
+
+def _told_once(proofs: Sequence[Proof]) -> list[str]:
+    """The texts of proofs; of those that rest on the same tests the first."""
+    found: dict[tuple[str, ...], str] = {}
+    for proof in proofs:
+        found.setdefault(tuple(proof.tests) or (proof.text,), proof.text)
+    return list(found.values())
+
+
+def end_at_limit(
+    criteria: Sequence[Criterion],
+    evidence: Evidence | None,
+    judgement: Judgement,
+    reason: str,
+    refused: Sequence[str] = (),
+) -> Verdict:
+    """How a run ends that may not go on: FAILED for red, NEEDS_REVIEW for a person's part.
+
+    `refused` says why completion was refused last, if it was.
+    """
+    if evidence is None:
+        return Verdict(state="FAILED", reason=reason, text="No worker run ended.", missing=[])
+    if judgement.red:
+        text = f"{judgement.red[0]}."
+        return Verdict(state="FAILED", reason=reason, text=text, missing=judgement.missing)
+    executed = any(c.evidence in ("checked", "tested") for c in criteria) or evidence.test
+    text = (
+        "Everything that can be executed passed; the rest is for a person to decide."
+        if executed
+        else "Nothing could be executed; only a person can decide."
+    )
+    missing = list(dict.fromkeys([*judgement.missing, *refused]))
+    return Verdict(state="NEEDS_REVIEW", reason=reason, text=text, missing=missing)
+
+
+def not_accepted(verdict: Verdict) -> Verdict:
+    """The same end, after a person's yes that could not change it."""
+    first, *others = verdict.missing
+    missing = [f"The acceptance was refused: {first}", *others]
+    return verdict.model_copy(update={"missing": missing})
+
+
+def worker_trouble(recent: Sequence[WorkerRun]) -> str:
+    """Why the last worker run did not succeed, as a sentence; "" where it did."""
+    if not recent or recent[-1].outcome == "completed":
+        return ""
+    return f"The last worker run did not succeed: {recent[-1].error or recent[-1].outcome}"

@@ -1,0 +1,599 @@
+"""What is true about a tree: the test command and every check, in clean rooms.
+
+`baseline` measures the tree before the run, `measure` the tree of a round, once each. What a
+request for completion needs beside that is made by `prove` (see `proving`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from glob import escape
+from pathlib import Path
+from typing import Any
+
+from agentrunner.config.prd import describe_check
+from agentrunner.config.sandbox import KEPT
+from agentrunner.config.spec import TaskSpec, TestSpec
+from agentrunner.errors import EnvironmentNotReady
+from agentrunner.git.snapshots import Snapshots
+from agentrunner.state.red_tests import as_values, path_of, shown_red
+from agentrunner.state.run_state import (
+    Baseline,
+    CheckOutcome,
+    Criterion,
+    Evidence,
+    Finding,
+    TestOutcome,
+)
+from agentrunner.verification.box import DecisionBox, not_ready, why_not_started
+from agentrunner.verification.checks import ReadFile, read_check
+from agentrunner.verification.claims import Claims, claims_of, listed_but_green, red_names
+from agentrunner.verification.handed_over import HandedOver, installs_anew
+from agentrunner.verification.left_out import LeftOut, words_of_red
+from agentrunner.verification.measure import Measurer
+from agentrunner.verification.outcomes import Colour, check_outcome, outcome_of
+from agentrunner.verification.results.model import Results
+from agentrunner.verification.room import Room, Rooms
+from agentrunner.verification.set_up import run_set_up, set_up_failed
+from agentrunner.verification.stages import is_one_stage
+from agentrunner.verification.start_up import NO_TESTS
+from agentrunner.verification.target import Measured, Target, target_of, test_target
+from agentrunner.verification.trees import Changes, Trees, WorkerChange
+
+Emit = Callable[..., Any]
+MOST_PATHS = 500
+MOST_KNOWN = 50
+COLOURS: Mapping[str, Colour] = {"passed": "green", "failed": "red", "not_run": "unknown"}
+
+
+@dataclass
+class Verifier:
+    """Measures trees; `emit` receives the events `baseline` and `check`."""
+
+    spec: TaskSpec
+    box: DecisionBox
+    snapshots: Snapshots
+    rooms: Rooms
+    measurer: Measurer
+    emit: Emit
+    accepted_red: Sequence[str] = ()
+    """Names of tests that a person accepted as known reds in this run."""
+
+    def __post_init__(self) -> None:
+        self.trees = Trees(self.snapshots, self.spec.task)
+        self.handed_over = HandedOver(self.snapshots, self.spec)
+        self.left_out = LeftOut(self.rooms)
+
+    def clear(self) -> None:
+        """Remove rooms and reports that a killed process has left. Blocks."""
+        self.rooms.clear()
+        self.measurer.clear()
+
+    @property
+    def test(self) -> TestSpec | None:
+        """The task's test command."""
+        return self.spec.task.test
+
+    # -- before the run -------------------------------------------------------------------------
+
+    async def setup(self) -> None:
+        """Run the task's set-up in the repository, once per box.
+
+        Raises EnvironmentNotReady where it fails.
+        """
+        home = await asyncio.to_thread(lambda: self.rooms.sealed.home)
+        ran = await run_set_up(self.box, self.spec, home=home)
+        if ran is None or self.spec.task.setup is None:
+            return
+        self._emit_setup(self.spec.task.setup.command, ran.exit_code)
+        if ran.exit_code != 0:
+            raise set_up_failed(self.spec, ran, self.box.describe(), self.box.environ)
+
+    def _emit_setup(self, command: str, exit_code: int) -> None:
+        outcome = "failed" if exit_code else "passed"
+        self.emit("check", target="setup", command=command, exit_code=exit_code, outcome=outcome)
+
+    async def baseline(self, criteria: Sequence[Criterion], origin: str) -> Baseline:
+        """The tree before the run: its tests and the checks that the task brings.
+
+        What git ignores is sealed here. Raises EnvironmentNotReady where a command cannot start,
+        and where a known red of the task file is green; nothing is spent by then.
+        """
+        tree = await asyncio.to_thread(self.trees.now)
+        await asyncio.to_thread(self.rooms.sealed.seal, self.snapshots)
+        await asyncio.to_thread(self.box.warm)
+        await asyncio.to_thread(self._say_what_is_not_kept, tree)
+        found = await self._measure_old(Baseline(tree=tree, origin=origin), criteria)
+        await asyncio.to_thread(lambda: self.box.seal(self.snapshots.ignored_folders()))
+        return found
+
+    def _say_what_is_not_kept(self, tree: str) -> None:
+        large = self.snapshots.large_in(tree)
+        if large:
+            most = self.spec.runner.sandbox.keep_files_up_to or KEPT
+            self.emit("warning", code="large-files", message=large_files(large, most))
+
+    async def look_again(self, baseline: Baseline, criteria: Sequence[Criterion]) -> Baseline:
+        """The same tree before the run, asked what a changed task asks now.
+
+        Also for a run that an older version began: what git ignores is sealed late, as it is now.
+        Raises EnvironmentNotReady.
+        """
+        if not await asyncio.to_thread(lambda: self.rooms.sealed.made):
+            await asyncio.to_thread(self.rooms.sealed.seal, self.snapshots)
+        return await self._measure_old(baseline, criteria)
+
+    def has_sealed(self) -> bool:
+        """Whether what git ignores was sealed, as runs of this version do. Blocks."""
+        return self.rooms.sealed.made
+
+    async def _measure_old(self, baseline: Baseline, criteria: Sequence[Criterion]) -> Baseline:
+        read = await asyncio.to_thread(self.trees.reader, baseline.tree)
+        async with self.rooms.where_needed(baseline.tree, self._executes(criteria, read)) as room:
+            test, writes = await self._first_test(room, read, criteria)
+            checks = await self._first_checks(criteria, room, read, must_start=True)
+        return baseline.model_copy(
+            update={
+                "test": test,
+                "checks": colours_of(criteria, checks),
+                "check_outcomes": checks,
+                "test_writes": sorted(writes)[:MOST_PATHS],
+                "reporters": dict(self.measurer.means),
+            }
+        )
+
+    async def colours(
+        self, criteria: Sequence[Criterion], baseline: Baseline, *, must_start: bool = False
+    ) -> Baseline:
+        """The baseline with what these criteria's own checks say on the tree before the run."""
+        if not criteria:
+            return baseline
+        self._recall(baseline)
+        read = await asyncio.to_thread(self.trees.reader, baseline.tree)
+        needed = self._executes(criteria, read, test=False)
+        async with self.rooms.where_needed(baseline.tree, needed) as room:
+            found = await self._first_checks(criteria, room, read, must_start=must_start)
+        mine = {outcome.criterion_id for outcome in found}
+        others = [one for one in baseline.check_outcomes if one.criterion_id not in mine]
+        return baseline.model_copy(
+            update={
+                "checks": {**baseline.checks, **colours_of(criteria, found)},
+                "check_outcomes": [*others, *found],
+                "reporters": dict(self.measurer.means),
+            }
+        )
+
+    async def _first_test(
+        self, room: Room, read: ReadFile, criteria: Sequence[Criterion]
+    ) -> tuple[TestOutcome | None, list[str]]:
+        """The test command before the run, and what it writes; EnvironmentNotReady as above."""
+        if self.test is None or not self.test.baseline:
+            return None, []
+        target = test_target(self.test)
+        measured = await self.measurer.find_reporter(target, room, read)
+        why = why_not_started(target.shell, measured.ran, Path(self.spec.repo), is_test=True)
+        if why and why != NO_TESTS and not (measured.results and measured.results.tests):
+            raise not_ready(
+                target.shell,
+                measured.ran,
+                why,
+                self.box.describe(),
+                what="The test command",
+                path="task.test.command",
+            )
+        if green := listed_but_green(self.test.known_red, measured.results):
+            raise EnvironmentNotReady(
+                f"{green[0]} is listed as a known red and is green.",
+                path="task.test.known_red",
+                remedy=f"take {green[0]} off the list",
+                nothing_spent=True,
+            )
+        ref = await asyncio.to_thread(self.measurer.keep, measured.results, target.id)
+        outcome = outcome_of(measured, results=ref)
+        self.emit(
+            "baseline", target="test", command=target.shell,
+            exit_code=outcome.exit_code, outcome="passed" if outcome.green else "failed",
+            passed=outcome.passed, failed=outcome.failed,
+            red=as_values(shown_red(outcome)), output=path_of(outcome.output),
+            known_red=sorted(self.claims(measured.results, criteria).known)[:MOST_KNOWN],
+        )  # fmt: skip
+        await asyncio.to_thread(self._say_what_is_left_out, outcome)
+        return outcome, list(measured.written)
+
+    def _say_what_is_left_out(self, outcome: TestOutcome) -> None:
+        if named := self.left_out.named(words_of_red(outcome, [])):
+            self.emit(
+                "warning", code="left-out",
+                message=f"The tests are red and name {', '.join(named[:5])}: git ignores it and it"
+                " is too large to be kept, so no clean room has it. task.setup.command can make it",
+            )  # fmt: skip
+
+    async def _first_checks(
+        self, criteria: Sequence[Criterion], room: Room, read: ReadFile, *, must_start: bool
+    ) -> list[CheckOutcome]:
+        found = []
+        for criterion in criteria:
+            outcome = await self._check(criterion, room, read, [], first=True, must=must_start)
+            if outcome is None:
+                continue
+            found.append(outcome)
+            self.emit(
+                "baseline", target=criterion.id, command=outcome.what,
+                exit_code=outcome.exit_code, outcome=outcome.outcome,
+            )  # fmt: skip
+        return found
+
+    # -- a round --------------------------------------------------------------------------------
+
+    async def measure(
+        self,
+        criteria: Sequence[Criterion],
+        baseline: Baseline,
+        worker_changes: Sequence[WorkerChange],
+        *,
+        suspicions: Sequence[Finding] = (),
+        careful: bool = False,
+    ) -> Evidence:
+        """Everything that can be executed or read about the present tree, once.
+
+        `worker_changes` are the run's worker runs so far: a person's edits between them are not
+        the worker's. `suspicions` are findings made elsewhere. With `careful` a red test is run
+        again before it counts. Raises SandboxError and OSError.
+        """
+        tree, total, own = await asyncio.to_thread(self._compare, baseline, worker_changes)
+        return await self.measure_tree(
+            tree, criteria, baseline, total, own, suspicions=suspicions, careful=careful
+        )
+
+    async def measure_tree(
+        self,
+        tree: str,
+        criteria: Sequence[Criterion],
+        baseline: Baseline,
+        total: Changes,
+        own: Changes,
+        *,
+        suspicions: Sequence[Finding] = (),
+        careful: bool = False,
+    ) -> Evidence:
+        """The same for any tree; `own` is what of `total` the workers changed."""
+        self._recall(baseline)
+        room_tree, lacking = await asyncio.to_thread(
+            self.handed_over.of, tree, baseline.tree, total
+        )
+        read = await asyncio.to_thread(self.trees.reader, room_tree)
+        findings = [*map(self._harmless, suspicions), *self.trees.protected(own)]
+        unkept = await asyncio.to_thread(self.snapshots.unkept_between, baseline.tree, tree)
+        findings += not_kept(sorted({*self.trees.unkept, *unkept}))
+        async with self.rooms.where_needed(room_tree, self._executes(criteria, read)) as room:
+            room, failed = await self.set_up_room(room, total)
+            findings += failed
+            test = await self._test_now(room, read, baseline, criteria, careful=careful)
+            before = {one.criterion_id: one for one in baseline.check_outcomes}
+            checks = []
+            for criterion in criteria:
+                outcome = await self._check(
+                    criterion, room, read, total.all, was=before, colours=baseline.checks
+                )
+                if outcome is not None:
+                    checks.append(outcome)
+        if said := words_of_red(test, checks):
+            named = await asyncio.to_thread(self.left_out.changed, said)
+            lacking = [*lacking, *(path for path in named if path not in lacking)]
+        findings += findings_about(test, lacking, checks)
+        return Evidence(
+            tree=tree,
+            tree_after=tree,
+            test=test,
+            checks=checks,
+            findings=findings,
+            proof=_turned(baseline, test, checks, criteria),
+            changed_files=own.all[:MOST_PATHS],
+            deleted_files=sorted(own.deleted)[:MOST_PATHS],
+            lines_added=own.lines_added,
+            lines_removed=own.lines_removed,
+        )
+
+    def _executes(
+        self, criteria: Sequence[Criterion], read: ReadFile, *, test: bool = True
+    ) -> bool:
+        """Whether the test command or a check runs anything."""
+        if test and self.test is not None:
+            return True
+        return any(target_of(one, self.spec, read) is not None for one in criteria)
+
+    def _recall(self, baseline: Baseline) -> None:
+        """By which means each target reports, as its first run found out."""
+        self.measurer.means.update(baseline.reporters)
+
+    def _harmless(self, finding: Finding) -> Finding:
+        """A change of installed packages that are sealed decides nothing, and is a notice."""
+        sealed = {one.name for one, _ in self.rooms.sealed.folders() if one.copied}
+        if finding.code != "dependencies_changed" or not sealed.issuperset(finding.paths):
+            return finding
+        return finding.model_copy(update={"blocks": False})
+
+    def _compare(
+        self, baseline: Baseline, worker_changes: Sequence[WorkerChange]
+    ) -> tuple[str, Changes, Changes]:
+        """The present tree, what differs from the one before the run, and the workers' part."""
+        tree = self.trees.now()
+        total = self.trees.between(baseline.tree, tree)
+        own = self.trees.by_workers(worker_changes, total)
+        if own.all == total.all:
+            return tree, total, total
+        paths = set(own.all)
+        lines = [c for c in self.snapshots.changes(baseline.tree, tree) if c.path in paths]
+        return tree, total, replace(
+            own,
+            lines_added=sum(change.added or 0 for change in lines),
+            lines_removed=sum(change.removed or 0 for change in lines),
+        )  # fmt: skip
+
+    async def set_up_room(self, room: Room, total: Changes) -> tuple[Room, list[Finding]]:
+        """Run the set-up again where what it installs from changed; a finding where it fails.
+
+        It starts with a home of its own, which the room has from then on.
+        """
+        setup = self.spec.task.setup
+        if not installs_anew(total.all) or setup is None or not room.clock:
+            return room, []
+        await asyncio.to_thread(room.own_home.mkdir, mode=0o700)
+        ran = await run_set_up(self.box, self.spec, copy=room.copy, home=room.own_home)
+        room = room.with_own_home()
+        assert ran is not None
+        self._emit_setup(setup.command, ran.exit_code)
+        if ran.exit_code == 0:
+            return room, []
+        last = ran.tail.strip().splitlines()[-1:] or ["no output"]
+        return room, [
+            Finding(
+                code="setup_failed",
+                message=f"The set-up command fails on the delivered tree: {last[0][:300]}",
+                remedy="task.setup.network: [HOST:443], for what it fetches",
+                blocks=False,
+            )
+        ]
+
+    def claims(self, before: Results | None, criteria: Sequence[Criterion]) -> Claims:
+        """Which reds of the old tree have to turn, and which are known."""
+        return claims_of(
+            before,
+            wanted_by(self.spec, criteria),
+            listed=[*(self.test.known_red if self.test else ()), *map(escape, self.accepted_red)],
+            mapped=mapped_by(criteria),
+            only_listed=self.spec.completion == "strict" or not criteria,
+        )
+
+    async def _test_now(
+        self,
+        room: Room,
+        read: ReadFile,
+        baseline: Baseline,
+        criteria: Sequence[Criterion],
+        *,
+        careful: bool,
+    ) -> TestOutcome | None:
+        if self.test is None:
+            return None
+        target = test_target(self.test)
+        before = await asyncio.to_thread(self.before, baseline)
+        claims = self.claims(before, criteria)
+        measured = await self.measurer.run(target, room, read)
+
+        def seen(one: Measured) -> TestOutcome:
+            return outcome_of(
+                one,
+                baseline.test,
+                before,
+                claims,
+                fewer_is_wanted=bool(self.test and self.test.may_change),
+                one_stage=is_one_stage(target.shell, target.cwd, read),
+                results=self.measurer.keep(one.results, target.id),
+            )
+
+        outcome = await asyncio.to_thread(seen, measured)
+        if careful and not outcome.green and measured.results and not measured.ran.timed_out:
+            again, flaky = await self._again(target, room.tree, read, measured, claims)
+            if flaky:
+                outcome = (await asyncio.to_thread(seen, again)).model_copy(
+                    update={"flaky": flaky[:50]}
+                )
+        self.emit(
+            "check", target="test", command=target.shell, exit_code=outcome.exit_code,
+            outcome="passed" if outcome.green else "failed",
+            passed=outcome.passed, failed=outcome.failed, finding=outcome.finding,
+            red=as_values(shown_red(outcome)), output=path_of(outcome.output),
+        )  # fmt: skip
+        return outcome
+
+    async def _again(
+        self, target: Target, tree: str, read: ReadFile, first: Measured, claims: Claims
+    ) -> tuple[Measured, list[str]]:
+        """A red run once more, in another room; and which names have both colours now."""
+        async with self.rooms.open(tree) as room:
+            again = await self.measurer.run(target, room, read)
+        if again.results is None or first.results is None:
+            return again, []
+        red = [name for name in red_names(first.results) if name not in claims.known]
+        return again, [name for name in red if again.results.passed(name)]
+
+    def before(self, baseline: Baseline) -> Results | None:
+        """The results by name of the test command on the old tree. Blocks."""
+        return self.measurer.kept(baseline.test.results) if baseline.test else None
+
+    # -- checks ---------------------------------------------------------------------------------
+
+    async def _check(
+        self,
+        criterion: Criterion,
+        room: Room,
+        read: ReadFile,
+        changed: Sequence[str],
+        *,
+        was: Mapping[str, CheckOutcome] | None = None,
+        colours: Mapping[str, Colour] | None = None,
+        first: bool = False,
+        must: bool = False,
+    ) -> CheckOutcome | None:
+        """Run or read one criterion's check; None where it has none of its own."""
+        check = criterion.check
+        if check is None or (check.kind == "test" and not check.name):
+            return None
+        what = describe_check(check)
+        before: Colour = (colours or {}).get(criterion.id, "unknown")
+        reading = await asyncio.to_thread(read_check, check, read, changed)
+        if reading is not None:
+            outcome = CheckOutcome(
+                criterion_id=criterion.id, what=what, before=before, detail=reading.detail,
+                outcome="passed" if reading.passed
+                else "not_run" if reading.passed is None and criterion.check_origin == "model"
+                else "failed",
+            )  # fmt: skip
+        elif (target := target_of(criterion, self.spec, read)) is None:
+            return CheckOutcome(
+                criterion_id=criterion.id, what=what, outcome="not_run", before=before,
+                detail="nothing to execute",
+            )  # fmt: skip
+        else:
+            outcome = await self._run_check(target, room, read, what, before, first, must)
+        if was is not None:
+            self.emit(
+                "check", target=criterion.id, command=what, exit_code=outcome.exit_code,
+                outcome=outcome.outcome, detail=outcome.detail,
+                red=as_values(outcome.red), output=path_of(outcome.output),
+            )  # fmt: skip
+        return outcome
+
+    async def _run_check(
+        self,
+        target: Target,
+        room: Room,
+        read: ReadFile,
+        what: str,
+        before: Colour,
+        first: bool,
+        must: bool,
+    ) -> CheckOutcome:
+        run = self.measurer.find_reporter if first else self.measurer.run
+        measured = await run(target, room, read)
+        why = why_not_started(target.shell, measured.ran, Path(self.spec.repo), is_test=False)
+        if why and must:
+            raise not_ready(
+                target.shell, measured.ran, why, self.box.describe(),
+                what=f"The check of {target.id}",
+            )  # fmt: skip
+        ref = await asyncio.to_thread(self.measurer.keep, measured.results, target.id)
+        return check_outcome(measured, what, why, before, ref)
+
+
+def wanted_by(spec: TaskSpec, criteria: Sequence[Criterion]) -> list[str]:
+    """All texts that say what is asked for: PRD, title, criteria and their checks."""
+    said = [f"{c.description}\n{c.detail}\n{c.check or ''}" for c in criteria]
+    return [spec.prd_text, spec.title, *said]
+
+
+def mapped_by(criteria: Sequence[Criterion]) -> set[str]:
+    """Names of tests that criteria stand on."""
+    return {name for criterion in criteria for name in criterion.tests}
+
+
+def colours_of(
+    criteria: Sequence[Criterion], outcomes: Sequence[CheckOutcome]
+) -> dict[str, Colour]:
+    """What each check said on the old tree."""
+    by_id = {criterion.id: criterion for criterion in criteria}
+    found: dict[str, Colour] = {}
+    for outcome in outcomes:
+        criterion = by_id[outcome.criterion_id]
+        # Nothing has changed before the run: that it did later is no proof of a model's claim.
+        empty = is_kind(criterion, "diff") and criterion.check_origin == "model"
+        found[outcome.criterion_id] = "unknown" if empty else COLOURS[outcome.outcome]
+    return found
+
+
+def is_kind(criterion: Criterion, kind: str) -> bool:
+    """Whether a criterion's check is of this kind."""
+    return criterion.check is not None and criterion.check.kind == kind
+
+
+def large_files(paths: Sequence[str], most: str) -> str:
+    """What cannot be brought back, before anything is paid for."""
+    more = f" and {len(paths) - 5} more" * (len(paths) > 5)
+    what = "is a file" if len(paths) == 1 else "are files"
+    return (
+        f"{', '.join(paths[:5])}{more} {what} of more than {most}: if a worker changes one, undo"
+        " cannot bring it back, and the run is for a person to look at."
+        " runner.sandbox.keep_files_up_to keeps larger ones"
+    )
+
+
+def not_kept(paths: Sequence[str]) -> list[Finding]:
+    """A finding about files that are too large to be kept, and so cannot be verified."""
+    if not paths:
+        return []
+    more = f" and {len(paths) - 5} more" * (len(paths) > 5)
+    return [
+        Finding(
+            code="unkept",
+            message="These files changed and are too large to be kept, so what they hold, or held"
+            f" before, is not verified: {', '.join(paths[:5])}{more}",
+            paths=list(paths[:50]),
+            remedy="agentrunner approve, after looking at them; runner.sandbox.keep_files_up_to"
+            " keeps larger ones from the next run on",
+        )
+    ]
+
+
+def findings_about(
+    test: TestOutcome | None, lacking: Sequence[str], checks: Sequence[CheckOutcome]
+) -> list[Finding]:
+    """What a measured tree shows beside red and green."""
+    found = []
+    red = (test is not None and not test.green) or any(c.outcome == "failed" for c in checks)
+    if red and lacking:
+        found.append(
+            Finding(
+                code="checkout_lacks",
+                message=(
+                    "What is verified is what is handed over, and git ignores what the worker"
+                    f" left here: {', '.join(lacking[:5])}"
+                ),
+                paths=list(lacking[:50]),
+                blocks=False,
+                remedy="take it off .gitignore, or make it in task.setup.command",
+            )
+        )
+    if test is not None and test.flaky:
+        found.append(
+            Finding(
+                code="flaky",
+                message=f"Red once and green once on this very tree: {', '.join(test.flaky[:3])}",
+                tests=test.flaky,
+                remedy="make it steady, or list it in task.test.known_red",
+            )
+        )
+    return found
+
+
+def _turned(
+    baseline: Baseline,
+    test: TestOutcome | None,
+    checks: Sequence[CheckOutcome],
+    criteria: Sequence[Criterion],
+) -> list[str]:
+    """What was red on the tree before the run and is green now, as far as one run tells."""
+    by_model = {criterion.id for criterion in criteria if criterion.check_origin == "model"}
+    proof = []
+    if test is not None and test.green and baseline.test is not None and not baseline.test.green:
+        proof.append(f"`{test.command}` failed before and passes now")
+    proof += [
+        f"{check.criterion_id}: `{check.what}`"
+        f"{', a check of the planner,' * (check.criterion_id in by_model)}"
+        " failed before and passes now"
+        for check in checks
+        if check.outcome == "passed" and check.before == "red"
+    ]
+    return proof

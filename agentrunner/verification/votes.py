@@ -1,0 +1,36 @@
+"""Several judgements of one tree as one: the more negative word wins."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from agentrunner.state.run_state import Assessment
+
+MOST_RISKS = 20
+
+
+def merged(votes: Sequence[Assessment]) -> Assessment:
+    """What the judges say together; at least one of them.
+
+    A criterion that one calls failed has failed; it has passed where all say so. They are
+    satisfied only if every one is. The words are those of the first who is not.
+    """
+    against = [vote for vote in votes if not vote.satisfied]
+    first = (against or votes)[0]
+    failed = set().union(*(vote.failed for vote in votes))
+    passed = set(votes[0].passed).intersection(*(vote.passed for vote in votes)) - failed
+    # Of a criterion's comments the one that says what is wrong, else the first.
+    comments = {name: said for vote in reversed(votes) for name, said in vote.comments.items()}
+    for vote in reversed(votes):
+        comments |= {name: said for name, said in vote.comments.items() if name in vote.failed}
+    risks = dict.fromkeys(risk for vote in votes for risk in vote.risks)
+    split = f"{len(votes) - len(against)} of {len(votes)} judges are satisfied. "
+    return Assessment(
+        tree=first.tree,
+        satisfied=not against,
+        summary=((split if against and len(votes) > 1 else "") + first.summary)[:4000],
+        failed=sorted(failed),
+        passed=sorted(passed),
+        comments=comments,
+        risks=list(risks)[:MOST_RISKS],
+    )

@@ -1,0 +1,285 @@
+"""Shapes of real repositories, in small: which commands are proposed, in which order."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from agentrunner.discovery import Found, candidates_of, likely_lacking, propose_setup
+
+UV = {"uv.lock": ""}
+GROUPS = """\
+[project]
+name = "x"
+[dependency-groups]
+dev = ["ruff", "tox"]
+tests = ["pytest"]
+tests-random = ["pytest", "pytest-xdist"]
+[tool.pytest.ini_options]
+"""
+
+
+def workflow(*steps: str, env: str = "", extra: str = "") -> str:
+    lines = "".join(f"      - run: {step}\n" for step in steps)
+    return f"{env}jobs:\n  test:\n    runs-on: x\n{extra}    steps:\n{lines}"
+
+
+def make(repo: Path, files: dict[str, str]) -> Path:
+    for name, text in files.items():
+        (repo / name).parent.mkdir(parents=True, exist_ok=True)
+        (repo / name).write_text(text)
+        if text.startswith("#!"):
+            (repo / name).chmod(0o755)
+    return repo
+
+
+CI = ".github/workflows/ci.yml"
+SHAPES: dict[str, tuple[dict[str, str], list[str]]] = {
+    "a group that is no default": (
+        {"pyproject.toml": GROUPS, **UV},
+        ["uv run --group tests pytest -q"],
+    ),
+    "a group that is a default": (
+        {"pyproject.toml": GROUPS + '[tool.uv]\ndefault-groups = ["dev", "tests"]\n', **UV},
+        ["uv run pytest -q"],
+    ),
+    "all groups are defaults": (
+        {"pyproject.toml": GROUPS + '[tool.uv]\ndefault-groups = "all"\n', **UV},
+        ["uv run pytest -q"],
+    ),
+    "a group that includes another": (
+        {
+            "pyproject.toml": '[dependency-groups]\na = ["pytest"]\n'
+            'dev = [{include-group = "a"}]\n[tool.pytest.ini_options]\n',
+            **UV,
+        },
+        ["uv run pytest -q"],
+    ),
+    "groups that include each other": (
+        {
+            "pyproject.toml": '[dependency-groups]\na = [{include-group = "b"}]\n'
+            'b = [{include-group = "a"}, "pytest"]\n[tool.pytest.ini_options]\n',
+            **UV,
+        },
+        ["uv run --group a pytest -q"],
+    ),
+    "an extra": (
+        {
+            "pyproject.toml": '[project.optional-dependencies]\ntest = ["pytest>=8"]\n'
+            "[tool.pytest.ini_options]\n",
+            **UV,
+        },
+        ["uv run --extra test pytest -q"],
+    ),
+    "an environment that is there": (
+        {"pyproject.toml": GROUPS, ".venv/pyvenv.cfg": "", **UV},
+        ["uv run --group tests pytest -q", "pytest -q"],
+    ),
+    "tox beside pytest": (
+        {"tox.ini": "[tox]\n[pytest]\n", "tests/conftest.py": ""},
+        ["pytest -q", "tox"],
+    ),
+    "only some environments of tox in CI": (
+        {CI: workflow("tox run -e docs", "tox run -f lint"), "pytest.ini": "[pytest]\n"},
+        ["pytest -q"],
+    ),
+    "scripts of pdm": (
+        {"pyproject.toml": '[tool.pdm.scripts]\ntest = "pytest"\n', "pdm.lock": ""},
+        ["pdm run test"],
+    ),
+    "a script of the project in CI": (
+        {
+            CI: workflow('"scripts/install"', '"scripts/test"'),
+            "scripts/test": "#!/bin/sh\npytest\n",
+            "pyproject.toml": "[tool.pytest.ini_options]\n",
+        },
+        ["scripts/test", "pytest -q"],
+    ),
+    "a script that nobody can start": (
+        {"scripts/test": "pytest\n", "pytest.ini": "[pytest]\n"},
+        ["pytest -q"],
+    ),
+    "many jobs: the shortest runs the most": (
+        {
+            CI: workflow(
+                "uv run pytest tests/core", "uv run --no-sync pytest tests/a", "uv run pytest"
+            )
+        },
+        ["uv run pytest", "uv run --no-sync pytest tests/a"],
+    ),
+    "a job of another repository": (
+        {
+            CI: "jobs:\n  a:\n    steps:\n      - uses: actions/checkout@v4\n"
+            "        with: {repository: other/one}\n      - run: pytest tests/\n",
+            "pytest.ini": "[pytest]\n",
+        },
+        ["pytest -q"],
+    ),
+    "a variable that the workflow sets": (
+        {
+            CI: workflow(
+                "${{ env.CARGO }} test --workspace ${{ env.FLAGS }}",
+                'cargo test --locked "${FEATURES}" --lib',
+                env="env:\n  CARGO: cargo\n  FLAGS:\n  FEATURES: --all-features\n",
+            ),
+            "Cargo.toml": "[workspace]\n[package]\n",
+        },
+        ["cargo test --workspace", "cargo test"],
+    ),
+    "a workspace that CI names in words of its own": (
+        {
+            CI: workflow("$TOOL test --workspace"),
+            "Cargo.toml": '[workspace]\nmembers = ["a"]\n[package]\nname = "x"\n',
+        },
+        ["cargo test --workspace", "cargo test"],
+    ),
+    "a target that fetches first": (
+        {"Makefile": "deps:\n\tgo get ./...\ntest: deps\n\tgo test -v ./...\n", "go.mod": ""},
+        ["go test ./...", "make test"],
+    ),
+    "a target that only tests": (
+        {"Makefile": "test:\n\tgo test -race ./...\n", "go.mod": ""},
+        ["make test", "go test ./..."],
+    ),
+    "a makefile that is to be made": (
+        {CI: workflow("perl Makefile.PL", "make", "make test"), "Makefile.PL": "", "t/a.t": ""},
+        ["perl Makefile.PL && make test", "prove -lr t"],
+    ),
+    "a package manager by name": (
+        {
+            "package.json": json.dumps(
+                {"packageManager": "yarn@4.1", "scripts": {"test": "jest", "test:dev": "x"}}
+            )
+        },
+        ["yarn test"],
+    ),
+    "a script that installs a package first": (
+        {
+            CI: workflow("yarn test:dev-package", "yarn test", "yarn test:production"),
+            "package.json": '{"scripts": {"test": "jest"}}',
+            "yarn.lock": "",
+        },
+        ["yarn test"],
+    ),
+    "wrappers": ({"pom.xml": "", "mvnw": ""}, ["./mvnw test"]),
+    "gradle": ({"build.gradle.kts": "", "gradlew": ""}, ["./gradlew test"]),
+    "maven without a wrapper": ({"pom.xml": ""}, ["mvn test"]),
+    "cmake": (
+        {"CMakeLists.txt": ""},
+        [
+            "cmake -S . -B build && cmake --build build"
+            " && ctest --test-dir build --output-on-failure"
+        ],
+    ),
+    "cmake, built already": (
+        {"CMakeLists.txt": "", "build/CMakeCache.txt": ""},
+        ["cmake --build build && ctest --test-dir build --output-on-failure"],
+    ),
+    "ruby": (
+        {"Rakefile": "Rake::TestTask.new(:test)\n", "Gemfile": "", ".rspec": ""},
+        ["bundle exec rspec", "bundle exec rake test"],
+    ),
+    "php": (
+        {"composer.json": '{"scripts": {"test": "phpunit"}}', "phpunit.xml.dist": ""},
+        ["composer test", "vendor/bin/phpunit"],
+    ),
+    "dotnet below its sources": ({"src/App.sln": ""}, ["dotnet test src/App.sln"]),
+    "meson": ({"meson.build": ""}, ["meson setup build && meson test -C build"]),
+    "autotools": ({"configure": "#!/bin/sh\n"}, ["./configure && make check"]),
+}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_what_is_proposed_in_which_order(tmp_path: Path, name: str) -> None:
+    files, expected = SHAPES[name]
+    assert [found.command for found in candidates_of(make(tmp_path, files))] == expected
+
+
+@pytest.mark.parametrize(
+    ("files", "command", "needs"),
+    [
+        ({"tox.ini": "[tox]\n"}, "tox", "tox first installs its environments, with the network"),
+        ({"tox.ini": "[tox]\n", ".tox/a": ""}, "tox", ""),
+        (
+            {"Makefile": "test:\n\tpip install -e .\n\tpytest\n"},
+            "make test",
+            "it runs `pip install -e .` first",
+        ),
+        (
+            {"package.json": '{"scripts": {"test": "x"}, "devDependencies": {"x": "1"}}'},
+            "npm test",
+            "node_modules is not there yet",
+        ),
+        (
+            {
+                "package.json": '{"scripts": {"test": "x"}, "devDependencies": {"x": "1"}}',
+                "node_modules/x": "",
+            },
+            "npm test",
+            "",
+        ),
+        ({CI: workflow("./vendor/bin/phpunit")}, "./vendor/bin/phpunit", "./vendor/bin/phpunit is"),
+    ],
+)
+def test_what_a_set_up_must_come_before(
+    tmp_path: Path, files: dict[str, str], command: str, needs: str
+) -> None:
+    found = candidates_of(make(tmp_path, files))[0]
+    assert found.command == command
+    assert found.needs.startswith(needs) and bool(found.needs) == bool(needs)
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({"pyproject.toml": GROUPS, **UV}, "uv sync --frozen --group tests"),
+        ({"yarn.lock": "", ".yarnrc.yml": ""}, "yarn install --immutable"),
+        (
+            {"requirements-dev.txt": "pytest==8\n"},
+            "python3 -m venv .venv && .venv/bin/pip install -r requirements-dev.txt",
+        ),
+        ({"requirements.txt": "flask\n"}, None),
+        ({"Gemfile": ""}, "bundle install"),
+        ({"pom.xml": ""}, "mvn -B -q test-compile"),
+    ],
+)
+def test_what_installs_the_packages(
+    tmp_path: Path, files: dict[str, str], expected: str | None
+) -> None:
+    found = propose_setup(make(tmp_path, files))
+    assert (found.command if found else None) == expected
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        (
+            {CI: workflow("x", extra="    services:\n      db: {image: 'postgres:16'}\n")},
+            [f"{CI} starts postgres:16: it wants a database"],
+        ),
+        ({".gitlab-ci.yml": "t:\n  services: [redis]\n"}, [".gitlab-ci.yml starts redis"]),
+        ({"package.json": '{"devDependencies": {"puppeteer": "1"}}'}, ["package.json names pup"]),
+        ({"go.mod": "require github.com/testcontainers/testcontainers-go v1"}, ["go.mod names"]),
+        ({"pyproject.toml": '[project]\ndependencies = ["click"]\n'}, []),
+    ],
+)
+def test_what_the_files_say_that_a_box_lacks(
+    tmp_path: Path, files: dict[str, str], said: list[str]
+) -> None:
+    found = likely_lacking(make(tmp_path, files))
+    assert len(found) == len(said)
+    assert all(text.startswith(start) for text, start in zip(found, said, strict=True))
+
+
+def test_a_command_is_proposed_once_and_where_it_stands_first(tmp_path: Path) -> None:
+    repo = make(tmp_path, {CI: workflow("make test"), "Makefile": "test:\n\ttrue\n"})
+    assert candidates_of(repo) == [Found("make test", f"{CI}, line 5")]
+
+
+def test_hostile_files_give_nothing(tmp_path: Path) -> None:
+    (tmp_path / "scripts").mkdir()
+    (tmp_path / "scripts/test").symlink_to("/bin/sh")
+    make(tmp_path, {"package.json": "[" * 99_999, "composer.json": "{", CI: "jobs: [[["})
+    assert candidates_of(tmp_path) == []

@@ -1,0 +1,79 @@
+"""The files of a checkout by its index, compared with what git says."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from agentrunner.discovery.files import files_of, reader_of
+
+
+def git(repo: Path, *command: str) -> str:
+    environ = {**os.environ, "GIT_CONFIG_GLOBAL": "/dev/null"}
+    return subprocess.run(
+        ["git", "-C", str(repo), *command], check=True, capture_output=True, text=True, env=environ
+    ).stdout
+
+
+def make(repo: Path, *options: str) -> list[str]:
+    repo.mkdir()
+    git(repo, "init", "-q", *options)
+    names = ["a.py", "src/b.py", "src/deep/c.py", "src/deep/cc.py", "日本/テスト.py", "x y.txt"]
+    names += [f"many/{'n' * (i % 40)}{i}.txt" for i in range(200)]
+    for name in names:
+        (repo / name).parent.mkdir(parents=True, exist_ok=True)
+        (repo / name).write_text(name)
+    git(repo, "add", "-A")
+    (repo / "untracked.txt").touch()
+    return sorted(names)
+
+
+@pytest.mark.parametrize("version", ["2", "3", "4"])
+def test_every_version_of_the_index_is_read(tmp_path: Path, version: str) -> None:
+    names = make(tmp_path / "r")
+    git(tmp_path / "r", "update-index", "--index-version", version)
+    (tmp_path / "r" / "later.txt").touch()
+    git(tmp_path / "r", "add", "-N", "later.txt")  # an extended entry
+    assert sorted(files_of(tmp_path / "r") or []) == sorted([*names, "later.txt"])
+
+
+def test_longer_hashes_are_read(tmp_path: Path) -> None:
+    names = make(tmp_path / "r", "--object-format=sha256")
+    assert sorted(files_of(tmp_path / "r") or []) == names
+
+
+def test_without_an_index_the_disk_is_read(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "b.py").touch()
+    (tmp_path / "other" / ".git").mkdir(parents=True)
+    (tmp_path / "other" / "c.py").touch()
+    assert files_of(tmp_path) == ["a/b.py"]
+
+
+def test_too_many_files_are_none(tmp_path: Path) -> None:
+    make(tmp_path / "r")
+    assert files_of(tmp_path / "r", 10) is None
+
+
+@pytest.mark.parametrize("content", [b"", b"DIRC", b"DIRC\0\0\0\2\0\0\0\5short", b"\0" * 100])
+def test_a_broken_index_is_no_index(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git" / "index").write_bytes(content)
+    (tmp_path / "a.py").touch()
+    assert files_of(tmp_path) == ["a.py"]
+
+
+def test_nothing_outside_is_read(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("x")
+    repo = tmp_path / "r"
+    repo.mkdir()
+    (repo / "link").symlink_to("../secret")
+    (repo / "in").symlink_to("a")
+    (repo / "a").write_text("a")
+    os.mkfifo(repo / "pipe")
+    read = reader_of(repo)
+    assert [read(name) for name in ("link", "../secret", "pipe", "none", "a\0b")] == [None] * 5
+    assert read("in") == b"a"

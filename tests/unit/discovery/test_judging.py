@@ -1,0 +1,143 @@
+"""What a trial shows: judged by the runner's own table, and never more than was seen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from agentrunner.discovery import Found
+from agentrunner.discovery.judging import Kind, TriedCommand, judge, mended, not_tried, ranked
+from agentrunner.state.run_state import FileRef
+from agentrunner.verification.box import CommandOutcome
+from agentrunner.verification.counts import read_counts
+
+
+def ran(
+    output: str, exit_code: int, seconds: float = 2.0, timed_out: bool = False
+) -> CommandOutcome:
+    counts = None if timed_out else read_counts(output)
+    return CommandOutcome(exit_code, FileRef(path="x"), output[-4096:], counts, seconds, timed_out)
+
+
+def seen(
+    command: str, output: str, exit_code: int, behind: tuple[str, ...] = (), timed_out: bool = False
+) -> TriedCommand:
+    one = ran(output, exit_code, timed_out=timed_out)
+    return judge(Found(command, "w"), one, output, Path("/r"), behind)
+
+
+COLLECTION = """\
+ERROR tests/test_a.py
+E   ModuleNotFoundError: No module named 'trustme'
+!!!!!!!!!!!!!!!!!!!! Interrupted: 1 error during collection !!!!!!!!!!!!!!!!!!!!
+1 error in 0.10s
+"""
+
+
+@pytest.mark.parametrize(
+    ("command", "output", "exit_code", "behind", "kind", "said"),
+    [
+        ("pytest -q", "12 passed in 0.50s", 0, (), "passes", "12 passed, 0 failed, 2.0 s"),
+        ("pytest", "FAILED a::b\n1 failed, 12 passed in 1s", 1, (), "red", "12 passed, 1 failed"),
+        (
+            "pytest", COLLECTION, 2, (), "fails",
+            "exit 2: the tests could not be collected; E   ModuleNotFoundError",
+        ),
+        ("pytest", "no tests ran in 0.01s", 5, (), "no_tests", "finds no tests"),
+        (
+            "pytest -n auto", "ERROR: usage: pytest [options]\npytest: error: unrecognized "
+            "arguments: -n", 4, (), "fails", "exit 4: pytest does not know",
+        ),
+        # uv ends with 2 as well, and no test was collected or not.
+        (
+            "uv run pytest", "error: Failed to download `iniconfig==2.0.0`", 2, (), "fails",
+            "exit 2, no test was seen to run: error: Failed to download",
+        ),
+        ("make test", COLLECTION + "make: *** [Makefile:2: test] Error 2\n", 2, ("pytest",),
+         "fails", "exit 2: the tests could not be collected"),
+        ("make test", "FAILED a::b\n1 failed in 1s\nmake: *** [Makefile:2: test] Error 1\n", 2,
+         ("pytest",), "red", "0 passed, 1 failed"),
+        ("sh x.sh", "all fine", 0, (), "no_count", "exit 0, 2.0 s; how many tests ran is not told"),
+        ("sh x.sh", "", 3, (), "fails", "exit 3, no test was seen to run: nothing says why"),
+        (
+            "scripts/test", "12 passed in 1s\nCoverage failure: total of 98 is less than 100", 2,
+            (), "unclear", "12 passed, 0 failed, 2.0 s, and yet exit 2; Coverage failure",
+        ),
+        ("nope", "sh: 1: nope: not found", 127, (), "fails", "exit 127: sh: 1: nope: not found"),
+        ("python3 -m unittest", "Ran 0 tests in 0.000s\n\nNO TESTS RAN", 5, (), "no_tests", "find"),
+        ("cargo test", "error[E0425]: cannot find value `x`", 101, (), "fails", "exit 101: it"),
+    ],
+)  # fmt: skip
+def test_what_is_said_of_an_end(
+    command: str, output: str, exit_code: int, behind: tuple[str, ...], kind: Kind, said: str
+) -> None:
+    found = seen(command, output, exit_code, behind)
+    assert found.kind == kind
+    assert found.said.startswith(said)
+
+
+def test_red_names_are_kept_and_a_time_out_is_no_start_of_tests() -> None:
+    assert seen("pytest", "FAILED a::b - x\n1 failed in 1s", 1).failing == ("a::b",)
+    late = seen("pytest", "timed out after 60 s", 124, timed_out=True)
+    busy = seen("pytest", "x\na/test_b.py ... [ 12%]\n\ntimed out after 60 s", 124, timed_out=True)
+    assert busy.said == "still running after 2.0 s, it printed: a/test_b.py ... [ 12%]"
+    assert late.kind == "running" and not late.runs
+    assert late.said == "still running after 2.0 s, nothing printed yet"
+
+
+@pytest.mark.parametrize(
+    ("output", "word"),
+    [
+        ("psycopg.OperationalError: connection to server at ::1 failed", "database"),
+        ("Error: connect ECONNREFUSED 127.0.0.1:6379", "database"),
+        ("browserType.launch: Executable doesn't exist", "browser"),
+        ("Cannot connect to the Docker daemon at unix:///x", "Docker"),
+        ("assert 1 == 2", ""),
+    ],
+)
+def test_what_the_output_says_that_a_box_lacks(output: str, word: str) -> None:
+    lacks = seen("pytest", f"{output}\n1 failed in 1s", 1).lacks
+    assert len(lacks) == bool(word)
+    assert all(word in text for text in lacks)
+
+
+def test_the_best_is_what_was_seen_to_test_the_most() -> None:
+    def of(command: str, kind: Kind, **facts: int | bool) -> TriedCommand:
+        return TriedCommand(Found(command, "w"), kind, **facts)  # type: ignore[arg-type]
+
+    order = [
+        of("missing", "fails"),
+        of("offline", "fails", offline=True),
+        not_tried(Found("set-up", "w", needs="node_modules is not there yet")),
+        not_tried(Found("later", "w")),
+        of("empty", "no_tests"),
+        of("few", "passes", passed=3),
+        of("many", "red", passed=90, failed=1),
+        of("all", "passes", passed=90),
+        of("slow", "passes", passed=90, duration_sec=50),
+        of("all red", "red", failed=90),
+    ]
+    assert [one.found.command for one in ranked(order)] == [
+        "all", "slow", "many", "few", "all red", "offline", "later", "set-up", "empty", "missing",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("command", "unknown", "better"),
+    [
+        ("pytest -n auto", "-n", "pytest"),
+        ("pytest -n auto --timeout 10 tests/a", "-n --timeout", "pytest tests/a"),
+        ("pytest --cov=src --cov-report=xml", "--cov=src --cov-report=xml", "pytest"),
+        ("pytest -q", "--strict-thing", "pytest -q -o addopts="),
+        ("pytest -q -o addopts=", "--strict-thing", ""),
+        ("make test", "-n", ""),
+    ],
+)
+def test_options_of_plug_ins_that_are_not_there(command: str, unknown: str, better: str) -> None:
+    said = f"ERROR: usage: x\npytest: error: unrecognized arguments: {unknown}\n"
+    assert mended(command, said) == better
+
+
+def test_nothing_is_mended_that_is_not_told() -> None:
+    assert mended("pytest -n auto", "ERROR: file or directory not found: auto") == ""

@@ -1,0 +1,110 @@
+"""What the first screen says of the network, the worker's endpoint and its key."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agentrunner.config.spec import TaskSpec
+from agentrunner.engine.header import header_of, reach_of_all
+from agentrunner.engine.resolve import Agents, muster
+from agentrunner.workers.member import make_members
+from tests.kit.project import Project
+
+KEY = {"OPENAI_API_KEY": "sk-" + "1" * 30}
+
+
+def spec_of(
+    place: Path, sandbox: dict[str, Any], worker: dict[str, Any] | None = None, **task: Any
+) -> TaskSpec:
+    kinds = {
+        "worker": {"kind": "codex-cli", "command": None, **(worker or {})},
+        "meta": {"kind": "checklist"},
+    }
+    runner = {**kinds, "sandbox": sandbox}
+    return Project.make(place).spec(runner=runner, **task)
+
+
+def header(spec: TaskSpec) -> dict[str, Any]:
+    crew = Agents(None, make_members(spec))
+    return header_of(spec, crew, KEY, box="a box", max_loops=1)
+
+
+@pytest.mark.parametrize(
+    ("sandbox", "reach", "key"),
+    [
+        ({"kind": "bwrap"}, "its model alone", "OPENAI_API_KEY stays out of the box"),
+        (
+            {"kind": "docker", "network": {"allow": ["docs.example.org:443"]}},
+            "its model, docs.example.org:443",
+            "OPENAI_API_KEY stays out of the box",
+        ),
+        (
+            {"kind": "bwrap", "network": "full"},
+            "all that this machine reaches",
+            "OPENAI_API_KEY stays out of the box",
+        ),
+        ({"kind": "none"}, "all that this machine reaches", ""),
+        ({"kind": "bwrap", "network": "none"}, "nothing", ""),
+    ],
+)
+def test_what_is_reached_and_where_the_key_is(
+    sandbox: dict[str, Any], reach: str, key: str, tmp_path: Path
+) -> None:
+    told = header(spec_of(tmp_path, sandbox))
+    assert (told["reach"], told["key"]) == (reach, key)
+    assert told["worker"].endswith(" at api.openai.com")
+
+
+def test_a_worker_without_a_model_reaches_what_is_allowed(tmp_path: Path) -> None:
+    worker = {"kind": "command", "command": ["sh", "-c", "true"]}
+    allowed = {"kind": "bwrap", "network": {"allow": ["docs.example.org:443"]}}
+    assert header(spec_of(tmp_path / "a", allowed, worker))["reach"] == "docs.example.org:443 alone"
+    told = header(spec_of(tmp_path / "b", {"kind": "bwrap"}, worker))
+    assert (told["reach"], told["key"], told["worker"]) == ("nothing", "", "command")
+
+
+def test_the_password_of_an_endpoint_is_not_shown(tmp_path: Path) -> None:
+    worker = {"base_url": "http://me:secret@models.example:8000/v1"}
+    assert header(spec_of(tmp_path, {"kind": "bwrap"}, worker))["worker"].endswith(
+        " at models.example:8000"
+    )
+
+
+def test_set_up_and_tests_have_hosts_of_their_own(tmp_path: Path) -> None:
+    task: dict[str, Any] = {
+        "setup": {"command": "true", "network": ["docs.example.org:443"]},
+        "test": {"command": "true"},
+    }
+    closed = spec_of(tmp_path / "a", {"kind": "bwrap"}, **task)
+    assert reach_of_all(closed, make_members(closed)) == {
+        "worker": "its model alone", "set-up": "docs.example.org:443", "tests": "nothing",
+    }  # fmt: skip
+    opened = spec_of(tmp_path / "b", {"kind": "none"}, **task)
+    assert set(reach_of_all(opened, make_members(opened)).values()) == {
+        "all that this machine reaches"
+    }
+
+
+def test_a_key_that_goes_elsewhere_than_the_planners_is_told(tmp_path: Path) -> None:
+    spec = spec_of(tmp_path, {"kind": "bwrap"})
+    elsewhere = {**KEY, "OPENAI_BASE_URL": "http://127.0.0.1:1/v1"}
+    (said,) = [n for n in muster(spec, elsewhere).notices if "OPENAI_BASE_URL" in n]
+    assert "https://api.openai.com/v1" in said
+    assert not [n for n in muster(spec, KEY).notices if "OPENAI_BASE_URL" in n]
+    own = spec_of(tmp_path / "own", {"kind": "bwrap"}, {"base_url": "http://127.0.0.1:1/v1"})
+    assert not [n for n in muster(own, elsewhere).notices if "OPENAI_BASE_URL" in n]
+
+
+@pytest.mark.parametrize(("model", "told"), [("gpt-5", 0), ("my-own", 1), (None, 1)])
+def test_a_budget_that_no_price_can_hold_is_told(
+    model: str | None, told: int, tmp_path: Path
+) -> None:
+    spec = spec_of(tmp_path, {"kind": "bwrap"}, {"model": model})
+    budget = spec.runner.budget.model_copy(update={"usd": 1.0})
+    runner = spec.runner.model_copy(update={"budget": budget})
+    priced = spec.model_copy(update={"runner": runner})
+    assert len([n for n in muster(priced, KEY).notices if "budget.usd" in n]) == told
+    assert not [n for n in muster(spec, KEY).notices if "budget.usd" in n]

@@ -1,0 +1,119 @@
+"""A loopback model server that misbehaves on order, and a clock that only sleeping moves."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from agentrunner.config.spec import TaskSpec
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One answer of the server."""
+
+    status: int = 200
+    body: str = ""
+    headers: dict[str, str] = field(default_factory=dict)
+    reset: bool = False
+    """Close the connection without an answer."""
+    cut: bool = False
+    """Close it in the middle of the body."""
+    stall: bool = False
+    """Send the head, then nothing until the test ends."""
+
+
+def completion(content: str | None, finish_reason: str = "stop", **message: Any) -> Fault:
+    """An ordinary answer of the Chat Completions API: 3 tokens in, 4 out."""
+    choice = {
+        "index": 0,
+        "finish_reason": finish_reason,
+        "message": {"role": "assistant", "content": content, **message},
+    }
+    body = {
+        "id": "chatcmpl-1",
+        "object": "chat.completion",
+        "created": 1,
+        "model": "some-model-0613",
+        "choices": [choice],
+        "usage": {"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7},
+    }
+    return Fault(body=json.dumps(body))
+
+
+class FaultServer:
+    """Answers from `script`, in order; the last one repeats."""
+
+    def __init__(self) -> None:
+        self.script: list[Fault] = []
+        self.requests: list[dict[str, Any]] = []
+        self.headers: list[dict[str, str]] = []
+        self.paths: list[str] = []
+        self.over = threading.Event()
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                outer.answer(self)
+
+            def do_GET(self) -> None:
+                outer.answer(self)
+
+            def log_message(self, *args: object) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = False
+        self.url = f"http://127.0.0.1:{self._server.server_port}/v1"
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
+        self._thread.start()
+
+    def answer(self, handler: BaseHTTPRequestHandler) -> None:
+        raw = handler.rfile.read(int(handler.headers.get("content-length") or 0))
+        fault = self.script[min(len(self.paths), len(self.script) - 1)]
+        self.requests.append(json.loads(raw or "{}"))
+        self.headers.append({k.lower(): v for k, v in handler.headers.items()})
+        self.paths.append(handler.path)
+        handler.close_connection = True
+        if fault.reset:
+            return
+        body = fault.body.encode()
+        size = len(body) + (100 if fault.cut or fault.stall else 0)
+        handler.send_response(fault.status)
+        headers = {"content-type": "application/json", "content-length": str(size)}
+        for name, value in {**headers, **fault.headers}.items():
+            handler.send_header(name, value)
+        handler.end_headers()
+        if fault.stall:
+            handler.wfile.flush()
+            self.over.wait(30)
+        else:
+            handler.wfile.write(body)
+
+    def close(self) -> None:
+        self.over.set()
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+
+class VirtualClock:
+    """Time that passes only by sleeping."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.slept: list[float] = []
+
+    async def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.now += seconds
+
+    def __call__(self) -> float:
+        return self.now
+
+
+MakeSpec = Callable[..., TaskSpec]

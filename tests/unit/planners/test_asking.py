@@ -1,0 +1,330 @@
+"""Asking until there is an answer: retries, re-asks, budget, record."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from agentrunner.errors import ProtocolError, TaskFailed
+from agentrunner.planners.asking import Asker
+from agentrunner.planners.base import MetaCall, MetaRequest, MetaUnavailable, Reply
+from agentrunner.planners.openai_chat import OpenAIChatMeta
+from agentrunner.planners.script import ScriptMeta
+from agentrunner.prompts import PromptInput
+from agentrunner.protocol import Message, NextAction
+from tests.unit.planners.faults import Fault, FaultServer, MakeSpec, VirtualClock, completion
+
+DONE = {
+    "type": "next_action",
+    "version": 1,
+    "payload": {"decision": {"action": "mark_complete", "reason": "All green."}},
+}
+USAGE = {"input_tokens": 10, "output_tokens": 5}
+
+
+class Desk:
+    """An Asker over a script, and everything it did."""
+
+    def __init__(
+        self,
+        make_spec: MakeSpec,
+        clock: VirtualClock,
+        items: list[dict[str, Any]],
+        *,
+        first: int = 0,
+        redact: Callable[[str], str] = str,
+    ) -> None:
+        spec = make_spec(kind="script", script_text=json.dumps(items))
+        self.client = Watched(ScriptMeta(spec, {}, sleep=clock.sleep))
+        self.calls: list[MetaCall] = []
+        self.budget = 100
+        self.asker = Asker(
+            self.client,
+            record=self.record,
+            before_attempt=self._spend,
+            sleep=clock.sleep,
+            redact=redact,
+            clock=clock,
+        )
+        self.prompt = PromptInput.of(
+            spec,
+            "next_action",
+            facts={"notes": ["the key is hunter22"]},
+            salt="salt",
+            call_number=first,
+            format="json",
+            patterns={},
+        )
+
+    async def record(self, call: MetaCall) -> None:
+        self.calls.append(call)
+
+    def _spend(self) -> None:
+        if not self.budget:
+            raise TaskFailed("spent", code="budget: meta_calls")
+        self.budget -= 1
+
+
+class Watched:
+    """Keeps the requests that a client got."""
+
+    kind = "watched"
+
+    def __init__(self, client: ScriptMeta) -> None:
+        self._client = client
+        self.requests: list[MetaRequest] = []
+
+    def describe(self) -> str:
+        return self._client.describe()
+
+    async def complete(self, request: MetaRequest) -> Reply:
+        self.requests.append(request)
+        return await self._client.complete(request)
+
+    async def close(self) -> None:
+        await self._client.close()
+
+
+def reply(value: object, **more: Any) -> dict[str, Any]:
+    return {"reply": value, "usage": USAGE, **more}
+
+
+def error(status: int, **more: Any) -> dict[str, Any]:
+    return {"error": {"status": status, **more}}
+
+
+async def test_an_answer(make_spec: MakeSpec, clock: VirtualClock) -> None:
+    desk = Desk(make_spec, clock, [reply(DONE)])
+    asked = await desk.asker.ask(desk.prompt)
+    assert isinstance(asked.message.payload, NextAction)
+    assert asked.message.payload.decision.action == "mark_complete"
+    assert (asked.attempts, asked.input_tokens, asked.output_tokens) == (1, 10, 5)
+    assert clock.slept == []
+    (call,) = desk.calls
+    assert (call.number, call.type, call.error, call.model) == (0, "next_action", "", "script")
+    assert (call.input_tokens, call.output_tokens) == (10, 5)
+    assert json.loads(call.response) == DONE
+    assert [message.role for message in call.messages] == ["system", "user"]
+
+
+async def test_three_retries_after_one_two_and_four_seconds(
+    make_spec: MakeSpec, clock: VirtualClock
+) -> None:
+    faults = [error(503), {"error": {"kind": "timeout"}}, {"error": {"kind": "connection"}}]
+    desk = Desk(make_spec, clock, [*faults, reply(DONE)])
+    asked = await desk.asker.ask(desk.prompt)
+    assert asked.attempts == 4
+    assert clock.slept == [1, 2, 4]
+    assert [call.number for call in desk.calls] == [0, 1, 2, 3]
+    assert [bool(call.error) for call in desk.calls] == [True, True, True, False]
+
+
+async def test_the_fourth_failure_is_the_last(make_spec: MakeSpec, clock: VirtualClock) -> None:
+    desk = Desk(make_spec, clock, [error(500)] * 9)
+    with pytest.raises(MetaUnavailable, match="OpenAI API error: 500"):
+        await desk.asker.ask(desk.prompt)
+    assert len(desk.calls) == 4 and clock.slept == [1, 2, 4]
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404])
+async def test_no_retry_for_our_own_fault(
+    make_spec: MakeSpec, clock: VirtualClock, status: int
+) -> None:
+    desk = Desk(make_spec, clock, [error(status), reply(DONE)])
+    with pytest.raises(MetaUnavailable):
+        await desk.asker.ask(desk.prompt)
+    assert len(desk.calls) == 1 and clock.slept == []
+
+
+async def test_the_servers_wish_is_kept_up_to_a_minute(
+    make_spec: MakeSpec, clock: VirtualClock
+) -> None:
+    items = [error(429, retry_after=7), error(500, retry_after=600), error(429), reply(DONE)]
+    desk = Desk(make_spec, clock, items)
+    await desk.asker.ask(desk.prompt)
+    assert clock.slept == [7, 60, 4]
+
+
+async def test_a_quota_that_is_spent_for_longer_is_not_asked_for_again(
+    make_spec: MakeSpec, clock: VirtualClock
+) -> None:
+    desk = Desk(make_spec, clock, [error(429, retry_after=600), reply(DONE)])
+    with pytest.raises(MetaUnavailable) as caught:
+        await desk.asker.ask(desk.prompt)
+    assert (caught.value.kind, caught.value.retry_after) == ("rate_limit", 600)
+    left = datetime.fromisoformat(caught.value.reset_at) - datetime.now(UTC)
+    assert timedelta(seconds=500) < left <= timedelta(seconds=600)
+    assert clock.slept == []
+    assert len(desk.calls) == 1
+
+
+async def test_a_bad_answer_is_asked_for_again_with_error_and_answer(
+    make_spec: MakeSpec, clock: VirtualClock
+) -> None:
+    bad = {**DONE, "payload": {"decision": {"action": "celebrate", "reason": "Done!"}}}
+    desk = Desk(make_spec, clock, [reply(bad), reply(DONE)], first=0)
+    asked = await desk.asker.ask(desk.prompt)
+    assert (asked.attempts, asked.input_tokens, asked.output_tokens) == (2, 20, 10)
+    assert clock.slept == []
+    first, second = desk.calls
+    assert "payload.decision.action" in first.error and not second.error
+    again = second.messages[1].content
+    error_block = re.search(r"\[\[BEGIN error (\w{16})\]\]\n(.*)\n\[\[END error \1\]\]", again)
+    assert error_block and error_block[2] == first.error
+    answer = re.search(
+        r"\[\[BEGIN previous_answer (\w{16})\]\]\n(.*)\n\[\[END previous_answer \1\]\]", again
+    )
+    assert answer and json.loads(answer[2]) == bad
+    assert "previous_answer" not in first.messages[1].content
+
+
+async def test_every_attempt_has_markers_of_its_own(
+    make_spec: MakeSpec, clock: VirtualClock
+) -> None:
+    desk = Desk(make_spec, clock, [error(500), reply("no"), reply(DONE)])
+    await desk.asker.ask(desk.prompt)
+    numbers = [re.findall(r"\[\[BEGIN prd (\w+)", c.messages[1].content)[0] for c in desk.calls]
+    assert len(set(numbers)) == 3
+
+
+async def test_after_four_bad_answers_it_is_over(make_spec: MakeSpec, clock: VirtualClock) -> None:
+    desk = Desk(make_spec, clock, [reply("Let me think. " + "x" * 9000)] * 9)
+    with pytest.raises(TaskFailed) as caught:
+        await desk.asker.ask(desk.prompt)
+    assert caught.value.code == "meta-garbage" and caught.value.exit_code == 1
+    assert "4 answers" in str(caught.value) and "not_found" in str(caught.value)
+    ((label, answer),) = caught.value.details
+    assert label == "last answer" and answer.startswith("Let me think.") and len(answer) < 2100
+    assert len(desk.calls) == 4
+
+
+async def test_each_answer_has_its_own_retries(make_spec: MakeSpec, clock: VirtualClock) -> None:
+    one = [error(500), error(500), error(500), reply("no")]
+    desk = Desk(make_spec, clock, [*one, *one, reply(DONE)])
+    asked = await desk.asker.ask(desk.prompt)
+    assert asked.attempts == 9
+    assert clock.slept == [1, 2, 4, 1, 2, 4]
+
+
+async def test_a_cut_answer_is_asked_for_with_more_room(
+    make_spec: MakeSpec, clock: VirtualClock
+) -> None:
+    cut = reply('{"type": "next_action", "payl', finish_reason="length")
+    big = {**cut, "usage": {"output_tokens": 30_000}}
+    desk = Desk(make_spec, clock, [cut, big, cut, reply(DONE)])
+    await desk.asker.ask(desk.prompt)
+    limits = [request.max_output_tokens for request in desk.client.requests]
+    assert limits == [None, 8192, 16_384, 32_768]
+    assert "cut off at the output limit" in desk.calls[1].messages[1].content
+
+
+async def test_a_cut_answer_counts_even_if_it_can_be_read(
+    make_spec: MakeSpec, clock: VirtualClock
+) -> None:
+    desk = Desk(make_spec, clock, [reply(DONE, finish_reason="length"), reply(DONE)])
+    assert (await desk.asker.ask(desk.prompt)).attempts == 2
+
+
+async def test_what_is_not_allowed_is_a_bad_answer(
+    make_spec: MakeSpec, clock: VirtualClock
+) -> None:
+    def check(message: Message) -> None:
+        raise ProtocolError("invalid", "payload.decision.action", "not while tests are red")
+
+    desk = Desk(make_spec, clock, [reply(DONE)] * 5)
+    with pytest.raises(TaskFailed, match="not while tests are red") as caught:
+        await desk.asker.ask(desk.prompt, check)
+    assert caught.value.code == "meta-garbage" and len(desk.calls) == 4
+
+
+async def test_the_budget_is_asked_before_every_attempt(
+    make_spec: MakeSpec, clock: VirtualClock
+) -> None:
+    desk = Desk(make_spec, clock, [error(500), reply("no"), reply(DONE)])
+    desk.budget = 2
+    with pytest.raises(TaskFailed, match="spent"):
+        await desk.asker.ask(desk.prompt)
+    assert len(desk.calls) == len(desk.client.requests) == 2
+
+
+async def test_a_budget_of_nothing_is_no_call(make_spec: MakeSpec, clock: VirtualClock) -> None:
+    desk = Desk(make_spec, clock, [reply(DONE)])
+    desk.budget = 0
+    with pytest.raises(TaskFailed, match="spent"):
+        await desk.asker.ask(desk.prompt)
+    assert desk.client.requests == [] and desk.calls == []
+
+
+async def test_the_number_goes_on_where_the_run_stands(
+    make_spec: MakeSpec, clock: VirtualClock
+) -> None:
+    desk = Desk(
+        make_spec, clock, [reply("unused"), reply("unused"), error(500), reply(DONE)], first=2
+    )
+    await desk.asker.ask(desk.prompt)
+    assert [call.number for call in desk.calls] == [2, 3]
+
+
+async def test_secrets_are_neither_sent_nor_kept(make_spec: MakeSpec, clock: VirtualClock) -> None:
+    def redact(text: str) -> str:
+        return text.replace("hunter22", "***")
+
+    leak = {**DONE, "payload": {"decision": {"action": "abort", "reason": "It was hunter22."}}}
+    desk = Desk(make_spec, clock, [reply("hunter22"), reply(leak)], redact=redact)
+    asked = await desk.asker.ask(desk.prompt)
+    assert "hunter22" not in repr(desk.calls) and "hunter22" not in repr(asked)
+    assert "hunter22" not in repr([request.messages for request in desk.client.requests])
+    assert "the key is ***" in desk.calls[0].messages[1].content
+
+
+async def test_time_is_taken(make_spec: MakeSpec, clock: VirtualClock) -> None:
+    desk = Desk(make_spec, clock, [reply(DONE, delay_sec=2.5)])
+    await desk.asker.ask(desk.prompt)
+    assert desk.calls[0].duration_sec == 2.5
+
+
+async def test_the_key_in_a_servers_error_stays_with_us(
+    make_spec: MakeSpec, clock: VirtualClock, server: FaultServer
+) -> None:
+    server.script = [Fault(401, '{"error": "bad key sk-0123456789"}')]
+    spec = make_spec(base_url=server.url)
+    client = OpenAIChatMeta(spec, {"OPENAI_API_KEY": "sk-0123456789"})
+    desk = Desk(make_spec, clock, [])
+    asker = Asker(
+        client,
+        record=desk.record,
+        before_attempt=lambda: None,
+        sleep=clock.sleep,
+        redact=lambda text: text.replace("sk-0123456789", "***"),
+    )
+    with pytest.raises(MetaUnavailable) as caught:
+        await asker.ask(desk.prompt)
+    await client.close()
+    assert str(caught.value) == 'OpenAI API error: 401 {"error": "bad key ***"}'
+    assert "sk-0123456789" not in repr(desk.calls)
+    assert caught.value.__cause__ is None and caught.value.__suppress_context__
+
+
+async def test_over_http_four_attempts_and_their_waits(
+    make_spec: MakeSpec, clock: VirtualClock, server: FaultServer
+) -> None:
+    server.script = [Fault(503), Fault(429, headers={"Retry-After": "50"}), Fault(reset=True)]
+    server.script.append(completion(json.dumps(DONE)))
+    client = OpenAIChatMeta(make_spec(base_url=server.url), {"OPENAI_API_KEY": "key"})
+    desk = Desk(make_spec, clock, [])
+    asker = Asker(
+        client,
+        record=desk.record,
+        before_attempt=lambda: None,
+        sleep=clock.sleep,
+        redact=str,
+    )
+    asked = await asker.ask(desk.prompt)
+    await client.close()
+    assert (asked.attempts, len(server.paths)) == (4, 4)
+    assert clock.slept == [1, 50, 4]

@@ -1,0 +1,153 @@
+"""Any chat model of LangChain as the meta-agent: here OpenAI's, whose package is always there."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agentrunner.errors import AgentRunnerError, InfraError, UsageError
+from agentrunner.planners.base import ChatMessage, MetaRequest, MetaUnavailable, Reply
+from agentrunner.planners.make import make_meta
+from agentrunner.protocol import message_schema
+from tests.kit.missing import missing
+from tests.unit.planners.faults import Fault, FaultServer, MakeSpec, completion
+
+KEY = "sk-secret-0123456789"
+
+
+@pytest.fixture(autouse=True)
+def langchain(monkeypatch: pytest.MonkeyPatch) -> None:
+    try:
+        import langchain.chat_models  # noqa: F401  (whether it is there)
+    except ImportError:
+        missing("langchain is not installed (the extra chat).")
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+
+
+def request(**changes: Any) -> MetaRequest:
+    return MetaRequest(
+        type="next_action",
+        messages=(ChatMessage("system", "Decide."), ChatMessage("user", "The state.")),
+        schema=message_schema("next_action"),
+        facts={},
+        call_number=0,
+        **changes,
+    )
+
+
+async def ask(make_spec: MakeSpec, server: FaultServer, **meta: Any) -> Reply:
+    spec = make_spec(kind="chat", **{"model": "openai:m-1", "base_url": server.url, **meta})
+    client = make_meta(spec, {"OPENAI_API_KEY": KEY})
+    try:
+        return await client.complete(request())
+    finally:
+        await client.close()
+
+
+async def fail(make_spec: MakeSpec, server: FaultServer, **meta: Any) -> MetaUnavailable:
+    with pytest.raises(MetaUnavailable) as caught:
+        await ask(make_spec, server, **meta)
+    assert KEY not in str(caught.value)
+    return caught.value
+
+
+async def test_what_goes_over_the_wire(make_spec: MakeSpec, server: FaultServer) -> None:
+    server.script = [completion("{}")]
+    reply = await ask(make_spec, server)
+    assert (reply.text, reply.finish_reason, reply.known) == ("{}", "stop", "counted")
+    assert (reply.input_tokens, reply.output_tokens) == (3, 4)
+    assert reply.model == "some-model-0613"
+    (sent,) = server.requests
+    assert sent["model"] == "m-1"
+    assert [message["content"] for message in sent["messages"]] == ["Decide.", "The state."]
+    assert server.headers[0]["authorization"] == f"Bearer {KEY}"
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "retryable"),
+    [
+        (401, "auth", False),
+        (404, "model", False),
+        (429, "rate_limit", True),
+        (500, "server", True),
+        (400, "protocol", False),
+    ],
+)
+async def test_an_error_is_told_once(
+    make_spec: MakeSpec, server: FaultServer, status: int, kind: str, retryable: bool
+) -> None:
+    server.script = [Fault(status=status, body="{}", headers={"Retry-After": "7"})]
+    failure = await fail(make_spec, server)
+    assert (failure.kind, failure.retryable, failure.retry_after) == (kind, retryable, 7)
+    assert bool(failure.reset_at) == (status == 429)
+    assert len(server.paths) == 1
+
+
+async def test_nobody_there(make_spec: MakeSpec, server: FaultServer) -> None:
+    server.script = [Fault(reset=True)]
+    failure = await fail(make_spec, server)
+    assert (failure.kind, failure.retryable) == ("network", True)
+
+
+async def test_too_slow(make_spec: MakeSpec, server: FaultServer) -> None:
+    server.script = [Fault(stall=True, body="{}")]
+    failure = await fail(make_spec, server, timeout_sec=0.3)
+    assert "within 0.3 s" in failure.message or failure.kind == "network"
+    assert failure.retryable
+
+
+def refusal(make_spec: MakeSpec, **meta: Any) -> AgentRunnerError:
+    with pytest.raises(AgentRunnerError) as caught:
+        make_meta(make_spec(kind="chat", **meta), {})
+    return caught.value
+
+
+@pytest.mark.parametrize("model", [None, "gpt-5.5", ":m", "openai:"])
+def test_a_model_without_a_provider(make_spec: MakeSpec, model: str | None) -> None:
+    error = refusal(make_spec, model=model)
+    assert isinstance(error, UsageError)
+    assert (error.code, error.path) == ("chat-model", "runner.meta.model")
+
+
+def test_an_unknown_provider(make_spec: MakeSpec) -> None:
+    error = refusal(make_spec, model="nobody:m-1")
+    assert isinstance(error, UsageError)
+    assert '"nobody"' in error.message
+
+
+def test_a_provider_whose_package_lacks(
+    make_spec: MakeSpec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "langchain_fireworks", None)
+    error = refusal(make_spec, model="fireworks:m-1")
+    assert isinstance(error, InfraError)
+    assert (error.code, error.remedy) == ("chat-missing", "pip install langchain-fireworks")
+
+
+def test_without_langchain(make_spec: MakeSpec, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "langchain.chat_models", None)
+    error = refusal(make_spec, model="openai:m-1")
+    assert isinstance(error, InfraError)
+    assert error.remedy == 'pip install "agentrunner-graph[chat]"'
+
+
+def test_without_a_key(make_spec: MakeSpec, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY")
+    error = refusal(make_spec, model="openai:m-1")
+    assert (error.code, error.remedy) == ("no-planner-key", "export OPENAI_API_KEY=…")
+
+
+def test_a_key_crosses_no_network_in_the_clear(make_spec: MakeSpec) -> None:
+    error = refusal(make_spec, model="openai:m-1", base_url="http://example.invalid/v1")
+    assert error.code == "base-url-refused"
+
+
+def test_it_is_not_recorded(make_spec: MakeSpec, tmp_path: Path) -> None:
+    spec = make_spec(kind="chat", model="openai:m")
+    with pytest.raises(UsageError, match="neither recorded nor replayed"):
+        make_meta(spec, {}, record=tmp_path / "tape")
+    with pytest.raises(UsageError, match="neither recorded nor replayed"):
+        make_meta(spec, {}, replay=tmp_path / "tape")

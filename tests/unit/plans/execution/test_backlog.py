@@ -1,0 +1,80 @@
+"""What waits for a person, and what an answer means."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from agentrunner.config.agents import BudgetSpec
+from agentrunner.errors import UsageError
+from agentrunner.plans.execution.answers import (
+    answer,
+    asked_text,
+    ended_text,
+    open_questions,
+    said,
+    unfit_text,
+)
+from agentrunner.plans.execution.spending import Spent
+from agentrunner.plans.store import PlanStore
+from agentrunner.state.lifecycle import TaskState
+from agentrunner.state.run_state import Question
+
+AT = "2026-01-01T00:00:00Z"
+
+
+@pytest.mark.parametrize(
+    ("text", "decision", "reason"),
+    [
+        ("yes", "approve", ""),
+        (" OK.", "approve", ""),
+        ("はい", "approve", ""),
+        ("no: too large", "reject", "too large"),
+        ("nothing of the kind", "reject", "nothing of the kind"),
+        ("no", "reject", "no"),
+    ],
+)
+def test_an_approval_is_yes_or_no_and_why(text: str, decision: str, reason: str) -> None:
+    question = Question(id="a1", kind="plan", text="?", subject="{}", state=TaskState.PLANNING)
+    found = said(question, text)
+    assert (found.id, found.decision, found.text) == ("a1", decision, reason)
+
+
+def test_other_questions_are_answered_in_words() -> None:
+    question = Question(id="a1", kind="budget", text="?", subject="{}", state=TaskState.RUNNING)
+    assert said(question, "yes").text == "yes" and said(question, "yes").decision == "answer"
+
+
+def test_a_question_is_answered_by_its_task_or_its_number(tmp_path: Path) -> None:
+    store = PlanStore(tmp_path / "plan.sqlite")
+    number = store.ask("a?", AT, "TASK-0001")
+    store.ask("b?", AT, "TASK-0002")
+    store.ask("of the plan?", AT)
+    assert [q.task_id for q in open_questions(store)] == ["TASK-0001", "TASK-0002"]
+    assert answer(store, "task-0002", "so", AT).text == "b?"
+    assert answer(store, str(number), "so", AT).text == "a?"
+    for name in ("TASK-0001", "99"):
+        with pytest.raises(UsageError) as caught:
+            answer(store, name, "so", AT)
+        assert caught.value.code == "unknown-question"
+
+
+def test_the_next_run_has_what_is_left_of_the_budget() -> None:
+    spent = Spent(300, 1.25) + Spent(200, 0.5)
+    left = spent.left(BudgetSpec(usd=2, tokens=400))
+    assert (left.usd, left.tokens) == (0.25, 0)
+    assert spent.limit_of(BudgetSpec(usd=2, tokens=400)) == "tokens"
+    assert spent.limit_of(BudgetSpec(usd=1.75)) == "usd"
+    assert spent.limit_of(BudgetSpec()) == ""
+
+
+def test_a_question_names_the_ways_on() -> None:
+    ended = {"run_id": "TASK-0001-a1b2", "text": "", "reason": "loop_limit", "missing": ["AC-1"]}
+    review = ended_text({**ended, "state": "NEEDS_REVIEW"})
+    assert "- AC-1" in review and "agentrunner accept TASK-0001-a1b2 --reason" in review
+    assert "accept" not in ended_text({**ended, "state": "FAILED"})
+    waiting = {"text": "Which?", "options": ["a", "b"]}
+    assert asked_text({**waiting, "kind": "ask_human"}) == "Which?\n1. a\n2. b"
+    assert asked_text({**waiting, "kind": "complete"}).endswith("Answer yes, or no and why.")
+    assert "change it" in unfit_text(UsageError("No.", remedy="change it"))

@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from agentrunner.storage.run_folder import RunFolder
+from agentrunner.storage.worker_ledger import (
+    Absent,
+    Claim,
+    Finished,
+    Ledger,
+    Lost,
+    NeverStarted,
+    Running,
+)
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Ledger:
+    return Ledger(RunFolder.create(tmp_path, "t-0000"))
+
+
+def test_what_became_of_a_worker_run_can_always_be_told(ledger: Ledger) -> None:
+    assert ledger.look("w1") == Absent()
+    claim = ledger.claim("w1")
+    assert ledger.look("w1") == Running()
+    claim.close()
+    assert ledger.look("w1") == NeverStarted()
+    again = ledger.claim("w1")
+    (again.dir / "started.json").write_text('{"started_at": "now"}')
+    assert ledger.look("w1") == Running()
+    again.close()
+    assert ledger.look("w1") == Lost()
+    assert ledger.started("w1") == {"started_at": "now"}
+    for damaged in (b"", b"[]", b'{"outcome": "exi', bytes(100)):
+        (again.dir / "result.json").write_bytes(damaged)
+        assert ledger.look("w1") == Lost()
+    (again.dir / "result.json").write_text('{"outcome": "exited"}')
+    assert ledger.look("w1") == Finished({"outcome": "exited"})
+
+
+def test_a_worker_run_that_was_started_is_never_claimed_again(ledger: Ledger) -> None:
+    claim = ledger.claim("w1")
+    with pytest.raises(FileExistsError):
+        ledger.claim("w1")
+    (claim.dir / "started.json").write_text("{}")
+    claim.close()
+    with pytest.raises(FileExistsError):
+        ledger.claim("w1")
+
+
+def test_of_many_claimants_one_gets_it(ledger: Ledger) -> None:
+    def attempt(_: int) -> Claim | None:
+        try:
+            return ledger.claim("w1")
+        except FileExistsError:
+            return None
+
+    with ThreadPoolExecutor(8) as pool:
+        claims = [claim for claim in pool.map(attempt, range(40)) if claim is not None]
+    assert len(claims) == 1
+    claims[0].close()
+
+
+@pytest.mark.parametrize("bad", ["../x", "", "a/b", ".hidden"])
+def test_an_unsafe_id_is_refused(ledger: Ledger, bad: str) -> None:
+    with pytest.raises(ValueError, match="not a worker run id"):
+        ledger.look(bad)

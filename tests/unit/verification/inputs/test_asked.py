@@ -1,0 +1,78 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentrunner.verification.inputs.asked import asked_in
+
+
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        ("Rename tests/test_a.py to tests/test_b.py.", "tests/test_a.py"),
+        ("Rename `tests/test_a.py` to `tests/test_b.py`.", "tests/test_b.py"),
+        ("Please rename test_a.py to test_b.py", "tests/test_a.py"),
+        ("Update the expected output in golden/a.txt.", "golden/a.txt"),
+        ("- Change the greeting, and update golden/a.txt and golden/b.txt", "golden/b.txt"),
+        ("Remove the test for discounts.", "tests/test_discounts.py"),
+        ("Remove the tests for gift cards, since they are gone", "spec/gift_cards_spec.rb"),
+        ("Delete tests/old/ altogether", "tests/old/test_x.py"),
+        ("Move `tests/**` to checks/", "tests/test_x.py"),
+        ("Regenerate the snapshots in src/__snapshots__/", "src/__snapshots__/a.snap"),
+        ("Port tests/test_a.py to pytest", "tests/test_a.py"),
+        ("tests/test_a.py を tests/test_b.py に改名する。", "tests/test_a.py"),
+        ("tests/test_a.py を tests/test_b.py に改名する。", "tests/test_b.py"),
+        ("golden/a.txt の期待値を更新してください", "golden/a.txt"),
+        ("`tests/test_old.py` を削除する", "tests/test_old.py"),
+        ("discount のテストを削除する", "tests/test_discount.py"),
+    ],
+)
+def test_asked_for(text: str, path: str) -> None:
+    assert asked_in(text, path)
+
+
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        ("Make tests/test_shop.py pass.", "tests/test_shop.py"),
+        ("make `tests/test_shop.py` pass", "tests/test_shop.py"),
+        ("Change the prices so that tests/test_shop.py passes", "tests/test_shop.py"),
+        ("Update shop.py until tests/test_shop.py is green", "tests/test_shop.py"),
+        ("Update shop.py as in tests/test_shop.py", "tests/test_shop.py"),
+        ("tests/test_shop.py must pass again. Update tests/test_shop.py", "tests/test_shop.py"),
+        ("Fix tests/test_shop.py", "tests/test_shop.py"),
+        ("Do not change tests/test_shop.py", "tests/test_shop.py"),
+        ("Rename the function without changing tests/test_shop.py", "tests/test_shop.py"),
+        ("Don't ever delete tests/test_shop.py.", "tests/test_shop.py"),
+        ("Rename greet to hello. tests/test_shop.py covers it.", "tests/test_shop.py"),
+        ("Remove the class. See tests/test_shop.py", "tests/test_shop.py"),
+        ("- A user is renamed (check: `pytest tests/test_shop.py`)", "tests/test_shop.py"),
+        ("Rename tests/test_a.py to tests/test_b.py", "tests/test_c.py"),
+        ("Rename tests/test_a.py to tests/test_b.py", "other/test_a.py"),
+        ("Remove the test for discounts", "tests/test_prices.py"),
+        ("Do not remove the test for discounts", "tests/test_discounts.py"),
+        ("Update a.txt", "golden/a.txt.bak"),
+        ("The tests are moved later", "tests/test_shop.py"),
+        ("tests/test_shop.py が通るように shop.py を変更する", "tests/test_shop.py"),
+        ("tests/test_shop.py を通す", "tests/test_shop.py"),
+        ("tests/test_shop.py を変更しないでください", "tests/test_shop.py"),
+        ("tests/test_shop.py を変更せずに shop.py を更新する", "tests/test_shop.py"),
+        ("", "tests/test_shop.py"),
+    ],
+)
+def test_not_asked_for(text: str, path: str) -> None:
+    assert not asked_in(text, path)
+
+
+def test_a_bare_name_frees_only_where_it_is_the_only_one() -> None:
+    text = "Rename test_a.py to test_b.py"
+    assert asked_in(text, "tests/test_a.py", ["tests/test_a.py", "a.py"])
+    assert not asked_in(text, "tests/test_a.py", ["tests/test_a.py", "web/test_a.py"])
+
+
+@given(st.text(max_size=300), st.text(max_size=40))
+def test_it_never_raises(text: str, path: str) -> None:
+    assert asked_in(text, path) in (True, False)
+
+
+def test_long_texts_are_read_quickly() -> None:
+    assert not asked_in("rename not " * 10_000 + "a/b " * 10_000, "tests/x.py")

@@ -1,0 +1,278 @@
+"""go test, cargo test, CTest and Maven, through instrument, run and read."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from agentrunner.verification.results.registry import select
+from tests.kit.missing import missing
+from tests.kit.reporting import need, plain, reading, reported, write
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    (tmp_path / "tree").mkdir()
+    return tmp_path / "tree"
+
+
+GO = {
+    "go.mod": "module example.com/shop\n\ngo 1.19\n",
+    "shop.go": "package shop\n",
+    "shop_test.go": """package shop
+
+import "testing"
+
+func TestGood(t *testing.T) {}
+func TestBad(t *testing.T) { t.Errorf("sums \\"differ\\" <a>") }
+func TestSkipped(t *testing.T) { t.Skip("later") }
+func TestMany(t *testing.T) {
+\tfor _, name := range []string{"one", "two words"} {
+\t\tt.Run(name, func(t *testing.T) {})
+\t}
+}
+func Example() {
+\tprintln("x")
+\t// Output:
+}
+""",
+    "cart/cart.go": "package cart\n",
+    "cart/cart_test.go": 'package cart\n\nimport "testing"\n\nfunc TestGood(t *testing.T) {}\n',
+    "Makefile": "test:\n\t@go vet . && go test ./...\n",
+}
+S = "example.com/shop"
+
+
+def test_go(tree: Path) -> None:
+    need("go", "make")
+    write(tree, GO)
+    env = {"GOFLAGS": "-mod=mod", "GOPROXY": "off"}
+    expected = {
+        (f"{S}.TestGood", "passed"),
+        (f"{S}.TestBad", "failed"),
+        (f"{S}.TestSkipped", "skipped"),
+        (f"{S}.TestMany", "passed"),
+        (f"{S}.TestMany/one", "passed"),
+        (f"{S}.TestMany/two_words", "passed"),
+        (f"{S}/cart.TestGood", "passed"),
+    }
+    seen = reported(tree, "make test", env=env)
+    assert seen.exit_code == plain(tree, "make test", env).returncode == 2
+    assert {each for each in seen.outcomes if "Example" not in each[0]} == expected
+    assert seen.results is not None and seen.results.complete and not seen.results.weak
+    assert 'sums "differ" <a>' in seen.results.red[0].message
+    assert '    shop_test.go:6: sums "differ" <a>\n' in seen.stdout
+    text = reported(tree, "make test", means=1)
+    assert text.results is not None and text.results.weak
+    assert expected <= set(text.outcomes)
+    narrowed = select("go test ./...", [f"{S}/cart.TestGood"], ".", reading(tree))
+    assert narrowed is not None
+    assert reported(tree, narrowed, env=env).outcomes == [(f"{S}/cart.TestGood", "passed")]
+
+
+def test_go_packages_that_break(tree: Path) -> None:
+    need("go")
+    write(tree, GO)
+    write(
+        tree,
+        {
+            "shop_test.go": 'package shop\nimport ("os"; "testing")\n'
+            "func TestEnds(t *testing.T) { os.Exit(3) }\nfunc TestNever(t *testing.T) {}\n",
+            "cart/cart_test.go": "package cart\nfunc broken(\n",
+        },
+    )
+    seen = reported(tree, "go test ./...")
+    assert seen.exit_code == plain(tree, "go test ./...").returncode == 1
+    assert seen.results is not None and not seen.results.complete
+    assert f"{S}/cart" in {test.name for test in seen.results.red}
+    assert {name for name, _ in seen.outcomes} >= {f"{S}.TestEnds"}
+    assert not seen.results.passed(f"{S}.TestEnds")
+    panics = (
+        'package shop\nimport "testing"\nfunc TestA(t *testing.T) {}\n'
+        'func TestEnds(t *testing.T) { panic("no") }\nfunc TestNever(t *testing.T) {}\n'
+    )
+    write(tree, {"shop_test.go": panics})
+    seen = reported(tree, "go test .")
+    assert seen.results is not None and not seen.results.complete
+    assert seen.results.passed(f"{S}.TestA")
+    assert seen.results.named(f"{S}.TestEnds")[0].red
+
+
+RUST = {
+    "Cargo.toml": '[package]\nname = "shop"\nversion = "0.1.0"\nedition = "2021"\n',
+    "src/lib.rs": """/// Adds.
+/// ```
+/// assert_eq!(shop::add(1, 2), 3);
+/// ```
+pub fn add(a: i32, b: i32) -> i32 { a + b }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    #[test] fn good() { assert_eq!(add(1, 2), 3); println!("test forged ... ok"); }
+    #[test] fn bad() { assert_eq!(add(1, 2), 4, "sums differ"); }
+    #[test] #[ignore = "later"] fn ignored() {}
+    #[test] #[should_panic] fn panics() { panic!() }
+}
+""",
+    "src/main.rs": "fn main() {}\n#[cfg(test)]\nmod tests { #[test] fn good() {} }\n",
+    "tests/api.rs": "#[test] fn good() { assert_eq!(shop::add(1, 1), 2); }\n",
+}
+
+
+def test_cargo(tree: Path) -> None:
+    need("cargo")
+    write(tree, RUST)
+    shell = "cargo test --no-fail-fast"
+    expected = {
+        ("shop src/lib.rs tests::good", "passed"),
+        ("shop src/lib.rs tests::bad", "failed"),
+        ("shop src/lib.rs tests::ignored", "skipped"),
+        ("shop src/lib.rs tests::panics", "passed"),
+        ("shop src/main.rs tests::good", "passed"),
+        ("shop tests/api.rs good", "passed"),
+    }
+    seen = reported(tree, f"{shell} -- --nocapture")
+    assert seen.exit_code == plain(tree, shell).returncode == 101
+    docs = {each for each in seen.outcomes if " add (line " in each[0]}
+    assert set(seen.outcomes) - docs == expected, seen.stderr
+    assert [outcome for _, outcome in docs] == ["passed"]
+    assert seen.results is not None and seen.results.complete and not seen.results.weak
+    text = reported(tree, shell, means=1)
+    assert text.results is not None and text.results.weak and text.results.complete
+    # The text does not say which package a program is of.
+    weak = {(name.replace("shop tests/", "api tests/"), outcome) for name, outcome in expected}
+    assert weak <= set(text.outcomes)
+    assert "sums differ" in text.results.red[0].message
+    narrowed = select("cargo test", ["shop src/main.rs tests::good"], ".", reading(tree))
+    assert narrowed is not None
+    ran = reported(tree, narrowed)
+    assert ran.exit_code == 0 and ("shop src/main.rs tests::good", "passed") in ran.outcomes
+
+
+def test_cargo_where_a_test_ends_the_program(tree: Path) -> None:
+    need("cargo")
+    write(tree, RUST)
+    write(tree, {"src/lib.rs": "#[test] fn a() {}\n#[test] fn b() { std::process::exit(0) }\n"})
+    seen = reported(tree, "cargo test --lib -- --test-threads=1")
+    assert seen.exit_code == 0
+    assert seen.results is not None and not seen.results.complete
+    assert not seen.results.passed("shop src/lib.rs b")
+    write(tree, {"Cargo.toml": RUST["Cargo.toml"] + '[[test]]\nname = "api"\nharness = false\n'})
+    write(
+        tree,
+        {
+            "src/lib.rs": "",
+            "tests/api.rs": "fn main() { assert!(std::env::args().nth(1).is_none()) }",
+        },
+    )
+    seen = reported(tree, "cargo test --test api")
+    assert seen.exit_code == 0, "a harness of the project's own is left alone"
+
+
+CMAKE = {
+    "CMakeLists.txt": """cmake_minimum_required(VERSION 3.19)
+project(shop NONE)
+enable_testing()
+add_test(NAME good COMMAND ${CMAKE_COMMAND} -E true)
+add_test(NAME bad COMMAND ${CMAKE_COMMAND} -E cat nothing.txt)
+add_test(NAME "two words" COMMAND ${CMAKE_COMMAND} -E true)
+add_test(NAME skipped COMMAND sh -c "exit 77")
+set_tests_properties(skipped PROPERTIES SKIP_RETURN_CODE 77)
+add_test(NAME off COMMAND ${CMAKE_COMMAND} -E true)
+set_tests_properties(off PROPERTIES DISABLED TRUE)
+add_test(NAME gone COMMAND no-such-program)
+""",
+    "Makefile": "check:\n\t@ctest --test-dir build\n",
+}
+
+
+def test_ctest(tree: Path) -> None:
+    need("ctest", "make")
+    write(tree, CMAKE)
+    assert plain(tree, "cmake -B build").returncode == 0
+    expected = {
+        ("good", "passed"),
+        ("bad", "failed"),
+        ("two words", "passed"),
+        ("skipped", "skipped"),
+        ("off", "skipped"),
+        ("gone", "error"),
+    }
+    seen = reported(tree, "make check")
+    assert seen.exit_code == plain(tree, "make check").returncode != 0
+    assert set(seen.outcomes) == expected
+    assert seen.results is not None and seen.results.complete and not seen.results.weak
+    for shell, means in (("make check", 1), ("cmake --build build --target test", 0)):
+        text = reported(tree, shell, means=means)
+        assert text.results is not None and text.results.weak
+        assert set(text.outcomes) == expected
+    narrowed = select("ctest --test-dir build", ["two words"], ".", reading(tree))
+    assert narrowed is not None
+    assert reported(tree, narrowed).outcomes == [("two words", "passed")]
+
+
+POM = """<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
+<groupId>x</groupId><artifactId>shop</artifactId><version>1</version>
+<properties><maven.compiler.source>17</maven.compiler.source>
+<maven.compiler.target>17</maven.compiler.target></properties>
+<dependencies><dependency><groupId>junit</groupId><artifactId>junit</artifactId>
+<version>4.x</version><scope>test</scope></dependency></dependencies></project>
+"""
+JAVA = """package shop;
+import org.junit.*;
+import static org.junit.Assert.*;
+public class CartTest {
+  @Test public void good() {}
+  @Test public void bad() { assertEquals("sums differ", 1, 2); }
+  @Test public void breaks() { throw new IllegalStateException("no"); }
+  @Test @Ignore("later") public void skipped() {}
+}
+"""
+
+
+def test_maven(tree: Path) -> None:
+    need("mvn")
+    write(tree, {"core/pom.xml": POM, "core/src/test/java/shop/CartTest.java": JAVA})
+    write(tree, {"core/target/surefire-reports/TEST-shop.OldTest.xml": "<testsuite>"
+                 "<testcase classname='shop.OldTest' name='old'/></testsuite>"})  # fmt: skip
+    shell = "mvn -q -o -Dmaven.repo.local=/usr/share/maven-repo -f core/pom.xml surefire:help"
+    if subprocess.run(["sh", "-c", shell], cwd=tree, capture_output=True, check=False).returncode:
+        missing("Maven has no surefire plug-in here without a network: libsurefire-java")
+    goals = "resources:testResources compiler:compile compiler:testCompile surefire:test"
+    seen = reported(tree, shell.replace("surefire:help", goals))
+    assert set(seen.outcomes) == {
+        ("core: shop.CartTest#good", "passed"),
+        ("core: shop.CartTest#bad", "failed"),
+        ("core: shop.CartTest#breaks", "error"),
+        ("core: shop.CartTest#skipped", "skipped"),
+    }, seen.stdout
+    assert seen.results is not None and seen.results.complete
+
+
+BUILD = """apply plugin: 'java'
+repositories { flatDir { dirs '/usr/share/java' } }
+dependencies {
+  JUNIT name: 'junit4'
+  JUNIT name: 'hamcrest-core'
+}
+"""
+
+
+def test_gradle(tree: Path) -> None:
+    need("gradle")
+    version = subprocess.run(["gradle", "--version"], capture_output=True, text=True, check=False)
+    old = "\nGradle 4." in version.stdout
+    build = BUILD.replace("JUNIT", "testCompile" if old else "testImplementation")
+    write(tree, {"build.gradle": build, "src/test/java/shop/CartTest.java": JAVA})
+    seen = reported(tree, "gradle --offline --no-daemon -q test")
+    assert seen.exit_code == 1
+    if seen.results is None and "CartTest" not in seen.stdout + seen.stderr:
+        missing("Gradle has no JUnit here without a network: junit4")
+    assert set(seen.outcomes) == {
+        ("shop.CartTest#good", "passed"),
+        ("shop.CartTest#bad", "failed"),
+        ("shop.CartTest#breaks", "failed"),  # Gradle tells no errors apart
+        ("shop.CartTest#skipped", "skipped"),
+    }, seen.stdout
+    assert seen.results is not None and seen.results.complete

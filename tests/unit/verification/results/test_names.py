@@ -1,0 +1,67 @@
+import pytest
+
+from agentrunner.verification.results.model import Results
+from agentrunner.verification.results.names import clean, gone, made, stable, unstable_names
+
+
+def results(*each: tuple[str, str]) -> Results:
+    return Results("x", tuple(made(name, outcome) for name, outcome in each))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("t.py::test[1]", "t.py::test[2]"),
+        ("t.py::test[a::b[c]]", "t.py::test[x]"),
+        ("run 0b8a5f0e-5d9e-4c58-9d3c-0a1f8a1b2c3d", "run 1b8a5f0e-5d9e-4c58-9d3c-0a1f8a1b2c3d"),
+        ("<object at 0x7f12ab34cd56>", "<object at 0x7f99ab34cd56>"),
+        ("reads /tmp/pytest-1/a.txt now", "reads /tmp/xyz/b.txt now"),
+        ("on 2026-01-02T03:04:05Z", "on 2027-11-12T13:14:15Z"),
+        ("adds (12.5 ms)", "adds (3 ms)"),
+        ("src/lib.rs - add (line 3)", "src/lib.rs - add (line 14)"),
+        ("T::testSum with data set #0", 'T::testSum with data set "big"'),
+        ("shop.T#sums(int)[1]", "shop.T#sums(int)[2]"),
+    ],
+)
+def test_what_changes_between_runs_is_cut(one: str, other: str) -> None:
+    assert stable(one) == stable(other) != ""
+    assert stable(stable(one)) == stable(one)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("t.py::test_a[1]", "t.py::test_b[1]"), ("adds 1", "adds 2"), ("v1.2", "v1.3"), ("é", "è")],
+)
+def test_what_tells_tests_apart_stays(one: str, other: str) -> None:
+    assert stable(one) != stable(other)
+
+
+def test_a_test_is_gone_when_it_passed_before_and_is_not_run_now_red_ones_are_red() -> None:
+    before = results(*[(name, "passed") for name in "aabcdefg"], ("h", "failed"), ("i", "skipped"))
+    now = results(
+        ("g", "passed"), ("a", "passed"), ("a", "failed"), ("b", "skipped"), ("c", "xfailed"),
+        ("d", "error"), ("e", "xpassed"), ("new", "passed"),
+    )  # fmt: skip
+    assert gone(before, now) == ["b", "c", "e", "f"]
+    assert gone(before, before) == []
+    assert gone(results(("a", "passed"), ("a", "passed")), results(("a", "passed"))) == ["a"]
+
+
+def test_unstable_names_are_compared_by_their_stable_part_and_number() -> None:
+    before = results(("t[17]", "passed"), ("t[18]", "passed"), ("u[1]", "passed"))
+    again = results(("t[23]", "passed"), ("t[24]", "passed"), ("u[1]", "passed"))
+    unstable = unstable_names(before, again)
+    assert unstable == {"t[17]", "t[18]", "t[23]", "t[24]"}
+    assert gone(before, again, unstable) == []
+    assert gone(before, again) == ["t[17]", "t[18]"]
+    fewer = results(("t[99]", "passed"), ("t[1]", "skipped"), ("u[2]", "passed"))
+    assert gone(before, fewer, unstable) == ["t[*]", "u[1]"]
+
+
+def test_names_are_shown_on_one_line() -> None:
+    assert clean("a\nb\x1b[31m\u202e\ud800é") == "a\\x0ab\\x1b[31m\\x202e\\xd800é"
+    assert len(clean("x" * 5_000)) == 1_000
+    assert made("a", "strange").outcome == "error"
+    assert len(made("a", "failed", message="x" * 5_000).message) == 2_000
+    assert made("a", "passed", message="secret").message == ""
+    assert made("a", "failed", message="a\nb\x1b[2J").message == "a\nb?[2J"

@@ -1,0 +1,69 @@
+"""What is made of a source, run with the real tools."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+from agentrunner.verification.syntax import Canary, all_tests, changed_literal, failing_end
+from tests.kit.missing import missing
+
+
+def need(*tools: str) -> None:
+    """Skip where a tool is not installed."""
+    for tool in tools:
+        if shutil.which(tool) is None:
+            missing(f"{tool} is not installed")
+
+
+def ran(folder: Path, *command: str, timeout: float = 150) -> subprocess.CompletedProcess[str]:
+    """A command in a folder, with all it says."""
+    return subprocess.run(
+        command,
+        cwd=folder,
+        env=os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=timeout,
+    )
+
+
+def canaries(source: bytes, language: str) -> list[Canary]:
+    """All canaries of all tests of a source."""
+    made = []
+    for _, span in all_tests(source, language):
+        for make in (failing_end, changed_literal):
+            canary = make(source, language, span)
+            assert canary is not None, (span.name, make.__name__)
+            made.append(canary)
+    return made
+
+
+def pytest_results(folder: Path, file: str) -> dict[str, str]:
+    """Outcome by name of the function, of one file under pytest with warnings as errors."""
+    report = folder / "report.xml"
+    report.unlink(missing_ok=True)
+    said = ran(
+        folder, sys.executable, "-W", "error", "-m", "pytest", "-q", "-p", "no:cacheprovider",
+        f"--junitxml={report}", "-o", "junit_family=xunit2", file,
+    )  # fmt: skip
+    assert report.exists(), said.stdout + said.stderr
+    found = {}
+    for case in ElementTree.parse(report).iter("testcase"):
+        red = case.find("failure") is not None or case.find("error") is not None
+        found[case.attrib["name"]] = "failed" if red else "passed"
+    return found
+
+
+def node_results(folder: Path, file: str) -> dict[str, str]:
+    """Outcome by title, of one file under node's runner."""
+    said = ran(folder, "node", "--test-reporter=tap", "--test", file)
+    lines = re.findall(r"(?m)^\s*(not ok|ok) \d+ - (.*)$", said.stdout)
+    assert lines, said.stdout + said.stderr
+    return {name.strip(): "passed" if word == "ok" else "failed" for word, name in lines}

@@ -1,0 +1,203 @@
+"""Expected values become others of their type, and each end of a test fails."""
+
+from __future__ import annotations
+
+import pytest
+
+from agentrunner.verification.syntax import all_tests, changed_literal, failing_end
+
+
+def python(statement: str) -> tuple[str, str, str]:
+    return "python", "def test_a(b):\n    %s\n", statement
+
+
+def script(statement: str) -> tuple[str, str, str]:
+    return "typescript", "it('a', async (t) => { %s });\n", statement
+
+
+def go(statement: str) -> tuple[str, str, str]:
+    return "go", "package a\n\nfunc TestA(t *testing.T) { %s }\n", statement
+
+
+def rust(statement: str) -> tuple[str, str, str]:
+    return "rust", "#[test]\nfn a() { %s }\n", statement
+
+
+def java(statement: str) -> tuple[str, str, str]:
+    return "java", "class A { @Test void a() { %s } }\n", statement
+
+
+@pytest.mark.parametrize(
+    ("form", "after", "kind"),
+    [
+        (python("assert f() == 5"), "assert f() == 11", "literal"),
+        (python("assert -5 == f()"), "assert -11 == f()", "literal"),
+        (python("assert f() == 1_0, 7"), "assert f() == 21, 7", "literal"),
+        (python("assert f() == 0x1F"), "assert f() == 63", "literal"),
+        (python("assert f() is True"), "assert f() is False", "literal"),
+        (python("assert f() is None"), "assert f() is ...", "literal"),
+        (python("assert f() == []"), 'assert f() == ["changed"]', "literal"),
+        (
+            python('assert f() == {"a": [1, b"x"]}'),
+            'assert f() == {"a": [1, b"x-changed"]}',
+            "literal",
+        ),
+        (python('assert "x" in f() and g()'), 'assert "x-changed" in f() and g()', "literal"),
+        (python("assert f() == 1.5 or g()"), "assert not (f() == 1.5 or g())", "outcome"),
+        (python("assert f(b) == b"), "assert not (f(b) == b)", "outcome"),
+        (python("assert f(b) != 5"), "assert not (f(b) != 5)", "outcome"),
+        (python("assert not f()"), "assert f()", "outcome"),
+        (python("x = 5; assert f() == x"), "x = 11; assert f() == x", "literal"),
+        (python("x = 5; assert f(x) == x"), "x = 5; assert not (f(x) == x)", "outcome"),
+        (python("assert f() == approx(2)"), "assert f() == approx(5)", "literal"),
+        (python("self.assertEqual(f(), [1])"), "self.assertEqual(f(), [3])", "literal"),
+        (python("self.assertTrue(f() == 1)"), "self.assertTrue(f() == 3)", "literal"),
+        (python("self.assertIsNone(f())"), "self.assertIsNotNone(f())", "outcome"),
+        (python("self.assertNotEqual(f(), 1)"), "self.assertEqual(f(), 1)", "outcome"),
+        (python("m.assert_called_with(1)"), "m.assert_called_with(3)", "literal"),
+        (
+            python('with raises(X, match="y"): f()'),
+            'with raises(X, match="y-changed"): f()',
+            "literal",
+        ),
+        (script("expect(f()).toBe(5)"), "expect(f()).toBe(11)", "literal"),
+        (script("expect(f()).not.toBe(5)"), "expect(f()).toBe(5)", "outcome"),
+        (script("expect(f()).toBeGreaterThan(5)"), "expect(f()).not.toBeGreaterThan(5)", "outcome"),
+        (
+            script("await expect(f()).resolves.toEqual({ a: `x${1}` })"),
+            "await expect(f()).resolves.toEqual({ a: `x${1}-changed` })",
+            "literal",
+        ),
+        (script("expect(f()).toThrow(/a|b/g)"), "expect(f()).toThrow(/(?!)(?:a|b)/g)", "literal"),
+        (
+            script("expect(o).toHaveProperty('a', null)"),
+            "expect(o).toHaveProperty('a', \"changed\")",
+            "literal",
+        ),
+        (script("expect(f()).to.be.true;"), "expect(f()).to.be.not.true;", "outcome"),
+        (script("f().should.equal(10n)"), "f().should.equal(21n)", "literal"),
+        (
+            script("assert.deepEqual(f(), [], 'm')"),
+            "assert.deepEqual(f(), [\"changed\"], 'm')",
+            "literal",
+        ),
+        (script("assert(f() === 'x')"), "assert(f() === 'x-changed')", "literal"),
+        (script("assert.ok(f())"), "assert.ok(!(f()))", "outcome"),
+        (script("t.is(f(), 1.5)"), "t.is(f(), 4.0)", "literal"),
+        (script("if (f() !== 1) throw x"), "if (f() !== 3) throw x", "literal"),
+        (
+            script("request(app).get('/').expect(200)"),
+            "request(app).get('/').expect(401)",
+            "literal",
+        ),
+        (go('if f() != 5 { t.Error("x") }'), 'if f() != 4 { t.Error("x") }', "literal"),
+        (go("if err != nil { t.Fatal(err) }"), "if !(err != nil) { t.Fatal(err) }", "outcome"),
+        (
+            go('w := "a"; if f() != w { t.Error(w) }'),
+            'w := "a-changed"; if f() != w { t.Error(w) }',
+            "literal",
+        ),
+        (go("require.Equal(t, 'x', f())"), "require.Equal(t, 'q', f())", "literal"),
+        (go("assert.True(t, f())"), "assert.False(t, f())", "outcome"),
+        (go("assert.Len(t, f(), 2)"), "assert.Len(t, f(), 1)", "literal"),
+        (rust("assert_eq!(f(1), 255u8);"), "assert_eq!(f(1), 254u8);", "literal"),
+        (
+            rust('assert_eq!(f("x"), Some(vec![1, 0]))'),
+            'assert_eq!(f("x"), Some(vec![1, 1]))',
+            "literal",
+        ),
+        (rust('assert_eq!(f(), r#"x"#)'), 'assert_eq!(f(), r#"x-changed"#)', "literal"),
+        (rust("assert!(f(), 1)"), "assert!(!(f()), 1)", "outcome"),
+        (rust("assert_ne!(f(), 1)"), "assert_eq!(f(), 1)", "outcome"),
+        (java("assertEquals(5L, f());"), "assertEquals(4L, f());", "literal"),
+        (java('assertEquals("m", 5, f());'), 'assertEquals("m", 4, f());', "literal"),
+        (java("assertEquals(1.5, f(), 0.1);"), "assertEquals(4.0, f(), 0.1);", "literal"),
+        (
+            java('assertThat(f()).isEqualTo("x");'),
+            'assertThat(f()).isEqualTo("x-changed");',
+            "literal",
+        ),
+        (java("assertThat(f(), is(5));"), "assertThat(f(), is(4));", "literal"),
+        (java("assertFalse(f());"), "assertFalse(!(f()));", "outcome"),
+    ],
+)
+def test_an_expected_value_is_another_one(
+    form: tuple[str, str, str], after: str, kind: str
+) -> None:
+    language, frame, statement = form
+    source = (frame % statement).encode()
+    canary = changed_literal(source, language, all_tests(source, language)[0][1])
+    assert canary is not None
+    assert (canary.source.decode(), canary.kind) == (frame % after, kind)
+    assert f"line {canary.line}" in canary.description
+
+
+@pytest.mark.parametrize(
+    ("language", "source"),
+    [
+        ("python", b"def test_a(): pass"),
+        ("python", b"def test_a():\n    with pytest.raises(X): f()\n"),
+        ("typescript", b"it('a', () => { f() })"),
+        ("go", b"package a\nfunc TestA(t *testing.T) { f() }"),
+        ("rust", b"#[test] fn a() { f() }"),
+        ("java", b"class A { @Test void a() { f(); } }"),
+    ],
+)
+def test_without_an_expected_value_nothing_is_changed(language: str, source: bytes) -> None:
+    assert changed_literal(source, language, all_tests(source, language)[0][1]) is None
+
+
+def test_what_is_reached_in_any_case_is_changed_first() -> None:
+    source = b"def test_a():\n    assert f() == 1\n    if g():\n        assert f() == 2\n"
+    canary = changed_literal(source, "python", all_tests(source, "python")[0][1])
+    assert canary is not None
+    assert canary.line == 2
+
+
+def test_tables_of_go_are_changed_in_the_wanted_column_only() -> None:
+    source = b"""package a
+func TestA(t *testing.T) {
+	for _, c := range []struct{ in, out int; want string }{{1, 2, "a"}, {want: "b"}} {
+		if f(c.in, c.out) != c.want { t.Error() }
+	}
+}
+"""
+    canary = changed_literal(source, "go", all_tests(source, "go")[0][1])
+    assert canary is not None
+    assert b'{{1, 2, "a-changed"}, {want: "b-changed"}}' in canary.source
+
+
+FAIL = "raise AssertionError"
+THROW = 'throw new Error("this test was made to fail at its end");'
+
+
+@pytest.mark.parametrize(
+    ("form", "ways"),
+    [
+        (python("if b: return\n    f()"), 2),
+        (python("return f(\n    1)"), 1),
+        (python("def g():\n        return 1\n    f(g)"), 1),
+        (python("with b:\n        return await f()"), 2),
+        (python("yield 1"), 1),
+        (script("f()"), 1),
+        (script("return f().then(() => { return 1 })"), 1),
+        (script("if (t) return; f()"), 2),
+        (go("if x { return }; f()"), 2),
+        (go("t.Run(n, func(t *testing.T) { return })"), 1),
+        (rust("if x { return; } f();"), 2),
+        (java("if (x) return; f();"), 2),
+    ],
+)
+def test_each_way_out_of_a_test_fails(form: tuple[str, str, str], ways: int) -> None:
+    language, frame, statement = form
+    source = (frame % statement).encode()
+    canary = failing_end(source, language, all_tests(source, language)[0][1])
+    assert canary is not None
+    assert canary.source.count(b"made to fail at its end") == ways
+
+
+def test_a_span_of_another_source_makes_nothing() -> None:
+    source = b"def test_a():\n    assert f() == 5\n"
+    span = all_tests(source, "python")[0][1]
+    assert failing_end(b"# more\n" + source, "python", span) is None
+    assert changed_literal(b"# more\n" + source, "python", span) is None

@@ -1,0 +1,261 @@
+"""Names, definitions and assertions of tests, and tests that could never fail."""
+
+from __future__ import annotations
+
+import pytest
+
+from agentrunner.verification.syntax import (
+    all_tests,
+    assertions,
+    definition,
+    definitions,
+    find_test,
+    identifiers,
+    is_empty_test,
+    names_called,
+    names_changed,
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("`total()` must add `MAX_ITEMS`.", {"total", "MAX_ITEMS"}),
+        (
+            "shop.Cart.add adds; see README.md, a/b_c.py, users.json and https://a.b/c_d?e_f=1",
+            {"shop", "Cart", "add"},
+        ),
+        (
+            "Call createUser(name) or snake_case, e.g. for GitHub over HTTP on macOS 10.15.",
+            {"createUser", "snake_case"},
+        ),
+        (
+            "関数total_priceは`Cart.sum`を返すこと。createUser()を呼ぶ。",
+            {"total_price", "Cart", "sum", "createUser"},
+        ),
+        ("`pytest -q tests/test_users.py::test_create` passes", set()),
+        ("`None`, `true` and `null` stay; `x` and --dry_run too", set()),
+        ("`Cart#total` and `shop::price`", {"Cart", "total", "shop", "price"}),
+        ("A plain sentence, with words (and more). It ends.", set()),
+        ("", set()),
+    ],
+)
+def test_names_of_code_in_a_sentence(text: str, names: set[str]) -> None:
+    assert identifiers(text) == names
+
+
+PYTHON = b'''
+import pytest
+from shop import total as t, other
+RATE = 5
+@pytest.fixture
+def cart(db): return make_cart(db)
+def helper(x): return deep(x)
+def deep(x): return very_deep(x)
+@deco
+class TestT(Base):
+    """doc"""
+    z = 1
+    def setUp(self): self.z = prepare()
+    @pytest.mark.parametrize("a", [1])
+    def test_x(self, cart, a):
+        "doc"
+        y = t(cart.items, RATE)  # c
+        assert helper(y) == 5
+    def test_y(self): pass
+'''
+SCRIPT = b"""
+import { total as t, other } from "./a";
+const { q: r } = require("./b");
+describe("s", () => {
+  let x;
+  beforeEach(() => { x = prepare(); });
+  it("y", async () => { const z = await t(x); expect(z.size).toBe(helper()); });
+  describe("o", () => { beforeEach(() => nope()); it("p", () => {}) });
+});
+function helper() { return r(1) }
+"""
+
+
+def test_names_that_a_test_uses() -> None:
+    names = names_called(PYTHON, "python", all_tests(PYTHON, "python")[0][1])
+    assert names >= {"total", "helper", "deep", "make_cart", "items", "RATE", "prepare"}
+    assert not names & {"y", "a", "other", "very_deep", "test_y", "x"}
+    names = names_called(SCRIPT, "typescript", all_tests(SCRIPT, "typescript")[0][1])
+    assert names >= {"total", "helper", "q", "prepare", "size"}
+    assert not names & {"other", "nope"}
+    go = b"package a\nfunc TestA(t *testing.T) { got := shop.Total(1); help(t, got) }\n"
+    go += b"func help(t *testing.T, x int) { check(x) }\n"
+    names = names_called(go, "go", all_tests(go, "go")[0][1])
+    assert names >= {"shop", "Total", "help", "check"}
+    assert "got" not in names
+
+
+@pytest.mark.parametrize(
+    ("language", "before", "after", "names"),
+    [
+        (
+            "python",
+            "X = 1\nY = 1\nclass A:\n    z = 1\n    def f(self): return 1\n    def g(self): pass\n",
+            "X = 1\nY = 2\nclass A:\n    z = 1\n    def f(self): return 2\n"
+            "    def g(self):\n        pass\ndef h(): pass\n",
+            {"Y", "f", "h"},
+        ),
+        (
+            "typescript",
+            "const a = 1;\nclass A { x() { return 1 } }\n",
+            "const a = 1, b = 2;\nclass A { x() { return 2 } }\n"
+            "export const f = () => 1;\ntype T = string;\n",
+            {"b", "x", "f", "T"},
+        ),
+        ("javascript", "app.get('/x', () => {});\n", "app.get('/x', () => { f() });\n", {"app"}),
+        (
+            "go",
+            "package a\n",
+            "package a\nconst X = 1\ntype T struct { A int }\nfunc (t *T) F() { g() }\n",
+            {"X", "T", "F"},
+        ),
+        (
+            "rust",
+            "",
+            "const X: u8 = 1;\npub struct T { a: u8 }\nimpl T { fn f(&self) { g() } }\n",
+            {"X", "T", "f"},
+        ),
+        ("java", "class A { int f() { return 1; } }", "class A { int f() { return 2; } }", {"f"}),
+        ("python", "def f(): return 1\n", "# new\ndef f():\n    return 1\n", set()),
+    ],
+)
+def test_names_that_a_change_touches(
+    language: str, before: str, after: str, names: set[str]
+) -> None:
+    assert names_changed(before.encode(), after.encode(), language) == names
+
+
+def test_a_definition_holds_all_that_a_test_rests_on() -> None:
+    name = "tests/test_a.py::TestT::test_x[1]"
+    text = definition(PYTHON, "python", name)
+    assert text is not None
+    same = PYTHON.replace(b"  # c", b"").replace(b'"doc"', b'"d"').replace(b", other", b"")
+    assert definition(same.replace(b"(x): return", b"(x):\n    return"), "python", name) == text
+    assert definition(PYTHON.replace(b"def test_y(self): pass", b""), "python", name) == text
+    for old, new in (
+        (b"RATE = 5", b"RATE = 6"),
+        (b"very_deep(x)", b"1"),
+        (b"make_cart(db)", b"None"),
+        (b"from shop", b"from fake"),
+        (b"@deco", b"@skip"),
+        (b"prepare()", b"2"),
+        (b"[1])", b"[])"),
+        (b"== 5", b"== 6"),
+        (b"def test_y(self): pass", b"def test_x(self): pass"),
+    ):
+        assert definition(PYTHON.replace(old, new), "python", name) != text, old
+    assert definition(PYTHON, "python", "test_gone") is None
+    assert definitions(PYTHON, "python")["TestT::test_x"] == text
+    assert len(definitions(PYTHON, "python")) == 2
+
+
+def test_a_definition_of_a_suite_holds_its_hooks() -> None:
+    text = definition(SCRIPT, "typescript", "a.js > s > y")
+    assert text is not None
+    assert definition(SCRIPT.replace(b"nope", b"other"), "typescript", "s > y") == text
+    for old, new in (
+        (b'describe("s"', b'describe.skip("s"'),
+        (b"prepare()", b"1"),
+        (b"r(1)", b"r(2)"),
+        (b'"./a"', b'"./c"'),
+        (b'"./b"', b'"./c"'),
+    ):
+        assert definition(SCRIPT.replace(old, new), "typescript", "s > y") != text, old
+
+
+def test_attributes_are_part_of_a_definition() -> None:
+    rust = b"mod tests {\n    #[test]\n    fn t() { f(); }\n}\n"
+    text = definition(rust, "rust", "tests::t")
+    assert text is not None
+    assert definition(rust.replace(b"#[test]", b"#[test]\n    #[ignore]"), "rust", "t") != text
+    java = b"class A { @Before void b() { x(); } @Test void t() { f(); } }"
+    text = definition(java, "java", "A.t")
+    assert definition(java.replace(b"x()", b"y()"), "java", "A.t") != text
+    assert definition(java.replace(b"@Test", b"@Disabled @Test"), "java", "A.t") != text
+
+
+def test_assertions_are_the_same_under_another_name() -> None:
+    one = b"def test_a():\n    x = f(7)  # c\n    assert x == 5\n    assert 'a' in x, 'm'\n"
+    span, other = (
+        find_test(one, "python", "test_a"),
+        b"class T:\n  def test_b(self):\n    x = f(7)\n"
+        b"    assert x  ==  5\n    assert 'a' in x, 'm'\n",
+    )
+    moved = find_test(other, "python", "T.test_b")
+    assert span is not None
+    assert moved is not None
+    said = assertions(one, "python", span)
+    assert said == ["assert x == 5", "assert 'a' in x , 'm'", "7"]
+    assert assertions(other, "python", moved) == said
+
+
+EMPTY = {
+    "python": """
+def test_a(): pass
+def test_b(): assert True
+def test_c():
+    x = 5
+    assert x == x and len([1]) == 1
+def test_d():
+    try: create_user()
+    except Exception: pass
+def test_e(): print("x")
+class T(TestCase):
+    def test_z(self): self.assertEqual(1, 1); self.assertTrue(True)
+""",
+    "typescript": """
+it("a", () => {});
+it("b", () => { expect(true).toBe(true) });
+it("c", () => { const x = 5; expect(x).toBe(x); assert.equal(1, 1) });
+it("d", async () => { try { await f() } catch {} });
+it("e", (t) => { t.is(1, 1) });
+""",
+    "go": """package a
+func TestA(t *testing.T) {}
+func TestB(t *testing.T) { x := 5; if x != 5 { t.Error("x") } }
+func TestC(t *testing.T) { assert.True(t, true); t.Log("x") }
+""",
+    "rust": "#[test] fn a() {}\n#[test] fn b() { assert!(true); let x = 5; assert_eq!(x, 5) }\n",
+    "java": "class A { @Test void a() {} @Test void b() { int x = 5; assertTrue(x == 5); } }",
+}
+FULL = {
+    "python": """
+def test_a(): main()
+def test_b(): assert f() == 5
+def test_c(client): assert client.x
+def test_d():
+    with pytest.raises(X): f()
+def test_e():
+    try: create_user()
+    except X: pytest.fail()
+class T(TestCase):
+    def test_z(self): self.assertEqual(f(), 1)
+""",
+    "typescript": """
+it("a", () => { f() });
+it("b", () => { expect(f()).toBe(true) });
+it("c", () => { const x = f(); expect(x).toBe(5) });
+it("d", async () => { await request(app).get("/").expect(200) });
+it("e", (t) => { t.is(new Cart().size, 1) });
+""",
+    "go": """package a
+func TestA(t *testing.T) { f() }
+func TestB(t *testing.T) { if got := f(); got != 5 { t.Error("x") } }
+""",
+    "rust": "#[test] fn a() { f() }\n#[test] fn b() { assert_eq!(add(1, 2), 3) }\n",
+    "java": "class A { @Test void a() { f(); } @Test void b() { assertEquals(1, new B().c()); } }",
+}
+
+
+@pytest.mark.parametrize("language", sorted(EMPTY))
+def test_tests_that_could_never_fail_are_empty(language: str) -> None:
+    for sources, empty in ((EMPTY, True), (FULL, False)):
+        source = sources[language].encode()
+        for name, span in all_tests(source, language):
+            assert is_empty_test(source, language, span) is empty, name

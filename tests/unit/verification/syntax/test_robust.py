@@ -1,0 +1,145 @@
+"""Nothing here raises, whatever stands in a source, and what was of a language stays so."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from agentrunner.verification.syntax import (
+    all_tests,
+    assertions,
+    changed_literal,
+    definitions,
+    empty_functions,
+    failing_end,
+    find_test,
+    identifiers,
+    is_empty_test,
+    language_of,
+    mutants,
+    names_called,
+    names_changed,
+    random_tests,
+    regions_of_tests,
+    with_regions_of,
+    without_regions,
+)
+from agentrunner.verification.syntax.languages import LARGEST, parse
+from tests.unit.verification.syntax.sources import SOURCES
+
+LANGUAGES = sorted(SOURCES)
+SLOW = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+def everything(source: bytes, language: str) -> list[bytes]:
+    """All that can be asked of a source; the sources that are made of it."""
+    made: list[bytes] = [without_regions(source, language)]
+    for name, span in all_tests(source, language):
+        assert 0 <= span.start <= span.body_start <= len(source)
+        find_test(source, language, name)
+        for canary in (
+            failing_end(source, language, span),
+            changed_literal(source, language, span),
+        ):
+            if canary is not None:
+                assert canary.source != source
+                made.append(canary.source)
+        names_called(source, language, span)
+        assertions(source, language, span)
+        is_empty_test(source, language, span)
+    made += [one.source for one in random_tests(source, language, "a", "zz_1")]
+    emptied = empty_functions(None, source, language)
+    made += [emptied.source] if emptied is not None else []
+    made += [one.source for one in mutants(None, source, language, 5)]
+    names_changed(None, source, language)
+    definitions(source, language)
+    regions_of_tests(source, language)
+    with_regions_of(source, source, language)
+    return made
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_what_is_made_of_a_source_is_of_its_language(language: str) -> None:
+    for source in SOURCES[language]:
+        parsed = parse(source, language)
+        assert parsed is not None
+        assert not parsed.root.has_error
+        for made in everything(source, language):
+            after = parse(made, language)
+            assert after is not None
+            assert not after.root.has_error, made.decode()
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@given(data=st.data())
+@SLOW
+def test_no_bytes_raise(language: str, data: st.DataObject) -> None:
+    everything(data.draw(st.binary(max_size=400)), language)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@given(data=st.data())
+@SLOW
+def test_no_torn_source_raises_and_what_parsed_still_does(
+    language: str, data: st.DataObject
+) -> None:
+    source = data.draw(st.sampled_from(SOURCES[language]))
+    for _ in range(data.draw(st.integers(0, 3))):
+        at = data.draw(st.integers(0, len(source)))
+        end = data.draw(st.integers(at, min(len(source), at + 30)))
+        put = data.draw(st.sampled_from([b"", b"(", b"{", b"}", b'"', b"\xff", b"\n", b"'", b"\\"]))
+        source = source[:at] + put + source[end:]
+    parsed = parse(source, language)
+    for made in everything(source, language):
+        after = parse(made, language)
+        if parsed is not None and not parsed.root.has_error:
+            assert after is not None
+            assert not after.root.has_error, made.decode("utf-8", "replace")
+
+
+@given(text=st.text(max_size=300))
+def test_no_sentence_raises(text: str) -> None:
+    assert all(name.isascii() for name in identifiers(text))
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("name", ["", " ", "[", "::", "(", "/", "a" * 100_000, "x > " * 5_000])
+def test_no_name_raises(language: str, name: str) -> None:
+    for source in SOURCES[language]:
+        find_test(source, language, name)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("piece", [b"(", b"[", b"{", b"a(", b"x = [", b"((a)+", b"f(a,", b"!"])
+def test_deep_sources_end_within_the_budget(language: str, piece: bytes) -> None:
+    began = time.monotonic()
+    assert everything(piece * 100_000, language) is not None
+    assert parse(piece * 100_000, language) is None or time.monotonic() - began < 30
+
+
+def test_large_sources_and_unknown_languages_have_no_tree() -> None:
+    assert parse(b"x" * (LARGEST + 1), "python") is None
+    assert parse(b"x = 1", "cobol") is None
+    assert all_tests(b"def test_a(): pass", "cobol") == []
+
+
+@pytest.mark.parametrize(
+    ("path", "language"),
+    [
+        ("a/b.py", "python"),
+        ("x.test.tsx", "tsx"),
+        ("x.spec.ts", "typescript"),
+        ("x.mjs", "javascript"),
+        ("x_test.go", "go"),
+        ("src/lib.rs", "rust"),
+        ("A.java", "java"),
+        ("Makefile", None),
+        (".py", None),
+        ("", None),
+    ],
+)
+def test_languages_are_known_by_the_ending(path: str, language: str | None) -> None:
+    assert language_of(path) == language

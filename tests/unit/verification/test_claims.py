@@ -1,0 +1,133 @@
+"""Which red tests have to turn, and which were red for another reason."""
+
+import pytest
+
+from agentrunner.verification.claims import (
+    Claims,
+    Picked,
+    claims_of,
+    fresh,
+    listed_but_green,
+    pick,
+    red_names,
+    turned,
+    words_of,
+)
+from agentrunner.verification.results.model import Results, TestOutcomeKind, TestResult
+
+CART = "tests/test_cart.py::test_total"
+TAX = "tests/test_tax.py::test_rate"
+
+
+def results(*rows: tuple[str, TestOutcomeKind], weak: bool = False) -> Results:
+    tests = tuple(TestResult(name, kind, file=name.partition("::")[0]) for name, kind in rows)
+    return Results("pytest", tests, weak=weak)
+
+
+BEFORE = results((CART, "failed"), (TAX, "error"), ("tests/test_ok.py::test_ok", "passed"))
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        "make test_total pass",
+        "see tests/test_cart.py",
+        "see test_cart.py",
+        "The cart adds up.",
+        "Carts add up.",
+    ],
+)
+def test_what_was_asked_names_a_red_test_by_name_file_or_subject(wanted: str) -> None:
+    claims = claims_of(BEFORE, [wanted])
+    assert claims == Claims(frozenset({CART}), frozenset({TAX}))
+
+
+def test_where_nothing_red_is_named_all_of_it_is_claimed() -> None:
+    claims = claims_of(BEFORE, ["Fix the build."])
+    assert claims == Claims(frozenset({CART, TAX}))
+
+
+def test_what_a_criterion_is_mapped_to_is_claimed() -> None:
+    assert claims_of(BEFORE, ["Add it up."], mapped={TAX}).claimed == {TAX}
+
+
+@pytest.mark.parametrize("pattern", [TAX, "test_rate", "tests/test_tax.py::*", "*rate"])
+def test_a_person_lists_known_reds_by_name_or_glob(pattern: str) -> None:
+    claims = claims_of(BEFORE, ["tax rates"], listed=[pattern])
+    assert claims == Claims(frozenset({CART}), frozenset({TAX}))
+
+
+def test_what_a_criterion_stands_on_cannot_be_listed_away() -> None:
+    assert TAX in claims_of(BEFORE, [], listed=["*"], mapped={TAX}).claimed
+
+
+def test_strict_and_weak_results_know_listed_reds_only() -> None:
+    strict = claims_of(BEFORE, ["cart"], listed=["test_rate"], only_listed=True)
+    assert strict == Claims(frozenset({CART}), frozenset({TAX}))
+    weak = results((CART, "failed"), (TAX, "failed"), weak=True)
+    assert claims_of(weak, ["cart"]).claimed == {CART, TAX}
+
+
+def test_without_results_nothing_is_claimed() -> None:
+    assert not claims_of(None, ["cart"]).claimed
+
+
+def test_a_listed_red_that_is_green_is_a_mistake_in_the_list() -> None:
+    assert listed_but_green(["test_ok", "test_rate", "nothing"], BEFORE) == ["test_ok"]
+    assert listed_but_green(["test_ok"], None) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("test_duplicateEmails", {"duplicate", "email"}),
+        ("a taken e-mail", {"taken", "mail"}),
+        ("カートの合計を返す", {"カート", "合計"}),
+        ("HTTPServer and the URLs", {"http", "server", "url"}),
+        ("合計を返す", {"合計"}),
+    ],
+)
+def test_words_say_what_something_is_about(text: str, words: set[str]) -> None:
+    assert words_of(text) == words
+
+
+def test_what_was_claimed_and_passes_has_turned() -> None:
+    now = results((CART, "passed"), (TAX, "skipped"), ("new", "passed"))
+    assert turned(BEFORE, now, {CART, TAX}) == [CART]
+    assert turned(None, now, {CART}) == []
+
+
+def test_one_red_result_of_a_name_is_enough_to_keep_it_from_turning() -> None:
+    assert turned(BEFORE, results((CART, "passed"), (CART, "failed")), {CART}) == []
+
+
+def test_what_was_not_there_before_and_passes_is_fresh() -> None:
+    now = results((CART, "passed"), ("new", "passed"), ("other", "failed"))
+    assert fresh(BEFORE, now) == ["new"]
+    assert fresh(None, now) == [CART, "new"]
+
+
+def test_red_names_stand_once_each_in_their_order() -> None:
+    assert red_names(results((TAX, "error"), (CART, "failed"), (TAX, "failed"))) == [TAX, CART]
+
+
+@pytest.mark.parametrize(
+    ("said", "picked"),
+    [
+        (["test_rate"], Picked((TAX,))),
+        (["tests/test_tax.py::*"], Picked((TAX,))),
+        (["test_ok"], Picked((), green=("test_ok",))),
+        (["test_total"], Picked((), claimed=(CART,))),
+        (["*"], Picked((TAX,), claimed=(CART,))),
+        (["test_nothing", TAX], Picked((TAX,), unknown=("test_nothing",))),
+    ],
+)
+def test_what_a_person_calls_a_known_red_is_held_against_the_old_results(
+    said: list[str], picked: Picked
+) -> None:
+    assert pick(said, BEFORE, ["The cart adds up."], ()) == picked
+
+
+def test_a_person_may_settle_what_nothing_names() -> None:
+    assert pick([TAX], BEFORE, ["Fix the build."], ()).names == (TAX,)
+    assert pick([TAX], BEFORE, ["Fix the build."], {TAX}).claimed == (TAX,)

@@ -1,0 +1,106 @@
+"""Which proof stands for which criterion."""
+
+import pytest
+
+from agentrunner.config.spec import Check, TestSpec
+from agentrunner.state.run_state import Author, Criterion, Evidence, Grade, Proof
+from agentrunner.verification.grades import assigned, weakest
+
+TEST = TestSpec(command="pytest -q")
+TOTAL, RATE = "tests/test_cart.py::test_total", "tests/test_tax.py::test_rate"
+
+
+def proof(*tests: str, target: str = "test", author: Author = "person", names: str = "") -> Proof:
+    grade: Grade = "proven" if author == "person" else "shown"
+    return Proof(
+        target=target,
+        author=author,
+        grade=grade,
+        text="it turned",
+        tests=list(tests),
+        names=names.split(),
+    )
+
+
+def criterion(number: int = 1, description: str = "It works", **how: object) -> Criterion:
+    return Criterion.model_validate({"id": f"AC-{number}", "description": description, **how})
+
+
+def given(criteria: list[Criterion], *proofs: Proof) -> dict[str, list[str]]:
+    """The tests that each criterion is given."""
+    found = assigned(criteria, Evidence(tree="t", proofs=list(proofs)), TEST)
+    return {name: one.tests for name, one in found.items()}
+
+
+@pytest.mark.parametrize(
+    ("grades", "expected"),
+    [
+        (["proven", "shown"], "shown"),
+        (["kept", "judged", "accepted"], "judged"),
+        (["proven", "kept"], "kept"),
+        ([], "none"),
+    ],
+)
+def test_a_whole_is_worth_what_its_weakest_part_is(grades: list[Grade], expected: str) -> None:
+    assert weakest(grades) == expected
+
+
+def test_a_check_stands_on_its_own_proof_the_better_one() -> None:
+    of = criterion(check=Check(kind="command", run="make check"))
+    mine, better = proof(target="AC-1", author="worker"), proof(target="AC-1")
+    evidence = Evidence(tree="t", proofs=[mine, better, proof(TOTAL)])
+    assert assigned([of], evidence, TEST) == {"AC-1": better}
+    assert given([of], proof(TOTAL)) == {}
+
+
+def test_a_criterion_about_all_tests_stands_on_the_suite() -> None:
+    assert given([criterion(check=Check(kind="test"))], proof(TOTAL, RATE)) == {
+        "AC-1": [TOTAL, RATE]
+    }
+
+
+def test_mapped_tests_all_have_to_prove_something_and_the_weakest_counts() -> None:
+    of = criterion(tests=[TOTAL, RATE])
+    proofs = [proof(TOTAL), proof(RATE, author="worker")]
+    found = assigned([of], Evidence(tree="t", proofs=proofs), TEST)["AC-1"]
+    assert (found.grade, found.author, found.tests) == ("shown", "worker", [TOTAL, RATE])
+    assert "AC-1" not in given([of, criterion(2)], proof(TOTAL))
+
+
+def test_what_the_planner_maps_stands_for_one_criterion() -> None:
+    both = [criterion(n, tests=[TOTAL], tests_origin="model") for n in (1, 2)]
+    assert given(both, proof(TOTAL)) == {"AC-1": [TOTAL]}
+
+
+def test_what_a_person_maps_may_stand_for_several() -> None:
+    both = [criterion(n, tests=[TOTAL]) for n in (1, 2)]
+    assert given(both, proof(TOTAL)) == {"AC-1": [TOTAL], "AC-2": [TOTAL]}
+
+
+def test_each_test_goes_to_the_criterion_that_it_names() -> None:
+    both = [criterion(1, "The tax rate is 19 %"), criterion(2, "The total adds up")]
+    assert given(both, proof(TOTAL, RATE)) == {"AC-1": [RATE], "AC-2": [TOTAL]}
+
+
+def test_one_test_is_not_about_two_criteria() -> None:
+    both = [criterion(1, "The total is there"), criterion(2, "The total of totals adds up")]
+    assert len(given(both, proof(TOTAL))) == 1
+
+
+def test_code_that_a_test_uses_says_more_than_a_word_of_its_name() -> None:
+    both = [criterion(1, "The total is there"), criterion(2, "`add_up` handles nothing")]
+    found = given(both, proof(TOTAL, author="worker", names="add_up sum"))
+    assert found == {"AC-2": [TOTAL]}
+
+
+def test_among_several_criteria_a_test_that_names_none_stands_for_none() -> None:
+    both = [criterion(1, "Pages are printed"), criterion(2, "Errors are friendly")]
+    assert given(both, proof(TOTAL)) == {}
+
+
+def test_the_only_criterion_needs_no_common_word() -> None:
+    assert given([criterion(description="Pages are printed")], proof(TOTAL)) == {"AC-1": [TOTAL]}
+
+
+def test_the_suite_of_a_check_is_no_test_of_the_suite() -> None:
+    assert given([criterion()], proof("test_it_works", target="AC-2")) == {}

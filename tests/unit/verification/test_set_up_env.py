@@ -1,0 +1,51 @@
+"""What a set-up gets of this machine's environment, and when it gets nothing."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from agentrunner.config.spec import PrdSpec, RunnerSection, SetupSpec, TaskSection, TaskSpec
+from agentrunner.sandboxes.base import BoxSpec
+from agentrunner.sandboxes.bwrap import BwrapSandbox
+from agentrunner.storage.run_folder import RunFolder
+from agentrunner.verification.box import CopyOfRepo, DecisionBox
+from agentrunner.verification.set_up import run_set_up
+from tests.kit.bwrap import require_bwrap
+
+ASK = "echo $A $B $TOKEN $OURS"
+
+
+@pytest.fixture
+def spec(tmp_path: Path) -> TaskSpec:
+    setup = SetupSpec(command=ASK, env={"TOKEN": "env:OURS", "B": "two"})
+    task = TaskSection(prd=PrdSpec(text="x"), setup=setup, env={"A": "one"})
+    repo = str(tmp_path / "repo")
+    return TaskSpec(
+        task_id="t", title="t", repo=repo, prd_text="x", task=task, runner=RunnerSection(),
+        base_dir=repo,
+    )  # fmt: skip
+
+
+async def test_a_reference_is_for_the_user_s_own_code_alone(tmp_path: Path, spec: TaskSpec) -> None:
+    require_bwrap()
+    folder = RunFolder(tmp_path / "state/runs/r")
+    copy = tmp_path / "copy"
+    for place in (Path(spec.repo), folder.box_dir, folder.checks_dir, copy):
+        place.mkdir(parents=True)
+    sandbox = BwrapSandbox(
+        BoxSpec(repo=Path(spec.repo), home=folder.box_dir),
+        environ={"PATH": os.environ["PATH"]},
+        host_home=tmp_path,
+    )
+    environ = {"OURS": "s3cret"}
+    box = DecisionBox(sandbox, Path(spec.repo), folder, str, environ, spec.task.env)
+    first = await run_set_up(box, spec)
+    again = await run_set_up(box, spec, copy=CopyOfRepo(copy, ()))
+    test = await box.run(ASK)
+    assert first is not None
+    assert again is not None
+    assert (first.tail, again.tail, test.tail) == ("one two s3cret\n", "one two\n", "one\n")
+    await sandbox.close()

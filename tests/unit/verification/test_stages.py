@@ -1,0 +1,27 @@
+"""Commands whose exit code more than one program decides."""
+
+import pytest
+
+from agentrunner.verification.stages import is_one_stage
+
+FILES = {
+    "Makefile": b"test: build\n\tpytest -q\nbuild:\n\tcc -o a a.c\nunit:\n\tpytest -q\n",
+    "package.json": b'{"scripts": {"test": "jest", "pretest": "eslint .", "unit": "jest"}}',
+}
+
+
+@pytest.mark.parametrize(
+    ("shell", "one"),
+    [
+        ("pytest -q", True),
+        ("CI=1 pytest -q", True),
+        ("ruff check && pytest -q", False),
+        ("pytest -q; mypy .", False),
+        ("make unit", True),
+        ("make test", False),
+        ("npm run unit", True),
+        ("npm test", False),
+    ],
+)
+def test_recipes_are_followed(shell: str, one: bool) -> None:
+    assert is_one_stage(shell, ".", FILES.get) is one

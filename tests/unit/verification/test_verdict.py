@@ -1,0 +1,386 @@
+"""Who is believed: each row of the table of evidence, and each condition of COMPLETE."""
+
+import pytest
+
+from agentrunner.config.spec import Check, TestSpec
+from agentrunner.state.run_state import (
+    Acceptance,
+    Assessment,
+    Author,
+    CheckOutcome,
+    Criterion,
+    Evidence,
+    Finding,
+    Grade,
+    Proof,
+    TestOutcome,
+    WorkerRun,
+)
+from agentrunner.verification.grades import weakest
+from agentrunner.verification.verdict import (
+    NO_PROOF,
+    NOT_EXAMINED,
+    Mode,
+    allowed_paths,
+    approval_of,
+    complete,
+    end_at_limit,
+    judge,
+    not_accepted,
+    settle,
+    worker_trouble,
+)
+
+TEST = TestSpec(command="pytest -q")
+GREEN = TestOutcome(command="pytest -q", exit_code=0, passed=5, failed=0)
+RED = TestOutcome(command="pytest -q", exit_code=1, passed=4, failed=1, failing=["test_x"])
+KNOWN = RED.model_copy(update={"known_red": ["test_x"]})
+COMMAND = Check(kind="command", run="make check")
+BY_TEST = Check(kind="test")
+YES = Assessment(tree="t", satisfied=True, summary="all done", passed=["AC-1"])
+NO = Assessment(tree="t", satisfied=False, summary="not yet", failed=["AC-1"])
+
+
+def proof(
+    author: Author = "person", target: str = "test", tests: tuple[str, ...] = ("test_x",)
+) -> Proof:
+    grade: Grade = "proven" if author == "person" else "shown"
+    return Proof(target=target, author=author, grade=grade, text="test_x turned", tests=list(tests))
+
+
+PROVEN, SHOWN = proof(), proof("worker")
+
+
+def criterion(check: Check | None = None, **how: object) -> Criterion:
+    return Criterion.model_validate({"id": "AC-1", "description": "works", "check": check, **how})
+
+
+def outcome(result: str, before: str = "unknown") -> CheckOutcome:
+    return CheckOutcome.model_validate(
+        {"criterion_id": "AC-1", "what": "make check", "outcome": result, "before": before}
+    )
+
+
+def evidence(**how: object) -> Evidence:
+    return Evidence.model_validate({"tree": "t", **how})
+
+
+def asked(**how: object) -> Evidence:
+    """Evidence of a tree that completion was asked for on."""
+    return evidence(examined=True, **how)
+
+
+def settled(of: Criterion, found: Evidence, claim: Assessment | None = None) -> Criterion:
+    [one] = settle([of], found, claim, TEST)
+    return one
+
+
+@pytest.mark.parametrize(
+    ("of", "found", "claim", "status", "kind"),
+    [
+        (criterion(COMMAND), evidence(checks=[outcome("passed")]), None, "passed", "checked"),
+        (criterion(COMMAND), evidence(checks=[outcome("failed")]), YES, "failed", "checked"),
+        (criterion(COMMAND), evidence(checks=[outcome("passed")]), NO, "failed", "judged"),
+        (criterion(COMMAND), evidence(checks=[outcome("not_run")]), YES, "passed", "judged"),
+        (criterion(BY_TEST), asked(test=GREEN, proofs=[PROVEN]), None, "passed", "tested"),
+        (criterion(BY_TEST), asked(test=KNOWN, proofs=[PROVEN]), None, "passed", "tested"),
+        (criterion(BY_TEST), asked(test=GREEN), None, "unknown", "none"),
+        (criterion(BY_TEST), evidence(test=GREEN), None, "unknown", "none"),
+        (criterion(BY_TEST), evidence(), None, "unknown", "none"),
+        (criterion(BY_TEST), evidence(test=RED), YES, "failed", "tested"),
+        (criterion(), asked(test=GREEN, proofs=[PROVEN]), None, "passed", "tested"),
+        (criterion(), asked(test=GREEN, proofs=[PROVEN]), NO, "failed", "judged"),
+        (criterion(), evidence(), YES, "passed", "judged"),
+        (criterion(), evidence(), NO, "failed", "judged"),
+        (criterion(), evidence(), None, "unknown", "none"),
+    ],
+)
+def test_each_criterion_gets_its_status_from_code(
+    of: Criterion, found: Evidence, claim: Assessment | None, status: str, kind: str
+) -> None:
+    one = settled(of, found, claim)
+    assert (one.status, one.evidence) == (status, kind)
+
+
+@pytest.mark.parametrize(
+    ("of", "found", "claim", "grade", "author"),
+    [
+        (criterion(BY_TEST), asked(test=GREEN, proofs=[PROVEN]), None, "proven", "person"),
+        (criterion(BY_TEST), asked(test=GREEN, proofs=[SHOWN]), None, "shown", "worker"),
+        (
+            criterion(COMMAND),
+            asked(checks=[outcome("passed", "red")], proofs=[proof(target="AC-1")]),
+            None,
+            "proven",
+            "person",
+        ),
+        (
+            criterion(COMMAND, check_origin="model"),
+            asked(checks=[outcome("passed", "red")], proofs=[proof("planner", "AC-1")]),
+            None,
+            "shown",
+            "planner",
+        ),
+        (criterion(COMMAND), asked(checks=[outcome("passed", "green")]), None, "kept", "person"),
+        (criterion(COMMAND), asked(checks=[outcome("passed")]), None, "kept", "person"),
+        (criterion(), evidence(), YES, "judged", "planner"),
+        (criterion(), evidence(), None, "none", ""),
+    ],
+)
+def test_evidence_is_worth_what_its_author_makes_it(
+    of: Criterion, found: Evidence, claim: Assessment | None, grade: str, author: str
+) -> None:
+    one = settled(of, found, claim)
+    assert (one.grade, one.author) == (grade, author)
+
+
+@pytest.mark.parametrize(
+    ("before", "kind"), [("red", "checked"), ("green", "judged"), ("unknown", "judged")]
+)
+def test_a_check_of_the_model_counts_only_if_it_was_red_before(before: str, kind: str) -> None:
+    of = criterion(COMMAND, check_origin="model")
+    assert settled(of, evidence(checks=[outcome("passed", before)]), YES).evidence == kind
+
+
+def test_a_check_that_the_examination_doubts_counts_no_more() -> None:
+    found = asked(checks=[outcome("passed", "red")], doubts={"AC-1": "it cannot say no"})
+    one = settled(criterion(COMMAND), found)
+    assert one.status == "unknown" and "but it cannot say no" in one.proof
+
+
+def test_a_doubt_about_the_suite_is_told() -> None:
+    found = asked(test=GREEN, doubts={"test": "test_x is skipped now"})
+    assert "test_x is skipped now" in settled(criterion(BY_TEST), found).proof
+
+
+def test_the_workers_own_test_is_named_as_such() -> None:
+    found = asked(checks=[outcome("passed", "red")], proofs=[proof("worker", "AC-1")])
+    assert "by the worker's own test" in settled(criterion(COMMAND), found).proof
+
+
+def test_an_assessment_of_another_tree_is_no_word_about_this_one() -> None:
+    stale = YES.model_copy(update={"tree": "older"})
+    assert settled(criterion(), evidence(), stale).status == "unknown"
+
+
+def accepted(tree: str = "t", criteria: list[str] | None = None) -> Acceptance:
+    return Acceptance(criteria=criteria or [], reason="I looked", by="hana", at="", tree=tree)
+
+
+@pytest.mark.parametrize(
+    ("yes", "kind"),
+    [
+        (accepted(), "accepted"),
+        (accepted(criteria=["AC-1"]), "accepted"),
+        (accepted(criteria=["AC-2"]), "judged"),
+        (accepted(tree="other"), "judged"),
+    ],
+)
+def test_a_persons_yes_holds_for_what_and_for_the_tree_it_was_said_of(
+    yes: Acceptance, kind: str
+) -> None:
+    [one] = settle([criterion()], evidence(), YES, TEST, [yes])
+    assert (one.evidence, one.grade) == (kind, kind)
+
+
+def test_a_persons_yes_never_stands_in_for_a_red_check() -> None:
+    found = evidence(checks=[outcome("failed")])
+    [one] = settle([criterion(COMMAND)], found, YES, TEST, [accepted()])
+    assert one.status == "failed"
+
+
+def test_a_persons_yes_does_not_lower_what_is_proven() -> None:
+    found = asked(test=GREEN, proofs=[PROVEN])
+    [one] = settle([criterion(BY_TEST)], found, None, TEST, [accepted()])
+    assert one.grade == "proven"
+
+
+def judged(of: Criterion, found: Evidence, mode: Mode = "evidence", **how: object) -> list[str]:
+    return judge([settled(of, found, YES)], found, mode, **how).missing  # type: ignore[arg-type]
+
+
+def test_complete_needs_green_tests_proof_and_every_critical_criterion() -> None:
+    assert judged(criterion(), asked(test=GREEN, proofs=[PROVEN])) == []
+    assert judged(criterion(), asked(test=KNOWN, proofs=[SHOWN])) == []
+
+
+@pytest.mark.parametrize(
+    ("found", "word"),
+    [
+        (asked(test=RED, proofs=[PROVEN]), "exits 1: test_x"),
+        (
+            asked(test=GREEN.model_copy(update={"finding": "no count"}), proofs=[PROVEN]),
+            "no count",
+        ),
+        (asked(test=GREEN), "no proof of work"),
+        (asked(test=GREEN, doubts={"test": "nothing was struck."}), "(nothing was struck)"),
+        (
+            asked(
+                test=GREEN,
+                proofs=[PROVEN],
+                findings=[Finding(code="tests_changed", message="weak")],
+            ),
+            "weak",
+        ),
+    ],
+)
+def test_each_missing_condition_is_named(found: Evidence, word: str) -> None:
+    assert word in " ".join(judged(criterion(), found))
+
+
+def test_a_finding_that_does_not_block_stands_in_no_ones_way() -> None:
+    note = Finding(code="flaky", message="weak", blocks=False)
+    assert judged(criterion(), asked(test=GREEN, proofs=[PROVEN], findings=[note])) == []
+
+
+def test_non_critical_criteria_never_block() -> None:
+    found = asked(proofs=[PROVEN])
+    assert judge([settled(criterion(critical=False), found, NO)], found, "evidence").complete
+
+
+OTHER = proof(tests=("test_other",))
+
+
+@pytest.mark.parametrize(
+    ("of", "found", "word"),
+    [
+        (criterion(), asked(proofs=[OTHER, PROVEN]), "word alone"),
+        (criterion(BY_TEST), asked(test=GREEN, proofs=[SHOWN]), "shown by a test that the worker"),
+        (
+            criterion(tests=["test_x"], tests_origin="model"),
+            asked(test=GREEN, proofs=[PROVEN]),
+            "rests on tests that no person mapped to it",
+        ),
+    ],
+)
+def test_strict_names_what_it_does_not_take(of: Criterion, found: Evidence, word: str) -> None:
+    second = Criterion(id="AC-2", description="more")  # so that not all is about the only one
+    claim = YES.model_copy(update={"passed": ["AC-1", "AC-2"]})
+    rows = settle([of, second], found, claim, TEST)
+    assert word in judge(rows[:1], found, "strict").unproven[0]
+
+
+@pytest.mark.parametrize(
+    ("of", "found"),
+    [
+        (criterion(BY_TEST), asked(test=GREEN, proofs=[PROVEN])),
+        (criterion(tests=["test_x"]), asked(test=GREEN, proofs=[PROVEN])),
+        (criterion(COMMAND), asked(checks=[outcome("passed", "green")], proofs=[PROVEN])),
+    ],
+)
+def test_strict_takes_what_persons_wrote(of: Criterion, found: Evidence) -> None:
+    assert judged(of, found, "strict") == []
+
+
+def test_strict_takes_a_persons_yes() -> None:
+    found, yes = asked(test=GREEN), accepted(criteria=["AC-1"])
+    rows = settle([criterion()], found, YES, TEST, [yes])
+    assert judge(rows, found, "strict", acceptances=[yes]).complete
+
+
+def test_judged_admits_the_models_word_without_proof_and_says_so() -> None:
+    found = evidence()
+    rows = [settled(criterion(), found, YES)]
+    assert judge(rows, found, "judged").complete
+    verdict = complete(rows, found, "judged")
+    assert (verdict.reason, verdict.grade) == ("unproven", "judged")
+
+
+def test_complete_is_worth_what_its_weakest_critical_criterion_is() -> None:
+    rows = [
+        criterion(status="passed", grade="proven"),
+        criterion(id="AC-2", status="passed", grade="shown"),
+        criterion(id="AC-3", grade="judged", critical=False),
+    ]
+    rows = [Criterion.model_validate(row) for row in rows]
+    assert complete(rows, asked(proofs=[PROVEN, SHOWN]), "evidence").grade == "shown"
+    assert complete([], asked(proofs=[PROVEN]), "evidence").grade == weakest(["proven"])
+
+
+def test_complete_tells_of_judged_criteria_and_of_known_reds() -> None:
+    rows = [criterion(grade="judged"), criterion(id="AC-2", grade="proven")]
+    text = complete(rows, asked(test=KNOWN, proofs=[PROVEN]), "evidence").text
+    assert text.startswith("1 of 2 criteria on the planner's word. test_x turned.")
+    assert text.endswith("1 test was red before and still is: test_x.")
+
+
+def test_an_approved_finding_is_no_longer_open() -> None:
+    finding = Finding(code="tests_changed", message="weak", paths=["t.py"])
+    found = asked(test=GREEN, proofs=[PROVEN], findings=[finding])
+    assert judged(criterion(), found, approved=[approval_of(finding, found.tree)]) == []
+    other = finding.model_copy(update={"paths": ["u.py"]})
+    assert judged(criterion(), found, approved=[approval_of(other, found.tree)]) == ["weak"]
+    others = finding.model_copy(update={"tests": ["test_y"]})
+    assert judged(criterion(), found, approved=[approval_of(others, found.tree)]) == ["weak"]
+    later = approval_of(finding, "e" * 40)
+    assert judged(criterion(), found, approved=[later]) == ["weak"]
+
+
+def test_paths_of_an_approved_finding_count_as_the_worker_left_them() -> None:
+    finding = Finding(code="tests_changed", message="weak", paths=["t.py", "a.py"])
+    found = evidence(findings=[finding], allowed=["u.py"])
+    assert allowed_paths(found, []) == ["u.py"]
+    assert allowed_paths(found, [approval_of(finding, "older")]) == ["u.py"]
+    assert allowed_paths(found, [approval_of(finding, "t")]) == ["a.py", "t.py", "u.py"]
+
+
+def blanket(found: Evidence, yes: Acceptance) -> list[str]:
+    rows = settle([criterion()], found, YES, TEST, [yes])
+    return judge(rows, found, "evidence", acceptances=[yes]).missing
+
+
+def test_a_blanket_yes_stands_in_for_findings_and_proof_but_for_no_red() -> None:
+    finding = Finding(code="tests_changed", message="weak")
+    found = asked(test=GREEN, findings=[finding])
+    assert blanket(found, accepted()) == []
+    assert "weak" in blanket(found, accepted("other"))
+    red = blanket(asked(test=RED), accepted())
+    assert red == ["`pytest -q` exits 1: test_x"]
+
+
+def end(found: Evidence, claim: Assessment | None = YES) -> str:
+    rows = [settled(criterion(), found, claim)]
+    return end_at_limit(rows, found, judge(rows, found, "evidence"), "loop_limit").state
+
+
+@pytest.mark.parametrize(
+    ("found", "claim", "state"),
+    [
+        (evidence(test=RED), YES, "FAILED"),
+        (evidence(test=GREEN.model_copy(update={"finding": "fewer"})), YES, "FAILED"),
+        (evidence(test=GREEN), NO, "FAILED"),
+        (evidence(test=GREEN), YES, "NEEDS_REVIEW"),
+        (evidence(test=KNOWN), YES, "NEEDS_REVIEW"),
+        (evidence(), None, "NEEDS_REVIEW"),
+    ],
+)
+def test_at_the_limit_red_fails_and_the_rest_is_for_a_person(
+    found: Evidence, claim: Assessment | None, state: str
+) -> None:
+    assert end(found, claim) == state
+
+
+def test_an_end_says_why_completion_and_an_acceptance_were_refused() -> None:
+    found = evidence(test=GREEN)
+    rows = [settled(criterion(), found, YES)]
+    judgement = judge(rows, found, "evidence")
+    verdict = end_at_limit(rows, found, judgement, "loop_limit", ["a person said no"])
+    assert verdict.missing == [*judgement.missing, "a person said no"]
+    assert not_accepted(verdict).missing[0].startswith("The acceptance was refused: ")
+
+
+def test_the_last_workers_trouble_is_told() -> None:
+    run = WorkerRun(worker_run_id="w1", worker="codex", loop=1, outcome="timeout")
+    assert worker_trouble([]) == ""
+    assert worker_trouble([run]).endswith("timeout")
+    assert worker_trouble([run.model_copy(update={"outcome": "completed"})]) == ""
+
+
+def test_a_refusal_for_red_does_not_say_that_nothing_turned() -> None:
+    red = RED.model_copy(update={"turned": ["a"], "still_red": ["b"], "newly_red": ["c"]})
+    found = judge([criterion()], evidence(test=red), "evidence")
+    assert found.red[0].endswith(": turned green: a; red before and still: b; red only now: c")
+    assert found.unproven[-1] == NOT_EXAMINED and not found.complete
+    green = GREEN.model_copy(update={"turned": ["a"]})
+    assert not judge([criterion()], evidence(test=green), "evidence").complete
+    assert NO_PROOF in judge([criterion()], evidence(test=RED), "evidence").unproven[-1]
