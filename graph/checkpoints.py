@@ -59,6 +59,14 @@ delete from checkpoints where thread_id = :thread and (checkpoint_ns, checkpoint
 """
 
 
+FORMER_MODULES = {
+    "agentrunner.task.context": "agentrunner.state.run_state",
+    "agentrunner.task.lifecycle": "agentrunner.state.lifecycle",
+    "agentrunner.task.spec": "agentrunner.config.spec",
+}
+"""Where classes of a state stood in earlier versions, whose runs go on with this one."""
+
+
 @cache
 def state_types() -> dict[tuple[str, str], type]:
     """The classes a checkpoint may make objects of, and no others, by module and name."""
@@ -89,7 +97,7 @@ def _revived(code: int, data: bytes) -> Any:
     module, name, content, *_ = ormsgpack.unpackb(
         data, ext_hook=_revived, option=ormsgpack.OPT_NON_STR_KEYS
     )
-    cls = state_types().get((module, name))
+    cls = state_types().get((FORMER_MODULES.get(module, module), name))
     if cls is None or code not in (
         EXT_CONSTRUCTOR_SINGLE_ARG,
         EXT_CONSTRUCTOR_KW_ARGS,

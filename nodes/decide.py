@@ -11,10 +11,9 @@ from langgraph.types import Command
 from agentrunner.errors import ProtocolError
 from agentrunner.execution.asking import ask
 from agentrunner.execution.decisions import messages
-from agentrunner.execution.deps import Deps
+from agentrunner.execution.deps import Deps, Update
 from agentrunner.execution.questions import answered, question, remark
 from agentrunner.execution.stuck import forgotten, leads_nowhere, ordered, stuck_end
-from agentrunner.nodes.guarded import Update
 from agentrunner.nodes.plan import edited_criteria
 from agentrunner.prompts import choose, worker_prompt
 from agentrunner.protocol import Message, NextAction
@@ -39,8 +38,9 @@ FOR_WORKER = 8000
 async def decide(state: TaskContext, deps: Deps) -> Command[str]:
     """One decision: run a worker, ask for completion, ask a person, or give up."""
     heard = messages(state, deps)
-    heard |= _heard(cast("TaskContext", {**state, **heard}))
-    if heard.pop("edited", False):
+    asked = cast("TaskContext", {**state, **heard})
+    heard |= _heard(asked)
+    if _edited(asked):
         heard["baseline"] = await _as_edited(state, deps, heard["criteria"])
     if "remarks" in heard:
         heard["stuck"] = forgotten(state)
@@ -70,6 +70,12 @@ async def decide(state: TaskContext, deps: Deps) -> Command[str]:
     return command
 
 
+def _edited(state: TaskContext) -> bool:
+    """Whether a person answered the plan with one of their own."""
+    answer = answered(state, "plan")
+    return answer is not None and bool(answer.edit)
+
+
 def _heard(state: TaskContext) -> Update:
     """What a person answered meanwhile, as the next decision will read it."""
     if answered(state, "ask_human"):
@@ -81,7 +87,7 @@ def _heard(state: TaskContext) -> Update:
     if answer := answered(state, "plan"):
         heard: Update = {"answer": None}
         if answer.edit:
-            heard |= {"criteria": edited_criteria(answer.edit), "edited": True}
+            heard["criteria"] = edited_criteria(answer.edit)
         elif answer.decision == "approve":  # what is mapped to tests is a person's word now
             heard["criteria"] = [
                 one.model_copy(update={"tests_origin": "human"}) if one.tests else one

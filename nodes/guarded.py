@@ -24,8 +24,7 @@ from pydantic import TypeAdapter
 from agentrunner.errors import AgentRunnerError, InfraError, TaskFailed
 from agentrunner.execution.accounting import caught_up
 from agentrunner.execution.budget_questions import BudgetSpent, pause
-from agentrunner.execution.deps import Deps
-from agentrunner.execution.deps import Update as Update
+from agentrunner.execution.deps import Deps, Stopped, Update
 from agentrunner.execution.quota import MustWait
 from agentrunner.sandboxes.base import SandboxError
 from agentrunner.state.lifecycle import TERMINAL, move
@@ -44,10 +43,6 @@ class Wrapped(Protocol):
 
     async def __call__(self, state: TaskContext, *, runtime: Runtime[Deps]) -> Command[str]:
         """One step."""
-
-
-class Stopped(Exception):
-    """A signal came while a node worked that starts nothing lasting; it runs again on resume."""
 
 
 class BadUpdate(AgentRunnerError):

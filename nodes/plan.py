@@ -17,9 +17,8 @@ from agentrunner.discovery.surroundings import lacking, likely_lacking
 from agentrunner.errors import EnvironmentNotReady
 from agentrunner.execution.asking import ask
 from agentrunner.execution.decisions import keep, messages
-from agentrunner.execution.deps import Deps
+from agentrunner.execution.deps import Deps, Update
 from agentrunner.execution.questions import answered, question, remark
-from agentrunner.nodes.guarded import Update
 from agentrunner.protocol import CriterionDraft, PlanTask
 from agentrunner.state.lifecycle import TaskState
 from agentrunner.state.run_state import Baseline, Criterion, People, TaskContext

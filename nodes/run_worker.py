@@ -1,7 +1,8 @@
 """RUNNING | FIXING → VALIDATING: the worker of a decision, started once and never twice.
 
-The ledger tells what became of a worker run (agentrunner/storage/worker_ledger.py). Only one that was never
-started is started here; a live one is attached to, a finished one adopted, a lost one recorded.
+The ledger (agentrunner/storage/worker_ledger.py) says what became of a worker run. Only one that
+was never started is started here; a live one is attached to, a finished one adopted, a lost one
+recorded.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from langgraph.types import Command
 from agentrunner.errors import InfraError
 from agentrunner.execution.accounting import amounts_of, with_worker
 from agentrunner.execution.budget_questions import FOR_WORKER, check_budget, stopped_by_budget
-from agentrunner.execution.deps import Deps
+from agentrunner.execution.deps import Deps, Update
 from agentrunner.execution.egress import (
     has_gateway,
     host_question,
@@ -35,7 +36,6 @@ from agentrunner.execution.worker_record import (
     worker_run_of,
 )
 from agentrunner.gateway.usage import Usage
-from agentrunner.nodes.guarded import Update
 from agentrunner.notes.bill import Amount
 from agentrunner.state.lifecycle import TaskState
 from agentrunner.state.run_state import (

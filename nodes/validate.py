@@ -12,14 +12,13 @@ from langgraph.types import Command
 from agentrunner.config.agents import AssessSpec
 from agentrunner.execution.asking import ask
 from agentrunner.execution.decisions import messages
-from agentrunner.execution.deps import Deps
+from agentrunner.execution.deps import Deps, Update
 from agentrunner.execution.egress import heard_about_host
 from agentrunner.execution.outside_changes import note_foreign_edits
 from agentrunner.execution.questions import answered, question, remark, subject_of
 from agentrunner.execution.stuck import after_worker
 from agentrunner.execution.unchanged import why_not_acceptable
 from agentrunner.git.user_config import git_settings
-from agentrunner.nodes.guarded import Update
 from agentrunner.protocol import CompletionAssessment, Message
 from agentrunner.state.lifecycle import TaskState
 from agentrunner.state.run_state import (
@@ -79,8 +78,9 @@ async def _answer_request(state: TaskContext, deps: Deps, update: Update) -> Com
     """Completion was asked for: refuse it, ask a person, or grant it."""
     evidence = state["evidence"]
     assert evidence is not None
-    update |= _heard(state)
-    if rejection := update.pop("rejected", None):
+    answered_now, rejection = _heard(state)
+    update |= answered_now
+    if rejection:
         return _refused(state, deps, update, [rejection])
     state = cast("TaskContext", {**state, **update})
     judgement = _judged(state, deps)
@@ -101,17 +101,16 @@ async def _answer_request(state: TaskContext, deps: Deps, update: Update) -> Com
     return await _granted(state, deps, update)
 
 
-def _heard(state: TaskContext) -> Update:
-    """What a person said about an open finding or the completion; `rejected` carries a no."""
+def _heard(state: TaskContext) -> tuple[Update, str]:
+    """What a person said about an open finding or the completion, and their no as a sentence."""
     answer = answered(state, "tests_changed", "protected_path", "complete")
     if answer is None:
-        return {}
+        return {}, ""
     if answer.decision == "reject":
-        said = f"A person said no: {answer.text or 'no reason given'}"
-        return {"answer": None, "rejected": said}
+        return {"answer": None}, f"A person said no: {answer.text or 'no reason given'}"
     subject = subject_of(state)
     name = str(subject.get("finding") or answer.id)
-    return {"answer": None, "approved": [*state.get("approved", []), name][-5:]}
+    return {"answer": None, "approved": [*state.get("approved", []), name][-5:]}, ""
 
 
 def _looked_at(state: TaskContext, deps: Deps, evidence: Evidence) -> list[Acceptance]:

@@ -20,11 +20,10 @@ from agentrunner.engine.attempts import stop_workers
 from agentrunner.errors import UsageError
 from agentrunner.execution.budget_questions import granted
 from agentrunner.execution.commit import commit_of
-from agentrunner.execution.deps import Cassette, Clock, Deps
+from agentrunner.execution.deps import Cassette, Clock, Deps, Stopped
 from agentrunner.execution.result import build_result
 from agentrunner.graph.builder import Graph
 from agentrunner.graph.checkpoints import damaged, read_errors
-from agentrunner.nodes.guarded import Stopped
 from agentrunner.nodes.note import leave_note
 from agentrunner.notes.bill import bill_of
 from agentrunner.state.lifecycle import TERMINAL

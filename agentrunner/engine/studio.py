@@ -15,7 +15,7 @@ import secrets
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TypedDict, cast
+from typing import TypedDict
 
 from langgraph.config import get_stream_writer
 from langgraph.errors import GraphInterrupt
@@ -29,10 +29,9 @@ from agentrunner.engine.resources import open_workshop
 from agentrunner.engine.runs import first_state
 from agentrunner.environment import state_dir
 from agentrunner.errors import AgentRunnerError, UsageError
-from agentrunner.execution.deps import Clock, Deps
+from agentrunner.execution.deps import Clock, Deps, Update
 from agentrunner.graph.builder import build_served_graph
 from agentrunner.graph.checkpoints import BoundedSaver, open_saver
-from agentrunner.nodes.guarded import Update
 from agentrunner.nodes.note import leave_note
 from agentrunner.state.run_state import TaskContext
 from agentrunner.storage.locks import FileLock, me, repository_lock
@@ -83,7 +82,7 @@ async def _opened(state: TaskContext) -> AsyncIterator[tuple[Deps, Update]]:
         spec, folder, crew, repository = await asyncio.to_thread(_enter, state, stack)
         opened: Update = {}
         if "run" not in state:
-            opened = cast("Update", first_state(spec, folder.run_id, Clock()))
+            opened = first_state(spec, folder.run_id, Clock())
         async with open_workshop(
             spec, folder, state_dir(), os.environ, [writer], repository, crew
         ) as deps:

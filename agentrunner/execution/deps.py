@@ -29,8 +29,12 @@ from agentrunner.verification.proving import Prover
 from agentrunner.verification.verifier import Verifier
 from agentrunner.workers.member import Member
 
-Update = dict[str, Any]
+Update = TaskContext
 """What a node changes: channels of the state and their new values."""
+
+
+class Stopped(Exception):
+    """A signal came while a node worked that starts nothing lasting; it runs again on resume."""
 
 
 class Clock:

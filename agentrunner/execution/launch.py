@@ -14,13 +14,12 @@ from pathlib import Path
 
 from agentrunner.config.spec import TaskSpec
 from agentrunner.execution.credentials import worker_env
-from agentrunner.execution.deps import Deps
+from agentrunner.execution.deps import Deps, Stopped
 from agentrunner.execution.egress import EgressRoute, exit_for
 from agentrunner.execution.login import WorkerCredential, credential_for, refused_login
 from agentrunner.execution.outside_changes import note_foreign_edits
 from agentrunner.execution.worker_record import BEFORE, git_places
 from agentrunner.gateway.process import companion
-from agentrunner.nodes.guarded import Stopped
 from agentrunner.sandboxes.base import Mount, Request
 from agentrunner.sandboxes.limits import DISK, memory_bytes
 from agentrunner.sandboxes.worker_git import worker_git

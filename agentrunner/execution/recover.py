@@ -8,7 +8,7 @@ from typing import cast
 from langgraph.types import Command
 
 from agentrunner.execution.credentials import credential
-from agentrunner.execution.deps import Deps
+from agentrunner.execution.deps import Deps, Update
 from agentrunner.execution.failure_policy import (
     TROUBLES,
     AskPerson,
@@ -25,7 +25,6 @@ from agentrunner.execution.failure_policy import (
 from agentrunner.execution.questions import answered, question, subject_of
 from agentrunner.execution.quota import cooled, seconds_of, stamp
 from agentrunner.execution.tries import begun_again, ordered_as
-from agentrunner.nodes.guarded import Update
 from agentrunner.state.run_state import Question, TaskContext, Verdict, WorkerOrder, WorkerRun
 from agentrunner.workers.login import login_for
 from agentrunner.workers.member import Member
@@ -83,6 +82,7 @@ def recovered(
 def _approved(state: TaskContext, deps: Deps, order: WorkerOrder, working: Update) -> Command[str]:
     """Start the next try; where each worker run wants a yes, another candidate's wants its own."""
     again = working["order"]
+    assert again is not None
     if deps.spec.runner.approve.worker != "always" or again.member == order.member:
         return Command(update=working, goto="run_worker")
     text = f"Start {again.member} in place of {order.member}: {order.reason}"

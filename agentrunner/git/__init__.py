@@ -1,1 +1,1 @@
-"""Everything that knows git: private stores, snapshots, clones, and the user's repository read as data."""
+"""Everything that knows git: private stores, snapshots, clones, the user's repository as data."""

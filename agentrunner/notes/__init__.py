@@ -9,7 +9,7 @@ from agentrunner.notes.view import build_view
 from agentrunner.notes.writer import WrittenNote, check_note_dir, note_name, note_parts, write_note
 
 __all__ = [
-    "Written",
+    "WrittenNote",
     "build_view",
     "check_note_dir",
     "note_name",

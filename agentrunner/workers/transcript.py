@@ -172,8 +172,8 @@ class Finished:
 
 
 Fact = (
-    WorkerMessage | ToolBegan | ToolEnded | FileChanged | ToolDenied | Tokens | Cost | Trouble | Retrying
-    | Session | Model | SessionLost | TurnBegan | Finished
+    WorkerMessage | ToolBegan | ToolEnded | FileChanged | ToolDenied | Tokens | Cost | Trouble
+    | Retrying | Session | Model | SessionLost | TurnBegan | Finished
 )  # fmt: skip
 
 Translate = Callable[[dict[str, Any]], Iterable[Fact]]

@@ -16,8 +16,8 @@ from pydantic import ValidationError
 
 from agentrunner.errors import EnvironmentNotReady, TaskFailed
 from agentrunner.execution.asking import AskFailed
-from agentrunner.execution.deps import Clock, Deps
-from agentrunner.nodes.guarded import MAX_INT, BadUpdate, Stopped, checked, guarded, validated
+from agentrunner.execution.deps import Clock, Deps, Stopped
+from agentrunner.nodes.guarded import MAX_INT, BadUpdate, checked, guarded, validated
 from agentrunner.sandboxes.base import ErrorKind, SandboxError
 from agentrunner.state.lifecycle import ForbiddenMove, TaskState
 from agentrunner.state.run_state import Counters, Criterion, Evidence, RunInfo, TaskContext

@@ -66,7 +66,7 @@ class Rounds:
         self.number += 1
         self.state |= TaskContext(recent=[ran(self.number, changed=changed)], evidence=evidence)
         update = after_worker(self.state, self.stuck_after)
-        self.state = {**self.state, **update}  # type: ignore[typeddict-item]
+        self.state = {**self.state, **update}
         return self.state["remarks"]
 
 

@@ -9,10 +9,10 @@ from typing import Any, cast
 
 import pytest
 
-from agentrunner.execution.deps import Clock, Deps
+from agentrunner.execution.deps import Clock, Deps, Stopped
 from agentrunner.execution.quota import stamp
 from agentrunner.graph.builder import IDLE, ROUTES
-from agentrunner.nodes.guarded import Stopped, guarded
+from agentrunner.nodes.guarded import guarded
 from agentrunner.nodes.wait import LOOK_SEC, wait
 from agentrunner.state.lifecycle import TaskState
 from agentrunner.state.run_state import Counters, RunInfo, TaskContext, Wait

@@ -185,6 +185,17 @@ def test_a_whole_state_comes_back_as_itself() -> None:
     assert set(whole) <= set(get_type_hints(TaskContext))
 
 
+def test_a_state_of_a_version_with_other_rooms_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What `agentrunner resume` reads of a run that an earlier version began."""
+    state = {"verdict": Verdict(state="COMPLETE", reason="complete"), "state": TaskState.RUNNING}
+    with monkeypatch.context() as earlier:
+        earlier.setattr(Verdict, "__module__", "agentrunner.task.context")
+        earlier.setattr(TaskState, "__module__", "agentrunner.task.lifecycle")
+        kind, content = serializer().dumps_typed(state)
+    assert b"agentrunner.task.context" in content and b"agentrunner.task.lifecycle" in content
+    assert serializer().loads_typed((kind, content)) == state
+
+
 def test_a_class_that_is_no_state_is_not_made() -> None:
     """The error is one of those that mean: this file is damaged."""
     with pytest.raises(ValueError, match="ext_hook"):

@@ -149,7 +149,8 @@ def test_a_bind_mounted_alias_is_the_same_repository(tmp_path: Path) -> None:
     for name in ("repo", "alias"):
         (tmp_path / name).mkdir()
     show = (
-        "from agentrunner.storage.locks import repository_lock; from pathlib import Path; import sys;"
+        "from pathlib import Path; import sys; "
+        "from agentrunner.storage.locks import repository_lock;"
         "print(*(repository_lock(Path(sys.argv[1]), Path(p)).path for p in sys.argv[2:]))"
     )
     script = f'mount --bind repo alias && exec "{sys.executable}" -c "$1" state repo alias'
