@@ -27,9 +27,9 @@ from agentrunner.commands.console import (
 from agentrunner.commands.fail import named
 from agentrunner.commands.runs import in_git, name_needed
 from agentrunner.errors import AgentRunnerError
+from agentrunner.results import Result
 from agentrunner.screens.errors import error_screen
 from agentrunner.screens.paused import paused_screen
-from agentrunner.screens.result import error_result
 from agentrunner.screens.summary import summary_screen
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def drive(work: Work, output: Output) -> int:
             result = asyncio.run(_ticking(work, console))
     except Exception as raised:  # noqa: BLE001 - the last handler: told in one line, and kept
         error = named(raised, output.state_dir)
-        result = error_result(error, run_id=console.run_id, state=console.state)
+        result = Result.of_error(error, run_id=console.run_id, state=console.state).as_dict()
         console.finish(result)
         show(error_screen(error, width_of(sys.stderr), paint_for(sys.stderr)), sys.stderr)
         if console.run_id:

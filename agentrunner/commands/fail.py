@@ -17,8 +17,8 @@ from typing import Any
 from agentrunner import environment
 from agentrunner.commands.console import Console, Output, paint_for, show, width_of
 from agentrunner.errors import AgentRunnerError, InfraError, LockHeld
+from agentrunner.results import PlanResult, Result
 from agentrunner.screens.errors import error_screen
-from agentrunner.screens.result import error_result, plan_error_result
 from agentrunner.text.redaction import Redactor
 
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH", re.IGNORECASE)
@@ -84,7 +84,7 @@ def _write_traceback(error: Exception, folder: Path, environ: Mapping[str, str])
 def failed_plan(error: AgentRunnerError) -> dict[str, Any]:
     """The event that ends a `plan run` which has told no `plan_result`."""
     stamp = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    return {"ts": stamp, "event": "plan_result", **plan_error_result(error)}
+    return {"ts": stamp, "event": "plan_result", **PlanResult.of_error(error).as_dict()}
 
 
 def tell(
@@ -98,6 +98,6 @@ def tell(
     if as_json and of_plan:
         show(json.dumps(failed_plan(known)))
     elif as_json:
-        Console(Output(json=True, quiet=True)).finish(error_result(known))
+        Console(Output(json=True, quiet=True)).finish(Result.of_error(known).as_dict())
     show(error_screen(known, width_of(sys.stderr), paint_for(sys.stderr)), sys.stderr)
     return known.exit_code

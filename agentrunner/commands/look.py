@@ -27,10 +27,6 @@ if TYPE_CHECKING:
     from agentrunner.storage.index import RunIndex, RunRow
 
 FOLLOW_SEC = 0.25
-LISTED = (
-    "run_id task_id title repo state waiting waiting_until started_at finished_at part_of".split()
-)
-"""What `list --json` tells of a run."""
 
 
 def list_runs(
@@ -39,6 +35,7 @@ def list_runs(
     state_dir: opt.StateDir = None,
 ) -> int:
     """The runs of this repository, the newest first."""
+    from agentrunner.results import RunEntry
     from agentrunner.screens.table import runs_table
     from agentrunner.storage.index import RunIndex
 
@@ -49,7 +46,8 @@ def list_runs(
     rows = [asdict(row) for row in index.runs(repo)]
     if as_json:
         for fields in rows:
-            show(json.dumps({name: fields[name] for name in LISTED}))
+            listed = {name: fields[name] for name in RunEntry.model_fields}
+            show(json.dumps(RunEntry.model_validate(listed).as_dict()))
         return 0
     for fields in rows:
         fields["running"] = is_driven(index.state_dir, str(fields["run_id"]))

@@ -86,10 +86,14 @@ def _schema(name: str) -> dict[str, Any]:
         from agentrunner.policy.model import policy_schema
 
         return policy_schema()
-    if name in ("result", "event"):
-        from agentrunner.screens import schema as shapes
+    if name == "result":
+        from agentrunner.results import result_schema
 
-        return shapes.RESULT if name == "result" else shapes.EVENT
+        return result_schema()
+    if name == "event":
+        from agentrunner.events import event_schema
+
+        return event_schema()
     if name in SCHEMAS:
         from agentrunner.protocol import message_schema
 

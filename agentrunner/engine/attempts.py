@@ -125,7 +125,7 @@ def result_of(
         note=note,
         bill=bill_of(log),
         commit=commit_of(log),
-    )
+    ).as_dict()
 
 
 # -- the next attempt ---------------------------------------------------------------------------

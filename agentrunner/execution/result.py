@@ -1,4 +1,4 @@
-"""The `result` object: what a run came to, the same for --json, `show` and the note. Pure."""
+"""From the state of a run to its `Result`, the same for --json, `show` and the note. Pure."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agentrunner.config.spec import TaskSpec
+from agentrunner.results import Result
 from agentrunner.state.decisions import words_of
 from agentrunner.state.lifecycle import TERMINAL, TaskState
 from agentrunner.state.red_tests import as_values, shown_red
@@ -38,8 +39,8 @@ def build_result(
     note: str | None = None,
     bill: Sequence[Mapping[str, Any]] = (),
     commit: Mapping[str, Any] | None = None,
-) -> dict[str, Any]:
-    """Every key is always there, None where something is not known.
+) -> Result:
+    """What a run has come to so far.
 
     `bill` is what `notes.bill.bill_of` makes of the run log, `commit` what `commit_of` does.
     """
@@ -48,7 +49,7 @@ def build_result(
     ended = state["state"] in TERMINAL
     if exit_code is None:
         exit_code = WAITING if waiting else EXIT_CODES.get(state["state"], SURROUNDINGS)
-    return {
+    values = {
         "run_id": run.run_id,
         "task_id": run.task_id,
         "title": run.title,
@@ -97,6 +98,7 @@ def build_result(
         "waiting": _waiting(waiting),
         "waiting_until": _waiting_until(state),
     }
+    return Result.model_validate(values)
 
 
 def _people(state: TaskContext) -> dict[str, Any]:

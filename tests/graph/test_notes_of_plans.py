@@ -8,11 +8,11 @@ from pathlib import Path
 import jsonschema
 import pytest
 
+from agentrunner import events, results
 from agentrunner.engine import queries
 from agentrunner.errors import InfraError
 from agentrunner.plans.execution.answers import answer
 from agentrunner.plans.plan import PlanTaskStatus
-from agentrunner.screens.schema import EVENT, PLAN_EVENTS, PLAN_RESULT_KEYS
 from agentrunner.storage.index import RunIndex
 from tests.kit.plan_project import AT, PlanProject, Work
 
@@ -108,21 +108,29 @@ def test_notes_that_the_repository_cannot_take_stay_where_they_are(tmp_path: Pat
 def test_what_it_prints_as_json_is_as_promised(tmp_path: Path) -> None:
     plan = PlanProject.make(tmp_path, [Work(), Work("true"), Work(needs=[2])], START)
     result = plan.carry()
-    assert tuple(result) == PLAN_RESULT_KEYS
-    told = [event for event in plan.events if event["event"] in PLAN_EVENTS or "run_id" in event]
-    assert told == plan.events
-    schema = jsonschema.Draft202012Validator(EVENT)
+    assert tuple(result) == tuple(results.PlanResult.model_fields)
+    assert all(one["event"] in events.PLAN_EVENTS or "run_id" in one for one in plan.events)
+    own = [one["seq"] for one in plan.events if "run_id" not in one]
+    assert own == list(range(1, len(own) + 1))
+    schema = jsonschema.Draft202012Validator(events.event_schema())
     for event in plan.events:
         schema.validate(event)
     row = next(line for line in DOCUMENTED if line.startswith("| `plan_landed` "))
-    assert all(f"`{name}`" in row for name in plan.told("plan_landed")[0].keys() - {"ts", "event"})
+    own_keys = plan.told("plan_landed")[0].keys() - {"ts", "event", "seq"}
+    assert all(f"`{name}`" in row for name in own_keys)
 
 
-@pytest.mark.parametrize("name", PLAN_EVENTS)
+def own_fields(name: str) -> list[str]:
+    """Fields that not every event of a plan has."""
+    model = events.PLAN_EVENTS[name]
+    return [field for field in model.model_fields if field not in events.PlanEvent.model_fields]
+
+
+@pytest.mark.parametrize("name", events.PLAN_EVENTS)
 def test_each_event_and_key_of_a_plan_is_documented(name: str) -> None:
     (row,) = [line for line in DOCUMENTED if line.startswith(f"| `{name}` ")]
     if name != "plan_result":
-        assert all(f"`{field}`" in row for field in PLAN_EVENTS[name])
+        assert all(f"`{field}`" in row for field in own_fields(name))
     else:
         keys = "".join(line.split("|")[1] for line in DOCUMENTED if line.startswith("| `"))
-        assert all(f"`{key}`" in keys for key in PLAN_RESULT_KEYS)
+        assert all(f"`{key}`" in keys for key in tuple(results.PlanResult.model_fields))

@@ -14,8 +14,8 @@ import jsonschema
 import pytest
 
 from agentrunner import cli
+from agentrunner.events import event_schema
 from agentrunner.plans.execution.plan_settings import save_settings
-from agentrunner.screens import schema
 from tests.kit.plan_project import AT, PlanProject, Work
 from tests.kit.terminals import Terminal
 
@@ -113,7 +113,7 @@ def test_json_has_one_result_where_the_work_cannot_be_handed_over(here: Here) ->
     results = [line for line in lines if line["event"] == "plan_result"]
     assert [result["error"]["code"] for result in results] == ["onto-conflict"]
     assert results[0]["exit_code"] == code == 1
-    jsonschema.validate(results[0], schema.EVENT)
+    jsonschema.validate(results[0], event_schema())
     assert [json.loads(line) for line in events.read_text().splitlines()] == lines
 
 
@@ -124,7 +124,7 @@ def test_json_has_one_result_where_it_ends_in_the_middle(here: Here) -> None:
     results = [json.loads(line) for line in out.splitlines() if '"plan_result"' in line]
     assert [result["exit_code"] for result in results] == [code] and code != 0
     assert results[0]["error"] is not None
-    jsonschema.validate(results[0], schema.EVENT)
+    jsonschema.validate(results[0], event_schema())
 
 
 def test_who_is_done_is_told_how_to_take_the_work_over(here: Here) -> None:

@@ -17,6 +17,7 @@ from agentrunner.plans.patch import apply
 from agentrunner.plans.plan import Hint, Plan, PlanTask, PlanTaskStatus
 from agentrunner.plans.store import PlanStore, StoredTask
 from agentrunner.storage.plan_folder import PlanFolder, plan_folder
+from tests.kit.contract import check_event
 from tests.kit.project import Project
 
 SCRIPT = "sed -n 's/^ *> DO: //p' > .do.sh; sh -e .do.sh; rm .do.sh"
@@ -86,6 +87,7 @@ class PlanProject:
         return self.result
 
     def _hear(self, event: dict[str, Any]) -> None:
+        check_event(event)
         self.events.append(event)
         self.heard(event)
 

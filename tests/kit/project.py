@@ -18,6 +18,7 @@ from agentrunner.engine.attempt_run import Options
 from agentrunner.engine.runs import start
 from agentrunner.state.run_state import Answer, Question
 from tests.kit.bwrap import require_bwrap
+from tests.kit.contract import check_event
 
 __all__ = ["BROKEN", "FIX", "PYTEST", "Project", "require_bwrap"]
 
@@ -93,6 +94,10 @@ class Project:
         path.write_text(text, encoding="utf-8")
         return load_task(TaskSource("file", str(path)), environ=os.environ, cwd=self.repo)
 
+    def _hear(self, event: dict[str, Any]) -> None:
+        check_event(event)
+        self.events.append(event)
+
     def options(self, answers: list[Answer] | None = None) -> Options:
         """Collects events; with `answers`, gives them inline in their order."""
         waiting = iter(answers or [])
@@ -105,7 +110,7 @@ class Project:
 
         return Options(
             state_dir=self.state_dir,
-            on_event=self.events.append,
+            on_event=self._hear,
             ask=ask if answers is not None else None,
         )
 

@@ -34,10 +34,11 @@ from agentrunner.plans.execution.target import FolderTarget, PlanTarget
 from agentrunner.plans.execution.task_runner import TaskRuns
 from agentrunner.plans.plan import Plan
 from agentrunner.plans.store import BUDGET, PlanStore
+from agentrunner.results import PlanQuestionEntry, PlanResult, PlanUsage
 from agentrunner.storage.locks import me
 from agentrunner.storage.plan_folder import PlanFolder
 from agentrunner.storage.run_folder import refuse_inside
-from agentrunner.storage.run_log import append_line
+from agentrunner.storage.run_log import append_line, read_lines
 from agentrunner.text.redaction import Redactor
 
 Event = dict[str, Any]
@@ -101,6 +102,7 @@ class _Execution:
         self._book = RoundBook(folder)
         self._clock = order.options.clock
         self._stop = order.options.stop or asyncio.Event()
+        self._seq = max((int(line.get("seq", 0)) for line in read_lines(folder.log)), default=0)
         clone = CloneStore(folder.clone, order.repo)
         self._site: PlanTarget = (
             FolderTarget(order.repo, clone, self._book)
@@ -209,7 +211,8 @@ class _Execution:
         )
 
     def _tell(self, event: Mapping[str, Any]) -> None:
-        line = {"ts": self._clock.stamp(), **event}
+        self._seq += 1
+        line = {"ts": self._clock.stamp(), "seq": self._seq, **event}
         append_line(self._folder.log, line, sync=False)
         self._listener(line)
         if event["event"] == "plan_landed":
@@ -220,19 +223,16 @@ class _Execution:
         wanted = self._order.wanted(plan)
         statuses = {task: plan.tasks[task].status for task in wanted}
         asked = [{"id": q.id, "task_id": q.task_id, "text": q.text} for q in self._questions()]
-        return {
-            "exit_code": exit_code(outcome, statuses) or (KEPT_BACK if self._site.kept_back else 0),
-            "tasks": {task: str(plan.shown_status(task)) for task in wanted},
-            "blocked": outcome.blocked,
-            "questions": asked,
+        return PlanResult(
+            exit_code=exit_code(outcome, statuses) or (KEPT_BACK if self._site.kept_back else 0),
+            tasks={task: str(plan.shown_status(task)) for task in wanted},
+            blocked=list(outcome.blocked),
+            questions=[PlanQuestionEntry.model_validate(one) for one in asked],
+            budget_spent=purse.reached or None,
+            usage=PlanUsage(tokens=purse.spent.tokens, usd=round(purse.spent.usd, 6)),
+            interrupted=outcome.interrupted,
             **self._site.result(),
-            "onto": None,
-            "request": None,
-            "budget_spent": purse.reached or None,
-            "usage": {"tokens": purse.spent.tokens, "usd": round(purse.spent.usd, 6)},
-            "interrupted": outcome.interrupted,
-            "error": None,
-        }
+        ).as_dict()
 
     def _questions(self) -> list[Any]:
         living = self._post.plan.tasks

@@ -15,11 +15,10 @@ from typing import Any
 import jsonschema
 import pytest
 
-from agentrunner import cli
+from agentrunner import cli, events
 from agentrunner.commands import engine as engine_seam
 from agentrunner.config.spec import TaskSpec
 from agentrunner.errors import EnvironmentNotReady, InfraError
-from agentrunner.screens import schema
 from agentrunner.storage.index import RunIndex, RunRow
 from agentrunner.storage.locks import me, run_lock
 from agentrunner.storage.run_folder import RunFolder
@@ -159,7 +158,7 @@ def test_a_surprise_is_one_line_and_a_private_file(
 def test_json_is_events_and_one_result_last(shell: Shell) -> None:
     assert shell("run", "t.yaml", "--json") == 0
     for line in shell.lines:
-        jsonschema.validate(line, schema.EVENT)
+        jsonschema.validate(line, events.event_schema())
     assert [line["event"] for line in shell.lines].count("result") == 1
     last = shell.lines[-1]
     assert last["event"] == "result" and last["state"] == "COMPLETE"
@@ -181,7 +180,7 @@ def test_json_has_a_result_also_where_no_run_came_to_be(
 ) -> None:
     assert shell(*arguments, "--json") == code
     (line,) = shell.lines
-    jsonschema.validate(line, schema.EVENT)
+    jsonschema.validate(line, events.event_schema())
     assert (line["run_id"], line["state"], line["exit_code"]) == (None, None, code)
     assert line["error"]["code"] == error
 

@@ -11,8 +11,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from agentrunner import cli
-from agentrunner.screens import schema
+from agentrunner import cli, events, results
 from tests.kit.plan_project import AT, Work, plan_of
 from tests.kit.talks import Talks, change, create, decompose, outline, patch, phase, task
 
@@ -213,5 +212,5 @@ def test_plan_run_has_one_json_result_also_where_nothing_is_begun(
     assert shell("run", "--json", *words) == code
     assert (shell.told["event"], shell.told["exit_code"]) == ("plan_result", code)
     assert shell.told["error"]["code"] == error and f"error[{error}]" in shell.err
-    jsonschema.validate(shell.told, schema.EVENT)
-    assert set(schema.PLAN_RESULT_KEYS) < shell.told.keys()
+    jsonschema.validate(shell.told, events.event_schema())
+    assert set(results.PlanResult.model_fields) < shell.told.keys()

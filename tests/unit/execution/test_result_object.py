@@ -34,14 +34,14 @@ def context(state: TaskState, verdict: Verdict | None = None) -> TaskContext:
     ],
 )
 def test_each_end_has_its_exit_code(spec: TaskSpec, state: TaskState, code: int) -> None:
-    assert build_result(context(state), spec)["exit_code"] == code
+    assert build_result(context(state), spec).as_dict()["exit_code"] == code
 
 
 def test_waiting_is_4_and_keeps_the_state(spec: TaskSpec) -> None:
     question = Question(
         id="0" * 12, kind="complete", text="?", subject="{}", state=TaskState.VALIDATING
     )
-    result = build_result(context(TaskState.VALIDATING), spec, waiting=question)
+    result = build_result(context(TaskState.VALIDATING), spec, waiting=question).as_dict()
     assert (result["state"], result["exit_code"]) == ("VALIDATING", 4)
     assert result["waiting"] == {
         "id": "0" * 12, "kind": "complete", "text": "?", "options": [], "subject": "{}",
@@ -50,22 +50,23 @@ def test_waiting_is_4_and_keeps_the_state(spec: TaskSpec) -> None:
 
 def test_a_verdict_is_told_when_it_is_reached_only(spec: TaskSpec) -> None:
     verdict = Verdict(state="FAILED", reason="aborted", text="Gave up.", missing=["All."])
-    on_the_way = build_result(context(TaskState.RUNNING, verdict), spec)
+    on_the_way = build_result(context(TaskState.RUNNING, verdict), spec).as_dict()
     assert (on_the_way["text"], on_the_way["missing"]) == (None, [])
-    ended = build_result(context(TaskState.FAILED, verdict), spec)
+    ended = build_result(context(TaskState.FAILED, verdict), spec).as_dict()
     assert (ended["reason"], ended["text"], ended["missing"]) == ("aborted", "Gave up.", ["All."])
 
 
 def test_a_signal_is_the_reason_whatever_else_there_is(spec: TaskSpec) -> None:
-    result = build_result(context(TaskState.RUNNING), spec, reason="interrupted", exit_code=130)
+    state = context(TaskState.RUNNING)
+    result = build_result(state, spec, reason="interrupted", exit_code=130).as_dict()
     assert (result["reason"], result["exit_code"]) == ("interrupted", 130)
 
 
 def test_what_is_unknown_is_there_and_empty(spec: TaskSpec) -> None:
-    bare = build_result(context(TaskState.PENDING), spec)
+    bare = build_result(context(TaskState.PENDING), spec).as_dict()
     full = context(TaskState.COMPLETE)
     full["evidence"] = Evidence(tree="t", proof=["p"], changed_files=["a"])
-    assert set(bare) == set(build_result(full, spec))
+    assert set(bare) == set(build_result(full, spec).as_dict())
     for name in ("test", "error", "waiting", "note", "reason", "tree"):
         assert bare[name] is None
     for name in ("missing", "proof", "findings", "changed_files", "acceptance_criteria"):

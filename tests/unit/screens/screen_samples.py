@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from agentrunner.errors import AgentRunnerError
-from agentrunner.screens.result import error_result
+from agentrunner.results import Result
 
 Event = dict[str, Any]
 
@@ -45,8 +45,10 @@ def story_events(title: str = "Register users over HTTP") -> list[Event]:
                                   "reason": "Add POST /users with validation and a unique index"}),
         ("05:02:39", "worker_started", {"worker_run_id": "1-001", "worker": "codex-cli",
                                         "model": None, "loop": 0}),
-        ("05:03:00", "worker_event", {"kind": "command_started", "command": "uv run pytest -q"}),
-        ("05:03:09", "worker_event", {"kind": "command_finished", "command": "uv run pytest -q",
+        ("05:03:00", "worker_event", {"worker_run_id": "1-001",
+                                      "kind": "command_started", "command": "uv run pytest -q"}),
+        ("05:03:09", "worker_event", {"worker_run_id": "1-001",
+                                      "kind": "command_finished", "command": "uv run pytest -q",
                                       "exit_code": 1}),
         ("05:09:52", "worker_finished", {"worker_run_id": "1-001", "outcome": "completed",
                                          "exit_code": 0, "duration_sec": 433.0,
@@ -65,7 +67,7 @@ def story_events(title: str = "Register users over HTTP") -> list[Event]:
                                         "model": None, "loop": 1}),
         ("05:11:40", "warning", {"code": "edited",
                                  "message": "edited while running, not by the worker: todo.md"}),
-        ("05:11:41", "worker_event", {"kind": "command_started",
+        ("05:11:41", "worker_event", {"worker_run_id": "1-001", "kind": "command_started",
                                       "command": "uv run pytest -q -k duplicate"}),
     ]  # fmt: skip
     return [
@@ -98,7 +100,7 @@ CRITERIA = [
 
 def result(**changes: Any) -> dict[str, Any]:
     """The result of a good end, with changes."""
-    base = error_result(AgentRunnerError("none"))
+    base = Result.of_error(AgentRunnerError("none")).as_dict()
     base |= {
         "run_id": "users-api-7f3a",
         "task_id": "users-api",

@@ -3,11 +3,11 @@ from __future__ import annotations
 import jsonschema
 import pytest
 
+from agentrunner import events, results
 from agentrunner.config.spec import PrdSpec, RunnerSection, TaskSection, TaskSpec
 from agentrunner.errors import EnvironmentNotReady, UsageError
 from agentrunner.execution.result import build_result
-from agentrunner.screens import schema
-from agentrunner.screens.result import error_result
+from agentrunner.results import Result
 from agentrunner.state.lifecycle import TaskState
 from agentrunner.state.run_state import (
     Baseline,
@@ -38,22 +38,23 @@ QUESTION = Question(id="abc", kind="ask_human", text="?", subject="{}", state=Ta
 
 
 def test_schemas_are_schemas() -> None:
-    for one in (schema.RESULT, schema.EVENT):
+    for one in (results.result_schema(), events.event_schema()):
         jsonschema.Draft202012Validator.check_schema(one)
 
 
 @pytest.mark.parametrize("error", [UsageError("x"), EnvironmentNotReady("y", path="z")])
 def test_a_result_without_a_run_has_every_key(error: UsageError | EnvironmentNotReady) -> None:
-    told = error_result(error)
-    jsonschema.validate(told, schema.RESULT)
-    assert tuple(told) == schema.RESULT_KEYS
+    told = Result.of_error(error).as_dict()
+    jsonschema.validate(told, results.result_schema())
+    assert tuple(told) == tuple(results.Result.model_fields)
     assert told["run_id"] is None and told["state"] is None
     assert told["exit_code"] == error.exit_code and told["error"]["code"] == error.code
 
 
 def test_the_engine_keeps_what_the_schema_promises() -> None:
     for waiting in (None, QUESTION):
-        jsonschema.validate(build_result(STATE, SPEC, waiting=waiting), schema.RESULT)
+        told = build_result(STATE, SPEC, waiting=waiting).as_dict()
+        jsonschema.validate(told, results.result_schema())
 
 
 def test_what_an_examined_tree_came_to_is_in_the_schema_to_the_last_key() -> None:
@@ -75,22 +76,22 @@ def test_what_an_examined_tree_came_to_is_in_the_schema_to_the_last_key() -> Non
             proofs=[Proof(target="test", author="worker", grade="shown", text="p", tests=["a::b"])],
         ),
     }  # fmt: skip
-    told = build_result(whole, SPEC)
-    jsonschema.validate(told, schema.RESULT)
+    told = build_result(whole, SPEC).as_dict()
+    jsonschema.validate(told, results.result_schema())
     assert told["grade"] == "shown"
     assert told["acceptance_criteria"][0]["mapped_by"] == "planner"
     assert told["test"]["known_red"] == ["c::d"]
     (proof,) = told["proofs"]
-    assert set(proof) == set(schema.RESULT["properties"]["proofs"]["items"]["properties"])
+    assert set(proof) == set(results.ProofEntry.model_fields)
     assert list(sample()["test"]) == list(told["test"])
 
 
 def test_sample_results_and_events_are_valid() -> None:
-    jsonschema.validate(sample(), schema.RESULT)
+    jsonschema.validate(sample(), results.result_schema())
     for event in story_events():
-        jsonschema.validate(event, schema.EVENT)
+        jsonschema.validate(event, events.event_schema())
 
 
 def test_an_event_of_another_shape_is_refused() -> None:
     with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate({**story_events()[0], "event": "surprise"}, schema.EVENT)
+        jsonschema.validate({**story_events()[0], "event": "surprise"}, events.event_schema())

@@ -7,10 +7,10 @@ from typing import Any
 
 import jsonschema
 
+from agentrunner import events
 from agentrunner.screens.live import LiveView
 from agentrunner.screens.log import LogView
 from agentrunner.screens.plain import PlainView
-from agentrunner.screens.schema import EVENT
 from agentrunner.screens.story import Story
 from agentrunner.screens.summary import headline, summary_screen
 from agentrunner.screens.table import runs_table, state_word
@@ -30,7 +30,7 @@ NOON = datetime(2026, 11, 21, 5, 12, tzinfo=UTC)
 
 
 def test_the_event_is_as_promised() -> None:
-    jsonschema.validate(WAITING, EVENT)
+    jsonschema.validate(WAITING, events.event_schema())
 
 
 def test_the_live_view_counts_down() -> None:

@@ -1,0 +1,377 @@
+"""The events of runs and plans: what `--json` prints, one object a line, and `follow` yields.
+
+An event may say more than its model; readers ignore keys that they do not know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+from agentrunner.results import DRAFT, PlanResult, RedTestEntry, Result
+from agentrunner.state.lifecycle import TaskState
+from agentrunner.state.run_state import Outcome, QuestionKind
+
+
+class Event(BaseModel):
+    """What all events have; also one of a kind that this version does not know."""
+
+    model_config = ConfigDict(extra="allow", frozen=True, populate_by_name=True)
+
+    ts: str
+    """UTC, ISO 8601, milliseconds."""
+    event: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return self.model_dump(mode="json", by_alias=True, exclude_unset=True)
+
+
+class RunEvent(Event):
+    """An event of a run. `seq` counts from 1 over the whole life of the run."""
+
+    seq: int = Field(ge=1)
+    run_id: str | None
+
+
+class RunStarted(RunEvent):
+    """A run begins. `header`: who, where, with what, how long at most."""
+
+    event: Literal["run_started"]
+    task_id: str
+    title: str
+    header: dict[str, Any]
+
+
+class RunResumed(RunEvent):
+    """A run goes on, or its next attempt begins."""
+
+    event: Literal["run_resumed"]
+    attempt: int
+    header: dict[str, Any]
+
+
+class StateChanged(RunEvent):
+    """The run is in another state."""
+
+    event: Literal["state_changed"]
+    before: TaskState = Field(alias="from")
+    after: TaskState = Field(alias="to")
+
+
+class BaselineMeasured(RunEvent):
+    """A command on the tree before the run. `target`: `test` or a criterion's id."""
+
+    event: Literal["baseline"]
+    target: str
+    command: str
+    exit_code: int | None
+    outcome: str
+    passed: int | None = None
+    failed: int | None = None
+    red: list[RedTestEntry] = []
+    known_red: list[str] = []
+    output: str | None = None
+
+
+class PlannerCalled(RunEvent):
+    """The planner was asked; `error` is None where the answer could be used."""
+
+    event: Literal["meta_call"]
+    type: str
+    attempt: int
+    duration_ms: float
+    usage: dict[str, Any] | None
+    error: Any = None
+
+
+class CriteriaPlanned(RunEvent):
+    """The acceptance criteria as planned."""
+
+    event: Literal["plan"]
+    acceptance_criteria: list[dict[str, Any]]
+
+
+class DecisionMade(RunEvent):
+    """What the planner decided to do next."""
+
+    event: Literal["decision"]
+    action: str
+    reason: str
+
+
+class WorkerStarted(RunEvent):
+    """A worker was started. `loop` counts from 0; people read round `loop + 1`."""
+
+    event: Literal["worker_started"]
+    worker_run_id: str
+    worker: str
+    model: str | None
+    loop: int = Field(ge=0)
+
+
+class WorkerSpoke(RunEvent):
+    """What a worker says that it does: its own word. The other keys depend on `kind`."""
+
+    event: Literal["worker_event"]
+    worker_run_id: str
+    kind: Literal["text", "command_started", "command_finished", "file_changed", "usage", "error"]
+
+
+class WorkerFinished(RunEvent):
+    """How a worker run ended, and how many files it changed."""
+
+    event: Literal["worker_finished"]
+    worker_run_id: str
+    outcome: Outcome
+    exit_code: int | None
+    duration_sec: float
+    changed_files: int
+    hosts_refused: list[str]
+
+
+class CheckRun(RunEvent):
+    """A test command or check on a delivered tree. `target`: `test`, `setup` or a criterion."""
+
+    event: Literal["check"]
+    target: str
+    command: str
+    exit_code: int | None
+    outcome: str
+    passed: int | None = None
+    failed: int | None = None
+    finding: str = ""
+    detail: str = ""
+    red: list[RedTestEntry] = []
+    output: str | None = None
+
+
+class CompletionAssessed(RunEvent):
+    """What the judge said about a request for completion."""
+
+    event: Literal["assessment"]
+    satisfied: bool
+    summary: str
+    by_criterion: Any
+
+
+class WaitBegun(RunEvent):
+    """The run waits for a quota or a provider until `until` and goes on by itself."""
+
+    event: Literal["waiting"]
+    until: str
+    reason: str
+    role: Literal["worker", "meta"]
+    candidate: str
+
+
+class QuestionAsked(RunEvent):
+    """The run waits for a person."""
+
+    event: Literal["question"]
+    id: str
+    kind: QuestionKind
+    text: str
+    options: list[str]
+
+
+class AnswerGiven(RunEvent):
+    """A person answered the question `id`."""
+
+    event: Literal["answer"]
+    id: str
+
+
+class ImageProgress(RunEvent):
+    """How far the fetching or building of the sandbox's image is."""
+
+    event: Literal["image_progress"]
+    text: str
+
+
+class Committed(RunEvent):
+    """The work is committed."""
+
+    event: Literal["committed"]
+    id: str
+    branch: str
+    files: list[str]
+
+
+class NoteWritten(RunEvent):
+    """The task note was written."""
+
+    event: Literal["note_written"]
+    path: str
+
+
+class RunWarning(RunEvent):
+    """Something that stops nothing and that people should know."""
+
+    event: Literal["warning"]
+    code: str
+    message: str
+
+
+class RunEnded(RunEvent, Result):
+    """The result of a run, as its last event."""
+
+    model_config = ConfigDict(extra="allow", frozen=True, populate_by_name=True)
+
+    event: Literal["result"]
+    run_id: str | None
+
+
+class PlanEvent(Event):
+    """An event of a plan that is carried out. It has no `run_id`.
+
+    `seq` counts from 1 over the whole life of the plan; it is missing where none could be begun.
+    """
+
+    seq: int | None = Field(None, ge=1)
+
+
+class PlanStarted(PlanEvent):
+    """A process begins to carry the plan out."""
+
+    event: Literal["plan_started"]
+    tasks: list[str]
+    done: list[str]
+    waiting: list[str]
+    behind: list[str]
+    notices: list[str]
+
+
+class PlanOpened(PlanEvent):
+    """A task has its workspace."""
+
+    event: Literal["plan_opened"]
+    task_id: str
+    folder: str
+
+
+class PlanTaskChanged(PlanEvent):
+    """How a task stands; "" for what is not known."""
+
+    event: Literal["plan_task"]
+    task_id: str
+    status: str
+    run_id: str
+    tries: int
+    retry_at: str
+    detail: str
+
+
+class PlanQuestionAsked(PlanEvent):
+    """A task, or the plan's `budget`, waits for a person."""
+
+    event: Literal["plan_question"]
+    task_id: str
+    question: int
+    text: str
+    status: str
+
+
+class PlanFixing(PlanEvent):
+    """A task goes into another round."""
+
+    event: Literal["plan_fixing"]
+    task_id: str
+    evidence: str
+
+
+class PlanLanded(PlanEvent):
+    """The work of a task is part of the branch; `commit` is "" in a folder without git."""
+
+    event: Literal["plan_landed"]
+    task_id: str
+    commit: str
+    files: list[str]
+
+
+class PlanPublished(PlanEvent):
+    """A branch of the user's repository moved."""
+
+    event: Literal["plan_published"]
+    branch: str
+    commit: str
+
+
+class PlanDelivered(PlanEvent):
+    """The result is handed over."""
+
+    event: Literal["plan_delivered"]
+    branch: str
+    commit: str
+    onto: str | None
+    request: str | None
+
+
+class PlanWarning(PlanEvent):
+    """Something about the plan that stops nothing."""
+
+    event: Literal["warning"]
+    code: str
+    message: str
+    task_id: str = ""
+
+
+class PlanEnded(PlanEvent, PlanResult):
+    """The result of `plan run`, as its last event."""
+
+    model_config = ConfigDict(extra="allow", frozen=True, populate_by_name=True)
+
+    event: Literal["plan_result"]
+
+
+AnyRunEvent = Annotated[
+    RunStarted | RunResumed | StateChanged | BaselineMeasured | PlannerCalled | CriteriaPlanned
+    | DecisionMade | WorkerStarted | WorkerSpoke | WorkerFinished | CheckRun | CompletionAssessed
+    | WaitBegun | QuestionAsked | AnswerGiven | ImageProgress | Committed | NoteWritten | RunWarning
+    | RunEnded,
+    Field(discriminator="event"),
+]  # fmt: skip
+AnyPlanEvent = Annotated[
+    PlanStarted | PlanOpened | PlanTaskChanged | PlanQuestionAsked | PlanFixing | PlanLanded
+    | PlanPublished | PlanDelivered | PlanWarning | PlanEnded,
+    Field(discriminator="event"),
+]  # fmt: skip
+
+
+def _by_kind(union: Any) -> dict[str, type[Event]]:
+    models = get_args(get_args(union)[0])
+    return {get_args(model.model_fields["event"].annotation)[0]: model for model in models}
+
+
+RUN_EVENTS = _by_kind(AnyRunEvent)
+PLAN_EVENTS = _by_kind(AnyPlanEvent)
+"""Models by the kind of event."""
+
+_RUN: TypeAdapter[AnyRunEvent] = TypeAdapter(AnyRunEvent)
+_PLAN: TypeAdapter[AnyPlanEvent] = TypeAdapter(AnyPlanEvent)
+
+
+def read_event(line: Mapping[str, Any]) -> Event:
+    """The event of a line of `--json`; of a kind or shape of another version a plain `Event`.
+
+    Raises ValidationError for what is no event at all.
+    """
+    try:
+        return checked_event(line)
+    except ValidationError:
+        return Event.model_validate(line)
+
+
+def checked_event(line: Mapping[str, Any]) -> Event:
+    """The same, strictly: raises ValidationError for every event that is not as promised."""
+    of_run = "run_id" in line and line.get("event") in RUN_EVENTS
+    return (_RUN if of_run else _PLAN).validate_python(dict(line))
+
+
+def event_schema() -> dict[str, Any]:
+    """The JSON Schema of all events."""
+    both: TypeAdapter[Any] = TypeAdapter(AnyRunEvent | AnyPlanEvent)
+    schema = both.json_schema(by_alias=True)
+    return {"$schema": DRAFT, **schema, "title": "AgentRunner event"}
