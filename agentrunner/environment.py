@@ -58,3 +58,14 @@ def prices_file(environ: Mapping[str, str]) -> Path | None:
     base = environ.get("XDG_CONFIG_HOME") or "~/.config"
     usual = Path(base).expanduser() / "agentrunner" / "prices.yaml"
     return usual if usual.is_file() else None
+
+
+def user_file(environ: Mapping[str, str]) -> Path | None:
+    """Where the person's own file is, there or not: below XDG_CONFIG_HOME, else ~/.config.
+
+    None where the environment says neither.
+    """
+    base, home = environ.get("XDG_CONFIG_HOME"), environ.get("HOME")
+    if base and Path(base).is_absolute():
+        return Path(base) / "agentrunner" / "config.yaml"
+    return Path(home) / ".config" / "agentrunner" / "config.yaml" if home else None

@@ -1,54 +1,132 @@
 """Short names to classes, imported only when asked for.
 
 An adapter that is not used costs nothing, and an unknown name is answered with the known ones.
+Others add kinds of their own, by an entry point of an installed package or by a line in the
+user's settings; a repository cannot. A name of ours is never given away.
 """
 
 from __future__ import annotations
 
 import difflib
+import os
+import re
+from collections.abc import Iterator, Mapping, MutableMapping
+from functools import cache
 from importlib import import_module
+from importlib.metadata import entry_points
 from typing import Any
 
+from agentrunner.environment import user_file
 from agentrunner.errors import UsageError
 
-SANDBOXES = {
-    "docker": "agentrunner.sandboxes.docker:DockerSandbox",
-    "bwrap": "agentrunner.sandboxes.bwrap:BwrapSandbox",
-    "none": "agentrunner.sandboxes.local:LocalSandbox",
-}
-WORKERS = {
-    "codex-cli": "agentrunner.workers.codex:CodexWorker",
-    "claude-code": "agentrunner.workers.claude:ClaudeWorker",
-    "gemini-cli": "agentrunner.workers.gemini:GeminiWorker",
-    "qwen-code": "agentrunner.workers.qwen:QwenWorker",
-    "opencode": "agentrunner.workers.opencode:OpencodeWorker",
-    "copilot-cli": "agentrunner.workers.copilot:CopilotWorker",
-    "cursor-cli": "agentrunner.workers.cursor:CursorWorker",
-    "aider": "agentrunner.workers.aider:AiderWorker",
-    "mini-swe-agent": "agentrunner.workers.mini:MiniWorker",
-    "command": "agentrunner.workers.command:CommandWorker",
-    "mock": "agentrunner.workers.mock:MockWorker",
-}
+PLACE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
+"""`module:Class`, as entry points and settings name a class."""
+
+
+class Kinds(MutableMapping[str, str]):
+    """The kinds of one sort by their names: ours, then those that others add."""
+
+    def __init__(self, group: str, own: Mapping[str, str]) -> None:
+        self.group = group
+        """As in `extensions.workers` of the settings, and the entry points `agentrunner.workers`"""
+        self.own = dict(own)
+        """What comes with AgentRunner."""
+
+    def __getitem__(self, name: str) -> str:
+        return self.own[name] if name in self.own else self._added()[name]
+
+    def __setitem__(self, name: str, place: str) -> None:
+        self.own[name] = place
+
+    def __delitem__(self, name: str) -> None:
+        del self.own[name]
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self.own
+        yield from (name for name in self._added() if name not in self.own)
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
+
+    def _added(self) -> Mapping[str, str]:
+        return {**_installed(self.group), **_in_settings(self.group)}
+
+
+@cache
+def _installed(group: str) -> Mapping[str, str]:
+    """What packages of this environment offer."""
+    return {one.name: one.value for one in entry_points(group=f"agentrunner.{group}")}
+
+
+def _in_settings(group: str) -> Mapping[str, str]:
+    """What the user's settings name. Mistakes in that file are told where tasks are read."""
+    path = user_file(os.environ)
+    if path is None or not path.is_file():
+        return {}
+    import yaml  # a sandbox tried alone, by a Python that has nothing, needs no settings
+
+    try:
+        written = yaml.safe_load(path.read_bytes())
+    except (OSError, yaml.YAMLError, UnicodeDecodeError):
+        return {}
+    for key in ("extensions", group):
+        written = written.get(key) if isinstance(written, dict) else None
+    if not isinstance(written, dict):
+        return {}
+    return {str(name): place for name, place in written.items() if isinstance(place, str)}
+
+
+SANDBOXES = Kinds(
+    "sandboxes",
+    {
+        "docker": "agentrunner.sandboxes.docker:DockerSandbox",
+        "bwrap": "agentrunner.sandboxes.bwrap:BwrapSandbox",
+        "none": "agentrunner.sandboxes.local:LocalSandbox",
+    },
+)
+WORKERS = Kinds(
+    "workers",
+    {
+        "codex-cli": "agentrunner.workers.codex:CodexWorker",
+        "claude-code": "agentrunner.workers.claude:ClaudeWorker",
+        "gemini-cli": "agentrunner.workers.gemini:GeminiWorker",
+        "qwen-code": "agentrunner.workers.qwen:QwenWorker",
+        "opencode": "agentrunner.workers.opencode:OpencodeWorker",
+        "copilot-cli": "agentrunner.workers.copilot:CopilotWorker",
+        "cursor-cli": "agentrunner.workers.cursor:CursorWorker",
+        "aider": "agentrunner.workers.aider:AiderWorker",
+        "mini-swe-agent": "agentrunner.workers.mini:MiniWorker",
+        "command": "agentrunner.workers.command:CommandWorker",
+        "mock": "agentrunner.workers.mock:MockWorker",
+    },
+)
 LOGINS = {
     "codex-cli": "agentrunner.workers.codex_login:CodexLogin",
     "claude-code": "agentrunner.workers.claude_login:ClaudeLogin",
 }
-METAS = {
-    "openai-chat": "agentrunner.planners.openai_chat:OpenAIChatMeta",
-    "chat": "agentrunner.planners.chat:ChatMeta",
-    "codex-cli": "agentrunner.planners.codex_cli:CodexMeta",
-    "claude-code": "agentrunner.planners.claude_code:ClaudeMeta",
-    "mock": "agentrunner.planners.mock:MockMeta",
-    "script": "agentrunner.planners.script:ScriptMeta",
-    "checklist": "agentrunner.planners.checklist:ChecklistMeta",
-}
+METAS = Kinds(
+    "planners",
+    {
+        "openai-chat": "agentrunner.planners.openai_chat:OpenAIChatMeta",
+        "chat": "agentrunner.planners.chat:ChatMeta",
+        "codex-cli": "agentrunner.planners.codex_cli:CodexMeta",
+        "claude-code": "agentrunner.planners.claude_code:ClaudeMeta",
+        "mock": "agentrunner.planners.mock:MockMeta",
+        "script": "agentrunner.planners.script:ScriptMeta",
+        "checklist": "agentrunner.planners.checklist:ChecklistMeta",
+    },
+)
 
 ECOSYSTEMS = ("go", "cargo", "maven", "gradle", "uv", "pip", "npm", "yarn", "pnpm", "nuget", "gem")
 """Whose package caches a box can be shown."""
 
 
-def load(table: dict[str, str], name: str, what: str) -> Any:
-    """The class registered under `name`; raises UsageError with the known names."""
+def load(table: Mapping[str, str], name: str, what: str) -> Any:
+    """The class registered under `name`.
+
+    Raises UsageError with the known names where there is none of that name, and with the place
+    where one that others added cannot be imported.
+    """
     if name not in table:
         near = difflib.get_close_matches(name, table, n=1)
         raise UsageError(
@@ -56,5 +134,17 @@ def load(table: dict[str, str], name: str, what: str) -> Any:
             code="unknown-kind",
             remedy=f"did you mean {near[0]}?" if near else "",
         )
-    module, _, attribute = table[name].partition(":")
-    return getattr(import_module(module), attribute)
+    place = table[name]
+    try:
+        module, _, attribute = place.partition(":")
+        return getattr(import_module(module), attribute)
+    except Exception as error:
+        if not isinstance(table, Kinds) or name in table.own:
+            raise
+        raise UsageError(
+            f'{what} "{name}" is {place}, which can\'t be imported: '
+            f"{error or type(error).__name__}",
+            code="extension",
+            path=f"extensions.{table.group}.{name}",
+            remedy="install the package that has it beside agentrunner, or correct its place",
+        ) from error

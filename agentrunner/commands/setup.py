@@ -203,8 +203,8 @@ async def _conformance(kind: str, environ: Mapping[str, str]) -> Report:
     """Every promise of a sandbox, tried from inside."""
     from agentrunner.gateway.process import proxy_starter
     from agentrunner.sandboxes.choose import make_sandbox
-    from agentrunner.sandboxes.conformance import CHECKS, run_conformance
-    from agentrunner.sandboxes.conformance.egress import egress_checks
+    from agentrunner.testing.sandboxes import CHECKS, run_conformance
+    from agentrunner.testing.sandboxes.egress import egress_checks
 
     home = Path(environ.get("HOME") or Path.home())
     image, read_paths = await image_for_trying(environ) if kind == "docker" else ("", ())

@@ -38,7 +38,7 @@ def list_workers(repo: Path, environ: Mapping[str, str]) -> list[dict[str, Any]]
     from agentrunner.workers.login import login_for
 
     home, rows = Path(environ.get("HOME") or Path.home()), []
-    for kind in [kind for kind in WORKERS if kind not in NO_CLIS]:
+    for kind in [kind for kind in WORKERS.own if kind not in NO_CLIS]:
         worker = adapter(kind, repo)
         probe = worker.probe()
         login = login_for(kind, environ, home) if kind in LOGINS else None

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, ValidationError
+from pydantic import AfterValidator, BeforeValidator, ValidationError
 
 from agentrunner.config.base import ConfigModel
 from agentrunner.config.files import read_text
@@ -20,7 +20,9 @@ from agentrunner.config.mistakes import dotted, from_validation, mistake
 from agentrunner.config.spec import RunnerSection, number_from_text
 from agentrunner.config.yaml_text import Path as KeyPath
 from agentrunner.config.yaml_text import Tree, read_yaml
+from agentrunner.environment import user_file as user_file
 from agentrunner.protocol import canonical_worker_type
+from agentrunner.registry import PLACE
 
 PROJECT_FILE = "agentrunner.yaml"
 """In the repository's root, where a change of it is seen in every diff: not beside the notes."""
@@ -53,6 +55,23 @@ _KIND_S_OWN: Mapping[str, tuple[str, ...]] = {
 """Settings that mean something for one kind only: they are not taken over to another kind."""
 
 
+def _place(text: str) -> str:
+    if not PLACE.fullmatch(text):
+        raise ValueError(f'"{text}" is not of the form package.module:Class')
+    return text
+
+
+Places = dict[str, Annotated[str, AfterValidator(_place)]]
+
+
+class Extensions(ConfigModel):
+    """Kinds that are not part of AgentRunner, by their names, as `package.module:Class`."""
+
+    workers: Places = {}
+    planners: Places = {}
+    sandboxes: Places = {}
+
+
 class ConfigFile(ConfigModel):
     """A configuration file of AgentRunner, version 1."""
 
@@ -60,17 +79,8 @@ class ConfigFile(ConfigModel):
     """The version of this format."""
     runner: RunnerSection = RunnerSection()
     """As in a task file."""
-
-
-def user_file(environ: Mapping[str, str]) -> Path | None:
-    """Where the person's own file is, there or not: below XDG_CONFIG_HOME, else ~/.config.
-
-    None where the environment says neither.
-    """
-    base, home = environ.get("XDG_CONFIG_HOME"), environ.get("HOME")
-    if base and Path(base).is_absolute():
-        return Path(base) / "agentrunner" / "config.yaml"
-    return Path(home) / ".config" / "agentrunner" / "config.yaml" if home else None
+    extensions: Extensions = Extensions()
+    """In your own file only: workers, planners and sandboxes of others."""
 
 
 def read_layers(repo: Path, environ: Mapping[str, str]) -> list[Tree]:
@@ -109,6 +119,14 @@ def _checked(tree: Tree) -> Tree:
 
 
 def _refuse_all_but_harmless(tree: Tree) -> None:
+    if tree.value.get("extensions"):
+        raise mistake(
+            tree,
+            ("extensions",),
+            "A repository may not add workers, planners or sandboxes: they are code.",
+            code="project-setting",
+            remedy="write it into your own config.yaml",
+        )
     for path, value in _leaves(tree.value.get("runner") or {}, ("runner",)):
         allowed = PROJECT_MAY.get(dotted(path))
         if allowed is None or (allowed and value not in allowed):

@@ -182,7 +182,7 @@ def look(
     """
     workers = tuple(
         _cli(worker, runner, environ, auth, "worker" not in no_login, replays)
-        for kind in registry.WORKERS
+        for kind in registry.WORKERS.own  # others are taken by name
         if kind not in NO_CLIS
         for worker in [adapter(kind, repo)]
     )

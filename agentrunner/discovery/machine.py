@@ -9,6 +9,7 @@ from pathlib import Path
 from agentrunner import registry
 from agentrunner.config.agents import WorkerSpec
 from agentrunner.discovery.agents import NO_CLIS, planners
+from agentrunner.errors import UsageError
 from agentrunner.workers.base import Probe, Worker
 
 
@@ -25,9 +26,12 @@ def available_workers(repo: Path | None = None) -> dict[str, Probe]:
     probes: dict[str, Probe] = {}
     for kind in registry.WORKERS:
         if kind not in NO_CLIS:
-            adapter = registry.load(registry.WORKERS, kind, "worker")
-            worker: Worker = adapter(WorkerSpec(kind=kind), repo)
-            probes[kind] = worker.probe()
+            try:
+                adapter = registry.load(registry.WORKERS, kind, "worker")
+                worker: Worker = adapter(WorkerSpec(kind=kind), repo)
+                probes[kind] = worker.probe()
+            except UsageError as error:  # of somebody else's worker
+                probes[kind] = Probe(path=None, problem=error.message)
     return probes
 
 

@@ -24,9 +24,8 @@ from agentrunner.config.yaml_text import Place, Tree
 
 
 def _one_of(known: Iterable[str]) -> AfterValidator:
-    names = list(known)
-
     def check(kind: str) -> str:
+        names = list(known)
         if kind not in names:
             near = suggestion(kind, names)
             raise ValueError(f'"{kind}" is not known: {near or ", ".join(names)}')

@@ -58,7 +58,14 @@ def ordinary_user(name: str) -> Iterator[Ordinary]:
     try:
         package = Path(agentrunner.__file__).parent
         kit = Path(__file__).parent / "control_server.py"
-        for part in ("__init__.py", "errors.py", "registry.py", "sandboxes"):
+        for part in (
+            "__init__.py",
+            "environment.py",
+            "errors.py",
+            "registry.py",
+            "sandboxes",
+            "testing",
+        ):
             source = package / part
             target = folder / "agentrunner" / part
             target.parent.mkdir(exist_ok=True)

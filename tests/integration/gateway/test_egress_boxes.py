@@ -16,9 +16,9 @@ from agentrunner.gateway.process import GatewayProcess, proxy_starter
 from agentrunner.sandboxes.base import BoxSpec, OnOutput, Request, Result, Sandbox
 from agentrunner.sandboxes.bwrap import BwrapSandbox
 from agentrunner.sandboxes.choose import make_sandbox
-from agentrunner.sandboxes.conformance import run_conformance
-from agentrunner.sandboxes.conformance.bench import Make
-from agentrunner.sandboxes.conformance.egress import HOST, PORT, SOCKET, StartProxy, egress_checks
+from agentrunner.testing.sandboxes import run_conformance
+from agentrunner.testing.sandboxes.bench import Make
+from agentrunner.testing.sandboxes.egress import HOST, PORT, SOCKET, StartProxy, egress_checks
 from tests.kit.bwrap import require_bwrap
 from tests.kit.engine import connected
 

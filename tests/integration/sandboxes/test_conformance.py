@@ -12,8 +12,8 @@ import pytest
 
 from agentrunner.sandboxes.base import BoxSpec, Launch, Request, Sandbox
 from agentrunner.sandboxes.bwrap import BwrapSandbox
-from agentrunner.sandboxes.conformance import CHECKS, run_conformance
 from agentrunner.sandboxes.local import LocalSandbox
+from agentrunner.testing.sandboxes import CHECKS, run_conformance
 from tests.kit.docker import docker, require_docker
 from tests.kit.ordinary import ordinary_user
 
@@ -23,7 +23,7 @@ AS_ANOTHER = """
 import asyncio, os, sys
 from pathlib import Path
 from agentrunner.sandboxes.choose import make_sandbox
-from agentrunner.sandboxes.conformance import run_conformance
+from agentrunner.testing.sandboxes import run_conformance
 
 def make(spec):
     return make_sandbox("bwrap", spec, os.environ, Path.home(), state_root=spec.home.parents[2])
@@ -166,7 +166,7 @@ AS_SUBREAPER = """
 import asyncio, ctypes, os, sys
 from pathlib import Path
 from agentrunner.sandboxes.bwrap import BwrapSandbox
-from agentrunner.sandboxes.conformance import CHECKS, run_conformance
+from agentrunner.testing.sandboxes import CHECKS, run_conformance
 
 PR_SET_CHILD_SUBREAPER = 36
 assert ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0

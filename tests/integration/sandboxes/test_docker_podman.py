@@ -15,8 +15,8 @@ from uuid import uuid4
 import pytest
 
 from agentrunner.sandboxes.base import BoxSpec, Sandbox
-from agentrunner.sandboxes.conformance import CHECKS, run_conformance
 from agentrunner.sandboxes.docker import DockerSandbox
+from agentrunner.testing.sandboxes import CHECKS, run_conformance
 from tests.kit.docker import GRACE_SEC, on_host_usr
 
 ENGINE = Path(__file__).parents[3] / "scripts" / "engine.sh"

@@ -11,8 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from agentrunner.sandboxes.base import BoxSpec, Sandbox
-from agentrunner.sandboxes.conformance.bench import Check, Workbench, expect, wait_for
 from agentrunner.sandboxes.deny import CREDENTIALS
+from agentrunner.testing.sandboxes.bench import Check, Workbench, expect, wait_for
 
 
 async def environment_of_others(bench: Workbench) -> None:

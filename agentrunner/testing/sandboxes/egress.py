@@ -21,7 +21,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from agentrunner.sandboxes.base import BoxSpec, Door, Request, Result, Sandbox
-from agentrunner.sandboxes.conformance.bench import (
+from agentrunner.sandboxes.environment import proxy_environment
+from agentrunner.testing.sandboxes.bench import (
     Broken,
     Check,
     NotApplicable,
@@ -29,7 +30,6 @@ from agentrunner.sandboxes.conformance.bench import (
     expect,
     wait_for,
 )
-from agentrunner.sandboxes.environment import proxy_environment
 
 PORT = 3128
 SOCKET = "proxy.sock"

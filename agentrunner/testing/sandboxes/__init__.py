@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from agentrunner.sandboxes.conformance import limits, running, walls
-from agentrunner.sandboxes.conformance.bench import (
+from agentrunner.testing.sandboxes import limits, running, walls
+from agentrunner.testing.sandboxes.bench import (
     CANARY,
     Check,
     CheckResult,

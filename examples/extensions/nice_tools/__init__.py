@@ -1,0 +1,1 @@
+"""A worker and a sandbox of somebody else."""

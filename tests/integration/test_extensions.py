@@ -1,0 +1,196 @@
+"""A worker and a sandbox that stand outside of the package, as `examples/extensions` has them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+import yaml
+
+from agentrunner.config.agents import WorkerSpec
+from agentrunner.testing.planners import check_planner
+from agentrunner.testing.sandboxes import run_conformance
+from agentrunner.testing.workers import check_worker
+from tests.kit.bwrap import require_bwrap
+from tests.kit.metas import assess, finish, plan, work
+from tests.kit.missing import missing
+
+ROOT = Path(__file__).parents[2]
+EXAMPLE = ROOT / "examples" / "extensions"
+RED = "def add(a, b):\n    return a - b\n"
+TEST = "import unittest\nfrom calc import add\n\nclass T(unittest.TestCase):\n    def test_add(self):\n        self.assertEqual(add(1, 2), 3)\n"  # noqa: E501
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The example as a package of another project, with its entry points."""
+    folder = tmp_path_factory.mktemp("extensions")
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+    ran = subprocess.run(command, cwd=EXAMPLE, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    (wheel,) = folder.glob("*.whl")
+    zipfile.ZipFile(wheel).extractall(folder / "site")
+    return folder / "site"
+
+
+def agentrunner(
+    place: Path, *words: str, site: Path | None, config: dict[str, object] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """The command as its user starts it, with these packages and settings."""
+    home = place / "home"
+    (home / ".config" / "agentrunner").mkdir(parents=True, exist_ok=True)
+    (home / ".config" / "agentrunner" / "config.yaml").write_text(yaml.safe_dump(config or {}))
+    keep = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
+    environ = {**keep, "HOME": str(home), "AGENTRUNNER_STATE_DIR": str(place / "state")}
+    if site is not None:
+        environ["PYTHONPATH"] = str(site)
+    return subprocess.run(
+        [sys.executable, "-m", "agentrunner", *words],
+        cwd=place / "repo", env=environ, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+def task(place: Path, **runner: object) -> Path:
+    """A repository with a red test, and a task for it with a scripted planner."""
+    repo = place / "repo"
+    repo.mkdir()
+    (repo / "calc.py").write_text(RED)
+    (repo / "test_calc.py").write_text(TEST)
+    script = [plan(), work("calc.py: s/a - b/a + b/"), finish(), assess()]
+    (place / "script.yaml").write_text(yaml.safe_dump(script))
+    file = place / "task.yaml"
+    file.write_text(
+        yaml.safe_dump(
+            {
+                "version": 1,
+                "task": {
+                    "prd": {"text": "add(a, b) has to return the sum."},
+                    "repo": str(repo),
+                    "test": {"command": "python3 -m unittest -v"},
+                },
+                "runner": {"meta": {"kind": "script", "script": "script.yaml"}, **runner},
+            }
+        )
+    )
+    return file
+
+
+def result_of(ran: subprocess.CompletedProcess[str]) -> dict[str, object]:
+    return dict(json.loads(ran.stdout.splitlines()[-1]))
+
+
+def test_entry_points_of_an_installed_package_are_kinds(tmp_path: Path, installed: Path) -> None:
+    if sys.platform != "linux":
+        missing("bubblewrap is for Linux")
+    require_bwrap()
+    runner = {"worker": {"kind": "sed-script"}, "sandbox": {"kind": "low-priority"}}
+    file = task(tmp_path, **runner)
+    ran = agentrunner(tmp_path, "run", str(file), "--json", site=installed)
+    result = result_of(ran)
+    assert (result["state"], result["grade"]) == ("COMPLETE", "proven"), ran.stdout + ran.stderr
+    header = json.loads(ran.stdout.splitlines()[0])["header"]
+    assert "at the lowest priority" in header["box"] and "sed-script" in header["worker"]
+
+
+def test_the_user_s_settings_name_a_class_and_a_repository_s_may_not(
+    tmp_path: Path, installed: Path
+) -> None:
+    file = task(tmp_path, worker={"kind": "mine"}, sandbox={"kind": "none"})
+    mine = {"extensions": {"workers": {"mine": "nice_tools.worker:SedWorker"}}}
+    bare = installed / "without-metadata"
+    bare.mkdir(exist_ok=True)
+    if not (bare / "nice_tools").exists():
+        (bare / "nice_tools").symlink_to(installed / "nice_tools")
+    ran = agentrunner(tmp_path, "run", str(file), "--json", site=bare, config=mine)
+    assert result_of(ran)["state"] == "COMPLETE", ran.stdout + ran.stderr
+    (tmp_path / "repo" / "agentrunner.yaml").write_text(yaml.safe_dump(mine))
+    ran = agentrunner(tmp_path, "validate", str(file), site=bare)
+    assert ran.returncode == 2
+    assert "A repository may not add workers, planners or sandboxes" in ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("place", "words"),
+    [
+        ("nowhere.worker:SedWorker", "No module named 'nowhere'"),
+        ("nice_tools.worker:Missing", "has no attribute 'Missing'"),
+    ],
+)
+def test_a_class_that_cannot_be_imported_is_named_with_its_place(
+    tmp_path: Path, installed: Path, place: str, words: str
+) -> None:
+    file = task(tmp_path, worker={"kind": "mine"}, sandbox={"kind": "none"})
+    config = {"extensions": {"workers": {"mine": place}}}
+    ran = agentrunner(tmp_path, "run", str(file), site=installed, config=config)
+    assert ran.returncode == 2
+    assert place in ran.stderr and words in ran.stderr and "extensions.workers.mine" in ran.stderr
+    assert not (tmp_path / "state" / "runs").exists()
+
+
+def test_what_is_no_place_of_a_class_is_refused_with_its_line(tmp_path: Path) -> None:
+    file = task(tmp_path)
+    config = {"extensions": {"workers": {"mine": "import os; os.system('x')"}}}
+    ran = agentrunner(tmp_path, "validate", str(file), site=None, config=config)
+    assert ran.returncode == 2 and "package.module:Class" in ran.stderr
+
+
+async def test_the_example_keeps_the_promises_of_workers_and_sandboxes(
+    tmp_path: Path, installed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    require_bwrap()
+    monkeypatch.syspath_prepend(str(installed))
+    from nice_tools.sandbox import LowPriority  # type: ignore[import-not-found]
+    from nice_tools.worker import SedWorker  # type: ignore[import-not-found]
+
+    assert [one for one in check_worker(SedWorker) if one.status == "failed"] == []
+    results = await run_conformance(
+        lambda spec: LowPriority(spec, environ=os.environ, host_home=Path.home(), grace_sec=0.5),
+        tmp_path,
+    )
+    assert [one for one in results if one.status == "failed"] == []
+    assert sum(one.status == "passed" for one in results) > 30
+
+
+class Rude:
+    """Breaks most promises of a worker."""
+
+    kind = "rude"
+
+    def __init__(self, spec: WorkerSpec, repo: Path | None = None) -> None:
+        pass
+
+    def probe(self) -> None:
+        raise OSError("no such program")
+
+    def events(self) -> None:
+        return None
+
+
+def test_the_suites_find_what_is_wrong() -> None:
+    assert all(one.status == "failed" for one in check_worker(Rude))
+
+
+async def test_planners_are_held_to_theirs() -> None:
+    from agentrunner.config.spec import PrdSpec, RunnerSection, TaskSection, TaskSpec
+    from agentrunner.planners.mock import MockMeta
+
+    spec = TaskSpec(
+        task_id="t", title="T", repo="/r", prd_text="x",
+        task=TaskSection(prd=PrdSpec(text="x")), runner=RunnerSection(), base_dir="/r",
+    )  # fmt: skip
+    results = await check_planner(lambda: MockMeta(spec, {}))
+    assert [one for one in results if one.status != "passed"] == []
+
+    class Silent(MockMeta):
+        async def complete(self, request: object) -> None:  # type: ignore[override]
+            """Breaks its promise."""
+
+    failed = [
+        one.name for one in await check_planner(lambda: Silent(spec, {})) if one.status == "failed"
+    ]  # noqa: E501
+    assert failed == ["it_answers_or_says_why_not"]
