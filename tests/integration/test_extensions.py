@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -39,7 +40,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def agentrunner(
-    place: Path, *words: str, site: Path | None, config: dict[str, object] | None = None
+    place: Path, *words: str, site: Path | None, config: Mapping[str, object] | None = None
 ) -> subprocess.CompletedProcess[str]:
     """The command as its user starts it, with these packages and settings."""
     home = place / "home"
@@ -55,13 +56,15 @@ def agentrunner(
     )  # fmt: skip
 
 
-def task(place: Path, **runner: object) -> Path:
+def task(place: Path, **runner: dict[str, str]) -> Path:
     """A repository with a red test, and a task for it with a scripted planner."""
     repo = place / "repo"
     repo.mkdir()
     (repo / "calc.py").write_text(RED)
     (repo / "test_calc.py").write_text(TEST)
-    script = [plan(), work("calc.py: s/a - b/a + b/"), finish(), assess()]
+    worker = str(dict(runner.get("worker") or {"kind": "command"})["kind"])
+    order = work("calc.py: s/a - b/a + b/", worker=worker)
+    script = [plan(), order, finish(), assess()]
     (place / "script.yaml").write_text(yaml.safe_dump(script))
     file = place / "task.yaml"
     file.write_text(
@@ -111,7 +114,7 @@ def test_the_user_s_settings_name_a_class_and_a_repository_s_may_not(
     (tmp_path / "repo" / "agentrunner.yaml").write_text(yaml.safe_dump(mine))
     ran = agentrunner(tmp_path, "validate", str(file), site=bare)
     assert ran.returncode == 2
-    assert "A repository may not add workers, planners or sandboxes" in ran.stderr
+    assert "A repository may not add workers" in ran.stderr
 
 
 @pytest.mark.parametrize(
@@ -177,6 +180,7 @@ def test_the_suites_find_what_is_wrong() -> None:
 
 async def test_planners_are_held_to_theirs() -> None:
     from agentrunner.config.spec import PrdSpec, RunnerSection, TaskSection, TaskSpec
+    from agentrunner.planners.base import MetaRequest, Reply
     from agentrunner.planners.mock import MockMeta
 
     spec = TaskSpec(
@@ -187,10 +191,11 @@ async def test_planners_are_held_to_theirs() -> None:
     assert [one for one in results if one.status != "passed"] == []
 
     class Silent(MockMeta):
-        async def complete(self, request: object) -> None:  # type: ignore[override]
+        async def complete(self, request: MetaRequest) -> Reply:
             """Breaks its promise."""
+            return Reply("", input_tokens=-1)
 
     failed = [
         one.name for one in await check_planner(lambda: Silent(spec, {})) if one.status == "failed"
-    ]  # noqa: E501
+    ]
     assert failed == ["it_answers_or_says_why_not"]

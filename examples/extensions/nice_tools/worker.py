@@ -6,6 +6,7 @@ runner:
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
@@ -14,7 +15,8 @@ from agentrunner.errors import UsageError
 from agentrunner.workers.base import Probe, WorkerCall, WorkerCommand
 from agentrunner.workers.plain import PlainWorker
 
-HINT = "file: SCRIPT, as in `calc.py: s/a - b/a + b/`"
+ORDER = re.compile(r"^(?P<file>[\w.-]+): (?P<script>s/.+)$", re.MULTILINE)
+HINT = "there is no line like `calc.py: s/a - b/a + b/` in the prompt"
 
 
 class SedWorker(PlainWorker):
@@ -37,8 +39,8 @@ class SedWorker(PlainWorker):
         return "sed"
 
     def command(self, call: WorkerCall) -> WorkerCommand:
-        """`sed` with the first line of the prompt; what is no such line changes nothing."""
-        file, _, script = call.prompt.partition("\n")[0].partition(": ")
-        if not script or file.startswith("/") or ".." in file.split("/"):
-            return WorkerCommand(("sh", "-c", 'echo "$1" >&2; exit 2', "sh", f"not {HINT}"))
-        return WorkerCommand(("sed", "--sandbox", "-i", "-e", script, "--", file))
+        """`sed` with the first such line of the prompt; without one it fails and says so."""
+        found = ORDER.search(call.prompt)
+        if found is None:
+            return WorkerCommand(("sh", "-c", 'echo "$1" >&2; exit 2', "sh", HINT))
+        return WorkerCommand(("sed", "--sandbox", "-i", "-e", found["script"], "--", found["file"]))
