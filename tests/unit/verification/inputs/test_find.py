@@ -51,7 +51,7 @@ REPOS = {
             "tests/unit/test_shop.py": "from shop import total\nfrom tests.helper import same\n",
         },
         ["pytest tests"],
-        counts=["tests/helper.py", "tests/unit/test_helper.py", "tests/new.py"],
+        counts=["tests/helper.py", "tests/unit/test_helper.py", "tests/test_new.py"],
         product=["shop.py", "new.py"],
     ),
     "modules beside tests, one used by the test of another": Repo(
