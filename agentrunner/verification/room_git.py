@@ -60,9 +60,14 @@ def seal_git(repo: Path, target: Path) -> None:
         return
     own, common = found
     target.mkdir(mode=0o700, parents=True)
-    for folder, names in ((common, SHARED), (own, OWN)):
-        for name in names:
+    for folder, wanted in ((common, SHARED), (own, OWN)):
+        for name in wanted:
             _copy(folder / name, target / name)
+    for place, folders, names in os.walk(target):
+        for inner in (*folders, *names):
+            path = Path(place, inner)
+            if not path.is_symlink():
+                path.chmod(0o700 & path.lstat().st_mode)
 
 
 @dataclass
