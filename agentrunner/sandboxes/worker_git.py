@@ -39,9 +39,9 @@ def worker_git(repo: Path, folder: Path) -> tuple[Mount, ...]:
         mounts += _of_the_user(entry, own, index, keep=own != common)
     mounts.append(Mount(objects, shared, read_only=False))
     mounts.append(Mount(shared.resolve(), SHARED_OBJECTS))
-    lines = [SHARED_OBJECTS, *_alternates(shared)]
+    lines = [SHARED_OBJECTS, *alternates_of(shared)]
     (objects / "info/alternates").write_text("".join(f"{line}\n" for line in lines))
-    _hand_over(folder, repo)
+    hand_over(folder, repo)
     return tuple(mounts)
 
 
@@ -67,7 +67,7 @@ def _of_the_user(entry: os.DirEntry[str], own: Path, index: Path, *, keep: bool)
     return [Mount(Path(entry.path), own / entry.name)]
 
 
-def _alternates(objects: Path) -> list[Path]:
+def alternates_of(objects: Path) -> list[Path]:
     """Where the user's repository borrows objects from, as absolute paths."""
     try:
         lines = (objects / "info/alternates").read_text(errors="replace").splitlines()
@@ -76,7 +76,7 @@ def _alternates(objects: Path) -> list[Path]:
     return [Path(os.path.normpath(objects / line)) for line in lines if line[:1] not in ("", "#")]
 
 
-def _hand_over(folder: Path, repo: Path) -> None:
+def hand_over(folder: Path, repo: Path) -> None:
     """To who works in the box, where we are somebody else."""
     owner = repo.stat()
     if os.geteuid() != 0 or owner.st_uid == 0:

@@ -16,6 +16,7 @@ from agentrunner.verification.case import Case, label
 from agentrunner.verification.differential import Differential
 from agentrunner.verification.examination import Examination
 from agentrunner.verification.findings import flaky, inputs_written
+from agentrunner.verification.set_up_again import holds_with_old_packages
 from agentrunner.verification.struck import TakenOut
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.target import Measured, Target
@@ -142,6 +143,8 @@ async def prove_by_exit(exam: Examination, case: Case, *, red_with_old: bool) ->
         return
     written = await asyncio.to_thread(exam.deciding, again.moved, target)
     if written and report.stopped_by(inputs_written(written), target.id):
+        return
+    if not await holds_with_old_packages(exam, case, ()):
         return
     inputs = await asyncio.to_thread(exam.differential.inputs, world.new, [target])
     dead = await exam.canaries.program_is_dead(exam.run, target, world, inputs)

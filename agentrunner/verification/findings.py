@@ -18,6 +18,7 @@ EXAMINED = frozenset(
         "tool_changed",
         "tool_exchanged",
         "editable_install",
+        "packages_changed",
     }
 )
 """Codes of findings that an examination makes; each examination makes them anew."""
@@ -95,6 +96,40 @@ def leads_out(places: Sequence[str], repo: str) -> Finding:
         " handed over",
         paths=list(places[:MOST_PATHS]),
         remedy="take runner.sandbox.kind: auto, bwrap or docker; or install without -e",
+    )
+
+
+def set_up_fails(last: str, withheld: Sequence[str]) -> Finding:
+    """The set-up fails where it runs again; `last`: of its output.
+
+    A person is asked where it was not given variables of ours (`withheld`): what it runs there may
+    be the worker's.
+    """
+    message = f"The set-up command fails on the delivered tree: {last}"
+    remedy = "task.setup.network: [HOST:443], for what it fetches"
+    if withheld:
+        message += (
+            f". It was not given {', '.join(withheld)}, which task.setup.env takes from our"
+            " environment, as it runs here what a worker may have written"
+        )
+        remedy = (
+            "run the set-up yourself after a look at agentrunner diff, then accept with a reason"
+        )
+    return Finding(code="setup_failed", message=message, remedy=remedy, blocks=bool(withheld))
+
+
+def packages_changed(target: Target, paths: Sequence[str], red: Sequence[str]) -> Finding:
+    """The command passes only with packages that set-up made of what the worker changed."""
+    more = f" and {len(paths) - SHOWN} more" * (len(paths) > SHOWN)
+    return Finding(
+        code="packages_changed",
+        message=f"{_name(target)} passes only with what the set-up, run again on the worker's"
+        f" changes, installs for tests and tools: {', '.join(paths[:SHOWN])}{more}. With these as"
+        f" they were before the run, {', '.join(red[:SHOWN])} fails",
+        paths=list(paths[:MOST_PATHS]),
+        tests=list(red[:MOST_PATHS]),
+        remedy="agentrunner diff shows what it installs from; reject it, or approve it with a"
+        " reason",
     )
 
 

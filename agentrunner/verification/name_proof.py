@@ -16,6 +16,7 @@ from agentrunner.verification.integrity import exchanged
 from agentrunner.verification.moves import moved_to, not_moved
 from agentrunner.verification.results.model import Results
 from agentrunner.verification.results.names import gone, unstable_names
+from agentrunner.verification.set_up_again import holds_with_old_packages
 from agentrunner.verification.syntax import definition, language_of
 
 MOST_NAMES = 50
@@ -46,6 +47,8 @@ async def prove_by_name(exam: Examination, case: Case, now: Results, held: Resul
     here = [name for name in names if now.passed(name)]
     only = here if exam.by_names(case) else ()
     if not await exam.confirmed_green(case, here, only):
+        return
+    if not await holds_with_old_packages(exam, case, here):
         return
     found = await exchanged(exam.run, target, case.before, now, world, held)
     if report.stopped_by(found, target.id):

@@ -21,6 +21,7 @@ from agentrunner.git.snapshots import Snapshots
 from agentrunner.sandboxes.base import Mount
 from agentrunner.verification.box import CopyOfRepo
 from agentrunner.verification.editable import editable_installs
+from agentrunner.verification.room_git import RoomGit
 from agentrunner.verification.sealed import Sealed, copy_folder
 
 MOST_BOUND = 100
@@ -70,6 +71,7 @@ class Rooms:
         self._mounts = mounts
         self._asked: set[str] = set()
         self._ignored: set[str] = set()
+        self._git = RoomGit(snapshots, sealed.git, mounts)
 
     @asynccontextmanager
     async def open(self, tree: str) -> AsyncIterator[Room]:
@@ -129,6 +131,8 @@ class Rooms:
         for path in self._built(paths):
             with contextlib.suppress(OSError):
                 os.utime(target / path, (LONG_AGO, LONG_AGO), follow_symlinks=False)
+        entries = self.snapshots.list(tree)
+        mounts += self._git.furnish(target, target.parent, entries, self._built(paths))
         clock = dict(_change_times(target, paths))
         return Room(tree, CopyOfRepo(target, tuple(mounts), self.sealed.home_seen), clock)
 
@@ -154,7 +158,7 @@ def _change_times(root: Path, paths: Collection[str]) -> Iterator[tuple[str, int
 
 
 def _walk(root: Path, ignored: Collection[str]) -> Iterator[tuple[str, int]]:
-    skipped = {str(root / name) for name in ignored}
+    skipped = {str(root / name) for name in (*ignored, ".git")}
     for place, folders, names in os.walk(root):
         folders[:] = [name for name in folders if os.path.join(place, name) not in skipped]  # noqa: PTH118
         for name in names:

@@ -18,6 +18,7 @@ from pathlib import Path
 from agentrunner.git.ignored_content import holds_packages
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.storage.run_folder import make_private, write_private
+from agentrunner.verification.room_git import seal_git
 
 MOST_FILES = 400_000
 MOST_BYTES = 6 << 30
@@ -58,6 +59,7 @@ class Sealed:
                 copy_folder(source, self._folder / str(number))
             kept.append(SealedFolder(name, copied, holds_packages(source)))
         write_private(self._folder / SEEN, json.dumps(snapshots.ignored_seen()).encode())
+        seal_git(self._repo, self.git)
         text = json.dumps([asdict(one) for one in kept]).encode()
         write_private(self._folder / MANIFEST, text)
 
@@ -68,6 +70,11 @@ class Sealed:
         except FileNotFoundError:
             return None
         return found
+
+    @property
+    def git(self) -> Path:
+        """The git data for rooms, see `room_git`; it may not be there."""
+        return self._folder.parent / "sealed-git"
 
     @property
     def home(self) -> Path:

@@ -70,11 +70,16 @@ def set_up_failed(
     )
 
 
+def withheld(setup: SetupSpec) -> list[str]:
+    """Variables from our environment, which a set-up that may run a worker's code is not given."""
+    return [name for name, text in setup.env.items() if env_reference(text) is not None]
+
+
 def _environment(box: DecisionBox, setup: SetupSpec, *, trusted: bool) -> dict[str, str]:
     """Its variables, without references to ours where it is not the user's own code alone."""
     given = setup.env
     if not trusted:
-        given = {name: text for name, text in given.items() if env_reference(text) is None}
+        given = {name: text for name, text in given.items() if name not in withheld(setup)}
     return resolve_env(given, box.environ, "task.setup.env")
 
 

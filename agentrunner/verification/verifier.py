@@ -30,13 +30,14 @@ from agentrunner.state.run_state import (
 from agentrunner.verification.box import DecisionBox, not_ready, why_not_started
 from agentrunner.verification.checks import ReadFile, read_check
 from agentrunner.verification.claims import Claims, claims_of, listed_but_green, red_names
+from agentrunner.verification.findings import set_up_fails
 from agentrunner.verification.handed_over import HandedOver, installs_anew
 from agentrunner.verification.left_out import LeftOut, words_of_red
 from agentrunner.verification.measure import Measurer
 from agentrunner.verification.outcomes import Colour, check_outcome, outcome_of
 from agentrunner.verification.results.model import Results
 from agentrunner.verification.room import Room, Rooms
-from agentrunner.verification.set_up import run_set_up, set_up_failed
+from agentrunner.verification.set_up import run_set_up, set_up_failed, withheld
 from agentrunner.verification.stages import is_one_stage
 from agentrunner.verification.start_up import NO_TESTS
 from agentrunner.verification.target import Measured, Target, target_of, test_target
@@ -332,13 +333,17 @@ class Verifier:
             lines_removed=sum(change.removed or 0 for change in lines),
         )  # fmt: skip
 
+    def sets_up_again(self, total: Changes) -> bool:
+        """Whether these changes ask for the set-up to be run again, in each room."""
+        return self.spec.task.setup is not None and installs_anew(total.all)
+
     async def set_up_room(self, room: Room, total: Changes) -> tuple[Room, list[Finding]]:
         """Run the set-up again where what it installs from changed; a finding where it fails.
 
         It starts with a home of its own, which the room has from then on.
         """
         setup = self.spec.task.setup
-        if not installs_anew(total.all) or setup is None or not room.clock:
+        if setup is None or not room.clock or not self.sets_up_again(total):
             return room, []
         await asyncio.to_thread(room.own_home.mkdir, mode=0o700)
         ran = await run_set_up(self.box, self.spec, copy=room.copy, home=room.own_home)
@@ -348,14 +353,7 @@ class Verifier:
         if ran.exit_code == 0:
             return room, []
         last = ran.tail.strip().splitlines()[-1:] or ["no output"]
-        return room, [
-            Finding(
-                code="setup_failed",
-                message=f"The set-up command fails on the delivered tree: {last[0][:300]}",
-                remedy="task.setup.network: [HOST:443], for what it fetches",
-                blocks=False,
-            )
-        ]
+        return room, [set_up_fails(last[0][:300], withheld(setup))]
 
     def claims(self, before: Results | None, criteria: Sequence[Criterion]) -> Claims:
         """Which reds of the old tree have to turn, and which are known."""

@@ -11,6 +11,7 @@ from agentrunner.verification.inputs.globs import inside, literal
 from agentrunner.verification.inputs.leads import Leads, family_of
 from agentrunner.verification.inputs.model import Input
 from agentrunner.verification.inputs.product import Product
+from agentrunner.verification.inputs.subjects import Subjects, paired
 from agentrunner.verification.inputs.tree import above, folder_of
 
 ASSERTS = re.compile(
@@ -55,7 +56,7 @@ class Fixtures:
             tuple(sorted(map(folder_of, self.tests)))[:200],
             frozenset(filter(None, map(family_of, self.tests))),
         )
-        self._subjects: dict[str, set[str]] = {}
+        self._subjects = Subjects(self.leads, self.tests)
 
     def _belongs(self, path: str) -> bool:
         known = path in self.tests or path in self.context.inputs
@@ -68,9 +69,7 @@ class Fixtures:
         """Add folders, helpers and fixtures to the context."""
         tests = sorted(self.tests)[:MOST_TESTS]
         self.context.tree.prefetch(tests)
-        for test in tests:
-            for other in self.leads.imports(test)[0]:
-                self._subjects.setdefault(other, set()).add(test)
+        self._subjects.read(tests)
         for folder in sorted({*map(folder_of, self.tests), *self.context.named}):
             self._top(folder)
         for folder, why in self.folders.items():
@@ -129,14 +128,17 @@ class Fixtures:
             if path in self.tests or folder_of(path) in with_tests:
                 continue
             inner = f"{folder_of(path)}/"
-            for test in self._subjects.get(path, set()):
+            for test in self._subjects.namesakes_of(path):
                 if (
                     test.startswith(inner)
-                    and _paired(path, test)
+                    and not self._helps_only(path)
                     and self._only_tests(folder_of(test), named=False, first=True)
                 ):
                     return True
         return False
+
+    def _helps_only(self, path: str) -> bool:
+        return self._subjects.helps_only(path, self.product.imported)
 
     def _take(self, place: str, why: str) -> None:
         """A folder of tests; what the product uses of it stays product."""
@@ -162,12 +164,13 @@ class Fixtures:
             users = self.product.imported.get(path, set())
             if any(not user.startswith(inner) for user in users) or path in self.product.entries:
                 return False
-            tests = self._subjects.get(path, set())
-            if any(_paired(path, test) for test in tests):
+            tests, helps = self._subjects.tests_of(path), self._helps_only(path)
+            own = self._subjects.namesakes_of(path)
+            if own and not helps:
                 return False
-            if any(not self._leads_out(test, inner) for test in tests):
+            if any(not self._leads_out(test, inner) for test in tests.difference(own)):
                 return False
-            if not first and not self._says_no(path):
+            if not first and not helps and not self._says_no(path):
                 return False
             if not tests and not users and not self._is_empty(path):
                 return False
@@ -230,7 +233,7 @@ class Fixtures:
         for path in sorted(files):
             if self._belongs(path) or self.product.imported.get(path):
                 continue
-            if path in self.product.entries or _paired(path, test):
+            if path in self.product.entries or paired(path, test):
                 continue
             decides = self._asserts_for(path, text, files) or self._is_table(path, text, files)
             if decides or self._uses_kit(path):
@@ -323,15 +326,6 @@ class Fixtures:
             self.context.add(path, f"read by {reader} and by no product file", "fixture")
         else:
             self.unsure.setdefault(path, f"{reader} checks what it says")
-
-
-def _paired(path: str, test: str) -> bool:
-    """Whether a test is named after a source file: `greet.test.js` and `greet.js`."""
-    stem = path.rpartition("/")[2].partition(".")[0]
-    name = test.rpartition("/")[2].partition(".")[0]
-    parts = [part for part in re.split(r"[_\-.]", test.rpartition("/")[2]) if part]
-    named = name in (stem, f"{stem}Test", f"{stem}Spec", f"Test{stem}")
-    return len(stem) > 1 and (named or (stem in parts and len(parts) <= 3))
 
 
 def _holds_manifest(files: list[str], folder: str) -> bool:

@@ -43,6 +43,28 @@ REPOS = {
         counts=["shop/cart/tests/test_prices.py", "shop/cart/tests/__init__.py"],
         product=["shop/cart/prices.py", "shop/core.py", "shop/cart/new.py"],
     ),
+    "a helper of tests with a test of its own": Repo(
+        {
+            "shop.py": "def total(): return 1\n",
+            "tests/helper.py": "def same(a, b): return a == b\n",
+            "tests/unit/test_helper.py": "from tests.helper import same\n",
+            "tests/unit/test_shop.py": "from shop import total\nfrom tests.helper import same\n",
+        },
+        ["pytest tests"],
+        counts=["tests/helper.py", "tests/unit/test_helper.py", "tests/test_new.py"],
+        product=["shop.py", "new.py"],
+    ),
+    "modules beside tests, one used by the test of another": Repo(
+        {
+            "lib/total.py": "def total(): return 1\n",
+            "lib/test_total.py": "from lib.total import total\n",
+            "lib/invoice.py": "def invoice(): return 1\n",
+            "lib/test_invoice.py": "from lib.total import total\nfrom lib.invoice import invoice\n",
+        },
+        ["pytest"],
+        counts=["lib/test_total.py", "lib/test_invoice.py"],
+        product=["lib/total.py", "lib/invoice.py"],
+    ),
     "pytest": Repo(
         {
             "pyproject.toml": "[project]\nname = 'shop'\n",
