@@ -19,7 +19,6 @@ import typer
 from agentrunner import environment
 from agentrunner.commands import options as opt
 from agentrunner.commands.console import paint_for, show, width_of
-from agentrunner.commands.drive import show_waiting
 from agentrunner.commands.runs import here, in_git, is_driven, resolve
 from agentrunner.errors import CheckpointCorrupt, SandboxUnavailable, UsageError
 
@@ -94,6 +93,8 @@ def show_run(
     if decided := people_screen(result.get("people") or {}, width=width_of(sys.stdout)):
         show(f"{decided}\n")
     if result.get("waiting"):
+        from agentrunner.commands.drive import show_waiting
+
         show_waiting(result, folder, target)
         return 0
     screen = summary_screen(

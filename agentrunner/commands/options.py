@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand
 
 from agentrunner.commands.console import Output
+from agentrunner.commands.index import Command
+from agentrunner.commands.words import TASK_FILES
 from agentrunner.errors import UsageError
+from agentrunner.registry import METAS, SANDBOXES, WORKERS
 
 
 class LogFormat(StrEnum):
@@ -59,18 +61,28 @@ PolicyFile = Annotated[
 Test = Annotated[
     str | None, typer.Option("--test", metavar="CMD", help="The test command, or `auto`.")
 ]
+CHOSEN = "Left out: what is ready here."
+PLANNERS = [kind for kind in METAS if kind != "checklist"]
 Meta = Annotated[
-    str | None, typer.Option("--meta", metavar="KIND", help="Who plans, e.g. checklist.")
+    str | None,
+    typer.Option("--meta", metavar="KIND", help=f"Who plans: {', '.join(METAS)}. {CHOSEN}"),
 ]
 Planner = Annotated[
-    str | None, typer.Option("--meta", metavar="KIND", help="Who plans, e.g. codex-cli.")
+    str | None,
+    typer.Option("--meta", metavar="KIND", help=f"Who plans: {', '.join(PLANNERS)}. {CHOSEN}"),
 ]
 """Of a plan: `checklist` and its like can carry a task out, but not make a plan."""
 Worker = Annotated[
-    str | None, typer.Option("--worker", metavar="KIND", help="Who works, e.g. codex-cli.")
+    str | None,
+    typer.Option("--worker", metavar="KIND", help=f"Who works: {', '.join(WORKERS)}. {CHOSEN}"),
+]
+Model = Annotated[str | None, typer.Option("--model", metavar="NAME", help="The worker's model.")]
+PlannerModel = Annotated[
+    str | None, typer.Option("--planner-model", metavar="NAME", help="The planner's model.")
 ]
 Sandbox = Annotated[
-    str | None, typer.Option("--sandbox", metavar="KIND", help="Where, e.g. bwrap.")
+    str | None,
+    typer.Option("--sandbox", metavar="KIND", help=f"Where: auto, {', '.join(SANDBOXES)}."),
 ]
 Overrides = Annotated[
     list[str] | None,
@@ -81,10 +93,8 @@ PlanRepo = Annotated[
 ]
 OneJson = Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")]
 
-TASK_FILES = (".md", ".yaml", ".yml")
 
-
-class LooseCommand(TyperCommand):
+class LooseCommand(Command):
     """A command whose option `--worktree` takes a value or none, which typer cannot say."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
