@@ -200,7 +200,7 @@ def _tasks(words: Sequence[str]) -> list[Candidate]:
     from agentrunner.commands.plan_place import store_of
 
     plan = store_of(_given(words, "--repo"), _given(words, "--state-dir")).load()
-    return [(name, plan.nodes[task.node_id].title) for name, task in plan.tasks.items()]
+    return [(name, plan.designs[task.node_id].title) for name, task in plan.tasks.items()]
 
 
 def _task_files(words: Sequence[str]) -> list[Candidate]:

@@ -307,8 +307,11 @@ def validate(
     name = "standard input" if file == "-" else file
     inputs = proof_inputs(spec)
     if as_json:
+        from agentrunner.screens.table import NO_CRITERIA
+
+        warnings = [*inputs.problems, *([] if spec.criteria else [NO_CRITERIA])]
         told = {"valid": True, "criteria": _criteria_rows(spec), "inputs": inputs.lists,
-                "warnings": inputs.problems}  # fmt: skip
+                "warnings": warnings}  # fmt: skip
         show(json.dumps(told))
         return 0
     width = width_of(sys.stdout)

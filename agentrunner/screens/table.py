@@ -139,9 +139,11 @@ def criteria_table(
 
     A row has `id`, `critical`, `line` (or None) and `runs` ("" where nothing can be executed).
     """
+    if not rows:
+        return "\n".join(_no_criteria(name, has_test, width))
     runnable = sum(1 for row in rows if row["runs"])
     noun = count(len(rows), "criterion", "criteria")
-    lines = [f"{flat(name)} is valid. {noun}, {runnable} can be executed" + (":" if rows else ".")]
+    lines = [f"{flat(name)} is valid. {noun}, {runnable} can be executed:"]
     id_width = max((cell_width(flat(str(row["id"]))) for row in rows), default=0)
     digits = max((len(str(row["line"] or "")) for row in rows), default=0)
     for row in rows:
@@ -152,6 +154,23 @@ def criteria_table(
         first, *rest = wrap(text, max(width - cell_width(lead), 20))
         lines += [lead + first, *(" " * cell_width(lead) + more for more in rest)]
     return "\n".join(lines)
+
+
+NO_CRITERIA = "It has no criteria: nothing in it says when it is done."
+"""Also among the warnings of `validate --json`."""
+
+
+def _no_criteria(name: str, has_test: bool, width: int) -> list[str]:
+    """A task that can be read, and says nothing of its end, is never just valid."""
+    decides = "The test command alone decides." if has_test else "The model's word alone decides."
+    remedy = "List what must be true under the heading of the first line (受け入れ条件, too):"
+    return [
+        *wrap(f"{flat(name)} can be read. {NO_CRITERIA} {decides}", width),
+        *wrap(remedy, width, "  "),
+        "    ## Acceptance criteria",
+        "    - [ ] A taken e-mail returns 409",
+        "          check: `COMMAND`",
+    ]
 
 
 def _nothing(row: Row, strict: bool, has_test: bool) -> str:

@@ -122,3 +122,12 @@ def test_init(golden: Golden) -> None:
         ("red now", "", "tests/test_users.py::test_duplicate"),
     ]
     golden("screens/init.txt", init_screen(facts, "users-api.md") + "\n")
+
+
+def test_a_task_without_criteria_is_never_just_valid(golden: Callable[[str, str], None]) -> None:
+    screens = [
+        criteria_table("t.md", [], strict=False, has_test=has_test, width=width)
+        for has_test, width in ((True, 80), (False, 40))
+    ]
+    assert not any("is valid" in screen for screen in screens)
+    golden("screens/validate-none.txt", "\n\n".join(screens) + "\n")
