@@ -179,15 +179,9 @@ def overview(context: typer.Context, version: Version = False) -> int:
     if not sys.stdout.isatty():
         typer.echo(context.get_help())
         return 0
-    from agentrunner.commands import look
+    from agentrunner.commands.overview import overview as shown
 
-    look.list_runs()
-    typer.echo(
-        "\n  agentrunner init             write a task for this repository"
-        "\n  agentrunner run FILE.md      work on it"
-        "\n  agentrunner doctor           what is ready on this machine"
-    )
-    return 0
+    return shown()
 
 
 def main() -> None:

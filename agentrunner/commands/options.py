@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
+import io
 from collections.abc import Callable
 from enum import StrEnum
 from itertools import pairwise
@@ -50,7 +52,10 @@ WaitingRun = Annotated[
     str | None,
     typer.Argument(metavar="[RUN]", help="Default: the only run here that waits for you."),
 ]
-QuestionId = Annotated[str, typer.Option("--id", help="The question's id: yes to exactly this.")]
+QuestionId = Annotated[
+    str | None,
+    typer.Option("--id", metavar="ID", help="The question's id: the answer is to exactly this."),
+]
 StateDir = Annotated[
     str | None, typer.Option("--state-dir", metavar="DIR", help="Where runs are kept.")
 ]
@@ -147,6 +152,47 @@ def with_output(command: Callable[..., int]) -> Callable[..., int]:
     expanded.__signature__ = inspect.Signature(both)  # type: ignore[attr-defined]
     expanded.__annotations__ = {parameter.name: parameter.annotation for parameter in both}
     del expanded.__wrapped__  # the hints are those above
+    return expanded
+
+
+def with_file(command: Callable[..., int]) -> Callable[..., int]:
+    """Give a command that prints data the option `-o FILE`, which takes what it prints.
+
+    The file is written when the command has ended well, and whole.
+    """
+    own = inspect.signature(command, eval_str=True).parameters
+    place = inspect.Parameter(
+        "output_file",
+        inspect.Parameter.KEYWORD_ONLY,
+        default=None,
+        annotation=Annotated[
+            Path | None,
+            typer.Option("--output", "-o", metavar="FILE", help="Write it to FILE."),
+        ],
+    )
+
+    @functools.wraps(command)
+    def expanded(output_file: Path | None = None, **values: Any) -> int:
+        if output_file is None:
+            return command(**values)
+        written = io.StringIO()
+        with contextlib.redirect_stdout(written):
+            code = command(**values)
+        try:
+            output_file.write_text(written.getvalue(), encoding="utf-8", errors="surrogateescape")
+        except OSError as error:
+            raise UsageError(
+                f"{output_file} cannot be written: {error.strerror}.",
+                code="unreadable",
+                path="--output",
+                remedy="name a file in a folder that is there",
+            ) from error
+        return code
+
+    both = [*own.values(), place]
+    expanded.__signature__ = inspect.Signature(both)  # type: ignore[attr-defined]
+    expanded.__annotations__ = {parameter.name: parameter.annotation for parameter in both}
+    del expanded.__wrapped__
     return expanded
 
 

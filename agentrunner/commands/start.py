@@ -285,6 +285,7 @@ def _mount(mount: Mapping[str, Any]) -> str:
     return f"{source} ({mode})" if source == target else f"{source} at {target} ({mode})"
 
 
+@opt.with_file
 def validate(
     file: Annotated[str, typer.Argument(metavar="FILE", help="A task file or a PRD; - is stdin.")],
     strict: Annotated[bool, typer.Option("--strict", help="As with run --strict.")] = False,
