@@ -6,45 +6,88 @@ exit code returned. Nothing heavy is imported before a command needs it.
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand
+from typer.main import get_command
 
 from agentrunner import __version__
-from agentrunner.commands.index import Entries, Index
+from agentrunner.commands.index import CONTEXT, Command, Entries, Index
+from agentrunner.commands.words import COMPLETE_VARIABLE, is_goal
 from agentrunner.errors import UsageError
 
-COMMANDS: Entries = {
-    "run": ("start:run", "Work on a task until it is proven done, fails, or needs you."),
-    "resume": ("respond:resume", "Go on where a run was, or start its next attempt."),
-    "answer": ("respond:answer", "Answer a question of the planner."),
-    "approve": ("respond:approve", "Say yes to exactly what is asked."),
-    "reject": ("respond:reject", "Say no to what is asked, and why."),
-    "accept": ("respond:accept", "Say yes, after looking, to what nothing can prove."),
-    "cancel": ("respond:cancel", "End a run; the files stay as they are."),
-    "list": ("look:list_runs", "The runs of this repository."),
-    "show": ("look:show_run", "How a run stands: what is proven and what is not."),
-    "logs": ("look:logs", "What happened in a run, and what its workers did."),
-    "diff": ("look:diff", "What a run changed."),
-    "verify": ("verifying:verify", "Verify once more, from nothing, what a run delivered."),
-    "undo": ("look:undo", "Put the files back as they were before a run."),
-    "gc": ("look:gc", "Delete what is kept of old runs."),
-    "plan": ("plan:app", "Make a plan by saying what you want, change it, carry it out."),
-    "chat": ("chat:chat", "Talk about the plan, and steer the work on it."),
-    "validate": ("start:validate", "Check a task file or PRD; show what will be executed."),
-    "schema": ("texts:schema", "A JSON Schema of a task file, result, event or message."),
-    "parse": ("texts:parse", "Read a reply of a model as a run would."),
-    "graph": ("texts:graph", "The graph as a Mermaid diagram."),
-    "image": ("images:image", "Build the images that workers run in."),
-    "workers": ("workers:workers", "The worker CLIs: versions, needs, what each can report."),
-    "config": ("config:config", "The settings in force, and where each comes from."),
-    "doctor": ("setup:doctor", "What works on this machine, found out by trying."),
-    "init": ("init:init", "Write a first task for this repository."),
-    "explain": ("texts:explain", "What an error code means and what to do about it."),
+GROUPS: Mapping[str, Entries] = {
+    "Work": {
+        "run": ("start:run", "Work on a task until it is proven done, fails, or needs you."),
+        "resume": ("respond:resume", "Go on where a run was, or start its next attempt."),
+        "cancel": ("respond:cancel", "End a run; the files stay as they are."),
+        "undo": ("look:undo", "Put the files back as they were before a run."),
+    },
+    "Look": {
+        "list": ("look:list_runs", "The runs of this repository."),
+        "show": ("look:show_run", "How a run stands: what is proven and what is not."),
+        "logs": ("look:logs", "What happened in a run, and what its workers did."),
+        "diff": ("look:diff", "What a run changed."),
+        "verify": ("verifying:verify", "Verify once more, from nothing, what a run delivered."),
+    },
+    "Answer": {
+        "answer": ("respond:answer", "Answer a question of the planner."),
+        "approve": ("respond:approve", "Say yes to exactly what is asked."),
+        "reject": ("respond:reject", "Say no to what is asked, and why."),
+        "accept": ("respond:accept", "Say yes, after looking, to what nothing can prove."),
+    },
+    "Plan": {
+        "plan": ("plan:app", "Make a plan by saying what you want, change it, carry it out."),
+        "chat": ("chat:chat", "Talk about the plan, and steer the work on it."),
+    },
+    "Set up": {
+        "init": ("init:init", "Write a first task for this repository."),
+        "validate": ("start:validate", "Check a task file or PRD; show what will be executed."),
+        "doctor": ("setup:doctor", "What works on this machine, found out by trying."),
+        "workers": ("workers:workers", "The worker CLIs: versions, needs, what each can report."),
+        "config": ("config:config", "The settings in force, where each comes from; change them."),
+        "image": ("images:image", "Build the images that workers run in."),
+        "completion": ("completion:completion", "Completion of commands, runs and files by Tab."),
+        "gc": ("look:gc", "Delete what is kept of old runs."),
+        "explain": ("texts:explain", "What an error code means and what to do about it."),
+    },
+    "For developers": {
+        "schema": ("texts:schema", "A JSON Schema of a task file, result, event or message."),
+        "parse": ("texts:parse", "Read a reply of a model as a run would."),
+        "graph": ("texts:graph", "The graph as a Mermaid diagram."),
+    },
 }
+COMMANDS: Entries = {name: told for group in GROUPS.values() for name, told in group.items()}
+MEANT = {
+    "ls": "agentrunner list",
+    "ps": "agentrunner list",
+    "status": "agentrunner show, or agentrunner plan status",
+    "log": "agentrunner logs",
+    "tail": "agentrunner logs -f",
+    "watch": "agentrunner logs -f",
+    "start": "agentrunner run",
+    "continue": "agentrunner resume",
+    "retry": "agentrunner resume",
+    "stop": "agentrunner cancel",
+    "kill": "agentrunner cancel",
+    "rm": "agentrunner gc, which deletes what is kept of old runs",
+    "clean": "agentrunner gc, which deletes what is kept of old runs",
+    "yes": "agentrunner approve",
+    "no": "agentrunner reject",
+    "check": "agentrunner validate FILE",
+    "settings": "agentrunner config show",
+    "login": "claude setup-token, or codex login; agentrunner never asks for a key "
+    "(docs/how-to/login.md)",
+    "logout": "the logout of the worker's own CLI; agentrunner keeps no key (docs/how-to/login.md)",
+    "update": "the tool that installed it, such as uv tool upgrade or git pull",
+    "upgrade": "the tool that installed it, such as uv tool upgrade or git pull",
+}
+"""What other programs call it, and what it is here."""
 DRIVERS = ("run", "resume", "answer", "approve", "reject", "accept")
 """With --json each of them prints exactly one result, whatever happens."""
 PLAN_RUN = ("plan", "run")
@@ -56,10 +99,10 @@ class Commands(Index):
 
     entries = COMMANDS
 
-    def class_of(self, cmd_name: str) -> type[TyperCommand]:
+    def class_of(self, cmd_name: str) -> type[Command]:
         """`run` has an option that typer cannot read."""
         if cmd_name != "run":
-            return TyperCommand
+            return Command
         from agentrunner.commands.options import LooseCommand
 
         return LooseCommand
@@ -68,17 +111,47 @@ class Commands(Index):
         """As typer does, with its "did you mean" over the whole index."""
         if args[0] in COMMANDS or args[0].startswith("-"):
             return super().resolve_command(ctx, args)
-        near = get_close_matches(args[0], COMMANDS, n=1)
-        raise UsageError(
-            f'there is no command "{args[0]}".',
-            remedy=f"did you mean {near[0]}?" if near else "agentrunner --help",
-        )
+        raise UsageError(f'there is no command "{args[0]}".', remedy=_meant_by(args[0]))
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """The commands by what they are for."""
+        width = max(map(len, COMMANDS))
+        for title, entries in GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl(
+                    [(name.ljust(width), told) for name, (_, told) in entries.items()]
+                )
+
+
+def _meant_by(word: str) -> str:
+    """What to type in place of what is no command."""
+    if word in MEANT:
+        return MEANT[word]
+    if Path(word).is_file():
+        return f"agentrunner run {word}"
+    near = get_close_matches(word, [*COMMANDS, *MEANT], n=1)
+    if not near:
+        return "agentrunner --help"
+    return MEANT.get(near[0]) or f"did you mean {near[0]}?"
+
+
+def understood(arguments: Sequence[str]) -> list[str]:
+    """A command line with what people also type: `help run`, `version`, a sentence as a goal."""
+    first, *rest = arguments or [""]
+    if first == "help":
+        return [*rest, "--help"]
+    if first == "version":
+        return ["--version", *rest]
+    if is_goal(first):
+        return ["run", *arguments]
+    return list(arguments)
 
 
 app = typer.Typer(
     name="agentrunner",
     cls=Commands,
     add_completion=False,
+    context_settings=CONTEXT,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # rich would cost `--help` more than everything else together
 )
@@ -91,7 +164,10 @@ def _print_version(wanted: bool) -> None:
 
 
 Version = Annotated[
-    bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print it.")
+    bool,
+    typer.Option(
+        "--version", "-V", callback=_print_version, is_eager=True, help="Print the version."
+    ),
 ]
 
 
@@ -103,24 +179,24 @@ def overview(context: typer.Context, version: Version = False) -> int:
     if not sys.stdout.isatty():
         typer.echo(context.get_help())
         return 0
-    from agentrunner.commands import look
+    from agentrunner.commands.overview import overview as shown
 
-    look.list_runs()
-    typer.echo(
-        "\n  agentrunner init             write a task for this repository"
-        "\n  agentrunner run FILE.md      work on it"
-        "\n  agentrunner doctor           what is ready on this machine"
-    )
-    return 0
+    return shown()
 
 
 def main() -> None:
     """Entry point of `agentrunner`."""
+    if COMPLETE_VARIABLE in os.environ:
+        from agentrunner.commands.completion import complete
+
+        sys.exit(complete(get_command(app), sys.argv[1:]))
     sys.exit(call(app, sys.argv[1:], "agentrunner"))
 
 
 def call(application: typer.Typer, arguments: list[str], name: str) -> int:
     """Run a command line; its exit code. Whatever is raised is told in the one form."""
+    if application is app:
+        arguments = understood(arguments)
     try:
         code = application(arguments, prog_name=name, standalone_mode=False)
     except typer.Abort:

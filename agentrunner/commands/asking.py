@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
-import shlex
 import signal
-import subprocess
 import sys
-import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 from agentrunner.commands.console import Console, show, who, width_of
+from agentrunner.errors import AgentRunnerError, UsageError
 from agentrunner.screens.paused import (
     QUESTION_PROMPT,
     approval_prompt,
     approval_screen,
     asked_screen,
+    letters,
 )
 from agentrunner.state.run_state import IN_WORDS
 
@@ -34,10 +32,23 @@ def ask_inline(question: Question, console: Console, folder: Path) -> Answer | N
 
     `folder` is the run's, where a prompt to be approved stands.
     """
-    with console.silence(), interruptible(), contextlib.suppress(EOFError, KeyboardInterrupt):
-        if question.kind in IN_WORDS:
-            return _answer(question)
-        return _approve(question, prompt_of(question.subject, folder))
+    with console.silence():
+        return asked(question, folder)
+
+
+def asked(question: Question, folder: Path, *, reject: bool = False) -> Answer | None:
+    """Show the question in the terminal and read the answer; None leaves it waiting.
+
+    With `reject` only the reason is asked for.
+    """
+    with interruptible():
+        try:
+            if question.kind in IN_WORDS:
+                return _answer(question)
+            return _approve(question, folder, reject=reject)
+        except (EOFError, KeyboardInterrupt):
+            sys.stderr.write("\n")  # what was typed, or ^C, stands on the line
+            sys.stderr.flush()
     return None
 
 
@@ -71,28 +82,90 @@ def _answer(question: Question) -> Answer | None:
     return Answer(id=question.id, kind=question.kind, text=text, by=who()) if text else None
 
 
-def _approve(question: Question, prompt: str) -> Answer | None:
+WORDS = {
+    "yes": "y", "approve": "y", "ok": "y", "edit": "e", "diff": "d",
+    "no": "n", "reject": "n", "quit": "q", "leave": "q", "exit": "q",
+}  # fmt: skip
+"""What people type in place of the letters."""
+
+
+def _approve(question: Question, folder: Path, *, reject: bool) -> Answer | None:
     """Asks until one of the letters is typed. What is shown is the subject itself."""
+    kind, width = question.kind, width_of(sys.stderr)
+    waiting, prompt = question.model_dump(mode="json"), prompt_of(question.subject, folder)
+    result = _standing(folder) if kind == "complete" else None
+    show(approval_screen(kind, waiting, prompt, width, result), sys.stderr)
+    if reject:
+        reason = read_line("what is wrong (empty leaves it waiting) > ").strip()
+        return _decided(question, "reject", reason) if reason else None
+    known = letters(kind)
+    while True:
+        typed = read_line(approval_prompt(kind)).strip()
+        letter = WORDS.get(typed.lower(), typed.lower())
+        if letter not in known:
+            show(
+                f"{json.dumps(typed, ensure_ascii=True)} is none of {', '.join(known)}.", sys.stderr
+            )
+        elif letter == "y":
+            return _decided(question, "approve")
+        elif letter == "e" and (changed := _edit(question.subject)):
+            return _decided(question, "approve", edit=changed)
+        elif letter == "d":
+            _show_diff(folder)
+        elif letter == "n":
+            if reason := read_line("what is wrong (empty goes back) > ").strip():
+                return _decided(question, "reject", reason)
+        elif letter == "q":
+            return None
+
+
+def _decided(
+    question: Question, decision: Literal["approve", "reject"], text: str = "", edit: str = ""
+) -> Answer:
     from agentrunner.state.run_state import Answer
 
-    waiting = question.model_dump(mode="json")
-    yes = Answer(id=question.id, kind=question.kind, decision="approve", by=who())
-    show(approval_screen(question.kind, waiting, prompt, width_of(sys.stderr)), sys.stderr)
-    while True:
-        letter = read_line(approval_prompt(question.kind)).strip().lower()
-        if letter == "y":
-            return yes
-        if letter == "e" and question.kind == "plan":
-            changed = edited(question.subject)
-            return Answer(
-                id=question.id, kind=question.kind, decision="approve", edit=changed, by=who()
-            )
-        if letter == "n" and (reason := read_line("reason > ").strip()):
-            return Answer(
-                id=question.id, kind=question.kind, decision="reject", text=reason, by=who()
-            )
-        if letter == "q":
-            return None
+    kind = question.kind
+    return Answer(id=question.id, kind=kind, decision=decision, text=text, edit=edit, by=who())
+
+
+def _standing(folder: Path) -> dict[str, Any] | None:
+    """How the run stands, where that can be read; with an event loop of its own."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    from agentrunner.engine import queries
+
+    with ThreadPoolExecutor(1) as aside, contextlib.suppress(AgentRunnerError, OSError):
+        return aside.submit(queries.show, folder.parents[1], folder.name).result()
+    return None
+
+
+def _show_diff(folder: Path) -> None:
+    from agentrunner.commands.paging import show_diff
+    from agentrunner.engine import queries
+
+    try:
+        show_diff(queries.diff(folder.parents[1], folder.name), sys.stderr)
+    except (AgentRunnerError, OSError) as error:
+        show(f"The diff can't be shown: {error}", sys.stderr)
+
+
+def _edit(subject: str) -> str:
+    """The plan after the person's editor, as JSON; "" where it was left as it was.
+
+    What cannot be read is said, and can be mended in the editor.
+    """
+    from agentrunner.commands.editing import as_yaml, edited, from_yaml
+
+    before = text = as_yaml(json.loads(subject))
+    while (text := edited(text, ".yaml")).strip() != before.strip():
+        try:
+            return from_yaml(text)
+        except UsageError as error:
+            show(f"{error.message} {error.source_line}".rstrip(), sys.stderr)
+            if read_line("[Enter] edit it again, [q] leave it as it was > ").strip().lower() == "q":
+                break
+    show("Nothing was changed.", sys.stderr)
+    return ""
 
 
 def prompt_of(subject: str, folder: Path) -> str:
@@ -100,24 +173,11 @@ def prompt_of(subject: str, folder: Path) -> str:
     from agentrunner.state.run_state import FileRef
     from agentrunner.storage.run_folder import RunFolder
 
-    prompt = json.loads(subject).get("order", {}).get("prompt")
+    value = json.loads(subject)
+    prompt = value.get("order", {}).get("prompt") if isinstance(value, dict) else None
     if not prompt:
         return ""
     return RunFolder(folder).read(FileRef.model_validate(prompt)).decode("utf-8", "replace")
-
-
-def edited(subject: str) -> str:
-    """The subject after the person's editor; raises EOFError where it was left as it was."""
-    command = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
-    text = json.dumps(json.loads(subject), indent=2, ensure_ascii=False)
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "subject.json"
-        file.write_text(text, encoding="utf-8")
-        subprocess.run([*shlex.split(command), str(file)], check=False)
-        changed = file.read_text(encoding="utf-8")
-    if changed.strip() == text:
-        raise EOFError
-    return changed
 
 
 def read_line(prompt: str) -> str:

@@ -1,7 +1,8 @@
-"""Which settings are in force, and where each comes from."""
+"""Which settings are in force, where each comes from, and changing them."""
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from enum import StrEnum
@@ -10,24 +11,67 @@ from typing import Annotated
 
 import typer
 
-from agentrunner.commands.console import show, width_of
+from agentrunner.commands import options as opt
+from agentrunner.commands.console import Output, interactive, show, width_of
 from agentrunner.commands.runs import here
+from agentrunner.errors import InfraError, UsageError
+
+_NEW = """\
+# Settings for every task, as in the section `runner` of a task file. For example:
+# runner:
+#   worker: {kind: codex-cli}
+#   budget: {usd: 5}
+"""
 
 
 class Action(StrEnum):
     """What is done with settings."""
 
     show = "show"
+    set = "set"
+    edit = "edit"
 
 
+@opt.with_file
 def config(
-    action: Annotated[Action, typer.Argument(metavar="show", help="What to do.")],
-    file: Annotated[
-        str | None, typer.Argument(metavar="[FILE]", help="A task file or a PRD; none: no task.")
+    action: Annotated[Action, typer.Argument(metavar="show|set|edit", help="What to do.")],
+    rest: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[FILE | KEY VALUE]",
+            help="With show a task file or PRD; with set a setting and its value in YAML.",
+        ),
     ] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Also those at their default.")] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="show: also those at their default.")
+    ] = False,
+    project: Annotated[
+        bool,
+        typer.Option("--project", help="set, edit: agentrunner.yaml of this repository."),
+    ] = False,
+    as_json: opt.OneJson = False,
 ) -> int:
-    """The settings that a run would have, each with the file, option or variable it is from."""
+    """The settings in force, each with where it comes from; change them in your own file.
+
+    That is ~/.config/agentrunner/config.yaml, or with --project agentrunner.yaml of the repository.
+    """
+    words = list(rest or [])
+    most = {Action.show: 1, Action.set: 2, Action.edit: 0}[action]
+    if len(words) > most or (action is Action.set and len(words) < most):
+        raise UsageError(
+            f"config {action} takes {('nothing', 'at most a FILE', 'KEY and VALUE')[most]}.",
+            code="usage",
+            remedy="agentrunner config --help",
+        )
+    if action is Action.show:
+        return _show(words[0] if words else None, everything, as_json)
+    file = _file(project)
+    if action is Action.set:
+        return _set(file, words[0], words[1], as_json)
+    return _edit(file)
+
+
+def _show(file: str | None, everything: bool, as_json: bool) -> int:
     from agentrunner.commands.start import load, source_of
     from agentrunner.config.config_files import PROJECT_FILE, user_file
     from agentrunner.config.load import load_settings
@@ -40,13 +84,112 @@ def config(
     else:
         spec = load(source_of(file, None, None), [], {})
         repo, runner, places = Path(spec.repo), spec.runner, spec.places
-    looked_for = [repo / PROJECT_FILE, user_file(os.environ)]
-    show(
-        settings_screen(
-            settings_of(runner, places, os.environ, everything=everything),
-            [(str(path), path.is_file()) for path in looked_for if path is not None],
-            os.environ.get("HOME", ""),
-            width_of(sys.stdout),
+    looked_for = [path for path in (repo / PROJECT_FILE, user_file(os.environ)) if path is not None]
+    found = settings_of(runner, places, os.environ, everything=everything)
+    files = [(str(path), path.is_file()) for path in looked_for]
+    if as_json:
+        settings = [{"key": key, "value": value, "from": where} for key, value, where in found]
+        told = [{"path": path, "read": there} for path, there in files]
+        show(json.dumps({"settings": settings, "files": told}))
+        return 0
+    show(settings_screen(found, files, os.environ.get("HOME", ""), width_of(sys.stdout)))
+    return 0
+
+
+def _file(project: bool) -> Path:
+    from agentrunner.config.config_files import PROJECT_FILE, user_file
+
+    found = here() / PROJECT_FILE if project else user_file(os.environ)
+    if found is None:
+        raise InfraError(
+            "Neither HOME nor XDG_CONFIG_HOME says where your settings are.",
+            code="bad-environment",
+            remedy="set HOME, or write them with --project",
         )
-    )
+    return found
+
+
+def _text_of(file: Path) -> str:
+    from agentrunner.config.files import read_text
+
+    return read_text(file, name=str(file)) if file.exists() else ""
+
+
+def _set(file: Path, key: str, value: str, as_json: bool) -> int:
+    from agentrunner.config.settings_text import key_path, with_setting
+
+    path = key_path(key)
+    before = _text_of(file)
+    _write_checked(file, with_setting(before, path, value, str(file)), before)
+    name = ".".join(map(str, path))
+    if as_json:
+        show(json.dumps({"key": name, "value": value, "file": str(file)}))
+    else:
+        show(f"{name} is {value} from now on, in {file}.")
+    return 0
+
+
+def _write_checked(file: Path, text: str, before: str) -> None:
+    """Write a settings file; where a task could not be read with it, it stays as it was."""
+    from agentrunner.config.load import load_settings
+
+    was_there = file.exists()
+    _write(file, text)
+    try:
+        load_settings(here(), os.environ, auto=True)
+    except UsageError:
+        if was_there:
+            _write(file, before)
+        else:
+            file.unlink()
+        raise
+
+
+def _write(file: Path, text: str) -> None:
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        # Through a link, which a folder of dot files may be made of.
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(
+            f"{file} cannot be written: {error.strerror}.", code="unreadable", path=str(file)
+        ) from error
+
+
+def _edit(file: Path) -> int:
+    """The file in the person's editor, again until it can be read or they give up."""
+    from agentrunner.commands.asking import interruptible, read_line
+    from agentrunner.commands.editing import open_editor
+    from agentrunner.config.load import load_settings
+
+    if not interactive(Output()):
+        raise UsageError(
+            "an editor needs a terminal.",
+            code="usage",
+            remedy="agentrunner config set KEY VALUE",
+        )
+    before, made = _text_of(file), not file.exists()
+    if made:
+        _write(file, _NEW)
+    while True:
+        open_editor(file)
+        try:
+            load_settings(here(), os.environ, auto=True)
+        except UsageError as error:
+            from agentrunner.commands.console import paint_for
+            from agentrunner.screens.errors import error_screen
+
+            show(error_screen(error, width_of(sys.stderr), paint_for(sys.stderr)), sys.stderr)
+            with interruptible():
+                typed = read_line("[Enter] edit it again, [q] put it back as it was > ")
+            if typed.strip().lower() == "q":
+                _write(file, before)
+                break
+        else:
+            break
+    text = _text_of(file)
+    if made and text in ("", _NEW):
+        file.unlink()
+    changed = text != before and not (made and text == _NEW)
+    show(f"{file} {'is in force' if changed else 'is as it was'}.")
     return 0

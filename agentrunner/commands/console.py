@@ -17,11 +17,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from agentrunner.screens.layout import MAX_WIDTH, WIDTH, Paint, flat, wants_colour
-from agentrunner.screens.live import LiveView
-from agentrunner.screens.plain import PlainView
+
+if TYPE_CHECKING:
+    from agentrunner.screens.live import LiveView
+    from agentrunner.screens.plain import PlainView
 
 Event = Mapping[str, Any]
 
@@ -106,6 +108,10 @@ class Console:
         self._lines = EventLines(output)
 
     def _make_view(self) -> LiveView | PlainView:
+        # Only what shows a run needs them: they lead to the models of a task.
+        from agentrunner.screens.live import LiveView
+        from agentrunner.screens.plain import PlainView
+
         if not self._progress.isatty() or self.output.log_on_stdout:
             return PlainView()
         home = os.environ.get("HOME", "")

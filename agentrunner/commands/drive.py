@@ -60,9 +60,19 @@ def drive(work: Work, output: Output) -> int:
             show(f"The run is kept:  agentrunner resume {console.run_id}", sys.stderr)
         return error.exit_code
     console.finish(result)
+    if result.get("run_id"):
+        _remember(environment.state_dir(output.state_dir), str(result["run_id"]))
     if not output.json:
         _show_end(result, console)
     return int(result["exit_code"])
+
+
+def _remember(state_dir: Path, run_id: str) -> None:
+    """What looking at it needs is read while the libraries for that are loaded."""
+    if (state_dir / "runs" / run_id / "checkpoints.sqlite").is_file():
+        from agentrunner.engine import queries
+
+        queries.remember(state_dir, run_id)
 
 
 async def _ticking(work: Work, console: Console) -> dict[str, Any]:

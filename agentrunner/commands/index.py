@@ -10,8 +10,85 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
+from agentrunner.commands.examples import EXAMPLES, PAGES
+
 Entries = Mapping[str, tuple[str, str]]
 """Name to `module:function` in agentrunner/commands, and what the list of commands says of it."""
+CONTEXT = {"help_option_names": ["-h", "--help"]}
+HELP = "Show this."
+
+
+class Command(TyperCommand):
+    """A command whose help shows what to type, with examples, and no types of Python."""
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """Arguments as their metavars say them."""
+        return [self.options_metavar or "", *map(_usage_of, _arguments(self))]
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Arguments and options, each with what it takes."""
+        arguments = [(_usage_of(one), one.help or "") for one in _arguments(self)]
+        told = [(word, text) for word, text in arguments if text]
+        options: list[Any] = [
+            one for one in self.get_params(ctx) if one.param_type_name == "option"
+        ]
+        rows = [(_written(one), _about(one)) for one in options if not one.hidden]
+        for title, lines in (("Arguments", told), ("Options", rows)):
+            if lines:
+                with formatter.section(title):
+                    formatter.write_dl(lines)
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """Examples, and the page of the documentation."""
+        write_examples(ctx.command_path.partition(" ")[2], formatter)
+
+
+def write_examples(name: str, formatter: Any) -> None:
+    """What the help of the command `name` ends with: "plan run"; "" is all of the program."""
+    if lines := EXAMPLES.get(name):
+        with formatter.section("Examples"):
+            for line in lines:
+                formatter.write(f"{'':{formatter.current_indent}}{line}\n")
+    if page := PAGES.get(name):
+        formatter.write(f"\nMore: docs/{page}\n")
+
+
+def _arguments(command: Any) -> list[Any]:
+    return [one for one in command.params if one.param_type_name == "argument" and not one.hidden]
+
+
+def _usage_of(argument: Any) -> str:
+    """`FILE`, `[RUN]`, `TEXT`: brackets where it may be left out."""
+    word = str(argument.metavar or argument.name.upper())
+    if argument.required or word.startswith("["):
+        return word
+    return f"[{word}]"
+
+
+def _written(option: Any) -> str:
+    """`-q, --quiet`, `--worker KIND`, `--log-format text|json`."""
+    names = ", ".join(sorted(option.opts, key=len))
+    return names if option.is_flag or option.count else f"{names} {_value_of(option)}"
+
+
+def _value_of(option: Any) -> str:
+    if option.metavar:
+        return str(option.metavar)
+    if choices := choices_of(option):
+        return "|".join(choices)
+    return "N" if option.type_descriptor.annotation in (int, float) else "TEXT"
+
+
+def choices_of(parameter: Any) -> list[str]:
+    """The words that a parameter takes, where it takes no others."""
+    kind = getattr(parameter, "type_descriptor", None)
+    found = (kind.choices or ()) if kind is not None and kind.is_choice else ()
+    return [str(getattr(one, "value", one)) for one in found]
+
+
+def _about(option: Any) -> str:
+    text = HELP if option.name == "help" else option.help or ""
+    return f"{text}  [required]" if option.required else text
 
 
 class Index(TyperGroup):
@@ -32,14 +109,26 @@ class Index(TyperGroup):
         if isinstance(command, typer.Typer):
             return get_command(command)
         alone = typer.Typer(add_completion=False, rich_markup_mode=None)
-        alone.command(cmd_name, cls=self.class_of(cmd_name))(command)
+        cls = self.class_of(cmd_name)
+        alone.command(cmd_name, cls=cls, context_settings=CONTEXT)(command)
         return get_command(alone)
 
-    def class_of(self, cmd_name: str) -> type[TyperCommand]:
+    def class_of(self, cmd_name: str) -> type[Command]:
         """What reads the options of a command."""
-        return TyperCommand
+        return Command
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """The commands first, as that is what one looks for here."""
+        self.format_commands(ctx, formatter)
+        options = [(_written(one), _about(one)) for one in self.get_params(ctx)]
+        with formatter.section("Options"):
+            formatter.write_dl(options)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """The list under `--help`, without importing the commands."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, told) for name, (_, told) in self.entries.items()])
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """Examples, and the page of the documentation."""
+        write_examples(ctx.command_path.partition(" ")[2], formatter)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -13,7 +15,8 @@ import typer
 from agentrunner import environment
 from agentrunner.commands import options as opt
 from agentrunner.commands.chosen import chosen
-from agentrunner.commands.console import show, width_of
+from agentrunner.commands.console import Output, interactive, show, width_of
+from agentrunner.commands.notes_ignored import NOTES, ignore_notes, is_ignored
 from agentrunner.commands.runs import here
 from agentrunner.commands.trying import MOST, TRY_SEC, Trial, try_tests
 from agentrunner.errors import UsageError
@@ -34,6 +37,14 @@ def init(
     no_try: Annotated[
         bool, typer.Option("--no-try", help="Run nothing: take the likeliest test command.")
     ] = False,
+    gitignore: Annotated[
+        bool | None,
+        typer.Option(
+            "--gitignore/--no-gitignore",
+            help="Whether .gitignore is to name the folder of the notes. Left out: you are asked.",
+        ),
+    ] = None,
+    as_json: opt.OneJson = False,
     state_dir: opt.StateDir = None,
 ) -> int:
     """Write a first task for this repository, with what is found in it. Never overwrites.
@@ -75,8 +86,31 @@ def init(
     except FileExistsError as error:
         raise _exists(file, name) from error
     facts = _facts(repo, trial, setup, env, environment.state_dir(state_dir))
+    if as_json:
+        ignored = ignore_notes(repo, gitignore) if gitignore else is_ignored(repo)
+        rows = [{"name": label, "value": value, "note": note} for label, value, note in facts]
+        show(json.dumps({"file": str(file), "facts": rows, "notes_ignored": ignored}))
+        return 0
     show(init_screen(facts, str(file), width_of(sys.stdout)))
+    _offer(repo, gitignore)
     return 0
+
+
+def _offer(repo: Path, wanted: bool | None) -> None:
+    """Keep the notes of runs out of the repository's list of new files, if somebody wants that."""
+    if is_ignored(repo) or wanted is False or not (repo / ".git").exists():
+        return
+    if wanted is None and interactive(Output()):
+        from agentrunner.commands.asking import interruptible, read_line
+
+        text = f"Each run leaves a note in {NOTES}. Add it to .gitignore? [Y/n] "
+        with interruptible(), contextlib.suppress(EOFError, KeyboardInterrupt):
+            wanted = read_line(text).strip().lower() in ("", "y", "yes")
+    if wanted:
+        ignore_notes(repo, wanted)
+        show(f"Added {NOTES} to .gitignore.")
+    elif wanted is None:
+        show(f"Notes of runs go to {NOTES}; init --gitignore adds that to .gitignore.")
 
 
 def _exists(file: Path, name: str) -> UsageError:

@@ -18,8 +18,7 @@ import typer
 
 from agentrunner import environment
 from agentrunner.commands import options as opt
-from agentrunner.commands.console import paint_for, show, width_of
-from agentrunner.commands.drive import show_waiting
+from agentrunner.commands.console import Output, paint_for, show, width_of
 from agentrunner.commands.runs import here, in_git, is_driven, resolve
 from agentrunner.errors import CheckpointCorrupt, SandboxUnavailable, UsageError
 
@@ -29,14 +28,26 @@ if TYPE_CHECKING:
 FOLLOW_SEC = 0.25
 
 
+STATES = ("waiting", "review", "stopped", "running", "complete", "failed")
+"""What `list --state` takes: the first word that is in a state's, as lists show it."""
+
+
+@opt.with_file
 def list_runs(
     everywhere: Annotated[bool, typer.Option("--all", help="Of all repositories.")] = False,
+    state: Annotated[
+        str | None,
+        typer.Option("--state", metavar="STATE", help=f"Only those that are {', '.join(STATES)}."),
+    ] = None,
+    number: Annotated[
+        int | None, typer.Option("--number", "-n", min=1, metavar="N", help="The newest N.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
     state_dir: opt.StateDir = None,
 ) -> int:
     """The runs of this repository, the newest first."""
     from agentrunner.results import RunEntry
-    from agentrunner.screens.table import runs_table
+    from agentrunner.screens.runs import runs_table
     from agentrunner.storage.index import RunIndex
 
     index = RunIndex(environment.state_dir(state_dir))
@@ -44,17 +55,54 @@ def list_runs(
     for row in index.runs(repo):
         _mend(index, row)
     rows = [asdict(row) for row in index.runs(repo)]
+    for fields in rows:
+        ended = bool(fields["finished_at"])
+        fields["running"] = not ended and is_driven(index.state_dir, str(fields["run_id"]))
+    wanted = _state_called(state) if state else ""
+    found = [fields for fields in rows if not wanted or _is_called(fields, wanted)]
+    shown = found[:number]
     if as_json:
-        for fields in rows:
+        for fields in shown:
             listed = {name: fields[name] for name in RunEntry.model_fields}
             show(json.dumps(RunEntry.model_validate(listed).as_dict()))
         return 0
-    for fields in rows:
-        fields["running"] = is_driven(index.state_dir, str(fields["run_id"]))
     width, paint = width_of(sys.stdout), paint_for(sys.stdout)
     now = datetime.now().astimezone()
-    show(runs_table(rows, now, width=width, paint=paint, all_repositories=everywhere))
+    show(
+        runs_table(
+            shown,
+            now,
+            width=width,
+            paint=paint,
+            all_repositories=everywhere,
+            left_out=len(found) - len(shown),
+            state=wanted,
+        )
+    )
     return 0
+
+
+def _state_called(name: str) -> str:
+    """One of STATES by its beginning; raises UsageError for what is none."""
+    from difflib import get_close_matches
+
+    word = name.strip().lower().replace("_", " ").removeprefix("needs ")
+    for state in STATES:
+        if word and (state.startswith(word) or word.startswith(state)):
+            return state
+    near = get_close_matches(word, STATES, n=1)
+    raise UsageError(
+        f'no run can be "{name}"; one is {", ".join(STATES)}.',
+        code="bad-option",
+        path="--state",
+        remedy=f"did you mean {near[0]}?" if near else "agentrunner list --state waiting",
+    )
+
+
+def _is_called(fields: dict[str, Any], wanted: str) -> bool:
+    from agentrunner.screens.states import state_word
+
+    return wanted in state_word(fields).split()
 
 
 def _mend(index: RunIndex, row: RunRow) -> None:
@@ -73,6 +121,7 @@ def _mend(index: RunIndex, row: RunRow) -> None:
             queries.show(index.state_dir, row.run_id)
 
 
+@opt.with_file
 def show_run(
     run: opt.Run = None,
     as_json: Annotated[bool, typer.Option("--json", help="The result object.")] = False,
@@ -92,6 +141,8 @@ def show_run(
     if decided := people_screen(result.get("people") or {}, width=width_of(sys.stdout)):
         show(f"{decided}\n")
     if result.get("waiting"):
+        from agentrunner.commands.drive import show_waiting
+
         show_waiting(result, folder, target)
         return 0
     screen = summary_screen(
@@ -108,6 +159,7 @@ def show_run(
     return 0
 
 
+@opt.with_file
 def logs(
     run: opt.Run = None,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until it ends.")] = False,
@@ -117,6 +169,7 @@ def logs(
     tests: Annotated[
         bool, typer.Option("--tests", help="All that the test command printed, of the last time.")
     ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="The events, one JSON a line.")] = False,
     state_dir: opt.StateDir = None,
 ) -> int:
     """What happened in a run, and what its workers said and did."""
@@ -136,9 +189,12 @@ def logs(
         return follow and is_driven(state, run_id)
 
     for event in events_of(folder.events_file, driven):
-        for line in view.feed(event):
+        lines = view.feed(event)
+        if as_json:
+            lines = [json.dumps(event)] if number in (None, view.rounds) else []
+        for line in lines:
             show(line)
-    for line in view.flush():
+    for line in view.flush() if not as_json else ():
         show(line)
     if number is not None and number > view.rounds:
         raise UsageError(
@@ -174,22 +230,37 @@ def _parsed(line: str) -> dict[str, Any] | None:
     return event if isinstance(event, dict) else None
 
 
+@opt.with_file
 def diff(
     run: opt.Run = None,
     number: Annotated[
         int | None, typer.Option("--round", min=1, metavar="N", help="Of this round only.")
     ] = None,
     stat: Annotated[bool, typer.Option("--stat", help="Only file names and counts.")] = False,
+    as_json: opt.OneJson = False,
     state_dir: opt.StateDir = None,
 ) -> int:
-    """What a run changed."""
+    """What a run changed: in a terminal in colours, through $PAGER where it is long.
+
+    Elsewhere it is a patch as it is, for git apply.
+    """
+    from agentrunner.commands.paging import show_diff
     from agentrunner.engine import queries
-    from agentrunner.text.terminal import sanitize
 
     folder, run_id = resolve(run, state_dir)
-    text = queries.diff(folder, run_id, number, stat)
-    # To a pipe it goes as it is, so that `git apply` gets what was changed.
-    show((sanitize(text) if sys.stdout.isatty() else text).rstrip("\n"))
+    if as_json:
+        files = queries.changes(folder, run_id, number)
+        text = None if stat else queries.diff(folder, run_id, number)
+        show(json.dumps({"run_id": run_id, "round": number, "files": files, "diff": text}))
+    elif stat and sys.stdout.isatty():
+        from agentrunner.screens.diff import stat_screen
+
+        files = queries.changes(folder, run_id, number)
+        show(stat_screen(files, width_of(sys.stdout), paint_for(sys.stdout)))
+    elif stat:
+        show(queries.diff(folder, run_id, number, stat).rstrip("\n"))
+    else:
+        show_diff(queries.diff(folder, run_id, number))
     return 0
 
 
@@ -201,10 +272,12 @@ def undo(
     state_dir: opt.StateDir = None,
 ) -> int:
     """Put the files back as they were before the run. A second undo takes that back."""
+    from agentrunner.commands.pick import run_for
     from agentrunner.engine import queries
     from agentrunner.screens.layout import count, flat
 
-    folder, run_id = resolve(run, state_dir)
+    folder = environment.state_dir(state_dir)
+    run_id = run_for("undo", run, state_dir, Output())
     done = queries.undo(folder, run_id, force)
     what = (
         f"again as {run_id} left them"
@@ -220,6 +293,7 @@ def undo(
     return 0
 
 
+@opt.with_file
 def gc(
     older_than: Annotated[
         float | None,
@@ -229,6 +303,7 @@ def gc(
         str | None,
         typer.Option("--max-size", metavar="SIZE", help="Ended runs go until no more is taken."),
     ] = None,
+    as_json: opt.OneJson = False,
     state_dir: opt.StateDir = None,
 ) -> int:
     """Delete what is kept of ended runs past their retention (14 days, or the task file's).
@@ -248,6 +323,10 @@ def gc(
     done = queries.collect_garbage(
         place, datetime.now(UTC), older_than_days=older_than, max_bytes=most
     )
+    if as_json:
+        boxes = asyncio.run(_remove_dead_boxes())
+        show(json.dumps({"removed": done["removed"], "kept": done["kept"], "containers": boxes}))
+        return 0
     show(f"{count(len(done['removed']), 'run')} deleted.")
     if most is not None and (left := disk_bytes([place])) > most:
         show(f"{gigabytes(left)} are kept: what is left goes on, waits, or has not landed.")

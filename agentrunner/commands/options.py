@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
+import io
 from collections.abc import Callable
 from enum import StrEnum
 from itertools import pairwise
@@ -11,10 +13,12 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand
 
 from agentrunner.commands.console import Output
+from agentrunner.commands.index import Command
+from agentrunner.commands.words import TASK_FILES
 from agentrunner.errors import UsageError
+from agentrunner.registry import METAS, SANDBOXES, WORKERS
 
 
 class LogFormat(StrEnum):
@@ -48,7 +52,10 @@ WaitingRun = Annotated[
     str | None,
     typer.Argument(metavar="[RUN]", help="Default: the only run here that waits for you."),
 ]
-QuestionId = Annotated[str, typer.Option("--id", help="The question's id: yes to exactly this.")]
+QuestionId = Annotated[
+    str | None,
+    typer.Option("--id", metavar="ID", help="The question's id: the answer is to exactly this."),
+]
 StateDir = Annotated[
     str | None, typer.Option("--state-dir", metavar="DIR", help="Where runs are kept.")
 ]
@@ -59,18 +66,28 @@ PolicyFile = Annotated[
 Test = Annotated[
     str | None, typer.Option("--test", metavar="CMD", help="The test command, or `auto`.")
 ]
+CHOSEN = "Left out: what is ready here."
+PLANNERS = [kind for kind in METAS if kind != "checklist"]
 Meta = Annotated[
-    str | None, typer.Option("--meta", metavar="KIND", help="Who plans, e.g. checklist.")
+    str | None,
+    typer.Option("--meta", metavar="KIND", help=f"Who plans: {', '.join(METAS)}. {CHOSEN}"),
 ]
 Planner = Annotated[
-    str | None, typer.Option("--meta", metavar="KIND", help="Who plans, e.g. codex-cli.")
+    str | None,
+    typer.Option("--meta", metavar="KIND", help=f"Who plans: {', '.join(PLANNERS)}. {CHOSEN}"),
 ]
 """Of a plan: `checklist` and its like can carry a task out, but not make a plan."""
 Worker = Annotated[
-    str | None, typer.Option("--worker", metavar="KIND", help="Who works, e.g. codex-cli.")
+    str | None,
+    typer.Option("--worker", metavar="KIND", help=f"Who works: {', '.join(WORKERS)}. {CHOSEN}"),
+]
+Model = Annotated[str | None, typer.Option("--model", metavar="NAME", help="The worker's model.")]
+PlannerModel = Annotated[
+    str | None, typer.Option("--planner-model", metavar="NAME", help="The planner's model.")
 ]
 Sandbox = Annotated[
-    str | None, typer.Option("--sandbox", metavar="KIND", help="Where, e.g. bwrap.")
+    str | None,
+    typer.Option("--sandbox", metavar="KIND", help=f"Where: auto, {', '.join(SANDBOXES)}."),
 ]
 Overrides = Annotated[
     list[str] | None,
@@ -81,10 +98,8 @@ PlanRepo = Annotated[
 ]
 OneJson = Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")]
 
-TASK_FILES = (".md", ".yaml", ".yml")
 
-
-class LooseCommand(TyperCommand):
+class LooseCommand(Command):
     """A command whose option `--worktree` takes a value or none, which typer cannot say."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -137,6 +152,47 @@ def with_output(command: Callable[..., int]) -> Callable[..., int]:
     expanded.__signature__ = inspect.Signature(both)  # type: ignore[attr-defined]
     expanded.__annotations__ = {parameter.name: parameter.annotation for parameter in both}
     del expanded.__wrapped__  # the hints are those above
+    return expanded
+
+
+def with_file(command: Callable[..., int]) -> Callable[..., int]:
+    """Give a command that prints data the option `-o FILE`, which takes what it prints.
+
+    The file is written when the command has ended well, and whole.
+    """
+    own = inspect.signature(command, eval_str=True).parameters
+    place = inspect.Parameter(
+        "output_file",
+        inspect.Parameter.KEYWORD_ONLY,
+        default=None,
+        annotation=Annotated[
+            Path | None,
+            typer.Option("--output", "-o", metavar="FILE", help="Write it to FILE."),
+        ],
+    )
+
+    @functools.wraps(command)
+    def expanded(output_file: Path | None = None, **values: Any) -> int:
+        if output_file is None:
+            return command(**values)
+        written = io.StringIO()
+        with contextlib.redirect_stdout(written):
+            code = command(**values)
+        try:
+            output_file.write_text(written.getvalue(), encoding="utf-8", errors="surrogateescape")
+        except OSError as error:
+            raise UsageError(
+                f"{output_file} cannot be written: {error.strerror}.",
+                code="unreadable",
+                path="--output",
+                remedy="name a file in a folder that is there",
+            ) from error
+        return code
+
+    both = [*own.values(), place]
+    expanded.__signature__ = inspect.Signature(both)  # type: ignore[attr-defined]
+    expanded.__annotations__ = {parameter.name: parameter.annotation for parameter in both}
+    del expanded.__wrapped__
     return expanded
 
 

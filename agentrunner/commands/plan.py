@@ -13,7 +13,7 @@ import typer
 
 from agentrunner.commands import options as opt
 from agentrunner.commands.console import paint_for, show, width_of
-from agentrunner.commands.index import Entries, Index
+from agentrunner.commands.index import CONTEXT, Entries, Index
 from agentrunner.commands.plan_place import Setting, author, now, repository, store_of, task_called
 from agentrunner.errors import UsageError
 
@@ -42,7 +42,9 @@ class PlanCommands(Index):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """As typer does, with `say` in front of what is no command."""
-        if not args or args[0] not in (*COMMANDS, "--help"):
+        if args[:1] == ["help"]:
+            args = [*args[1:], "--help"]
+        if not args or args[0] not in (*COMMANDS, *CONTEXT["help_option_names"]):
             _refuse_slip(args)
             args = [SAY, *args]
         return list(super().parse_args(ctx, args))
@@ -63,6 +65,7 @@ app = typer.Typer(
     name="plan",
     cls=PlanCommands,
     add_completion=False,
+    context_settings=CONTEXT,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )

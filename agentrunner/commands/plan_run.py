@@ -40,7 +40,14 @@ WAYS = {
 def run(
     parallel: Annotated[
         int | None,
-        typer.Option("--parallel", "-j", min=1, max=1000, help="Tasks at once. Default: cores."),
+        typer.Option(
+            "--parallel",
+            "-j",
+            min=1,
+            max=1000,
+            metavar="N",
+            help="Tasks at once, 1 to 1000. Default: one a core.",
+        ),
     ] = None,
     only: Annotated[
         list[str] | None,

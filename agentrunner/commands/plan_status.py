@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from agentrunner import environment
-from agentrunner.commands import engine
 from agentrunner.commands import options as opt
 from agentrunner.commands.console import paint_for, show, width_of
 from agentrunner.commands.plan_place import repository
@@ -37,7 +36,7 @@ def status(
 
     place = environment.state_dir(state_dir)
     folder = plan_folder(place, repository(repo))
-    engine.load()
+    environment.quiet_libraries()
     if follow and sys.stdout.isatty() and not as_json:
         _follow(place, folder)
         return 0

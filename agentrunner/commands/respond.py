@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from agentrunner import environment
 from agentrunner.commands import options as opt
-from agentrunner.commands.console import Output, show, who
+from agentrunner.commands.console import Output, interactive, show, who
 from agentrunner.commands.drive import drive
-from agentrunner.commands.runs import (
-    resolve,
-    resolve_review,
-    resolve_waiting,
-)
+from agentrunner.commands.pick import run_for
+from agentrunner.commands.runs import here, resolve
 from agentrunner.errors import UsageError
 from agentrunner.screens.layout import flat
 
@@ -49,7 +47,7 @@ def resume(
     """Go on where a run was, or start the next attempt of one that ended."""
 
     def work(engine: Engine, options: Options) -> Awaitable[dict[str, Any]]:
-        _, run_id = resolve(run, output.state_dir)
+        run_id = run_for("resume", run, output.state_dir, output)
         change = on_change.value if on_change else None
         return engine.resume(
             run_id,
@@ -66,64 +64,145 @@ def resume(
 
 @opt.with_output
 def answer(
-    words: Annotated[list[str], typer.Argument(metavar="[RUN] TEXT")],
-    identifier: Annotated[str | None, typer.Option("--id", help="The question's id.")] = None,
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[RUN] [TEXT]",
+            help="An option's number, or your own words. Left out in a terminal: you are asked.",
+        ),
+    ] = None,
+    identifier: opt.QuestionId = None,
     *,
     output: Output,
 ) -> int:
     """Answer a question by the number of an option or in words; a spent budget with "usd=+5"."""
+    if interactive(output) and (not words or _is_run(words, output)):
+        return dialog("answer", words[0] if words else None, output)
 
     def work(engine: Engine, options: Options) -> Awaitable[dict[str, Any]]:
-        *names, text = words
+        *names, text = words or [""]
+        if not text:
+            raise _needs("answer", None, "the answer is missing.", output)
         if len(names) > 1:
             raise UsageError(
                 "the answer is one argument.",
                 code="usage",
-                remedy=f'agentrunner answer "{" ".join(words)}"',
+                remedy=f'agentrunner answer "{" ".join(words or [])}"',
             )
-        _, run_id = resolve_waiting(names[0] if names else None, output.state_dir)
+        run_id = run_for("answer", names[0] if names else None, output.state_dir, output)
         return engine.respond(run_id, _said("answer", identifier, text=text), options)
 
     return drive(work, output)
 
 
+def _is_run(words: list[str], output: Output) -> bool:
+    """Whether the only word names a run that waits, and is no answer to one."""
+    from agentrunner.storage.index import RunIndex
+
+    rows = RunIndex(environment.state_dir(output.state_dir)).runs(here())
+    return len(words) == 1 and any(row.waiting and words[0] == row.run_id for row in rows)
+
+
 @opt.with_output
 def approve(
-    identifier: opt.QuestionId,
     run: opt.WaitingRun = None,
+    identifier: opt.QuestionId = None,
     edit: Annotated[
-        Path | None, typer.Option("--edit", metavar="FILE", help="Approve this instead (JSON).")
+        Path | None,
+        typer.Option("--edit", metavar="FILE", help="Approve this instead (YAML or JSON)."),
     ] = None,
     *,
     output: Output,
 ) -> int:
-    """Say yes to exactly what is asked under this id, and go on."""
+    """Say yes to exactly what is asked under this id, and go on.
+
+    In a terminal the id may be left out: what is asked is shown, and you are asked.
+    """
+    if interactive(output) and identifier is None and edit is None:
+        return dialog("approve", run, output)
 
     def work(engine: Engine, options: Options) -> Awaitable[dict[str, Any]]:
-        from agentrunner.config.files import read_text
-
-        _, run_id = resolve_waiting(run, output.state_dir)
-        text = read_text(edit, name=str(edit)) if edit else ""
-        return engine.respond(run_id, _said("approve", identifier, edit=text), options)
+        if identifier is None:
+            raise _needs("approve", run, "a yes is to exactly one thing, named by --id.", output)
+        run_id = run_for("approve", run, output.state_dir, output)
+        return engine.respond(run_id, _said("approve", identifier, edit=_edit_in(edit)), options)
 
     return drive(work, output)
+
+
+def _edit_in(file: Path | None) -> str:
+    """An edited plan as JSON, which the engine reads; a file that is neither is its to refuse."""
+    from agentrunner.commands.editing import from_yaml
+    from agentrunner.config.files import read_text
+
+    if file is None:
+        return ""
+    text = read_text(file, name=str(file))
+    return text if text.lstrip().startswith(("{", "[")) else from_yaml(text)
 
 
 @opt.with_output
 def reject(
-    identifier: opt.QuestionId,
-    reason: Annotated[str, typer.Option("--reason", help="What is wrong; the planner reads it.")],
     run: opt.WaitingRun = None,
+    identifier: opt.QuestionId = None,
+    reason: Annotated[
+        str | None,
+        typer.Option("--reason", metavar="TEXT", help="What is wrong; the planner reads it."),
+    ] = None,
     *,
     output: Output,
 ) -> int:
-    """Say no to what is asked, and why."""
+    """Say no to what is asked, and why.
+
+    In a terminal id and reason may be left out: what is asked is shown, and you are asked.
+    """
+    if interactive(output) and (identifier is None or reason is None):
+        return dialog("reject", run, output)
 
     def work(engine: Engine, options: Options) -> Awaitable[dict[str, Any]]:
-        _, run_id = resolve_waiting(run, output.state_dir)
+        if identifier is None or reason is None:
+            raise _needs("reject", run, "a no needs --id and --reason.", output)
+        run_id = run_for("reject", run, output.state_dir, output)
         return engine.respond(run_id, _said("reject", identifier, text=reason), options)
 
     return drive(work, output)
+
+
+def dialog(verb: Literal["answer", "approve", "reject"], run: str | None, output: Output) -> int:
+    """Show what a run asks and let the person answer here; 4 where they leave it waiting."""
+    from agentrunner.commands import engine as engines
+    from agentrunner.commands.asking import asked
+
+    engines.load()
+    from agentrunner.engine import queries
+    from agentrunner.state.run_state import Question
+
+    state = environment.state_dir(output.state_dir)
+    run_id = run_for(verb, run, output.state_dir, output)
+    waiting = queries.show(state, run_id)["waiting"]
+    if not waiting:
+        raise UsageError(
+            f"{run_id} does not wait for anyone.",
+            code="not-waiting",
+            remedy=f"agentrunner show {run_id}",
+        )
+    question = Question.model_validate({**waiting, "state": "PENDING"})
+    said = asked(question, state / "runs" / run_id, reject=verb == "reject")
+    if said is None:
+        show(f"It goes on waiting:  agentrunner answer {run_id}", sys.stderr)
+        return 4
+    return drive(lambda engine, options: engine.respond(run_id, said, options), output)
+
+
+def _needs(verb: str, run: str | None, what: str, output: Output) -> UsageError:
+    """What is missing where nobody can be asked, with the command that says it."""
+    from agentrunner.storage.index import RunIndex
+
+    folder = environment.state_dir(output.state_dir)
+    rows = [row for row in RunIndex(folder).runs(here()) if row.waiting]
+    name = run or (rows[0].run_id if len(rows) == 1 else "")
+    remedy = f"agentrunner show {name} has the command" if name else f"agentrunner {verb} --help"
+    return UsageError(what, code="usage", remedy=remedy)
 
 
 def _said(
@@ -158,18 +237,21 @@ def accept(
 ) -> int:
     """Say yes, after looking, to what nothing can prove. Never for what was green or is claimed."""
     line: list[str] = []
+    named = list(words or [])
+    if interactive(output) and not any(not word.upper().startswith("AC-") for word in named):
+        named.insert(0, run_for("accept", None, output.state_dir, output))
 
     async def work(engine: Engine, options: Options) -> dict[str, Any]:
         # In a thread: a run's criteria are read with an event loop of their own.
-        said = list(words or [])
+        said = list(named)
         if known_red:
             _check_alone(unchanged)
-            run_id, more = _run_of(said, output.state_dir)
+            run_id, more = _run_of(said, output)
             names = [*known_red, *more]
             result = await engine.accept(run_id, [], reason, by or who(), options, known_red=names)
             line.append(await asyncio.to_thread(_line_for, options.state_dir, run_id))
             return result
-        run_id, criteria = await asyncio.to_thread(_accepted, said, output.state_dir)
+        run_id, criteria = await asyncio.to_thread(_accepted, said, output)
         return await engine.accept(
             run_id, criteria, reason, by or who(), options, unchanged=unchanged
         )
@@ -189,14 +271,14 @@ def _check_alone(unchanged: bool) -> None:
         )
 
 
-def _run_of(words: list[str], state_dir: str | None) -> tuple[str, list[str]]:
+def _run_of(words: list[str], output: Output) -> tuple[str, list[str]]:
     """The run, and what else was said: names that followed the first one after `--known-red`."""
     if words:
         try:
-            return resolve(words[0], state_dir)[1], words[1:]
+            return resolve(words[0], output.state_dir)[1], words[1:]
         except UsageError:
             pass
-    return resolve_review(state_dir)[1], words
+    return run_for("accept", None, output.state_dir, output), words
 
 
 def _line_for(state_dir: Path, run_id: str) -> str:
@@ -212,17 +294,18 @@ def _line_for(state_dir: Path, run_id: str) -> str:
     return task_file_line(load_task_of(folder), RunLog(folder.log_file))
 
 
-def _accepted(words: list[str], state_dir: str | None) -> tuple[str, list[str]]:
+def _accepted(words: list[str], output: Output) -> tuple[str, list[str]]:
     """Run and criteria: the first word is a run unless it is a criterion of the one to review."""
     from agentrunner.engine import queries
 
     if not words:
-        return resolve_review(state_dir)[1], []
+        return run_for("accept", None, output.state_dir, output), []
     try:
-        return resolve(words[0], state_dir)[1], words[1:]
+        return resolve(words[0], output.state_dir)[1], words[1:]
     except UsageError:
-        folder, run_id = resolve_review(state_dir)
-        known = {str(c["id"]) for c in queries.show(folder, run_id)["acceptance_criteria"]}
+        run_id = run_for("accept", None, output.state_dir, output)
+        state = environment.state_dir(output.state_dir)
+        known = {str(c["id"]) for c in queries.show(state, run_id)["acceptance_criteria"]}
         if words[0] not in known:
             raise
         return run_id, words
@@ -233,7 +316,7 @@ def cancel(run: opt.Run = None, *, output: Output) -> int:
     """End a run; the files stay as they are."""
 
     async def work(engine: Engine, options: Options) -> dict[str, Any]:
-        result = await engine.cancel(resolve(run, output.state_dir)[1], options)
+        result = await engine.cancel(run_for("cancel", run, output.state_dir, output), options)
         # The run ends FAILED, but that is what was asked for.
         return {**result, "exit_code": 0} if result["state"] == "FAILED" else result
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from agentrunner import environment
-from agentrunner.errors import UsageError
 
 
 def here() -> Path:
@@ -34,11 +33,11 @@ def is_driven(state_dir: Path, run_id: str) -> bool:
 
 
 def name_needed(state_dir: Path, run_id: str) -> str:
-    """What commands given here must call this run; "" where it is the newest of this repository."""
+    """What commands given here must call this run; "" where this repository has no other."""
     from agentrunner.storage.index import RunIndex
 
     rows = RunIndex(state_dir).runs(here())
-    return "" if rows and rows[0].run_id == run_id else run_id
+    return "" if [row.run_id for row in rows] == [run_id] else run_id
 
 
 def resolve(name: str | None, state_dir: str | None) -> tuple[Path, str]:
@@ -48,41 +47,3 @@ def resolve(name: str | None, state_dir: str | None) -> tuple[Path, str]:
     folder = environment.state_dir(state_dir)
     index = RunIndex(folder)
     return folder, index.find(name, here()) if name else index.newest(here())
-
-
-def resolve_waiting(name: str | None, state_dir: str | None) -> tuple[Path, str]:
-    """As `resolve`; without a name the only run of this repository that waits for a person."""
-    from agentrunner.storage.index import RunIndex
-
-    folder = environment.state_dir(state_dir)
-    index = RunIndex(folder)
-    if name:
-        return folder, index.find(name, here())
-    rows = index.runs(here())
-    at_work = rows and not rows[0].part_of and is_driven(folder, rows[0].run_id)
-    if at_work and not any(row.waiting for row in rows):
-        raise UsageError(
-            f"{rows[0].run_id} goes on in another terminal; what it asks is asked there.",
-            code="not-waiting",
-            remedy="answer there, or type q there and then answer here",
-        )
-    return folder, index.waiting(here())
-
-
-def resolve_review(state_dir: str | None) -> tuple[Path, str]:
-    """State folder and id of the only run of this repository that needs a review, else the newest.
-
-    Raises UsageError (`ambiguous-run`) where there are several.
-    """
-    from agentrunner.storage.index import RunIndex
-
-    folder = environment.state_dir(state_dir)
-    rows = [row for row in RunIndex(folder).runs(here()) if row.state == "NEEDS_REVIEW"]
-    if len(rows) > 1:
-        raise UsageError(
-            "several runs need a review",
-            code="ambiguous-run",
-            details=tuple((row.run_id, row.title) for row in rows[:8]),
-            remedy=f"name one, e.g. {rows[0].run_id}",
-        )
-    return (folder, rows[0].run_id) if rows else resolve(None, state_dir)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import platform
 import shutil
 import sys
 import tempfile
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -24,6 +25,7 @@ from agentrunner.commands.limits import login_findings, policy_findings
 from agentrunner.commands.runs import here
 from agentrunner.commands.trying import Trial, try_tests
 from agentrunner.errors import InfraError
+from agentrunner.registry import SANDBOXES
 from agentrunner.screens.doctor import Finding, Mark, Report, doctor_screen
 from agentrunner.screens.layout import tilde
 
@@ -35,12 +37,18 @@ _REDS = 3
 """Names of red tests that are shown before a count."""
 
 
+@opt.with_file
 def doctor(
     sandbox: Annotated[
         str | None,
-        typer.Option("--sandbox", metavar="KIND", help="Try all that a sandbox promises."),
+        typer.Option(
+            "--sandbox",
+            metavar="KIND",
+            help=f"Try all that a sandbox promises: {', '.join(SANDBOXES)}.",
+        ),
     ] = None,
     policy: opt.PolicyFile = None,
+    as_json: opt.OneJson = False,
     state_dir: opt.StateDir = None,
 ) -> int:
     """What works on this machine, found out by trying. Exit 0, or 5 when nothing is ready."""
@@ -48,6 +56,9 @@ def doctor(
         report = asyncio.run(_conformance(sandbox, os.environ))
     else:
         report = examine(here(), os.environ, environment.state_dir(state_dir), policy)
+    if as_json:
+        show(json.dumps(asdict(report)))
+        return 0 if report.ready else InfraError.exit_code
     show(doctor_screen(report, width_of(sys.stdout), paint_for(sys.stdout)))
     return 0 if report.ready else InfraError.exit_code
 

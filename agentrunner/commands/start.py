@@ -14,6 +14,7 @@ import typer
 
 from agentrunner.commands import options as opt
 from agentrunner.commands.console import Output, show, width_of
+from agentrunner.commands.words import is_goal
 from agentrunner.errors import InfraError, UsageError
 
 if TYPE_CHECKING:
@@ -29,7 +30,8 @@ def run(
     file: Annotated[
         str | None,
         typer.Argument(
-            metavar="[FILE.yaml | FILE.md | -]", help="A task file, a PRD, or - for stdin."
+            metavar="[FILE.md | FILE.yaml | TEXT | -]",
+            help="A PRD, a task file, what you want in words, or - for stdin.",
         ),
     ] = None,
     goal: Annotated[
@@ -42,6 +44,8 @@ def run(
     ] = None,
     meta: opt.Meta = None,
     worker: opt.Worker = None,
+    model: opt.Model = None,
+    planner_model: opt.PlannerModel = None,
     sandbox: opt.Sandbox = None,
     max_loops: Annotated[
         int | None, typer.Option("--max-loops", metavar="N", help="Rounds after the first.")
@@ -93,6 +97,8 @@ def run(
         "repo": repo,
         "meta": meta,
         "worker": worker,
+        "model": model,
+        "planner_model": planner_model,
         "sandbox": sandbox,
         "max_loops": max_loops,
         "approve": approve,
@@ -202,7 +208,7 @@ def source_of(file: str | None, goal: str | None, prd: str | None) -> TaskSource
             remedy='agentrunner run FILE.md   or   agentrunner run --goal "..." --test CMD',
         )
     if file is not None:
-        return TaskSource("file", file)
+        return TaskSource("goal" if is_goal(file) else "file", file)
     return TaskSource("goal", goal) if goal is not None else TaskSource("prd", str(prd))
 
 
@@ -279,6 +285,7 @@ def _mount(mount: Mapping[str, Any]) -> str:
     return f"{source} ({mode})" if source == target else f"{source} at {target} ({mode})"
 
 
+@opt.with_file
 def validate(
     file: Annotated[str, typer.Argument(metavar="FILE", help="A task file or a PRD; - is stdin.")],
     strict: Annotated[bool, typer.Option("--strict", help="As with run --strict.")] = False,
@@ -301,8 +308,11 @@ def validate(
     name = "standard input" if file == "-" else file
     inputs = proof_inputs(spec)
     if as_json:
+        from agentrunner.screens.table import NO_CRITERIA
+
+        warnings = [*inputs.problems, *([] if spec.criteria else [NO_CRITERIA])]
         told = {"valid": True, "criteria": _criteria_rows(spec), "inputs": inputs.lists,
-                "warnings": inputs.problems}  # fmt: skip
+                "warnings": warnings}  # fmt: skip
         show(json.dumps(told))
         return 0
     width = width_of(sys.stdout)

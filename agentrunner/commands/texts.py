@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
+from agentrunner.commands import options as opt
 from agentrunner.commands.console import show
 from agentrunner.errors import ProtocolError, UsageError
 
@@ -28,6 +29,7 @@ class Message(StrEnum):
 SCHEMAS = ("task", "policy", "result", "event", *(str(message) for message in Message))
 
 
+@opt.with_file
 def parse(
     message: Annotated[Message, typer.Argument(metavar="TYPE", help="plan_task, next_action, …")],
     file: Annotated[str, typer.Argument(metavar="[FILE|-]", help="Default: stdin.")] = "-",
@@ -64,6 +66,7 @@ def _bytes_of(file: str) -> bytes:
         ) from error
 
 
+@opt.with_file
 def schema(
     name: Annotated[
         str | None, typer.Argument(metavar="[NAME]", help="Default: the names there are.")
@@ -103,6 +106,7 @@ def _schema(name: str) -> dict[str, Any]:
     )
 
 
+@opt.with_file
 def graph() -> int:
     """The graph as a Mermaid diagram, drawn from the graph that runs."""
     from agentrunner import environment
@@ -114,16 +118,18 @@ def graph() -> int:
     return 0
 
 
+@opt.with_file
 def explain(
     code: Annotated[
         str | None,
         typer.Argument(metavar="[CODE]", help="As in error[CODE]. Default: the codes there are."),
     ] = None,
+    as_json: opt.OneJson = False,
 ) -> int:
     """What an error code means and what to do about it."""
     pages = error_pages()
     if code is None:
-        show("\n".join(sorted(pages)))
+        show(json.dumps({"codes": sorted(pages)}) if as_json else "\n".join(sorted(pages)))
         return 0
     code = code.partition(":")[0]  # `budget: tokens` is on the page of `budget`
     if code not in pages:
@@ -135,7 +141,8 @@ def explain(
             code="unknown-code",
             remedy=f"did you mean {near[0]}?" if near else "agentrunner explain",
         )
-    show(pages[code].rstrip("\n"))
+    text = pages[code].rstrip("\n")
+    show(json.dumps({"code": code, "text": text}, ensure_ascii=False) if as_json else text)
     return 0
 
 

@@ -12,10 +12,12 @@ from typing import Annotated, Any
 
 import typer
 
+from agentrunner.commands import options as opt
 from agentrunner.commands.console import show, width_of
 from agentrunner.commands.runs import here
 
 
+@opt.with_file
 def workers(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
 ) -> int:

@@ -21,6 +21,8 @@ _NAMED: dict[str, KeyPath] = {
     "worker": ("runner", "worker", "kind"),
     "sandbox": ("runner", "sandbox", "kind"),
     "max_loops": ("runner", "meta", "max_loops"),
+    "model": ("runner", "worker", "model"),
+    "planner_model": ("runner", "meta", "model"),
 }
 
 

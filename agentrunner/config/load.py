@@ -69,10 +69,11 @@ def load_task(
     """Read a task and everything it names.
 
     `overrides` are `--set key.path=VALUE` texts, `options` the named options (test, repo, meta,
-    worker, sandbox, max_loops, approve, strict), which win. `detect_test` answers `test: auto`
-    for a repository; `today` names a task whose title leaves nothing for an id. With `auto`, a
-    planner and a worker of which nothing is said are of kind `auto`. Raises UsageError with place
-    and remedy, and Surroundings (`repo-owner`) for somebody else's repository.
+    worker, model, planner_model, sandbox, max_loops, approve, strict), which win. `detect_test`
+    answers `test: auto` for a repository; `today` names a task whose title leaves nothing for an
+    id. With `auto`, a planner and a worker of which nothing is said are of kind `auto`. Raises
+    UsageError with place and remedy, and Surroundings (`repo-owner`) for somebody else's
+    repository.
     """
     cwd = cwd.absolute()
     document = read_document(source, cwd)
@@ -81,7 +82,7 @@ def load_task(
     apply_overrides(tree, overrides)
     apply_options(tree, options or {}, cwd)
     refuse_both(tree)
-    repo = _repo(_validated(tree), document, environ)
+    repo = _repo(_validated(tree), document, environ, cwd)
     complete(tree, repo, environ, auto=auto)
     file = _validated(tree)
     check_rules(file, tree, repo, environ)
@@ -118,12 +119,26 @@ def _validated(tree: Tree) -> TaskFile:
         raise from_validation(error, tree) from error
 
 
-def _repo(file: TaskFile, document: Document, environ: Mapping[str, str]) -> Path:
+def _repo(file: TaskFile, document: Document, environ: Mapping[str, str], cwd: Path) -> Path:
+    base = document.base_dir
     if file.task.repo is not None:
-        named = document.base_dir / Path(file.task.repo)
+        named = base / Path(file.task.repo)
     else:
-        named = git_root(document.base_dir) or document.base_dir
+        named = _around(base, cwd) if document.is_prd else git_root(base) or base
     return checked_repo(named, document.tree.place(("task", "repo")), environ)
+
+
+def _around(base: Path, cwd: Path) -> Path:
+    """What a PRD in the folder `base` is about: the repository that somebody stands in.
+
+    Where nobody stands in one, it is that of the PRD.
+    """
+    here, there = git_root(cwd), git_root(base)
+    if here is not None and not base.resolve().is_relative_to(here.resolve()):
+        return here
+    if there is not None:
+        return there
+    return base if base.resolve().is_relative_to(cwd.resolve()) else cwd
 
 
 def _assemble(

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from agentrunner.config.markdown import Line, lines_of, mask, section_title
+from agentrunner.config.prd_slips import refuse_lost, refuse_near_check
 from agentrunner.config.spec import Check, CriterionSpec
 from agentrunner.errors import UsageError
 
@@ -63,7 +64,8 @@ def read_criteria(
     """`written` (of the task file) and the criteria of a PRD, every one with an id.
 
     `first_line` is the line of the file that `text` begins with. Ids left out become the next
-    free `AC-n`. Raises UsageError (`bad-check`, `duplicate-id`, `empty-criteria`) with the line.
+    free `AC-n`. Raises UsageError (`bad-check`, `duplicate-id`, `empty-criteria`,
+    `lost-criteria`) with the line.
     """
     drafts = [_head(item) for item in _items(text, file_name, first_line)]
     ids = _number([c.id for c in written] + [draft.id for draft in drafts], drafts, len(written))
@@ -144,14 +146,45 @@ def _items(text: str, file_name: str, first_line: int) -> Iterator[_Item]:
     level = 0
     opened: Line | None = None
     section: list[Line] = []
+    other: list[Line] = []
+    """The heading that is no section's, and what stands under it."""
     for line in lines_of(text, first_line):
         if line.kind == "heading" and (opened is None or line.level <= level):
             yield from _section_items(opened, section, file_name)
+            _refuse_lost(other, file_name)
             opened = line if section_title(line.title) in HEADINGS else None
-            level, section = line.level, []
+            level, section, other = line.level, [], [] if opened else [line]
         elif opened is not None:
             section.append(line)
+        else:
+            other.append(line)
     yield from _section_items(opened, section, file_name)
+    _refuse_lost(other, file_name)
+
+
+def _refuse_lost(lines: Sequence[Line], file_name: str) -> None:
+    """Criteria that stand where none are read; raises UsageError (`lost-criteria`)."""
+    heading = lines[0] if lines and lines[0].kind == "heading" else None
+    checks: list[Line] = []
+    inside = items = False
+    for line in lines:
+        if line.kind == "text" and len(line.text) <= MAX_LINE:
+            masked = mask(line.text)
+            bullet = _BULLET.match(masked) is not None and not _RULE.match(masked)
+            inside = bullet or (inside and line.indent > 0)
+            items = items or bullet
+            if inside and _has_check(masked.strip(), own_line=not bullet):
+                checks.append(line)
+        else:
+            inside = inside and line.kind == "blank"
+    refuse_lost(heading, checks, items, HEADINGS, file_name)
+
+
+def _has_check(masked: str, *, own_line: bool) -> bool:
+    """Whether a list item's line has a check that could be executed."""
+    match = _CHECK_LINE.match(masked) if own_line else None
+    match = match or _CHECK_LAST.search(masked.rstrip(".。 "))
+    return (match is not None and "`" in match[1]) or bool(match and _FILE.search(match[1]))
 
 
 def _section_items(opened: Line | None, section: Sequence[Line], file_name: str) -> list[_Item]:
@@ -219,13 +252,13 @@ def _continuation(line: Line, draft: _Draft) -> None:
         draft.detail.append(line.text)
     elif match := _CHECK_LINE.match(mask(text)):
         draft.checks.append((text[match.start(1) :], line))
-    elif rest := _without_marks(text, line, draft):
+    elif rest := _without_marks(text, line, draft, alone=True):
         draft.detail.append(line.text if rest == text else rest)
     elif not text and draft.detail:
         draft.detail.append("")
 
 
-def _without_marks(text: str, line: Line, draft: _Draft) -> str:
+def _without_marks(text: str, line: Line, draft: _Draft, *, alone: bool = False) -> str:
     """`text` without a check and an `(optional)` at its end; both are noted in the draft."""
     text = text.rstrip()
     while True:
@@ -237,6 +270,7 @@ def _without_marks(text: str, line: Line, draft: _Draft) -> str:
         else:
             break
         text = text[: match.start()].rstrip()
+    refuse_near_check(text, line, draft.item.file_name, alone=alone)
     if _CHECK_STRAY.search(mask(text)):
         draft.strays.append(line)
     return text

@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from agentrunner.config.yaml_text import Place
 from agentrunner.errors import InfraError, UsageError
+
+if TYPE_CHECKING:
+    from agentrunner.config.yaml_text import Place
 
 
 def git_root(start: Path) -> Path | None:

@@ -121,15 +121,20 @@ def canonical_kinds(tree: Tree) -> None:
 def leave_kinds_open(tree: Tree) -> None:
     """Kind `auto` for a planner and a worker of which nothing is said that only one kind means.
 
-    A model without a kind, for instance, is that of the kind which was always the default.
+    A model without a kind, for instance, is that of the kind which was always the default; one
+    that an option names is that of whoever is chosen.
     """
     runner = tree.value.setdefault("runner", {})
     for section, telling in _TELLING.items():
         if section == "worker" and runner.get("workers"):
             continue
         own = runner.setdefault(section, {})
-        if not any(own.get(name) for name in telling):
+        if not any(own.get(name) and _tells(tree, section, name) for name in telling):
             own["kind"] = AUTO
+
+
+def _tells(tree: Tree, section: str, name: str) -> bool:
+    return tree.place(("runner", section, name)).where not in ("--model", "--planner-model")
 
 
 def _check_kinds(file: TaskFile, tree: Tree) -> None:

@@ -48,7 +48,8 @@ class Indexer:
         """Listen to the events of the run."""
         if event["event"] in ("run_started", "run_resumed"):
             most = event["header"]["limits"]["max_loops"] + 1
-            self._row = replace(self._row, rounds_at_most=most)
+            now = self._clock.stamp()
+            self._row = replace(self._row, rounds_at_most=most, driven_at=now)
             self.begin()
             return
         if event["event"] == "waiting":
@@ -83,6 +84,8 @@ class Indexer:
             waiting_until=result["waiting_until"],
             finished_at=self._clock.stamp() if ended else None,
             rounds=rounds_of(result["loops"], result["worker_runs"]),
+            worked_sec=float(result["duration_sec"] or 0),
+            driven_at=None,
         )
         self._index.record(self._row)
 

@@ -41,8 +41,16 @@ def show(state_dir: Path, run_id: str) -> dict[str, Any]:
         return attempts.result_of(folder, load_spec(folder), state, question)
 
     ended = (read_json(folder.index_file) or {}).get("finished_at")
-    # One that has not ended is asked anew: whether somebody drives it is not in its files.
-    return remembered(folder, "result", read) if ended else read()
+    # One that is driven is asked anew: its files change under us.
+    quiet = ended or run_lock(folder).probe() is None
+    return remembered(folder, "result" if ended else "standing", read) if quiet else read()
+
+
+def remember(state_dir: Path, run_id: str) -> None:
+    """Keep what `show` and `diff` need of a run that was just driven, so that they are quick."""
+    with contextlib.suppress(UsageError, CheckpointCorrupt, OSError):
+        show(state_dir, run_id)
+        _ends(RunFolder.open(state_dir, run_id))
 
 
 def diff(
@@ -57,14 +65,7 @@ def diff(
     """
     folder = RunFolder.open(state_dir, run_id)
     snapshots = _snapshots(folder)
-    if round is not None:
-        run = _worker_run(folder, round)
-        before, after = run.data["tree_before"], run.data["tree_after"]
-    else:
-        before, after = _ends(folder)
-        if theirs := by_hand(snapshots, RunLog(folder.log_file)):
-            entries = snapshots.list(before)
-            after = snapshots.combine(after, {path: entries.get(path) for path in theirs})
+    before, after = _compared(folder, snapshots, round)
     if not stat:
         return snapshots.patch(before, after)
     lines = [
@@ -72,6 +73,28 @@ def diff(
         for change in snapshots.changes(before, after)
     ]
     return "\n".join([*lines, snapshots.stat_line(before, after)]) + "\n"
+
+
+def changes(state_dir: Path, run_id: str, round: int | None = None) -> list[dict[str, Any]]:  # noqa: A002
+    """As `diff`, each changed file with its counts; None for those of a binary file."""
+    folder = RunFolder.open(state_dir, run_id)
+    snapshots = _snapshots(folder)
+    return [
+        {"path": one.path, "kind": one.kind, "added": one.added, "removed": one.removed}
+        for one in snapshots.changes(*_compared(folder, snapshots, round))
+    ]
+
+
+def _compared(folder: RunFolder, snapshots: Snapshots, number: int | None) -> tuple[str, str]:
+    """The trees before and after the run, or its n-th worker run."""
+    if number is not None:
+        run = _worker_run(folder, number)
+        return run.data["tree_before"], run.data["tree_after"]
+    before, after = _ends(folder)
+    if theirs := by_hand(snapshots, RunLog(folder.log_file)):
+        entries = snapshots.list(before)
+        after = snapshots.combine(after, {path: entries.get(path) for path in theirs})
+    return before, after
 
 
 def undo(state_dir: Path, run_id: str, force: bool = False) -> dict[str, Any]:

@@ -42,6 +42,14 @@ class Paint:
         """Yellow: look at this."""
         return self._sgr("1;33", text)
 
+    def added(self, text: str) -> str:
+        """Green, for a line of a diff."""
+        return self._sgr("32", text)
+
+    def removed(self, text: str) -> str:
+        """Red, for a line of a diff."""
+        return self._sgr("31", text)
+
     def dim(self, text: str) -> str:
         """For what is there when wanted."""
         return self._sgr("2", text)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
+from agentrunner.screens.approval import subject_lines
 from agentrunner.screens.layout import (
     PLAIN,
     WIDTH,
@@ -19,7 +19,6 @@ from agentrunner.screens.layout import (
 from agentrunner.screens.summary import Result, next_lines
 from agentrunner.state.lifecycle import rounds_of
 from agentrunner.state.run_state import IN_WORDS
-from agentrunner.text.terminal import escape
 
 _NAMES = {
     "plan": "plan approval",
@@ -34,10 +33,24 @@ _NAMES = {
 QUESTION_PROMPT = "your answer (empty leaves it waiting) > "
 
 
+SHOWS_DIFF = frozenset({"complete", "tests_changed", "protected_path", "worker_failed"})
+"""Approvals that are about work which is there already."""
+
+
+def letters(kind: str) -> dict[str, str]:
+    """What may be typed at an approval of this kind, by letter; only a plan can be edited."""
+    return {
+        "y": "approve",
+        **({"e": "edit"} if kind == "plan" else {}),
+        **({"d": "diff"} if kind in SHOWS_DIFF else {}),
+        "n": "reject with a reason",
+        "q": "leave it waiting",
+    }
+
+
 def approval_prompt(kind: str) -> str:
-    """What the four letters mean; only a plan can be edited."""
-    edit = "[e] edit  " if kind == "plan" else ""
-    return f"[y] approve  {edit}[n] reject with a reason  [q] leave it waiting > "
+    """What the letters mean."""
+    return "  ".join(f"[{letter}] {what}" for letter, what in letters(kind).items()) + " > "
 
 
 def paused_screen(
@@ -57,7 +70,8 @@ def paused_screen(
     waiting: Mapping[str, Any] = result.get("waiting") or {}
     approval = bool(waiting) and waiting["kind"] not in IN_WORDS
     lines = [_head(result, str(waiting.get("kind")), width, paint), ""]
-    lines += _approval_text(waiting, prompt, width) if approval else _question_text(waiting, width)
+    shown = _approval_text(waiting, prompt, width, result) if approval else None
+    lines += shown or _question_text(waiting, width)
     lines += [
         "",
         *wrap(
@@ -90,13 +104,16 @@ def _question_text(waiting: Mapping[str, Any], width: int) -> list[str]:
     return lines
 
 
-def _approval_text(waiting: Mapping[str, Any], prompt: str, width: int) -> list[str]:
-    lines = wrap(str(waiting.get("text")), width, "  ")
+def _approval_text(
+    waiting: Mapping[str, Any], prompt: str, width: int, result: Mapping[str, Any] | None = None
+) -> list[str]:
+    """The subject first and the question last: that is what one sees of a long one."""
+    lines: list[str] = []
     if waiting.get("subject"):
-        lines += ["", *_subject_lines(str(waiting["subject"]), width)]
-    if prompt:
-        lines += ["", "  The prompt:", *_verbatim(prompt, width, "    ")]
-    return [*lines, "", f"  id {flat(str(waiting.get('id')))}"]
+        kind, subject = str(waiting.get("kind")), str(waiting["subject"])
+        lines += [*subject_lines(kind, subject, prompt, width, result), ""]
+    lines += wrap(str(waiting.get("text")), width, "  ")
+    return [*lines, f"  id {flat(str(waiting.get('id')))}"]
 
 
 def _next(result: Result, approval: bool, target: str, width: int) -> list[str]:
@@ -128,49 +145,19 @@ def _next(result: Result, approval: bool, target: str, width: int) -> list[str]:
 
 
 def approval_screen(
-    kind: str, waiting: Mapping[str, Any], prompt: str = "", width: int = WIDTH
+    kind: str,
+    waiting: Mapping[str, Any],
+    prompt: str = "",
+    width: int = WIDTH,
+    result: Mapping[str, Any] | None = None,
 ) -> str:
     """What an inline approval is about: the subject itself, every control character visible.
 
     What is shown is read from the canonical JSON that will be executed, not from a description.
+    `result` is how the run stands, where that is known.
     """
     head = [f"  {_NAMES.get(kind, kind)}", ""]
-    return "\n".join([*head, *_approval_text(waiting, prompt, width), ""])
-
-
-def _subject_lines(subject: str, width: int) -> list[str]:
-    try:
-        value = json.loads(subject)
-    except ValueError:
-        value = subject
-    return _value_lines(value, width, "  ")
-
-
-def _value_lines(value: Any, width: int, indent: str) -> list[str]:
-    """JSON as indented `key: value` lines, nothing left out but what is empty."""
-    if isinstance(value, Mapping):
-        said = [(key, item) for key, item in value.items() if item not in (None, "", [], {})]
-        return [line for key, item in said for line in _entry(key, item, width, indent)]
-    if isinstance(value, list):
-        lines = []
-        for item in value:
-            inner = _value_lines(item, width, indent + "  ")
-            lines += [f"{indent}- {inner[0].lstrip()}", *inner[1:]] if inner else [f"{indent}-"]
-        return lines
-    return _verbatim(value if isinstance(value, str) else json.dumps(value), width, indent)
-
-
-def _entry(key: str, item: Any, width: int, indent: str) -> list[str]:
-    inner = _value_lines(item, width, indent + "  ")
-    label = f"{indent}{escape(key)}:"
-    if len(inner) == 1 and not isinstance(item, Mapping | list):
-        return [f"{label} {inner[0].strip()}"]
-    return [label, *inner]
-
-
-def _verbatim(text: str, width: int, indent: str) -> list[str]:
-    """Every line of `text`, control characters shown, none dropped."""
-    return [line for part in text.split("\n") for line in wrap(escape(part), width, indent)]
+    return "\n".join([*head, *_approval_text({**waiting, "kind": kind}, prompt, width, result), ""])
 
 
 def asked_screen(text: str, options: list[str], width: int = WIDTH, kind: str = "") -> str:

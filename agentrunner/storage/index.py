@@ -42,6 +42,10 @@ class RunRow:
     """When it goes on by itself, where it waits for a quota or a provider."""
     part_of: str | None = None
     """"plan" for the run of a plan's task; None for one of its own."""
+    worked_sec: float = 0
+    """What it has worked until it was last driven, without the time that it waited."""
+    driven_at: str | None = None
+    """Since when it is driven; None while nobody does."""
 
 
 COLUMNS = tuple(field.name for field in fields(RunRow))

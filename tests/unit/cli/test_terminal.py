@@ -30,7 +30,9 @@ kind, answers = sys.argv[1], sys.argv[2]
 hostile = {"ts": "", "seq": 99, "event": "worker_event", "kind": "text", "text": EVIL}
 fake = FakeEngine(answer=result(title=EVIL), events=[*story_events(EVIL), hostile])
 if kind != "none":
-    subject = json.dumps({"criteria": [{"id": "AC-1", "run": EVIL}]})
+    check = {"kind": "command", "run": EVIL}
+    one = {"id": "AC-1", "description": "It greets", "check": check}
+    subject = json.dumps({"criteria": [one]})
     fake.question = Question(id="abc", kind=kind, text=EVIL, options=["one", "two"],
                              subject=subject, state="PLANNING")
 engine.load = lambda: fake

@@ -46,4 +46,5 @@ def test_programs_get_all_of_them(repo: Path, capsys: pytest.CaptureFixture[str]
     told = json.loads(capsys.readouterr().out)
     assert told["valid"] is True
     assert {one["path"] for one in told["inputs"]["tests"]} >= {"**/test_*.py", "tests/**"}
-    assert len(told["warnings"]) == 1
+    assert len(told["warnings"]) == 2
+    assert told["warnings"][1].startswith("It has no criteria")

@@ -26,9 +26,10 @@ def row(run_id: str, title: str, state: str, started: float, took: float | None)
 
 ROWS = [
     {**row("users-api-7f3a", "Register users over HTTP", "PLANNING", 9.2, None), "waiting": "plan"},
-    {**row("fix-totals-c21e", "Rounding of totals", "FIXING", 21.7, None), "rounds": 3,
-     "rounds_at_most": 6},
-    {**row("csv-export-09bd", "CSV export", "NEEDS_REVIEW", 60 * 26, 14), "rounds": 2},
+    {**row("fix-totals-c21e", "Rounding of totals", "FIXING", 61.7, None), "rounds": 3,
+     "rounds_at_most": 6, "worked_sec": 600, "driven_at": (NOW - timedelta(minutes=11)).isoformat()},
+    {**row("csv-export-09bd", "CSV export", "NEEDS_REVIEW", 60 * 26, 14), "rounds": 2,
+     "worked_sec": 312.4},
     row("task-1119-e4d0", "ユーザー登録 API をつくり直して、メールアドレスを一意にする", "COMPLETE",
         60 * 50, 6.5),
     row("old-parser-b7a2", "Drop the old parser", "FAILED", 60 * 24 * 12, 48.5),
@@ -49,7 +50,7 @@ def test_runs_table_fits_and_is_harmless() -> None:
 def test_a_long_id_is_shown_whole_in_place_of_the_title() -> None:
     long = {**ROWS[0], "run_id": "charge-for-every-piece-2q7x"}
     table = runs_table([long], NOW)
-    assert "  charge-for-every-piece-2q7x  waiting" in table and "TASK" not in table
+    assert "  charge-for-every-piece-2q7x  waiting" in table and "Register users" in table
     assert max(map(cell_width, table.split("\n"))) <= 80
 
 
@@ -122,3 +123,12 @@ def test_init(golden: Golden) -> None:
         ("red now", "", "tests/test_users.py::test_duplicate"),
     ]
     golden("screens/init.txt", init_screen(facts, "users-api.md") + "\n")
+
+
+def test_a_task_without_criteria_is_never_just_valid(golden: Callable[[str, str], None]) -> None:
+    screens = [
+        criteria_table("t.md", [], strict=False, has_test=has_test, width=width)
+        for has_test, width in ((True, 80), (False, 40))
+    ]
+    assert not any("is valid" in screen for screen in screens)
+    golden("screens/validate-none.txt", "\n\n".join(screens) + "\n")

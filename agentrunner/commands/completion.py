@@ -1,0 +1,279 @@
+"""Completion by Tab: the scripts for the shells, and what they ask us for.
+
+A script hands over the words of the line so far, the one to be completed last. The answer is a
+candidate a line, behind a tab what it is; a line ":files" leaves it to the shell. No git is
+started and no library of the engine imported: it is asked at every Tab.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import StrEnum
+from itertools import islice
+from typing import Annotated, Any
+
+import typer
+
+from agentrunner import environment
+from agentrunner.commands.index import Index, choices_of
+from agentrunner.commands.words import COMPLETE_VARIABLE, TASK_FILES
+from agentrunner.text.terminal import sanitize
+
+Candidate = tuple[str, str]
+"""What may stand there, and what it is."""
+FILES: Candidate = (":files", "")
+MOST = 200
+"""More candidates than that help nobody."""
+
+
+class Shell(StrEnum):
+    """Shells that can be helped."""
+
+    bash = "bash"
+    zsh = "zsh"
+    fish = "fish"
+
+
+_BASH = """\
+_agentrunner_complete() {
+    local cur="${COMP_WORDS[COMP_CWORD]}" value rest
+    COMPREPLY=()
+    while IFS=$'\\t' read -r value rest; do
+        if [[ $value == :files ]]; then
+            compopt -o default 2>/dev/null
+        else
+            COMPREPLY+=("$(printf '%q' "$value")")
+        fi
+    done < <(VARIABLE=bash "${COMP_WORDS[0]}" "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
+}
+complete -o nosort -F _agentrunner_complete agentrunner
+"""
+_ZSH = """\
+#compdef agentrunner
+_agentrunner() {
+    local -a found
+    local line files=0
+    while IFS= read -r line; do
+        if [[ $line == :files* ]]; then
+            files=1
+        else
+            found+=("${${line%%$'\\t'*}//:/\\\\:}:${line#*$'\\t'}")
+        fi
+    done < <(VARIABLE=zsh "${words[1]}" "${(@)words[2,CURRENT]}" 2>/dev/null)
+    (( ${#found} )) && _describe -V 'agentrunner' found
+    (( files )) && _files
+    return 0
+}
+if [[ $funcstack[1] == _agentrunner ]]; then
+    _agentrunner "$@"
+else
+    compdef _agentrunner agentrunner
+fi
+"""
+_FISH = """\
+function __agentrunner_complete
+    set -l words (commandline -opc) (commandline -ct)
+    for line in (env VARIABLE=fish $words[1] $words[2..-1] 2>/dev/null)
+        if string match -q ':files*' -- $line
+            __fish_complete_path (commandline -ct)
+        else
+            printf '%s\\n' $line
+        end
+    end
+end
+complete -c agentrunner -f -k -a '(__agentrunner_complete)'
+"""
+SCRIPTS = {Shell.bash: _BASH, Shell.zsh: _ZSH, Shell.fish: _FISH}
+
+
+def completion(
+    shell: Annotated[Shell, typer.Argument(metavar="bash|zsh|fish", help="Your shell.")],
+) -> int:
+    """Print the script by which a shell completes commands, options, runs, tasks, files and kinds.
+
+    bash: eval "$(agentrunner completion bash)" in ~/.bashrc. zsh: the same with zsh in ~/.zshrc,
+    behind compinit. fish: write it to ~/.config/fish/completions/agentrunner.fish.
+    """
+    typer.echo(SCRIPTS[shell].replace("VARIABLE", COMPLETE_VARIABLE), nl=False)
+    return 0
+
+
+def complete(program: Any, words: Sequence[str]) -> int:
+    """Print what the last of `words` may become. Never an error: a prompt is no place for one."""
+    with contextlib.suppress(Exception):
+        for value, told in islice(candidates(program, words), MOST):
+            sys.stdout.write(f"{value}\t{told}\n")
+    return 0
+
+
+def candidates(program: Any, words: Sequence[str]) -> Iterable[Candidate]:
+    """What may stand in place of the last word, in the order to show it."""
+    *before, last = words or [""]
+    command, arguments, waiting = _walked(program, before)
+    if waiting is not None:
+        found = _values(waiting, before)
+    elif last.startswith("-") and "--" not in before:
+        found = _options(command)
+    elif isinstance(command, Index) and not arguments:
+        found = [(name, told) for name, (_, told) in command.entries.items()]
+    else:
+        found = _of_argument(command, len(arguments), before)
+    for value, told in found:
+        clean = sanitize(value)
+        if (value.startswith(last) or value == FILES[0]) and clean == value and "\n" not in value:
+            yield value, " ".join(sanitize(told).split())[:60]
+
+
+def _walked(program: Any, words: Sequence[str]) -> tuple[Any, list[str], Any]:
+    """The command that is typed, its arguments so far, and the option whose value comes next."""
+    command, waiting = program, None
+    arguments: list[str] = []
+    for word in words:
+        if waiting is not None:
+            waiting = None
+        elif word.startswith("-") and word != "-":
+            option = _option(command, word)
+            if option is not None and "=" not in word and not option.is_flag:
+                waiting = option
+        elif isinstance(command, Index) and not arguments:
+            if word == "help" and command is program:
+                continue
+            below = command.get_command(None, word)
+            if below is None:
+                arguments.append(word)
+            else:
+                command = below
+        else:
+            arguments.append(word)
+    return command, arguments, waiting
+
+
+def _option(command: Any, word: str) -> Any:
+    name = word.partition("=")[0]
+    return next((one for one in command.params if name in one.opts), None)
+
+
+def _options(command: Any) -> list[Candidate]:
+    shown = [one for one in command.params if one.param_type_name == "option" and not one.hidden]
+    found = [(max(one.opts, key=len), one.help or "") for one in shown]
+    return [*found, ("--help", "All that it can do.")]
+
+
+def _of_argument(command: Any, index: int, words: Sequence[str]) -> list[Candidate]:
+    arguments = [one for one in command.params if one.param_type_name == "argument"]
+    if not arguments:
+        return []
+    argument = arguments[min(index, len(arguments) - 1)]
+    if index >= len(arguments) and argument.nargs == 1:
+        return []
+    return _values(argument, words)
+
+
+def _values(parameter: Any, words: Sequence[str]) -> list[Candidate]:
+    """The values of an option or argument: its own choices, else those its name stands for."""
+    if choices := choices_of(parameter):
+        return [(word, "") for word in choices]
+    source = SOURCES.get(parameter.name)
+    return list(source(words)) if source else []
+
+
+def _runs(words: Sequence[str]) -> list[Candidate]:
+    """Runs of this repository, the newest first, read from the index alone."""
+    from agentrunner.commands.runs import here
+
+    state = environment.state_dir(_given(words, "--state-dir"))
+    index = state / "index.sqlite"
+    if not index.is_file():
+        return []
+    look = "SELECT run_id, state, title FROM runs WHERE repo = ? ORDER BY started_at DESC LIMIT ?"
+    with contextlib.closing(sqlite3.connect(f"file:{index}?mode=ro", uri=True)) as database:
+        rows = database.execute(look, (str(here().resolve()), MOST)).fetchall()
+    return [(run, f"{state.lower().replace('_', ' ')}: {title}") for run, state, title in rows]
+
+
+def _tasks(words: Sequence[str]) -> list[Candidate]:
+    """Tasks of this repository's plan."""
+    from agentrunner.commands.plan_place import store_of
+
+    plan = store_of(_given(words, "--repo"), _given(words, "--state-dir")).load()
+    return [(name, plan.designs[task.node_id].title) for name, task in plan.tasks.items()]
+
+
+def _task_files(words: Sequence[str]) -> list[Candidate]:
+    """PRDs and task files of this folder; the shell completes the rest."""
+    with os.scandir(".") as entries:
+        names = sorted(e.name for e in entries if e.name.endswith(TASK_FILES) and e.is_file())
+    return [*((name, "") for name in names), FILES]
+
+
+def _files(words: Sequence[str]) -> list[Candidate]:
+    return [FILES]
+
+
+def _kinds(table: str, *more: str) -> Callable[[Sequence[str]], list[Candidate]]:
+    def of_table(words: Sequence[str]) -> list[Candidate]:
+        from agentrunner import registry
+
+        return [(kind, "") for kind in (*more, *getattr(registry, table))]
+
+    return of_table
+
+
+def _limits(words: Sequence[str]) -> list[Candidate]:
+    from agentrunner.state.budget import NAMES
+
+    return [(f"{name}=", "") for name in NAMES]
+
+
+def _schemas(words: Sequence[str]) -> list[Candidate]:
+    from agentrunner.commands.texts import SCHEMAS
+
+    return [(name, "") for name in SCHEMAS]
+
+
+def _codes(words: Sequence[str]) -> list[Candidate]:
+    from agentrunner.commands.texts import error_pages
+
+    return [(code, "") for code in sorted(error_pages())]
+
+
+def _moments(words: Sequence[str]) -> list[Candidate]:
+    return [(word, "") for word in ("plan", "worker", "complete", "plan,worker,complete")]
+
+
+def _given(words: Sequence[str], option: str) -> str | None:
+    for word, after in zip(words, [*words[1:], ""], strict=True):
+        if word == option:
+            return after
+        if word.startswith(f"{option}="):
+            return word.partition("=")[2]
+    return None
+
+
+SOURCES: Mapping[str, Callable[[Sequence[str]], list[Candidate]]] = {
+    "run": _runs,
+    "words": _runs,
+    "task": _tasks,
+    "question": _tasks,
+    "only": _tasks,
+    "file": _task_files,
+    "prd": _task_files,
+    "meta": _kinds("METAS", "auto"),
+    "worker": _kinds("WORKERS", "auto"),
+    "kind": _kinds("WORKERS", "all-in-one", "host"),
+    "sandbox": _kinds("SANDBOXES", "auto"),
+    "budget": _limits,
+    "code": _codes,
+    "name": _schemas,
+    "approve": _moments,
+    **dict.fromkeys(
+        ("repo", "folder", "state_dir", "policy", "events", "record", "replay", "edit", "source",
+         "output_file"),
+        _files,
+    ),
+}  # fmt: skip
+"""By the name of a parameter, in whatever command it stands."""

@@ -1,0 +1,45 @@
+"""Whether git leaves the notes of runs alone, and seeing to it. No git is started."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from agentrunner.errors import UsageError
+
+NOTES = ".agent-runner/"
+
+
+def is_ignored(repo: Path) -> bool:
+    """Whether a line of the repository's own ignore files names the folder of the notes."""
+    for file in (repo / ".gitignore", repo / ".git" / "info" / "exclude"):
+        try:
+            lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
+        except OSError:
+            continue
+        name = NOTES.strip("/")
+        if any(line.strip().strip("/") in (name, f"**/{name}") for line in lines):
+            return True
+    return False
+
+
+def ignore_notes(repo: Path, wanted: bool = True) -> bool:
+    """Add the folder to `.gitignore` where it is not ignored yet; raises UsageError."""
+    if is_ignored(repo) or not wanted:
+        return is_ignored(repo)
+    file = repo / ".gitignore"
+    try:
+        if file.is_symlink():
+            raise UsageError(
+                f"{file} is a link and is left alone.",
+                code="exists",
+                remedy=f"add {NOTES} to it yourself",
+            )
+        before = file.read_bytes() if file.exists() else b""
+        with file.open("ab") as stream:
+            stream.write(b"\n" * bool(before and not before.endswith(b"\n")))
+            stream.write(f"{NOTES}\n".encode())
+    except OSError as error:
+        raise UsageError(
+            f"{file} cannot be written: {error.strerror}.", code="unreadable", path=str(file)
+        ) from error
+    return True

@@ -1,0 +1,190 @@
+"""Which run is meant where none is named: the only one that fits, or the one that is picked.
+
+Nothing that changes or ends a run takes one silently. In a terminal somebody is asked; elsewhere
+the only run that fits is taken and named, and several are an error with all of them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from agentrunner import environment
+from agentrunner.commands.console import Output, interactive, show, width_of
+from agentrunner.commands.runs import here, is_driven
+from agentrunner.errors import UsageError
+from agentrunner.screens.layout import cell, flat
+from agentrunner.screens.runs import facts_of
+
+if TYPE_CHECKING:
+    from agentrunner.storage.index import RunRow
+
+SHOWN = 9
+"""Candidates that are shown."""
+Fits = Callable[["RunRow", bool], bool]
+"""Whether a run fits; the second is whether somebody drives it now."""
+
+
+def _unfinished(row: RunRow, driven: bool) -> bool:
+    return row.finished_at is None
+
+
+def _stopped(row: RunRow, driven: bool) -> bool:
+    return row.finished_at is None and not driven
+
+
+def _not_complete(row: RunRow, driven: bool) -> bool:
+    return row.state in ("FAILED", "NEEDS_REVIEW")
+
+
+def _needs_review(row: RunRow, driven: bool) -> bool:
+    return row.state == "NEEDS_REVIEW"
+
+
+def _failed(row: RunRow, driven: bool) -> bool:
+    return row.state == "FAILED"
+
+
+def _waits(row: RunRow, driven: bool) -> bool:
+    return bool(row.waiting)
+
+
+def _worked(row: RunRow, driven: bool) -> bool:
+    return row.rounds > 0 and not driven
+
+
+def _idle(row: RunRow, driven: bool) -> bool:
+    return not driven
+
+
+FITS: Mapping[str, tuple[str, tuple[Fits, ...]]] = {
+    "resume": ("can go on", (_stopped, _not_complete)),
+    "cancel": ("goes on or waits", (_unfinished,)),
+    "undo": ("has changed anything", (_worked, _idle)),
+    "accept": ("needs a review", (_needs_review, _failed)),
+    "answer": ("is waiting for you", (_waits,)),
+    "approve": ("is waiting for you", (_waits,)),
+    "reject": ("is waiting for you", (_waits,)),
+}
+"""By command: what a run must do to fit, in words, and the groups it is looked for in, one after
+the other: what stopped in the middle comes before what has ended."""
+_ASKED = ("cancel", "undo", "accept")
+"""Commands that say their own yes or no where only one run fits; the others show it first."""
+
+
+def run_for(verb: str, name: str | None, state_dir: str | None, output: Output) -> str:
+    """The id of the run that `verb` is about.
+
+    Raises UsageError: `unknown-run` where none fits, `ambiguous-run` where several do and nobody
+    can be asked, or nobody picked one.
+    """
+    from agentrunner.storage.index import RunIndex
+
+    folder = environment.state_dir(state_dir)
+    index = RunIndex(folder)
+    if name:
+        return index.find(name, here())
+    words, groups = FITS[verb]
+    rows = index.runs(here())
+    driven = {row.run_id: is_driven(folder, row.run_id) for row in rows if not row.finished_at}
+    for fits in groups:
+        found = [row for row in rows if fits(row, driven.get(row.run_id, False))]
+        if found:
+            break
+    else:
+        raise _none(rows, driven, words, bool(groups == FITS["answer"][1]))
+    if interactive(output):
+        return _asked(verb, found, driven)
+    if len(found) > 1:
+        raise _several(verb, found, driven)
+    if not output.quiet:
+        show(f"{verb}: {found[0].run_id} · {flat(found[0].title)}", sys.stderr)
+    return found[0].run_id
+
+
+def _none(rows: list[RunRow], driven: Mapping[str, bool], words: str, asks: bool) -> UsageError:
+    if asks and rows and not rows[0].part_of and driven.get(rows[0].run_id):
+        return UsageError(
+            f"{rows[0].run_id} goes on in another terminal; what it asks is asked there.",
+            code="not-waiting",
+            remedy="answer there, or type q there and then answer here",
+        )
+    return UsageError(
+        f"no run of {here()} {words}" if rows else f"there is no run of {here()}",
+        code="unknown-run",
+        remedy="agentrunner list" if rows else "agentrunner list --all",
+    )
+
+
+def _several(verb: str, found: list[RunRow], driven: Mapping[str, bool]) -> UsageError:
+    now = datetime.now().astimezone()
+    details = tuple(
+        (row.run_id, f"{_facts(row, driven, now)['STATE']}, {row.title}") for row in found[:SHOWN]
+    )
+    return UsageError(
+        f"several runs fit, and {verb} takes none of them unasked",
+        code="ambiguous-run",
+        details=details,
+        remedy=f"name one, e.g. agentrunner {verb} {found[0].run_id}",
+    )
+
+
+def _facts(row: RunRow, driven: Mapping[str, bool], now: datetime) -> dict[str, str]:
+    fields: dict[str, Any] = asdict(row)
+    return facts_of({**fields, "running": driven.get(row.run_id, False)}, now)
+
+
+def _asked(verb: str, found: list[RunRow], driven: Mapping[str, bool]) -> str:
+    """The run that somebody picks; of a single one yes or no, where it would be changed at once."""
+    from agentrunner.commands.asking import interruptible, read_line
+
+    if len(found) == 1 and verb not in _ASKED:
+        show(f"{verb}: {found[0].run_id} · {flat(found[0].title)}", sys.stderr)
+        return found[0].run_id
+    with interruptible(), contextlib.suppress(EOFError, KeyboardInterrupt):
+        if len(found) == 1:
+            prompt = f"{verb} {found[0].run_id} · {flat(found[0].title)}? [y/N] "
+            if read_line(prompt).strip().lower() in ("y", "yes"):
+                return found[0].run_id
+        elif picked := _picked(verb, found, driven):
+            return picked
+    raise UsageError(
+        "no run was named; nothing was changed.",
+        code="ambiguous-run",
+        remedy=f"agentrunner {verb} {found[0].run_id}",
+    )
+
+
+def _picked(verb: str, found: list[RunRow], driven: Mapping[str, bool]) -> str:
+    from agentrunner.commands.asking import read_line
+
+    shown, width = found[:SHOWN], width_of(sys.stderr)
+    show(picker_screen(verb, [_row(row, driven) for row in shown], width), sys.stderr)
+    prompt = "number (Enter leaves) > "
+    while word := read_line(prompt).strip():
+        if word.isdecimal() and 1 <= int(word) <= len(shown):
+            return shown[int(word) - 1].run_id
+        named = [row.run_id for row in found if row.run_id.startswith(word)]
+        if len(named) == 1:
+            return named[0]
+        prompt = f"1 to {len(shown)}, or the beginning of a run's name (Enter leaves) > "
+    return ""
+
+
+def _row(row: RunRow, driven: Mapping[str, bool]) -> dict[str, Any]:
+    return {**asdict(row), "running": driven.get(row.run_id, False)}
+
+
+def picker_screen(verb: str, rows: list[dict[str, Any]], width: int) -> str:
+    """The candidates with their numbers: name and state, and the task where there is room."""
+    now = datetime.now().astimezone()
+    lines = [f"Which run is to be meant by {verb}?"]
+    for number, row in enumerate(rows, start=1):
+        facts = facts_of(row, now)
+        head = f"  {number}  {flat(str(row['run_id']))}  {facts['STATE']}  {facts['LAST']}"
+        lines.append(cell(f"{head.strip()}  {flat(str(row['title']))}", width - 2).rstrip())
+    return "\n".join([lines[0], *(f"  {line}" for line in lines[1:])])

@@ -1,0 +1,16 @@
+"""What a command line means before any command is imported."""
+
+from __future__ import annotations
+
+import os
+
+COMPLETE_VARIABLE = "_AGENTRUNNER_COMPLETE"
+"""Set by the scripts of `agentrunner completion`, to the name of the shell."""
+TASK_FILES = (".md", ".yaml", ".yml")
+
+
+def is_goal(word: str) -> bool:
+    """Whether a word is a sentence: it has a space, and no file has that name or could have."""
+    if word.startswith("-") or len(word.split()) < 2 or word.endswith(TASK_FILES):
+        return False
+    return not os.path.lexists(word[:4096])

@@ -1,0 +1,99 @@
+"""Slips in a PRD by which a check or a criterion would be lost without a word.
+
+A check that is read as prose looks like proof and is none, so a near miss is an error.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from difflib import SequenceMatcher
+
+from agentrunner.config.markdown import Line, mask, section_title
+from agentrunner.errors import UsageError
+
+_ALIKE = 0.7
+"""From which likeness on a word is taken for a mistyped `check`: chekc, chck, checks, checked."""
+_LETTERS = 2
+"""Letters more or less; `checkout` and `checklist` are words of their own."""
+_HEADING_ALIKE = 0.88
+_MEANT = frozenset({"test", "tests", "verify"})
+"""Words that people write in place of `check`, whatever follows them."""
+_BEFORE_CODE = frozenset(
+    {"run", "runs", "command", "cmd", "proof", "prove", "proven by", "verified by", "tested by",
+     "checked by", "verified", "verification", "確認方法", "検証方法", "テスト", "コマンド"}
+)  # fmt: skip
+"""Words that mean a check where a command in backticks follows them at once."""
+_WORD = r"([^\W\d_][^:()`\0]{0,20}?)\s*:"
+_LAST = re.compile(rf"\(\s*{_WORD}\s*(.*)\)$")
+_LINE = re.compile(rf"(?:[-*+]\s+)?{_WORD}\s*(`.*)$")
+_CODE = re.compile(r"(?:test\s+|file\s+)?`", re.IGNORECASE)
+_CHECKS = ("check", "確認", "検証")
+
+
+def refuse_near_check(text: str, line: Line, file_name: str, *, alone: bool) -> None:
+    """Raise UsageError (`bad-check`) for what was meant as a check and is none.
+
+    `alone` says that the text is a line of its own, where prose with a colon is common.
+    """
+    masked = mask(text.strip()).rstrip(".。 ")
+    match = _LINE.match(masked) if alone else None
+    match = match or _LAST.search(masked)
+    if match is None:
+        return
+    word, behind = match[1].strip().casefold(), match[2].strip()
+    code = _CODE.match(behind) is not None
+    meant = word in _MEANT or (code and word in _BEFORE_CODE) or _like_check(word)
+    if not meant or word in _CHECKS:
+        return
+    raise UsageError(
+        f'"{match[1].strip()}:" makes no check; the word is "check".',
+        code="bad-check",
+        path=f"{file_name}:{line.number}",
+        source_line=line.text.strip()[:200],
+        remedy="write (check: `COMMAND`) or (check: test `NAME`)",
+    )
+
+
+def _like_check(word: str) -> bool:
+    near = abs(len(word) - len("check")) <= _LETTERS
+    return near and SequenceMatcher(None, word, "check").ratio() >= _ALIKE
+
+
+def refuse_lost(
+    heading: Line | None,
+    checks: Sequence[Line],
+    items: bool,
+    known: Iterable[str],
+    file_name: str,
+) -> None:
+    """Raise UsageError (`lost-criteria`) for a section that holds criteria and is not read.
+
+    `checks` are the lines of its list items that have a check, `items` whether it has a list at
+    all, `known` the headings that are read.
+    """
+    title = section_title(heading.title) if heading else ""
+    near = _near_heading(title, known) if items and title else ""
+    if not checks and not near:
+        return
+    line = heading if heading is not None and near else checks[0]
+    under = f'under "{heading.title}"' if heading else "under no heading"
+    message = (
+        f'the heading "{heading.title}" is not one that is read, so its list would be lost.'
+        if heading is not None and near
+        else f"a check stands {under}, where no criteria are read: it would be lost."
+    )
+    raise UsageError(
+        message,
+        code="lost-criteria",
+        path=f"{file_name}:{line.number}",
+        source_line=line.text.strip()[:200],
+        remedy=f'name the heading "{near.capitalize() if near else "Acceptance criteria"}"',
+    )
+
+
+def _near_heading(title: str, known: Iterable[str]) -> str:
+    for heading in known:
+        if SequenceMatcher(None, title, heading).ratio() >= _HEADING_ALIKE:
+            return heading
+    return ""

@@ -1,0 +1,129 @@
+"""A setting written into a settings file as text, so that comments and order stay."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from agentrunner.config.yaml_text import Path as KeyPath
+from agentrunner.config.yaml_text import Tree, read_yaml
+from agentrunner.errors import UsageError
+
+STEP = 2
+"""Blanks by which a section is indented where the file does not show it."""
+
+
+def key_path(name: str) -> KeyPath:
+    """`worker.kind` or `runner.worker.kind` as a path; raises UsageError for what is none."""
+    parts = tuple(part.strip() for part in name.split("."))
+    if not all(parts) or parts == ("runner",):
+        raise UsageError(
+            f'"{name}" names no setting.',
+            code="bad-option",
+            remedy="agentrunner config set runner.worker.kind codex-cli",
+        )
+    return parts if parts[0] in ("runner", "version") else ("runner", *parts)
+
+
+def with_setting(text: str, path: KeyPath, value: str, name: str) -> str:
+    """A settings file's text with one setting, `value` in YAML; all else stays as it is written.
+
+    Raises UsageError where text or value are no YAML, or where a section on the way is none.
+    """
+    wanted = read_yaml(value, f"the value of {'.'.join(map(str, path))}").value
+    tree = read_yaml(text, name)
+    if tree.value is None:
+        tree.value = {}
+    expected = _put(json.loads(json.dumps(tree.value)), path, wanted)
+    for changed in (_replaced(text, tree, path, wanted), _inserted(text, tree, path, wanted)):
+        if changed is not None and _reads_as(changed, expected, name):
+            return changed
+    import yaml
+
+    # Written in a form that lines cannot be fitted into, such as {worker: {kind: x}}.
+    return str(yaml.safe_dump(expected, sort_keys=False, allow_unicode=True))
+
+
+def _put(value: Any, path: KeyPath, wanted: Any) -> Any:
+    here = value
+    for depth, part in enumerate(path[:-1], start=1):
+        if here.get(part) is None:
+            here[part] = {}
+        here = here[part]
+        if not isinstance(here, dict):
+            raise UsageError(
+                f"{'.'.join(map(str, path[:depth]))} holds no settings by name.",
+                code="bad-option",
+                remedy="agentrunner config edit",
+            )
+    here[path[-1]] = wanted
+    return value
+
+
+def _reads_as(text: str, expected: Any, name: str) -> bool:
+    try:
+        return bool(read_yaml(text, name).value == expected)
+    except UsageError:
+        return False
+
+
+def _flow(value: Any) -> str:
+    """A value on one line, as YAML reads it; JSON is YAML."""
+    if isinstance(value, str) and read_plain(value) == value:
+        return value
+    return json.dumps(value, ensure_ascii=False)
+
+
+def read_plain(text: str) -> Any:
+    """What a plain scalar is read as; None where it is none."""
+    try:
+        found = read_yaml(f"key: {text}\n", "").value
+    except UsageError:
+        return None
+    return found.get("key") if isinstance(found, Mapping) else None
+
+
+def _replaced(text: str, tree: Tree, path: KeyPath, wanted: Any) -> str | None:
+    """The line of a scalar that is there already, with another value and the same comment."""
+    place, before = tree.places.get(path), _at(tree.value, path)
+    if place is None or place.line is None or not isinstance(before, str):
+        return None
+    lines = text.split("\n")
+    line = lines[place.line - 1]
+    head, colon, rest = line.partition(":")
+    remark = rest.find(" #")
+    tail = rest[remark:] if remark >= 0 else ""
+    lines[place.line - 1] = f"{head}{colon} {_flow(wanted)}{tail}"
+    return "\n".join(lines)
+
+
+def _at(value: Any, path: KeyPath) -> Any:
+    for part in path:
+        value = value.get(part) if isinstance(value, dict) else None
+    return value
+
+
+def _inserted(text: str, tree: Tree, path: KeyPath, wanted: Any) -> str | None:
+    """Lines for what is missing, at the head of the deepest section that is there."""
+    depth = max(n for n in range(len(path)) if isinstance(_at(tree.value, path[:n]), dict))
+    lines = text.split("\n") if text.strip() else []
+    if depth == 0:
+        while lines and not lines[-1].strip():
+            lines.pop()
+        return "\n".join([*lines, *_block(path, wanted, 0), ""])
+    place = tree.places.get(path[:depth])
+    line = place.line if place is not None else None
+    if line is None or not lines[line - 1].split(" #")[0].rstrip().endswith(":"):
+        return None
+    outer = len(lines[line - 1]) - len(lines[line - 1].lstrip())
+    below = [one for one in lines[line:] if one.strip() and not one.lstrip().startswith("#")]
+    inner = len(below[0]) - len(below[0].lstrip()) if below else 0
+    indent = inner if inner > outer else outer + STEP
+    return "\n".join([*lines[:line], *_block(path[depth:], wanted, indent), *lines[line:]])
+
+
+def _block(path: KeyPath, wanted: Any, indent: int) -> list[str]:
+    *sections, last = path
+    lines = [f"{'':{indent + STEP * n}}{part}:" for n, part in enumerate(sections)]
+    return [*lines, f"{'':{indent + STEP * len(sections)}}{last}: {_flow(wanted)}"]

@@ -1,0 +1,190 @@
+"""What a person decides about, in reading order: a plan, a worker's order, a completion, a change.
+
+Everything is read from the subject, the canonical JSON that a yes is about, and shown with control
+characters visible. What no line here knows is shown as `key: value` below, so that nothing of the
+subject is left out but what is empty.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from agentrunner.screens.layout import count, labelled, wrap
+from agentrunner.screens.summary import criteria_rows
+from agentrunner.text.terminal import escape
+
+Fields = Mapping[str, Any]
+
+_LABEL = 9
+_SOURCES = {"task": "your task", "human": "you", "model": "the planner"}
+_FILES = 12
+"""Changed files that are named."""
+
+
+def subject_lines(
+    kind: str, subject: str, prompt: str, width: int, result: Fields | None = None
+) -> list[str]:
+    """The subject of an approval of this kind.
+
+    `prompt` is the text that a worker's order names, `result` how the run stands, where known.
+    """
+    try:
+        value = json.loads(subject)
+    except ValueError:
+        return verbatim(subject, width, "  ")
+    if kind == "plan" and isinstance(value, dict) and isinstance(value.get("criteria"), list):
+        rest = {key: item for key, item in value.items() if key != "criteria"}
+        return [*_plan(value["criteria"], width), *value_lines(rest, width, "  ")]
+    if kind in ("worker", "worker_failed") and isinstance(value, dict):
+        return _order(kind, value, prompt, width)
+    if kind == "complete" and isinstance(value, dict):
+        return _completion(value, result or {}, width)
+    if isinstance(value, dict) and value.get("diff"):
+        return _change(value, width)
+    return value_lines(value, width, "  ")
+
+
+def _plan(criteria: Sequence[Any], width: int) -> list[str]:
+    """Each criterion as a person reads it: what must be true, how it is decided, whose it is."""
+    lines: list[str] = []
+    for number, item in enumerate(criteria):
+        lines += ([""] if number else []) + _criterion(item, width)
+    return lines
+
+
+def _criterion(item: Any, width: int) -> list[str]:
+    if not isinstance(item, dict):
+        return value_lines(item, width, "  ")
+    rest = dict(item)
+    name, text = rest.pop("id", ""), rest.pop("description", "")
+    optional = "(optional) " if rest.pop("critical", True) is False else ""
+    lines = labelled(escape(str(name)), f"{optional}{escape(str(text))}", width, label_width=_LABEL)
+    if detail := rest.pop("detail", ""):
+        lines += labelled("", escape(str(detail)), width, label_width=_LABEL)
+    check = rest.pop("check", None)
+    origin, by = rest.pop("origin", "task"), rest.pop("check_origin", "task")
+    told, more = _check(check)
+    whose = "" if by == origin or not check else f"   (from {_SOURCES.get(str(by), by)})"
+    lines += labelled("", f"check: {told}{whose}", width, label_width=_LABEL)
+    line = rest.pop("line", None)
+    place = f", line {line}" if line else ""
+    source = escape(f"{_SOURCES.get(str(origin), origin)}{place}")
+    lines += labelled("", f"from: {source}", width, label_width=_LABEL)
+    return [*lines, *value_lines({**more, **rest}, width, " " * (_LABEL + 2))]
+
+
+def _check(check: Any) -> tuple[str, Fields]:
+    """A check in one line, and those of its fields that the line does not hold."""
+    from pydantic import ValidationError
+
+    from agentrunner.config.prd import describe_check
+    from agentrunner.config.spec import Check
+
+    if not check:
+        return "nothing to execute: the model's word", {}
+    try:
+        told = describe_check(Check.model_validate(check))
+    except ValidationError:
+        return "", {"check": check}
+    usual = {name: field.default for name, field in Check.model_fields.items()}
+    more = {
+        key: item
+        for key, item in check.items()
+        if key != "kind" and item != usual.get(key) and not _is_told(item, told)
+    }
+    return escape(told), more if told != "nothing to execute" else {**check, **more}
+
+
+def _is_told(item: Any, told: str) -> bool:
+    parts = item if isinstance(item, list) else [item]
+    if isinstance(item, bool):
+        return False
+    return all(str(part) in told for part in parts)
+
+
+def _order(kind: str, value: Fields, prompt: str, width: int) -> list[str]:
+    """A worker's order: its prompt whole, then who gets it, as that is what one sees last."""
+    order = dict(value.get("order") or {})
+    rest = {key: item for key, item in value.items() if key not in ("order", "why", "code")}
+    who = [escape(str(order.pop("worker", "")))]
+    if member := order.pop("member", ""):
+        who += [escape(str(member))] * (member != who[0])
+    who.append(f"model {escape(str(order.pop('model', '') or 'its own'))}")
+    mode = order.pop("mode", "exec")
+    who.append("a new session" if mode == "exec" else f"goes on ({escape(str(mode))})")
+    file = order.pop("prompt", None) or {}
+    reason, loop = order.pop("reason", ""), order.pop("loop", 0)
+    run_id = order.pop("worker_run_id", "")
+    lines: list[str] = []
+    if prompt and kind == "worker":
+        lines += ["  Its prompt:", *verbatim(prompt, width, "    "), ""]
+    lines += labelled("worker", ", ".join(filter(None, who)), width)
+    lines += labelled("round", str(int(loop) + 1), width)
+    if reason:
+        lines += labelled("why", escape(str(reason)), width)
+    known = {"sha256", "size", "member", "path"}
+    told = f"{count(int(file.get('size') or 0), 'byte')}, sha256 {str(file.get('sha256'))[:12]}"
+    lines += labelled("prompt", escape(told), width) if file else []
+    more = {key: item for key, item in file.items() if key not in known}
+    order = {key: item for key, item in order.items() if item}
+    return [*lines, *value_lines({**more, **order, **rest}, width, "  "),
+            *labelled("run", escape(str(run_id)), width)]  # fmt: skip
+
+
+def _completion(value: Fields, result: Fields, width: int) -> list[str]:
+    """What stands behind a completion: each criterion with its proof, the tests, the files."""
+    rest = {key: item for key, item in value.items() if key not in ("verdict", "tree")}
+    rows = result.get("acceptance_criteria") or []
+    lines = [*criteria_rows(rows, width, room=len(rows)), ""] if rows else []
+    if files := [str(path) for path in result.get("changed_files") or []]:
+        more = f" and {len(files) - _FILES} more" * (len(files) > _FILES)
+        counts = f"+{result.get('lines_added') or 0} -{result.get('lines_removed') or 0}"
+        named = " ".join(escape(path) for path in files[:_FILES])
+        told = f"{count(len(files), 'file')} changed, {counts}: {named}{more}"
+        lines += labelled("files", told, width)
+    lines += labelled("tree", escape(str(value.get("tree"))), width)
+    return [*lines, *value_lines(rest, width, "  ")]
+
+
+def _change(value: Fields, width: int) -> list[str]:
+    """A change that is in doubt: which files and tests, and the change itself, whole."""
+    rest = dict(value)
+    diff, tree = str(rest.pop("diff")), rest.pop("tree", "")
+    lines: list[str] = []
+    for label, key in (("files", "paths"), ("tests", "tests")):
+        found = rest.pop(key, None) or []
+        if isinstance(found, list) and found:
+            lines += labelled(label, escape(" ".join(map(str, found))), width)
+    lines += value_lines(rest, width, "  ")
+    if diff:
+        lines += ["", *verbatim(diff.rstrip("\n"), width, "    "), ""]
+    return [*lines, *labelled("tree", escape(str(tree)), width)]
+
+
+def value_lines(value: Any, width: int, indent: str) -> list[str]:
+    """JSON as indented `key: value` lines, nothing left out but what is empty."""
+    if isinstance(value, Mapping):
+        said = [(key, item) for key, item in value.items() if item not in (None, "", [], {})]
+        return [line for key, item in said for line in _entry(key, item, width, indent)]
+    if isinstance(value, list):
+        lines = []
+        for item in value:
+            inner = value_lines(item, width, indent + "  ")
+            lines += [f"{indent}- {inner[0].lstrip()}", *inner[1:]] if inner else [f"{indent}-"]
+        return lines
+    return verbatim(value if isinstance(value, str) else json.dumps(value), width, indent)
+
+
+def _entry(key: str, item: Any, width: int, indent: str) -> list[str]:
+    inner = value_lines(item, width, indent + "  ")
+    label = f"{indent}{escape(key)}:"
+    if len(inner) == 1 and not isinstance(item, Mapping | list):
+        return [f"{label} {inner[0].strip()}"]
+    return [label, *inner]
+
+
+def verbatim(text: str, width: int, indent: str) -> list[str]:
+    """Every line of `text`, control characters shown, none dropped."""
+    return [line for part in text.split("\n") for line in wrap(escape(part), width, indent)]

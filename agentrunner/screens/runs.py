@@ -1,0 +1,240 @@
+"""The runs of a repository: the table of `list`, and what `agentrunner` alone says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from agentrunner.screens.layout import PLAIN, WIDTH, Paint, cell, clock, count, flat
+from agentrunner.screens.states import ago, moment, state_word
+from agentrunner.text.terminal import cell_width
+
+Row = Mapping[str, Any]
+
+_LEAST_TITLE = 14
+"""Cells of a title that still say something."""
+_COLUMNS = (("STATE", 15), ("LAST", 10), ("ROUNDS", 6), ("WORKED", 7))
+_GIVES_WAY = ("ROUNDS", "WORKED", "LAST")
+"""Columns that are left out where it is narrow, in this order; run and task stay."""
+_RIGHT = ("ROUNDS", "WORKED")
+ENDED = 3
+"""Ended runs that `agentrunner` alone shows."""
+
+
+def runs_table(
+    rows: Sequence[Row],
+    now: datetime,
+    *,
+    width: int = WIDTH,
+    paint: Paint = PLAIN,
+    all_repositories: bool = False,
+    left_out: int = 0,
+    state: str = "",
+) -> str:
+    """The runs, newest first as they come. `now` is in the time zone to show.
+
+    `left_out` are older ones that were not asked for, `state` the only state that was.
+    """
+    if not rows:
+        which = f"No runs are {state}" if state else "No runs yet"
+        return which + ("." if all_repositories else " in this repository.")
+    lines = _table(rows, now, width, paint)
+    foot = [f"{count(left_out, 'older run')} not shown: list -n N"] * bool(left_out)
+    waiting = [row for row in rows if row.get("waiting")]
+    if waiting:
+        verb = "waits" if len(waiting) == 1 else "wait"
+        name = flat(str(waiting[0]["run_id"]))
+        foot.append(f"{count(len(waiting), 'run')} {verb} for you: agentrunner answer {name}")
+    foot += [_wait_of(row, now) for row in rows if state_word(row) == "waiting"]
+    if planned := sum(row.get("part_of") == "plan" for row in rows):
+        tasks = "is a task" if planned == 1 else "are tasks"
+        foot.append(f"{planned} of them {tasks} of a plan: agentrunner plan status")
+    if not all_repositories:
+        foot.append("other repositories: agentrunner list --all")
+    return "\n".join([*lines, "", *foot] if foot else lines)
+
+
+def _table(rows: Sequence[Row], now: datetime, width: int, paint: Paint) -> list[str]:
+    id_width = max(3, *(cell_width(flat(str(row["run_id"]))) for row in rows))
+    id_width = min(id_width, width - 2)
+    columns = dict(_COLUMNS)
+    for name in ("", *_GIVES_WAY):
+        columns.pop(name, None)
+        room = width - 2 - id_width - sum(cells + 2 for cells in columns.values()) - 2
+        if room >= _LEAST_TITLE:
+            break
+    under = room < _LEAST_TITLE
+    if under:  # the title stands below
+        return _narrow(rows, now, width, paint)
+    head = f"  {cell('RUN', id_width)}" + "".join(
+        f"  {name:>{cells}}" if name in _RIGHT else f"  {name:<{cells}}"
+        for name, cells in columns.items()
+    )
+    lines = [paint.bold(f"{head}  TASK")]
+    for row in rows:
+        facts = facts_of(row, now)
+        cells_of = [
+            f"{facts[name]:>{cells}}" if name in _RIGHT else cell(facts[name], cells)
+            for name, cells in columns.items()
+        ]
+        cells_of[0] = _coloured(facts["STATE"], cells_of[0], paint)
+        title = cell(str(row.get("title") or ""), room).rstrip()
+        line = "  ".join([cell(str(row["run_id"]), id_width), *cells_of, title])
+        lines.append(f"  {line}".rstrip())
+    return lines
+
+
+def _narrow(rows: Sequence[Row], now: datetime, width: int, paint: Paint) -> list[str]:
+    """Two lines a run: its name and state, and its task below."""
+    lines = []
+    for row in rows:
+        state = facts_of(row, now)["STATE"]
+        name = flat(str(row["run_id"]))
+        if 4 + cell_width(name) + cell_width(state) > width:
+            lines += [
+                f"  {cell(name, width - 2).rstrip()}",
+                f"    {_coloured(state, state, paint)}",
+            ]
+        else:
+            lines.append(f"  {name}  {_coloured(state, state, paint)}")
+        if title := cell(str(row.get("title") or ""), width - 4).rstrip():
+            lines.append(f"    {title}")
+    return lines
+
+
+def facts_of(row: Row, now: datetime) -> dict[str, str]:
+    """What the columns say of a run, by their names."""
+    state = state_word(row)
+    finished, goes_on = moment(row.get("finished_at")), state in ("running", "waiting")
+    rounds, most = row.get("rounds") or "", row.get("rounds_at_most")
+    if goes_on and rounds and most:
+        rounds = f"{rounds} of {most}"
+    last = ago(finished, now) if finished else "now" if goes_on else ""
+    worked = worked_of(row, now)
+    return {
+        "STATE": state,
+        "LAST": last or ago(moment(row.get("driven_at") or row.get("started_at")), now),
+        "ROUNDS": str(rounds),
+        "WORKED": clock(worked) if worked else "",
+    }
+
+
+def worked_of(row: Row, now: datetime) -> float:
+    """Seconds that a run was at work, without the time that it waited for somebody."""
+    worked = float(row.get("worked_sec") or 0)
+    since = moment(row.get("driven_at"))
+    if since and state_word(row) == "running":
+        worked += max((now - since).total_seconds(), 0)
+    return worked
+
+
+def _coloured(state: str, text: str, paint: Paint) -> str:
+    colours: dict[str, Callable[[str], str]]
+    colours = {"complete": paint.good, "failed": paint.bad, "running": str}
+    return colours.get(state, paint.warn)(text)
+
+
+def _wait_of(row: Row, now: datetime) -> str:
+    """What a run waits for that needs no person: a time."""
+    until = moment(row.get("waiting_until"))
+    assert until is not None
+    local = until.astimezone(now.tzinfo)
+    day = "" if local.date() == now.date() else f"{local:%Y-%m-%d} "
+    return (
+        f"{flat(str(row['run_id']))} is waiting until {day}{local:%H:%M:%S} and goes on by itself"
+    )
+
+
+_AFTER = {
+    "waiting for you": ("answer", "shows what is asked"),
+    "needs review": ("show", "then accept, or resume"),
+    "stopped": ("resume", "goes on where it was"),
+    "running": ("logs -f", "follow it"),
+    "waiting": ("logs -f", "it goes on by itself"),
+    "complete": ("diff", "what it changed"),
+    "failed": ("show", "what is missing"),
+}
+"""By state: the next command, and what it does."""
+_NEEDS_YOU = ("waiting for you", "needs review", "stopped")
+_AT_WORK = ("running", "waiting")
+
+
+def overview_screen(
+    rows: Sequence[Row],
+    now: datetime,
+    *,
+    plan: str = "",
+    width: int = WIDTH,
+    paint: Paint = PLAIN,
+) -> str:
+    """What needs somebody, what runs and what ended, and the next command for each.
+
+    `plan` says how the plan of this repository stands, "" where there is none.
+    """
+    if not rows and not plan:
+        return "\n".join(["No runs yet in this repository.", "", *_first_steps(width)])
+    words = [(row, state_word(row)) for row in rows]
+    groups = (
+        ("Needs you", [row for row, word in words if word in _NEEDS_YOU]),
+        ("At work", [row for row, word in words if word in _AT_WORK]),
+        ("Ended", [row for row, word in words if word in ("complete", "failed")]),
+    )
+    lines: list[str] = []
+    for title, found in groups:
+        shown = found[:ENDED] if title == "Ended" else found[:9]
+        if not shown:
+            continue
+        lines.append(paint.bold(title))
+        for row in shown:
+            lines += _told(row, now, width, paint)
+        if more := len(found) - len(shown):
+            lines.append(f"  {count(more, 'more', 'more')}: agentrunner list")
+        lines.append("")
+    if plan:
+        lines += [paint.bold("Plan"), f"  {cell(plan, width - 2).rstrip()}",
+                  "    agentrunner plan status", ""]  # fmt: skip
+    return "\n".join([*lines, *_always(width)])
+
+
+def _told(row: Row, now: datetime, width: int, paint: Paint) -> list[str]:
+    state, name = state_word(row), flat(str(row["run_id"]))
+    facts = facts_of(row, now)
+    head = f"  {name}  {_coloured(state, state, paint)}"
+    cells = 4 + cell_width(name) + cell_width(state)
+    more = (
+        facts["LAST"] if state not in _AT_WORK else facts["ROUNDS"] and f"round {facts['ROUNDS']}"
+    )
+    if more and cells + 2 + cell_width(more) <= width:
+        head, cells = f"{head}  {more}", cells + 2 + cell_width(more)
+    title, lines = flat(str(row.get("title") or "")), [head]
+    if title and width - cells - 2 >= cell_width(title):
+        lines = [f"{head}  {title}"]
+    elif title:
+        lines.append(f"  {cell(title, width - 2)}".rstrip())
+    verb, what = _AFTER.get(state, ("show", ""))
+    command = f"agentrunner {verb} {name}"
+    lines.append(_step(command, what, width))
+    return lines
+
+
+def _step(command: str, what: str, width: int) -> str:
+    """A command, and what it does where there is room for that."""
+    line = f"    {command}"
+    return f"{line:<44} {what}" if what and width >= 46 + len(what) > 0 else line
+
+
+def _first_steps(width: int) -> list[str]:
+    steps = (
+        ("agentrunner init", "write a task for this repository"),
+        ("agentrunner run FILE.md", "work on it"),
+        ('agentrunner "what you want"', "the same, from a sentence"),
+        ("agentrunner doctor", "what is ready on this machine"),
+        ("agentrunner help", "all commands"),
+    )
+    return [_step(*step, width).removeprefix("  ").replace("    ", "  ", 1) for step in steps]
+
+
+def _always(width: int) -> list[str]:
+    return [_step('agentrunner "what you want"', "the next task", width).removeprefix("  "),
+            _step("agentrunner help", "all commands", width).removeprefix("  ")]  # fmt: skip

@@ -1,0 +1,51 @@
+"""One word for each state, everywhere, and moments as people say them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+Row = Mapping[str, Any]
+
+_STATES = {"NEEDS_REVIEW": "needs review", "COMPLETE": "complete", "FAILED": "failed"}
+WORDS = ("waiting for you", "needs review", "stopped", "running", "waiting", "complete", "failed")
+"""All that `state_word` says. "waiting" goes on by itself."""
+
+
+def state_word(row: Row) -> str:
+    """The state as people say it: what matters first is whether it waits for them."""
+    if row.get("waiting"):
+        return "waiting for you"
+    state = str(row.get("state"))
+    if state in _STATES:
+        return _STATES[state]
+    if not row.get("running", True):
+        return "stopped"
+    return "waiting" if row.get("waiting_until") else "running"
+
+
+def ago(moment: datetime | None, now: datetime) -> str:
+    """`4 min ago`, `yesterday`, `Thu 18:20`, `2026-11-02`; empty for no time."""
+    if moment is None:
+        return ""
+    local, passed = moment.astimezone(now.tzinfo), now - moment
+    if passed < timedelta(minutes=1):
+        return "now"
+    if passed < timedelta(hours=1):
+        return f"{int(passed.total_seconds() // 60)} min ago"
+    days = (now.date() - local.date()).days
+    if days == 0:
+        return local.strftime("%H:%M")
+    if days == 1:
+        return "yesterday"
+    return f"{_DAYS[local.weekday()]} {local:%H:%M}" if days < 7 else local.strftime("%Y-%m-%d")
+
+
+_DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+"""English whatever the locale, like everything else on the screen."""
+
+
+def moment(text: Any) -> datetime | None:
+    """A time as rows have it, None for none."""
+    return datetime.fromisoformat(str(text)) if text else None

@@ -1,0 +1,263 @@
+"""Help, examples, completion, and what people type that is no command."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.main import get_command
+
+from agentrunner import cli
+from agentrunner.commands import completion
+from agentrunner.commands.examples import EXAMPLES, PAGES
+from agentrunner.commands.index import Index
+from agentrunner.commands.plan import COMMANDS as PLAN
+from agentrunner.config.load import TaskSource, load_task
+from agentrunner.storage.index import RunIndex, RunRow
+from agentrunner.storage.run_folder import RunFolder
+from tests.kit.missing import missing
+
+DOCS = Path(__file__).parents[3] / "docs"
+NAMES = [*cli.COMMANDS, *(f"plan {name}" for name in PLAN)]
+
+
+def call(*arguments: str) -> int:
+    return cli.call(cli.app, list(arguments), "agentrunner")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_help_has_an_example_and_a_page_and_no_types(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call(*name.split(), "-h") == 0
+    out = capsys.readouterr().out
+    assert "Examples:" in out and "More: docs/" in out
+    options = out.partition("Options:")[2].partition("Examples:")[0].replace("NAME <EMAIL>", "")
+    assert not re.search(r"<[a-z]|\[x|list\[|\[\[", out.partition("Options:")[0] + options)
+    assert (DOCS / PAGES[name]).is_file()
+
+
+def test_every_example_is_a_command_line_with_options_that_there_are() -> None:
+    program = get_command(cli.app)
+    for name, lines in EXAMPLES.items():
+        for line in lines:
+            typed = re.split(r" {3,}| \| | > ", line)[0].removeprefix('eval "$(')
+            words = cli.understood(shlex.split(typed.removesuffix(')"'))[1:])
+            command: Any = program
+            while isinstance(command, Index) and words and words[0] in command.entries:
+                command, words = command.get_command(None, words[0]), words[1:]
+            if not isinstance(command, Index) and "--help" not in words:
+                command.make_context(name, words)
+
+
+def test_groups_hold_every_command_once() -> None:
+    listed = [name for group in cli.GROUPS.values() for name in group]
+    assert sorted(listed) == sorted(set(listed)) == sorted(cli.COMMANDS)
+
+
+def test_help_of_the_program(capsys: pytest.CaptureFixture[str], golden: Any) -> None:
+    call("help")
+    golden("screens/help.txt", capsys.readouterr().out)
+
+
+def test_help_of_a_command(capsys: pytest.CaptureFixture[str], golden: Any) -> None:
+    call("help", "diff")
+    golden("screens/help-diff.txt", capsys.readouterr().out)
+
+
+@pytest.mark.parametrize("arguments", [["version"], ["-V"], ["--version"]])
+def test_the_version(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert call(*arguments) == 0
+    assert capsys.readouterr().out.startswith("agentrunner ")
+
+
+def test_kinds_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    call("run", "-h")
+    out = " ".join(capsys.readouterr().out.split())
+    assert "codex-cli, claude-code" in out and "docker, bwrap, none" in out
+
+
+@pytest.mark.parametrize(
+    ("word", "told"),
+    [
+        ("ls", "try: agentrunner list"),
+        ("login", "docs/how-to/login.md"),
+        ("stop", "agentrunner cancel"),
+        ("rnu", "did you mean run?"),
+        ("statu", "agentrunner show"),
+        ("zzzz", "agentrunner --help"),
+    ],
+)
+def test_what_is_no_command_is_answered_with_what_is_meant(
+    word: str, told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call(word) == 2
+    assert told in capsys.readouterr().err
+
+
+# -- a sentence is a goal -------------------------------------------------------------------------
+
+
+def test_a_sentence_is_a_goal_and_a_file_is_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from agentrunner.commands.start import source_of
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my task").write_text("# T\n")
+    assert cli.understood(["fix the failing test", "-q"]) == ["run", "fix the failing test", "-q"]
+    assert cli.understood(["my task"]) == ["my task"]
+    assert cli.understood(["run"]) == ["run"]
+    assert source_of("fix the failing test", None, None) == TaskSource(
+        "goal", "fix the failing test"
+    )
+    assert source_of("my task", None, None).kind == "file"
+    assert source_of("not there.md", None, None).kind == "file"
+
+
+# -- where a PRD works ----------------------------------------------------------------------------
+
+
+def loaded(path: str, cwd: Path, **options: Any) -> Any:
+    return load_task(TaskSource("file", path), options=options, environ={}, cwd=cwd, auto=True)
+
+
+def test_a_prd_outside_is_about_the_repository_one_stands_in(tmp_path: Path) -> None:
+    shop, prds, plain = tmp_path / "shop", tmp_path / "prds", tmp_path / "plain"
+    for folder in (shop / ".git", shop / "docs", prds, plain):
+        folder.mkdir(parents=True)
+    text = "# T\n\n## Acceptance criteria\n- x\n"
+    for place in (prds / "x.md", shop / "docs" / "in.md"):
+        place.write_text(text)
+    assert loaded(str(prds / "x.md"), shop).repo == str(shop)
+    assert loaded(str(prds / "x.md"), shop / "docs").repo == str(shop)
+    assert loaded("docs/in.md", shop).repo == str(shop)
+    assert loaded(str(shop / "docs" / "in.md"), plain).repo == str(shop)
+    assert loaded(str(prds / "x.md"), plain).repo == str(plain)
+    assert loaded("prds/x.md", tmp_path).repo == str(prds)
+
+
+def test_a_model_of_an_option_is_that_of_whoever_is_chosen(tmp_path: Path) -> None:
+    (tmp_path / "x.md").write_text("# T\n")
+    spec = loaded("x.md", tmp_path, model="opus", planner_model="gpt-5.5")
+    assert (spec.runner.worker.kind, spec.runner.worker.model) == ("auto", "opus")
+    assert (spec.runner.meta.kind, spec.runner.meta.model) == ("auto", "gpt-5.5")
+    spec = loaded("x.md", tmp_path, model="opus", worker="claude-code")
+    assert (spec.runner.worker.kind, spec.runner.worker.model) == ("claude-code", "opus")
+
+
+# -- completion -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    repo, state = tmp_path / "shop", tmp_path / "state"
+    (repo / ".git").mkdir(parents=True)
+    (repo / "users-api.md").write_text("# T\n")
+    for run_id in ("users-api-7f3a", "totals-c21e"):
+        RunFolder.create(state, run_id)
+        RunIndex(state).record(
+            RunRow(run_id, run_id[:-5], "Totals\tand \x1b[2J more", str(repo.resolve()), "FAILED")
+        )
+    monkeypatch.chdir(repo)
+    monkeypatch.setenv("AGENTRUNNER_STATE_DIR", str(state))
+    return repo
+
+
+def words(*typed: str) -> list[str]:
+    return [value for value, _ in completion.candidates(get_command(cli.app), typed)]
+
+
+@pytest.mark.parametrize(
+    ("typed", "expected"),
+    [
+        (["resu"], {"resume"}),
+        (["help", "resu"], {"resume"}),
+        (["show", ""], {"users-api-7f3a", "totals-c21e"}),
+        (["diff", "--stat", "to"], {"totals-c21e"}),
+        (["run", "--worker", "cod"], {"codex-cli"}),
+        (["run", "--sandbox", ""], {"auto", "docker", "bwrap", "none"}),
+        (["run", "--log-level", ""], {"debug", "info", "warning", "error"}),
+        (["run", "us"], {"users-api.md", ":files"}),
+        (["run", "--repo", ""], {":files"}),
+        (["plan", "sta"], {"status"}),
+        (["schema", "tas"], {"task"}),
+        (["explain", "bus"], {"busy"}),
+        (["completion", ""], {"bash", "zsh", "fish"}),
+        (["list", "--nope", "x"], set()),
+        (["nope", "x", ""], set()),
+    ],
+)
+def test_words_that_may_follow(typed: list[str], expected: set[str], place: Path) -> None:
+    assert set(words(*typed)) == expected
+
+
+def test_options_are_offered_with_what_they_do(place: Path) -> None:
+    found = dict(completion.candidates(get_command(cli.app), ["plan", "run", "--p"]))
+    assert {"--parallel", "--pr", "--policy"} == set(found)
+    assert all(found.values())
+
+
+def test_tasks_of_the_plan_are_offered(place: Path) -> None:
+    from agentrunner.commands.plan_place import store_of
+    from agentrunner.plans.plan import Plan
+
+    assert words("plan", "show", "") == []
+    assert isinstance(store_of(None, None).load(), Plan)
+
+
+def test_nothing_of_a_title_reaches_the_terminal(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert completion.complete(get_command(cli.app), ["show", "to"]) == 0
+    assert capsys.readouterr().out == "totals-c21e\tfailed: Totals and more\n"
+
+
+ASK = {
+    "bash": """
+        eval "$(agentrunner completion bash)"
+        COMP_WORDS=(agentrunner show tot); COMP_CWORD=2; _agentrunner_complete
+        printf '%s\\n' "${COMPREPLY[@]}"
+    """,
+    "zsh": """
+        autoload -Uz compinit; compinit -u -D; eval "$(agentrunner completion zsh)"
+        _describe() { print -l -- ${found%%:*} }
+        words=(agentrunner show tot); CURRENT=3; _agentrunner
+    """,
+    "fish": """
+        agentrunner completion fish | source
+        complete -C 'agentrunner show tot' | string split -f1 \\t
+    """,
+}
+
+
+@pytest.mark.parametrize("shell", ASK)
+def test_the_scripts_work_in_their_shells(shell: str, place: Path) -> None:
+    if shutil.which(shell) is None:
+        missing(f"{shell} is not installed")
+    folder = str(Path(sys.executable).parent)
+    environ = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}", "HOME": str(place.parent)}
+    command = [shell, "-c", ASK[shell]]
+    done = subprocess.run(command, capture_output=True, text=True, env=environ, check=True)
+    assert done.stdout.split() == ["totals-c21e"]
+
+
+def test_completion_imports_no_engine_and_starts_nothing(place: Path) -> None:
+    script = (
+        "import sys; from agentrunner import cli;"
+        "sys.addaudithook(lambda e, a: e in ('subprocess.Popen', 'os.exec') and sys.exit(9));"
+        "sys.argv = ['agentrunner', 'show', '']; cli.main()"
+    )
+    environ = {**os.environ, "_AGENTRUNNER_COMPLETE": "bash"}
+    command = [sys.executable, "-X", "importtime", "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True, env=environ, check=False)
+    assert done.returncode == 0 and "totals-c21e" in done.stdout
+    for heavy in ("langgraph", "pydantic", "yaml", "asyncio", "rich"):
+        assert not re.search(rf"\| +{heavy}$", done.stderr, re.MULTILINE), heavy
