@@ -5,6 +5,7 @@
                └─► approve ◄─────────┼───────────┤     a person's yes or no
                        └─► ask_human ┘ (answer ─► decide)
                    wait: between any of them and itself, until a quota is there again
+                   planner: a person in its place, where none that can be used answers
 
 Every node but `note` says itself where to go (a Command); no other edge leaves it, because
 LangGraph would follow both. What a node may say is its row in ROUTES.
@@ -25,6 +26,7 @@ from agentrunner.nodes.decide import decide
 from agentrunner.nodes.guarded import Node, OpenDeps, guarded
 from agentrunner.nodes.note import note
 from agentrunner.nodes.plan import plan
+from agentrunner.nodes.planner import planner
 from agentrunner.nodes.run_worker import run_worker
 from agentrunner.nodes.validate import validate
 from agentrunner.nodes.wait import wait
@@ -36,22 +38,24 @@ NODES: dict[str, Node] = {
     "decide": decide,
     "ask_human": ask_human,
     "approve": approve,
+    "planner": planner,
     "run_worker": run_worker,
     "validate": validate,
     "wait": wait,
     "note": note,
 }
 ROUTES: dict[str, tuple[str, ...]] = {
-    "plan": ("plan", "approve", "ask_human", "decide", "wait", "note"),
-    "decide": ("ask_human", "approve", "run_worker", "validate", "wait", "note"),
+    "plan": ("plan", "approve", "ask_human", "planner", "decide", "wait", "note"),
+    "decide": ("ask_human", "approve", "planner", "run_worker", "validate", "wait", "note"),
     "ask_human": ("ask_human", "plan", "decide", "run_worker", "validate", "note"),
     "approve": ("approve", "plan", "decide", "run_worker", "validate"),
+    "planner": ("planner", "plan", "decide", "validate", "note"),
     "run_worker": ("run_worker", "approve", "ask_human", "validate", "wait", "note"),
-    "validate": ("decide", "approve", "ask_human", "wait", "note"),
+    "validate": ("decide", "approve", "ask_human", "planner", "wait", "note"),
     "wait": ("plan", "decide", "approve", "run_worker", "validate", "note"),
     "note": (END,),
 }
-ASKS = frozenset({"ask_human", "approve"})
+ASKS = frozenset({"ask_human", "approve", "planner"})
 """Nodes that wait for a person; nothing may catch what they raise."""
 IDLE = frozenset({"wait"})
 """Nodes whose time is not the run's."""

@@ -16,13 +16,14 @@ from agentrunner.execution.questions import answered, question, remark
 from agentrunner.execution.stuck import forgotten, leads_nowhere, ordered, stuck_end
 from agentrunner.nodes.plan import edited_criteria
 from agentrunner.prompts import choose, worker_prompt
-from agentrunner.protocol import Message, NextAction
+from agentrunner.protocol import Decision, Message, NextAction, WorkerCall
 from agentrunner.state.decisions import shown
 from agentrunner.state.lifecycle import LOOPS, TaskState
 from agentrunner.state.run_state import (
     Baseline,
     Counters,
     Criterion,
+    PersonOrder,
     TaskContext,
     Verdict,
     WorkerOrder,
@@ -31,6 +32,7 @@ from agentrunner.state.summary import FROM_PERSON
 from agentrunner.verification.verdict import end_at_limit, judge, settle
 from agentrunner.workers.policy import check_call, model_of, settings_of
 
+BY_PERSON = "A person ordered it in the planner's place."
 FOR_WORKER = 8000
 """Characters of people's texts that a worker's prompt carries in full."""
 
@@ -45,11 +47,15 @@ async def decide(state: TaskContext, deps: Deps) -> Command[str]:
     if "remarks" in heard:
         heard["stuck"] = forgotten(state)
     state = cast("TaskContext", {**state, **heard})
-    message, counters = await ask(
-        state, deps, "next_action", state["counters"], check=_allowed(deps)
-    )
-    chosen = message.payload
-    assert isinstance(chosen, NextAction)
+    if (order := state.get("person_order")) is not None:
+        chosen, counters = await asyncio.to_thread(_by_person, order, deps), state["counters"]
+        heard["person_order"] = None
+    else:
+        message, counters = await ask(
+            state, deps, "next_action", state["counters"], check=_allowed(deps)
+        )
+        assert isinstance(message.payload, NextAction)
+        chosen = message.payload
     counters = counters.model_copy(update={"decisions": counters.decisions + 1})
     action, reason = chosen.decision.action, chosen.decision.reason
     deps.emit("decision", action=action, reason=reason)
@@ -74,6 +80,16 @@ def _edited(state: TaskContext) -> bool:
     """Whether a person answered the plan with one of their own."""
     answer = answered(state, "plan")
     return answer is not None and bool(answer.edit)
+
+
+def _by_person(order: PersonOrder, deps: Deps) -> NextAction:
+    """What a person ordered in the planner's place, as a decision like any other. Blocks."""
+    decision = Decision(action=order.action, reason=BY_PERSON)
+    if order.prompt is None:
+        return NextAction(decision=decision)
+    prompt = deps.folder.read(order.prompt).decode("utf-8", "replace")
+    call = WorkerCall(worker_type=deps.members[0].name, mode="exec", prompt=prompt)
+    return NextAction(decision=decision, worker_call=call)
 
 
 def _heard(state: TaskContext) -> Update:

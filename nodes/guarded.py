@@ -23,9 +23,11 @@ from pydantic import TypeAdapter
 
 from agentrunner.errors import AgentRunnerError, InfraError, TaskFailed
 from agentrunner.execution.accounting import caught_up
+from agentrunner.execution.asking import NeedsPerson
 from agentrunner.execution.budget_questions import BudgetSpent, pause
 from agentrunner.execution.deps import Deps, Stopped, Update
 from agentrunner.execution.quota import MustWait
+from agentrunner.nodes.silence import planner_question
 from agentrunner.sandboxes.base import SandboxError
 from agentrunner.state.lifecycle import TERMINAL, move
 from agentrunner.state.run_state import Counters, StateModel, TaskContext, Verdict
@@ -94,6 +96,8 @@ def guarded(
             command = (
                 Command(update=asked, goto="ask_human") if asked else _ended(error, state, deps)
             )
+        except NeedsPerson as error:
+            command = _silent(error, state, node.__name__)
         except Exception as error:
             if node.__name__ == "note" or _of_the_machine(error):
                 raise
@@ -155,7 +159,15 @@ def _waiting(error: MustWait, state: TaskContext, node: str) -> Command[str]:
         "wait": error.wait.model_copy(update={"back_to": node}),
         "counters": _unheard(error.counters, state),
     }
-    return Command(update=update, goto="wait")
+    return Command(update={**error.kept, **update}, goto="wait")
+
+
+def _silent(error: NeedsPerson, state: TaskContext, node: str) -> Command[str]:
+    """The run waits for a person in the planner's place; then the node runs again, or another."""
+    now = cast("TaskContext", {**state, "counters": error.counters})
+    asked = planner_question(error.silence, now, node)
+    update: Update = {"counters": _unheard(error.counters, state), "question": asked}
+    return Command(update={**error.kept, **update}, goto="planner")
 
 
 def _unheard(counters: Counters, state: TaskContext) -> Counters:

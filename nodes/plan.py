@@ -15,7 +15,7 @@ from agentrunner.config.spec import Check, CriterionSpec
 from agentrunner.discovery.context import repository_context
 from agentrunner.discovery.surroundings import lacking, likely_lacking
 from agentrunner.errors import EnvironmentNotReady
-from agentrunner.execution.asking import ask
+from agentrunner.execution.asking import ask, keeping
 from agentrunner.execution.decisions import keep, messages
 from agentrunner.execution.deps import Deps, Update
 from agentrunner.execution.questions import answered, question, remark
@@ -54,9 +54,14 @@ async def plan(state: TaskContext, deps: Deps) -> Command[str]:
     names = await asyncio.to_thread(deps.verifier.before, baseline)
     if known is not None and names is not None:
         known["tests"] = names_for_planner(names)
-    message, counters = await ask(asking, deps, "plan_task", asking["counters"], repository=known)
-    assert isinstance(message.payload, PlanTask)
-    criteria = merged(own, message.payload, set(names.names) if names else set())
+    counters = asking["counters"]
+    if state.get("person_order") is not None:  # a person goes on without a plan of the planner's
+        criteria = own or [Criterion(id="AC-1", description=deps.spec.title)]
+    else:
+        with keeping({"baseline": baseline}):
+            message, counters = await ask(asking, deps, "plan_task", counters, repository=known)
+        assert isinstance(message.payload, PlanTask)
+        criteria = merged(own, message.payload, set(names.names) if names else set())
     by_model = [c for c in criteria if c.check is not None and c.check_origin == "model"]
     baseline = await deps.verifier.colours(by_model, baseline)
     deps.emit("plan", acceptance_criteria=criteria)

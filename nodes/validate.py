@@ -10,7 +10,7 @@ from typing import Any, cast
 from langgraph.types import Command
 
 from agentrunner.config.agents import AssessSpec
-from agentrunner.execution.asking import ask
+from agentrunner.execution.asking import ask, keeping
 from agentrunner.execution.decisions import messages
 from agentrunner.execution.deps import Deps, Update
 from agentrunner.execution.egress import heard_about_host
@@ -51,6 +51,8 @@ from agentrunner.verification.verdict import (
 )
 from agentrunner.verification.votes import merged
 
+KEPT = ("evidence", "tree", "acceptances", "baseline")
+"""What is measured once, however long the judge is away."""
 MOST_DIFF = 12_000
 """Characters of a diff in a question; the state stays small."""
 
@@ -92,7 +94,8 @@ async def _answer_request(state: TaskContext, deps: Deps, update: Update) -> Com
     if judgement.open:
         return await _open_finding(state, deps, update, judgement.open[0])
     if not _assessed(state, evidence):
-        update |= await _assess(state, deps)
+        with keeping({name: update[name] for name in KEPT if name in update}):
+            update |= await _assess(state, deps)
         state = cast("TaskContext", {**state, **update})
     judgement = _judged(state, deps)
     update["criteria"] = _settled(state, deps)

@@ -32,6 +32,8 @@ class Engine(Protocol):
         on_change: str | None = None,
         budget: Sequence[str] = (),
         by: str = "",
+        planner: str | None = None,
+        planner_model: str | None = None,
     ) -> dict[str, Any]:
         """Go on where a run was, or start its next attempt."""
 

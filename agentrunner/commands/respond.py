@@ -41,6 +41,13 @@ def resume(
         list[str] | None,
         typer.Option("--budget", metavar="NAME=+AMOUNT", help="Raise a limit, e.g. usd=+5."),
     ] = None,
+    planner: Annotated[
+        str | None, typer.Option("--planner", metavar="KIND", help="Who plans from now on.")
+    ] = None,
+    planner_model: Annotated[
+        str | None,
+        typer.Option("--planner-model", metavar="NAME", help="The planner's model from now on."),
+    ] = None,
     *,
     output: Output,
 ) -> int:
@@ -57,6 +64,8 @@ def resume(
             on_change=change,
             budget=budget or (),
             by=who(),
+            planner=planner,
+            planner_model=planner_model,
         )
 
     return drive(work, output)
@@ -75,7 +84,7 @@ def answer(
     *,
     output: Output,
 ) -> int:
-    """Answer a question by the number of an option or in words; a spent budget with "usd=+5"."""
+    """Answer a question by an option's number or in words: "usd=+5", again, "model: NAME", …"""
     if interactive(output) and (not words or _is_run(words, output)):
         return dialog("answer", words[0] if words else None, output)
 

@@ -64,6 +64,9 @@ class MetaSpec(ConfigModel):
     """Seconds for one call. Left out: META_TIMEOUT_SEC, else 60; of a CLI 600."""
     language: Literal["auto", "en", "ja"] = "auto"
     """Of the prompts; `auto` goes by the PRD."""
+    on_unusable: Literal["ask", "fail"] = "ask"
+    """`ask`: where it gives no usable answer or none at all, the run waits for a person, who
+    answers in its place, names another model or ends it. `fail`: the run ends FAILED."""
     script: str | None = None
     """Kind `script`: the file with the replies, relative to the task file."""
 

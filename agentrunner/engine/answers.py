@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 
 from agentrunner.config.spec import TaskSpec
@@ -9,6 +10,7 @@ from agentrunner.errors import UsageError
 from agentrunner.execution.budget_questions import read_answer
 from agentrunner.execution.questions import MAX_ANSWER
 from agentrunner.nodes.plan import edited_criteria
+from agentrunner.nodes.silence import read_order
 from agentrunner.state.run_state import IN_WORDS, Answer, Question
 
 
@@ -59,4 +61,6 @@ def checked_answer(
         text = question.options[int(text) - 1]
     if question.kind == "budget":
         read_answer(text, question, spec, grants)
+    if question.kind == "planner":
+        read_order(text, str(json.loads(question.subject)["asked_for"]))
     return answer.model_copy(update={"id": question.id, "kind": question.kind, "text": text})

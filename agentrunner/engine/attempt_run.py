@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 from collections.abc import Callable, Iterator, Mapping
@@ -24,13 +25,18 @@ from agentrunner.execution.deps import Cassette, Clock, Deps, Stopped
 from agentrunner.execution.result import build_result
 from agentrunner.graph.builder import Graph
 from agentrunner.graph.checkpoints import damaged, read_errors
+from agentrunner.graph.planner_change import renewed, take_over
 from agentrunner.nodes.note import leave_note
+from agentrunner.nodes.silence import read_order
 from agentrunner.notes.bill import bill_of
+from agentrunner.planners.panel import role_of
 from agentrunner.state.lifecycle import TERMINAL
 from agentrunner.state.run_state import IN_WORDS, Answer, Question, TaskContext
 
 INLINE_TRIES = 3
 """So often a person at the terminal may mistype an amount; then the run pauses."""
+MAY_BE_MISTYPED = ("budget", "planner")
+"""Questions that take certain words only."""
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -149,9 +155,25 @@ class Drive:
         if answer.kind not in IN_WORDS:
             value |= {"decision": answer.decision, "edit": answer.edit}
         state = cast("TaskContext", snapshot.values)
+        if answer.kind == "planner":
+            await self._change_planner(answer, state)
         self.deps.emit("answer", id=answer.id)
         self.deps.record(state, "answer", answer.id, answer)
         return Command(resume={snapshot.interrupts[0].id: value})
+
+    async def _change_planner(self, answer: Answer, state: TaskContext) -> None:
+        """Put the model in place that a person names; raises where it is not to be had."""
+        asked, options = state["question"], self._options
+        assert asked is not None
+        subject = json.loads(asked.subject)
+        said = read_order(answer.text, str(subject["asked_for"]))
+        if said.what == "model":
+            role = role_of(subject["asked_for"])
+            deps = self.deps
+            spec = renewed(
+                deps.spec, deps.folder, options.environ, options.policy, None, said.text, role
+            )
+            await take_over(deps, state, spec, asked.id, options.state_dir)
 
     async def _ask_inline(self, question: Question) -> Answer | None:
         if self._options.ask is None:
@@ -168,7 +190,7 @@ class Drive:
                 try:
                     return self._checked(question, answer)
                 except UsageError as problem:
-                    if question.kind != "budget":
+                    if question.kind not in MAY_BE_MISTYPED:
                         raise
                     told = " ".join(filter(None, (problem.message, f"Try: {problem.remedy}")))
                     self.deps.emit("warning", code=problem.code, message=told)

@@ -28,7 +28,9 @@ from agentrunner.errors import UsageError
 from agentrunner.execution.budget_questions import granted
 from agentrunner.execution.credentials import secrets_of
 from agentrunner.execution.deps import Clock
+from agentrunner.graph.planner_change import renewed
 from agentrunner.nodes.plan import criteria_of
+from agentrunner.nodes.silence import AGAIN
 from agentrunner.state.budget import read_grants
 from agentrunner.state.lifecycle import TERMINAL, TaskState
 from agentrunner.state.run_state import Acceptance, Answer, Counters, People, RunInfo, TaskContext
@@ -108,6 +110,8 @@ async def resume(
     instead: TaskSpec | None = None,
     by: str = "",
     asked: str = "",
+    planner: str | None = None,
+    planner_model: str | None = None,
 ) -> dict[str, Any]:
     """Go on where a run was; a FAILED or NEEDS_REVIEW one starts its next attempt.
 
@@ -115,6 +119,8 @@ async def resume(
     as they are.
     `message` are words of the person `by`; `asked` is what they answer, where it was asked outside
     of the run.
+    `planner` and `planner_model` are who plans and judges from now on; where the run waits because
+    the planner gave no answer, it is asked again.
     `budget` are grants like "usd=+5"; where the run waits with a spent limit they are the answer.
     Raises UsageError where its inputs changed and `on_change` does not say what that means, and
     for grants that cannot be given; Busy where someone else drives it.
@@ -130,6 +136,9 @@ async def resume(
         if on_change == "replan":
             spec, replan = attempts.reload(spec, options.environ), True
     spec = capped_again(spec, folder, options.environ, options.policy, max_loops=max_loops)
+    changes_planner = planner is not None or planner_model is not None
+    if changes_planner:
+        spec = renewed(spec, folder, options.environ, options.policy, planner, planner_model)
     with driving(folder, options):
         # Read under the lock: whoever held it until now may have gone on.
         state = await _latest(folder, spec, options)
@@ -145,6 +154,9 @@ async def resume(
             )
         grants, answer = await _grants(folder, spec, budget)
         crew = assemble(spec, options.environ, options.cassette)
+        if changes_planner:
+            answer = answer or await _asked_again(folder, by)
+            save_spec(folder, spec)
         if instead is not None:
             spec = await with_image(spec, crew, options.environ, options.confirm)
         with open_driver(spec, folder, options, crew) as driver:
@@ -183,6 +195,14 @@ async def _grants(
         return read_grants(text, spec, before), None
     answer = Answer(id=asked.id, kind="budget", text=text)
     return {}, checked_answer(folder.run_id, asked, answer, spec, before)
+
+
+async def _asked_again(folder: RunFolder, by: str) -> Answer | None:
+    """The answer of a run that waits for want of its planner: the new one is asked."""
+    asked = None if attempts.untouched(folder) else await attempts.waiting(folder)
+    if asked is None or asked.kind != "planner":
+        return None
+    return Answer(id=asked.id, kind="planner", text=AGAIN, by=by)
 
 
 def _inputs_changed(run_id: str, changes: list[tuple[str, str]]) -> UsageError:

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 from agentrunner.errors import TaskFailed
 from agentrunner.execution.accounting import Accounting
 from agentrunner.execution.budget_questions import FOR_CALL, BudgetSpent, allowance, check_budget
-from agentrunner.execution.deps import Deps
-from agentrunner.execution.planner_candidates import ask_in_turn
+from agentrunner.execution.deps import Deps, Update
+from agentrunner.execution.planner_candidates import ask_in_turn, asks
+from agentrunner.execution.quota import MustWait
+from agentrunner.nodes.silence import Silence, silence_of
 from agentrunner.planners.asking import Asked, Asker
-from agentrunner.planners.base import MetaCall, MetaClient, MetaUnavailable
+from agentrunner.planners.base import MetaCall, MetaClient, MetaUnavailable, MetaUnusable
 from agentrunner.planners.make import reply_format
+from agentrunner.planners.panel import role_of
 from agentrunner.prompts import PromptInput, PromptType
 from agentrunner.protocol import Message
 from agentrunner.state.run_state import Counters, TaskContext
@@ -34,8 +38,9 @@ async def ask(
     """One message of the meta-agent, and the counters after it.
 
     Of several votes on one thing `turn` says which it is: they go round among the candidates.
-    Raises TaskFailed where it can't be had, BudgetSpent where it may not be asked for, MustWait
-    where its quota is spent; the counters so far are on the error.
+    Raises NeedsPerson where none can be had and a person may help, TaskFailed where nobody can,
+    BudgetSpent where it may not be asked for, MustWait where it is away for a while; the counters
+    so far are on the error.
     """
     tally = Accounting(counters, deps.prices)
 
@@ -81,11 +86,40 @@ async def ask(
         asked = await ask_in_turn(state, deps, type, tally, asked_of, turn=turn)
     except BudgetSpent:
         raise
+    except (MetaUnavailable, MetaUnusable) as error:
+        seat = deps.meta.seat(role_of(type))
+        if asks(deps, seat):
+            silence = silence_of(error, type, seat, deps)
+            raise NeedsPerson(silence, error, tally.counters) from error
+        raise AskFailed(error, tally.counters) from error
     except TaskFailed as error:
         raise AskFailed(error, tally.counters) from error
     for warning in asked.message.warnings:
         deps.warn(state, f"reply-{warning.code}", f"{type} {warning.path}: {warning.message}")
     return asked.message, tally.counters
+
+
+class NeedsPerson(TaskFailed):
+    """Nobody in a role of the meta-agent answers; the wrapper sends the run to node `planner`.
+
+    `kept` is what the node has found out so far, so that it is not measured again.
+    """
+
+    def __init__(self, silence: Silence, cause: TaskFailed, counters: Counters) -> None:
+        super().__init__(cause.message, code=cause.code, remedy=cause.remedy)
+        self.silence = silence
+        self.counters = counters
+        self.kept: Update = {}
+
+
+@contextmanager
+def keeping(update: Update) -> Iterator[None]:
+    """What a node knows already is kept where the meta-agent that it asks is not to be had."""
+    try:
+        yield
+    except (NeedsPerson, MustWait) as error:
+        error.kept = {**update, **error.kept}
+        raise
 
 
 class AskFailed(TaskFailed):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence, Set
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TypeVar
 
@@ -10,16 +10,29 @@ from agentrunner.errors import InfraError
 from agentrunner.execution.accounting import Accounting
 from agentrunner.execution.deps import Deps
 from agentrunner.execution.quota import MustWait, cooling_until, next_try, seconds_of, stamp
-from agentrunner.planners.base import MessageType, MetaClient, MetaRequest, MetaUnavailable, Reply
+from agentrunner.planners.base import (
+    MessageType,
+    MetaClient,
+    MetaRequest,
+    MetaUnavailable,
+    MetaUnusable,
+    Reply,
+    answers_by_code,
+)
+from agentrunner.planners.faults import is_outage, said_of
 from agentrunner.planners.panel import Candidate, Panel, RoleCandidates, pick, role_of
 from agentrunner.state.run_state import TaskContext, Wait
 
+Silence = MetaUnavailable | MetaUnusable
+"""Why a candidate gave nothing that can be used."""
 MENDED_BY_A_PERSON = ("auth", "model")
 UNMENDED_SEC = 86_400.0
 """For so long a candidate is left alone whose key or model is refused, where another answers."""
 
 PARKED = "meta-quota"
 """Of the warning that a run stopped because a wait would be too long."""
+OUTAGE_BACKOFF_SEC = (10.0, 30.0, 90.0, 300.0)
+"""Waits for a planner that is away; the last one again and again, within budget.wait_sec."""
 
 Answered = TypeVar("Answered")
 
@@ -57,27 +70,38 @@ async def ask_in_turn(
     """What `ask` gets from the first candidate of the role that answers; of several votes on one
     thing, the one of `turn` n begins with the n-th.
 
-    Raises MustWait where the quota of each is spent, Surroundings (`meta-quota`) where that is
-    for longer than the task may wait, and the last one's error where it is of another kind.
+    Raises MustWait where each is away for a while, and where that is for longer than the task may
+    wait, or for another reason, the last one's error: MetaUnavailable or MetaUnusable, or
+    Surroundings (`meta-quota`) where a quota is spent for too long and nobody is asked.
     """
     seat = deps.meta.seat(role_of(message))
-    failed: set[str] = set()  # by name; a short cool-down must not bring them back in a circle
+    # By name, in their order; a short cool-down must not bring them back in a circle.
+    failed: dict[str, Silence] = {}
     while True:
         chosen = _choice(state, deps, seat, tally, turn, failed)
         if chosen is None:
-            raise _must_wait(state, deps, seat, tally)
+            raise _must_wait(state, deps, seat, tally, failed)
         try:
             return await ask(Chosen(deps.meta, chosen))
-        except MetaUnavailable as failure:
-            failed.add(chosen.name)
-            deps.cooled[f"meta:{chosen.name}"] = stamp(_until(deps, seat, failure))
+        except (MetaUnavailable, MetaUnusable) as failure:
+            failed[chosen.name] = failure
+            deps.cooled[f"meta:{chosen.name}"] = stamp(_until(deps, seat, chosen, failure))
             following = _choice(state, deps, seat, tally, turn, failed)
             if following is not None:
                 said = f"{chosen.name} does not answer, {following.name} does: {failure.message}"
                 deps.warn(state, "fail-over", said[:500])
-            elif failure.kind != "rate_limit":
-                del deps.cooled[f"meta:{chosen.name}"]
+            elif not any(_passes(seat, name, one) for name, one in failed.items()):
+                for name in failed:
+                    deps.cooled.pop(f"meta:{name}", None)  # a person mends it, and all are asked
                 raise
+
+
+def _passes(seat: RoleCandidates, name: str, failure: Silence) -> bool:
+    """Whether this candidate's trouble is over by itself after a while."""
+    if not is_outage(failure):
+        return False
+    by_code = any(answers_by_code(one.client) for one in seat.candidates if one.name == name)
+    return not by_code or (isinstance(failure, MetaUnavailable) and failure.kind == "rate_limit")
 
 
 def _choice(
@@ -86,7 +110,7 @@ def _choice(
     seat: RoleCandidates,
     tally: Accounting,
     turn: int,
-    failed: Set[str],
+    failed: Collection[str],
 ) -> Candidate | None:
     """Who is asked now, of those that have not `failed`; None where that must wait."""
     now, salt, number = deps.clock.now(), state["run"].salt, tally.counters.meta_calls
@@ -104,14 +128,20 @@ def _cooling(state: TaskContext, deps: Deps) -> dict[str, str]:
     return {**state.get("cooling", {}), **deps.cooled}
 
 
-def _until(deps: Deps, seat: RoleCandidates, failure: MetaUnavailable) -> datetime:
+def _until(deps: Deps, seat: RoleCandidates, chosen: Candidate, failure: Silence) -> datetime:
     """How long one is left alone that did not answer."""
     now = deps.clock.now()
+    if not isinstance(failure, MetaUnavailable):
+        return now + timedelta(seconds=seat.cool_down_sec)
+    alone = len(seat.candidates) == 1 or not seat.fallback_on_rate_limit
     if failure.kind == "rate_limit":
-        alone = len(seat.candidates) == 1 or not seat.fallback_on_rate_limit
         until, told = next_try(len(_waits(deps)), failure.reset_at, now)
         cool = now + timedelta(seconds=seat.cool_down_sec)
         return until if told or alone else max(until, cool)
+    if _passes(seat, chosen.name, failure):
+        number = min(len(_waits(deps)), len(OUTAGE_BACKOFF_SEC) - 1)
+        again = timedelta(seconds=OUTAGE_BACKOFF_SEC[number])
+        return now + (again if alone else max(again, timedelta(seconds=seat.cool_down_sec)))
     mended = failure.kind in MENDED_BY_A_PERSON
     return now + timedelta(seconds=UNMENDED_SEC if mended else seat.cool_down_sec)
 
@@ -129,7 +159,11 @@ def _waits(deps: Deps) -> list[Wait]:
 
 
 def _must_wait(
-    state: TaskContext, deps: Deps, seat: RoleCandidates, tally: Accounting
+    state: TaskContext,
+    deps: Deps,
+    seat: RoleCandidates,
+    tally: Accounting,
+    failed: Mapping[str, Silence],
 ) -> Exception:
     """The wait for the first of them to be back; an error where the task does not allow it.
 
@@ -142,23 +176,51 @@ def _must_wait(
         asked = [only] if only else asked
     ends = {one.name: cooling_until(cooling, "meta", one.name, now) for one in asked}
     until, name = min((at, name) for name, at in ends.items() if at is not None)
+    known = failed.get(name)
+    trouble = said_of(known) if known else "it is left alone for a while"
+    last: Silence = known or next(reversed(list(failed.values())), None) or _left_alone(name)
     wait = Wait(
         until=stamp(until),
         since=stamp(now),
-        reason=f"the planner {name} could not answer, its quota is spent",
+        reason=f"the planner {name} could not answer, {trouble}",
         role="meta",
         candidate=name,
     )
     waited = sum(map(seconds_of, _waits(deps)))
     limit = deps.spec.runner.budget.wait_sec
     if waited + seconds_of(wait) > limit:
-        why = f"The planner's quota is spent until {wait.until}, and runner.budget.wait_sec allows "
-        why += f"waits of {limit:g} s."
+        why = f"The planner {name} could not answer, {trouble}. It would be asked again at "
+        why += f"{wait.until}, and runner.budget.wait_sec allows waits of {limit:g} s."
         # Under a key of its own each time: the waits that come later are counted from here.
         deps.record(state, "warning", f"{PARKED}-{wait.since}", {"code": PARKED, "message": why})
+        spent = isinstance(last, MetaUnavailable) and last.kind == "rate_limit"
+        if asks(deps, seat) or not spent:
+            for one in failed:
+                deps.cooled.pop(f"meta:{one}", None)
+            return last
         return InfraError(
             why,
             code="meta-quota",
             remedy=f"agentrunner resume {state['run'].run_id}, after that time",
         )
     return MustWait(wait, tally.counters)
+
+
+def _left_alone(name: str) -> MetaUnavailable:
+    """Of a candidate that was not asked now, because its quota was spent before."""
+    return MetaUnavailable(
+        f"{name} is left alone because its quota was spent.",
+        retryable=False,
+        kind="rate_limit",
+        candidate=name,
+    )
+
+
+def asks(deps: Deps, seat: RoleCandidates) -> bool:
+    """Whether a person is asked where nobody in this seat answers.
+
+    Programs answer the same however often they are asked, and so does what is replayed.
+    """
+    by_code = all(answers_by_code(one.client) for one in seat.candidates)
+    wanted = deps.spec.runner.meta.on_unusable == "ask"
+    return wanted and not by_code and deps.cassette.replay is None

@@ -11,7 +11,7 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
-from agentrunner.errors import ProtocolError, TaskFailed
+from agentrunner.errors import ProtocolError
 from agentrunner.gateway.order import Allowance
 from agentrunner.planners.base import (
     ChatMessage,
@@ -19,6 +19,7 @@ from agentrunner.planners.base import (
     MetaClient,
     MetaRequest,
     MetaUnavailable,
+    MetaUnusable,
     Reply,
 )
 from agentrunner.planners.retry import capped, wait_before_retry
@@ -52,6 +53,7 @@ class _Progress:
     output_tokens: int = 0
     limit: int | None = None
     repair: Repair | None = None
+    finish_reason: str = "stop"
 
     def spend(self, reply: Reply | None) -> None:
         """Count what an attempt has used, answered or not."""
@@ -92,7 +94,7 @@ class Asker:
         """The answer to `prompt`, whose `call_number` is that of the first attempt.
 
         `check` raises ProtocolError for an answer that is well formed but not allowed, which is
-        then asked for again like any bad one. Raises TaskFailed (`meta-garbage`) after four bad
+        then asked for again like any bad one. Raises MetaUnusable (`meta-garbage`) after four bad
         answers, MetaUnavailable when the server gives none, and whatever `before_attempt` raises.
         """
         progress = _Progress(call_number=prompt.call_number)
@@ -108,9 +110,11 @@ class Asker:
                     output_tokens=progress.output_tokens,
                 )
             fault, answer = outcome
-        raise TaskFailed(
+        raise MetaUnusable(
             f"The planner gave no usable {prompt.type} in {ANSWERS} answers. The last one: {fault}",
-            code="meta-garbage",
+            fault=str(fault),
+            answer=answer,
+            finish_reason=progress.finish_reason,
             remedy="try a stronger model in runner.meta.model",
             details=(("last answer", capped(answer)),),
         )
@@ -167,6 +171,7 @@ class Asker:
         check: Callable[[Message], None] | None,
     ) -> Message | tuple[ProtocolError, str]:
         progress.spend(reply)
+        progress.finish_reason = reply.finish_reason
         # Before parsing: what the model copied out of somewhere must not reach worker or state.
         reply = replace(reply, text=self._redact(reply.text))
         try:
@@ -216,6 +221,8 @@ class Asker:
             kind=failure.kind,
             reset_at=failure.reset_at,
             candidate=failure.candidate,
+            reason=failure.reason,
+            status=failure.status,
         )
 
 

@@ -8,6 +8,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 from agentrunner.errors import TaskFailed
 from agentrunner.gateway.order import Allowance
+from agentrunner.gateway.usage import ErrorClass
 from agentrunner.planners.workplace import Workplace
 from agentrunner.workers.base import FailureKind
 
@@ -105,9 +106,12 @@ class MetaUnavailable(TaskFailed):
         reset_at: str = "",
         spent: Reply | None = None,
         candidate: str = "",
+        reason: ErrorClass | Literal[""] = "",
+        status: int | None = None,
     ) -> None:
         """`kind` says why, as far as known; `reset_at` when a quota is there again, in UTC and
         ISO 8601; `spent` what the attempt has used all the same; `candidate` whose word it is.
+        `reason` is finer than `kind`, as the answer with the HTTP status `status` told it.
         """
         super().__init__(message)
         self.retryable = retryable
@@ -116,6 +120,35 @@ class MetaUnavailable(TaskFailed):
         self.reset_at = reset_at
         self.spent = spent
         self.candidate = candidate
+        self.reason: ErrorClass | Literal[""] = reason
+        self.status = status
+
+
+class MetaUnusable(TaskFailed):
+    """The model answered, and no answer was one that can be used."""
+
+    default_code = "meta-garbage"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        fault: str,
+        answer: str,
+        finish_reason: str = "stop",
+        remedy: str = "",
+        details: tuple[tuple[str, str], ...] = (),
+    ) -> None:
+        """`fault` says what is wrong with the last `answer`, `finish_reason` how that ended."""
+        super().__init__(message, remedy=remedy, details=details)
+        self.fault = fault
+        self.answer = answer
+        self.finish_reason = finish_reason
+
+
+def answers_by_code(client: object) -> bool:
+    """Whether a program answers, so that neither time nor a person makes it answer otherwise."""
+    return bool(getattr(client, "by_code", False))
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,7 @@ class ChecklistMeta:
     """Steers by the list of criteria and their checks."""
 
     kind = "checklist"
+    by_code = True
 
     def __init__(self, spec: TaskSpec, environ: Mapping[str, str]) -> None:
         self._spec = spec

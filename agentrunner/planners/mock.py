@@ -15,6 +15,7 @@ class MockMeta:
     """One criterion, one worker run, then done."""
 
     kind = "mock"
+    by_code = True
 
     def __init__(self, spec: TaskSpec, environ: Mapping[str, str]) -> None:
         self._worker_kind = spec.runner.worker.kind

@@ -44,6 +44,7 @@ class OpenAIChatMeta:
 
     kind = "openai-chat"
     recordable = True
+    key_name = KEY_NAME
 
     def __init__(
         self,

@@ -95,6 +95,13 @@ class Panel:
             raise
         return replace(reply, candidate=candidate.name)
 
+    async def become(self, other: Panel) -> None:
+        """Take the place of its clients with those of `other`, which is this one from now on."""
+        before = self._clients()
+        self._seats, self.notices = dict(other._seats), other.notices
+        for client in before:
+            await client.close()
+
     async def close(self) -> None:
         """Close every client."""
         for client in self._clients():

@@ -72,6 +72,8 @@ def http_failure(
         retry_after=retry_after,
         kind=BY_CLASS[error.kind],
         reset_at=stamp(reset) if reset else "",
+        reason=error.kind,
+        status=status if status >= 300 else None,
     )
 
 

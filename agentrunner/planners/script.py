@@ -78,6 +78,7 @@ class ScriptMeta:
     """Item n answers attempt n of the run, so a resumed run takes the next unused one."""
 
     kind = "script"
+    by_code = True
 
     def __init__(
         self,

@@ -29,7 +29,12 @@ _NAMES = {
     "network": "a host is asked for",
     "budget": "a budget is spent",
     "worker_failed": "the worker could not work",
+    "planner": "the planner gave no answer",
 }
+OURS = ("budget", "planner")
+"""Questions in words that the planner does not ask."""
+SHOWN = 600
+"""Characters of a planner's last answer on the screen; `show --json` has more."""
 QUESTION_PROMPT = "your answer (empty leaves it waiting) > "
 
 
@@ -97,11 +102,21 @@ def _head(result: Result, kind: str, width: int, paint: Paint) -> str:
 
 
 def _question_text(waiting: Mapping[str, Any], width: int) -> list[str]:
-    asker = "" if waiting.get("kind") == "budget" else ", from the planner"
+    asker = "" if waiting.get("kind") in OURS else ", from the planner"
     lines = [f"  Question{asker}:", *wrap(str(waiting.get("text")), width, "    ")]
+    lines += _last_answer(waiting, width)
     for number, option in enumerate(waiting.get("options") or [], start=1):
         lines += wrap(f"{number}  {option}", width, "      ")
     return lines
+
+
+def _last_answer(waiting: Mapping[str, Any], width: int) -> list[str]:
+    """What the planner said last, where that could not be used; cut, and nothing of it hidden."""
+    if waiting.get("kind") != "planner" or not waiting.get("subject"):
+        return []
+    said = str(json.loads(str(waiting["subject"])).get("last_answer") or "")
+    cut = said[:SHOWN] + ("…" if len(said) > SHOWN else "")
+    return ["", "    Its last answer:", *_verbatim(cut, width, "      "), ""] if cut else []
 
 
 def _approval_text(
@@ -133,6 +148,8 @@ def _next(result: Result, approval: bool, target: str, width: int) -> list[str]:
             (f'agentrunner answer{name} "{more}"', "or any other amount"),
             (f"agentrunner answer{name} {stop}", "end here, FAILED"),
         ]
+    elif waiting.get("kind") == "planner":
+        steps = _in_its_place(waiting, name, str(result.get("run_id")))
     elif waiting.get("options"):
         steps = [(f"agentrunner answer{name} 1", 'or in your own words: answer "..."')]
     else:
@@ -142,6 +159,21 @@ def _next(result: Result, approval: bool, target: str, width: int) -> list[str]:
     if result.get("part_of"):
         return next_lines([*steps, ("agentrunner plan run", "then the plan goes on")], width)
     return next_lines([*steps, (f"agentrunner cancel{name}", "end here")], width)
+
+
+def _in_its_place(waiting: Mapping[str, Any], name: str, run_id: str) -> list[tuple[str, str]]:
+    steps = [
+        (f"agentrunner answer{name} again", "ask it again, once that is put right"),
+        (f'agentrunner answer{name} "model: NAME"', "ask another model of the same kind"),
+        (
+            f"agentrunner resume {flat(run_id)} --planner KIND --planner-model NAME",
+            "ask another planner",
+        ),
+        (f'agentrunner answer{name} "worker: PROMPT"', "order the next worker run yourself"),
+    ]
+    if "complete" in (waiting.get("options") or []):
+        steps.append((f"agentrunner answer{name} complete", "ask for completion yourself"))
+    return steps
 
 
 def approval_screen(

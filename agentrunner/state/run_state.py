@@ -440,8 +440,9 @@ QuestionKind = Literal[
     "network",
     "worker_failed",
     "budget",
+    "planner",
 ]
-IN_WORDS: frozenset[QuestionKind] = frozenset({"ask_human", "budget"})
+IN_WORDS: frozenset[QuestionKind] = frozenset({"ask_human", "budget", "planner"})
 """Kinds that are answered with a text; all others with yes or no."""
 
 
@@ -456,6 +457,17 @@ class Question(StateModel):
     """Canonical JSON of exactly what is approved or asked; what runs is the subject."""
     state: TaskState
     """The state kept while waiting."""
+
+
+class PersonOrder(StateModel):
+    """What a person decided in the planner's place; the next decision carries it out."""
+
+    id: str
+    """Of the question that it answers, with its place among the decisions."""
+    action: Literal["run_worker", "mark_complete"]
+    prompt: FileRef | None = None
+    """Of `run_worker`: the person's words, in the run's folder."""
+    by: str = ""
 
 
 BY_PLAN = "(plan)"
@@ -571,6 +583,8 @@ class TaskContext(TypedDict, total=False):
     completion_reason: str
     question: Question | None
     answer: Answer | None
+    person_order: PersonOrder | None
+    """What a person ordered in the planner's place, until a decision has carried it out."""
     allowed_hosts: list[str]
     """Hosts that a person allowed workers to reach, beside those of the task."""
     refused_hosts: list[str]

@@ -41,7 +41,7 @@ def check_call(call: WorkerCall, members: Sequence[Member]) -> Member:
     if not model_of(call, member) and _models(member) and not _is_nothing(call.model):
         allowed = ", ".join(_models(member))
         raise _refused("model", f"the task allows only {allowed} for {member.name}; leave it out")
-    _check_prompt(call.prompt)
+    check_prompt(call.prompt)
     _check_flags(call.flags, member.worker.flag_rules)
     _check_settings(call.tool_specific, member.worker.tool_rules)
     _check_env(call.env)
@@ -81,7 +81,8 @@ def _models(member: Member) -> list[str]:
     return [model for model in (spec.model, *spec.models) if model]
 
 
-def _check_prompt(prompt: str) -> None:
+def check_prompt(prompt: str) -> None:
+    """Raise ProtocolError for a text that is no prompt: empty, too long, or no text at all."""
     if not prompt.strip():
         raise _refused("prompt", "the prompt is empty")
     if "\0" in prompt:

@@ -43,6 +43,7 @@ from agentrunner.state.run_state import (
     People,
     PersonDecision,
     PersonLine,
+    PersonOrder,
     Proof,
     Question,
     RedTest,
@@ -122,6 +123,7 @@ MODELS: list[StateModel] = [
     WorkerRun(worker_run_id="1-001", worker="command", loop=0, outcome="lost", output=REF),
     Question(id="0" * 12, kind="plan", text="?", subject="{}", state=TaskState.FIXING),
     Answer(id="0" * 12, kind="plan", decision="approve", edit="{}"),
+    PersonOrder(id="1", action="run_worker", prompt=REF, by="hana"),
     PersonDecision(id="message-1", kind="message", decision="message", text="blue", steers=True),
     PersonLine(line="round 1: blue", steers=True),
     People(

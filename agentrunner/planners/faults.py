@@ -1,0 +1,52 @@
+"""What keeps a planner from answering, in plain sentences: never a provider's own JSON. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from agentrunner.planners.base import MetaUnavailable, MetaUnusable
+
+OUTAGES = frozenset({"server", "network", "rate_limit"})
+"""Kinds of failures that pass by themselves."""
+WORDS: Mapping[str, str] = {
+    "quota": "its quota is spent",
+    "overload": "its server is overloaded",
+    "server": "its server fails",
+    "network": "it cannot be reached",
+    "auth": "its key or login is refused",
+    "model": "its model is not known there",
+    "context": "what it was asked is longer than it can read",
+    "filter": "a filter of its provider refuses the question or the answer",
+    "cut": "its answer was cut off, again and again",
+    "budget": "its gateway lets no further call through",
+    "rate_limit": "its quota is spent",
+    "request": "its server refuses the request",
+    "protocol": "what came back is no answer",
+    "unusable": "its answers cannot be used",
+}
+"""By reason or kind of a failure, as the end of a sentence."""
+ANSWERS: Mapping[str, str] = {"refusal": "filter", "content_filter": "filter", "length": "cut"}
+"""How the last answer ended, where that is why it cannot be used."""
+
+
+def reason_of(failure: MetaUnavailable | MetaUnusable) -> str:
+    """A key of WORDS for this failure."""
+    if isinstance(failure, MetaUnusable):
+        return ANSWERS.get(failure.finish_reason, "unusable")
+    return failure.reason or failure.kind or "protocol"
+
+
+def said_of(failure: MetaUnavailable | MetaUnusable) -> str:
+    """The end of a sentence that says what is wrong: "its server answers 503, overloaded"."""
+    words = WORDS.get(reason_of(failure), WORDS["protocol"])
+    status = failure.status if isinstance(failure, MetaUnavailable) else None
+    return f"{words} (HTTP {status})" if status else words
+
+
+def is_outage(failure: MetaUnavailable | MetaUnusable) -> bool:
+    """Whether it is worth waiting for: a provider that is away, and no mistake of anybody's."""
+    if not isinstance(failure, MetaUnavailable):
+        return False
+    if failure.kind == "rate_limit":
+        return True
+    return failure.kind in OUTAGES and failure.retryable

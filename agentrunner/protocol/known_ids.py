@@ -1,0 +1,75 @@
+"""Criterion ids that are written in another case, or with other hyphens, than the known ones. Pure.
+
+`parse_reply` cannot know them: what is known is the run's. What fits none, or more than one, is
+left as it is written.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection
+from typing import TypeVar
+
+from agentrunner.protocol.message import Message
+from agentrunner.protocol.messages import CompletionAssessment, NextAction, PlanTask
+from agentrunner.protocol.wire import shown
+
+Item = TypeVar("Item")
+
+
+def with_known_ids(message: Message, known: Collection[str]) -> tuple[Message, list[str]]:
+    """The message with the ids that are known, and a sentence for each that was taken."""
+    told: list[str] = []
+
+    def taken(given: str) -> str:
+        found = known_id(given, known)
+        if found is None or found == given:
+            return given
+        sentence = f"criterion id: {shown(given)} is taken as {shown(found)}"
+        if sentence not in told:
+            told.append(sentence)
+        return found
+
+    payload = message.payload
+    if isinstance(payload, PlanTask):
+        used = {one.id for one in payload.acceptance_criteria}
+        drafts = [
+            # One that the plan has under its own id, too, is another criterion.
+            one if taken_before(one.id, used, known) else _with_id(one, taken)
+            for one in payload.acceptance_criteria
+        ]
+        payload = payload.model_copy(update={"acceptance_criteria": drafts})
+    elif isinstance(payload, NextAction):
+        updates = [_with_id(one, taken) for one in payload.updated_acceptance_criteria]
+        payload = payload.model_copy(update={"updated_acceptance_criteria": updates})
+    elif isinstance(payload, CompletionAssessment):
+        passed = [taken(one) for one in payload.details.passed_criteria]
+        details = payload.details.model_copy(update={"passed_criteria": passed})
+        verdicts = [_with_id(one, taken) for one in payload.by_criterion]
+        payload = payload.model_copy(update={"details": details, "by_criterion": verdicts})
+    if not told:
+        return message, []
+    return message.model_copy(update={"payload": payload}), told
+
+
+def known_id(given: str, known: Collection[str]) -> str | None:
+    """The one known id that is meant; None where none is, or more than one may be."""
+    if given in known:
+        return given
+    found = [one for one in known if _plain(one) == _plain(given)] if _plain(given) else []
+    return found[0] if len(found) == 1 else None
+
+
+def taken_before(given: str, used: Collection[str], known: Collection[str]) -> bool:
+    """Whether the id that would be taken stands in the same list by itself."""
+    found = known_id(given, known)
+    return found is not None and found != given and found in used
+
+
+def _with_id(item: Item, taken: Callable[[str], str]) -> Item:
+    copied: Item = item.model_copy(update={"id": taken(item.id)})  # type: ignore[attr-defined]
+    return copied
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"[-_\s\u2010-\u2015\u2212]", "", text).casefold()

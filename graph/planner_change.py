@@ -1,0 +1,127 @@
+"""Another planner for a run that goes on, as a person names it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from agentrunner.config.agents import AssessSpec, MetaCandidate, RoleSpec
+from agentrunner.config.spec import TaskSpec
+from agentrunner.engine.policies import capped_again
+from agentrunner.errors import UsageError
+from agentrunner.execution.deps import Deps
+from agentrunner.nodes.planner import CHANGED
+from agentrunner.planners.panel import Panel, Role, make_panel
+from agentrunner.planners.workplace import Workplace
+from agentrunner.state.run_state import TaskContext
+from agentrunner.storage.run_folder import RunFolder, save_spec
+
+NEEDS_A_FILE = "script"
+"""A planner that cannot come into a run later: its replies belong to the task."""
+
+
+def with_planner(
+    spec: TaskSpec, kind: str | None = None, model: str | None = None, *, role: Role = "meta"
+) -> TaskSpec:
+    """The task with another planner, or another model for it, in front of its candidates.
+
+    The mode of completion stays what it was. With the role `assess` it is the judge that changes,
+    where the task names one of its own. Raises UsageError where the task forces a candidate by
+    name, and for a planner that cannot come into a run.
+    """
+    if kind == NEEDS_A_FILE and spec.runner.meta.kind != kind:
+        raise UsageError(
+            "A planner of kind script cannot take over: its replies belong to the task.",
+            code="usage",
+            path="--planner",
+            remedy="--planner openai-chat, codex-cli, claude-code or checklist",
+        )
+    runner, profiles = spec.runner, spec.runner.profiles
+    changes: dict[str, object] = {"completion": spec.completion}
+    judges = role == "assess" and (runner.assess is not None or profiles.assess is not None)
+    if judges and runner.assess is not None:
+        own = runner.assess.kind or runner.meta.kind
+        first = MetaCandidate(kind=own, model=runner.assess.model, base_url=runner.assess.base_url)
+    else:
+        first = MetaCandidate(
+            kind=runner.meta.kind,
+            model=runner.meta.model,
+            base_url=runner.meta.base_url,
+            auth=runner.meta.auth,
+        )
+    if kind is not None and kind != first.kind:  # its model, address and login are its own
+        first = MetaCandidate(kind=kind)
+    if model is not None:
+        first = first.model_copy(update={"model": model})
+    if judges:
+        votes = runner.assess.votes if runner.assess else 1
+        changes["assess"] = AssessSpec(
+            kind=first.kind, model=first.model, base_url=first.base_url, votes=votes
+        )
+        changes["profiles"] = profiles.model_copy(
+            update={"assess": _in_front(profiles.assess, first, "assess")}
+        )
+    else:
+        changes["meta"] = runner.meta.model_copy(
+            update={
+                "kind": first.kind,
+                "model": first.model,
+                "base_url": first.base_url,
+                "auth": first.auth,
+            }
+        )
+        changes["profiles"] = profiles.model_copy(
+            update={
+                "meta": _in_front(profiles.meta, first, "meta") or RoleSpec(),
+                "plan": _in_front(profiles.plan, first, "plan"),
+            }
+        )
+    return spec.model_copy(update={"runner": runner.model_copy(update=changes)})
+
+
+def _in_front(profile: RoleSpec | None, first: MetaCandidate, role: str) -> RoleSpec | None:
+    """A role's candidates with this one before them; as it is where it names none."""
+    if profile is None:
+        return None
+    if profile.force:
+        raise UsageError(
+            f"runner.profiles.{role}.force names {profile.force}; nobody takes its place.",
+            code="usage",
+            path=f"runner.profiles.{role}.force",
+            remedy="another run, or the next attempt with a changed task file (--on-change replan)",
+        )
+    if not profile.candidates:
+        return profile
+    others = [one for one in profile.candidates if one != first]
+    return profile.model_copy(update={"candidates": [first, *others]})
+
+
+def renewed(
+    spec: TaskSpec,
+    folder: RunFolder,
+    environ: Mapping[str, str],
+    policy: Path | None,
+    kind: str | None,
+    model: str | None,
+    role: Role = "meta",
+) -> TaskSpec:
+    """`with_planner` within the policies of today; raises UsageError, and nothing is kept yet."""
+    return capped_again(with_planner(spec, kind, model, role=role), folder, environ, policy)
+
+
+async def take_over(
+    deps: Deps, state: TaskContext, spec: TaskSpec, key: str, state_dir: Path
+) -> None:
+    """From here on the planner of `spec` answers, in this process and after it.
+
+    Raises as `make_panel`, and then nothing has changed.
+    """
+    tape = deps.cassette
+    panel: Panel = make_panel(spec, deps.environ, record=tape.record, replay=tape.replay)
+    await panel.open(Workplace(deps.folder, state_dir, deps.sandbox, deps.redactor))
+    save_spec(deps.folder, spec)
+    await deps.meta.become(panel)
+    deps.spec = spec
+    told = {"kind": spec.runner.meta.kind, "model": spec.runner.meta.model, "is": panel.describe()}
+    deps.record(state, CHANGED, key, told)
+    deps.warn(state, "planner-changed", f"From here on the planner is {panel.describe()}.")

@@ -1,0 +1,166 @@
+"""A planner of which no usable answer is to be had: what a person is told, and may say instead."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pydantic import ValidationError
+
+from agentrunner.errors import ProtocolError, UsageError
+from agentrunner.execution.deps import Deps
+from agentrunner.execution.questions import question
+from agentrunner.planners.base import MessageType, MetaUnavailable, MetaUnusable
+from agentrunner.planners.faults import reason_of, said_of
+from agentrunner.planners.panel import Candidate, Role, RoleCandidates, role_of
+from agentrunner.protocol import WorkerCall
+from agentrunner.state.run_state import Question, TaskContext
+from agentrunner.text.terminal import sanitize
+from agentrunner.workers.policy import check_prompt
+
+MOST_ANSWER = 2000
+"""Characters of a planner's last answer that a person is shown."""
+MOST_FAULT = 500
+ASKED_FOR: dict[str, str] = {
+    "plan_task": "the plan",
+    "next_action": "the next step",
+    "completion_assessment": "a judgement of the work",
+    "decompose": "a plan",
+    "plan_patch": "a change of the plan",
+}
+AGAIN, COMPLETE, END = "again", "complete", "end"
+ORDER = re.compile(r"(worker|model)\s*[:\uff1a]\s*(.*)", re.IGNORECASE | re.DOTALL)
+HOW = 'one of: again, "worker: PROMPT", complete, "model: NAME", end'
+NAME = re.compile(r"[!-~]{1,200}")
+"""Of a model."""
+
+
+@dataclass(frozen=True)
+class Silence:
+    """What was asked, who did not answer it, and why."""
+
+    asked_for: MessageType
+    candidate: str
+    who: str
+    """As the header has it."""
+    code: str
+    reason: str
+    """A key of `faults.WORDS`."""
+    fault: str
+    """A sentence without its end: what is wrong."""
+    cure: str
+    answer: str = ""
+    """The last one, bounded."""
+
+
+@dataclass(frozen=True)
+class Said:
+    """A person's word in the planner's place."""
+
+    what: Literal["again", "worker", "complete", "model", "end"]
+    text: str = ""
+    """The worker's prompt, or the model's name."""
+
+
+def silence_of(
+    error: MetaUnavailable | MetaUnusable, asked_for: MessageType, seat: RoleCandidates, deps: Deps
+) -> Silence:
+    """What a person is told about this failure; nothing in it is a provider's own form."""
+    named = getattr(error, "candidate", "")
+    one = next((c for c in seat.candidates if c.name == named), seat.candidates[-1])
+    fault = said_of(error)
+    if isinstance(error, MetaUnusable) and reason_of(error) == "unusable":
+        fault = f"no answer can be used; of the last one: {_bounded(error.fault, MOST_FAULT)}"
+    answer = error.answer if isinstance(error, MetaUnusable) else ""
+    return Silence(
+        asked_for=asked_for,
+        candidate=one.name,
+        who=one.client.describe(),
+        code=error.code,
+        reason=reason_of(error),
+        fault=fault.rstrip("."),
+        cure=_cure(reason_of(error), one, role_of(asked_for), deps),
+        answer=_bounded(deps.redactor.redact(answer), MOST_ANSWER),
+    )
+
+
+def _bounded(text: str, most: int) -> str:
+    shown = sanitize(text)
+    return shown if len(shown) <= most else f"{shown[:most]} … ({len(shown)} characters)"
+
+
+def _cure(reason: str, one: Candidate, role: Role, deps: Deps) -> str:
+    """What a person may do, in a sentence."""
+    key = str(getattr(one.client, "key_name", ""))
+    place = "runner.assess.model" if role == "assess" else "runner.meta.model"
+    if reason == "auth":
+        if key:
+            return f"Set {key} to a key that is good, and answer `again` from a shell that has it"
+        return "Log in again, or give it a key that is good, then answer `again`"
+    if reason == "model":
+        return f'Answer "model: NAME" with one that the provider has ({place})'
+    if reason in ("context", "filter", "cut", "unusable"):
+        return f'Another model may do better: "model: NAME" ({place})'
+    if reason in ("quota", "rate_limit"):
+        return "Raise the quota or wait, then answer `again`"
+    return "See whether its server is up (runner.meta.base_url), then answer `again`"
+
+
+def planner_question(silence: Silence, state: TaskContext, back_to: str) -> Question:
+    """The question of kind `planner`; `back_to` is the node that asked."""
+    before = state.get("question")
+    answered = before is not None and before.kind == "planner"
+    subject: dict[str, Any] = {
+        "asked_for": silence.asked_for,
+        "candidate": silence.candidate,
+        "planner": silence.who,
+        "code": silence.code,
+        "reason": silence.reason,
+        "fault": silence.fault,
+        "last_answer": silence.answer,
+        "back_to": back_to,
+        "call": state["counters"].calls,  # the same trouble later is another question
+        # What a person was asked and answered before, and the node has not used yet.
+        "asked": None if before is None or answered else before.model_dump(mode="json"),
+    }
+    text = (
+        f"The planner ({silence.who}) was asked for {ASKED_FOR[silence.asked_for]}, and "
+        f"{silence.fault}. {silence.cure}. Or answer in its place."
+    )
+    options = [AGAIN, END] if silence.asked_for == "completion_assessment" else [
+        AGAIN, COMPLETE, END
+    ]  # fmt: skip
+    return question("planner", text, subject, state, options=options)
+
+
+def read_order(text: str, asked_for: str) -> Said:
+    """A person's word; raises UsageError (`wrong-answer`) for what is none."""
+    plain = text.strip().rstrip(".").lower()
+    if plain in (AGAIN, COMPLETE, END):
+        if plain == COMPLETE and asked_for == "completion_assessment":
+            raise _wrong(
+                "Completion is asked for already; what is missing is a judge's word.",
+                'end, then agentrunner accept RUN --reason "…"',
+            )
+        return Said(plain)  # type: ignore[arg-type]
+    found = ORDER.fullmatch(text.strip())
+    if found is None:
+        raise _wrong("This is no answer in the planner's place.", HOW)
+    what, said = found[1].lower(), found[2].strip()
+    if what == "model":
+        if not NAME.fullmatch(said):
+            raise _wrong("A model's name is one word.", '"model: NAME"')
+        return Said("model", said)
+    try:
+        check_prompt(said)
+        WorkerCall(worker_type="worker", mode="exec", prompt=said)
+    except ValidationError as problem:
+        raise _wrong("The worker's prompt says nothing.", '"worker: PROMPT"') from problem
+    except ProtocolError as problem:
+        raise _wrong(f"The worker's prompt: {problem.message}.", '"worker: PROMPT"') from problem
+    return Said("worker", said)
+
+
+def _wrong(message: str, remedy: str) -> UsageError:
+    return UsageError(message, code="wrong-answer", remedy=remedy)
