@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, cast
 
 from langgraph.types import Command
 
 from agentrunner.config.agents import AssessSpec
+from agentrunner.discovery.seeing.safe import shown_name
+from agentrunner.errors import ProtocolError
 from agentrunner.execution.asking import ask
 from agentrunner.execution.decisions import messages
 from agentrunner.execution.deps import Deps
@@ -20,6 +22,7 @@ from agentrunner.execution.stuck import after_worker
 from agentrunner.execution.unchanged import why_not_acceptable
 from agentrunner.git.user_config import git_settings
 from agentrunner.nodes.guarded import Update
+from agentrunner.nodes.seeing import Seeing, seeing
 from agentrunner.protocol import CompletionAssessment, Message
 from agentrunner.state.lifecycle import TaskState
 from agentrunner.state.run_state import (
@@ -52,6 +55,8 @@ from agentrunner.verification.verdict import (
 )
 from agentrunner.verification.votes import merged
 
+MOST_UNSEEN = 20
+"""Files that are named as not seen; the state stays small."""
 MOST_DIFF = 12_000
 """Characters of a diff in a question; the state stays small."""
 
@@ -288,8 +293,13 @@ async def _assess(state: TaskContext, deps: Deps) -> Update:
     judge, counters = deps.spec.runner.assess or AssessSpec(), state["counters"]
     votes = []
     for turn in range(judge.votes):
-        message, counters = await ask(asking, deps, "completion_assessment", counters, turn=turn)
-        votes.append(assessment_of(message, state["criteria"], evidence.tree))
+        view = seeing(asking, deps)
+        message, counters = await ask(
+            asking, deps, "completion_assessment", counters, view=view, turn=turn,
+            check=_looks_first(asking["criteria"], view),
+        )  # fmt: skip
+        vote = assessment_of(message, state["criteria"], evidence.tree)
+        votes.append(as_seen(vote, asking["criteria"], view))
     assessment = merged(votes)
     by_criterion: dict[str, Any] = dict.fromkeys(assessment.passed, "passed")
     by_criterion |= dict.fromkeys(assessment.failed, "failed")
@@ -319,6 +329,52 @@ def assessment_of(message: Message, criteria: list[Criterion], tree: str) -> Ass
         passed=sorted(passed),
         comments={v.id: v.comment[:500] for v in claim.by_criterion if v.comment and v.id in known},
         risks=[risk[:500] for risk in claim.remaining_risks[:20]],
+    )
+
+
+def _looks_first(criteria: list[Criterion], view: Seeing) -> Callable[[Message], None]:
+    """Refuses, once, a judge who passes a critical criterion and has not looked at what is cut."""
+    told: list[bool] = []
+
+    def check(message: Message) -> None:
+        claim = message.payload
+        assert isinstance(claim, CompletionAssessment)
+        critical = [one.id for one in criteria if one.critical and one.status == "unknown"]
+        passes = [id_ for id_ in critical if claim.satisfied([id_])]
+        if passes and view.has_to_look and not told:
+            told.append(True)
+            names = ", ".join(map(shown_name, view.change.to_look_at[:5]))
+            text = f"the change is shown in part; look at it first, for instance at {names}"
+            raise ProtocolError("invalid", "looks" if view.looks else "by_criterion", text)
+
+    return check
+
+
+def as_seen(vote: Assessment, criteria: list[Criterion], view: Seeing) -> Assessment:
+    """The judgement with what the judge has not seen.
+
+    One who never looked at what was cut cannot pass a critical criterion that rests on the
+    judgement alone: else a large harmless file would push the bad part of a change out of sight.
+    """
+    missing = view.missing
+    vote = vote.model_copy(
+        update={"unseen": [shown_name(one) for one in missing[:MOST_UNSEEN]],
+                "unseen_count": len(missing)}
+    )  # fmt: skip
+    if not view.has_to_look:
+        return vote
+    open_ = {one.id for one in criteria if one.critical and one.status == "unknown"}
+    unproven = open_ & set(vote.passed)
+    if not unproven:
+        return vote
+    why = dict.fromkeys(unproven, "the change was shown in part, and the judge did not look")
+    return vote.model_copy(
+        update={
+            "satisfied": False,
+            "passed": sorted(set(vote.passed) - unproven),
+            "failed": sorted({*vote.failed, *unproven}),
+            "comments": {**vote.comments, **why},
+        }
     )
 
 

@@ -303,6 +303,10 @@ class Assessment(StateModel):
     comments: dict[str, str] = {}
     """What it says about a criterion, by id."""
     risks: list[str] = []
+    unseen: list[str] = []
+    """Files whose change the judge was not shown whole."""
+    unseen_count: int = 0
+    """How many they are; the list is cut."""
 
 
 class WorkerOrder(StateModel):
