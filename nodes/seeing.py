@@ -59,6 +59,11 @@ class Seeing:
         return self.see == "repo"
 
     @property
+    def blind(self) -> bool:
+        """Whether nothing of the change is shown to a planner that would read it."""
+        return self.see == "nothing" and not reads_nothing(self.deps.spec)
+
+    @property
     def missing(self) -> list[str]:
         """Files whose change is not shown whole, neither by diffs nor by looks of this asking."""
         seen = self._looker.seen if self._looker is not None else set()
@@ -66,9 +71,10 @@ class Seeing:
 
     @property
     def has_to_look(self) -> bool:
-        """Whether parts of the change are left out, and none of them was looked at."""
+        """Whether parts of the change are left out that it could look at, and it did at none."""
         looked_at = self._looker.looked_at if self._looker is not None else set()
-        return bool(self.change.to_look_at) and looked_at.isdisjoint(self.change.to_look_at)
+        cut = self.looks and bool(self.change.to_look_at)
+        return cut and looked_at.isdisjoint(self.change.to_look_at)
 
     def begin(self) -> None:
         """Another candidate is asked: it has seen nothing of what the one before looked at."""

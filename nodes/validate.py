@@ -345,7 +345,7 @@ def _looks_first(criteria: list[Criterion], view: Seeing) -> Callable[[Message],
             told.append(True)
             names = ", ".join(map(shown_name, view.change.to_look_at[:5]))
             text = f"the change is shown in part; look at it first, for instance at {names}"
-            raise ProtocolError("invalid", "looks" if view.looks else "by_criterion", text)
+            raise ProtocolError("invalid", "looks", text)
 
     return check
 
@@ -359,7 +359,7 @@ def as_seen(vote: Assessment, criteria: list[Criterion], view: Seeing) -> Assess
     missing = view.missing
     vote = vote.model_copy(
         update={"unseen": [shown_name(one) for one in missing[:MOST_UNSEEN]],
-                "unseen_count": len(missing)}
+                "unseen_count": len(missing), "blind": view.blind}
     )  # fmt: skip
     if not view.has_to_look:
         return vote

@@ -307,6 +307,8 @@ class Assessment(StateModel):
     """Files whose change the judge was not shown whole."""
     unseen_count: int = 0
     """How many they are; the list is cut."""
+    blind: bool = False
+    """Whether nothing of the change was shown."""
 
 
 class WorkerOrder(StateModel):

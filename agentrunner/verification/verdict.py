@@ -133,7 +133,9 @@ def _settled(
         )
     elif stands.status == "unknown" and says_passed:
         proof = stands.proof or "the model's word only"
-        if assessment is not None and assessment.unseen:
+        if assessment is not None and assessment.blind:
+            proof += "; nothing of the change was seen"
+        elif assessment is not None and assessment.unseen:
             proof += f"; seen in part: not {_named(assessment)}"
         stands = _CriterionState("passed", "judged", "judged", "planner", proof)
     yes = _accepted(criterion, evidence, acceptances)

@@ -36,4 +36,5 @@ def merged(votes: Sequence[Assessment]) -> Assessment:
         risks=list(risks)[:MOST_RISKS],
         unseen=most.unseen,
         unseen_count=most.unseen_count,
+        blind=any(vote.blind for vote in votes),
     )

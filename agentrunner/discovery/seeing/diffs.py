@@ -79,9 +79,11 @@ def diff_of(
 ) -> Diff:
     """The change from one tree to another, of all files or of the `only` one.
 
-    Raises GitFailed and OSError.
+    What git ignored before the run is no part of it. Raises GitFailed and OSError.
     """
     changes = [one for one in snapshots.changes(before, after) if only is None or one.path == only]
+    ignored = snapshots.ignored_paths([one.path for one in changes]) if changes else set()
+    changes = [one for one in changes if one.path not in ignored]
     if not changes:
         return Diff()
     files, named = _compared(snapshots, before, after, changes, redact)

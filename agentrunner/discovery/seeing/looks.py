@@ -7,6 +7,7 @@ looks like credentials; a link is not followed but named.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 
 from agentrunner.discovery.seeing.diffs import diff_of
 from agentrunner.discovery.seeing.safe import (
@@ -18,6 +19,7 @@ from agentrunner.discovery.seeing.safe import (
     shown_name,
     shown_text,
 )
+from agentrunner.git.restore import Entry
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.protocol.looks import AT_ONCE, Look
 
@@ -97,6 +99,13 @@ class Looker:
             case _:
                 return self._output(look), False
 
+    @cached_property
+    def _files(self) -> dict[str, Entry]:
+        """The tree without what git ignored before the run: snapshots keep some of it."""
+        listed = self._snapshots.list(self._now)
+        ignored = self._snapshots.ignored_paths(list(listed))
+        return {path: entry for path, entry in listed.items() if path not in ignored}
+
     @staticmethod
     def _path(text: str) -> str:
         return text.strip().removeprefix("./").rstrip("/")
@@ -105,7 +114,7 @@ class Looker:
         """Why a file cannot be shown, by its entry in the tree; "" where it can."""
         if not path or path.startswith("/") or ".." in path.split("/"):
             return "(a path is relative to the repository and stays in it)"
-        entry = self._snapshots.list(self._now).get(path)
+        entry = self._files.get(path)
         if entry is None:
             return "(there is no such file)"
         if entry[0] == "120000":
@@ -143,7 +152,7 @@ class Looker:
         folder = "" if folder == "." else folder
         paths = sorted(
             path
-            for path, (mode, _) in self._snapshots.list(self._now).items()
+            for path, (mode, _) in self._files.items()
             if mode.startswith("100") and (not folder or path == folder
                                            or path.startswith(f"{folder}/"))
         )  # fmt: skip
@@ -178,7 +187,7 @@ class Looker:
         folder = self._path(folder)
         below = "" if folder in ("", ".") else f"{folder}/"
         names: dict[str, int] = {}
-        for path in self._snapshots.list(self._now):
+        for path in self._files:
             if path.startswith(below):
                 name, slash, _ = path[len(below) :].partition("/")
                 names[name + slash] = names.get(name + slash, 0) + 1

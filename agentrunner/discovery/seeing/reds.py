@@ -32,6 +32,8 @@ def sources_of(snapshots: Snapshots, tree: str, reds: Sequence[RedTest], redact:
         return ""
     listed = snapshots.list(tree)
     files = {one.name: _file_of(one, listed) for one in reds}
+    ignored = snapshots.ignored_paths({path for path in files.values() if path})
+    files = {name: "" if path in ignored else path for name, path in files.items()}
     contents = snapshots.read_many(tree, {path for path in files.values() if path})
     parts: list[str] = []
     left = MOST_CHARS
