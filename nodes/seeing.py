@@ -147,11 +147,21 @@ class Seeing:
 
 def reads_nothing(spec: TaskSpec) -> bool:
     """Whether nobody who decides or judges reads a prompt."""
+    return _kinds(spec) <= BLIND
+
+
+def no_provider(spec: TaskSpec) -> bool:
+    """Whether nothing leaves for a planner's provider: there is none."""
+    return _kinds(spec) <= BLIND | {"script"}
+
+
+def _kinds(spec: TaskSpec) -> set[str]:
+    """Of everyone who plans, decides or judges."""
     runner = spec.runner
     kinds = {runner.meta.kind, *(runner.assess.kind or "" for _ in (1,) if runner.assess)}
     for profile in (runner.profiles.meta, runner.profiles.plan, runner.profiles.assess):
         kinds |= {one.kind for one in profile.candidates} if profile is not None else set()
-    return kinds - {""} <= BLIND
+    return kinds - {""}
 
 
 def seeing(state: TaskContext, deps: Deps) -> Seeing:

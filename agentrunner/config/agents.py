@@ -84,6 +84,11 @@ def seen_by(meta: MetaSpec) -> See:
     return "change" if meta.see_repo == "none" else "repo"
 
 
+def reads_repo(meta: MetaSpec) -> bool:
+    """Whether a CLI reads the repository itself."""
+    return meta.see_repo == "read" and seen_by(meta) == "repo"
+
+
 class MetaCandidate(ConfigModel):
     """One who can take a role of the meta-agent. What is left out is that of `runner.meta`."""
 
