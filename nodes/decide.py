@@ -8,6 +8,7 @@ from typing import cast
 
 from langgraph.types import Command
 
+from agentrunner.config.rounds import ORDER_CHARS
 from agentrunner.errors import ProtocolError
 from agentrunner.execution.asking import ask
 from agentrunner.execution.decisions import messages
@@ -268,5 +269,6 @@ def _record(state: TaskContext, deps: Deps, chosen: NextAction, command: Command
             "loop": counters.loops,
             "worker_run_id": order.worker_run_id if order else None,
             "used_patterns": list(chosen.used_patterns),
+            "prompt": chosen.worker_call.prompt[:ORDER_CHARS] if chosen.worker_call else "",
         },
     )

@@ -27,7 +27,7 @@ from agentrunner.execution.asking import NeedsPerson
 from agentrunner.execution.budget_questions import BudgetSpent, pause
 from agentrunner.execution.deps import Deps, Stopped, Update
 from agentrunner.execution.quota import MustWait
-from agentrunner.nodes.silence import planner_question
+from agentrunner.execution.silence import planner_question
 from agentrunner.sandboxes.base import SandboxError
 from agentrunner.state.lifecycle import TERMINAL, move
 from agentrunner.state.run_state import Counters, StateModel, TaskContext, Verdict

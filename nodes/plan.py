@@ -19,6 +19,7 @@ from agentrunner.execution.asking import ask, keeping
 from agentrunner.execution.decisions import keep, messages
 from agentrunner.execution.deps import Deps, Update
 from agentrunner.execution.questions import answered, question, remark
+from agentrunner.execution.seeing import CONTEXT_FILE, seeing
 from agentrunner.protocol import CriterionDraft, PlanTask
 from agentrunner.state.lifecycle import TaskState
 from agentrunner.state.run_state import Baseline, Criterion, People, TaskContext
@@ -29,8 +30,6 @@ from agentrunner.verification.results.model import Results
 MAX_CRITERIA = 50
 MOST_RED, MOST_GREEN = 100, 40
 """Names of tests that a planner is shown."""
-CONTEXT_FILE = "repository.json"
-"""In the run's folder: what the planner was told of the repository, and of which tree."""
 NO_READERS = frozenset({"checklist", "mock", "script"})
 """Planners that read no prompt."""
 SAME_WORDS = 0.6
@@ -52,8 +51,12 @@ async def plan(state: TaskContext, deps: Deps) -> Command[str]:
     asking = cast("TaskContext", {**state, **heard, "criteria": own, "baseline": baseline})
     known = await asyncio.to_thread(_repository, deps, baseline)
     names = await asyncio.to_thread(deps.verifier.before, baseline)
-    if known is not None and names is not None:
-        known["tests"] = names_for_planner(names)
+    if known is not None:
+        if names is not None:
+            known["tests"] = names_for_planner(names)
+        await asyncio.to_thread(_keep_told, deps, baseline, known)
+        if seeing(state, deps).see == "nothing":
+            known = None
     counters = asking["counters"]
     if state.get("person_order") is not None:  # a person goes on without a plan of the planner's
         criteria = own or [Criterion(id="AC-1", description=deps.spec.title)]
@@ -105,12 +108,18 @@ def _repository(deps: Deps, baseline: Baseline) -> dict[str, Any] | None:
         known = json.loads(kept.read_bytes())
         if known["tree"] == baseline.tree:
             return dict(known["facts"])
-    facts = repository_context(
+    return repository_context(
         deps.snapshots, baseline.tree, Path(deps.spec.repo), deps.redactor.redact
     )
-    kept_facts = {"tree": baseline.tree, "facts": facts}
-    deps.folder.write(CONTEXT_FILE, json.dumps(kept_facts, ensure_ascii=False))
-    return facts
+
+
+def _keep_told(deps: Deps, baseline: Baseline, known: dict[str, Any]) -> None:
+    """What was told, names of tests included: each later prompt begins with the same."""
+    kept = deps.folder.root / CONTEXT_FILE
+    facts = {name: value for name, value in known.items() if name != "tests"}
+    text = json.dumps({"tree": baseline.tree, "facts": facts, "told": known}, ensure_ascii=False)
+    if not kept.exists() or kept.read_text("utf-8") != text:
+        deps.folder.write(CONTEXT_FILE, text)
 
 
 def _plan_again(state: TaskContext) -> Command[str]:

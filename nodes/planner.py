@@ -10,8 +10,8 @@ from langgraph.types import Command, interrupt
 from agentrunner.errors import UsageError
 from agentrunner.execution.decisions import record_answer
 from agentrunner.execution.deps import Deps, Update
+from agentrunner.execution.silence import Said, read_order
 from agentrunner.nodes.ask_human import AnswerText
-from agentrunner.nodes.silence import Said, read_order
 from agentrunner.state.run_state import Answer, PersonOrder, Question, TaskContext, Verdict
 
 CHANGED = "planner"

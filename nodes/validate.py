@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, cast
 
 from langgraph.types import Command
 
 from agentrunner.config.agents import AssessSpec
+from agentrunner.discovery.seeing.safe import shown_name
+from agentrunner.errors import ProtocolError
 from agentrunner.execution.asking import ask, keeping
 from agentrunner.execution.decisions import messages
 from agentrunner.execution.deps import Deps, Update
 from agentrunner.execution.egress import heard_about_host
 from agentrunner.execution.outside_changes import note_foreign_edits
 from agentrunner.execution.questions import answered, question, remark, subject_of
+from agentrunner.execution.seeing import Seeing, seeing
 from agentrunner.execution.stuck import after_worker
 from agentrunner.execution.unchanged import why_not_acceptable
 from agentrunner.git.user_config import git_settings
@@ -53,6 +56,8 @@ from agentrunner.verification.votes import merged
 
 KEPT = ("evidence", "tree", "acceptances", "baseline")
 """What is measured once, however long the judge is away."""
+MOST_UNSEEN = 20
+"""Files that are named as not seen; the state stays small."""
 MOST_DIFF = 12_000
 """Characters of a diff in a question; the state stays small."""
 
@@ -94,7 +99,7 @@ async def _answer_request(state: TaskContext, deps: Deps, update: Update) -> Com
     if judgement.open:
         return await _open_finding(state, deps, update, judgement.open[0])
     if not _assessed(state, evidence):
-        with keeping({name: update[name] for name in KEPT if name in update}):
+        with keeping(cast("Update", {name: update.get(name) for name in KEPT if name in update})):
             update |= await _assess(state, deps)
         state = cast("TaskContext", {**state, **update})
     judgement = _judged(state, deps)
@@ -290,8 +295,13 @@ async def _assess(state: TaskContext, deps: Deps) -> Update:
     judge, counters = deps.spec.runner.assess or AssessSpec(), state["counters"]
     votes = []
     for turn in range(judge.votes):
-        message, counters = await ask(asking, deps, "completion_assessment", counters, turn=turn)
-        votes.append(assessment_of(message, state["criteria"], evidence.tree))
+        view = seeing(asking, deps)
+        message, counters = await ask(
+            asking, deps, "completion_assessment", counters, view=view, turn=turn,
+            check=_looks_first(asking["criteria"], view),
+        )  # fmt: skip
+        vote = assessment_of(message, state["criteria"], evidence.tree)
+        votes.append(as_seen(vote, asking["criteria"], view))
     assessment = merged(votes)
     by_criterion: dict[str, Any] = dict.fromkeys(assessment.passed, "passed")
     by_criterion |= dict.fromkeys(assessment.failed, "failed")
@@ -321,6 +331,52 @@ def assessment_of(message: Message, criteria: list[Criterion], tree: str) -> Ass
         passed=sorted(passed),
         comments={v.id: v.comment[:500] for v in claim.by_criterion if v.comment and v.id in known},
         risks=[risk[:500] for risk in claim.remaining_risks[:20]],
+    )
+
+
+def _looks_first(criteria: list[Criterion], view: Seeing) -> Callable[[Message], None]:
+    """Refuses, once, a judge who passes a critical criterion and has not looked at what is cut."""
+    told: list[bool] = []
+
+    def check(message: Message) -> None:
+        claim = message.payload
+        assert isinstance(claim, CompletionAssessment)
+        critical = [one.id for one in criteria if one.critical and one.status == "unknown"]
+        passes = [id_ for id_ in critical if claim.satisfied([id_])]
+        if passes and view.has_to_look and not told:
+            told.append(True)
+            names = ", ".join(map(shown_name, view.change.to_look_at[:5]))
+            text = f"the change is shown in part; look at it first, for instance at {names}"
+            raise ProtocolError("invalid", "looks", text)
+
+    return check
+
+
+def as_seen(vote: Assessment, criteria: list[Criterion], view: Seeing) -> Assessment:
+    """The judgement with what the judge has not seen.
+
+    One who never looked at what was cut cannot pass a critical criterion that rests on the
+    judgement alone: else a large harmless file would push the bad part of a change out of sight.
+    """
+    missing = view.missing
+    vote = vote.model_copy(
+        update={"unseen": [shown_name(one) for one in missing[:MOST_UNSEEN]],
+                "unseen_count": len(missing), "blind": view.blind}
+    )  # fmt: skip
+    if not view.has_to_look:
+        return vote
+    open_ = {one.id for one in criteria if one.critical and one.status == "unknown"}
+    unproven = open_ & set(vote.passed)
+    if not unproven:
+        return vote
+    why = dict.fromkeys(unproven, "the change was shown in part, and the judge did not look")
+    return vote.model_copy(
+        update={
+            "satisfied": False,
+            "passed": sorted(set(vote.passed) - unproven),
+            "failed": sorted({*vote.failed, *unproven}),
+            "comments": {**vote.comments, **why},
+        }
     )
 
 

@@ -1,21 +1,34 @@
 """What models read: templates in English and Japanese, and the functions that fill them in.
 
 Prose lives in the `.jinja` files beside this module, one per message and language, each with the
-parts `role`, `contract` and `request`. Values are inserted, never made part of a template, and
-everything that AgentRunner did not write itself stands between keyed markers (`marking.py`).
+parts `role`, `contract` and `request`. A run is one conversation that only grows (`assembly.py`).
+Values are inserted, never made part of a template, and everything that AgentRunner did not write
+itself stands between keyed markers (`marking.py`).
 """
 
-from agentrunner.prompts.assembly import PromptInput, PromptMessage, PromptType, Repair, assemble
+from agentrunner.prompts.assembly import (
+    Looked,
+    PromptInput,
+    PromptMessage,
+    PromptType,
+    Repair,
+    Seen,
+    assemble,
+)
 from agentrunner.prompts.patterns import Pattern, choose, load_patterns, worker_prompt
+from agentrunner.prompts.rounds import Round
 from agentrunner.prompts.templates import Language, render
 
 __all__ = [
     "Language",
+    "Looked",
     "Pattern",
     "PromptInput",
     "PromptMessage",
     "PromptType",
     "Repair",
+    "Round",
+    "Seen",
     "assemble",
     "choose",
     "load_patterns",

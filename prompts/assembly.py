@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Literal, Self
 
-import yaml
-from yaml.representer import SafeRepresenter
-
+from agentrunner.config.agents import See, seen_by
 from agentrunner.config.spec import TaskSpec
 from agentrunner.prompts.marking import marked
 from agentrunner.prompts.patterns import Pattern
+from agentrunner.prompts.reading import to_yaml
+from agentrunner.prompts.rounds import Block, Round, folded
 from agentrunner.prompts.templates import Language, render, render_part
-
-try:
-    from yaml import CSafeDumper as CDumper
-except ImportError:  # PyYAML without libyaml
-    from yaml import SafeDumper as CDumper  # type: ignore[assignment]
+from agentrunner.protocol.schema import Choices
 
 PromptType = Literal["plan_task", "next_action", "completion_assessment", "decompose", "plan_patch"]
+OF_A_RUN: tuple[PromptType, ...] = ("plan_task", "next_action", "completion_assessment")
 ABOUT_PLANS = frozenset({"decompose", "plan_patch"})
 """Messages of a conversation: what a person says, and the plan that it is about."""
 
@@ -39,12 +36,33 @@ class PromptMessage:
 
 @dataclass(frozen=True)
 class Repair:
-    """Why the previous answer was refused."""
+    """Why an answer was refused."""
 
     error: str
     answer: str
     cut: bool = False
     """It ended at the output limit."""
+
+
+@dataclass(frozen=True)
+class Looked:
+    """What the planner looked at before it answers."""
+
+    text: str
+    left: int
+    """How often it may look again."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What is shown of the code beside the state of now."""
+
+    change: str = ""
+    """The whole change as a diff; empty where a report shows just that."""
+    unseen: tuple[str, ...] = ()
+    """What is not shown of the change, each with why."""
+    to_look_at: bool = False
+    """Whether a look shows more of it."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +79,7 @@ class PromptInput:
     salt: str
     """Keys the markers; drawn once per run."""
     call_number: int
-    """Number of this attempt on the wire."""
+    """Number of this attempt on the wire. No text depends on it."""
     language: Language = "en"
     format: Literal["json", "yaml"] = "json"
     """What the reply is asked for in; both are read."""
@@ -70,8 +88,20 @@ class PromptInput:
     system_prompt_mode: Literal["extend", "replace"] = "extend"
     patterns: Mapping[str, Pattern] = field(default_factory=dict)
     repository: Mapping[str, Any] | None = None
-    """What is known of the repository before the work, for a plan; JSON-native."""
-    repair: Repair | None = None
+    """What is known of the repository before the work; JSON-native."""
+    rounds: Sequence[Round] = ()
+    """What has passed, in order; each is told once, and never otherwise."""
+    now: Mapping[str, Any] | None = None
+    """The state of now beside what the rounds tell; left out, all of `facts`."""
+    seen: Seen = Seen()
+    see: See = "repo"
+    """What the planner may see of the code."""
+    looks: bool = False
+    """Whether it may look."""
+    choices: Choices | None = None
+    """What the task allows, for the schema of the reply."""
+    after: Sequence[Repair | Looked] = ()
+    """What followed the first asking, in order."""
 
     @classmethod
     def of(
@@ -101,6 +131,7 @@ class PromptInput:
             system_prompt_mode=meta.system_prompt_mode,
             patterns=patterns,
             repository=repository,
+            see=seen_by(meta),
         )
 
 
@@ -122,77 +153,168 @@ def task_view(spec: TaskSpec) -> dict[str, Any]:
 
 
 def assemble(prompt: PromptInput) -> tuple[PromptMessage, ...]:
-    """The system message and the user message for one attempt."""
-    role, own = _role(prompt)
+    """The conversation for one attempt.
+
+    Of a run: one system message for all types, the task, each round, the state of now with what
+    is asked, and what followed. All but the last parts are the same in the next call.
+    """
+    if prompt.type in ABOUT_PLANS:
+        return (*_about_plan(prompt), *_after(prompt))
+    system, contract = _system(prompt)
+    opening = _opening(prompt)
+    block = _marker_of(prompt)
+    rounds = folded([round_.text(prompt.language, block) for round_ in prompt.rounds],
+                    prompt.rounds, block, prompt.language)  # fmt: skip
+    said = [
+        f"{contract}\n\n{opening}" if contract else opening,
+        *rounds,
+        _request(prompt),
+    ]
+    return (
+        PromptMessage("system", system),
+        *(PromptMessage("user", text) for text in said),
+        *_after(prompt),
+    )
+
+
+def _system(prompt: PromptInput) -> tuple[str, str]:
+    """The system message, and what goes before the first message in its place."""
+    own = prompt.system_prompt
+    mine = own.get(prompt.type) if isinstance(own, Mapping) else own
+    if mine and prompt.system_prompt_mode == "replace":
+        # The system message is the user's to the last word. What our parser and the markers
+        # need is told all the same, in the first message.
+        return mine.strip(), _built_system(prompt, (), whole=False)
+    roles = tuple(sorted(own.items())) if isinstance(own, Mapping) else ()
+    if isinstance(own, str) and own.strip():
+        return f"{own.strip()}\n\n{_built_system(prompt, (), whole=False)}", ""
+    return _built_system(prompt, roles, whole=True), ""
+
+
+def _built_system(prompt: PromptInput, roles: tuple[tuple[str, str], ...], *, whole: bool) -> str:
+    return _system_text(prompt.language, prompt.format, prompt.see, prompt.looks, roles, whole)
+
+
+@lru_cache(maxsize=32)
+def _system_text(
+    language: Language, format_: str, see: str, looks: bool, roles: tuple[tuple[str, str], ...],
+    whole: bool,
+) -> str:  # fmt: skip
+    """Our system message; without roles of ours where not `whole`."""
+    own, parts = dict(roles), []
+    if whole:
+        parts.append(render_part("system", "intro", language))
+    parts.append(render("rules", language, format=format_))
+    parts.append(render_part("system", "seeing", language, see=see, looks=looks))
+    for type_ in OF_A_RUN:
+        role = (own.get(type_) or render_part(type_, "role", language)).strip() if whole else ""
+        contract = render_part(type_, "contract", language, format=format_, looks=looks)
+        parts.append(render_part("system", type_, language, role=role, contract=contract))
+    return re.sub(r"\n{3,}", "\n\n", "\n\n".join(parts))
+
+
+def _about_plan(prompt: PromptInput) -> tuple[PromptMessage, ...]:
+    """The two messages of a conversation about a plan."""
+    own = prompt.system_prompt
+    mine = own.get(prompt.type) if isinstance(own, Mapping) else own
+    role = (mine or _fixed_part(prompt.type, "role", prompt.language)).strip()
     contract = _fixed_part(prompt.type, "contract", prompt.language, format=prompt.format)
     request = _request(prompt)
-    if own and prompt.system_prompt_mode == "replace":
-        # The system message is the user's to the last word. What our parser and the markers
-        # need is told all the same, in the user message.
+    if mine and prompt.system_prompt_mode == "replace":
         return (PromptMessage("system", role), PromptMessage("user", f"{contract}\n\n{request}"))
     return (PromptMessage("system", f"{role}\n\n{contract}"), PromptMessage("user", request))
-
-
-def _role(prompt: PromptInput) -> tuple[str, bool]:
-    """The role and policy, and whether they are the user's own."""
-    own = prompt.system_prompt
-    if isinstance(own, Mapping):
-        own = own.get(prompt.type)
-    if own:
-        return own.strip(), True
-    return _fixed_part(prompt.type, "role", prompt.language), False
 
 
 _fixed_part = lru_cache(maxsize=32)(render_part)
 """What is the same in every call."""
 
 
-def _request(prompt: PromptInput) -> str:
-    def block(name: str, text: str) -> str:
-        return marked(prompt.salt, prompt.call_number, prompt.type, name, text)
+def _marker_of(prompt: PromptInput) -> Block:
+    def block(name: str, text: str, id_: str = "") -> str:
+        return marked(prompt.salt, name, text, id_)
 
+    return block
+
+
+def _opening(prompt: PromptInput) -> str:
+    """The task as it is in every call."""
+    block = _marker_of(prompt)
+    summaries = {name: pattern.summary for name, pattern in prompt.patterns.items()}
+    workers = [
+        {key: one[key] for key in ("worker_type", "kind", "model", "further_models") if key in one}
+        for one in prompt.facts.get("workers", [])
+    ]
+    crew = {"workers": workers, "patterns": summaries} if workers or summaries else {}
+    return render(
+        "opening",
+        prompt.language,
+        task=block("task", to_yaml(prompt.task)),
+        prd=block("prd", prompt.prd_text),
+        repository=block("repository", to_yaml(prompt.repository)) if prompt.repository else "",
+        workers=block("workers", to_yaml(crew)) if crew else "",
+    )
+
+
+def _request(prompt: PromptInput) -> str:
+    """The state of now, and what is asked."""
+    block = _marker_of(prompt)
     parts = _plan_parts if prompt.type in ABOUT_PLANS else _run_parts
-    request = render_part(
+    return render_part(
         prompt.type,
         "request",
         prompt.language,
         **parts(prompt, block),
         repository=block("repository", to_yaml(prompt.repository)) if prompt.repository else "",
         format=prompt.format,
+        looks=prompt.looks,
     )
-    if prompt.repair is None:
-        return request
-    answer = prompt.repair.answer
-    shown = answer[:PREVIOUS_ANSWER_CHARS]
-    again = render(
-        "repair",
-        prompt.language,
-        type=prompt.type,
-        format=prompt.format,
-        cut=prompt.repair.cut,
-        shortened=len(answer) > len(shown),
-        error=block("error", prompt.repair.error),
-        answer=block("previous_answer", shown) if shown.strip() else "",
-    )
-    return f"{request}\n\n{again}"
 
 
-def _run_parts(prompt: PromptInput, block: Callable[[str, str], str]) -> dict[str, str]:
-    """What a message about a run is made of."""
-    summaries = {name: pattern.summary for name, pattern in prompt.patterns.items()}
+def _after(prompt: PromptInput) -> Iterator[PromptMessage]:
+    """What followed the first asking, each a message of its own."""
+    block = _marker_of(prompt)
+    for number, one in enumerate(prompt.after):
+        if isinstance(one, Looked):
+            text = render(
+                "looked",
+                prompt.language,
+                type=prompt.type,
+                format=prompt.format,
+                looked=block("looked", one.text, str(number)),
+                left=one.left,
+            )
+        else:
+            shown = one.answer[:PREVIOUS_ANSWER_CHARS]
+            text = render(
+                "repair",
+                prompt.language,
+                type=prompt.type,
+                format=prompt.format,
+                cut=one.cut,
+                shortened=len(one.answer) > len(shown),
+                error=block("error", one.error, str(number)),
+                answer=block("previous_answer", shown, str(number)) if shown.strip() else "",
+            )
+        yield PromptMessage("user", text)
+
+
+def _run_parts(prompt: PromptInput, block: Block) -> dict[str, Any]:
+    """What is new in a message about a run."""
     notes = {"notes": list(prompt.facts.get("notes", []))}
     people = prompt.facts.get("people")
+    now = prompt.now if prompt.now is not None else _context(prompt.facts)
+    seen = prompt.seen
     return {
-        "task": block("task", to_yaml(prompt.task)),
-        "prd": block("prd", prompt.prd_text),
-        "context": block("context", to_yaml(_context(prompt.facts))),
-        "patterns": block("patterns", to_yaml(summaries)) if summaries else "",
+        "context": block("context", to_yaml(now)),
         "notes": block("notes", to_yaml(notes)) if notes["notes"] else "",
         "people": block("people", to_yaml(people)) if people else "",
+        "change": block("change", seen.change, "whole") if seen.change else "",
+        "unseen": block("unseen", "\n".join(seen.unseen)) if seen.unseen else "",
+        "to_look_at": seen.to_look_at,
     }
 
 
-def _plan_parts(prompt: PromptInput, block: Callable[[str, str], str]) -> dict[str, str]:
+def _plan_parts(prompt: PromptInput, block: Block) -> dict[str, Any]:
     """What a message about a plan is made of."""
     return {
         "plan": block("plan", to_yaml(prompt.facts)),
@@ -207,55 +329,3 @@ def _context(facts: Mapping[str, Any]) -> Mapping[str, Any]:
     if not isinstance(task, Mapping):
         return facts
     return {**facts, "task": {key: task[key] for key in task if key != "prd_summary"}}
-
-
-class _ForReading(SafeRepresenter):
-    """YAML for reading: several lines stay several lines, repeated values are written out."""
-
-    def ignore_aliases(self, data: Any) -> bool:
-        return True
-
-
-def _text(representer: SafeRepresenter, value: str) -> yaml.ScalarNode:
-    style = "|" if "\n" in value else None
-    return representer.represent_scalar("tag:yaml.org,2002:str", value, style=style)
-
-
-_ForReading.add_representer(str, _text)
-
-
-class _Dumper(_ForReading, yaml.SafeDumper):
-    """Writes every printable character as it is."""
-
-
-class _FastDumper(_ForReading, CDumper):
-    """The same by libyaml, in a tenth of the time; but it escapes what is beyond U+FFFF."""
-
-
-def to_yaml(value: Mapping[str, Any]) -> str:
-    """Plain data as YAML, in the order given.
-
-    An entry of a block mapping is written the same whatever stands beside it, and most entries
-    are the same in every call of a run: each is written once.
-    """
-    return "".join(_block(name, item) for name, item in value.items()) or "{}\n"
-
-
-def _block(name: str, value: Any) -> str:
-    """An entry; of a list of mappings each is one of its own, as its neighbours are in it again."""
-    if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
-        return "".join([_entry(json.dumps({name: []})).removesuffix(" []\n") + "\n",
-                        *(_entry(json.dumps([item])) for item in value)])  # fmt: skip
-    return _entry(json.dumps({name: value}))
-
-
-@lru_cache(maxsize=128)
-def _entry(entry: str) -> str:
-    """A value given as JSON, as YAML."""
-    value = json.loads(entry)
-    text = _dumped(value, _FastDumper)
-    return _dumped(value, _Dumper) if "\\U" in text else text
-
-
-def _dumped(value: Any, dumper: type[_Dumper | _FastDumper]) -> str:
-    return str(yaml.dump(value, Dumper=dumper, sort_keys=False, allow_unicode=True, width=10**6))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,9 @@ from agentrunner.errors import InfraError, UsageError
 from agentrunner.screens.doctor import Finding
 
 if TYPE_CHECKING:
+    from agentrunner.config.agents import MetaSpec
     from agentrunner.discovery.agents import Choice
+    from agentrunner.policy.model import Policy
 
 PEOPLE = {"meta": "planner", "worker": "worker"}
 """Sections of a task file, as people call who is in them."""
@@ -49,4 +51,18 @@ def chosen(
             found.append(Finding("ok", name, f"{choice.kind}: {choice.reason}"))
         except InfraError as error:
             found.append(Finding("--", name, error.message, error.remedy))
+    found.append(_sight(runner.meta, places, policies))
     return found
+
+
+def _sight(meta: MetaSpec, places: Mapping[str, str], policies: Sequence[Policy]) -> Finding:
+    """What of the code leaves for a planner's provider, and who says so."""
+    from agentrunner.config.agents import SEES, seen_by
+    from agentrunner.engine.header import SIGHTS
+
+    see, where = seen_by(meta), places.get("runner.meta.see", "the default")
+    for policy in policies:
+        cap = policy.caps.meta.see
+        if cap is not None and SEES.index(cap) < SEES.index(see):
+            see, where = cap, str(policy.place("meta.see").where)
+    return Finding("ok", "planner sees", f"{SIGHTS[see]} (runner.meta.see: {see}): {where}")

@@ -15,6 +15,11 @@ AUTO = "auto"
 """The kind that is settled before a run starts, by what this machine has."""
 
 
+See = Literal["nothing", "change", "repo"]
+SEES: tuple[See, ...] = ("nothing", "change", "repo")
+"""From the least to the most."""
+
+
 class BudgetSpec(ConfigModel):
     """Limits over all attempts of a run. None is unlimited, 0 is none at all."""
 
@@ -50,8 +55,12 @@ class MetaSpec(ConfigModel):
     auth: Literal["key", "login"] | None = None
     """Of a CLI: a key, or the subscription that it is logged in with here. Left out: a key where
     one is set, else the login."""
-    see_repo: Literal["none", "read"] = "none"
-    """Whether a CLI may read the repository while it plans and judges; never write."""
+    see_repo: Literal["none", "read"] | None = None
+    """Whether a CLI may read the repository while it plans and judges; never write. `none`
+    without `see` means `see: change`."""
+    see: See | None = None
+    """What leaves for the planner's provider: `nothing` of the code, the `change` as diffs, or
+    what the planner looks at in the `repo` as well. Left out: `repo`."""
     max_loops: int = Field(5, ge=0, le=1000)
     """How often work may be ordered again; at most one more worker run than this."""
     system_prompt: str | dict[str, str] | None = None
@@ -69,6 +78,18 @@ class MetaSpec(ConfigModel):
     answers in its place, names another model or ends it. `fail`: the run ends FAILED."""
     script: str | None = None
     """Kind `script`: the file with the replies, relative to the task file."""
+
+
+def seen_by(meta: MetaSpec) -> See:
+    """What the planner may see of the code, what was left out filled in."""
+    if meta.see is not None:
+        return meta.see
+    return "change" if meta.see_repo == "none" else "repo"
+
+
+def reads_repo(meta: MetaSpec) -> bool:
+    """Whether a CLI reads the repository itself."""
+    return meta.see_repo == "read" and seen_by(meta) == "repo"
 
 
 class MetaCandidate(ConfigModel):

@@ -10,10 +10,11 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 from pydantic import AfterValidator, BeforeValidator, ValidationError
 
+from agentrunner.config.agents import SEES, See
 from agentrunner.config.base import ConfigModel
 from agentrunner.config.files import read_text
 from agentrunner.config.mistakes import dotted, from_validation, mistake
@@ -169,13 +170,41 @@ def _refuse_relative(tree: Tree) -> None:
 
 
 def lay_under(tree: Tree, layers: Sequence[Tree]) -> None:
-    """Fill in from these, the first one first, what `tree` leaves out."""
+    """Fill in from these, the first one first, what `tree` leaves out.
+
+    What a planner may see of the code is the least of what `tree` and these say, unless an option
+    says it: a task file is code that a pull request can change.
+    """
     for layer in layers:
+        _lower_sight(tree, layer)
         runner = copy.deepcopy(layer.value.get("runner") or {})
         own = tree.value.get("runner")
         if isinstance(own, dict):
             _drop_foreign(runner, own)
         _fill(tree, Tree({"runner": runner}, layer.places), ())
+
+
+def _lower_sight(tree: Tree, layer: Tree) -> None:
+    """Take the layer's `see` over a task's that is more."""
+    path: KeyPath = ("runner", "meta", "see")
+    mine, theirs = (_sight(one.value) for one in (tree, layer))
+    if mine is None or theirs is None or SEES.index(mine) <= SEES.index(theirs):
+        return
+    if tree.place(path).where.startswith("--"):  # an option of the person who starts it
+        return
+    tree.value["runner"]["meta"]["see"] = theirs
+    _take_places(tree, layer, path, theirs)
+
+
+def _sight(value: Any) -> See | None:
+    """What `runner.meta` of a file says of it; None for nothing, and for what is no such word."""
+    runner = value.get("runner") if isinstance(value, dict) else None
+    meta = runner.get("meta") if isinstance(runner, dict) else None
+    if not isinstance(meta, dict):
+        return None
+    if meta.get("see") in SEES:
+        return cast("See", meta["see"])
+    return "change" if meta.get("see") is None and meta.get("see_repo") == "none" else None
 
 
 def _drop_foreign(runner: dict[str, Any], own: Mapping[str, Any]) -> None:

@@ -9,8 +9,8 @@ from agentrunner.config.spec import TaskSpec
 from agentrunner.errors import UsageError
 from agentrunner.execution.budget_questions import read_answer
 from agentrunner.execution.questions import MAX_ANSWER
+from agentrunner.execution.silence import read_order
 from agentrunner.nodes.plan import edited_criteria
-from agentrunner.nodes.silence import read_order
 from agentrunner.state.run_state import IN_WORDS, Answer, Question
 
 

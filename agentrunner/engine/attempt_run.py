@@ -18,16 +18,16 @@ from langgraph.types import Command
 
 from agentrunner.engine.answers import checked_answer
 from agentrunner.engine.attempts import stop_workers
+from agentrunner.engine.planner_change import renewed, take_over
 from agentrunner.errors import UsageError
 from agentrunner.execution.budget_questions import granted
 from agentrunner.execution.commit import commit_of
 from agentrunner.execution.deps import Cassette, Clock, Deps, Stopped
 from agentrunner.execution.result import build_result
+from agentrunner.execution.silence import read_order
 from agentrunner.graph.builder import Graph
 from agentrunner.graph.checkpoints import damaged, read_errors
-from agentrunner.graph.planner_change import renewed, take_over
 from agentrunner.nodes.note import leave_note
-from agentrunner.nodes.silence import read_order
 from agentrunner.notes.bill import bill_of
 from agentrunner.planners.panel import role_of
 from agentrunner.state.lifecycle import TERMINAL

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from agentrunner.config.agents import See, seen_by
 from agentrunner.config.spec import TaskSpec
 from agentrunner.discovery import ci_surroundings, read_branch
 from agentrunner.discovery.outside import filters_of, not_taken_along
@@ -14,6 +15,7 @@ from agentrunner.discovery.proof import MOST_FILES_AT_START, ProofInputs, proof_
 from agentrunner.engine.resolve import Agents
 from agentrunner.execution.credentials import credential
 from agentrunner.execution.egress import has_gateway
+from agentrunner.execution.seeing import no_provider
 from agentrunner.workers.make import network_of
 from agentrunner.workers.member import Member
 
@@ -75,6 +77,14 @@ def header_of(
     }
 
 
+SIGHTS: dict[See, str] = {
+    "nothing": "nothing of the code",
+    "change": "the change",
+    "repo": "the change and the repository",
+}
+"""What a planner sees, for people."""
+
+
 def _filtered(spec: TaskSpec) -> list[str]:
     """Said where a commit is to be made, and git would have a program rewrite files for it."""
     repo = Path(spec.repo)
@@ -115,7 +125,15 @@ def _landing(spec: TaskSpec) -> dict[str, Any] | None:
 
 
 def _planner(spec: TaskSpec, crew: Agents) -> str:
-    return crew.meta.describe() if crew.meta else f"{spec.runner.meta.kind}, not ready"
+    said = crew.meta.describe() if crew.meta else f"{spec.runner.meta.kind}, not ready"
+    return said + sight_of(spec)
+
+
+def sight_of(spec: TaskSpec) -> str:
+    """What of the code leaves for the planner's provider; "" where there is none."""
+    if no_provider(spec):
+        return ""
+    return f"; sees {SIGHTS[seen_by(spec.runner.meta)]}"
 
 
 def _because(spec: TaskSpec, who: str) -> str:

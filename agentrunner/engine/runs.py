@@ -21,6 +21,7 @@ from agentrunner.engine.attempt_run import Options
 from agentrunner.engine.commits import land_late, load_task_of, prepared
 from agentrunner.engine.driver import Driver, driving, open_driver
 from agentrunner.engine.indexing import Indexer
+from agentrunner.engine.planner_change import renewed
 from agentrunner.engine.policies import capped, capped_again
 from agentrunner.engine.resolve import Agents, assemble
 from agentrunner.engine.resources import check_box, with_image
@@ -28,9 +29,8 @@ from agentrunner.errors import UsageError
 from agentrunner.execution.budget_questions import granted
 from agentrunner.execution.credentials import secrets_of
 from agentrunner.execution.deps import Clock
-from agentrunner.graph.planner_change import renewed
+from agentrunner.execution.silence import AGAIN
 from agentrunner.nodes.plan import criteria_of
-from agentrunner.nodes.silence import AGAIN
 from agentrunner.state.budget import read_grants
 from agentrunner.state.lifecycle import TERMINAL, TaskState
 from agentrunner.state.run_state import Acceptance, Answer, Counters, People, RunInfo, TaskContext

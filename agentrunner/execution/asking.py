@@ -15,13 +15,15 @@ from agentrunner.execution.budget_questions import FOR_CALL, BudgetSpent, allowa
 from agentrunner.execution.deps import Deps, Update
 from agentrunner.execution.planner_candidates import ask_in_turn, asks
 from agentrunner.execution.quota import MustWait
-from agentrunner.nodes.silence import Silence, silence_of
+from agentrunner.execution.seeing import Seeing, seeing
+from agentrunner.execution.silence import Silence, silence_of
 from agentrunner.planners.asking import Asked, Asker
 from agentrunner.planners.base import MetaCall, MetaClient, MetaUnavailable, MetaUnusable
 from agentrunner.planners.make import reply_format
 from agentrunner.planners.panel import role_of
 from agentrunner.prompts import PromptInput, PromptType
-from agentrunner.protocol import Message
+from agentrunner.protocol import Choices, Message
+from agentrunner.protocol.schema import KINDS
 from agentrunner.state.run_state import Counters, TaskContext
 from agentrunner.state.summary import summarize
 
@@ -34,10 +36,12 @@ async def ask(
     check: Callable[[Message], None] | None = None,
     repository: Mapping[str, Any] | None = None,
     turn: int = 0,
+    view: Seeing | None = None,
 ) -> tuple[Message, Counters]:
     """One message of the meta-agent, and the counters after it.
 
     Of several votes on one thing `turn` says which it is: they go round among the candidates.
+    `view` is what the planner sees, for a caller who asks what it has seen.
     Raises NeedsPerson where none can be had and a person may help, TaskFailed where nobody can,
     BudgetSpent where it may not be asked for, MustWait where it is away for a while; the counters
     so far are on the error.
@@ -53,12 +57,14 @@ async def ask(
         number = tally.counters.meta_calls
         deps.record(state, "meta_begun", str(number), {"number": number, "type": type})
 
+    view = view or seeing(state, deps)
+    facts = summarize(
+        state, deps.spec, patterns=deps.patterns, workers=[one.name for one in deps.members]
+    )
     prompt = PromptInput.of(
         deps.spec,
         type,
-        facts=summarize(
-            state, deps.spec, patterns=deps.patterns, workers=[one.name for one in deps.members]
-        ),
+        facts=facts,
         repository=repository,
         salt=state["run"].salt,
         call_number=counters.meta_calls,
@@ -66,9 +72,16 @@ async def ask(
         patterns=deps.patterns,
     )
 
+    told = await asyncio.to_thread(view.fields, type, facts)
+    if repository is not None:
+        told["repository"] = repository
+    prompt = replace(prompt, choices=_choices(state, deps), **told)
+
     async def asked_of(client: MetaClient) -> Asked:
+        view.begin()
         asker = Asker(
             client,
+            look=view.answer if view.looks else None,
             record=record,
             before_attempt=before_attempt,
             sleep=deps.clock.sleep,
@@ -120,6 +133,24 @@ def keeping(update: Update) -> Iterator[None]:
     except (NeedsPerson, MustWait) as error:
         error.kept = {**update, **error.kept}
         raise
+
+
+def _choices(state: TaskContext, deps: Deps) -> Choices:
+    """What the schema of a reply names: who may work with what, and what is judged.
+
+    Who is left alone right now, or has a session, is no part of it: it changes from call to call.
+    """
+    members = deps.members
+    models = [name for one in members for name in one.spec.runner.worker.models]
+    models += [own for one in members if (own := one.spec.runner.worker.model)] if models else []
+    kinds = [kind for kind in KINDS if kind != "test" or deps.spec.task.test is not None]
+    return Choices(
+        workers=tuple(one.name for one in members),
+        models=tuple(models),
+        patterns=tuple(deps.patterns),
+        criteria=tuple(one.id for one in state.get("criteria", [])),
+        kinds=tuple(kinds),
+    )
 
 
 class AskFailed(TaskFailed):

@@ -49,6 +49,7 @@ KINDS: Mapping[str, ChangeKind] = {"A": "added", "M": "modified", "D": "deleted"
 
 MOST_READ_AT_ONCE = 1_048_576
 """Bytes of one file that is read together with others."""
+_READ_AT_ONCE = range(MOST_READ_AT_ONCE + 1)
 MOST_READ = 64 << 20
 """Bytes of a file that are read into memory; the rest of a larger one is left out."""
 
@@ -199,9 +200,15 @@ class Snapshots:
             for path, kind in sorted(kinds.items())
         ]
 
-    def patch(self, before: str, after: str, paths: Iterable[str] | None = None) -> str:
-        """The difference as a unified diff, of all paths or of these files."""
-        command = (*BIG, "diff-tree", "-r", "-p", *NO_SURPRISES, before, after, "--")
+    def patch(
+        self, before: str, after: str, paths: Iterable[str] | None = None, *, text: bool = False
+    ) -> str:
+        """The difference as a unified diff, of all paths or of these files.
+
+        With `text` every file is taken for text, whatever its content and .gitattributes say.
+        """
+        shown = ("--text",) if text else ()
+        command = (*BIG, "diff-tree", "-r", "-p", *NO_SURPRISES, *shown, before, after, "--")
         names = () if paths is None else tuple(os.fsdecode(to_bytes(path)) for path in paths)
         if paths is not None and not names:
             return ""
@@ -413,13 +420,23 @@ class Snapshots:
         listed = self.list(tree)
         entries = {path: listed[path] for path in paths if path in listed}
         entries = {path: one for path, one in entries.items() if one[0].startswith("100")}
+        sizes = self._sizes(entries)
+        wanted = {
+            path: one for path, one in entries.items() if sizes.get(path, -1) in _READ_AT_ONCE
+        }
+        found = contents(self.git, wanted)
+        return {path: data for path, _, data in found if isinstance(data, bytes)}
+
+    def sizes(self, tree: str, paths: Collection[str]) -> dict[str, int]:
+        """Bytes of these files of a tree, as they are kept; others are left out."""
+        listed = self.list(tree)
+        return self._sizes({path: listed[path] for path in paths if path in listed})
+
+    def _sizes(self, entries: Mapping[str, Entry]) -> dict[str, int]:
         names = "".join(f"{blob}\n" for _, blob in entries.values()).encode()
         told = self.git.run("cat-file", "--batch-check=%(objectsize)", stdin=names).decode()
         sizes = zip(entries, told.split("\n"), strict=False)
-        small = {path for path, size in sizes if size.isdigit() and int(size) <= MOST_READ_AT_ONCE}
-        wanted = {path: one for path, one in entries.items() if path in small}
-        found = contents(self.git, wanted)
-        return {path: data for path, _, data in found if isinstance(data, bytes)}
+        return {path: int(size) for path, size in sizes if size.isdigit()}
 
 
 def followed(

@@ -197,6 +197,13 @@ class BillLine:
     """Whether some of the calls have a cost that nobody knows, so that `usd` is the least."""
     subscription: bool = False
     """Whether it is part of a subscription, so that no price is paid for it."""
+    tokens_cached: int = 0
+    """The part of `tokens_in` that came from a cache."""
+
+    @property
+    def cached_share(self) -> int:
+        """The same in per cent."""
+        return min(100, round(100 * self.tokens_cached / self.tokens_in)) if self.tokens_in else 0
 
 
 @dataclass(frozen=True)

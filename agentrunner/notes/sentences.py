@@ -15,6 +15,8 @@ from agentrunner.state.lifecycle import TERMINAL
 from agentrunner.state.run_state import IN_WORDS, Criterion, Finding
 from agentrunner.verification.verdict import approval_of, worker_trouble
 
+MAX_UNSEEN = 3
+"""Files that are named as not seen."""
 MAX_DECIDE = 5
 MAX_NOTES = 60
 MAX_CARRIED = 40
@@ -209,11 +211,25 @@ def proof(reading: Reading, item: Mapping[str, Any], criterion: Criterion | None
     if kind == "tested" and evidence is not None and evidence.test is not None:
         return line("proof_ran", what=evidence.test.command, came=str(evidence.test.exit_code))
     if kind == "judged":
-        return line("proof_called_failed" if item["status"] == "failed" else "proof_judged")
+        return _judged(reading, item)
     if kind == "none" and outcome is not None and outcome.outcome == "passed":
         return line("proof_green_before", what=outcome.what)
     text = (criterion.proof if criterion else "") or item.get("detail") or ""
     return line("words", text=text) if text else line("proof_none")
+
+
+def _judged(reading: Reading, item: Mapping[str, Any]) -> Line:
+    """The model's word, and how much of the change it was shown."""
+    if item["status"] == "failed":
+        return line("proof_called_failed")
+    said = reading.context.get("assessment")
+    if said is not None and said.blind:
+        return line("proof_judged_blind")
+    if said is not None and said.unseen:
+        more = said.unseen_count - MAX_UNSEEN
+        names = [*said.unseen[:MAX_UNSEEN], *([f"+{more}"] if more > 0 else [])]
+        return line("proof_judged_part", names=", ".join(names))
+    return line("proof_judged")
 
 
 def commands(reading: Reading, criteria: Sequence[CriterionRow], label: Label) -> tuple[Line, ...]:

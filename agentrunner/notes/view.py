@@ -282,6 +282,7 @@ def bill_line(row: Mapping[str, Any]) -> BillLine:
         usd=row["usd"],
         unpriced=row["unpriced_calls"] > 0,
         subscription=row["subscription"],
+        tokens_cached=row.get("cached_tokens") or 0,
     )
 
 
@@ -300,6 +301,7 @@ def sum_of(lines: Sequence[BillLine]) -> BillLine:
         usd=None if all(one.usd is None for one in lines) else sum(one.usd or 0 for one in lines),
         unpriced=any(one.unpriced for one in lines),
         subscription=all(one.subscription for one in lines),
+        tokens_cached=sum(one.tokens_cached for one in lines),
     )
 
 

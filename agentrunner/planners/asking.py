@@ -8,8 +8,8 @@ checked against the budget before it is made and recorded after it.
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field, replace
 
 from agentrunner.errors import ProtocolError
 from agentrunner.gateway.order import Allowance
@@ -23,13 +23,19 @@ from agentrunner.planners.base import (
     Reply,
 )
 from agentrunner.planners.retry import capped, wait_before_retry
-from agentrunner.prompts import PromptInput, Repair, assemble
-from agentrunner.protocol import Message, message_schema, take_reply
+from agentrunner.prompts import Looked, PromptInput, Repair, assemble
+from agentrunner.prompts.marking import numbers_in, without_numbers
+from agentrunner.protocol import Look, Looks, Message, message_schema, take_reply
 
 ANSWERS = 4
 """The first answer and three re-asks."""
 LEAST_LIMIT = 8192
 """Output tokens asked for after an answer was cut; doubled when that one is cut too."""
+LOOKS = 3
+"""How often may be looked before an answer."""
+
+Look_ = Callable[[Sequence[Look]], Awaitable[str]]
+"""What is found where the planner looks."""
 
 
 @dataclass(frozen=True)
@@ -52,8 +58,9 @@ class _Progress:
     input_tokens: int = 0
     output_tokens: int = 0
     limit: int | None = None
-    repair: Repair | None = None
     finish_reason: str = "stop"
+    looked: int = 0
+    after: list[Repair | Looked] = field(default_factory=list)
 
     def spend(self, reply: Reply | None) -> None:
         """Count what an attempt has used, answered or not."""
@@ -74,11 +81,12 @@ class Asker:
         sleep: Callable[[float], Awaitable[None]],
         redact: Callable[[str], str],
         allowance: Callable[[], Allowance] = Allowance,
+        look: Look_ | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`before_attempt` raises where the budget allows no further call, `allowance` tells what
         is left of it; `redact` takes secrets out of everything that is sent, recorded or handed
-        on.
+        on. `look` finds what the planner looks at; without it, it cannot.
         """
         self._client = client
         self._record = record
@@ -86,6 +94,7 @@ class Asker:
         self._sleep = sleep
         self._redact = redact
         self._allowance = allowance
+        self._look = look
         self._clock = clock
 
     async def ask(
@@ -144,18 +153,26 @@ class Asker:
                 retries += 1
                 await self._sleep(wait)
                 continue
-            return await self._read(request, started, reply, progress, check)
+            outcome = await self._read(request, started, reply, progress, check)
+            if not isinstance(outcome, Message) or not isinstance(outcome.payload, Looks):
+                return outcome
+            assert self._look is not None
+            progress.looked += 1
+            found = await self._look(outcome.payload.looks)
+            progress.after.append(Looked(found, LOOKS - progress.looked))
+            retries = 0
 
     def _request(self, prompt: PromptInput, progress: _Progress) -> MetaRequest:
         number = progress.call_number + progress.attempts
-        assembled = assemble(replace(prompt, call_number=number, repair=progress.repair))
+        assembled = assemble(replace(prompt, call_number=number, after=tuple(progress.after)))
         return MetaRequest(
             type=prompt.type,
             messages=tuple(
                 ChatMessage(role=message.role, content=self._redact(message.content))
                 for message in assembled
             ),
-            schema=message_schema(prompt.type),
+            schema=message_schema(prompt.type, prompt.choices, looks=prompt.looks),
+            simpler=message_schema(prompt.type, looks=prompt.looks) if prompt.choices else None,
             facts=prompt.facts,
             call_number=number,
             max_output_tokens=progress.limit,
@@ -173,10 +190,18 @@ class Asker:
         progress.spend(reply)
         progress.finish_reason = reply.finish_reason
         # Before parsing: what the model copied out of somewhere must not reach worker or state.
-        reply = replace(reply, text=self._redact(reply.text))
+        reply = replace(reply, text=_without_markers(self._redact(reply.text), request))
         try:
-            message = take_reply(reply.text, request.type, finish_reason=reply.finish_reason)
-            if check is not None:
+            message = take_reply(
+                reply.text,
+                request.type,
+                finish_reason=reply.finish_reason,
+                looks=self._look is not None,
+            )
+            if isinstance(message.payload, Looks):
+                if progress.looked >= LOOKS:
+                    raise ProtocolError("invalid", "looks", f"no more than {LOOKS} times; answer")
+            elif check is not None:
                 check(message)
         except ProtocolError as fault:
             await self._note(request, started, reply=reply, error=str(fault))
@@ -185,7 +210,7 @@ class Asker:
                 # Without a limit of ours the server's own cut it: then twice what came is asked.
                 was = request.max_output_tokens or reply.output_tokens
                 progress.limit = max(2 * was, LEAST_LIMIT)
-            progress.repair = Repair(error=str(fault), answer=reply.text, cut=cut)
+            progress.after.append(Repair(error=str(fault), answer=reply.text, cut=cut))
             return fault, reply.text
         await self._note(request, started, reply=reply)
         return message
@@ -224,6 +249,12 @@ class Asker:
             reason=failure.reason,
             status=failure.status,
         )
+
+
+def _without_markers(text: str, request: MetaRequest) -> str:
+    """A reply without the numbers of our markers, which nobody else is to know."""
+    numbers = set().union(*(numbers_in(message.content) for message in request.messages))
+    return without_numbers(text, numbers)
 
 
 def _spent(failure: MetaUnavailable) -> Reply:

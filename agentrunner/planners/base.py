@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
@@ -28,6 +28,20 @@ class ChatMessage:
     content: str
 
 
+def in_turns(messages: Iterable[ChatMessage]) -> list[ChatMessage]:
+    """The messages with neighbours of one role as one: chat templates want roles to take turns.
+
+    What they begin with stays what it was, so that a provider finds it in its cache.
+    """
+    turns: list[ChatMessage] = []
+    for message in messages:
+        if turns and turns[-1].role == message.role:
+            turns[-1] = ChatMessage(message.role, f"{turns[-1].content}\n\n{message.content}")
+        else:
+            turns.append(message)
+    return turns
+
+
 @dataclass(frozen=True)
 class MetaRequest:
     """One attempt on the wire."""
@@ -43,6 +57,8 @@ class MetaRequest:
     max_output_tokens: int | None = None
     allowance: Allowance = field(default_factory=Allowance)
     """What the run may still spend, for clients whose calls pass a gateway."""
+    simpler: Mapping[str, Any] | None = None
+    """A schema that is not made for the task, where a server does not take the other."""
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from agentrunner.config.spec import TaskSpec
 from agentrunner.environment import quiet_libraries
 from agentrunner.errors import InfraError, UsageError
-from agentrunner.planners.base import MetaRequest, MetaUnavailable, Reply
+from agentrunner.planners.base import MetaRequest, MetaUnavailable, Reply, in_turns
 from agentrunner.planners.chat_reply import reply_of
 from agentrunner.planners.endpoint import checked_url, timeout_of
 from agentrunner.planners.retry import capped, http_failure, parse_retry_after
@@ -84,7 +84,7 @@ class ChatMeta:
         options: dict[str, Any] = {}
         if request.max_output_tokens is not None:
             options["max_tokens"] = request.max_output_tokens
-        messages = [(message.role, message.content) for message in request.messages]
+        messages = [(message.role, message.content) for message in in_turns(request.messages)]
         try:
             async with asyncio.timeout(self._timeout_sec):
                 answer = await self._chat.ainvoke(messages, **options)

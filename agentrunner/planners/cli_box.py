@@ -14,6 +14,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
+from agentrunner.config.agents import reads_repo
 from agentrunner.config.spec import TaskSpec
 from agentrunner.environment import prices_file
 from agentrunner.gateway.order import (
@@ -116,7 +117,7 @@ class CliBox:
         """A fresh place for one call; nothing of an earlier one is left in it."""
         home, work = self._root / "box" / "call", self._root / "repo"
         await asyncio.to_thread(_make_fresh, home, work)
-        see = self._spec.runner.meta.see_repo == "read"
+        see = reads_repo(self._spec.runner.meta)
         return CliFolders(
             home=home,
             work=work,
@@ -211,7 +212,7 @@ class CliBox:
         """What the run's box may read, without the repository unless it may be seen."""
         repo, base = Path(self._spec.repo), Path(self._spec.base_dir)
         paths = [Path(os.path.normpath(base / p)) for p in self._spec.runner.sandbox.read_paths]
-        if self._spec.runner.meta.see_repo == "read":
+        if reads_repo(self._spec.runner.meta):
             return (*paths, repo)
         return tuple(p for p in paths if not holds(p.resolve(), repo) and not holds(repo, p))
 

@@ -14,14 +14,14 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from agentrunner.config.spec import TaskSpec
 from agentrunner.environment import quiet_libraries
 from agentrunner.errors import InfraError
 from agentrunner.gateway.cassette import META, Player, Recorder
 from agentrunner.gateway.exchange import Mismatch
-from agentrunner.planners.base import MetaRequest, MetaUnavailable, Reply
+from agentrunner.planners.base import MetaRequest, MetaUnavailable, Reply, in_turns
 from agentrunner.planners.chat_reply import reply_of
 from agentrunner.planners.endpoint import endpoint
 from agentrunner.planners.make import reply_format
@@ -37,6 +37,10 @@ MAX_BODY_BYTES = 8 * 1024 * 1024
 """Room for any reply; a server that sends more is not waited for."""
 _FORMAT_REFUSALS = ("response_format", "text.format", "schema", "grammar", "structured output")
 """What a 400 about constrained output speaks of, as far as seen."""
+
+
+Constraint = Literal["task", "general", "none"]
+"""The schema that replies are held to: made for the task, for all tasks, or none."""
 
 
 class OpenAIChatMeta:
@@ -77,7 +81,7 @@ class OpenAIChatMeta:
                 "--meta checklist, which needs no model",
                 nothing_spent=True,
             )
-        self._constrain = reply_format(spec) == "json"
+        self._constrain: Constraint = "task" if reply_format(spec) == "json" else "none"
         self._chat: ChatOpenAI | None = None
 
     def describe(self) -> str:
@@ -90,10 +94,12 @@ class OpenAIChatMeta:
         if chat is None:
             chat = await asyncio.to_thread(self._client)
         constrained = self._constrain
-        options = _constraint(chat, request) if constrained else {}
+        if constrained == "task" and request.simpler is None:
+            constrained = "general"  # there is only one
+        options = _constraint(chat, request, constrained)
         if request.max_output_tokens is not None:
             options["max_tokens"] = request.max_output_tokens
-        messages = [(message.role, message.content) for message in request.messages]
+        messages = [(message.role, message.content) for message in in_turns(request.messages)]
         try:
             async with asyncio.timeout(self._endpoint.timeout_sec):
                 answer = await chat.ainvoke(messages, **options)
@@ -156,7 +162,7 @@ class OpenAIChatMeta:
             kind="network",
         )
 
-    def _ended(self, problem: Exception, *, constrained: bool) -> NoReturn:
+    def _ended(self, problem: Exception, *, constrained: Constraint) -> NoReturn:
         """Raise MetaUnavailable for what an exception of the library means."""
         import openai
 
@@ -177,13 +183,14 @@ class OpenAIChatMeta:
             kind="protocol",
         ) from None
 
-    def _status_failure(self, problem: Any, *, constrained: bool) -> NoReturn:
+    def _status_failure(self, problem: Any, *, constrained: Constraint) -> NoReturn:
         response = problem.response
         body = response.text
-        if constrained and response.status_code in (400, 422) and _refuses_format(body):
+        refused = response.status_code in (400, 422) and _refuses_format(body)
+        if refused and constrained != "none":
             # Servers without constrained output say so only when asked. The prompt states the
-            # form anyway; from here on this run does without.
-            self._constrain = False
+            # form anyway: a simpler schema is tried, then this run does without.
+            self._constrain = "general" if constrained == "task" else "none"
             raise MetaUnavailable(
                 f"OpenAI API error: {response.status_code} {capped(body)}",
                 retryable=True,
@@ -230,11 +237,16 @@ def _check_completion(body: str) -> None:
         raise MetaUnavailable("no choices returned from LLM", retryable=False, kind="protocol")
 
 
-def _constraint(chat: ChatOpenAI, request: MetaRequest) -> dict[str, Any]:
-    """The options that ask for a reply of the message's schema."""
+def _constraint(chat: ChatOpenAI, request: MetaRequest, how: Constraint) -> dict[str, Any]:
+    """The options that ask for a reply of the message's schema; none where it is not asked for."""
+    if how == "none":
+        return {}
+    schema = request.schema
+    if how == "general" and request.simpler is not None:
+        schema = request.simpler
     form = {
         "type": "json_schema",
-        "json_schema": {"name": request.type, "schema": dict(request.schema), "strict": True},
+        "json_schema": {"name": request.type, "schema": dict(schema), "strict": True},
     }
     if chat.use_responses_api:  # there it has another name, which the library knows
         return {"response_format": form}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agentrunner.config.agents import AUTO
+from agentrunner.config.agents import AUTO, SEES, seen_by
 from agentrunner.config.mistakes import dotted
 from agentrunner.config.rules import env_reference, meta_candidates, written_workers
 from agentrunner.policy.match import enumeration, matches
@@ -44,12 +44,33 @@ def hold_crew(task: Narrowing) -> None:
         _worker(task, dotted(path))
         _worker_program(task, dotted(path))
     task.number("runner.meta.max_loops", task.policy.caps.meta.max_loops, "meta.max_loops")
+    _sight(task)
     _planner(task, "runner.meta")
     assess = task.spec.runner.assess
     if assess is not None and assess.kind is None and (assess.model or assess.base_url):
         _planner(task, "runner.assess")
     for path, _ in meta_candidates(task.spec.runner):
         _planner(task, dotted(path))
+
+
+def _sight(task: Narrowing) -> None:
+    """What a planner may see of the code: lowered where nobody wrote it, else refused."""
+    cap, key = task.policy.caps.meta.see, "runner.meta.see"
+    if cap is None:
+        return
+    meta = task.spec.runner.meta.model_copy(update={"see": task.value(key)})
+    wanted = seen_by(meta)
+    if SEES.index(wanted) <= SEES.index(cap):
+        pass
+    elif task.is_written(key) and not task.stored:
+        message = f"{key} is {wanted}; the policy allows {cap}."
+        task.refuse(key, message, "meta.see", f"--set {key}={cap}")
+    else:
+        task.give(key, cap)
+    reads = "runner.meta.see_repo"
+    if cap != "repo" and task.value(reads) == "read":
+        message = f"{reads} is read; the policy allows a planner to see {cap}."
+        task.refuse(reads, message, "meta.see", f"--set {reads}=none")
 
 
 def _worker(task: Narrowing, place: str) -> None:

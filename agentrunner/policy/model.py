@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from agentrunner import registry
+from agentrunner.config.agents import See
 from agentrunner.config.base import ConfigModel
 from agentrunner.config.mistakes import suggestion
 from agentrunner.config.sandbox import Ecosystems, Hosts, NetworkPolicy, file_size
@@ -102,6 +103,8 @@ class MetaCaps(ConfigModel):
     """`false`: no CLI plans with the login of this machine."""
     max_loops: int | None = Field(None, ge=0, le=1000)
     """The most rounds after the first."""
+    see: See | None = None
+    """The most that leaves for a planner's provider: `nothing`, `change`, `repo`, in this order."""
 
 
 class BudgetCaps(ConfigModel):

@@ -1,5 +1,6 @@
 """The protocol between AgentRunner and its meta-agent: five messages, read from any reply."""
 
+from agentrunner.protocol.looks import Look, Looks
 from agentrunner.protocol.message import MESSAGE_TYPES, Message, MessageType
 from agentrunner.protocol.messages import (
     CHECK_KINDS,
@@ -25,13 +26,14 @@ from agentrunner.protocol.planning import (
     Position,
     SuggestedImpl,
 )
-from agentrunner.protocol.schema import message_schema
+from agentrunner.protocol.schema import Choices, message_schema
 from agentrunner.protocol.wire import ReplyWarning
 
 __all__ = [
     "CHECK_KINDS",
     "MESSAGE_TYPES",
     "AssessmentDetails",
+    "Choices",
     "CompletionAssessment",
     "Conflict",
     "CriterionDraft",
@@ -40,6 +42,8 @@ __all__ = [
     "Decision",
     "Decompose",
     "DecomposedTask",
+    "Look",
+    "Looks",
     "Message",
     "MessageType",
     "NextAction",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
+from agentrunner.protocol.looks import Looks
 from agentrunner.protocol.messages import CompletionAssessment, NextAction, PlanTask
 from agentrunner.protocol.planning import Decompose, PlanPatch
 from agentrunner.protocol.wire import ReplyWarning
@@ -13,16 +14,19 @@ MessageType = Literal[
     "plan_task", "next_action", "completion_assessment", "decompose", "plan_patch"
 ]
 MESSAGE_TYPES: tuple[MessageType, ...] = get_args(MessageType)
+ReplyType = MessageType | Literal["look"]
+"""What a reply can be: the message that was asked for, or a look before it."""
 VERSION = 1
 
-Payload: TypeAlias = PlanTask | NextAction | CompletionAssessment | Decompose | PlanPatch
+Payload: TypeAlias = PlanTask | NextAction | CompletionAssessment | Decompose | PlanPatch | Looks
 
-PAYLOADS: dict[MessageType, type[Payload]] = {
+PAYLOADS: dict[ReplyType, type[Payload]] = {
     "plan_task": PlanTask,
     "next_action": NextAction,
     "completion_assessment": CompletionAssessment,
     "decompose": Decompose,
     "plan_patch": PlanPatch,
+    "look": Looks,
 }
 
 
@@ -30,7 +34,7 @@ PAYLOADS: dict[MessageType, type[Payload]] = {
 class Message:
     """A reply of the meta-agent, read and valid in form. Whether it is true is not known here."""
 
-    type: MessageType
+    type: ReplyType
     payload: Payload
     warnings: tuple[ReplyWarning, ...] = ()
     version: int = VERSION

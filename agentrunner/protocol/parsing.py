@@ -12,7 +12,7 @@ from pydantic_core import ErrorDetails
 from agentrunner.errors import ProtocolError
 from agentrunner.protocol.candidates import fenced, region, tail, trim, without_thought
 from agentrunner.protocol.loading import load_document
-from agentrunner.protocol.message import PAYLOADS, VERSION, Message, MessageType
+from agentrunner.protocol.message import PAYLOADS, VERSION, Message, MessageType, ReplyType
 from agentrunner.protocol.taking import taken
 from agentrunner.protocol.wire import MAX_PATH, Warnings, shown, tidy
 
@@ -48,11 +48,16 @@ def parse_reply(
     return _parsed(text, expected, finish_reason, takes=False)
 
 
-def take_reply(text: str | bytes, expected: MessageType, *, finish_reason: str = "stop") -> Message:
+def take_reply(
+    text: str | bytes, expected: MessageType, *, finish_reason: str = "stop", looks: bool = False
+) -> Message:
     """The same; where that fails, with what is clear taken as it is meant (`taking.TAKEN`).
 
-    Raises the ProtocolError of `parse_reply` where that does not help.
+    With `looks` it may be a message of type `look` as well. Raises the ProtocolError of
+    `parse_reply` where nothing helps.
     """
+    if looks and (found := _looks(text, finish_reason)) is not None:
+        return found
     try:
         return parse_reply(text, expected, finish_reason=finish_reason)
     except ProtocolError:
@@ -61,9 +66,22 @@ def take_reply(text: str | bytes, expected: MessageType, *, finish_reason: str =
         raise
 
 
-def _parsed(
-    text: str | bytes, expected: MessageType, finish_reason: str, *, takes: bool
-) -> Message:
+def _looks(text: str | bytes, finish_reason: str) -> Message | None:
+    """The reply as looks: a message of that type, or any other whose `looks` is filled.
+
+    None for a reply that has none. Raises ProtocolError where they cannot be read.
+    """
+    if "look" not in (text if isinstance(text, str) else text.decode("utf-8", "replace")):
+        return None
+    try:
+        return _parsed(text, "look", finish_reason, takes=False)
+    except ProtocolError as fault:
+        if fault.code == "invalid" and "looks" in fault.path:
+            raise
+        return None
+
+
+def _parsed(text: str | bytes, expected: ReplyType, finish_reason: str, *, takes: bool) -> Message:
     _check_complete(finish_reason)
     if len(text) > MAX_REPLY_BYTES:
         raise ProtocolError("too_large", "", f"a reply has at most {MAX_REPLY_BYTES} bytes")
@@ -107,7 +125,7 @@ def _cleaned(text: str | bytes) -> str:
 
 
 def _try(
-    text: str, expected: MessageType, errors: list[ProtocolError], takes: bool
+    text: str, expected: ReplyType, errors: list[ProtocolError], takes: bool
 ) -> Message | None:
     try:
         return _read(text, expected, takes)
@@ -125,20 +143,24 @@ def _most_telling(errors: list[ProtocolError], text: str, looked_like_one: bool)
     return ProtocolError("not_found", "", f"no message in the reply: {shown(text, 200)}")
 
 
-def _read(text: str, expected: MessageType, takes: bool) -> Message:
+def _read(text: str, expected: ReplyType, takes: bool) -> Message:
     """One candidate as a message."""
     document = load_document(text)
     if not isinstance(document, dict):
         kind = "a list" if isinstance(document, list) else "plain text"
         raise ProtocolError("not_found", "", f"{kind} where a mapping with a type is expected")
     _check_envelope(document, expected)
+    if expected == "look":
+        document = _only_looks(document)
     warnings = Warnings()
     document, replaced = _storable(document)
     if replaced or "\ufffd" in text:
         warnings.add("replaced_characters", "", "some characters could not be read")
     model = PAYLOADS[expected]
     inner, prefix = _unwrapped(document, set(model.model_fields), warnings)
-    if takes:
+    if expected != "look" and not inner.get("looks"):
+        inner.pop("looks", None)  # there is nothing to look at
+    if takes and expected != "look":
         taken(inner, expected, prefix, warnings)
     fields = tidy(model, inner, prefix, warnings)
     try:
@@ -148,8 +170,10 @@ def _read(text: str, expected: MessageType, takes: bool) -> Message:
     return Message(expected, payload, tuple(warnings.items))
 
 
-def _check_envelope(document: dict[str, Any], expected: MessageType) -> None:
+def _check_envelope(document: dict[str, Any], expected: ReplyType) -> None:
     kind = document.get("type")
+    if expected == "look" and kind in PAYLOADS:
+        kind = expected  # the looks of any message
     if kind is None:
         raise ProtocolError("missing", "type", f"type is missing; {expected} is expected")
     if kind != expected:
@@ -157,6 +181,16 @@ def _check_envelope(document: dict[str, Any], expected: MessageType) -> None:
     version = document.get("version")
     if version is not None and (isinstance(version, bool) or str(version) != str(VERSION)):
         raise ProtocolError("unsupported_version", "version", f"{shown(version)} is not 1")
+
+
+def _only_looks(document: dict[str, Any]) -> dict[str, Any]:
+    """A message as what it looks at: the other keys are not read."""
+    payload = document.get("payload")
+    inside = payload.get("looks") if isinstance(payload, dict) else None
+    looks = inside or document.get("looks")
+    if not looks:
+        raise ProtocolError("missing", "looks", "nothing is looked at")
+    return {"payload": {"looks": looks if isinstance(looks, list) else [looks]}}
 
 
 def _storable(value: Any) -> tuple[Any, bool]:

@@ -9,8 +9,11 @@ otherwise repeat itself until the token limit.
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from agentrunner.protocol.looks import AT_ONCE, FORMS
 from agentrunner.protocol.message import VERSION, MessageType
 from agentrunner.protocol.messages import CHECK_KINDS, MAX_CRITERIA, MAX_OPTIONS, MAX_TESTS
 from agentrunner.protocol.planning import MAX_PHASES, MAX_QUESTIONS
@@ -52,6 +55,24 @@ _MAYBE_LINE = _nullable(_LINE)
 _BOOL: Schema = {"type": "boolean"}
 _LEVEL: Schema = {"type": "integer", "enum": [1, 2, 3]}
 _EFFORT = _one_of("small", "medium", "large")
+
+_WHOLE = _nullable({"type": "integer"})
+_BY_KIND: dict[str, Schema] = {
+    "command": _object(
+        kind=_one_of("command"), run=_LINE, cwd=_MAYBE_LINE, timeout_sec=_WHOLE, expect_exit=_WHOLE
+    ),
+    "test": _object(kind=_one_of("test"), name=_MAYBE_LINE),
+    "file": _object(
+        kind=_one_of("file"), path=_LINE, exists=_nullable(_BOOL), contains=_MAYBE_LINE,
+        matches=_MAYBE_LINE,
+    ),
+}  # fmt: skip
+"""The keys that each kind of check has; the others have `file` and `test_name`."""
+
+
+def _check_of(kind: str) -> Schema:
+    return _BY_KIND.get(kind) or _object(kind=_one_of(kind), file=_LINE, test_name=_MAYBE_LINE)
+
 
 _CHECK = _object(
     kind=_one_of(*(kind for kind in CHECK_KINDS if kind != "diff")),
@@ -154,12 +175,95 @@ _PAYLOADS: dict[MessageType, Schema] = {
 }
 
 
-def message_schema(type: MessageType) -> Schema:  # noqa: A002 - the protocol's own word
-    """The JSON Schema of the wrapped message, for strict structured output; a fresh copy."""
-    return copy.deepcopy(
-        _object(
-            type=_one_of(type),
-            version={"type": "integer", "enum": [VERSION]},
-            payload=_PAYLOADS[type],
-        )
+@dataclass(frozen=True)
+class Choices:
+    """What a task allows, so that a schema can name it. Empty means that it is not known."""
+
+    workers: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
+    """That may be named for a worker; the key is left out where there are none."""
+    patterns: tuple[str, ...] = ()
+    """The key is left out where there are none."""
+    criteria: tuple[str, ...] = ()
+    """Ids."""
+    kinds: tuple[str, ...] = ()
+    """Of checks; of CHECK_KINDS all but `diff` where none are named."""
+
+
+MOST_WORDS = 200
+"""Values of one enumeration; providers refuse longer ones."""
+KINDS = tuple(kind for kind in CHECK_KINDS if kind != "diff")
+_LOOK = _object(
+    **dict.fromkeys((*FORMS, "in"), _LINE),
+    **{name: {"type": "integer", "minimum": 0, "maximum": 10**9} for name in ("from", "to")},
+)
+"""Not one of several objects: an empty text and 0 mean that a key is not used."""
+
+
+def message_schema(
+    type: MessageType,  # noqa: A002 - the protocol's own word
+    choices: Choices | None = None,
+    *,
+    looks: bool = False,
+) -> Schema:
+    """The JSON Schema of the wrapped message, for strict structured output; a fresh copy.
+
+    With `choices` it names what the task allows and has no key that could not be used. With
+    `looks` the message may look before it answers.
+    """
+    payload = copy.deepcopy(_PAYLOADS[type])
+    if choices is not None and type in _NARROW:
+        _NARROW[type](payload, choices)
+    if looks:
+        payload["properties"]["looks"] = copy.deepcopy(_list(_LOOK, AT_ONCE))
+        payload["required"].append("looks")
+    return _object(
+        type=_one_of(type), version={"type": "integer", "enum": [VERSION]}, payload=payload
     )
+
+
+def _narrow_action(payload: Schema, choices: Choices) -> None:
+    keys = payload["properties"]
+    call = keys["worker_call"]["anyOf"][0]
+    if words := _words(choices.workers):
+        call["properties"]["worker_type"] = words
+    if not choices.models:
+        _drop(call, "model")
+    elif words := _words(choices.models):
+        call["properties"]["model"] = _nullable(words)
+    if not choices.patterns:
+        _drop(payload, "used_patterns")
+    elif words := _words(choices.patterns):
+        keys["used_patterns"] = _list(words)
+
+
+def _narrow_assessment(payload: Schema, choices: Choices) -> None:
+    if words := _words(choices.criteria):
+        verdicts, details = (payload["properties"][name] for name in ("by_criterion", "details"))
+        verdicts["items"]["properties"]["id"] = words
+        details["properties"]["passed_criteria"]["items"] = words
+
+
+def _narrow_plan(payload: Schema, choices: Choices) -> None:
+    kinds: Sequence[str] = [kind for kind in choices.kinds if kind in KINDS] or KINDS
+    checks = [copy.deepcopy(_check_of(kind)) for kind in kinds]
+    criterion = payload["properties"]["acceptance_criteria"]["items"]
+    criterion["properties"]["check"] = {"anyOf": [*checks, {"type": "null"}]}
+
+
+_NARROW: dict[MessageType, Callable[[Schema, Choices], None]] = {
+    "next_action": _narrow_action,
+    "completion_assessment": _narrow_assessment,
+    "plan_task": _narrow_plan,
+}
+
+
+def _words(values: Iterable[str]) -> Schema | None:
+    """An enumeration; None where there is nothing to name, or too much."""
+    words = list(dict.fromkeys(values))
+    return _one_of(*words) if 0 < len(words) <= MOST_WORDS else None
+
+
+def _drop(schema: Schema, key: str) -> None:
+    del schema["properties"][key]
+    schema["required"].remove(key)

@@ -40,7 +40,15 @@ def _line(row: Row) -> str:
         who += f" ({flat(str(row['candidate']))})"
     calls = "calls not counted" if row["calls"] is None else count(int(row["calls"]), "call")
     tokens = int(row["input_tokens"]) + int(row["output_tokens"])
-    return f"{who}: {calls}, {tokens:,} tokens{_known([row])}, {_price([row])}"
+    return f"{who}: {calls}, {tokens:,} tokens{_known([row])}{_cached(row)}, {_price([row])}"
+
+
+def _cached(row: Row) -> str:
+    """How much of what was read came from the provider's cache, where it tells."""
+    cached, read = int(row.get("cached_tokens") or 0), int(row["input_tokens"])
+    if not cached or not read:
+        return ""
+    return f" ({min(100, round(100 * cached / read))} % of the input cached)"
 
 
 def _known(rows: Sequence[Row]) -> str:

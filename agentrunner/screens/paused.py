@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
-from agentrunner.screens.approval import subject_lines
+from agentrunner.screens.approval import subject_lines, verbatim
 from agentrunner.screens.layout import (
     PLAIN,
     WIDTH,
@@ -116,7 +117,7 @@ def _last_answer(waiting: Mapping[str, Any], width: int) -> list[str]:
         return []
     said = str(json.loads(str(waiting["subject"])).get("last_answer") or "")
     cut = said[:SHOWN] + ("…" if len(said) > SHOWN else "")
-    return ["", "    Its last answer:", *_verbatim(cut, width, "      "), ""] if cut else []
+    return ["", "    Its last answer:", *verbatim(cut, width, "      "), ""] if cut else []
 
 
 def _approval_text(

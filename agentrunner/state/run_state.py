@@ -305,6 +305,12 @@ class Assessment(StateModel):
     comments: dict[str, str] = {}
     """What it says about a criterion, by id."""
     risks: list[str] = []
+    unseen: list[str] = []
+    """Files whose change the judge was not shown whole."""
+    unseen_count: int = 0
+    """How many they are; the list is cut."""
+    blind: bool = False
+    """Whether nothing of the change was shown."""
 
 
 class WorkerOrder(StateModel):

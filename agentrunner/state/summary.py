@@ -109,7 +109,7 @@ def summarize(
         "notes": list(context.get("remarks", []))[-RECENT:],
         "people": shown(context.get("people")),
     }
-    return dict(_without_host(view, spec.repo))
+    return dict(without_host(view, spec.repo))
 
 
 def _limits(context: TaskContext, spec: TaskSpec) -> View:
@@ -329,7 +329,7 @@ def _cooling(name: str, context: TaskContext) -> str | None:
     return until
 
 
-def _without_host(value: Any, repo: str) -> Any:
+def without_host(value: Any, repo: str) -> Any:
     """The value with places in the repository as seen from its root.
 
     Tools print absolute paths, and where a person keeps a repository is nobody's business.

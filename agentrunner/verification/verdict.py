@@ -133,6 +133,10 @@ def _settled(
         )
     elif stands.status == "unknown" and says_passed:
         proof = stands.proof or "the model's word only"
+        if assessment is not None and assessment.blind:
+            proof += "; nothing of the change was seen"
+        elif assessment is not None and assessment.unseen:
+            proof += f"; seen in part: not {_named(assessment)}"
         stands = _CriterionState("passed", "judged", "judged", "planner", proof)
     yes = _accepted(criterion, evidence, acceptances)
     weak = stands.kind in ("judged", "none") or stands.grade == "shown"
@@ -151,6 +155,13 @@ def _settled(
             "comment": comment,
         }
     )
+
+
+def _named(assessment: Assessment) -> str:
+    """Files of the change that the judge has not seen whole."""
+    shown = ", ".join(assessment.unseen[:3])
+    more = assessment.unseen_count - 3
+    return f"{shown} and {more} more" if more > 0 else shown
 
 
 def _executed(

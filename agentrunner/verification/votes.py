@@ -24,6 +24,7 @@ def merged(votes: Sequence[Assessment]) -> Assessment:
     for vote in reversed(votes):
         comments |= {name: said for name, said in vote.comments.items() if name in vote.failed}
     risks = dict.fromkeys(risk for vote in votes for risk in vote.risks)
+    most = max(votes, key=lambda vote: vote.unseen_count)
     split = f"{len(votes) - len(against)} of {len(votes)} judges are satisfied. "
     return Assessment(
         tree=first.tree,
@@ -33,4 +34,7 @@ def merged(votes: Sequence[Assessment]) -> Assessment:
         passed=sorted(passed),
         comments=comments,
         risks=list(risks)[:MOST_RISKS],
+        unseen=most.unseen,
+        unseen_count=most.unseen_count,
+        blind=any(vote.blind for vote in votes),
     )

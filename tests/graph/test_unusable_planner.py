@@ -12,7 +12,7 @@ import pytest
 
 from agentrunner.errors import UsageError
 from agentrunner.execution.deps import Clock
-from agentrunner.nodes.silence import read_order
+from agentrunner.execution.silence import read_order
 from tests.graph.test_waits import VirtualClock
 from tests.kit.bwrap import require_bwrap
 from tests.kit.metas import plan, reply, run_worker
@@ -68,7 +68,7 @@ def serve() -> Iterator[Callable[..., ModelServer]]:
         assert left == 0
 
 
-def begin(run: Run, base_url: str, worker: str = FIX, **runner: Any) -> None:
+def begin(run: Run, base_url: str, *, worker: Any = FIX, **runner: Any) -> None:
     meta = {"kind": "openai-chat", "model": "m-1", "base_url": base_url, **runner.pop("meta", {})}
     run.start(None, worker, test=TEST, runner={"meta": meta, **runner})
 

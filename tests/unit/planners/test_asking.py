@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Callable
@@ -109,7 +110,7 @@ async def test_an_answer(make_spec: MakeSpec, clock: VirtualClock) -> None:
     assert (call.number, call.type, call.error, call.model) == (0, "next_action", "", "script")
     assert (call.input_tokens, call.output_tokens) == (10, 5)
     assert json.loads(call.response) == DONE
-    assert [message.role for message in call.messages] == ["system", "user"]
+    assert [message.role for message in call.messages] == ["system", "user", "user"]
 
 
 async def test_three_retries_after_one_two_and_four_seconds(
@@ -173,23 +174,26 @@ async def test_a_bad_answer_is_asked_for_again_with_error_and_answer(
     assert clock.slept == []
     first, second = desk.calls
     assert "payload.decision.action" in first.error and not second.error
-    again = second.messages[1].content
+    again = second.messages[-1].content
     error_block = re.search(r"\[\[BEGIN error (\w{16})\]\]\n(.*)\n\[\[END error \1\]\]", again)
     assert error_block and error_block[2] == first.error
     answer = re.search(
         r"\[\[BEGIN previous_answer (\w{16})\]\]\n(.*)\n\[\[END previous_answer \1\]\]", again
     )
     assert answer and json.loads(answer[2]) == bad
-    assert "previous_answer" not in first.messages[1].content
+    assert "previous_answer" not in first.messages[-1].content
 
 
-async def test_every_attempt_has_markers_of_its_own(
+async def test_every_attempt_begins_like_the_one_before(
     make_spec: MakeSpec, clock: VirtualClock
 ) -> None:
-    desk = Desk(make_spec, clock, [error(500), reply("no"), reply(DONE)])
+    desk = Desk(make_spec, clock, [error(500), reply("no"), reply("nor this"), reply(DONE)])
     await desk.asker.ask(desk.prompt)
-    numbers = [re.findall(r"\[\[BEGIN prd (\w+)", c.messages[1].content)[0] for c in desk.calls]
-    assert len(set(numbers)) == 3
+    first, *others = [call.messages for call in desk.calls]
+    assert others[0] == first
+    assert [len(messages) - len(first) for messages in others] == [0, 1, 2]
+    for earlier, later in itertools.pairwise([first, *others]):
+        assert later[: len(earlier)] == earlier
 
 
 async def test_after_four_bad_answers_it_is_over(make_spec: MakeSpec, clock: VirtualClock) -> None:
@@ -220,7 +224,7 @@ async def test_a_cut_answer_is_asked_for_with_more_room(
     await desk.asker.ask(desk.prompt)
     limits = [request.max_output_tokens for request in desk.client.requests]
     assert limits == [None, 8192, 16_384, 32_768]
-    assert "cut off at the output limit" in desk.calls[1].messages[1].content
+    assert "cut off at the output limit" in desk.calls[1].messages[-1].content
 
 
 async def test_a_cut_answer_counts_even_if_it_can_be_read(
@@ -279,7 +283,7 @@ async def test_secrets_are_neither_sent_nor_kept(make_spec: MakeSpec, clock: Vir
     asked = await desk.asker.ask(desk.prompt)
     assert "hunter22" not in repr(desk.calls) and "hunter22" not in repr(asked)
     assert "hunter22" not in repr([request.messages for request in desk.client.requests])
-    assert "the key is ***" in desk.calls[0].messages[1].content
+    assert "the key is ***" in desk.calls[0].messages[-1].content
 
 
 async def test_time_is_taken(make_spec: MakeSpec, clock: VirtualClock) -> None:

@@ -1,0 +1,136 @@
+"""What a round is told with, and what the state of now has beside it; from the summary. Pure.
+
+The summary of a run is long, and most of it stands for many rounds. Each part of it is told in the
+round in which it became so, and only what is new goes to the end of a prompt.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection, Mapping
+from typing import Any
+
+View = dict[str, Any]
+
+STATIC = ("id", "description", "detail", "critical", "origin", "check")
+"""Of a criterion, what does not change by work."""
+MOVING = ("id", "status", "evidence", "grade", "proof", "comment")
+"""Of a criterion, what does."""
+NOW = (
+    "state", "worker_runs_count", "loops", "max_loops", "loops_left", "budget_left", "completion",
+    "refused", "notes",
+)  # fmt: skip
+ORDER_CHARS = 4_000
+LINE_CHARS = 300
+
+
+def sections(facts: Mapping[str, Any]) -> View:
+    """The parts of a summary that are told when they change."""
+    return {
+        "acceptance_criteria": [
+            {key: one[key] for key in STATIC if key in one}
+            for one in facts.get("acceptance_criteria", [])
+        ],
+        "test_before_the_task": facts.get("baseline_test"),
+        "test_result": facts.get("test_result"),
+        "evidence": facts.get("evidence"),
+        "changed_files": facts.get("changed_files"),
+        "last_assessment": facts.get("last_assessment"),
+    }
+
+
+def digests(parts: Mapping[str, Any]) -> dict[str, str]:
+    """What each part is, in few letters."""
+    return {name: _digest(value) for name, value in parts.items()}
+
+
+def report(
+    facts: Mapping[str, Any],
+    decision: Mapping[str, Any] | None,
+    told: Mapping[str, str],
+    runs_told: Collection[str],
+) -> View:
+    """What happened since the report before: the order, how it ended, and what is new with it.
+
+    `told` holds the digests of what was told last, `runs_told` the worker runs.
+    """
+    runs = [
+        one for one in facts.get("recent_worker_runs", []) if one["worker_run_id"] not in runs_told
+    ]
+    last = facts.get("last_worker_result", {})
+    parts = sections(facts)
+    new = {name: parts[name] for name, digest in digests(parts).items() if told.get(name) != digest}
+    view: View = {}
+    if decision is not None:
+        view["decided"] = _decided(decision)
+    if runs:
+        view["worker_runs"] = runs
+        view["worker_output_tail"] = last.get("stdout_tail", "")
+    if refused := (facts.get("refused") or {}).get("completion"):
+        view["refused"] = refused
+    return {**view, **_something(new)}
+
+
+def state_of_now(facts: Mapping[str, Any], told: Mapping[str, str]) -> View:
+    """How things stand, without what the last report has told just so."""
+    view: View = {name: facts[name] for name in NOW if name in facts}
+    view["acceptance_criteria"] = [
+        {key: value for key in MOVING if (value := one.get(key)) not in (None, "")}
+        for one in facts.get("acceptance_criteria", [])
+    ]
+    view["workers"] = [
+        {
+            key: one.get(key)
+            for key in ("worker_type", "modes", "session_available", "left_alone_until")
+        }
+        for one in facts.get("workers", [])
+    ]
+    parts = sections(facts)
+    new = {name: parts[name] for name, digest in digests(parts).items() if told.get(name) != digest}
+    return {**view, **_something(new)}
+
+
+def line_of(view: Mapping[str, Any], key: str) -> str:
+    """A report in a line, for when it is long past."""
+    decided = view.get("decided") or {}
+    runs = view.get("worker_runs") or []
+    test = view.get("test_result") or {}
+    words = [
+        f"report {key}",
+        str(decided.get("action", "the plan")),
+        " ".join(str(decided.get("reason", "")).split())[:120],
+        *(f"{one.get('worker')} {one.get('outcome')}, {one.get('diff_stat')}" for one in runs),
+    ]
+    if test.get("executed"):
+        words.append(f"tests {'green' if test.get('green') else 'red'}")
+    if view.get("refused"):
+        words.append("completion was refused")
+    return "; ".join(word for word in words if word)[:LINE_CHARS]
+
+
+def _decided(decision: Mapping[str, Any]) -> View:
+    kept = ("number", "action", "reason", "worker_run_id", "used_patterns", "prompt")
+    view = {key: decision[key] for key in kept if decision.get(key) not in (None, "", [])}
+    if len(prompt := str(view.get("prompt", ""))) > ORDER_CHARS:
+        view["prompt"] = prompt[: ORDER_CHARS - 1] + "…"
+    return view
+
+
+def _something(parts: Mapping[str, Any]) -> View:
+    """Without what says nothing."""
+    nothing: tuple[Any, ...] = (None, [], {}, {"executed": False}, {"exists": False})
+    return {
+        name: value
+        for name, value in parts.items()
+        if value not in nothing and not _is_empty_change(name, value)
+    }
+
+
+def _is_empty_change(name: str, value: Any) -> bool:
+    return name == "changed_files" and isinstance(value, dict) and not value.get("total")
+
+
+def _digest(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=True, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -1,0 +1,73 @@
+"""Text of a repository made fit for a prompt, and which files are not shown at all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fnmatch import fnmatchcase
+from pathlib import PurePosixPath
+
+from agentrunner.git.snapshot_writer import LARGE_MARK
+from agentrunner.sandboxes.secrets_in import holds_secret
+from agentrunner.text.terminal import escape, one_line
+
+Redact = Callable[[str], str]
+
+_CREDENTIALS = (
+    ".env", ".env.*", "*.env", "*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx",
+    "id_*", ".netrc", "_netrc", ".npmrc", ".pypirc", ".pgpass", ".git-credentials", ".htpasswd",
+    "credentials", "credentials.*", "secrets.*",
+)  # fmt: skip
+"""Names of files that are kept for credentials. What they hold cannot tell: a key without any
+word around it is only a long text."""
+_ONLY_NAMES = (".env.example", ".env.sample", ".env.template", ".env.dist")
+_PUBLIC = (".pub",)
+MOST_SCANNED = 64 << 10
+NAME_CELLS = 200
+
+
+def shown_text(data: bytes, redact: Redact) -> str:
+    """The content as it may be shown: without secrets, nothing in it invisible, nothing removed.
+
+    Escape sequences are written out rather than taken away: what runs would else be hidden.
+    """
+    return clean_text(data.decode("utf-8", "replace"), redact)
+
+
+def clean_text(text: str, redact: Redact) -> str:
+    """The same for text."""
+    return escape(redact(text.replace("\r\n", "\n")))
+
+
+def shown_name(path: str) -> str:
+    """A path on one line; what cannot be seen in it is written out."""
+    return one_line(escape(path), NAME_CELLS)
+
+
+def is_binary(data: bytes) -> bool:
+    """Whether this is no text: it holds a NUL at its beginning. What git says is not asked."""
+    return b"\0" in data[:8000]
+
+
+def is_stand_in(data: bytes) -> bool:
+    """Whether a snapshot kept only size and times of the file."""
+    return data.startswith(LARGE_MARK)
+
+
+def holds_credentials(path: str, data: bytes = b"") -> bool:
+    """Whether a file looks like one for credentials: by its name, or as a key that it begins with.
+
+    `data` is its content, where it was read; small settings files are judged by it, too.
+    """
+    name = PurePosixPath(path).name.lower()
+    if name.endswith(_PUBLIC) or name in _ONLY_NAMES:
+        return False
+    if any(fnmatchcase(name, pattern) for pattern in _CREDENTIALS):
+        return not _is_source(name)
+    return b"PRIVATE KEY-----" in data[:MOST_SCANNED] and holds_secret(data[:MOST_SCANNED])
+
+
+def _is_source(name: str) -> bool:
+    """`id_map.py`, `secrets.go`: code, whose literals the redaction is for."""
+    from agentrunner.verification.syntax.languages import language_of
+
+    return language_of(name) is not None or name.endswith((".rb", ".php", ".c", ".h", ".cs", ".sh"))

@@ -1,0 +1,250 @@
+"""What the planner is told and shown: rounds as they passed, the change, and what it looks at."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from agentrunner.config.agents import See, seen_by
+from agentrunner.config.rounds import digests, line_of, report, sections, state_of_now
+from agentrunner.config.spec import TaskSpec
+from agentrunner.discovery.seeing.diffs import Diff, diff_of
+from agentrunner.discovery.seeing.looks import Looker
+from agentrunner.discovery.seeing.reds import sources_of
+from agentrunner.execution.deps import Deps
+from agentrunner.prompts import PromptType, Round, Seen
+from agentrunner.prompts.reading import to_yaml
+from agentrunner.prompts.rounds import STAY
+from agentrunner.protocol import Look
+from agentrunner.state.run_state import FileRef, RedTest, TaskContext
+from agentrunner.state.summary import without_host
+
+BLIND = frozenset({"checklist", "mock"})
+"""Planners that read nothing of what they are told."""
+CONTEXT_FILE = "repository.json"
+"""In the run's folder: what the planner was told of the repository, and of which tree."""
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """A round as it stands in the run's folder."""
+
+    round: Round
+    told: dict[str, str]
+    """Digests of what was told up to it."""
+    runs: list[str]
+    """Worker runs that were told up to it."""
+    before: str
+    """Trees between which its change lies."""
+    after: str
+
+
+@dataclass
+class Seeing:
+    """What one question to the planner is made of, beside the facts."""
+
+    state: TaskContext
+    deps: Deps
+    see: See = "repo"
+    change: Diff = field(default_factory=Diff)
+    """The whole change as it is shown."""
+    _looker: Looker | None = field(default=None, repr=False)
+
+    @property
+    def looks(self) -> bool:
+        """Whether the planner may look."""
+        return self.see == "repo"
+
+    @property
+    def blind(self) -> bool:
+        """Whether nothing of the change is shown to a planner that would read it."""
+        return self.see == "nothing" and not reads_nothing(self.deps.spec)
+
+    @property
+    def missing(self) -> list[str]:
+        """Files whose change is not shown whole, neither by diffs nor by looks of this asking."""
+        seen = self._looker.seen if self._looker is not None else set()
+        return [path for path in self.change.paths if path not in seen]
+
+    @property
+    def has_to_look(self) -> bool:
+        """Whether parts of the change are left out that it could look at, and it did at none."""
+        looked_at = self._looker.looked_at if self._looker is not None else set()
+        cut = self.looks and bool(self.change.to_look_at)
+        return cut and looked_at.isdisjoint(self.change.to_look_at)
+
+    def begin(self) -> None:
+        """Another candidate is asked: it has seen nothing of what the one before looked at."""
+        self._looker = None
+
+    async def answer(self, looks: Sequence[Look]) -> str:
+        """What the planner looks at."""
+        return await asyncio.to_thread(self._answer, looks)
+
+    def _answer(self, looks: Sequence[Look]) -> str:
+        deps = self.deps
+        if self._looker is None:
+            before, now = _trees(self.state)
+            now = now or before or deps.snapshots.take().tree
+            self._looker = Looker(
+                deps.snapshots, before or now, now, deps.redactor.redact, self._output
+            )
+        return self._looker.answer(looks)
+
+    def _output(self, name: str) -> str | None:
+        """What a worker run, or the last test run, has printed."""
+        ref: FileRef | None = None
+        if name == "test":
+            evidence, baseline = self.state.get("evidence"), self.state.get("baseline")
+            test = (evidence.test if evidence else None) or (baseline.test if baseline else None)
+            ref = test.output if test else None
+        else:
+            run = next((r for r in self.deps.log.records("worker_run") if r.key == name), None)
+            output = run.data.get("output") if run else None
+            ref = FileRef.model_validate(output) if output else None
+        if ref is None:
+            return None
+        text = self.deps.folder.read(ref).decode("utf-8", "replace")
+        return str(without_host(text, self.deps.spec.repo))
+
+    def fields(self, type_: PromptType, facts: Mapping[str, Any]) -> dict[str, Any]:
+        """What a prompt has beside the facts, as fields of PromptInput. Blocking.
+
+        Raises GitFailed and OSError.
+        """
+        if reads_nothing(self.deps.spec):
+            return {}
+        kept = _kept(self.deps)
+        if type_ == "next_action":
+            kept = _with_this(kept, self.state, self.deps, facts, self.see)
+        told = kept[-1].told if kept else {}
+        whole = Diff()
+        if type_ != "plan_task" and self.see != "nothing":
+            whole = self._whole(kept)
+        self.change = whole
+        return {
+            "rounds": tuple(one.round for one in kept),
+            "now": state_of_now(facts, told),
+            "seen": Seen(whole.text, whole.left_out, bool(whole.to_look_at)),
+            "looks": self.looks,
+            "see": self.see,
+            "repository": known_repository(self.deps) if self.see != "nothing" else None,
+        }
+
+    def _whole(self, kept: Sequence[_Kept]) -> Diff:
+        """The whole change; without its text where a report that is still told has just that."""
+        before, now = _trees(self.state)
+        if not before or not now or before == now:
+            return Diff()
+        for one in kept[-STAY:]:
+            if (one.before, one.after) == (before, now) and not one.round.cut:
+                return Diff()
+        return diff_of(self.deps.snapshots, before, now, self.deps.redactor.redact)
+
+
+def reads_nothing(spec: TaskSpec) -> bool:
+    """Whether nobody who decides or judges reads a prompt."""
+    return _kinds(spec) <= BLIND
+
+
+def no_provider(spec: TaskSpec) -> bool:
+    """Whether nothing leaves for a planner's provider: there is none."""
+    return _kinds(spec) <= BLIND | {"script"}
+
+
+def _kinds(spec: TaskSpec) -> set[str]:
+    """Of everyone who plans, decides or judges."""
+    runner = spec.runner
+    kinds = {runner.meta.kind, *(runner.assess.kind or "" for _ in (1,) if runner.assess)}
+    for profile in (runner.profiles.meta, runner.profiles.plan, runner.profiles.assess):
+        kinds |= {one.kind for one in profile.candidates} if profile is not None else set()
+    return kinds - {""}
+
+
+def seeing(state: TaskContext, deps: Deps) -> Seeing:
+    """For one question to the planner."""
+    return Seeing(state, deps, seen_by(deps.spec.runner.meta))
+
+
+def known_repository(deps: Deps) -> dict[str, Any] | None:
+    """What the planner was told of the repository when it planned; None where it was not."""
+    kept = deps.folder.root / CONTEXT_FILE
+    if not kept.exists():
+        return None
+    told = json.loads(kept.read_bytes()).get("told")  # older runs told it while planning only
+    return dict(told) if told else None
+
+
+def _trees(state: TaskContext) -> tuple[str, str]:
+    """The tree before the task, and the one that is judged or worked on."""
+    baseline, evidence = state.get("baseline"), state.get("evidence")
+    before = baseline.tree if baseline else ""
+    now = evidence.tree if evidence else state.get("tree") or before
+    return before, now
+
+
+def _kept(deps: Deps) -> list[_Kept]:
+    found = []
+    for record in deps.log.records("round"):
+        told = json.loads(deps.folder.read(FileRef.model_validate(record.data["file"])))
+        round_ = told.pop("round")
+        found.append(_Kept(Round(**{**round_, "cut": tuple(round_["cut"])}), **told))
+    return found
+
+
+def _with_this(
+    kept: list[_Kept], state: TaskContext, deps: Deps, facts: Mapping[str, Any], see: See
+) -> list[_Kept]:
+    """The rounds with the one that ends here, which is told once and kept.
+
+    It is found again where the question is asked anew, after a pause or a crash: so it stays in
+    the same bytes.
+    """
+    key = f"{state['run'].attempt}-{state['counters'].decisions}"
+    for number, one in enumerate(kept):
+        if one.round.key == key:
+            return kept[: number + 1]
+    this = _made(key, kept, state, deps, facts, see)
+    text = json.dumps(asdict(this), ensure_ascii=False)
+    file = deps.folder.write(f"rounds/{key}.json", text)
+    deps.record(state, "round", key, {"file": file.model_dump()})
+    return [*kept, this]
+
+
+def _made(
+    key: str, kept: Sequence[_Kept], state: TaskContext, deps: Deps, facts: Mapping[str, Any],
+    see: See,
+) -> _Kept:  # fmt: skip
+    last = kept[-1] if kept else None
+    decisions = {f"{r.attempt}-{r.key}": r.data for r in deps.log.records("decision")}
+    view = report(facts, decisions.get(key), last.told if last else {}, last.runs if last else ())
+    first, now = _trees(state)
+    before = last.after if last else first
+    change, sources = Diff(), ""
+    redact = deps.redactor.redact
+    if see != "nothing" and now:
+        if before and before != now:
+            change = diff_of(deps.snapshots, before, now, redact)
+        sources = sources_of(deps.snapshots, now, _reds(state), redact)
+    runs = [str(one["worker_run_id"]) for one in facts.get("recent_worker_runs", [])]
+    told = Round(
+        key=key,
+        report=redact(to_yaml(view)),
+        line=redact(line_of(view, key)),
+        change=change.text,
+        sources=sources,
+        cut=change.left_out,
+    )
+    return _Kept(told, digests(sections(facts)), runs, before, now)
+
+
+def _reds(state: TaskContext) -> list[RedTest]:
+    """Tests that are red now, by the suite and by checks."""
+    evidence, baseline = state.get("evidence"), state.get("baseline")
+    if evidence is None:
+        return list(baseline.test.red) if baseline and baseline.test else []
+    found = list(evidence.test.red) if evidence.test else []
+    return [*found, *(red for check in evidence.checks for red in check.red)]

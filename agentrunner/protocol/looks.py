@@ -1,0 +1,62 @@
+"""What a planner asks to see before it answers: `looks` in any message, or a message of its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import Field, model_validator
+
+from agentrunner.protocol.wire import Remark, Warnings, Wire, fault, is_blank
+
+AT_ONCE = 8
+"""Looks in one reply that are answered; further ones are not read."""
+FORMS = ("read", "search", "list", "diff", "output")
+_WORDS = {"from": "first", "to": "last", "in": "folder"}
+"""Keys on the wire that are no good names."""
+
+
+class Look(Wire):
+    """One thing to look at; exactly one of its forms is there."""
+
+    read: Remark | None = None
+    """A file as it is now; `first` and `last` are lines, counted from 1."""
+    search: Remark | None = None
+    """A text, in all files or below `folder`."""
+    list: Remark | None = None
+    """A folder."""
+    diff: Remark | None = None
+    """What changed in a file since before the task."""
+    output: Remark | None = None
+    """What a worker run or the tests printed; `first` is a character, counted from 0."""
+    first: int | None = Field(None, ge=0, le=1_000_000_000)
+    last: int | None = Field(None, ge=0, le=1_000_000_000)
+    folder: Remark | None = None
+
+    @classmethod
+    def reshape(cls, data: dict[str, Any], path: str, warnings: Warnings) -> dict[str, Any]:
+        """Empty texts and null are not there."""
+        named = {_WORDS.get(key, key): value for key, value in data.items()}
+        return {k: v for k, v in named.items() if v is not None and not is_blank(v)}
+
+    @model_validator(mode="after")
+    def _one_form(self) -> Look:
+        forms = [name for name in FORMS if getattr(self, name) is not None]
+        if len(forms) != 1:
+            raise fault("invalid", "", f"a look has exactly one of {', '.join(FORMS)}")
+        return self
+
+    @property
+    def form(self) -> str:
+        """Which of FORMS it is."""
+        return next(name for name in FORMS if getattr(self, name) is not None)
+
+    @property
+    def what(self) -> str:
+        """The value of its form."""
+        return str(getattr(self, self.form))
+
+
+class Looks(Wire):
+    """What a planner looks at instead of answering."""
+
+    looks: list[Look] = Field(min_length=1, max_length=2000)

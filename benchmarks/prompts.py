@@ -1,0 +1,219 @@
+"""How alike prompts begin: `python -m benchmarks.prompts [--json]`.
+
+Plays the calls of one run (plan, a decision a round, a judgement) over 6 and over 30 rounds, and
+measures of each request, schema included, how much equals the beginning of the one before: what a
+provider's cache can serve. Goals: at least 85 %, with folding 75 %; building a prompt at round 30
+at most 5 ms.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import statistics
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from agentrunner.config.rounds import digests, line_of, report, sections, state_of_now
+from agentrunner.config.spec import (
+    Check,
+    CriterionSpec,
+    PrdSpec,
+    RunnerSection,
+    TaskSection,
+    TaskSpec,
+    TestSpec,
+)
+from agentrunner.prompts import PromptInput, PromptType, Round, Seen, assemble, load_patterns
+from agentrunner.prompts.reading import to_yaml
+from agentrunner.prompts.rounds import tokens
+from agentrunner.protocol import Choices, message_schema
+from agentrunner.state.lifecycle import TaskState
+from agentrunner.state.run_state import (
+    Baseline,
+    CheckOutcome,
+    CommandSeen,
+    Counters,
+    Criterion,
+    Evidence,
+    RedTest,
+    TaskContext,
+    TestOutcome,
+    WorkerRun,
+)
+from agentrunner.state.summary import summarize
+
+PRD = "# Shop\n\n" + "\n".join(
+    f"{n}. The page {n} shows articles of group {n} with price, stock and a link; an empty group "
+    "answers 404 and says so in the language of the visitor." for n in range(1, 201)
+)  # fmt: skip
+REPOSITORY = {
+    "files": 140,
+    "tree": [f"app/module_{n}.py" for n in range(60)] + [f"tests/test_{n}.py" for n in range(40)],
+    "readme": {"path": "README.md", "text": "A shop. " * 150},
+    "tests": {"red_now": [f"tests/test_{n}.py::test_page" for n in range(10)], "in_all": 120},
+}
+CRITERIA = 8
+
+
+def spec() -> TaskSpec:
+    """The task of the run."""
+    check = Check(kind="command", run="pytest -q tests/test_pages.py")
+    return TaskSpec(
+        task_id="shop",
+        title="Shop",
+        repo="/home/someone/shop",
+        prd_text=PRD,
+        criteria=[
+            CriterionSpec(id=f"AC-{n}", description=f"Page {n} works as asked.", check=check)
+            for n in range(1, CRITERIA + 1)
+        ],
+        task=TaskSection(prd=PrdSpec(text=PRD), test=TestSpec(command="pytest -q")),
+        runner=RunnerSection(),
+        base_dir="/home/someone/shop",
+        language="en",
+    )
+
+
+def after(rounds: int) -> TaskContext:
+    """The state after so many rounds of work."""
+    red = [
+        RedTest(name=f"tests/test_{n}.py::test_page", file=f"tests/test_{n}.py", line=12,
+                message=f"assert 500 == 404 ({rounds})")
+        for n in range(min(10, rounds), 10)
+    ]  # fmt: skip
+    test = TestOutcome(
+        command="pytest -q", exit_code=1, passed=110 + rounds, failed=len(red),
+        failing=[one.name for one in red], red=red, tail="E  assert 500 == 404\n" * 20,
+    )  # fmt: skip
+    check = Check(kind="command", run="pytest -q tests/test_pages.py")
+    runs = [
+        WorkerRun(
+            worker_run_id=f"1-{n:03}", worker="codex-cli", loop=n, outcome="completed", exit_code=0,
+            summary="Changed the page and its test. " * 4, changed_files=2,
+            diff_stat="2 files changed, +31 -2", changes=[f"app/module_{n}.py +19 -2"],
+            commands=[CommandSeen(command="pytest -q", exit_code=1)],
+        )
+        for n in range(max(0, rounds - 5), rounds)
+    ]  # fmt: skip
+    return {
+        "state": TaskState.VALIDATING if rounds else TaskState.RUNNING,
+        "counters": Counters(worker_runs=rounds, loops=rounds, decisions=rounds),
+        "criteria": [
+            Criterion(id=f"AC-{n}", description=f"Page {n} works as asked.", check=check,
+                      status="passed" if n <= rounds else "failed")
+            for n in range(1, CRITERIA + 1)
+        ],
+        "baseline": Baseline(tree="t0", test=test.model_copy(update={"exit_code": 1})),
+        "evidence": Evidence(
+            tree=f"t{rounds}", test=test,
+            checks=[CheckOutcome(criterion_id="AC-1", what="pytest", outcome="failed")],
+            changed_files=[f"app/module_{n}.py" for n in range(rounds)],
+        ) if rounds else None,
+        "recent": runs,
+        "tail": f"Round {rounds}: looked at the page, changed it, ran the tests.\n" * 8,
+    }  # fmt: skip
+
+
+def diff(number: int, lines: int) -> str:
+    """A change of one file."""
+    body = "".join(f"+    answer_{number}_{n} = page({n})\n" for n in range(lines))
+    return f"=== app/module_{number}.py (modified)\n@@ -1,3 +1,{lines} @@\n{body}"
+
+
+def conversation(rounds: int, lines: int) -> list[tuple[PromptType, PromptInput]]:
+    """Every question of the run, in order."""
+    task = spec()
+    patterns = load_patterns(None, "en")
+    told: dict[str, str] = {}
+    runs: list[str] = []
+    kept: list[Round] = []
+    asked: list[tuple[PromptType, PromptInput]] = []
+
+    def prompt(type_: PromptType, facts: dict[str, Any], whole: str) -> PromptInput:
+        made = PromptInput.of(
+            task, type_, facts=facts, salt="bench", call_number=0, format="json",
+            patterns=patterns, repository=REPOSITORY,
+        )  # fmt: skip
+        ids = tuple(f"AC-{n}" for n in range(1, CRITERIA + 1))
+        choices = Choices(("codex-cli",), (), tuple(patterns), ids)
+        now = state_of_now(facts, told)
+        return replace(made, rounds=tuple(kept), now=now, seen=Seen(whole), looks=True,
+                       choices=choices)  # fmt: skip
+
+    asked.append(("plan_task", prompt("plan_task", summarize(after(0), task), "")))
+    for number in range(rounds + 1):
+        facts = summarize(after(number), task, patterns=patterns)
+        order = {"number": number, "action": "run_worker", "reason": "Page is red. " * 10,
+                 "worker_run_id": f"1-{number:03}", "prompt": "Mend the page. " * 80}  # fmt: skip
+        view = report(facts, order if number else None, told, runs)
+        runs += [one["worker_run_id"] for one in facts["recent_worker_runs"]]
+        change = diff(number, lines) if number else ""
+        key = f"1-{number}"
+        kept.append(Round(key, to_yaml(view), line_of(view, key), change, ""))
+        told = digests(sections(facts))
+        whole = "".join(diff(n, lines) for n in range(1, number + 1))[:12_000]
+        asked.append(("next_action", prompt("next_action", facts, whole if number > 1 else "")))
+    facts = summarize(after(rounds), task, patterns=patterns)
+    asked.append(("completion_assessment", prompt("completion_assessment", facts, whole)))
+    return asked
+
+
+def as_sent(type_: PromptType, made: PromptInput) -> str:
+    """The request's text: the schema stands before the system message where it is cached."""
+    schema = json.dumps(message_schema(type_, made.choices, looks=made.looks))
+    return schema + "\n\n".join(message.content for message in assemble(made))
+
+
+def equal(one: str, other: str) -> int:
+    """How many characters both begin with."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if one[:middle] == other[:middle] else (low, middle - 1)
+    return low
+
+
+def measure(rounds: int, lines: int) -> dict[str, Any]:
+    """Shares and sizes over a run of so many rounds."""
+    asked = conversation(rounds, lines)
+    sent = [as_sent(type_, made) for type_, made in asked]
+    decisions = [
+        (earlier, later) for (earlier, later), (kind, _) in
+        zip(itertools.pairwise(sent), asked[1:], strict=True) if kind == "next_action"
+    ][1:]  # fmt: skip
+    shared = sum(equal(earlier, later) for earlier, later in decisions)
+    every = sum(equal(*pair) for pair in itertools.pairwise(sent))
+    started = time.perf_counter()
+    for _ in range(20):
+        assemble(asked[-2][1])
+    return {
+        "rounds": rounds,
+        "decisions_share": round(shared / sum(len(later) for _, later in decisions), 3),
+        "all_share": round(every / sum(map(len, sent[1:])), 3),
+        "tokens_last_decision": tokens(sent[-2]),
+        "tokens_per_decision": round(statistics.mean(tokens(one) for one in sent[1:-1])),
+        "build_ms": round((time.perf_counter() - started) * 50, 2),
+    }
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--json", type=Path, help="write the figures to this file")
+    options = parser.parse_args(arguments)
+    rows = [{"lines_a_round": lines, **measure(rounds, lines)}
+            for rounds in (6, 30) for lines in (30, 150)]  # fmt: skip
+    print(" ".join(f"{name:>21}" for name in rows[0]))
+    for row in rows:
+        print(" ".join(f"{value!s:>21}" for value in row.values()))
+    if options.json:
+        options.json.write_text(json.dumps(rows, indent=2) + "\n", "utf-8")
+
+
+if __name__ == "__main__":
+    main()

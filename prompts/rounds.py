@@ -1,0 +1,72 @@
+"""What has passed in a run, as messages that are appended and never rewritten."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from agentrunner.prompts.templates import Language, render
+
+Block = Callable[..., str]
+"""Puts text between markers: kind of block, text, id."""
+
+MOST_TOKENS = 60_000
+"""Of all rounds together; beyond, the older ones become one line each."""
+STAY = 3
+"""Rounds that stay whole where older ones are folded."""
+
+
+@dataclass(frozen=True)
+class Round:
+    """What happened between two decisions; the same whenever it is told."""
+
+    key: str
+    """Tells it from the others of the run."""
+    report: str
+    """What was ordered, how it ended, and the evidence that changed, as YAML."""
+    line: str
+    """The same in a line, for when it is long past."""
+    change: str = ""
+    """What changed in it, as a diff."""
+    sources: str = ""
+    """The tests that are red, as they are written."""
+    cut: tuple[str, ...] = ()
+    """What the diff leaves out."""
+
+    def text(self, language: Language, block: Block) -> str:
+        """The message."""
+        return render(
+            "round",
+            language,
+            number=self.key,
+            report=block("report", self.report, self.key),
+            change=block("change", self.change, self.key) if self.change else "",
+            sources=block("sources", self.sources, self.key) if self.sources else "",
+            cut=bool(self.cut),
+        )
+
+
+def folded(
+    texts: Sequence[str], rounds: Sequence[Round], block: Block, language: Language
+) -> list[str]:
+    """The messages of all rounds. Where they pass the budget, older ones are a line each.
+
+    What is folded once stays so, in the same bytes, until the rest passes the budget again.
+    """
+    first = 0
+    size = 0
+    for number, text in enumerate(texts):
+        size += tokens(text)
+        if size > MOST_TOKENS and number + 1 - STAY > first:
+            first = number + 1 - STAY
+            size = sum(map(tokens, texts[first : number + 1]))
+    if not first:
+        return list(texts)
+    lines = "\n".join(round_.line for round_ in rounds[:first])
+    return [render("past", language, lines=block("past", lines)), *texts[first:]]
+
+
+def tokens(text: str) -> int:
+    """About how many tokens a text has: four ASCII characters each, one for any other."""
+    ascii_ = len(text.encode("ascii", "ignore"))
+    return ascii_ // 4 + len(text) - ascii_
