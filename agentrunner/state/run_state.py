@@ -177,6 +177,8 @@ class TestOutcome(StateModel):
     """Names that were red and green on this very tree."""
     finding: str = ""
     """Why exit 0 is not believed: failures in the output, no tests ran, fewer than before."""
+    hint: str = ""
+    """What the command does not tell, and what would make it."""
     output: FileRef | None = None
     tail: str = ""
     duration_sec: float = 0

@@ -8,6 +8,7 @@ from functools import cached_property
 
 from agentrunner.state.run_state import Finding, Proof
 from agentrunner.verification.differential import in_repo
+from agentrunner.verification.grades import of_number
 from agentrunner.verification.results.model import Results
 from agentrunner.verification.target import TEST, Target
 from agentrunner.verification.verdict import approval_of
@@ -60,4 +61,4 @@ def label(target: Target) -> str:
 def text_of(target: Target, names: Sequence[str], what: str) -> str:
     """A sentence about tests of a target: "AC-1: a, b and 3 more tests pass now"."""
     more = f" and {len(names) - 2} more tests" * (len(names) > 2)
-    return f"{label(target)}{', '.join(names[:2])}{more} {what}"
+    return f"{label(target)}{', '.join(names[:2])}{more} {of_number(what, len(names))}"

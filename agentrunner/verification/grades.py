@@ -12,6 +12,7 @@ from agentrunner.verification.claims import words_of
 ORDER: tuple[Grade, ...] = ("none", "judged", "shown", "accepted", "kept", "proven")
 """From the weakest to the strongest."""
 TEST = "test"
+TURNED = "failed before and passes now"
 CODE = re.compile(r"`([^`]+)`|\b([A-Za-z_]\w*(?:[._]\w+)+|[a-z]+[A-Z]\w*)")
 
 
@@ -52,6 +53,11 @@ def assigned(
     return found
 
 
+def of_number(what: str, number: int) -> str:
+    """What is said of one test, as it is said of several: "fails" becomes "fail"."""
+    return what if number == 1 else re.sub(r"\b(pass|fail)(es|s)\b", r"\1", what)
+
+
 def _best(proofs: Sequence[Proof]) -> dict[str, Proof]:
     best: dict[str, Proof] = {}
     for proof in proofs:
@@ -77,7 +83,7 @@ def _mapped(names: Sequence[str], proofs: Sequence[Proof]) -> Proof | None:
         target=TEST,
         author="person" if grade == "proven" else "worker",
         grade=grade,
-        text=f"{', '.join(names[:2])}{more} failed before and passes now",
+        text=f"{', '.join(names[:2])}{more} {of_number(TURNED, len(names))}",
         tests=list(names),
     )
 
@@ -124,7 +130,7 @@ def _alike(criterion: Criterion, name: str, proof: Proof) -> int:
 
 def _one(name: str, proof: Proof) -> Proof:
     what = (
-        "failed before and passes now"
+        TURNED
         if proof.author == "person"
         else "of the worker's own fails on the old code and passes now"
     )

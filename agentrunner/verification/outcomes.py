@@ -9,8 +9,9 @@ from agentrunner.state.run_state import CheckOutcome, FileRef, RedTest, TestOutc
 from agentrunner.verification.box import TIMED_OUT
 from agentrunner.verification.claims import Claims, red_names
 from agentrunner.verification.counts import Counts, disbelief
+from agentrunner.verification.results.hints import hint_of
 from agentrunner.verification.results.model import Results
-from agentrunner.verification.results.names import gone
+from agentrunner.verification.results.names import changing, gone, settled
 from agentrunner.verification.target import Measured
 
 Colour = Literal["green", "red", "unknown"]
@@ -81,7 +82,11 @@ def outcome_of(
     if ran.timed_out:
         finding = f"timed out after {measured.target.timeout_sec:g} s"
     counts = ran.counts if by_name is None else _counts(by_name)
-    lost = gone(before_results, by_name) if before_results and by_name else []
+    lost = (
+        gone(before_results, by_name, changing(before_results))
+        if before_results and by_name
+        else []
+    )
     moved = _moved(before_results, by_name, claims)
     return TestOutcome(
         command=measured.target.shell,
@@ -100,6 +105,7 @@ def outcome_of(
         still_red=moved[1][:MOST_NAMES],
         newly_red=moved[2][:MOST_NAMES],
         finding=finding,
+        hint=hint_of(measured.target.shell, ran.exit_code, ran.tail, by_name),
         output=ran.output,
         tail=ran.tail,
         duration_sec=ran.duration_sec,
@@ -114,10 +120,11 @@ def _moved(
         return [], [], []
     was, red = red_names(before), red_names(now)
     known = claims.known if claims else frozenset()
+    same = {settled(name) for name in was}
     return (
         [name for name in was if name not in red and now.passed(name)],
         [name for name in was if name in red and name not in known],
-        [name for name in red if name not in was],
+        [name for name in red if settled(name) not in same],
     )
 
 

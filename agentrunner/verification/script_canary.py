@@ -50,6 +50,8 @@ def _unequal(path: str, text: str) -> str | None:
     return made if made != text else None
 
 
+MINITEST_END = re.compile(r"(?ms)^class [^\n]*\bTest\w*\n.*?^(?P<end>end)\b")
+"""A class of tests at the top of a file."""
 FOREIGN = re.compile(r"\s*#\s*language:\s*(?!en\b)")
 """A feature whose keywords are not English."""
 
@@ -57,12 +59,15 @@ FOREIGN = re.compile(r"\s*#\s*language:\s*(?!en\b)")
 def unequal_test(source: bytes, path: str, name: str) -> bytes | None:
     """A test file with one more test, in its framework's own equality, that has to fail.
 
-    For languages without a syntax tree here: RSpec, PHPUnit, Perl's Test::More, and Gherkin, where
-    it has a step that nobody defines.
+    For languages without a syntax tree here: RSpec, Minitest, PHPUnit, Perl's Test::More, and
+    Gherkin, where it has a step that nobody defines.
     """
     text = source.decode("utf-8", "surrogateescape")
     if path.endswith("_spec.rb") and (hit := list(re.finditer(r"(?m)^end\b", text))):
         added, at = f'  it("{name}") {{ expect("made").to eq("to fail") }}\n', hit[-1].start()
+    elif path.endswith(".rb") and (hit := list(MINITEST_END.finditer(text))):
+        call = 'assert_equal "made", "to fail"'
+        added, at = f"  def test_{name}; {call}; end\n", hit[-1].start("end")
     elif path.endswith(".php") and "assert" in text and (at := text.rstrip().rfind("}")) > 0:
         call = '$this->assertSame("made", "to fail");'
         added = f"    public function test_{name}(): void {{ {call} }}\n"

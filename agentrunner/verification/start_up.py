@@ -16,6 +16,8 @@ from typing import Protocol
 from agentrunner.verification.counts import Counts
 
 NO_TESTS = "no tests ran"
+MOST_READ = 200_000
+"""Characters of a manifest."""
 NOT_STARTED = (
     re.compile(r"(?m)^.*No module named '?(?P<module>[\w.]+)'?\s*$"),
     re.compile(r"(?m)^.* is no folder of the repository$"),
@@ -46,8 +48,24 @@ LAUNCHERS = (
     re.compile(r"(?m)^.*InternalError: Error loading java\.security file.*$"),
     re.compile(r"(?m)^Fatal Python error: (?:init_|initfsencoding|Py_Initialize).*$"),
     re.compile(r"(?m)^go: cannot find GOROOT directory.*$"),
+    re.compile(r"(?m)^go: .*\brequires go >= .*$"),
+    re.compile(r"(?m)^go: (?:errors parsing \S*go\.work:|download go\S+ for ).*$"),
+    re.compile(r"(?m)^(?:go: )?reading go\.work: .*$"),
+    re.compile(r"(?m)^.*current directory is contained in a module that is not one of the .*$"),
 )
 """What the launcher of a language says where its own installation or configuration is not there."""
+CONFTEST = re.compile(r"(?m)^ImportError while loading conftest .*$")
+ABSENT = re.compile(r"(?m)^E\s+ModuleNotFoundError: No module named '(?P<module>\w+).*$")
+CURE = re.compile(
+    r"(?im)^(?:E\s+)?.*\binstall (?:it|this|them) with\b.*$|^(?:E\s+)?.*\bpip install\b.*$"
+)
+"""Words of a package that is there about one that is not."""
+MANIFESTS = ("pyproject.toml", "setup.cfg", "setup.py", "tox.ini", "Pipfile", "environment.yml")
+MEMBER = re.compile(
+    r"(?m)^go: (?:cannot load module (?P<place>\S+) listed in go\.work file"
+    r"|open (?P<whole>\S+)/go\.mod: no such file or directory).*$"
+)
+"""What go says of a member of the workspace that is not there."""
 MAKE_FAILED = re.compile(r"(?m)^\w*make(?:\[\d+\])?: \*\*\* \[.*\] Error 12[67]$")
 """make, of a program that it could not start."""
 SILENT_DEATHS = frozenset(
@@ -110,6 +128,12 @@ def _start_failed(shell: str, repo: Path, ran: Ended) -> str:
     for pattern in LAUNCHERS:
         if found := pattern.search(ran.tail):
             return found[0].strip()
+    if (member := MEMBER.search(ran.tail)) and not _is_below(
+        member["place"] or member["whole"], repo
+    ):
+        return member[0].strip()
+    if why := _conftest_lacks(ran.tail, repo):
+        return why
     if MAKE_FAILED.search(ran.tail):
         for hit in MISSING.finditer(ran.tail):
             if not _is_own(hit["program"], repo):
@@ -119,6 +143,43 @@ def _start_failed(shell: str, repo: Path, ran: Ended) -> str:
         if all(_SHELL_ON_SIGNAL.fullmatch(line.strip()) for line in lines):
             return f"killed by {signal.Signals(ran.exit_code - 128).name} before it said anything"
     return ""
+
+
+def _conftest_lacks(said: str, repo: Path) -> str:
+    """The package that pytest's conftest needs and nobody installed; "" where it is another thing.
+
+    A module of the repository's own that is still to be written is red.
+    """
+    if not CONFTEST.search(said):
+        return ""
+    if cure := CURE.search(said):
+        return cure[0].removeprefix("E").strip()
+    absent = ABSENT.search(said)
+    if absent is not None and _is_declared(absent["module"], repo):
+        return absent[0].removeprefix("E").strip()
+    return ""
+
+
+def _is_declared(module: str, repo: Path) -> bool:
+    """Whether a manifest at the top names a package like this module."""
+    name = re.escape(module.lower()).replace("_", "[-_.]")
+    places = [*(repo / one for one in MANIFESTS), *sorted(repo.glob("requirements*.txt"))[:20]]
+    places += sorted(repo.glob("requirements/*.txt"))[:20]
+    for place in places:
+        try:
+            text = place.read_text(encoding="utf-8", errors="replace")[:MOST_READ].lower()
+        except OSError:
+            continue
+        if re.search(rf"(?m)(?:^|[\s\"'\[,])(?:{name}|pytest[-_]{name})(?![\w-])", text):
+            return not ((repo / module).exists() or (repo / "src" / module).exists())
+    return False
+
+
+def _is_below(place: str, repo: Path) -> bool:
+    try:
+        return (repo / place).resolve().is_relative_to(repo.resolve())
+    except OSError:
+        return False
 
 
 def _is_runner(shell: str, module: str) -> bool:

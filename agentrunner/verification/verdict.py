@@ -272,7 +272,9 @@ def _red(criteria: Sequence[Criterion], evidence: Evidence) -> list[str]:
     red = []
     if evidence.test is not None and not evidence.test.green:
         why = evidence.test.finding or f"exits {evidence.test.exit_code}"
-        red.append(f"`{evidence.test.command}` {why}{_which(evidence.test)}")
+        red.append(
+            f"`{evidence.test.command}` {why}{_which(evidence.test)}{_way_out(evidence.test)}"
+        )
     red += [
         f"{criterion.id} failed: {criterion.proof}"
         for criterion in criteria
@@ -291,6 +293,17 @@ def _which(test: TestOutcome) -> str:
         ("red only now", test.newly_red),
     )
     return ": " + "; ".join(f"{word}: {_some(names)}" for word, names in rows if names)
+
+
+def _way_out(test: TestOutcome) -> str:
+    """What would tell more, and what a person can do where all that is red was red before."""
+    said = f". {test.hint[:1].upper()}{test.hint[1:]}" * bool(test.hint)
+    if test.still_red and not test.newly_red and not test.finding:
+        said += (
+            ". Each of these counts as asked for; where one is red for another reason:"
+            " agentrunner accept --known-red NAME --reason TEXT"
+        )
+    return said
 
 
 def _some(names: Sequence[str]) -> str:

@@ -27,6 +27,7 @@ def test_a_known_red_is_accepted_by_name_and_the_run_judged_again(tmp_path: Path
     (told, *_) = run.result["missing"]
     assert f"red before and still: {FETCH}" in told
     assert "turned green: tests/test_calc.py::test_add" in told
+    assert "agentrunner accept --known-red NAME --reason TEXT" in told
     assert not any("Nothing that was red before" in text for text in run.result["missing"])
     assert "Nothing that was red before" not in run.note()
     test = run.result["test"]

@@ -72,6 +72,16 @@ def stable(name: str) -> str:
     return BRACKETED.sub("(*)", name)
 
 
+def settled(name: str) -> str:
+    """A name without what changes from run to run: temporary paths, addresses, times."""
+    return CHANGING.sub("*", name)
+
+
+def changing(results: Results) -> set[str]:
+    """Names that hold such a part, which differ between two runs of one tree."""
+    return {name for name in results.names if settled(name) != name}
+
+
 def unstable_names(one: Results, other: Results) -> set[str]:
     """The names that stand more often in one of two runs of one tree than in the other."""
     first, second = one.names, other.names

@@ -25,6 +25,7 @@ from agentrunner.verification.results.tools.dotnet import Dotnet
 from agentrunner.verification.results.tools.go import Go
 from agentrunner.verification.results.tools.java import Gradle, Maven
 from agentrunner.verification.results.tools.jest import Jest
+from agentrunner.verification.results.tools.minitest import Minitest
 from agentrunner.verification.results.tools.mocha import Mocha
 from agentrunner.verification.results.tools.node import Node
 from agentrunner.verification.results.tools.phpunit import PHPUnit
@@ -36,10 +37,10 @@ from agentrunner.verification.results.tools.vitest import Vitest
 
 READERS: list[Reader] = [
     Pytest(), Unittest(), Behave(), Jest(), Vitest(), Mocha(), Node(), Go(), Cargo(), CTest(),
-    Maven(), Gradle(), RSpec(), PHPUnit(), Dotnet(), Tap(),
+    Maven(), Gradle(), RSpec(), Minitest(), PHPUnit(), Dotnet(), Tap(),
 ]  # fmt: skip
 """In the order of preference."""
-FOLDERS = frozenset({"PATH", "PYTHONPATH"})
+FOLDERS = frozenset({"PATH", "PYTHONPATH", "RUBYLIB"})
 OPTIONS = frozenset({"NODE_OPTIONS", "PYTEST_ADDOPTS", "SPEC_OPTS"})
 STARTED = "started"
 

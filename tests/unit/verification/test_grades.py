@@ -4,7 +4,7 @@ import pytest
 
 from agentrunner.config.spec import Check, TestSpec
 from agentrunner.state.run_state import Author, Criterion, Evidence, Grade, Proof
-from agentrunner.verification.grades import assigned, weakest
+from agentrunner.verification.grades import TURNED, assigned, of_number, weakest
 
 TEST = TestSpec(command="pytest -q")
 TOTAL, RATE = "tests/test_cart.py::test_total", "tests/test_tax.py::test_rate"
@@ -104,3 +104,10 @@ def test_the_only_criterion_needs_no_common_word() -> None:
 
 def test_the_suite_of_a_check_is_no_test_of_the_suite() -> None:
     assert given([criterion()], proof("test_it_works", target="AC-2")) == {}
+
+
+def test_several_tests_are_told_of_in_the_plural() -> None:
+    assert of_number(TURNED, 1) == "failed before and passes now"
+    assert of_number(TURNED, 2) == "failed before and pass now"
+    own = "of the worker's own fails on the old code and passes now"
+    assert of_number(own, 3) == "of the worker's own fail on the old code and pass now"

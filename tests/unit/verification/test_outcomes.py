@@ -121,6 +121,15 @@ def test_names_that_passed_before_and_are_gone_are_told() -> None:
     assert outcome_of(measured(0, GREEN), before_results=before).gone == ["b", "z"]
 
 
+def test_names_with_temporary_paths_are_compared_by_what_stays() -> None:
+    before = results(("a", "passed"), ("t[/tmp/x1/f]", "passed"), ("u[/tmp/x1]", "failed"))
+    now = results(("a", "passed"), ("t[/tmp/y2/f]", "passed"), ("u[/tmp/y2]", "failed"))
+    found = outcome_of(measured(1, now), before_results=before)
+    assert (found.gone, found.newly_red) == ([], [])
+    fewer = outcome_of(measured(0, results(("a", "passed"))), before_results=before)
+    assert fewer.gone == ["t[*]"]
+
+
 def test_which_tests_turned_and_which_did_not_is_known_by_name() -> None:
     before = results(("a", "failed"), ("b", "failed"), ("c", "passed"), ("d", "failed"))
     now = results(("a", "passed"), ("b", "failed"), ("c", "failed"), ("d", "failed"))

@@ -34,6 +34,14 @@ LIBRARY = "{}: error while loading shared libraries: libfoo.so.1: cannot open sh
 GLIBC = "{0}: /lib/x86_64-linux-gnu/libc.so.6: version `GLIBC_2.38' not found (required by {0})"
 MAKE = "make: {0}: No such file or directory\nmake: *** [Makefile:2: test] Error 127\n"
 
+CONFTEST = """\
+ImportError while loading conftest '/repo/tests/conftest.py'.
+tests/conftest.py:1: in <module>
+    import {0}
+E   ModuleNotFoundError: No module named '{0}'
+"""
+CURE = "E   RuntimeError: The testclient needs it. Install it with:\nE       $ pip install httpx\n"
+
 NOT_STARTED = {
     "a program that is not there": ("pytest -q", 127, "sh: 1: pytest: not found"),
     "one that may not be executed": ("tool", 126, "sh: 1: tool: Permission denied"),
@@ -50,6 +58,17 @@ NOT_STARTED = {
         "python3 -m pytest", 1, "Fatal Python error: init_fs_encoding: failed to get the codec\n",
     ),
     "a system call that is denied": ("cargo test", 159, "Bad system call (core dumped)\n"),
+    "a member of a Go workspace beside the repository": (
+        "go test ./...", 1, "go: open /elsewhere/x/go.mod: no such file or directory\n",
+    ),
+    "a Go workspace that cannot be read": (
+        "go test ./...", 1, "reading go.work: /repo/go.work:2: unknown directive: uses\n",
+    ),
+    "a newer Go": (
+        "go test ./...", 1,
+        "go: go.work requires go >= 1.25.0 (running go 1.22.2; GOTOOLCHAIN=local)\n",
+    ),
+    "what conftest says how to install": ("pytest", 4, CONFTEST.format("httpx") + CURE),
     "a crash before a word": ("node --test", 139, "Segmentation fault\n"),
 }  # fmt: skip
 
@@ -67,6 +86,10 @@ RED = {
     "a crash of the project": ("./test_app", 139, "Segmentation fault\n"),
     "a crash in its own script": ("python3 tests/run.py", 139, ""),
     "a crash after words": ("node --test", 139, "adds two numbers\nSegmentation fault\n"),
+    "a member of a Go workspace that is not written": (
+        "go test ./...", 1, "go: open /repo/x/go.mod: no such file or directory\n",
+    ),
+    "a module that conftest needs and nobody declares": ("pytest", 4, CONFTEST.format("shop")),
     "a failing test": ("tool", 1, "1 failed"),
     "tests that quote such words": (
         "pytest -q", 1, f"{VM}E assert\n1 failed, 3 passed in 0.1s\n",
@@ -85,6 +108,15 @@ def test_what_is_not_written_or_fails_is_red(name: str, tmp_path: Path) -> None:
     shell, code, tail = RED[name]
     ran = Ran(code, tail, read_counts(tail, ""))
     assert why_not_started(shell, ran, Path("/repo"), is_test=True) == ""
+
+
+def test_a_package_that_is_declared_and_not_installed(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text('[dependency-groups]\ntests = ["trio-x>=0.2"]\n')
+    ran = Ran(4, CONFTEST.format("trio_x"))
+    told = why_not_started("pytest", ran, tmp_path, is_test=True)
+    assert told == "ModuleNotFoundError: No module named 'trio_x'"
+    (tmp_path / "trio_x").mkdir()
+    assert why_not_started("pytest", ran, tmp_path, is_test=True) == ""
 
 
 def test_a_check_is_judged_alike_but_for_the_number_of_its_tests() -> None:
