@@ -1,0 +1,25 @@
+"""What a test command does not tell, and what would make it: for who reads why it is red. Pure."""
+
+from __future__ import annotations
+
+import re
+
+from agentrunner.verification.results.model import Results
+
+STOPPED = re.compile(r"(?m)^error: test failed, to rerun pass ")
+MINITEST = re.compile(r"(?m)^\d+ (?:runs|tests), \d+ assertions, \d+ failures, ")
+
+
+def hint_of(shell: str, exit_code: int, tail: str, results: Results | None) -> str:
+    """One sentence without a full stop; "" where there is nothing to say."""
+    if exit_code and STOPPED.search(tail) and "--no-fail-fast" not in shell:
+        return (
+            "cargo stops at the first test program that fails, so the later ones did not run;"
+            " `--no-fail-fast` runs them all"
+        )
+    if results is None and MINITEST.search(tail):
+        return (
+            "nothing is known by the names of its tests, as totals are all that it reports;"
+            " Minitest from 5 on, with its plug-ins, gives the names (`--verbose` shows them)"
+        )
+    return ""

@@ -1,0 +1,49 @@
+"""Minitest: by a reporter of ours, which it finds as a plug-in on Ruby's load path."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from agentrunner.verification.results.commands import Run
+from agentrunner.verification.results.lines import by_id, read_lines
+from agentrunner.verification.results.model import Instrumented, Ran, ReadFile, Results
+from agentrunner.verification.results.reporters import text_of
+from agentrunner.verification.results.tools.base import Tool, added
+
+PROGRAMS = ("rake", "rails", "minitest", "m")
+
+
+class Minitest(Tool):
+    """Results by class and method, as in `CartTest#test_total`."""
+
+    name = "minitest"
+    means = ("plug-in",)
+
+    def matches(self, run: Run) -> bool:
+        """`ruby` with a file of tests, `rake`, `rails test`."""
+        if run.program == "ruby":
+            return any("test" in word or "spec" in word for word in run.words[1:])
+        return run.program in PROGRAMS
+
+    def instrument(
+        self, shell: str, cwd: str, read: ReadFile, place: str, means: int = 0
+    ) -> Instrumented | None:
+        """A folder more on the load path; Minitest's own reporters stay."""
+        return Instrumented(
+            shell,
+            {"RUBYLIB": f"{place}/mt"},
+            {"mt/minitest/agentrunner_plugin.rb": text_of("agentrunner_minitest.rb")},
+        )
+
+    def read(self, ran: Ran, means: int = 0) -> Results | None:
+        """What the reporter wrote."""
+        return read_lines(ran.place, "minitest", ran.folder, by_id)
+
+    def narrowed(self, shell: str, run: Run, names: Sequence[str]) -> str | None:
+        """By `-n` with the methods' names."""
+        if run.program != "ruby" or run.outer is None or not run.direct:
+            return None
+        methods = "|".join(dict.fromkeys(name.rpartition("#")[2] for name in names))
+        if not methods.replace("|", "").replace("_", "").isalnum():
+            return None
+        return added(shell, run, ["-n", f"/^({methods})$/"])

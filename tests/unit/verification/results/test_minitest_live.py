@@ -1,0 +1,61 @@
+"""Minitest, through instrument, run and read."""
+
+from pathlib import Path
+
+from agentrunner.verification.results.registry import select
+from tests.kit.reporting import need, plain, reading, reported, write
+
+CART = """
+require 'minitest/autorun'
+class CartTest < Minitest::Test
+  def test_good; assert true; end
+  def test_bad; assert_equal 1, 2, 'sums differ'; end
+  def test_breaks; raise 'no'; end
+  def test_skipped; skip 'later'; end
+  def test_sees_no_trace; assert_nil ENV['RUBYLIB']; end
+end
+"""
+SEEN = {
+    ("CartTest#test_good", "passed"),
+    ("CartTest#test_bad", "failed"),
+    ("CartTest#test_breaks", "error"),
+    ("CartTest#test_skipped", "skipped"),
+    ("CartTest#test_sees_no_trace", "passed"),
+}
+RAKE = """
+require 'minitest/test_task'
+Minitest::TestTask.create(:test) { |t| t.test_globs = ['test/*_test.rb'] }
+task default: :test
+"""
+
+
+def test_minitest(tmp_path: Path) -> None:
+    need("ruby")
+    write(tmp_path, {"test/cart_test.rb": CART})
+    seen = reported(tmp_path, "ruby -Itest test/cart_test.rb --seed 1")
+    before = plain(tmp_path, "ruby -Itest test/cart_test.rb --seed 1")
+    assert seen.exit_code == before.returncode != 0
+    assert set(seen.outcomes) == SEEN
+    assert seen.results is not None and seen.results.complete and not seen.results.weak
+    bad = next(test for test in seen.results.tests if test.name == "CartTest#test_bad")
+    assert bad.file == "test/cart_test.rb" and "sums differ" in bad.message
+    narrowed = select("ruby test/cart_test.rb", ["CartTest#test_good"], ".", reading(tmp_path))
+    assert narrowed is not None
+    assert reported(tmp_path, narrowed).outcomes == [("CartTest#test_good", "passed")]
+
+
+def test_minitest_behind_rake(tmp_path: Path) -> None:
+    need("ruby", "rake")
+    write(tmp_path, {"test/cart_test.rb": CART, "Rakefile": RAKE})
+    assert set(reported(tmp_path, "rake").outcomes) == SEEN
+
+
+def test_a_run_that_ends_in_the_middle(tmp_path: Path) -> None:
+    need("ruby")
+    ends = (
+        "require 'minitest/autorun'\nclass B < Minitest::Test\n  def test_a; exit!(0); end\nend\n"
+    )
+    write(tmp_path, {"test/b_test.rb": ends})
+    seen = reported(tmp_path, "ruby test/b_test.rb")
+    assert seen.exit_code == 0
+    assert seen.results is not None and not seen.results.complete
