@@ -255,14 +255,17 @@ async def open_saver(
     `history` also keeps each step's own writes, for a server that shows them. `before` is called
     in another thread before each time that something is saved.
     """
-    saver = await asyncio.to_thread(_opened, path, new, history, before)
+    saver = await asyncio.to_thread(open_saver_sync, path, new=new, history=history, before=before)
     try:
         yield saver
     finally:
         await asyncio.to_thread(saver.close)
 
 
-def _opened(path: Path, new: bool, history: bool, before: Callable[[], None]) -> BoundedSaver:
+def open_saver_sync(
+    path: Path, *, new: bool, history: bool = False, before: Callable[[], None] = lambda: None
+) -> BoundedSaver:
+    """`open_saver`, for callers without an event loop, who close it. Blocks."""
     if not new:
         check_file(path)
     connection = sqlite3.connect(path, timeout=BUSY_MS / 1000, check_same_thread=False)

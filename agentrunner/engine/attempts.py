@@ -26,7 +26,7 @@ from agentrunner.graph.builder import graph_for
 from agentrunner.graph.checkpoints import (
     check_file,
     damaged,
-    open_saver,
+    open_saver_sync,
     read_errors,
     read_only,
     thread_config,
@@ -76,12 +76,20 @@ def has_worker(folder: RunFolder, state: TaskContext) -> bool:
 
 
 async def read(folder: RunFolder) -> tuple[TaskContext, Question | None]:
-    """The saved state of the latest attempt and the question it waits with, if it waits."""
+    """The saved state of the latest attempt and the question it waits with, if it waits.
+
+    Raises CheckpointCorrupt.
+    """
+    return await asyncio.to_thread(read_sync, folder)
+
+
+def read_sync(folder: RunFolder) -> tuple[TaskContext, Question | None]:
+    """`read`, for callers without an event loop. Blocks."""
     attempt = newest_attempt(folder)
-    async with open_saver(folder.checkpoints, new=False) as saver:
-        graph = graph_for(saver)
+    with closing(open_saver_sync(folder.checkpoints, new=False)) as saver:
         try:
-            snapshot = await graph.aget_state(cast("Any", thread_config(folder.run_id, attempt)))
+            config = cast("Any", thread_config(folder.run_id, attempt))
+            snapshot = graph_for(saver).get_state(config)
         except read_errors() as error:
             raise damaged(folder.checkpoints, str(error)) from error
     state = _believed(folder, snapshot.values)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -36,7 +35,7 @@ def show(state_dir: Path, run_id: str) -> dict[str, Any]:
         from agentrunner.engine import attempts
         from agentrunner.engine.indexing import note_end
 
-        state, question = asyncio.run(attempts.read(folder))
+        state, question = attempts.read_sync(folder)
         note_end(folder, RunIndex(state_dir), state)
         return attempts.result_of(folder, load_spec(folder), state, question)
 
@@ -248,7 +247,7 @@ def _ends(folder: RunFolder) -> tuple[str, str]:
     def read() -> dict[str, Any]:
         from agentrunner.engine import attempts
 
-        state: TaskContext = asyncio.run(attempts.latest(folder))
+        state: TaskContext = attempts.read_sync(folder)[0]
         baseline = state.get("baseline")
         if baseline is None:
             return {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -66,3 +67,19 @@ class EventLog:
 def read_events(path: Path) -> list[Event]:
     """All events of a file; a torn last line is left out."""
     return list(read_lines(path))
+
+
+def read_from(path: Path, offset: int) -> tuple[list[Event], int]:
+    """The whole lines of a file behind a place in bytes, and the place behind them.
+
+    Nothing where there is no file yet. Blocks.
+    """
+    try:
+        with path.open("rb") as file:
+            file.seek(offset)
+            text = file.read()
+    except FileNotFoundError:
+        return [], offset
+    whole = text[: text.rfind(b"\n") + 1]
+    found = (json.loads(line) for line in whole.splitlines() if line.strip())
+    return [line for line in found if isinstance(line, dict)], offset + len(whole)

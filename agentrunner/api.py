@@ -1,0 +1,369 @@
+"""AgentRunner as a library: the verbs of the command line, typed and asynchronous.
+
+    from agentrunner import api
+
+    task = api.read_task("task.yaml")
+    result = await api.run(task)
+    if result.complete:
+        print(result.grade, result.note)
+
+Each function raises `agentrunner.errors.AgentRunnerError`: UsageError for what the caller asked
+wrongly, InfraError where the machine is in the way. Nothing here prints or reads standard input.
+Runs are kept in `Options.state_dir`, where the command line finds them, too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import replace as _replace
+from datetime import date
+from pathlib import Path
+from typing import Any, Literal
+
+from agentrunner import environment
+
+environment.quiet_libraries()  # before the first import of what reads these settings at import
+
+from agentrunner.config.load import TaskSource, load_task  # noqa: E402
+from agentrunner.config.spec import TaskSpec  # noqa: E402
+from agentrunner.discovery import detect_test  # noqa: E402
+from agentrunner.engine import attempts, queries  # noqa: E402
+from agentrunner.engine import runs as _runs  # noqa: E402
+from agentrunner.engine.attempt_run import Options  # noqa: E402
+from agentrunner.errors import UsageError  # noqa: E402
+from agentrunner.events import Event, read_event  # noqa: E402
+from agentrunner.plans.conversation import accept as _accept  # noqa: E402
+from agentrunner.plans.execution.executor import carry_out  # noqa: E402
+from agentrunner.plans.execution.instructions import PlanInstructions  # noqa: E402
+from agentrunner.plans.execution.plan_settings import load_settings  # noqa: E402
+from agentrunner.plans.plan import Plan  # noqa: E402
+from agentrunner.plans.planner import open_conversation, planning_spec  # noqa: E402
+from agentrunner.plans.proposal import Proposal  # noqa: E402
+from agentrunner.plans.store import PlanStore  # noqa: E402
+from agentrunner.results import InboxItem, PlanResult, Result, RunEntry  # noqa: E402
+from agentrunner.state.run_state import Answer  # noqa: E402
+from agentrunner.storage.events import read_from  # noqa: E402
+from agentrunner.storage.index import RunIndex  # noqa: E402
+from agentrunner.storage.locks import run_lock  # noqa: E402
+from agentrunner.storage.plan_folder import plan_folder  # noqa: E402
+from agentrunner.storage.run_folder import RunFolder  # noqa: E402
+
+__all__ = [
+    "Event",
+    "InboxItem",
+    "Options",
+    "Plan",
+    "PlanResult",
+    "Proposal",
+    "Result",
+    "RunEntry",
+    "TaskSpec",
+    "accept",
+    "answer_plan",
+    "apply_proposal",
+    "cancel",
+    "diff",
+    "follow",
+    "look",
+    "options",
+    "plan",
+    "propose",
+    "read_task",
+    "respond",
+    "resume",
+    "run",
+    "run_plan",
+    "runs",
+    "undo",
+    "undo_plan",
+]
+
+FOLLOW_SEC = 0.2
+"""How often `follow` looks for new events."""
+
+
+def options(state_dir: Path | str | None = None, **how: Any) -> Options:
+    """How runs are driven: `state_dir` as for the command line, no questions, no listener.
+
+    `how` are further fields of `Options`: `on_event`, `ask`, `environ`, `policy`, `stop`.
+    """
+    place = environment.state_dir(os.fspath(state_dir) if state_dir else None)
+    return Options(state_dir=place, **{"on_event": _unheard, **how})
+
+
+def _unheard(event: dict[str, Any]) -> None:
+    """For those who follow a run by `follow`, or not at all."""
+
+
+def read_task(
+    file: Path | str | None = None,
+    *,
+    goal: str | None = None,
+    settings: Sequence[str] = (),
+    cwd: Path | None = None,
+    environ: Mapping[str, str] | None = None,
+    **named: Any,
+) -> TaskSpec:
+    """A task from a task file or PRD, or from a goal in words, as `agentrunner run` reads it.
+
+    `settings` are texts like "runner.meta.max_loops=3"; `named` the options of the command line
+    by their names: repo, test, meta, worker, model, sandbox, max_loops, approve, strict.
+    Raises UsageError with the place of what is wrong. Blocks.
+    """
+    if (file is None) == (goal is None):
+        raise UsageError("Give either a file or a goal.", code="usage")
+    source = TaskSource("goal", str(goal)) if file is None else TaskSource("file", os.fspath(file))
+    return load_task(
+        source,
+        overrides=settings,
+        options=named,
+        environ=os.environ if environ is None else environ,
+        cwd=cwd or Path.cwd(),
+        detect_test=detect_test,
+        today=date.today(),
+        auto=True,
+    )
+
+
+# -- runs -----------------------------------------------------------------------------------------
+
+
+async def run(task: TaskSpec, how: Options | None = None) -> Result:
+    """Run a task to its end, or until it waits for a person."""
+    return Result.model_validate(await _runs.start(task, how or options()))
+
+
+async def resume(
+    run_id: str,
+    how: Options | None = None,
+    *,
+    max_loops: int | None = None,
+    message: str | None = None,
+    on_change: Literal["replan", "continue"] | None = None,
+    budget: Sequence[str] = (),
+    planner: str | None = None,
+    planner_model: str | None = None,
+    by: str = "",
+) -> Result:
+    """Go on where a run was; one that ended FAILED or NEEDS_REVIEW starts its next attempt.
+
+    `message` are words for the planner, of the person `by`; `budget` are grants like "usd=+5".
+    """
+    given: dict[str, Any] = {"max_loops": max_loops, "message": message, "on_change": on_change}
+    given |= {"planner": planner, "planner_model": planner_model, "budget": budget, "by": by}
+    return Result.model_validate(await _runs.resume(run_id, how or options(), **given))
+
+
+async def respond(
+    run_id: str,
+    decision: Literal["answer", "approve", "reject"],
+    text: str = "",
+    *,
+    question: str = "",
+    edit: str = "",
+    by: str = "",
+    how: Options | None = None,
+) -> Result:
+    """Give a waiting run what it waits for, and go on.
+
+    `question` is the id of the question that is meant; left out, the one that waits. `edit` is an
+    edited plan for "approve". Raises UsageError for an answer that does not fit.
+    """
+    how = how or options()
+    _, waiting = await attempts.read(RunFolder.open(how.state_dir, run_id))
+    if waiting is None:
+        raise UsageError(f"{run_id} waits for nothing.", code="not-waiting")
+    answer = Answer(
+        id=question or waiting.id,
+        kind=waiting.kind,
+        decision=decision,
+        text=text,
+        edit=edit,
+        by=by,
+    )
+    return Result.model_validate(await _runs.respond(run_id, answer, how))
+
+
+async def accept(
+    run_id: str,
+    reason: str,
+    *,
+    criteria: Sequence[str] = (),
+    known_red: Sequence[str] = (),
+    unchanged: bool = False,
+    by: str = "",
+    how: Options | None = None,
+) -> Result:
+    """Record a person's yes to an ended run, and check once more; COMPLETE if code agrees.
+
+    Without `criteria` it is for all of them. `known_red` are tests that were red before for
+    another reason.
+    """
+    how = how or options()
+    chosen = list(criteria)
+    if not chosen and not known_red:
+        state, _ = await attempts.read(RunFolder.open(how.state_dir, run_id))
+        chosen = [one.id for one in state["criteria"]]
+    accepted = await _runs.accept(
+        run_id, chosen, reason, by, how, unchanged=unchanged, known_red=known_red
+    )
+    return Result.model_validate(accepted)
+
+
+async def cancel(run_id: str, how: Options | None = None) -> Result:
+    """End a run FAILED, stopping whoever drives it and its worker first."""
+    return Result.model_validate(await _runs.cancel(run_id, how or options()))
+
+
+async def runs(repo: Path | None = None, *, state_dir: Path | str | None = None) -> list[RunEntry]:
+    """The runs of a repository, or of all, the newest first."""
+
+    def read() -> list[RunEntry]:
+        index = RunIndex(environment.state_dir(os.fspath(state_dir) if state_dir else None))
+        rows = index.runs(repo.resolve() if repo else None)
+        names = RunEntry.model_fields
+        return [RunEntry(**{name: getattr(row, name) for name in names}) for row in rows]
+
+    return await asyncio.to_thread(read)
+
+
+async def look(run_id: str, *, state_dir: Path | str | None = None) -> Result:
+    """How a run stands, or what it came to."""
+    place = options(state_dir).state_dir
+    return Result.model_validate(await asyncio.to_thread(queries.show, place, run_id))
+
+
+async def follow(
+    run_id: str, *, after: int = 0, state_dir: Path | str | None = None
+) -> AsyncIterator[Event]:
+    """The events of a run as they come, from number `after` + 1 on, also of another process's.
+
+    It ends with the result of an attempt that nobody drives any more, and where a run that nobody
+    drives has no further event.
+    """
+    folder = RunFolder.open(options(state_dir).state_dir, run_id)
+    offset = 0
+    while True:
+        driven = await asyncio.to_thread(lambda: run_lock(folder).probe() is not None)
+        lines, offset = await asyncio.to_thread(read_from, folder.events_file, offset)
+        for line in lines:
+            if int(line.get("seq", 0)) > after:
+                yield read_event(line)
+        if not driven and not lines:
+            return
+        if not lines:
+            await asyncio.sleep(FOLLOW_SEC)
+
+
+async def diff(
+    run_id: str, *, number: int | None = None, state_dir: Path | str | None = None
+) -> str:
+    """What the run changed so far, or its round `number`, as a unified diff."""
+    place = options(state_dir).state_dir
+    return await asyncio.to_thread(queries.diff, place, run_id, number)
+
+
+async def undo(
+    run_id: str, *, force: bool = False, state_dir: Path | str | None = None
+) -> list[str]:
+    """Put the files back as they were before the run; again, take that back. Their paths.
+
+    Raises UsageError for files that were edited since, unless `force`; then none is touched.
+    """
+    place = options(state_dir).state_dir
+    done = await asyncio.to_thread(queries.undo, place, run_id, force)
+    if done["refused"]:
+        raise UsageError(
+            f"Edited since the run: {', '.join(done['refused'])}.",
+            code="uncommitted-work",
+            remedy="force=True",
+        )
+    return list(done["files"])
+
+
+# -- plans ----------------------------------------------------------------------------------------
+
+
+async def propose(
+    repo: Path,
+    text: str,
+    *,
+    settings: Sequence[str] = (),
+    author: str = "",
+    state_dir: Path | str | None = None,
+    **named: Any,
+) -> Proposal:
+    """What the planner makes of a message about the plan of a repository; nothing is changed yet.
+
+    `settings` and `named` say who plans, as for `read_task`.
+    """
+    place, environ = options(state_dir).state_dir, os.environ
+    task = await asyncio.to_thread(
+        read_task, goal="A conversation about the plan.", settings=settings, repo=str(repo), **named
+    )
+    spec = await asyncio.to_thread(planning_spec, task, environ, place, None)
+    folder = plan_folder(place, repo.resolve())
+    async with open_conversation(spec, folder, place, environ, author=author) as (talk, _):
+        return await talk.propose(text)
+
+
+async def apply_proposal(
+    repo: Path, proposal: Proposal, *, author: str = "", state_dir: Path | str | None = None
+) -> Plan:
+    """Make a proposal part of the plan; raises PlanConflict where that changed meanwhile."""
+    store, at = _store(repo, state_dir), options().clock.stamp()
+    return await asyncio.to_thread(_accept, store, proposal, at=at, author=author)
+
+
+async def plan(repo: Path, *, state_dir: Path | str | None = None) -> Plan:
+    """The plan of a repository as it stands."""
+    return await asyncio.to_thread(_store(repo, state_dir).load)
+
+
+async def undo_plan(repo: Path, *, author: str = "", state_dir: Path | str | None = None) -> Plan:
+    """Take the last change of the plan back."""
+    store, at = _store(repo, state_dir), options().clock.stamp()
+    await asyncio.to_thread(store.undo, at=at, author=author)
+    return await asyncio.to_thread(store.load)
+
+
+async def run_plan(
+    repo: Path,
+    how: Options | None = None,
+    *,
+    parallel: int = 2,
+    only: Sequence[str] = (),
+    settings: Sequence[str] = (),
+    in_place: bool = False,
+    **named: Any,
+) -> PlanResult:
+    """Carry the plan of a repository out as far as it goes without a person.
+
+    `how.on_event` hears the events of the plan and of its tasks' runs.
+    """
+    how = how or options()
+    folder = plan_folder(how.state_dir, repo.resolve())
+    shared = load_settings(folder, Path.cwd())
+    shared = shared.with_given(named, None, list(settings), Path.cwd())
+    quiet = _replace(how, on_event=_unheard, ask=None, confirm=None)
+    order = PlanInstructions(
+        repo.resolve(), shared, quiet, parallel=parallel, only=tuple(only), in_place=in_place
+    )
+    return PlanResult.model_validate(await carry_out(order, how.on_event))
+
+
+async def answer_plan(
+    repo: Path, question: int, text: str, *, state_dir: Path | str | None = None
+) -> None:
+    """Answer a question of the plan; who carries it out goes on by itself.
+
+    Raises UsageError where there is no such question or it has its answer.
+    """
+    store, at = _store(repo, state_dir), options().clock.stamp()
+    await asyncio.to_thread(store.answer, question, text, at=at)
+
+
+def _store(repo: Path, state_dir: Path | str | None) -> PlanStore:
+    return PlanStore(plan_folder(options(state_dir).state_dir, repo.resolve()).plan)

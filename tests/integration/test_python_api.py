@@ -1,0 +1,123 @@
+"""The Python API: its page's examples, a run from two processes, and a plan."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from agentrunner import api
+from agentrunner.errors import UsageError
+from agentrunner.events import CheckRun, RunEnded, RunStarted
+from tests.kit.plan_project import PlanProject, Work
+
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "python-api.md"
+EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
+SAYS = [
+    ["COMPLETE proven ['calc.py']"],
+    ["test passed", "+    return a + b", "['calc.py']"],
+    ["complete", "COMPLETE hana"],
+]
+SETTINGS = [
+    "runner.meta.kind=checklist",
+    "runner.worker.kind=command",
+    "runner.worker.command=sed -i 's/a - b/a + b/' calc.py",
+]
+
+
+@pytest.fixture
+def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository with a red test, and a state folder of its own."""
+    monkeypatch.setenv("AGENTRUNNER_STATE_DIR", str(tmp_path / "state"))
+    monkeypatch.chdir(tmp_path)
+    repo = tmp_path / "shop"
+    repo.mkdir()
+    (repo / "calc.py").write_text("def add(a, b):\n    return a - b\n")
+    (repo / "test_calc.py").write_text(
+        "import unittest\nfrom calc import add\n\n\nclass T(unittest.TestCase):\n"
+        "    def test_add(self):\n        self.assertEqual(add(1, 2), 3)\n"
+    )
+    return repo
+
+
+def task(shop: Path, **named: object) -> api.TaskSpec:
+    return api.read_task(
+        goal="add(a, b) has to return the sum.",
+        repo=str(shop),
+        test="python3 -m unittest",
+        settings=SETTINGS,
+        sandbox="none",
+        **named,
+    )
+
+
+def test_the_examples_of_the_page_say_what_it_says(shop: Path, tmp_path: Path) -> None:
+    assert len(EXAMPLES) == len(SAYS)
+    for code, lines in zip(EXAMPLES, SAYS, strict=True):
+        ran = subprocess.run(
+            [sys.executable, "-c", code],
+            cwd=tmp_path, env={**os.environ}, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert ran.returncode == 0, ran.stderr
+        for line in lines:
+            assert line in ran.stdout
+    page = PAGE.read_text("utf-8")
+    for name in api.__all__:
+        assert name[0].isupper() or f"`{name}(" in page or f"{name}(" in page, name
+
+
+async def test_events_are_followed_from_their_first_to_their_last_while_it_runs(shop: Path) -> None:
+    started = asyncio.create_task(api.run(task(shop)))
+    while not (known := await api.runs(shop)):
+        await asyncio.wait({started}, timeout=0.05)
+    found = [event async for event in api.follow(known[0].run_id)]
+    result = await started
+    assert isinstance(found[0], RunStarted) and isinstance(found[-1], RunEnded)
+    assert any(isinstance(event, CheckRun) for event in found)
+    assert found[-1].state == result.state == "COMPLETE"
+    late = [event async for event in api.follow(result.run_id or "", after=found[-2].seq)]  # type: ignore[attr-defined]
+    assert late == found[-1:]
+    assert await api.look(result.run_id or "") == result
+
+
+async def test_a_run_is_accepted_resumed_and_ended_by_words(shop: Path) -> None:
+    never = [*SETTINGS[:2], "runner.worker.command=true", "runner.meta.max_loops=1"]
+    spec = api.read_task(
+        goal="add(a, b) has to return the sum.", repo=str(shop), test="python3 -m unittest",
+        settings=never, sandbox="none",
+    )  # fmt: skip
+    failed = await api.run(spec)
+    assert not failed.complete and failed.run_id
+    with pytest.raises(UsageError, match="waits for nothing"):
+        await api.respond(failed.run_id, "approve")
+    (shop / "calc.py").write_text("def add(a, b):\n    return a + b\n")
+    accepted = await api.accept(failed.run_id, "Mended by hand.", by="hana")
+    assert accepted.complete
+    asked = await api.run(task(shop, approve=["plan"]))
+    assert asked.waiting is not None and asked.waiting.kind == "plan" and asked.run_id
+    assert (await api.cancel(asked.run_id)).state == "FAILED"
+
+
+async def test_a_plan_is_carried_out(tmp_path: Path) -> None:
+    plan = PlanProject.make(tmp_path, [Work(), Work(needs=[1])], {"a.txt": "a\n"})
+    heard: list[str] = []
+    how = api.options(plan.project.state_dir, on_event=lambda event: heard.append(event["event"]))
+    shared = plan.settings()
+    from agentrunner.plans.execution.plan_settings import save_settings
+
+    save_settings(plan.folder, shared)
+    result = await api.run_plan(plan.project.repo, how)
+    assert result.exit_code == 0 and set(result.tasks.values()) == {"COMPLETE"}
+    assert heard[0] == "plan_started" and heard[-1] == "plan_result"
+    known = await api.plan(plan.project.repo, state_dir=plan.project.state_dir)
+    assert len(known.tasks) == 2
+
+
+def test_a_task_is_read_from_one_source() -> None:
+    with pytest.raises(UsageError, match="either a file or a goal"):
+        api.read_task()
