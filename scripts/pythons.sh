@@ -10,8 +10,8 @@ set -eu
 cd "$(dirname "$0")/.."
 known='3.11 3.12 3.13'
 wanted=
-part='tests/unit/task tests/unit/verification tests/unit/runs tests/unit/protocol tests/unit/meta
-    tests/unit/survey tests/unit/notes tests/unit/screens tests/graph/test_honesty.py'
+part='tests/unit/config tests/unit/verification tests/unit/storage tests/unit/git tests/unit/protocol
+    tests/unit/planners tests/unit/discovery tests/unit/notes tests/unit/screens tests/graph/test_honesty.py'
 for word in "$@"; do
     case $word in
         --all) part=tests ;;
