@@ -10,7 +10,14 @@ place=$(mktemp -d "${TMPDIR:-/tmp}/agentrunner-empty.XXXXXX")
 trap 'rm -rf "$place"' EXIT
 chmod 755 "$place"
 mkdir "$place/bin"
-for name in python3 git make sh env cat cp rm mv mkdir mktemp ls ln chmod dirname basename readlink \
+for python in /usr/bin/python3 "$(python3 -c 'import sys; print(sys.executable)')"; do
+    # The system's own first: a version manager's stands where an ordinary user cannot read it.
+    if "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+        ln -s "$python" "$place/bin/python3"
+        break
+    fi
+done
+for name in git make sh env cat cp rm mv mkdir mktemp ls ln chmod dirname basename readlink \
     sed grep tr head tail sort uniq wc cut date sleep touch true false test expr printf uname id tee \
     find xargs diff kill stat seq nproc od realpath nice sha256sum tar gzip; do
     path=$(command -v "$name" || true)

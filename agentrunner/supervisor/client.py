@@ -231,10 +231,10 @@ async def wait(
                 if stop is not None and stop.is_set() and not asked:
                     asked = request_stop(folder)
                 now = time.monotonic()
+                if deadline is None:
+                    deadline = _longest(ledger, worker_run_id)
                 if now - began >= (START_SEC if deadline is None else deadline):
-                    deadline = _longest(ledger, worker_run_id) if deadline is None else deadline
-                    if now - began >= (START_SEC if deadline is None else deadline):
-                        signal_supervisor(folder, signal.SIGKILL, process)
+                    signal_supervisor(folder, signal.SIGKILL, process)
                 if _hear(tails, on_output):
                     heard = now
                     await asyncio.sleep(0)
