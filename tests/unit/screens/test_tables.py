@@ -27,7 +27,8 @@ def row(run_id: str, title: str, state: str, started: float, took: float | None)
 ROWS = [
     {**row("users-api-7f3a", "Register users over HTTP", "PLANNING", 9.2, None), "waiting": "plan"},
     {**row("fix-totals-c21e", "Rounding of totals", "FIXING", 61.7, None), "rounds": 3,
-     "rounds_at_most": 6, "worked_sec": 600, "driven_at": (NOW - timedelta(minutes=11)).isoformat()},
+     "rounds_at_most": 6, "worked_sec": 600,
+     "driven_at": (NOW - timedelta(minutes=11)).isoformat()},
     {**row("csv-export-09bd", "CSV export", "NEEDS_REVIEW", 60 * 26, 14), "rounds": 2,
      "worked_sec": 312.4},
     row("task-1119-e4d0", "ユーザー登録 API をつくり直して、メールアドレスを一意にする", "COMPLETE",
