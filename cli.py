@@ -186,11 +186,38 @@ def overview(context: typer.Context, version: Version = False) -> int:
 
 def main() -> None:
     """Entry point of `agentrunner`."""
+    with_streams()
     if COMPLETE_VARIABLE in os.environ:
         from agentrunner.commands.completion import complete
 
         sys.exit(complete(get_command(app), sys.argv[1:]))
-    sys.exit(call(app, sys.argv[1:], "agentrunner"))
+    sys.exit(flushed(call(app, sys.argv[1:], "agentrunner")))
+
+
+def flushed(code: int) -> int:
+    """The exit code, when what was printed has gone out; a reader that went away is no error.
+
+    Python would complain of it when it ends, behind everybody's back.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, stream.fileno())
+            os.close(nowhere)
+    return code
+
+
+def with_streams() -> None:
+    """Give a process that was started without stdout or stderr (`>&-`) ones that lead nowhere."""
+    for number, name in ((0, "stdin"), (1, "stdout"), (2, "stderr")):
+        if getattr(sys, name) is None:
+            descriptor = os.open(os.devnull, os.O_RDWR)
+            if descriptor != number:
+                os.dup2(descriptor, number)
+                os.close(descriptor)
+            setattr(sys, name, os.fdopen(number, "r" if number == 0 else "w", closefd=False))
 
 
 def call(application: typer.Typer, arguments: list[str], name: str) -> int:
@@ -250,4 +277,5 @@ def _from_stdin(version: Version = False) -> int:
 
 def stdin_main() -> None:
     """Entry point of `agent-runner`: 0 for COMPLETE, 1 for everything else."""
-    sys.exit(1 if call(stdin_app, sys.argv[1:], "agent-runner") else 0)
+    with_streams()
+    sys.exit(flushed(1 if call(stdin_app, sys.argv[1:], "agent-runner") else 0))

@@ -53,6 +53,7 @@ def init(
     the files that is thrown away.
     """
     from agentrunner.config.naming import is_safe_id
+    from agentrunner.config.repo_state import refuse_bare
     from agentrunner.discovery import (
         Found,
         candidates_of,
@@ -67,6 +68,7 @@ def init(
             f'"{name}" cannot name a task: letters, digits, ".", "_" and "-" only.', code="bad-name"
         )
     repo = here()
+    refuse_bare(repo)
     file = Path(f"{name}.yaml" if as_yaml else f"{name}.md")
     if os.path.lexists(file):
         raise _exists(file, name)

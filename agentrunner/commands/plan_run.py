@@ -199,9 +199,11 @@ def _checked(order: PlanInstructions, output: Output) -> PlanInstructions | None
 
 
 def _check(order: PlanInstructions) -> Plan:
+    from agentrunner.config.repo_state import refuse_state
     from agentrunner.plans.execution.instructions import check_order
     from agentrunner.plans.store import PlanStore
 
+    refuse_state(order.repo, elsewhere=not order.include_uncommitted)
     plan = PlanStore(order.folder.plan).load()
     check_order(order, plan)
     return plan

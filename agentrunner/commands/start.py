@@ -111,12 +111,17 @@ def run(
         return with_landing(task, worktree, clean=clean, commit=commit)
 
     if dry_run:
-        return _dry_run(spec(), output, policy)
+        from agentrunner.config.repo_state import refuse_bare
+
+        task = spec()
+        refuse_bare(Path(task.repo))
+        return _dry_run(task, output, policy)
 
     from agentrunner.commands.drive import drive  # asyncio, which `validate` must not pay
 
     def work(engine: Engine, options: Options) -> Awaitable[dict[str, Any]]:
         task = spec()
+        _refuse_state(task)
         _refuse_events_inside(output.events, Path(task.repo))
         cassette = _cassette(record, replay, Path(task.repo))
         return engine.start(task, replace(options, cassette=cassette, policy=policy))
@@ -171,6 +176,15 @@ def _cassette(record: Path | None, replay: Path | None, repo: Path) -> Cassette:
             remedy="agentrunner run … --record FILE makes one",
         )
     return Cassette(*(path.resolve() if path else None for path in (record, replay)))
+
+
+def _refuse_state(spec: TaskSpec) -> None:
+    """A repository in which nothing can begin; raises before anything is spent."""
+    from agentrunner.config.repo_state import refuse_state
+
+    landing = spec.landing
+    outside = landing is not None and landing.outside and landing.clean
+    refuse_state(Path(spec.repo), elsewhere=outside)
 
 
 def _refuse_events_inside(events: Path | None, repo: Path) -> None:
@@ -365,6 +379,7 @@ def run_stdin() -> int:
     async def work(engine: Engine, options: Options) -> dict[str, Any]:
         nonlocal waiting
         spec = load(read_stdin(sys.stdin.buffer), [], {}, auto=False)
+        _refuse_state(spec)
         result = await engine.start(spec, options)
         if result.get("waiting"):
             waiting = answer_command(result)

@@ -6,9 +6,8 @@ import contextlib
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from agentrunner.config.spec import TaskSpec
 from agentrunner.engine.query_cache import remembered
 from agentrunner.errors import CheckpointCorrupt, UsageError
 from agentrunner.git.manual_changes import by_hand
@@ -16,7 +15,6 @@ from agentrunner.git.snapshots import Snapshots
 from agentrunner.git.worktree import orphans, places_of, remove_places
 from agentrunner.sandboxes.gitdirs import remove_mask
 from agentrunner.state.lifecycle import TERMINAL, TaskState
-from agentrunner.state.run_state import TaskContext
 from agentrunner.storage.index import RunIndex, RunRow
 from agentrunner.storage.leftovers import remove_dead_sockets
 from agentrunner.storage.locks import me, repository_lock, run_lock
@@ -25,6 +23,10 @@ from agentrunner.storage.run_folder import RunFolder, load_spec, runs_root
 from agentrunner.storage.run_log import Record, RunLog
 from agentrunner.storage.state_size import Kept, too_many
 from agentrunner.storage.worker_ledger import read_json
+
+if TYPE_CHECKING:
+    from agentrunner.config.spec import TaskSpec
+    from agentrunner.state.run_state import TaskContext
 
 
 def show(state_dir: Path, run_id: str) -> dict[str, Any]:

@@ -4,9 +4,19 @@
 the repository without following anything that a worker may have planted there.
 """
 
-from agentrunner.notes.render import render_note
-from agentrunner.notes.view import build_view
-from agentrunner.notes.writer import WrittenNote, check_note_dir, note_name, note_parts, write_note
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from agentrunner.notes.render import render_note
+    from agentrunner.notes.view import build_view
+    from agentrunner.notes.writer import (
+        WrittenNote,
+        check_note_dir,
+        note_name,
+        note_parts,
+        write_note,
+    )
 
 __all__ = [
     "WrittenNote",
@@ -17,3 +27,11 @@ __all__ = [
     "render_note",
     "write_note",
 ]
+_WHERE = {"build_view": "view", "render_note": "render"}
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is asked for: a bill alone must not wait for the templates of a note."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"agentrunner.notes.{_WHERE.get(name, 'writer')}"), name)

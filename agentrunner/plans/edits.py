@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from agentrunner.plans.plan import Hint, PotentialConflict
-from agentrunner.protocol import Decompose, PlanPatch
-from agentrunner.protocol.planning import Conflict, PlanOperation, Position, SuggestedImpl
+
+if TYPE_CHECKING:
+    from agentrunner.protocol import Decompose, PlanPatch
+    from agentrunner.protocol.planning import Conflict, PlanOperation, Position, SuggestedImpl
 
 LISTS = ("acceptance_criteria", "dependencies")
 FACETS = ("phase_name", "milestone", "wbs_level", "estimated_effort")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,6 +12,10 @@ from agentrunner.text.terminal import cell_width
 _HEADS = ("diff ", "index ", "--- ", "+++ ", "new file", "deleted file", "old mode", "new mode",
           "similarity ", "rename ", "Binary ")  # fmt: skip
 """What lines before the first hunk of a file begin with."""
+
+
+_OBJECTS = re.compile(r"^index ([0-9a-f]{8})[0-9a-f]*\.\.([0-9a-f]{8})[0-9a-f]*")
+"""Objects by their whole names, which say nothing to people."""
 
 
 def coloured(text: str, paint: Paint) -> str:
@@ -31,6 +36,7 @@ def coloured(text: str, paint: Paint) -> str:
             paints = {"+": paint.added, "-": paint.removed}
             lines.append(paints[mark](line) if mark in paints else line)
         else:
+            line = _OBJECTS.sub(r"index \1..\2", line)
             lines.append(paint.bold(line) if line.startswith(_HEADS) else line)
     return "\n".join(lines)
 

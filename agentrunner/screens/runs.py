@@ -116,7 +116,7 @@ def facts_of(row: Row, now: datetime) -> dict[str, str]:
         "STATE": state,
         "LAST": last or ago(moment(row.get("driven_at") or row.get("started_at")), now),
         "ROUNDS": str(rounds),
-        "WORKED": clock(worked) if worked else "",
+        "WORKED": clock(worked) if worked >= 1 else "",
     }
 
 

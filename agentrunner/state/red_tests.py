@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from agentrunner.state.run_state import FileRef, RedTest, TestOutcome
+if TYPE_CHECKING:
+    from agentrunner.state.run_state import FileRef, RedTest, TestOutcome
 
 MOST = 10
 """Red tests that are shown by name before the rest is a count."""
@@ -15,6 +16,8 @@ def shown_red(outcome: TestOutcome | None, most: int = MOST) -> list[RedTest]:
     """The first red tests of an outcome: with messages where these are known, else by name."""
     if outcome is None:
         return []
+    from agentrunner.state.run_state import RedTest
+
     known = {one.name for one in outcome.red}
     named = [RedTest(name=name) for name in outcome.failing if name not in known]
     return [*outcome.red, *named][:most]

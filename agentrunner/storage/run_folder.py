@@ -12,13 +12,14 @@ import shutil
 import stat
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pydantic import ValidationError
-
-from agentrunner.config.spec import TaskSpec
 from agentrunner.errors import CheckpointCorrupt, UsageError
-from agentrunner.state.run_state import FileRef
+
+if TYPE_CHECKING:
+    # Looking at a run must not wait for the models of a task.
+    from agentrunner.config.spec import TaskSpec
+    from agentrunner.state.run_state import FileRef
 
 RUN_ID = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,139}$")
 """A task id, a dash and four characters; safe as a file name."""
@@ -173,6 +174,8 @@ class RunFolder:
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
             size = file.tell()
+        from agentrunner.state.run_state import FileRef
+
         return FileRef(path=path.relative_to(self.root).as_posix(), size=size, sha256=digest)
 
     def write(
@@ -186,6 +189,8 @@ class RunFolder:
         path = self._inside(name)
         make_private(path.parent)
         (write_new if new else write_private)(path, raw, sync=sync)
+        from agentrunner.state.run_state import FileRef
+
         return FileRef(path=name, size=len(raw), sha256=hashlib.sha256(raw).hexdigest())
 
     def read(self, ref: FileRef) -> bytes:
@@ -223,6 +228,10 @@ def save_spec(folder: RunFolder, spec: TaskSpec) -> None:
 
 def load_spec(folder: RunFolder) -> TaskSpec:
     """The task a run was made from; raises CheckpointCorrupt if it is gone or damaged."""
+    from pydantic import ValidationError
+
+    from agentrunner.config.spec import TaskSpec
+
     try:
         return TaskSpec.model_validate_json(folder.spec_file.read_bytes())
     except (OSError, ValidationError) as error:

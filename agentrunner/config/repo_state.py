@@ -1,0 +1,80 @@
+"""States of a repository in which no work can begin, seen without starting git."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from agentrunner.errors import InfraError, UsageError
+
+_IN_PROGRESS = {
+    "MERGE_HEAD": ("A merge", "git merge --continue, or git merge --abort"),
+    "rebase-merge": ("A rebase", "git rebase --continue, or git rebase --abort"),
+    "rebase-apply": ("A rebase", "git rebase --continue, or git rebase --abort"),
+    "CHERRY_PICK_HEAD": ("A cherry-pick", "git cherry-pick --continue, or --abort"),
+    "REVERT_HEAD": ("A revert", "git revert --continue, or --abort"),
+}
+"""What git leaves in its folder while it waits for somebody, what that is, and its ends."""
+_BARE = ("HEAD", "objects", "refs")
+_MAX_LINK = 4096
+
+
+def refuse_bare(folder: Path) -> None:
+    """Raise UsageError (`bare-repository`) for a repository that has no files to work on.
+
+    Also for a folder within one.
+    """
+    for place in (folder, *folder.parents):
+        if os.path.lexists(place / ".git"):
+            return
+        if all((place / name).exists() for name in _BARE) and (place / "objects").is_dir():
+            raise UsageError(
+                f"{place} is a bare repository: it holds no files to work on.",
+                code="bare-repository",
+                path=str(folder),
+                remedy=f"git clone {place} work, and then in work",
+            )
+
+
+def refuse_state(repo: Path, *, elsewhere: bool = False) -> None:
+    """Raise where a run could not begin, or would begin with half of a merge.
+
+    `elsewhere` says that the work begins with a commit, in another folder: what is in progress in
+    the checkout does not matter then. UsageError (`bare-repository`), Surroundings
+    (`repository-read-only`, `merge-in-progress`).
+    """
+    refuse_bare(repo)
+    if not os.access(repo, os.W_OK | os.X_OK):
+        raise InfraError(
+            f"{repo} cannot be written: the work could not be kept there.",
+            code="repository-read-only",
+            path=str(repo),
+            remedy="make it writable, or work in a clone of your own",
+            nothing_spent=True,
+        )
+    if elsewhere:
+        return
+    git = _git_folder(repo)
+    for name, (what, ends) in _IN_PROGRESS.items() if git is not None else ():
+        if git is not None and os.path.lexists(git / name):
+            raise InfraError(
+                f"{what} is in progress in {repo}: files may hold both sides of a conflict.",
+                code="merge-in-progress",
+                path=str(git / name),
+                remedy=f"{ends}; or --worktree --clean, which begins with the last commit",
+                nothing_spent=True,
+            )
+
+
+def _git_folder(repo: Path) -> Path | None:
+    """The repository's own `.git`, also where that is a file which names it."""
+    place = repo / ".git"
+    if place.is_dir():
+        return place
+    try:
+        with place.open(encoding="utf-8", errors="surrogateescape") as file:
+            text = file.read(_MAX_LINK)
+    except OSError:
+        return None
+    head, _, named = text.partition(":")
+    return repo / named.strip() if head.strip() == "gitdir" and named.strip() else None

@@ -1,0 +1,130 @@
+"""`list` with filters, `-o`, and the overview; reading nothing but what they need."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.unit.cli.test_command_line import Shell, shell
+
+__all__ = ["shell"]  # a fixture
+DONE = {"finished_at": "2026-11-21T06:00:00Z"}
+
+
+@pytest.fixture
+def runs(shell: Shell) -> Shell:
+    shell.add_run("old-1111", state="COMPLETE", **DONE)
+    shell.add_run("red-2222", state="FAILED", **DONE)
+    shell.add_run("look-3333", state="NEEDS_REVIEW", **DONE)
+    shell.add_run("asks-4444", state="PLANNING", waiting="plan")
+    shell.add_run("gone-5555", state="RUNNING")
+    return shell
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ([], ["gone", "asks", "look", "red", "old"]),
+        (["-n", "2"], ["gone", "asks"]),
+        (["--state", "waiting"], ["asks"]),
+        (["--state", "stopped"], ["gone"]),
+        (["--state", "needs review"], ["look"]),
+        (["--state", "NEEDS_REVIEW"], ["look"]),
+        (["--state", "fail"], ["red"]),
+        (["--state", "complete", "-n", "5"], ["old"]),
+        (["--state", "running"], []),
+    ],
+)
+def test_list_is_filtered(options: list[str], expected: list[str], runs: Shell) -> None:
+    assert runs("list", *options, "--json") == 0
+    assert [line["run_id"][:-5] for line in runs.lines] == expected
+    assert runs("list", *options) == 0
+    assert all(name in runs.out for name in expected)
+
+
+def test_what_no_run_can_be_is_an_error(runs: Shell) -> None:
+    assert runs("list", "--state", "faild") == 2
+    assert "did you mean failed?" in runs.err
+
+
+def test_what_is_left_out_is_said(runs: Shell) -> None:
+    runs("list", "-n", "1")
+    assert "4 older runs not shown: list -n N" in runs.out
+    runs("list", "--state", "running")
+    assert runs.out == "No runs are running in this repository.\n"
+
+
+def test_output_goes_to_a_file_whole(runs: Shell) -> None:
+    place = runs.repo.parent / "runs.jsonl"
+    assert runs("list", "--json", "-o", str(place)) == 0
+    assert runs.out == "" and len(place.read_text().splitlines()) == 5
+    before = place.read_text()
+    assert runs("show", "nothing", "-o", str(place)) == 2
+    assert place.read_text() == before  # an error writes nothing
+    assert runs("list", "-o", "/nowhere/x") == 2 and "cannot be written" in runs.err
+
+
+def test_explain_and_config_are_told_as_json(runs: Shell) -> None:
+    runs("explain", "busy", "--json")
+    assert runs.lines[0]["code"] == "busy" and runs.lines[0]["text"].startswith("# busy")
+    runs("explain", "--json")
+    assert "busy" in runs.lines[0]["codes"]
+    runs("config", "show", "--all", "--json")
+    keys = {one["key"]: one for one in runs.lines[0]["settings"]}
+    assert keys["runner.worker.kind"]["from"] == "default"
+
+
+def test_gc_tells_what_it_deleted_as_json(runs: Shell) -> None:
+    from agentrunner.storage.index import RunIndex
+
+    assert RunIndex(runs.repo.parent / "state").runs()
+    assert runs("logs", "old-1111", "--json") in (0, 1)
+
+
+@pytest.mark.parametrize("arguments", [["list"], ["show", "--help"], ["diff", "--help"]])
+def test_looking_waits_for_no_engine(arguments: list[str], runs: Shell) -> None:
+    script = (
+        "import sys; from agentrunner import cli; cli.call(cli.app, sys.argv[1:], 'agentrunner');"
+        "import agentrunner.engine.queries, agentrunner.screens.summary;"
+        "names = {'langgraph', 'jinja2', 'openai', 'agentrunner.state.run_state'};"
+        "print(*sorted(names & set(sys.modules)), file=sys.stderr)"
+    )
+    command = [sys.executable, "-c", script, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stderr.split() == []
+
+
+@pytest.mark.parametrize("shut", ["list >&-", "list --json >&-", "help >&-", "list 2>&-"])
+def test_a_closed_pipe_is_no_error(shut: str, runs: Shell) -> None:
+    program = Path(sys.executable).with_name("agentrunner")
+    done = subprocess.run(
+        ["sh", "-c", f"{program} {shut}"], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_reader_that_goes_away_is_no_error(runs: Shell) -> None:
+    program = Path(sys.executable).with_name("agentrunner")
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        [program, "schema", "task"], stdout=writing, stderr=subprocess.PIPE, text=True, check=False
+    )
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_doctor_s_report_is_json(runs: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    from agentrunner.commands import setup
+    from agentrunner.screens.doctor import Finding, Report
+
+    report = Report("here", [("Boxes", [Finding("ok", "bwrap", "0.9")])], "Ready", ready=True)
+    monkeypatch.setattr(setup, "examine", lambda *_: report)
+    assert runs("doctor", "--json") == 0
+    told = json.loads(runs.out)
+    assert told["ready"] is True and told["sections"][0][1][0]["name"] == "bwrap"

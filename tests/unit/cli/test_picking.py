@@ -1,0 +1,200 @@
+"""Which run is meant where none is named, and answering without words."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import sys
+from pathlib import Path
+
+import pytest
+
+from agentrunner.commands.pick import FITS, picker_screen
+from tests.unit.cli.test_command_line import Shell, shell
+from tests.unit.cli.test_terminal import ROOT, _read
+
+__all__ = ["shell"]  # a fixture
+DONE = {"finished_at": "2026-11-21T06:00:00Z"}
+
+
+def asked(shell: Shell) -> list[str]:
+    return [given["run_id"] for _, given in shell.engine.asked]
+
+
+@pytest.mark.parametrize(
+    ("verb", "arguments", "fits", "other"),
+    [
+        ("resume", [], {"state": "FAILED", **DONE}, {"state": "COMPLETE", **DONE}),
+        ("resume", [], {"state": "RUNNING"}, {"state": "FAILED", **DONE}),
+        ("cancel", [], {"state": "RUNNING"}, {"state": "FAILED", **DONE}),
+        ("cancel", [], {"state": "PLANNING", "waiting": "plan"}, {"state": "COMPLETE", **DONE}),
+        (
+            "accept",
+            ["--reason", "x"],
+            {"state": "NEEDS_REVIEW", **DONE},
+            {"state": "FAILED", **DONE},
+        ),
+        ("accept", ["--reason", "x"], {"state": "FAILED", **DONE}, {"state": "COMPLETE", **DONE}),
+        ("answer", ["yes"], {"waiting": "ask_human"}, {"state": "RUNNING"}),
+        ("approve", ["--id", "a"], {"waiting": "plan"}, {"state": "FAILED", **DONE}),
+        ("reject", ["--id", "a", "--reason", "x"], {"waiting": "plan"}, {"state": "RUNNING"}),
+    ],
+)
+def test_the_only_run_that_fits_is_taken_and_named(
+    verb: str, arguments: list[str], fits: dict[str, str], other: dict[str, str], shell: Shell
+) -> None:
+    shell.add_run("users-api-7f3a", **fits)
+    shell.add_run("totals-c21e", **other)
+    shell(verb, *arguments)
+    assert asked(shell) == ["users-api-7f3a"]
+    assert f"{verb}: users-api-7f3a · T" in shell.err
+
+
+@pytest.mark.parametrize(
+    ("verb", "arguments", "state"),
+    [
+        ("resume", [], {"state": "FAILED", **DONE}),
+        ("cancel", [], {"state": "RUNNING"}),
+        ("accept", ["--reason", "x"], {"state": "NEEDS_REVIEW", **DONE}),
+        ("undo", [], {"state": "COMPLETE", "rounds": 1, **DONE}),
+        ("answer", ["yes"], {"waiting": "ask_human"}),
+        ("approve", ["--id", "a"], {"waiting": "plan"}),
+        ("reject", ["--id", "a", "--reason", "x"], {"waiting": "plan"}),
+    ],
+)
+def test_several_are_an_error_with_all_of_them(
+    verb: str, arguments: list[str], state: dict[str, str], shell: Shell
+) -> None:
+    assert verb in FITS
+    shell.add_run("users-api-7f3a", **state)
+    shell.add_run("totals-c21e", **state)
+    assert shell(verb, *arguments) == 2
+    assert shell.err.startswith("error[ambiguous-run]: several runs fit")
+    assert "users-api-7f3a: " in shell.err and "totals-c21e: " in shell.err
+    assert f"agentrunner {verb} totals-c21e" in shell.err
+    assert shell.engine.asked == []
+
+
+@pytest.mark.parametrize("verb", ["resume", "cancel", "undo"])
+def test_none_is_an_error_too(verb: str, shell: Shell) -> None:
+    assert shell(verb) == 2 and "there is no run of" in shell.err
+    shell.add_run("users-api-7f3a", state="COMPLETE", **DONE)
+    if verb != "undo":
+        assert shell(verb) == 2 and "error[unknown-run]: no run of" in shell.err
+
+
+def test_without_words_and_a_terminal_it_says_what_is_missing(shell: Shell) -> None:
+    shell.add_run("users-api-7f3a", waiting="plan")
+    for arguments in (["answer"], ["approve"], ["reject", "--id", "a"]):
+        assert shell(*arguments) == 2
+        assert "error[usage]" in shell.err and "agentrunner show users-api-7f3a" in shell.err
+        assert shell(*arguments, "--json") == 2
+        assert shell.lines[-1]["error"]["code"] == "usage"
+
+
+def test_candidates_fit_a_narrow_terminal() -> None:
+    row = {"run_id": "charge-for-every-piece-2q7x", "title": "T" * 90, "state": "FAILED"}
+    screen = picker_screen("undo", [row] * 3, 44)
+    assert max(map(len, screen.split("\n"))) <= 44 and "3 charge-for" in screen
+
+
+SCRIPT = """
+import json, sys
+from agentrunner import cli
+from agentrunner.commands import engine
+from agentrunner.graph import queries
+from tests.unit.cli.fake_engine import FakeEngine
+
+fake = FakeEngine(events=[])
+engine.load = lambda: fake
+queries.show = lambda state, run: {"waiting": {
+    "id": "abc", "kind": sys.argv[1], "text": "Which one?", "options": ["one", "two"],
+    "subject": json.dumps({"criteria": [{"id": "AC-1", "description": "It greets"}]})}}
+code = cli.call(cli.app, sys.argv[3:], "agentrunner")
+said = [[verb, given["run_id"], given.get("answer") and given["answer"].model_dump(mode="json")]
+        for verb, given in fake.asked]
+open(sys.argv[2], "w").write(json.dumps([code, said]))
+"""
+
+
+def typed(
+    folder: Path, kind: str, arguments: list[str], keys: list[str], count: int = 1
+) -> tuple[str, int, list[list[object]]]:
+    """What is seen and said where `keys` are typed, one at each prompt."""
+    from agentrunner.storage.index import RunIndex, RunRow
+    from agentrunner.storage.run_folder import RunFolder
+
+    repo, answers = folder / "shop", folder / "answers.json"
+    (repo / ".git").mkdir(parents=True)
+    for number in range(count):
+        run_id = f"users-api-7f3{number}"
+        RunFolder.create(folder / "state", run_id)
+        row = RunRow(run_id, "users-api", "Users", str(repo), "PLANNING", waiting=kind)
+        RunIndex(folder / "state").record(row)
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.chdir(repo)
+        inherited = {name: value for name, value in os.environ.items() if name != "CI"}
+        own = {"TERM": "xterm", "NO_COLOR": "1", "PYTHONPATH": str(ROOT), "HOME": str(folder),
+               "AGENTRUNNER_STATE_DIR": str(folder / "state")}  # fmt: skip
+        argv = [sys.executable, "-c", SCRIPT, kind, str(answers), *arguments]
+        os.execve(sys.executable, argv, {**inherited, **own})
+    seen = b""
+    while chunk := _read(terminal):
+        seen += chunk
+        if keys and seen.endswith((b"> ", b"[y/N] ")):
+            os.write(terminal, keys.pop(0).encode())
+    os.close(terminal)
+    os.waitpid(pid, 0)
+    code, said = json.loads(answers.read_text())
+    return seen.decode(), code, said
+
+
+def test_answer_alone_shows_the_question_and_asks(tmp_path: Path) -> None:
+    seen, _, said = typed(tmp_path, "ask_human", ["answer", "-q"], ["2\n"])
+    assert "Which one?" in seen and "2  two" in seen
+    assert said[0][:2] == ["respond", "users-api-7f30"]
+    assert said[0][2] is not None and said[0][2]["text"] == "2"  # type: ignore[index]
+
+
+@pytest.mark.parametrize(
+    ("verb", "keys", "decision", "text"),
+    [
+        ("approve", ["yes\n"], "approve", ""),
+        ("approve", ["maybe\n", "y\n"], "approve", ""),
+        ("answer", ["no\n", "not yet\n"], "reject", "not yet"),
+        ("answer", ["n\n", "\n", "y\n"], "approve", ""),
+        ("reject", ["not yet\n"], "reject", "not yet"),
+    ],
+)
+def test_approvals_are_asked(
+    verb: str, keys: list[str], decision: str, text: str, tmp_path: Path
+) -> None:
+    seen, _, said = typed(tmp_path, "plan", [verb, "-q"], list(keys))
+    assert "AC-1     It greets" in seen and "id abc" in seen
+    assert ('"maybe" is none of y, e, n, q.' in seen) is ("maybe\n" in keys)
+    answer = said[0][2]
+    assert isinstance(answer, dict)
+    assert (answer["id"], answer["decision"], answer["text"]) == ("abc", decision, text)
+
+
+@pytest.mark.parametrize("key", ["q\n", "\x03", "\x04"])
+def test_leaving_it_leaves_it_waiting(key: str, tmp_path: Path) -> None:
+    seen, code, said = typed(tmp_path, "plan", ["approve"], [key])
+    assert (code, said) == (4, [])
+    assert "It goes on waiting:  agentrunner answer users-api-7f30" in seen
+    assert "Traceback" not in seen
+
+
+def test_a_run_is_picked_by_its_number(tmp_path: Path) -> None:
+    seen, _, said = typed(tmp_path, "plan", ["cancel", "-q"], ["7\n", "2\n"], count=2)
+    assert "Which run is to be meant by cancel?" in seen and "1 to 2, or the beginning" in seen
+    assert [one[:2] for one in said] == [["cancel", "users-api-7f30"]]
+
+
+@pytest.mark.parametrize(("key", "cancelled"), [("y\n", True), ("\n", False), ("\x03", False)])
+def test_a_single_run_is_ended_after_a_yes_only(key: str, cancelled: bool, tmp_path: Path) -> None:
+    seen, code, said = typed(tmp_path, "plan", ["cancel", "-q"], [key])
+    assert "cancel users-api-7f30 · Users? [y/N]" in seen
+    assert bool(said) is cancelled and (code == 2) is not cancelled

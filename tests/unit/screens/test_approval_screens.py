@@ -1,0 +1,92 @@
+"""What a person decides about, in reading order, with nothing of the subject left out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from agentrunner.screens.paused import approval_screen, letters
+from tests.unit.screens.screen_samples import EVIL, result
+
+Golden = Callable[[str, str], None]
+PLAN = {
+    "criteria": [
+        {"id": "AC-1", "description": "A valid POST returns 201", "line": 9,
+         "check": {"kind": "command", "run": "pytest -q -k create", "cwd": "api",
+                   "timeout_sec": 30.0}},
+        {"id": "AC-2", "description": "Error texts are friendly", "critical": False},
+        {"id": "AC-3", "description": "Migration is reversible", "origin": "model",
+         "check_origin": "model", "rationale": "asked by nobody",
+         "check": {"kind": "file", "path": "README.md", "contains": "a", "matches": "b+"}},
+    ],
+    "surprise": "x",
+}  # fmt: skip
+ORDER = {
+    "order": {
+        "worker_run_id": "1-001", "worker": "codex-cli", "member": "codex-cli", "mode": "exec",
+        "prompt": {"path": "prompts/1.md", "size": 1200, "sha256": "ab" * 32}, "model": "gpt-5.5",
+        "flags": ["--fast"], "env": {}, "tool_specific": {}, "reason": "Write the endpoint",
+        "loop": 0, "tries": 0, "waits": 0, "waited_sec": 0.0,
+    },
+}  # fmt: skip
+
+
+def screen(kind: str, subject: Any, text: str = "Approve?", **more: Any) -> str:
+    waiting = {"id": "3fa91c0aa1b2", "text": text, "subject": json.dumps(subject)}
+    return approval_screen(kind, waiting, **more)
+
+
+def test_a_plan_is_read_as_criteria_with_their_checks(golden: Golden) -> None:
+    golden("screens/approve-plan.txt", screen("plan", PLAN, "Approve the plan: 3 criteria.") + "\n")
+
+
+def test_nothing_of_a_plan_is_left_out() -> None:
+    shown = screen("plan", PLAN)
+    for value in ("api", "30.0", "a", "b+", "asked by nobody", "surprise: x", "line 9"):
+        assert value in shown
+
+
+def test_a_worker_is_its_prompt_and_then_who_gets_it(golden: Golden) -> None:
+    shown = screen("worker", ORDER, "Start codex-cli.", prompt="Do this.\nThen that.")
+    golden("screens/approve-worker.txt", shown + "\n")
+    assert shown.index("Do this.") < shown.index("codex-cli, model gpt-5.5") < shown.index("Start")
+
+
+def test_a_worker_s_trouble_ends_with_the_one_useful_sentence() -> None:
+    subject = {"why": "its key is refused", "code": "worker-auth", **ORDER}
+    text = "Its key is refused. Set OPENAI_API_KEY to a key that is good"
+    shown = screen("worker_failed", subject, text, prompt="Do this.\n" * 60)
+    assert len(shown.split("\n")) < 16 and text in shown.split("\n\n")[-2].replace("\n  ", " ")
+
+
+def test_a_completion_is_its_evidence_and_files(golden: Golden) -> None:
+    subject = {"tree": "9c41f2e", "verdict": "AC-1 failed before and passes now."}
+    shown = screen("complete", subject, "Complete? AC-1 failed before.", result=result())
+    golden("screens/approve-complete.txt", shown + "\n")
+
+
+@pytest.mark.parametrize("kind", ["plan", "worker", "worker_failed", "complete", "tests_changed"])
+def test_control_characters_are_visible_in_every_kind(kind: str) -> None:
+    subjects: list[Any] = [
+        {
+            "criteria": [
+                {"id": EVIL, "description": EVIL, "check": {"kind": "command", "run": EVIL}}
+            ]
+        },
+        {"order": {"worker": EVIL, "reason": EVIL, "env": {"A": EVIL}}, EVIL: EVIL},
+        {"tree": EVIL, "verdict": EVIL, "x": EVIL},
+        {"finding": EVIL, "paths": [EVIL], "diff": EVIL},
+        [EVIL],
+    ]
+    for subject in subjects:
+        shown = screen(kind, subject, EVIL, prompt=EVIL)
+        assert not any(character in shown for character in "\x1b\x9b\r\x07\u202e")
+
+
+def test_the_letters() -> None:
+    assert list(letters("plan")) == ["y", "e", "n", "q"]
+    assert list(letters("complete")) == ["y", "d", "n", "q"]
+    assert list(letters("worker")) == ["y", "n", "q"]

@@ -1,0 +1,92 @@
+"""The runs at every width, what needs somebody, a diff in colours."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from agentrunner.screens.diff import coloured, stat_screen
+from agentrunner.screens.layout import PLAIN, Paint
+from agentrunner.screens.runs import overview_screen, runs_table
+from agentrunner.text.terminal import cell_width
+from tests.unit.screens.screen_samples import EVIL
+from tests.unit.screens.test_tables import NOW, ROWS, row
+
+Golden = Callable[[str, str], None]
+STOPPED = {**row("half-done-1234", "Half done", "RUNNING", 90, None), "running": False}
+QUOTA = {**row("quota-9999", "Waits for a quota", "RUNNING", 30, None),
+         "waiting_until": (NOW + timedelta(minutes=5)).isoformat()}  # fmt: skip
+ALL: list[dict[str, Any]] = [*ROWS, STOPPED, QUOTA]
+
+
+@pytest.mark.parametrize("width", [88, 60, 40])
+def test_run_and_task_are_seen_at_any_width(width: int, golden: Golden) -> None:
+    table = runs_table(ALL, NOW, width=width)
+    golden(f"screens/list-{width}.txt", table + "\n")
+    for one in ALL:
+        assert one["run_id"] in table and str(one["title"])[:9] in table
+
+
+@pytest.mark.parametrize("width", [88, 60, 40])
+def test_what_needs_you_comes_first_and_each_has_its_command(width: int, golden: Golden) -> None:
+    screen = overview_screen(ALL, NOW, width=width, plan="2 of 5 tasks complete: a shop")
+    golden(f"screens/overview-{width}.txt", screen + "\n")
+    for one in ALL:
+        assert re.search(rf"agentrunner [a-z -]+ {one['run_id']}", screen)
+    assert max(map(cell_width, screen.split("\n"))) <= width
+    assert screen.index("Needs you") < screen.index("At work") < screen.index("Ended")
+
+
+def test_where_nothing_was_done_the_first_steps_are_shown(golden: Golden) -> None:
+    golden("screens/overview-none.txt", overview_screen([], NOW) + "\n")
+
+
+def test_the_overview_is_harmless() -> None:
+    hostile = [{**ROWS[0], "run_id": EVIL, "title": EVIL}]
+    screen = overview_screen(hostile, NOW, plan=EVIL)
+    assert not any(character in screen for character in "\x1b\x9b\r\u202e")
+
+
+def test_only_work_counts_as_worked() -> None:
+    waited = {**ROWS[0], "worked_sec": 61, "driven_at": None}
+    assert " 1:01 " in runs_table([waited], NOW)
+
+
+DIFF = """\
+diff --git a/a.sql b/a.sql
+index 106bf8a491f7d548d70131409d797404043f3f0a..a19f433e23d18455356fe368833072c6eff6ca93 100644
+--- a/a.sql
++++ b/a.sql
+@@ -1,3 +1,2 @@ begin
+ select 1;
+--- a remark
++++ another
+-select 2;
+diff --git a/b b/b
+"""
+
+
+def test_lines_of_a_diff_are_judged_by_where_they_stand() -> None:
+    lines = coloured(DIFF, Paint(True)).split("\n")
+    assert lines[1] == "\x1b[1mindex 106bf8a4..a19f433e 100644\x1b[0m"
+    assert lines[2].startswith("\x1b[1m---") and lines[4].startswith("\x1b[2m@@")
+    assert lines[6] == "\x1b[31m--- a remark\x1b[0m" and lines[7] == "\x1b[32m+++ another\x1b[0m"
+    assert lines[9].startswith("\x1b[1mdiff")
+    assert "\x1b" not in coloured(DIFF, PLAIN)
+
+
+def test_stat_fits(golden: Golden) -> None:
+    files = [
+        {"path": "src/users.py", "kind": "modified", "added": 120, "removed": 30},
+        {"path": "docs/登録.md", "kind": "added", "added": 1, "removed": 0},
+        {"path": "logo.png", "kind": "modified", "added": None, "removed": None},
+        {"path": "x/" * 60, "kind": "deleted", "added": 0, "removed": 9},
+    ]
+    screens = [stat_screen(files, width, PLAIN) for width in (80, 44)]
+    for screen, width in zip(screens, (80, 44), strict=True):
+        assert max(map(cell_width, screen.split("\n"))) <= width
+    golden("screens/diff-stat.txt", "\n\n".join(screens) + "\n")
