@@ -118,10 +118,7 @@ def _perl(repo: Path) -> Iterator[Found]:
 def _native(repo: Path) -> Iterator[Found]:
     """C and C++; a folder in which it was built before is used again."""
     if exists(repo, "CMakeLists.txt"):
-        built = _built(repo, "CMakeCache.txt")
-        make = f"cmake --build {built or 'build'} && ctest --test-dir {built or 'build'}"
-        first = "" if built else "cmake -S . -B build && "
-        yield Found(f"{first}{make} --output-on-failure", "CMakeLists.txt")
+        yield Found(built_first(repo, "ctest --output-on-failure"), "CMakeLists.txt")
     if exists(repo, "meson.build"):
         built = _built(repo, "build.ninja")
         first = "" if built else "meson setup build && "
@@ -129,6 +126,25 @@ def _native(repo: Path) -> Iterator[Found]:
     if exists(repo, "configure"):
         first = "" if exists(repo, "Makefile") else "./configure && "
         yield Found(f"{first}make check", "configure")
+
+
+_TEST_DIR = re.compile(r"\s--test-dir(?:=|\s+)(\S+)")
+_OFF = re.compile(
+    r"(?im)^\s*(?:cmake_dependent_)?option\s*\(\s*(\w*TEST(?:S|ING)?)\s+(?:\"[^\"]*\"\s+)?(?:OFF\b|NO\b|FALSE\b|\))"
+)
+"""An option of CMake that builds the tests, and is off unless somebody asks for it."""
+
+
+def built_first(repo: Path, line: str) -> str:
+    """A ctest command behind what builds its tests, in the folder that it names or a usual one."""
+    named = _TEST_DIR.search(line)
+    known = named[1].strip("\"'") if named else _built(repo, "CMakeCache.txt") or "build"
+    configure = f"cmake -S . -B {known}"
+    options = _OFF.findall(read_inside(repo, "CMakeLists.txt"))
+    configure += "".join(f" -D{name}=ON" for name in dict.fromkeys(options))
+    first = "" if exists(repo, f"{known}/CMakeCache.txt") else f"{configure} && "
+    rest = _TEST_DIR.sub("", line).removeprefix("ctest").strip()
+    return f"{first}cmake --build {known} && ctest --test-dir {known} {rest}".strip()
 
 
 def _built(repo: Path, mark: str) -> str:

@@ -44,7 +44,8 @@ class PythonProject:
     @property
     def prefix(self) -> str:
         """What starts a program in the environment of the lock file's tool: "uv run "."""
-        return next((text for lock, text in _PREFIXES if exists(self.repo, lock)), "")
+        found = next((text for lock, text in _PREFIXES if exists(self.repo, lock)), "")
+        return found or ("uv run " if "uv" in self.tools and not self.environments else "")
 
     def runner(self, program: str) -> str:
         """The prefix for a program of the tests, with the group that has it, where it needs one."""

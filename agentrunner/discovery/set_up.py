@@ -68,6 +68,8 @@ def _by_requirements(repo: Path) -> Found | None:
     make = "python3 -m venv .venv && .venv/bin/pip install "
     if project.test_extra:
         return Found(f"{make}-e '.[{project.test_extra}]'", "pyproject.toml")
+    if option := project.group_option():
+        return Found(f"{make}-e . {option}", "pyproject.toml")
     for name in project.requirement_files:
         return Found(f"{make}-r {name}", name)
     return None

@@ -11,7 +11,9 @@ from typing import Any
 from agentrunner.config.yaml_text import Path as KeyPath
 from agentrunner.config.yaml_text import Tree, read_yaml
 from agentrunner.discovery.found import Found, mapping
+from agentrunner.discovery.language_tests import built_first
 from agentrunner.discovery.node_tests import missing_packages
+from agentrunner.discovery.python_project import PythonProject
 from agentrunner.discovery.reading import exists, names_inside, read_inside
 from agentrunner.discovery.targets import SCRIPT, installs
 from agentrunner.errors import UsageError
@@ -37,6 +39,13 @@ _COMMAND = re.compile(
 _EXPRESSION = re.compile(r"\$\{\{\s*env\.(\w+)\s*\}\}|\$\{(\w+)\}|\$(\w+)")
 _PLAIN_VALUE = re.compile(r"[\w./:= -]*")
 _ENVIRONMENTS = re.compile(r"\b(tox|nox|hatch)\b")
+_OF_CI = re.compile(
+    r"\s(?:(?:-n|--numprocesses|--dist|--maxprocesses)(?:=|\s+|(?<=-n))\w+"
+    r"|--(?:cov-report|cov-config|junit-?xml|color|report-log)\s+[^\s-]\S*"
+    r"|--(?:cov|cov-\w[\w-]*|junit-?xml|color|report-log)(?:=\S*|(?=\s|$)))(?=\s|$)"
+)
+"""Options of pytest that are for CI's machines and reports: many processes, coverage, files."""
+_UV = re.compile(r"uv run (?=(?:python3? -m )?pytest\b)")
 _SOME = re.compile(r"\s(?:-e|-f|-s|--session|--skip-env)\b")
 """Only some of their environments: linters, documentation."""
 
@@ -166,6 +175,20 @@ def _runnable(repo: Path, line: str) -> str:
         for name, first in (("Makefile.PL", "perl Makefile.PL"), ("configure", "./configure")):
             if exists(repo, name):
                 return f"{first} && {line}"
+    if re.search(r"\bpytest\b", line):
+        return _for_people(repo, line)
+    if line.startswith("ctest"):
+        return built_first(repo, line)
+    return line
+
+
+def _for_people(repo: Path, line: str) -> str:
+    """pytest as a contributor types it, with the dependency group that installs it."""
+    before = ""
+    while before != line:
+        before, line = line, _OF_CI.sub("", line)
+    if _UV.match(line) and (option := PythonProject.read(repo).group_option()):
+        line = line.replace("uv run ", f"uv run {option} ", 1)
     return line
 
 

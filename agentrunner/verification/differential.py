@@ -12,7 +12,7 @@ from agentrunner.config.spec import TaskSpec, TestSpec
 from agentrunner.git.restore import Entry
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.verification.checks import ReadFile
-from agentrunner.verification.inputs.asked import asked_in
+from agentrunner.verification.inputs.asked import asked_in, wanted_gone
 from agentrunner.verification.inputs.changes import ProofChanges, judge_changes, put_back
 from agentrunner.verification.inputs.find import find_inputs
 from agentrunner.verification.inputs.model import Inputs
@@ -117,7 +117,19 @@ class Differential:
         may = self._may_change
         text = self._wanted
         paths = [*total.all]
-        return {path for path in total.all if matches(path, may) or asked_in(text, path, paths)}
+        found = {path for path in total.all if matches(path, may) or asked_in(text, path, paths)}
+        return found | (total.deleted & self._gone_by_checks())
+
+    def _gone_by_checks(self) -> set[str]:
+        """Paths that a person's check wants to be gone: it is red as long as one is there."""
+        found: set[str] = set()
+        for check in filter(None, (criterion.check for criterion in self.spec.criteria)):
+            if check.kind == "file" and check.exists is False:
+                found.add(posixpath.normpath(check.path))
+            elif check.kind == "command" and check.expect_exit == 0:
+                names = wanted_gone(check.run)
+                found |= {posixpath.normpath(posixpath.join(check.cwd, name)) for name in names}
+        return found
 
     def permitted(self, allowed: Collection[str]) -> frozenset[str]:
         """Changed inputs of the latest `changes` that the task or the PRD lets change.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -28,7 +29,6 @@ _LOCKS: tuple[tuple[str, str], ...] = (
     (".npmrc", r"(?m)^\s*(?:@[\w-]+:)?registry\s*=\s*(https://\S+)"),
     (".yarnrc.yml", r"(?i)registry(?:server)?:\s*\"?(https://[^\s\"]+)"),
     (".cargo/config.toml", r'\b(?:index|registry) = "(?:sparse\+)?(https://[^"]+)"'),
-    ("pyproject.toml", r'(?m)^\s*(?:index-)?url = "(https://[^"]+)"'),
     ("pom.xml", r"<url>\s*(https://[^<\s]+)\s*</url>\s*(?:<[^/]|</(?:repo|pluginRepo))"),
     ("NuGet.config", r'<add\s[^>]*value="(https://[^"]+)"'),
     ("nuget.config", r'<add\s[^>]*value="(https://[^"]+)"'),
@@ -41,6 +41,7 @@ _CARGO_INDEX = re.compile(r"^(?P<host>[\w.-]+)-[0-9a-f]{16}$")
 def registries_of(repo: Path, environ: Mapping[str, str]) -> list[str]:
     """The hosts as `task.setup.network` has them, `host:443`; blocks. Empty where nothing says."""
     urls = [url for name, pattern in _LOCKS for url in _addresses(repo, name, pattern)]
+    urls += _of_pyproject(_text(repo / "pyproject.toml"))
     if (repo / "go.sum").exists():
         urls += _of_go(environ)
     if (repo / "Cargo.lock").exists():
@@ -51,6 +52,24 @@ def registries_of(repo: Path, environ: Mapping[str, str]) -> list[str]:
 def _addresses(repo: Path, name: str, pattern: str) -> Iterator[str]:
     for file in sorted(repo.glob(name)):
         yield from re.findall(pattern, _text(file))
+
+
+def _of_pyproject(text: str) -> Iterator[str]:
+    """Indexes and sources that tools of Python are told to install from; no other addresses."""
+    try:
+        tools = tomllib.loads(text).get("tool")
+    except ValueError:
+        return
+    for tool in tools.values() if isinstance(tools, dict) else ():
+        for key, value in tool.items() if isinstance(tool, dict) else ():
+            rows = value if isinstance(value, list) else [value]
+            if key in ("index", "source"):
+                urls = [row.get("url") for row in rows if isinstance(row, dict)]
+            elif key.endswith("index-url"):
+                urls = rows
+            else:
+                continue
+            yield from (url for url in urls if isinstance(url, str) and url.startswith("https://"))
 
 
 def _of_go(environ: Mapping[str, str]) -> Iterator[str]:

@@ -62,6 +62,10 @@ JA_PASS = re.compile(
     r"^[`」』\"'*_）)\s]*(?:の[^。\n]{0,10}?)?(?:が|を|は)[^。\n]{0,10}?(?:通|成功|合格|パス|緑|グリーン)"
 )
 CHECK = re.compile(r"\(?\s*(?:check|確認|チェック)\s*[:：]\s*`[^`\n]*`", re.IGNORECASE)
+ABSENT = re.compile(
+    r"(?:\btest\s+!|\[\s+!|!\s+test|!\s+\[)\s+-[aefd]\s+(?:\./)?[\"']?([\w@+./*~-]+)", re.ASCII
+)
+"""A check that wants a path to be gone."""
 MOST = 200_000
 
 
@@ -79,6 +83,11 @@ def asked_in(prd_text: str, path: str, paths: Collection[str] = ()) -> bool:
     if any(_means(tokens[index][0], path, paths) for index in wanted):
         return True
     return _is_test_of(text, path)
+
+
+def wanted_gone(check: str) -> set[str]:
+    """Paths that the text of a check says have to be gone for it to pass."""
+    return {found[1] for found in ABSENT.finditer(check)}
 
 
 def _means(token: str, path: str, paths: Collection[str]) -> bool:
@@ -106,6 +115,7 @@ def _is_claimed(text: str, token: re.Match[str]) -> bool:
     line = text.rfind("\n", 0, token.start()) + 1
     return any(
         found.start() + line <= token.start() < found.end() + line
+        and token[0].removeprefix("./") not in wanted_gone(found[0])
         for found in CHECK.finditer(text[line : token.end() + 200])
     )
 

@@ -77,6 +77,25 @@ SHAPES: dict[str, tuple[dict[str, str], list[str]]] = {
         {"pyproject.toml": GROUPS, ".venv/pyvenv.cfg": "", **UV},
         ["uv run --group tests pytest -q", "pytest -q"],
     ),
+    "uv in CI without the group that has pytest": (
+        {
+            CI: workflow("uv run pytest -n auto --cov=x --cov-report xml"),
+            "pyproject.toml": GROUPS,
+            **UV,
+        },
+        ["uv run --group tests pytest", "uv run --group tests pytest -q"],
+    ),
+    "groups without a lock file, for uv": (
+        {"pyproject.toml": GROUPS + "[tool.uv]\npackage = true\n"},
+        ["uv run --group tests pytest -q"],
+    ),
+    "options for the machines of CI": (
+        {
+            CI: workflow("python -m pytest -n4 --dist loadfile -ra --junitxml=out.xml tests"),
+            "pytest.ini": "[pytest]\n",
+        },
+        ["python -m pytest -ra tests", "pytest -q"],
+    ),
     "tox beside pytest": (
         {"tox.ini": "[tox]\n[pytest]\n", "tests/conftest.py": ""},
         ["pytest -q", "tox"],
@@ -176,6 +195,18 @@ SHAPES: dict[str, tuple[dict[str, str], list[str]]] = {
     "cmake, built already": (
         {"CMakeLists.txt": "", "build/CMakeCache.txt": ""},
         ["cmake --build build && ctest --test-dir build --output-on-failure"],
+    ),
+    "cmake whose tests are off, and CI's ctest": (
+        {
+            CI: workflow("cmake -B out", "cmake --build out", "ctest --test-dir out -j4"),
+            "CMakeLists.txt": 'option(SHOP_BUILD_TESTS "Build them" OFF)\noption(LTO "x" OFF)\n',
+        },
+        [
+            "cmake -S . -B out -DSHOP_BUILD_TESTS=ON && cmake --build out"
+            " && ctest --test-dir out -j4",
+            "cmake -S . -B build -DSHOP_BUILD_TESTS=ON && cmake --build build"
+            " && ctest --test-dir build --output-on-failure",
+        ],
     ),
     "ruby": (
         {"Rakefile": "Rake::TestTask.new(:test)\n", "Gemfile": "", ".rspec": ""},

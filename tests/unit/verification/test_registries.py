@@ -64,3 +64,13 @@ def test_nonsense_is_no_host(tmp_path: Path) -> None:
     )
     (tmp_path / "uv.lock").mkdir()
     assert registries_of(tmp_path, {"HOME": str(tmp_path)}) == []
+
+
+def test_addresses_of_a_project_s_own_are_no_registries(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text(
+        '[project.urls]\nHome = "https://home.example"\n'
+        '[[tool.sponcon.sponsors]]\nurl = "https://sponsor.example/"\n'
+        '[[tool.uv.index]]\nurl = "https://index.example/simple"\n'
+        '[tool.pip]\nextra-index-url = ["https://more.example/simple"]\n'
+    )
+    assert registries_of(tmp_path, {}) == ["index.example:443", "more.example:443"]

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentrunner.verification.inputs.asked import asked_in
+from agentrunner.verification.inputs.asked import asked_in, wanted_gone
 
 
 @pytest.mark.parametrize(
@@ -76,3 +76,10 @@ def test_it_never_raises(text: str, path: str) -> None:
 
 def test_long_texts_are_read_quickly() -> None:
     assert not asked_in("rename not " * 10_000 + "a/b " * 10_000, "tests/x.py")
+
+
+def test_a_check_that_wants_a_path_gone_does_not_claim_it() -> None:
+    said = "- Remove tests/test_v1.py. (check: `test ! -e tests/test_v1.py`)"
+    assert asked_in(said, "tests/test_v1.py")
+    assert not asked_in("- Remove tests/a.py. (check: `pytest tests/a.py`)", "tests/a.py")
+    assert wanted_gone("! test -e ./a.py && [ ! -f b/c.py ] && test -e d") == {"a.py", "b/c.py"}
