@@ -20,7 +20,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace as _replace
 from datetime import date
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from agentrunner import environment
 
@@ -29,19 +29,11 @@ environment.quiet_libraries()  # before the first import of what reads these set
 from agentrunner.config.load import TaskSource, load_task  # noqa: E402
 from agentrunner.config.spec import TaskSpec  # noqa: E402
 from agentrunner.discovery import detect_test  # noqa: E402
-from agentrunner.engine import attempts, queries  # noqa: E402
+from agentrunner.engine import queries  # noqa: E402
 from agentrunner.engine import runs as _runs  # noqa: E402
 from agentrunner.engine.attempt_run import Options  # noqa: E402
 from agentrunner.errors import UsageError  # noqa: E402
 from agentrunner.events import Event, read_event  # noqa: E402
-from agentrunner.plans.conversation import accept as _accept  # noqa: E402
-from agentrunner.plans.execution.executor import carry_out  # noqa: E402
-from agentrunner.plans.execution.instructions import PlanInstructions  # noqa: E402
-from agentrunner.plans.execution.plan_settings import load_settings  # noqa: E402
-from agentrunner.plans.plan import Plan  # noqa: E402
-from agentrunner.plans.planner import open_conversation, planning_spec  # noqa: E402
-from agentrunner.plans.proposal import Proposal  # noqa: E402
-from agentrunner.plans.store import PlanStore  # noqa: E402
 from agentrunner.results import InboxItem, PlanResult, Result, RunEntry  # noqa: E402
 from agentrunner.state.run_state import Answer  # noqa: E402
 from agentrunner.storage.events import read_from  # noqa: E402
@@ -50,13 +42,16 @@ from agentrunner.storage.locks import run_lock  # noqa: E402
 from agentrunner.storage.plan_folder import plan_folder  # noqa: E402
 from agentrunner.storage.run_folder import RunFolder  # noqa: E402
 
+if TYPE_CHECKING:
+    from agentrunner.plans.plan import Plan
+    from agentrunner.plans.proposal import Proposal
+    from agentrunner.plans.store import PlanStore
+
 __all__ = [
     "Event",
     "InboxItem",
     "Options",
-    "Plan",
     "PlanResult",
-    "Proposal",
     "Result",
     "RunEntry",
     "TaskSpec",
@@ -171,19 +166,9 @@ async def respond(
     `question` is the id of the question that is meant; left out, the one that waits. `edit` is an
     edited plan for "approve". Raises UsageError for an answer that does not fit.
     """
-    how = how or options()
-    _, waiting = await attempts.read(RunFolder.open(how.state_dir, run_id))
-    if waiting is None:
-        raise UsageError(f"{run_id} waits for nothing.", code="not-waiting")
-    answer = Answer(
-        id=question or waiting.id,
-        kind=waiting.kind,
-        decision=decision,
-        text=text,
-        edit=edit,
-        by=by,
-    )
-    return Result.model_validate(await _runs.respond(run_id, answer, how))
+    # The engine holds it against the question that waits, under the run's lock.
+    answer = Answer(id=question, kind="ask_human", decision=decision, text=text, edit=edit, by=by)
+    return Result.model_validate(await _runs.respond(run_id, answer, how or options()))
 
 
 async def accept(
@@ -201,13 +186,14 @@ async def accept(
     Without `criteria` it is for all of them. `known_red` are tests that were red before for
     another reason.
     """
-    how = how or options()
-    chosen = list(criteria)
-    if not chosen and not known_red:
-        state, _ = await attempts.read(RunFolder.open(how.state_dir, run_id))
-        chosen = [one.id for one in state["criteria"]]
     accepted = await _runs.accept(
-        run_id, chosen, reason, by, how, unchanged=unchanged, known_red=known_red
+        run_id,
+        list(criteria),
+        reason,
+        by,
+        how or options(),
+        unchanged=unchanged,
+        known_red=known_red,
     )
     return Result.model_validate(accepted)
 
@@ -299,6 +285,8 @@ async def propose(
 
     `settings` and `named` say who plans, as for `read_task`.
     """
+    from agentrunner.plans.planner import open_conversation, planning_spec
+
     place, environ = options(state_dir).state_dir, os.environ
     task = await asyncio.to_thread(
         read_task, goal="A conversation about the plan.", settings=settings, repo=str(repo), **named
@@ -313,8 +301,10 @@ async def apply_proposal(
     repo: Path, proposal: Proposal, *, author: str = "", state_dir: Path | str | None = None
 ) -> Plan:
     """Make a proposal part of the plan; raises PlanConflict where that changed meanwhile."""
+    from agentrunner.plans.conversation import accept as accept_proposal
+
     store, at = _store(repo, state_dir), options().clock.stamp()
-    return await asyncio.to_thread(_accept, store, proposal, at=at, author=author)
+    return await asyncio.to_thread(accept_proposal, store, proposal, at=at, author=author)
 
 
 async def plan(repo: Path, *, state_dir: Path | str | None = None) -> Plan:
@@ -343,6 +333,10 @@ async def run_plan(
 
     `how.on_event` hears the events of the plan and of its tasks' runs.
     """
+    from agentrunner.plans.execution.executor import carry_out
+    from agentrunner.plans.execution.instructions import PlanInstructions
+    from agentrunner.plans.execution.plan_settings import load_settings
+
     how = how or options()
     folder = plan_folder(how.state_dir, repo.resolve())
     shared = load_settings(folder, Path.cwd())
@@ -366,4 +360,6 @@ async def answer_plan(
 
 
 def _store(repo: Path, state_dir: Path | str | None) -> PlanStore:
+    from agentrunner.plans.store import PlanStore
+
     return PlanStore(plan_folder(options(state_dir).state_dir, repo.resolve()).plan)

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from agentrunner.engine.attempt_run import Options
     from agentrunner.state.run_state import Answer, Question
 
-Work = Callable[["Engine", "Options"], Awaitable[dict[str, Any]]]
+Work = Callable[["Engine", "Options"], Awaitable["Result"]]
 TICK_SEC = 1.0
 
 
@@ -50,7 +50,7 @@ def drive(work: Work, output: Output) -> int:
     console = Console(output)
     try:
         with logging_to(console):
-            result = asyncio.run(_ticking(work, console))
+            result = asyncio.run(_ticking(work, console)).as_dict()
     except Exception as raised:  # noqa: BLE001 - the last handler: told in one line, and kept
         error = named(raised, output.state_dir)
         result = Result.of_error(error, run_id=console.run_id, state=console.state).as_dict()
@@ -75,7 +75,7 @@ def _remember(state_dir: Path, run_id: str) -> None:
         queries.remember(state_dir, run_id)
 
 
-async def _ticking(work: Work, console: Console) -> dict[str, Any]:
+async def _ticking(work: Work, console: Console) -> Result:
     options = _options(console)
     awaitable = work(engine.load(), options)
     ticker = asyncio.create_task(_tick(console))

@@ -46,7 +46,6 @@ def list_runs(
     state_dir: opt.StateDir = None,
 ) -> int:
     """The runs of this repository, the newest first."""
-    from agentrunner.results import RunEntry
     from agentrunner.screens.runs import runs_table
     from agentrunner.storage.index import RunIndex
 
@@ -62,6 +61,8 @@ def list_runs(
     found = [fields for fields in rows if not wanted or _is_called(fields, wanted)]
     shown = found[:number]
     if as_json:
+        from agentrunner.results import RunEntry
+
         for fields in shown:
             listed = {name: fields[name] for name in RunEntry.model_fields}
             show(json.dumps(RunEntry.model_validate(listed).as_dict()))

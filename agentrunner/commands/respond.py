@@ -6,7 +6,7 @@ import asyncio
 import sys
 from collections.abc import Awaitable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -22,7 +22,7 @@ from agentrunner.screens.layout import flat
 if TYPE_CHECKING:
     from agentrunner.commands.engine import Engine
     from agentrunner.engine.attempt_run import Options
-    from agentrunner.state.run_state import Answer
+    from agentrunner.results import Result
 
 
 @opt.with_output
@@ -53,15 +53,16 @@ def resume(
 ) -> int:
     """Go on where a run was, or start the next attempt of one that ended."""
 
-    def work(engine: Engine, options: Options) -> Awaitable[dict[str, Any]]:
+    def work(engine: Engine, options: Options) -> Awaitable[Result]:
         run_id = run_for("resume", run, output.state_dir, output)
-        change = on_change.value if on_change else None
+        keep = on_change is not None and on_change is opt.OnChange.keep
+        change: Literal["replan", "continue"] | None = "continue" if keep else "replan"
         return engine.resume(
             run_id,
             options,
             max_loops=max_loops,
             message=message,
-            on_change=change,
+            on_change=change if on_change else None,
             budget=budget or (),
             by=who(),
             planner=planner,
@@ -88,7 +89,7 @@ def answer(
     if interactive(output) and (not words or _is_run(words, output)):
         return dialog("answer", words[0] if words else None, output)
 
-    def work(engine: Engine, options: Options) -> Awaitable[dict[str, Any]]:
+    def work(engine: Engine, options: Options) -> Awaitable[Result]:
         *names, text = words or [""]
         if not text:
             raise _needs("answer", None, "the answer is missing.", output)
@@ -99,7 +100,9 @@ def answer(
                 remedy=f'agentrunner answer "{" ".join(words or [])}"',
             )
         run_id = run_for("answer", names[0] if names else None, output.state_dir, output)
-        return engine.respond(run_id, _said("answer", identifier, text=text), options)
+        return engine.respond(
+            run_id, "answer", text, question=identifier or "", by=who(), how=options
+        )
 
     return drive(work, output)
 
@@ -130,11 +133,13 @@ def approve(
     if interactive(output) and identifier is None and edit is None:
         return dialog("approve", run, output)
 
-    def work(engine: Engine, options: Options) -> Awaitable[dict[str, Any]]:
+    def work(engine: Engine, options: Options) -> Awaitable[Result]:
         if identifier is None:
             raise _needs("approve", run, "a yes is to exactly one thing, named by --id.", output)
         run_id = run_for("approve", run, output.state_dir, output)
-        return engine.respond(run_id, _said("approve", identifier, edit=_edit_in(edit)), options)
+        return engine.respond(
+            run_id, "approve", question=identifier, edit=_edit_in(edit), by=who(), how=options
+        )
 
     return drive(work, output)
 
@@ -168,11 +173,11 @@ def reject(
     if interactive(output) and (identifier is None or reason is None):
         return dialog("reject", run, output)
 
-    def work(engine: Engine, options: Options) -> Awaitable[dict[str, Any]]:
+    def work(engine: Engine, options: Options) -> Awaitable[Result]:
         if identifier is None or reason is None:
             raise _needs("reject", run, "a no needs --id and --reason.", output)
         run_id = run_for("reject", run, output.state_dir, output)
-        return engine.respond(run_id, _said("reject", identifier, text=reason), options)
+        return engine.respond(run_id, "reject", reason, question=identifier, by=who(), how=options)
 
     return drive(work, output)
 
@@ -200,7 +205,14 @@ def dialog(verb: Literal["answer", "approve", "reject"], run: str | None, output
     if said is None:
         show(f"It goes on waiting:  agentrunner answer {run_id}", sys.stderr)
         return 4
-    return drive(lambda engine, options: engine.respond(run_id, said, options), output)
+
+    def work(engine: Engine, options: Options) -> Awaitable[Result]:
+        return engine.respond(
+            run_id, said.decision, said.text, question=said.id, edit=said.edit,
+            by=said.by, how=options,
+        )  # fmt: skip
+
+    return drive(work, output)
 
 
 def _needs(verb: str, run: str | None, what: str, output: Output) -> UsageError:
@@ -212,21 +224,6 @@ def _needs(verb: str, run: str | None, what: str, output: Output) -> UsageError:
     name = run or (rows[0].run_id if len(rows) == 1 else "")
     remedy = f"agentrunner show {name} has the command" if name else f"agentrunner {verb} --help"
     return UsageError(what, code="usage", remedy=remedy)
-
-
-def _said(
-    decision: Literal["answer", "approve", "reject"],
-    identifier: str | None,
-    *,
-    text: str = "",
-    edit: str = "",
-) -> Answer:
-    """The answer as it was typed; the engine holds it against the question under its lock."""
-    from agentrunner.state.run_state import Answer
-
-    return Answer(
-        id=identifier or "", kind="ask_human", decision=decision, text=text, edit=edit, by=who()
-    )
 
 
 @opt.with_output
@@ -250,19 +247,21 @@ def accept(
     if interactive(output) and not any(not word.upper().startswith("AC-") for word in named):
         named.insert(0, run_for("accept", None, output.state_dir, output))
 
-    async def work(engine: Engine, options: Options) -> dict[str, Any]:
+    async def work(engine: Engine, options: Options) -> Result:
         # In a thread: a run's criteria are read with an event loop of their own.
         said = list(named)
         if known_red:
             _check_alone(unchanged)
             run_id, more = _run_of(said, output)
             names = [*known_red, *more]
-            result = await engine.accept(run_id, [], reason, by or who(), options, known_red=names)
+            result = await engine.accept(
+                run_id, reason, known_red=names, by=by or who(), how=options
+            )
             line.append(await asyncio.to_thread(_line_for, options.state_dir, run_id))
             return result
         run_id, criteria = await asyncio.to_thread(_accepted, said, output)
         return await engine.accept(
-            run_id, criteria, reason, by or who(), options, unchanged=unchanged
+            run_id, reason, criteria=criteria, unchanged=unchanged, by=by or who(), how=options
         )
 
     code = drive(work, output)
@@ -324,9 +323,10 @@ def _accepted(words: list[str], output: Output) -> tuple[str, list[str]]:
 def cancel(run: opt.Run = None, *, output: Output) -> int:
     """End a run; the files stay as they are."""
 
-    async def work(engine: Engine, options: Options) -> dict[str, Any]:
+    async def work(engine: Engine, options: Options) -> Result:
         result = await engine.cancel(run_for("cancel", run, output.state_dir, output), options)
         # The run ends FAILED, but that is what was asked for.
-        return {**result, "exit_code": 0} if result["state"] == "FAILED" else result
+        ended = result.state == "FAILED"
+        return result.model_copy(update={"exit_code": 0}) if ended else result
 
     return drive(work, output)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from agentrunner.config.spec import TaskSpec
     from agentrunner.engine.attempt_run import Options
     from agentrunner.execution.deps import Cassette
+    from agentrunner.results import Result
 
 
 @opt.with_output
@@ -119,12 +120,12 @@ def run(
 
     from agentrunner.commands.drive import drive  # asyncio, which `validate` must not pay
 
-    def work(engine: Engine, options: Options) -> Awaitable[dict[str, Any]]:
+    def work(engine: Engine, options: Options) -> Awaitable[Result]:
         task = spec()
         _refuse_state(task)
         _refuse_events_inside(output.events, Path(task.repo))
         cassette = _cassette(record, replay, Path(task.repo))
-        return engine.start(task, replace(options, cassette=cassette, policy=policy))
+        return engine.run(task, replace(options, cassette=cassette, policy=policy))
 
     return drive(work, output)
 
@@ -376,13 +377,13 @@ def run_stdin() -> int:
 
     waiting = ""
 
-    async def work(engine: Engine, options: Options) -> dict[str, Any]:
+    async def work(engine: Engine, options: Options) -> Result:
         nonlocal waiting
         spec = load(read_stdin(sys.stdin.buffer), [], {}, auto=False)
         _refuse_state(spec)
-        result = await engine.start(spec, options)
-        if result.get("waiting"):
-            waiting = answer_command(result)
+        result = await engine.run(spec, options)
+        if result.waiting:
+            waiting = answer_command(result.as_dict())
         return result
 
     code = drive(work, Output(no_input=True, log_on_stdout=True))

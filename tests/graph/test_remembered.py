@@ -30,7 +30,7 @@ def test_looking_again_says_the_same_and_loads_no_graph(run: Run) -> None:
     assert json.dumps(looks[0]) == json.dumps(looks[1]) == json.dumps(looks[2])
     assert (run.folder.root / FILE).stat().st_mode & 0o777 == 0o600
     code = (
-        "import sys; from pathlib import Path; from agentrunner.graph import queries\n"
+        "import sys; from pathlib import Path; from agentrunner.engine import queries\n"
         f"place, name = Path({str(state_dir)!r}), {run.id!r}\n"
         "queries.show(place, name); queries.diff(place, name)\n"
         "print([m for m in ('langgraph', 'langchain_core', 'httpx') if m in sys.modules])"

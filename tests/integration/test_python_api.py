@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -45,7 +46,7 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return repo
 
 
-def task(shop: Path, **named: object) -> api.TaskSpec:
+def task(shop: Path, **named: Any) -> api.TaskSpec:
     return api.read_task(
         goal="add(a, b) has to return the sum.",
         repo=str(shop),
@@ -93,7 +94,7 @@ async def test_a_run_is_accepted_resumed_and_ended_by_words(shop: Path) -> None:
     )  # fmt: skip
     failed = await api.run(spec)
     assert not failed.complete and failed.run_id
-    with pytest.raises(UsageError, match="waits for nothing"):
+    with pytest.raises(UsageError, match="is not waiting for anyone"):
         await api.respond(failed.run_id, "approve")
     (shop / "calc.py").write_text("def add(a, b):\n    return a + b\n")
     accepted = await api.accept(failed.run_id, "Mended by hand.", by="hana")

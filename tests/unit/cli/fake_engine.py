@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from agentrunner.config.spec import TaskSpec
 from agentrunner.engine.attempt_run import Options
+from agentrunner.results import Result
 from agentrunner.state.run_state import Answer, Question
 from tests.unit.screens.screen_samples import result, story_events
 
@@ -33,7 +34,7 @@ class FakeEngine:
     question: Question | None = None
     """Asked inline before the end; the answer is remembered under `inline`."""
 
-    async def _do(self, verb: str, options: Options, **given: Any) -> dict[str, Any]:
+    async def _do(self, verb: str, options: Options, **given: Any) -> Result:
         self.asked.append((verb, given))
         for event in self.events:
             options.on_event(event)
@@ -41,46 +42,64 @@ class FakeEngine:
             self.asked.append(("inline", options.ask(self.question)))
         if self.error is not None:
             raise self.error
-        return self.answer
+        return Result.model_validate(self.answer)
 
-    async def start(self, spec: TaskSpec, options: Options) -> dict[str, Any]:
-        return await self._do("start", options, spec=spec)
+    async def run(self, task: TaskSpec, how: Options) -> Result:
+        return await self._do("start", how, spec=task)
 
     async def resume(
         self,
         run_id: str,
-        options: Options,
+        how: Options,
         *,
         max_loops: int | None = None,
         message: str | None = None,
         on_change: str | None = None,
         budget: Sequence[str] = (),
+        planner: str | None = None,
+        planner_model: str | None = None,
         by: str = "",
-    ) -> dict[str, Any]:
+    ) -> Result:
         given = {
             "max_loops": max_loops,
             "message": message,
             "on_change": on_change,
             "budget": list(budget),
         }
-        return await self._do("resume", options, run_id=run_id, **given)
+        return await self._do("resume", how, run_id=run_id, **given)
 
-    async def respond(self, run_id: str, answer: Answer, options: Options) -> dict[str, Any]:
-        return await self._do("respond", options, run_id=run_id, answer=answer)
+    async def respond(
+        self,
+        run_id: str,
+        decision: Literal["answer", "approve", "reject"],
+        text: str = "",
+        *,
+        question: str = "",
+        edit: str = "",
+        by: str = "",
+        how: Options,
+    ) -> Result:
+        said = Answer(id=question, kind="ask_human", decision=decision, text=text, edit=edit, by=by)
+        return await self._do("respond", how, run_id=run_id, answer=said)
 
     async def accept(
         self,
         run_id: str,
-        criteria: list[str],
         reason: str,
-        by: str,
-        options: Options,
         *,
-        unchanged: bool = False,
+        criteria: Sequence[str] = (),
         known_red: Sequence[str] = (),
-    ) -> dict[str, Any]:
-        given = {"criteria": criteria, "reason": reason, "by": by, "known_red": list(known_red)}
-        return await self._do("accept", options, run_id=run_id, **given)
+        unchanged: bool = False,
+        by: str = "",
+        how: Options,
+    ) -> Result:
+        given = {
+            "criteria": list(criteria),
+            "reason": reason,
+            "by": by,
+            "known_red": list(known_red),
+        }
+        return await self._do("accept", how, run_id=run_id, **given)
 
-    async def cancel(self, run_id: str, options: Options) -> dict[str, Any]:
-        return await self._do("cancel", options, run_id=run_id)
+    async def cancel(self, run_id: str, how: Options) -> Result:
+        return await self._do("cancel", how, run_id=run_id)

@@ -103,7 +103,7 @@ SCRIPT = """
 import json, sys
 from agentrunner import cli
 from agentrunner.commands import engine
-from agentrunner.graph import queries
+from agentrunner.engine import queries
 from tests.unit.cli.fake_engine import FakeEngine
 
 fake = FakeEngine(events=[])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -73,6 +74,6 @@ def test_a_bare_repository_has_nothing_to_work_on(tmp_path: Path) -> None:
 
 
 def test_a_read_only_repository_is_refused(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(repo_state.os, "access", lambda *_: False)  # root may write anywhere
+    monkeypatch.setattr(os, "access", lambda *_: False)  # root may write anywhere
     error = refused(repo)
     assert (error.code, error.exit_code) == ("repository-read-only", 5)

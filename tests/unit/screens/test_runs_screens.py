@@ -80,7 +80,7 @@ def test_lines_of_a_diff_are_judged_by_where_they_stand() -> None:
 
 
 def test_stat_fits(golden: Golden) -> None:
-    files = [
+    files: list[dict[str, Any]] = [
         {"path": "src/users.py", "kind": "modified", "added": 120, "removed": 30},
         {"path": "docs/登録.md", "kind": "added", "added": 1, "removed": 0},
         {"path": "logo.png", "kind": "modified", "added": None, "removed": None},
