@@ -41,15 +41,21 @@ def asked(question: Question, folder: Path, *, reject: bool = False) -> Answer |
 
     With `reject` only the reason is asked for.
     """
-    with interruptible():
-        try:
-            if question.kind in IN_WORDS:
-                return _answer(question)
-            return _approve(question, folder, reject=reject)
-        except (EOFError, KeyboardInterrupt):
-            sys.stderr.write("\n")  # what was typed, or ^C, stands on the line
-            sys.stderr.flush()
+    with interruptible(), left_cleanly():
+        if question.kind in IN_WORDS:
+            return _answer(question)
+        return _approve(question, folder, reject=reject)
     return None
+
+
+@contextlib.contextmanager
+def left_cleanly() -> Iterator[None]:
+    """Ctrl-C and Ctrl-D leave a question: what was typed, or ^C, keeps its line."""
+    try:
+        yield
+    except (EOFError, KeyboardInterrupt):
+        sys.stderr.write("\n")
+        sys.stderr.flush()
 
 
 def ask_yes(text: str, console: Console) -> bool:

@@ -6,7 +6,6 @@ the only run that fits is taken and named, and several are an error with all of 
 
 from __future__ import annotations
 
-import contextlib
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
@@ -140,12 +139,12 @@ def _facts(row: RunRow, driven: Mapping[str, bool], now: datetime) -> dict[str, 
 
 def _asked(verb: str, found: list[RunRow], driven: Mapping[str, bool]) -> str:
     """The run that somebody picks; of a single one yes or no, where it would be changed at once."""
-    from agentrunner.commands.asking import interruptible, read_line
+    from agentrunner.commands.asking import interruptible, left_cleanly, read_line
 
     if len(found) == 1 and verb not in _ASKED:
         show(f"{verb}: {found[0].run_id} · {flat(found[0].title)}", sys.stderr)
         return found[0].run_id
-    with interruptible(), contextlib.suppress(EOFError, KeyboardInterrupt):
+    with interruptible(), left_cleanly():
         if len(found) == 1:
             prompt = f"{verb} {found[0].run_id} · {flat(found[0].title)}? [y/N] "
             if read_line(prompt).strip().lower() in ("y", "yes"):

@@ -93,7 +93,7 @@ def _replaced(text: str, tree: Tree, path: KeyPath, wanted: Any) -> str | None:
     line = lines[place.line - 1]
     head, colon, rest = line.partition(":")
     remark = rest.find(" #")
-    tail = rest[remark:] if remark >= 0 else ""
+    tail = rest[len(rest[:remark].rstrip()) :] if remark >= 0 else ""
     lines[place.line - 1] = f"{head}{colon} {_flow(wanted)}{tail}"
     return "\n".join(lines)
 

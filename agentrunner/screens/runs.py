@@ -211,7 +211,7 @@ def _told(row: Row, now: datetime, width: int, paint: Paint) -> list[str]:
     if title and width - cells - 2 >= cell_width(title):
         lines = [f"{head}  {title}"]
     elif title:
-        lines.append(f"  {cell(title, width - 2)}".rstrip())
+        lines.append(f"    {cell(title, width - 4)}".rstrip())
     verb, what = _AFTER.get(state, ("show", ""))
     command = f"agentrunner {verb} {name}"
     lines.append(_step(command, what, width))

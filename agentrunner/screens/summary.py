@@ -94,7 +94,7 @@ def headline(result: Result, driven: bool = False) -> str:
     if driven and state not in _HEADS:
         return "WAITING" if result.get("waiting_until") else "RUNNING"
     if result.get("reason") == "interrupted":
-        return "INTERRUPTED"
+        return "STOPPED"
     if state == "COMPLETE" and result.get("reason") == "unproven":
         return "COMPLETE (UNPROVEN)"
     return _HEADS.get(str(state), "STOPPED")

@@ -33,7 +33,7 @@ class TaskStatus:
     rounds_at_most: int = 0
     """0 where that is not known."""
     seconds: float = 0.0
-    """Since its first run began, until its latest ended or now."""
+    """That its runs worked, without the time that they waited for somebody or lay still."""
     spent: Spent = NOTHING
 
     @property
@@ -100,28 +100,36 @@ def look(state_dir: Path, folder: PlanFolder, now: datetime) -> PlanStatus:
         if turn.run_id:
             runs.setdefault(turn.task_id, []).append(turn.run_id)
     tasks = {}
+    driven = folder.root.is_dir() and folder.lock().taken()
     for task_id in plan.task_order():
         mine = runs.get(task_id, [])
         spent = sum((spent_by(state_dir, run_id) for run_id in mine), NOTHING)
         known = [rows[run_id] for run_id in mine if run_id in rows]
         standing = standings.get(task_id) or StoredTask(task_id, PlanTaskStatus.PENDING)
-        tasks[task_id] = _task(plan.shown_status(task_id), standing, known, spent, now)
+        tasks[task_id] = _task(
+            plan.shown_status(task_id), standing, known, spent, now if driven else None
+        )
     asked = [q for q in store.questions() if q.answer is None]
     living = [q for q in asked if is_living(q, plan)]
     before = published(folder)
-    driven = folder.root.is_dir() and folder.lock().taken()
     return PlanStatus(plan, tasks, living, driven, before.name if before else "")
 
 
 def _task(
-    status: PlanTaskStatus, standing: StoredTask, rows: list[RunRow], spent: Spent, now: datetime
+    status: PlanTaskStatus,
+    standing: StoredTask,
+    rows: list[RunRow],
+    spent: Spent,
+    now: datetime | None,
 ) -> TaskStatus:
+    """`now` is None where nobody carries the plan out: then no run of it works."""
     known = TaskStatus(status, standing.run_id, standing.detail, standing.retry_at, spent=spent)
     if not rows:
         return known
     last = rows[-1]
-    end = datetime.fromisoformat(last.finished_at) if last.finished_at else now
-    began = datetime.fromisoformat(rows[0].started_at)
+    worked = sum(row.worked_sec for row in rows)
+    if now is not None and last.driven_at and not last.finished_at:
+        worked += max((now - datetime.fromisoformat(last.driven_at)).total_seconds(), 0)
     return TaskStatus(
         status,
         standing.run_id,
@@ -129,6 +137,6 @@ def _task(
         standing.retry_at,
         rounds=last.rounds,
         rounds_at_most=last.rounds_at_most or 0,
-        seconds=(end - began).total_seconds(),
+        seconds=worked,
         spent=spent,
     )

@@ -114,7 +114,7 @@ def test_show_says_until_when() -> None:
 def test_a_run_that_was_killed_while_it_waited_has_to_be_resumed() -> None:
     """It was said to go on by itself."""
     waits = result(state="RUNNING", reason=None, waiting_until="2026-11-21T05:16:50.000Z")
-    for stopped, word in ((waits, "STOPPED"), ({**waits, "reason": "interrupted"}, "INTERRUPTED")):
+    for stopped, word in ((waits, "STOPPED"), ({**waits, "reason": "interrupted"}, "STOPPED")):
         assert headline(stopped) == word
         screen = summary_screen(stopped, timezone=JST)
         assert "agentrunner resume waits for what is left" in screen
