@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection
+from dataclasses import replace
 from typing import TypeVar
 
 from agentrunner.protocol.message import Message
@@ -49,7 +50,7 @@ def with_known_ids(message: Message, known: Collection[str]) -> tuple[Message, l
         payload = payload.model_copy(update={"details": details, "by_criterion": verdicts})
     if not told:
         return message, []
-    return message.model_copy(update={"payload": payload}), told
+    return replace(message, payload=payload), told
 
 
 def known_id(given: str, known: Collection[str]) -> str | None:

@@ -127,8 +127,9 @@ class Prover:
         before = {one.criterion_id: one for one in baseline.check_outcomes}
         by_id = {criterion.id: criterion for criterion in criteria}
         for outcome in evidence.checks:
-            target = target_of(by_id[outcome.criterion_id], self.verifier.spec, read)
-            if outcome.outcome != "passed" or target is None:
+            criterion = by_id[outcome.criterion_id]
+            target = target_of(criterion, self.verifier.spec, read)
+            if outcome.outcome != "passed" or target is None or criterion.late:
                 continue
             old = before.get(outcome.criterion_id)
             cases.append(
@@ -199,7 +200,7 @@ def _read_checks(criteria: Sequence[Criterion], evidence: Evidence, report: Repo
     for outcome in evidence.checks:
         criterion = by_id[outcome.criterion_id]
         read = outcome.exit_code is None and outcome.outcome == "passed"
-        if not read or outcome.before != "red" or criterion.check is None:
+        if not read or outcome.before != "red" or criterion.check is None or criterion.late:
             continue
         person = criterion.check_origin != "model"
         about = criterion.check.path and criterion.check.path in criterion.description
