@@ -114,7 +114,7 @@ def test_a_green_one_is_told_once_and_may_be_sharpened(run: Run) -> None:
 
 
 def test_a_green_one_that_stays_is_told_no_more(run: Run) -> None:
-    green = [plan(criterion(command(name))) for name in ("true", "test -f calc.py")]
+    green = [plan(criterion(command(name))) for name in ("true", "test -d .")]
     run.start([*green, work(), finish(), assess()], FIX, test=TEST)
     assert standings(run) == ["green", "green"]
     assert run.ending[0] == "COMPLETE"
