@@ -152,7 +152,7 @@ def _absent_test(tried: Tried, read: ReadFile) -> _Absent | None:
     A program that is no test tool, as far as known, decides by its exit code alone.
     """
     measured, check = tried.measured, tried.criterion.check
-    if measured is None or tried.why or measured.passed or check is None:
+    if measured is None or tried.why or check is None or tried.outcome.outcome == "passed":
         return None
     target = measured.target
     if not readers_of(target.shell, target.cwd, read) or _ran_some(measured):
@@ -218,7 +218,10 @@ async def _collected(
     cwd = verifier.test.cwd
     known = {posixpath.normpath(posixpath.join(cwd, one.file)) for one in before.tests if one.file}
     found = dict.fromkeys(files & known, True)
-    samples = {file: _sample(file, known, read) for file in files - known}
+    # A file that is there and has no test that the suite runs is no place for one.
+    held = {file for file in files - known if (read(file) or b"").strip()}
+    found |= dict.fromkeys(held, False)
+    samples = {file: _sample(file, known, read) for file in files - known - held}
     trial = {file: text for file, text in samples.items() if text is not None}
     slow = baseline.test is not None and baseline.test.duration_sec > SLOW_SEC
     if not trial or slow:

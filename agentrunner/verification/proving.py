@@ -129,7 +129,7 @@ class Prover:
         for outcome in evidence.checks:
             criterion = by_id[outcome.criterion_id]
             target = target_of(criterion, self.verifier.spec, read)
-            if outcome.outcome != "passed" or target is None or criterion.late:
+            if outcome.outcome != "passed" or target is None or _shows_nothing(criterion):
                 continue
             old = before.get(outcome.criterion_id)
             cases.append(
@@ -200,7 +200,9 @@ def _read_checks(criteria: Sequence[Criterion], evidence: Evidence, report: Repo
     for outcome in evidence.checks:
         criterion = by_id[outcome.criterion_id]
         read = outcome.exit_code is None and outcome.outcome == "passed"
-        if not read or outcome.before != "red" or criterion.check is None or criterion.late:
+        if not read or outcome.before != "red" or criterion.check is None:
+            continue
+        if _shows_nothing(criterion):
             continue
         person = criterion.check_origin != "model"
         about = criterion.check.path and criterion.check.path in criterion.description
@@ -216,6 +218,14 @@ def _read_checks(criteria: Sequence[Criterion], evidence: Evidence, report: Repo
                 f"{', a check of the planner,' * (not person)} failed before and passes now",
             )
         )
+
+
+def _shows_nothing(criterion: Criterion) -> bool:
+    """Whether a planner's check must hold and proves no work: it was written when work had begun,
+    or its tool was not there, so that it was never seen red.
+    """
+    tool = criterion.awaits is not None and criterion.awaits.kind == "tool"
+    return criterion.check_origin == "model" and (criterion.late or tool)
 
 
 def _worker_tests(proofs: Sequence[Proof]) -> set[str]:

@@ -192,6 +192,12 @@ def test_a_test_to_be_written_where_no_suite_looks_does_not(python: Run) -> None
     assert python.ending == ("COMPLETE", "complete", 0)
 
 
+def test_a_product_file_is_no_place_for_a_test(python: Run) -> None:
+    check = command("python3 -m unittest -q calc.py")
+    python.start([plan(criterion(check)), work(), finish(), assess()], FIX, test=UNITTEST)
+    assert standings(python) == ["cannot_run"]
+
+
 def test_what_is_still_to_be_written_stands_in_the_note(python: Run) -> None:
     check = command("python3 -m unittest -q tests/test_more.py")
     steps = [plan(criterion(check)), work(), finish(), work("B."), finish(), work("C."), finish()]

@@ -1,4 +1,4 @@
-"""Criterion ids in another case or with other hyphens are taken, where it is clear which is meant."""
+"""Criterion ids in another case or with other hyphens are taken where one known id is meant."""
 
 from __future__ import annotations
 
