@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from langgraph.types import Command
 
-from agentrunner.config.spec import Check, CriterionSpec
+from agentrunner.config.spec import CriterionSpec
 from agentrunner.discovery.context import repository_context
 from agentrunner.discovery.surroundings import lacking, likely_lacking
 from agentrunner.errors import EnvironmentNotReady
@@ -20,6 +20,7 @@ from agentrunner.execution.decisions import keep, messages
 from agentrunner.execution.deps import Deps, Update
 from agentrunner.execution.questions import answered, question, remark
 from agentrunner.execution.seeing import CONTEXT_FILE, seeing
+from agentrunner.execution.proposals import check_of, settled
 from agentrunner.protocol import CriterionDraft, PlanTask
 from agentrunner.state.lifecycle import TaskState
 from agentrunner.state.run_state import Baseline, Criterion, People, TaskContext
@@ -64,9 +65,12 @@ async def plan(state: TaskContext, deps: Deps) -> Command[str]:
         with keeping({"baseline": baseline}):
             message, counters = await ask(asking, deps, "plan_task", counters, repository=known)
         assert isinstance(message.payload, PlanTask)
-        criteria = merged(own, message.payload, set(names.names) if names else set())
-    by_model = [c for c in criteria if c.check is not None and c.check_origin == "model"]
-    baseline = await deps.verifier.colours(by_model, baseline)
+        known_names = set(names.names) if names else set()
+        criteria = merged(own, message.payload, known_names)
+        planned = cast("TaskContext", {**asking, "counters": counters})
+        criteria, baseline, counters = await settled(
+            planned, deps, criteria, repository=known, names=known_names
+        )
     deps.emit("plan", acceptance_criteria=criteria)
     deps.record(state, "plan", "plan", {"criteria": [c.model_dump(mode="json") for c in criteria]})
     update: Update = {
@@ -195,7 +199,7 @@ def merged(
     theirs = dict(criteria)
     known = {_normal(criterion.description): criterion.id for criterion in own}
     for draft in planned.acceptance_criteria:
-        check = _check(draft.check)
+        check = check_of(draft)
         tests = [name for name in draft.tests if name in names]
         same = known.get(_normal(draft.description))
         if same is None and draft.id in theirs and _reworded(draft, theirs[draft.id]):
@@ -225,17 +229,6 @@ def merged(
             tests_origin="model",
         )
     return list(criteria.values())
-
-
-def _check(draft: dict[str, Any] | None) -> Check | None:
-    """The model's check as far as it is one; what cannot be read counts as none."""
-    if not draft:
-        return None
-    known = {name: value for name, value in draft.items() if name in Check.model_fields}
-    try:
-        return Check.model_validate({name: v for name, v in known.items() if v is not None})
-    except ValueError:
-        return None
 
 
 def _free_id(taken: dict[str, Criterion]) -> str:
@@ -272,7 +265,7 @@ def edited_criteria(text: str) -> list[Criterion]:
         raise ValueError(f"the edited plan needs a list `criteria` of 1 to {MAX_CRITERIA}")
     criteria = [
         Criterion.model_validate(item).model_copy(
-            update={"origin": "human", "check_origin": "human"}
+            update={"origin": "human", "check_origin": "human", "late": False, "awaits": None}
         )
         for item in items
     ]

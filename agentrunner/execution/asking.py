@@ -24,6 +24,7 @@ from agentrunner.planners.panel import role_of
 from agentrunner.prompts import PromptInput, PromptType
 from agentrunner.protocol import Choices, Message
 from agentrunner.protocol.schema import KINDS
+from agentrunner.protocol.known_ids import with_known_ids
 from agentrunner.state.run_state import Counters, TaskContext
 from agentrunner.state.summary import summarize
 
@@ -107,9 +108,12 @@ async def ask(
         raise AskFailed(error, tally.counters) from error
     except TaskFailed as error:
         raise AskFailed(error, tally.counters) from error
-    for warning in asked.message.warnings:
+    message, taken = with_known_ids(asked.message, [one.id for one in state["criteria"]])
+    for sentence in taken:
+        deps.warn(state, "reply-taken", f"{type}: {sentence}")
+    for warning in message.warnings:
         deps.warn(state, f"reply-{warning.code}", f"{type} {warning.path}: {warning.message}")
-    return asked.message, tally.counters
+    return message, tally.counters
 
 
 class NeedsPerson(TaskFailed):

@@ -204,6 +204,10 @@ def proof(reading: Reading, item: Mapping[str, Any], criterion: Criterion | None
     evidence, kind = reading.context.get("evidence"), item["evidence"]
     outcomes = {check.criterion_id: check for check in (evidence.checks if evidence else ())}
     outcome = outcomes.get(item["id"])
+    if criterion is not None and criterion.awaits and item["status"] != "passed":
+        awaited = criterion.awaits
+        key = "proof_awaits_test" if awaited.kind == "test" else "proof_awaits_tool"
+        return line(key, what=awaited.what or "?")
     if kind in ("checked", "tested") and outcome is not None:
         key = "proof_ran_red_before" if outcome.before == "red" else "proof_ran"
         came = outcome.detail if outcome.exit_code is None else str(outcome.exit_code)

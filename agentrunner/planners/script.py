@@ -126,6 +126,14 @@ class ScriptMeta:
     async def close(self) -> None:
         """Nothing is held."""
 
+    def awaits(self, type_: MessageType, call_number: int) -> bool:
+        """Whether the item of this attempt answers such a message."""
+        if call_number >= len(self._items):
+            return False
+        item = self._items[call_number]
+        named = item.reply.get("type") if isinstance(item.reply, dict) else None
+        return type_ in (item.expect, named)
+
     def _item(self, request: MetaRequest) -> Item:
         number = request.call_number + 1
         if number > len(self._items):

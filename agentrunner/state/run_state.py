@@ -105,6 +105,14 @@ Grade = Literal["proven", "shown", "accepted", "judged", "kept", "none"]
 run and still is, which holds in every mode and proves no work."""
 
 
+class Awaited(StateModel):
+    """What a check needs that is not there before the work: a test to be written, or a tool."""
+
+    kind: Literal["test", "tool"]
+    what: str
+    """The test's file and name, or the tool's name."""
+
+
 class Criterion(StateModel):
     """An acceptance criterion and where it stands. Status and evidence are set by code."""
 
@@ -119,6 +127,11 @@ class Criterion(StateModel):
     """Who wrote the criterion."""
     check: Check | None = None
     check_origin: Origin = "task"
+    awaits: Awaited | None = None
+    """What the planner's check needs first; it counts all the same."""
+    late: bool = False
+    """Whether the planner wrote its check, or mapped it to tests, when work had begun: then these
+    prove nothing."""
     status: Status = "unknown"
     evidence: EvidenceKind = "none"
     grade: Grade = "none"

@@ -149,6 +149,7 @@ def _criterion(criterion: Criterion) -> View:
         "grade": criterion.grade,
         "proof": criterion.proof,
         "comment": criterion.comment,
+        **({"awaits": criterion.awaits.what} if criterion.awaits else {}),
     }
 
 

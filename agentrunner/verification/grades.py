@@ -38,7 +38,7 @@ def assigned(
             if proof := best.get(TEST if whole else criterion.id):
                 found[criterion.id] = proof
     for criterion in criteria:
-        if criterion.check is None and criterion.tests:
+        if criterion.check is None and criterion.tests and not criterion.late:
             free = [name for name in criterion.tests if name not in spent]
             if proof := _mapped(free, evidence.proofs):
                 found[criterion.id] = proof

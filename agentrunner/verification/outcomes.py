@@ -26,8 +26,14 @@ def check_outcome(
     why: str,
     before: Colour = "unknown",
     results: FileRef | None = None,
+    *,
+    unsure: bool | None = None,
 ) -> CheckOutcome:
-    """What a run of a criterion's check says; `why` is why it never started, "" where it did."""
+    """What a run of a criterion's check says; `why` is why it never started, "" where it did.
+
+    With `unsure` one that never started says nothing, else it is red; left out, a planner's says
+    nothing.
+    """
     target, ran = measured.target, measured.ran
     by_name = measured.results
     doubt = ""
@@ -36,12 +42,12 @@ def check_outcome(
     detail = why or doubt or (f"timed out after {target.timeout_sec:g} s" * ran.timed_out)
     if not (measured.passed or detail) and ran.tail.strip():
         detail = f"exit {ran.exit_code}: {ran.tail.strip().splitlines()[-1][:200]}"
-    unsure = bool(why) and target.author == "planner"
+    silent = target.author == "planner" if unsure is None else unsure
     green = measured.passed and not doubt
     return CheckOutcome(
         criterion_id=target.id,
         what=what,
-        outcome="not_run" if unsure else "passed" if green else "failed",
+        outcome="not_run" if why and silent else "passed" if green else "failed",
         exit_code=TIMED_OUT if ran.timed_out else ran.exit_code,
         before=before,
         detail=detail,

@@ -127,8 +127,9 @@ class Prover:
         before = {one.criterion_id: one for one in baseline.check_outcomes}
         by_id = {criterion.id: criterion for criterion in criteria}
         for outcome in evidence.checks:
-            target = target_of(by_id[outcome.criterion_id], self.verifier.spec, read)
-            if outcome.outcome != "passed" or target is None:
+            criterion = by_id[outcome.criterion_id]
+            target = target_of(criterion, self.verifier.spec, read)
+            if outcome.outcome != "passed" or target is None or _shows_nothing(criterion):
                 continue
             old = before.get(outcome.criterion_id)
             cases.append(
@@ -201,6 +202,8 @@ def _read_checks(criteria: Sequence[Criterion], evidence: Evidence, report: Repo
         read = outcome.exit_code is None and outcome.outcome == "passed"
         if not read or outcome.before != "red" or criterion.check is None:
             continue
+        if _shows_nothing(criterion):
+            continue
         person = criterion.check_origin != "model"
         about = criterion.check.path and criterion.check.path in criterion.description
         if not person and not (about or criterion.check.contains or criterion.check.matches):
@@ -215,6 +218,14 @@ def _read_checks(criteria: Sequence[Criterion], evidence: Evidence, report: Repo
                 f"{', a check of the planner,' * (not person)} failed before and passes now",
             )
         )
+
+
+def _shows_nothing(criterion: Criterion) -> bool:
+    """Whether a planner's check must hold and proves no work: it was written when work had begun,
+    or its tool was not there, so that it was never seen red.
+    """
+    tool = criterion.awaits is not None and criterion.awaits.kind == "tool"
+    return criterion.check_origin == "model" and (criterion.late or tool)
 
 
 def _worker_tests(proofs: Sequence[Proof]) -> set[str]:

@@ -36,6 +36,7 @@ STRICT: frozenset[Grade] = frozenset({"proven", "accepted", "kept"})
 """What `completion: strict` takes."""
 SHOWN = 10
 """Names of tests in one sentence, of each kind."""
+LATE = "the planner wrote that down after the work had begun"
 NO_PROOF = "Nothing that was red before this run is green now: there is no proof of work."
 
 NOT_EXAMINED = "What turned green is looked at as a proof once nothing has to be mended any more."
@@ -179,14 +180,17 @@ def _executed(
         if proof is None:
             return _CriterionState(proof=evidence.doubts.get(criterion.id, ""))
         return _CriterionState("passed", "tested", proof.grade, proof.author, proof.text)
+    late = criterion.late and criterion.check_origin == "model"
     if check.kind == "test" and not check.name and test is not None:
-        return _by_test_command(criterion, evidence, proof)
+        return _by_test_command(criterion, evidence, proof, late=late)
     if outcome is None or outcome.outcome == "not_run":
         return _CriterionState(proof=outcome.detail if outcome else "")
     said = f"{outcome.what} → {outcome.detail or outcome.exit_code}"
     kind: EvidenceKind = "tested" if check.kind == "test" else "checked"
     if outcome.outcome == "failed":
         return _CriterionState("failed", kind, proof=said)
+    if late:
+        return _CriterionState(proof=f"{said}, but {LATE}")
     if proof is not None:
         said += ", failed before"
         if proof.author == "worker":
@@ -209,7 +213,7 @@ def _executed(
 
 
 def _by_test_command(
-    criterion: Criterion, evidence: Evidence, proof: Proof | None
+    criterion: Criterion, evidence: Evidence, proof: Proof | None, *, late: bool
 ) -> _CriterionState:
     if evidence.test is None:
         return _CriterionState()
@@ -217,6 +221,8 @@ def _by_test_command(
     if not evidence.test.green:
         finding = f" ({evidence.test.finding})" * bool(evidence.test.finding)
         return _CriterionState("failed", "tested", proof=said + finding)
+    if late:
+        return _CriterionState(proof=f"{said}, but {LATE}")
     if proof is not None:
         return _CriterionState(
             "passed", "tested", proof.grade, proof.author, f"{said}; {proof.text}"

@@ -36,6 +36,7 @@ from agentrunner.verification.left_out import LeftOut, words_of_red
 from agentrunner.verification.measure import Measurer
 from agentrunner.verification.outcomes import Colour, check_outcome, outcome_of
 from agentrunner.verification.results.model import Results
+from agentrunner.verification.results.registry import readers_of
 from agentrunner.verification.room import Room, Rooms
 from agentrunner.verification.set_up import run_set_up, set_up_failed, withheld
 from agentrunner.verification.stages import is_one_stage
@@ -44,6 +45,19 @@ from agentrunner.verification.target import Measured, Target, target_of, test_ta
 from agentrunner.verification.trees import Changes, Trees, WorkerChange
 
 Emit = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Tried:
+    """One check, run or read on the tree before the run."""
+
+    criterion: Criterion
+    outcome: CheckOutcome
+    measured: Measured | None = None
+    why: str = ""
+    """Why it never came to decide anything; "" where it did."""
+
+
 MOST_PATHS = 500
 MOST_KNOWN = 50
 COLOURS: Mapping[str, Colour] = {"passed": "green", "failed": "red", "not_run": "unknown"}
@@ -165,6 +179,44 @@ class Verifier:
                 "reporters": dict(self.measurer.means),
             }
         )
+
+    async def first_tries(self, criteria: Sequence[Criterion], baseline: Baseline) -> list[Tried]:
+        """These criteria's own checks on the tree before the run, with how they ran."""
+        self._recall(baseline)
+        read = await asyncio.to_thread(self.trees.reader, baseline.tree)
+        found = []
+        needed = self._executes(criteria, read, test=False)
+        async with self.rooms.where_needed(baseline.tree, needed) as room:
+            for criterion in criteria:
+                tried = await self._first_try(criterion, room, read)
+                found.append(tried)
+                self.emit(
+                    "baseline", target=criterion.id, command=tried.outcome.what,
+                    exit_code=tried.outcome.exit_code, outcome=tried.outcome.outcome,
+                )  # fmt: skip
+        return found
+
+    async def _first_try(self, criterion: Criterion, room: Room, read: ReadFile) -> Tried:
+        assert criterion.check is not None
+        target = target_of(criterion, self.spec, read)
+        if criterion.check.kind in ("file", "diff") or target is None:
+            outcome = await self._check(criterion, room, read, [], first=True)
+            assert outcome is not None
+            return Tried(criterion, outcome)
+        measured = await self.measurer.find_reporter(target, room, read)
+        why = await asyncio.to_thread(self._not_started, target, measured, read)
+        ref = await asyncio.to_thread(self.measurer.keep, measured.results, target.id)
+        what = describe_check(criterion.check)
+        return Tried(criterion, check_outcome(measured, what, why, results=ref), measured, why)
+
+    def _not_started(self, target: Target, measured: Measured, read: ReadFile) -> str:
+        """Why a check never came to decide anything, its test tool among the reasons."""
+        repo = Path(self.spec.repo)
+        why = why_not_started(target.shell, measured.ran, repo, is_test=False)
+        if why or not readers_of(target.shell, target.cwd, read):
+            return why
+        why = why_not_started(target.shell, measured.ran, repo, is_test=True)
+        return "" if why == NO_TESTS else why
 
     async def _first_test(
         self, room: Room, read: ReadFile, criteria: Sequence[Criterion]
@@ -456,7 +508,8 @@ class Verifier:
                 detail="nothing to execute",
             )  # fmt: skip
         else:
-            outcome = await self._run_check(target, room, read, what, before, first, must)
+            awaited = criterion.awaits is not None
+            outcome = await self._run_check(target, room, read, what, before, first, must, awaited)
         if was is not None:
             self.emit(
                 "check", target=criterion.id, command=what, exit_code=outcome.exit_code,
@@ -474,17 +527,21 @@ class Verifier:
         before: Colour,
         first: bool,
         must: bool,
+        awaited: bool,
     ) -> CheckOutcome:
         run = self.measurer.find_reporter if first else self.measurer.run
         measured = await run(target, room, read)
-        why = why_not_started(target.shell, measured.ran, Path(self.spec.repo), is_test=False)
+        why = await asyncio.to_thread(self._not_started, target, measured, read)
         if why and must:
             raise not_ready(
                 target.shell, measured.ran, why, self.box.describe(),
                 what=f"The check of {target.id}",
             )  # fmt: skip
         ref = await asyncio.to_thread(self.measurer.keep, measured.results, target.id)
-        return check_outcome(measured, what, why, before, ref)
+        # What counted once and cannot run any more is red, else a worker would pass by breaking it.
+        counted = not first and (before != "unknown" or awaited)
+        unsure = first or (target.author == "planner" and not counted)
+        return check_outcome(measured, what, why, before, ref, unsure=unsure)
 
 
 def wanted_by(spec: TaskSpec, criteria: Sequence[Criterion]) -> list[str]:

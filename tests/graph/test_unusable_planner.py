@@ -79,7 +79,7 @@ def waits_for_a_person(run: Run) -> dict[str, Any]:
     return run.subject
 
 
-WITHIN = {"budget": {"wait_sec": 0}}
+WITHIN: dict[str, Any] = {"budget": {"wait_sec": 0}}
 
 # -- why it waits ---------------------------------------------------------------------------------
 
@@ -361,7 +361,7 @@ def test_orders_are_read_as_they_are_typed(text: str, what: str) -> None:
 def test_approvals_hold_for_a_persons_order_too(
     run: Run, serve: Callable[..., ModelServer]
 ) -> None:
-    approve = {"approve": {"worker": "always"}}
+    approve: dict[str, Any] = {"approve": {"worker": "always"}}
     begin(run, serve(PLAN, *GARBAGE, DONE, YES).base_url, **approve)
     run.answer("worker: Make add() add.")
     assert run.kind == "worker" and run.ending[2] == 4

@@ -1,0 +1,210 @@
+"""A planner's checks are proposals until they have run: it is told what became of them, at once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, cast
+
+from agentrunner.config.spec import Check
+from agentrunner.execution.asking import AskFailed, NeedsPerson, ask, keeping
+from agentrunner.execution.deps import Deps
+from agentrunner.execution.questions import remark
+from agentrunner.planners.base import answers_by_code
+from agentrunner.protocol import CriterionDraft, PlanTask
+from agentrunner.state.run_state import Baseline, Counters, Criterion, TaskContext
+from agentrunner.verification.proposals import Proposal, proposed, try_checks
+
+MOST_TOLD = 2
+"""How often a planner is told of checks that cannot run; then they are dropped."""
+WORDS = {
+    "cannot_run": "cannot run here",
+    "green": "passes already, so it shows nothing",
+}
+
+
+async def settled(
+    state: TaskContext,
+    deps: Deps,
+    criteria: list[Criterion],
+    *,
+    repository: Mapping[str, Any] | None,
+    names: Collection[str],
+) -> tuple[list[Criterion], Baseline, Counters]:
+    """The plan with checks that were seen to run on the old tree, the baseline, and the counters.
+
+    What cannot run is told to the planner, twice at most, then dropped; its criterion stays. What
+    is green is told once. Raises as `ask` where a budget is spent or the planner is away.
+    """
+    baseline, counters = state["baseline"], state["counters"]
+    assert baseline is not None
+    late = counters.worker_runs > 0
+    baseline, tried = await try_checks(deps.verifier, criteria, baseline, asked_by_people(deps))
+    _keep(state, deps, tried, 0)
+    told: set[str] = set()
+    for number in range(1, MOST_TOLD + 1):
+        faults = [
+            one
+            for one in tried
+            if one.standing == "cannot_run"
+            or (one.standing == "green" and one.criterion_id not in told)
+        ]
+        if not faults or not _hears(deps, counters):
+            break
+        told |= {one.criterion_id for one in faults}
+        asking = cast(
+            "TaskContext",
+            {
+                **state,
+                "criteria": criteria,
+                "baseline": baseline,
+                "counters": counters,
+                "remarks": remark(state, _sentence(faults)),
+            },
+        )
+        try:
+            with keeping({"baseline": state["baseline"]}):
+                message, counters = await ask(
+                    asking, deps, "plan_task", counters, repository=repository
+                )
+        except (NeedsPerson, AskFailed) as error:
+            counters = error.counters  # there is a plan; what cannot run is dropped below
+            break
+        assert isinstance(message.payload, PlanTask)
+        criteria, changed = with_other_checks(criteria, message.payload, faults, names)
+        if not changed:
+            break
+        fresh = [one for one in criteria if one.id in changed]
+        baseline = _without(baseline, changed)
+        baseline, again = await try_checks(deps.verifier, fresh, baseline, asked_by_people(deps))
+        _keep(state, deps, again, number)
+        tried = [one for one in tried if one.criterion_id not in changed] + again
+    dropped = {one.criterion_id for one in tried if one.standing == "cannot_run"}
+    if dropped:
+        lost = [one for one in tried if one.criterion_id in dropped]
+        gone = [f"{one.criterion_id}: {one.what} ({one.said})" for one in lost]
+        deps.warn(
+            state,
+            "check-dropped",
+            f"Checks of the planner that cannot run here are dropped: {'; '.join(gone)}",
+        )
+    awaits = {one.criterion_id: one.awaits for one in tried}
+    criteria = [
+        one.model_copy(update={"check": None, "check_origin": "task"})
+        if one.id in dropped
+        else one.model_copy(update={"awaits": awaits.get(one.id)})
+        for one in criteria
+    ]
+    return [_dated(one, late=late) for one in criteria], _without(baseline, dropped), counters
+
+
+def asked_by_people(deps: Deps) -> str:
+    """All that people ask for: title, PRD and their own criteria."""
+    spec = deps.spec
+    own = [f"{one.description}\n{one.detail}" for one in spec.criteria]
+    return "\n".join([spec.title, spec.prd_text, *own])
+
+
+def with_other_checks(
+    criteria: Sequence[Criterion],
+    planned: PlanTask,
+    faults: Sequence[Proposal],
+    names: Collection[str],
+) -> tuple[list[Criterion], set[str]]:
+    """The plan with other checks for those at fault, and which of its criteria changed.
+
+    Nothing else of the reply is read: a planner replaces or withdraws checks that it wrote itself,
+    description and weight of a criterion stay word for word.
+    """
+    at_fault = {one.criterion_id for one in faults}
+    by_id = {draft.id: draft for draft in planned.acceptance_criteria}
+    by_words = {draft.description: draft for draft in planned.acceptance_criteria}
+    found, changed = [], set()
+    for criterion in criteria:
+        draft = by_words.get(criterion.description) or by_id.get(criterion.id)
+        if criterion.id not in at_fault or not proposed(criterion) or draft is None:
+            found.append(criterion)
+            continue
+        check = check_of(draft)
+        if check == criterion.check:
+            found.append(criterion)
+            continue
+        tests = [name for name in draft.tests if name in names] if check is None else []
+        update: dict[str, Any] = {"check": check, "tests": tests, "tests_origin": "model"}
+        if check is None:
+            update["check_origin"] = "task"
+        found.append(criterion.model_copy(update=update))
+        changed.add(criterion.id)
+    return found, changed
+
+
+def check_of(draft: CriterionDraft) -> Check | None:
+    """The model's check as far as it is one; what cannot be read counts as none."""
+    if not draft.check:
+        return None
+    known = {name: value for name, value in draft.check.items() if name in Check.model_fields}
+    try:
+        return Check.model_validate({name: v for name, v in known.items() if v is not None})
+    except ValueError:
+        return None
+
+
+def _dated(criterion: Criterion, *, late: bool) -> Criterion:
+    """What a planner writes when it may have seen the work proves nothing about it."""
+    mapped = bool(criterion.tests) and criterion.tests_origin == "model"
+    wrote = criterion.check is not None and criterion.check_origin == "model"
+    return criterion.model_copy(update={"late": late and (wrote or mapped)})
+
+
+def _without(baseline: Baseline, ids: Collection[str]) -> Baseline:
+    """The baseline without what was said by checks that are gone."""
+    return baseline.model_copy(
+        update={
+            "checks": {name: c for name, c in baseline.checks.items() if name not in ids},
+            "check_outcomes": [o for o in baseline.check_outcomes if o.criterion_id not in ids],
+        }
+    )
+
+
+def _hears(deps: Deps, counters: Counters) -> bool:
+    """Whether it makes sense to tell the planner; a script is told where its next reply says so."""
+    clients = [one.client for one in deps.meta.seat("plan").candidates]
+    if not all(map(answers_by_code, clients)):
+        return True
+    awaits = getattr(clients[0], "awaits", None)
+    return bool(awaits is not None and awaits("plan_task", counters.meta_calls))
+
+
+def _sentence(faults: Sequence[Proposal]) -> str:
+    told = [
+        f"{one.criterion_id}: {one.what} {WORDS[one.standing]}: "
+        # As one string of JSON: what a tool prints is no sentence of ours.
+        f"{json.dumps(one.said, ensure_ascii=False)}"
+        for one in faults
+    ]
+    return "\n".join(
+        [
+            "Checks of your plan were run on the repository as it is now, before any work:",
+            *told,
+            (
+                "Reply with these criteria once more, id and description word for word, each with "
+                "a check that runs here and fails now, or with check null, and with names under "
+                "tests where tests of the suite stand for it. Nothing else of the plan is read "
+                "again."
+            ),
+        ]
+    )
+
+
+def _keep(state: TaskContext, deps: Deps, tried: Sequence[Proposal], number: int) -> None:
+    """What became of each proposal, in the run's log."""
+    for one in tried:
+        data = {
+            "criterion": one.criterion_id,
+            "standing": one.standing,
+            "check": one.what,
+            "said": one.said,
+            "awaits": one.awaits.model_dump() if one.awaits else None,
+        }
+        key = f"{state['counters'].meta_calls}-{number}-{one.criterion_id}"
+        deps.record(state, "proposal", key, data)

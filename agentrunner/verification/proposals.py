@@ -1,0 +1,262 @@
+"""The checks that a planner proposes, tried on the tree before the run: which of them count.
+
+Whether a check can run is found out by running it, in the same kind of room in which it will
+decide, and never by its text.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import posixpath
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from agentrunner.git.restore import Entry
+from agentrunner.state.run_state import Awaited, Baseline, CheckOutcome, Criterion
+from agentrunner.verification.checks import ReadFile
+from agentrunner.verification.results.model import Results
+from agentrunner.verification.results.registry import readers_of
+from agentrunner.verification.syntax.languages import language_of
+from agentrunner.verification.target import Measured, test_target
+from agentrunner.verification.verifier import Tried, Verifier, colours_of, is_kind
+
+Standing = Literal["red", "green", "to_write", "to_install", "cannot_run"]
+SLOW_SEC = 120.0
+"""Of a suite: one that takes longer is not run once more to see whether it would collect a file."""
+SAID = 600
+"""Characters of what a check said that its author is told."""
+PLAIN_FILE = "100644"
+"""The mode of an ordinary file in a tree."""
+EMPTY_TEST: Mapping[str, str] = {
+    "python": "def test_there_is_a_test_here():\n    assert False\n",
+}
+"""By language, where the suite has no test yet that could be copied."""
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """What became of one check on the tree before the run."""
+
+    criterion_id: str
+    standing: Standing
+    what: str
+    """The check, as people read it."""
+    said: str = ""
+    """What came out, cut."""
+    awaits: Awaited | None = None
+    """What it needs first, where it counts all the same."""
+
+
+def proposed(criterion: Criterion) -> bool:
+    """Whether a planner wrote this criterion's check, and it is one of its own."""
+    check = criterion.check
+    whole = check is not None and check.kind == "test" and not check.name
+    return check is not None and criterion.check_origin == "model" and not whole
+
+
+async def try_checks(
+    verifier: Verifier, criteria: Sequence[Criterion], baseline: Baseline, asked: str
+) -> tuple[Baseline, list[Proposal]]:
+    """Run the planner's checks of `criteria` on the tree before the run, in a clean room.
+
+    `asked` is what people ask for: what a check lacks and they speak of is still to be installed.
+    The baseline holds what each check said; one that could not run was not red. Raises
+    SandboxError and OSError.
+    """
+    mine = [one for one in criteria if proposed(one)]
+    if not mine:
+        return baseline, []
+    tried = await verifier.first_tries(mine, baseline)
+    read = await asyncio.to_thread(verifier.trees.reader, baseline.tree)
+    absent = {one.criterion.id: _absent_test(one, read) for one in tried}
+    wanted = {file for found in absent.values() if found for file in [found.file] if file}
+    collected = await _collected(verifier, baseline, wanted, read)
+    proposals = [_proposal(one, absent[one.criterion.id], collected, asked) for one in tried]
+    outcomes = [_believed(one, made) for one, made in zip(tried, proposals, strict=True)]
+    ids = {one.id for one in mine}
+    others = [one for one in baseline.check_outcomes if one.criterion_id not in ids]
+    return (
+        baseline.model_copy(
+            update={
+                "checks": {
+                    **{name: c for name, c in baseline.checks.items() if name not in ids},
+                    **colours_of(mine, outcomes),
+                },
+                "check_outcomes": [*others, *outcomes],
+                "reporters": dict(verifier.measurer.means),
+            }
+        ),
+        proposals,
+    )
+
+
+def _believed(tried: Tried, made: Proposal) -> CheckOutcome:
+    """What could not run said nothing: it was neither red nor green."""
+    if made.standing in ("cannot_run", "to_install"):
+        return tried.outcome.model_copy(update={"outcome": "not_run", "results": None, "red": []})
+    return tried.outcome
+
+
+def _proposal(
+    tried: Tried, absent: _Absent | None, collected: Mapping[str, bool], asked: str
+) -> Proposal:
+    outcome = tried.outcome
+    made = Proposal(tried.criterion.id, "red", outcome.what, _said(tried))
+    if is_kind(tried.criterion, "diff"):
+        return made  # nothing has changed before the run, whatever it asks
+    if outcome.outcome == "passed":
+        return replace(made, standing="green")
+    if tried.why:
+        tool = _asked_for(tried, asked)
+        if not tool:
+            return replace(made, standing="cannot_run")
+        return replace(made, standing="to_install", awaits=Awaited(kind="tool", what=tool))
+    if tried.measured is None:
+        return made if outcome.outcome == "failed" else replace(made, standing="cannot_run")
+    if tried.measured.ran.timed_out:
+        return replace(made, standing="cannot_run")
+    if absent is None:
+        return made
+    if absent.file and not collected.get(absent.file, True):
+        return replace(made, standing="cannot_run")
+    where = "::".join(part for part in (absent.file, absent.name) if part)
+    return replace(made, standing="to_write", awaits=Awaited(kind="test", what=where))
+
+
+def _said(tried: Tried) -> str:
+    if tried.measured is None:
+        return tried.outcome.detail[:SAID]
+    lines = tried.measured.ran.tail.strip().splitlines()
+    exit_code = tried.outcome.exit_code
+    return f"exit {exit_code}: {' / '.join(line.strip() for line in lines)[-SAID:]}"
+
+
+# -- what is not there yet -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Absent:
+    """A test that a check names and no test tool found."""
+
+    file: str
+    """From the repository's root; "" where the check names none."""
+    name: str
+
+
+def _absent_test(tried: Tried, read: ReadFile) -> _Absent | None:
+    """The test that a check's tool was to run, where it ran none at all; None where it ran some.
+
+    A program that is no test tool, as far as known, decides by its exit code alone.
+    """
+    measured, check = tried.measured, tried.criterion.check
+    if measured is None or tried.why or check is None or tried.outcome.outcome == "passed":
+        return None
+    target = measured.target
+    if not readers_of(target.shell, target.cwd, read) or _ran_some(measured):
+        return None
+    errors = measured.results is not None and bool(measured.results.tests)
+    for word in _words(target.shell):
+        path, _, name = word.partition("::")
+        if language_of(path) is not None and not path.startswith("-"):
+            file = posixpath.normpath(posixpath.join(target.cwd, path))
+            # Where a tool reports that it failed to load a file, the file may be there and broken.
+            if not file.startswith(("..", "/")) and not (errors and read(file) is not None):
+                return _Absent(file, name or check.test_name or "")
+    if errors:
+        return None
+    return _Absent("", check.test_name or check.name or "")
+
+
+def _ran_some(measured: Measured) -> bool:
+    if measured.results is not None:
+        return any(test.outcome != "error" for test in measured.results.tests)
+    counts = measured.ran.counts
+    return counts is not None and counts.ran > 0
+
+
+def _words(shell: str) -> list[str]:
+    try:
+        return shlex.split(shell)
+    except ValueError:
+        return shell.split()
+
+
+def _asked_for(tried: Tried, asked: str) -> str:
+    """The tool or module that kept a check from starting, where people speak of it.
+
+    It is a word that the check and the message of the shell or the interpreter share.
+    """
+    assert tried.measured is not None
+    called = set(re.findall(r"[\w.+-]*\w", tried.measured.target.shell))
+    for word in re.findall(r"[\w.+-]*\w", tried.why):
+        spoken = re.search(rf"(?<![\w.-]){re.escape(word)}(?![\w-])", asked, re.IGNORECASE)
+        if len(word) > 1 and word in called and spoken:
+            return str(word)
+    return ""
+
+
+# -- whether the suite would collect a file --------------------------------------------------------
+
+
+async def _collected(
+    verifier: Verifier, baseline: Baseline, files: set[str], read: ReadFile
+) -> dict[str, bool]:
+    """By file: whether the suite runs tests that stand in it, as far as that can be found out.
+
+    A file whose tests the suite has run is one. Else a test that the suite runs is copied there,
+    all of them at once, and the suite runs once more on that tree. A file that cannot be tried is
+    left out.
+    """
+    if not files or verifier.test is None:
+        return {}
+    before = await asyncio.to_thread(verifier.before, baseline)
+    if before is None or before.weak:
+        return {}
+    cwd = verifier.test.cwd
+    known = {posixpath.normpath(posixpath.join(cwd, one.file)) for one in before.tests if one.file}
+    found = dict.fromkeys(files & known, True)
+    # A file that is there and has no test that the suite runs is no place for one.
+    held = {file for file in files - known if (read(file) or b"").strip()}
+    found |= dict.fromkeys(held, False)
+    samples = {file: _sample(file, known, read) for file in files - known - held}
+    trial = {file: text for file, text in samples.items() if text is not None}
+    slow = baseline.test is not None and baseline.test.duration_sec > SLOW_SEC
+    if not trial or slow:
+        return found
+    tree = await asyncio.to_thread(_with_files, verifier, baseline.tree, trial)
+    trial_read = await asyncio.to_thread(verifier.trees.reader, tree)
+    async with verifier.rooms.open(tree) as room:
+        seen = await verifier.measurer.run(test_target(verifier.test), room, trial_read)
+    if seen.results is None or not _still_runs(before, seen.results):
+        return found  # the copies keep the suite from running, which says nothing
+    there = {posixpath.normpath(posixpath.join(cwd, t.file)) for t in seen.results.tests if t.file}
+    return {**found, **{file: file in there for file in trial}}
+
+
+def _sample(file: str, known: set[str], read: ReadFile) -> bytes | None:
+    """A test file of the suite in the same language, else the least one; None for neither."""
+    language = language_of(file)
+    same = sorted(one for one in known if language is not None and language_of(one) == language)
+    for one in same:
+        if (text := read(one)) is not None:
+            return text
+    least = EMPTY_TEST.get(language or "")
+    return least.encode() if least and not known else None
+
+
+def _with_files(verifier: Verifier, tree: str, files: Mapping[str, bytes]) -> str:
+    snapshots = verifier.snapshots
+    entries = snapshots.list(tree)
+    changed: dict[str, Entry | None] = {
+        file: (entries[file][0] if file in entries else PLAIN_FILE, snapshots.write_blob(text))
+        for file, text in files.items()
+    }
+    return snapshots.combine(tree, changed)
+
+
+def _still_runs(before: Results, now: Results) -> bool:
+    """Whether what the suite ran before is there again, so that the copies did not break it."""
+    return bool(now.tests) and set(before.names) <= set(now.names)
