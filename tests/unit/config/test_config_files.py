@@ -176,7 +176,7 @@ EVERYTHING_ELSE = sorted(
 
 TRIED = (
     *("1", ["x"], "x", {"A": "a"}, "key", "full", "read", "extend", "ask", "hard", "missing"),
-    *("none", "60m"),
+    *("none", "60m", "change"),
 )
 """For each setting at least one of them is a value that it takes."""
 
