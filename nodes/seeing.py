@@ -17,7 +17,7 @@ from agentrunner.discovery.seeing.reds import sources_of
 from agentrunner.execution.deps import Deps
 from agentrunner.prompts import PromptType, Round, Seen
 from agentrunner.prompts.reading import to_yaml
-from agentrunner.prompts.rounds import STAY
+from agentrunner.prompts.rounds import STAY, folded_until
 from agentrunner.protocol import Look
 from agentrunner.state.run_state import FileRef, RedTest, TaskContext
 from agentrunner.state.summary import without_host
@@ -120,14 +120,14 @@ class Seeing:
         kept = _kept(self.deps)
         if type_ == "next_action":
             kept = _with_this(kept, self.state, self.deps, facts, self.see)
-        told = kept[-1].told if kept else {}
+        told = _still_told(kept)
         whole = Diff()
         if type_ != "plan_task" and self.see != "nothing":
             whole = self._whole(kept)
         self.change = whole
         return {
             "rounds": tuple(one.round for one in kept),
-            "now": state_of_now(facts, told),
+            "now": state_of_now(facts, told, described=type_ == "completion_assessment"),
             "seen": Seen(whole.text, whole.left_out, bool(whole.to_look_at)),
             "looks": self.looks,
             "see": self.see,
@@ -140,7 +140,8 @@ class Seeing:
         if not before or not now or before == now:
             return Diff()
         for one in kept[-STAY:]:
-            if (one.before, one.after) == (before, now) and not one.round.cut:
+            same = (one.before, one.after) == (before, now)
+            if same and one.round.change and not one.round.cut:
                 return Diff()
         return diff_of(self.deps.snapshots, before, now, self.deps.redactor.redact)
 
@@ -193,6 +194,21 @@ def _kept(deps: Deps) -> list[_Kept]:
         round_ = told.pop("round")
         found.append(_Kept(Round(**{**round_, "cut": tuple(round_["cut"])}), **told))
     return found
+
+
+def _still_told(kept: Sequence[_Kept]) -> dict[str, str]:
+    """Digests of what the conversation still tells: what stands in a folded round is gone."""
+    first = folded_until([one.round for one in kept])
+    still: dict[str, str] = {}
+    before: dict[str, str] = {}
+    for number, one in enumerate(kept):
+        for name, digest in one.told.items():
+            if before.get(name) != digest:
+                still.pop(name, None)
+                if number >= first:
+                    still[name] = digest
+        before = one.told
+    return still
 
 
 def _with_this(

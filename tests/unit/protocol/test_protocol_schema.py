@@ -163,7 +163,8 @@ def test_a_look_that_is_none_is_refused_and_runs_nothing(look: Any) -> None:
 
 def test_empty_looks_are_nothing_and_not_warned_of() -> None:
     decision = {"action": "mark_complete", "reason": "All is green."}
-    for looks in ([], None, ""):
+    nothing: tuple[Any, ...] = ([], None, "")
+    for looks in nothing:
         value = {"type": "next_action", "payload": {"decision": decision, "looks": looks}}
         for may in (True, False):
             message = take_reply(json.dumps(value), "next_action", looks=may)
