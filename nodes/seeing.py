@@ -21,6 +21,7 @@ from agentrunner.prompts.rounds import STAY, folded_until
 from agentrunner.protocol import Look
 from agentrunner.state.run_state import FileRef, RedTest, TaskContext
 from agentrunner.state.summary import without_host
+from agentrunner.storage.failpoints import reach
 
 BLIND = frozenset({"checklist", "mock"})
 """Planners that read nothing of what they are told."""
@@ -82,7 +83,9 @@ class Seeing:
 
     async def answer(self, looks: Sequence[Look]) -> str:
         """What the planner looks at."""
-        return await asyncio.to_thread(self._answer, looks)
+        found = await asyncio.to_thread(self._answer, looks)
+        reach("after_look")
+        return found
 
     def _answer(self, looks: Sequence[Look]) -> str:
         deps = self.deps
@@ -235,8 +238,11 @@ def _made(
     see: See,
 ) -> _Kept:  # fmt: skip
     last = kept[-1] if kept else None
-    decisions = {f"{r.attempt}-{r.key}": r.data for r in deps.log.records("decision")}
-    view = report(facts, decisions.get(key), last.told if last else {}, last.runs if last else ())
+    number = str(state["counters"].decisions)
+    decision = next((r.data for r in deps.log.records("decision")[::-1] if r.key == number), None)
+    if any(one.round.key.endswith(f"-{number}") for one in kept):
+        decision = None  # told in an earlier attempt
+    view = report(facts, decision, last.told if last else {}, last.runs if last else ())
     first, now = _trees(state)
     before = last.after if last else first
     change, sources = Diff(), ""
