@@ -30,7 +30,7 @@ format: .venv/.dev ## put the code into shape
 	$(BIN)/ruff format .
 
 bench: .venv/.dev ## what it costs, as ratios to bases measured beside it (10 minutes)
-	@failed=0; for name in cold overhead growth gateway box plan repositories verify; do \
+	@failed=0; for name in cold overhead growth gateway box plan prompts repositories verify; do \
 		$(BIN)/python -m benchmarks.$$name || failed=1; done; exit $$failed
 
 clean: ## remove the environment and what the tools have left

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from agentrunner.prompts.templates import Language, render
 
@@ -33,6 +34,11 @@ class Round:
     cut: tuple[str, ...] = ()
     """What the diff leaves out."""
 
+    @cached_property
+    def tokens(self) -> int:
+        """About how many it takes."""
+        return tokens(self.report) + tokens(self.change) + tokens(self.sources)
+
     def text(self, language: Language, block: Block) -> str:
         """The message."""
         return render(
@@ -46,24 +52,29 @@ class Round:
         )
 
 
-def folded(
-    texts: Sequence[str], rounds: Sequence[Round], block: Block, language: Language
-) -> list[str]:
-    """The messages of all rounds. Where they pass the budget, older ones are a line each.
+def folded_until(rounds: Sequence[Round]) -> int:
+    """How many of the first rounds are told in a line each.
 
-    What is folded once stays so, in the same bytes, until the rest passes the budget again.
+    What is folded once stays so, until the rest passes the budget again: then nearly all that is
+    whole is folded at once, for few prompts are to begin anew.
     """
-    first = 0
-    size = 0
-    for number, text in enumerate(texts):
-        size += tokens(text)
+    first = size = 0
+    for number, round_ in enumerate(rounds):
+        size += round_.tokens
         if size > MOST_TOKENS and number + 1 - STAY > first:
             first = number + 1 - STAY
-            size = sum(map(tokens, texts[first : number + 1]))
+            size = sum(one.tokens for one in rounds[first : number + 1])
+    return first
+
+
+def told(rounds: Sequence[Round], block: Block, language: Language) -> list[str]:
+    """The messages of all rounds. Where they pass the budget, older ones are a line each."""
+    first = folded_until(rounds)
+    texts = [one.text(language, block) for one in rounds[first:]]
     if not first:
-        return list(texts)
-    lines = "\n".join(round_.line for round_ in rounds[:first])
-    return [render("past", language, lines=block("past", lines)), *texts[first:]]
+        return texts
+    lines = "\n".join(one.line for one in rounds[:first])
+    return [render("past", language, lines=block("past", lines)), *texts]
 
 
 def tokens(text: str) -> int:

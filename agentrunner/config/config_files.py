@@ -188,7 +188,10 @@ def _lower_sight(tree: Tree, layer: Tree) -> None:
     """Take the layer's `see` over a task's that is more."""
     path: KeyPath = ("runner", "meta", "see")
     mine, theirs = (_sight(one.value) for one in (tree, layer))
-    if mine is None or theirs is None or SEES.index(mine) <= SEES.index(theirs):
+    if mine is None or theirs is None:
+        return
+    if SEES.index(mine) <= SEES.index(theirs):
+        tree.value["runner"]["meta"].setdefault("see", mine)  # what `see_repo: none` means
         return
     if tree.place(path).where.startswith("--"):  # an option of the person who starts it
         return

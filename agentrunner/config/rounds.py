@@ -72,11 +72,17 @@ def report(
     return {**view, **_something(new)}
 
 
-def state_of_now(facts: Mapping[str, Any], told: Mapping[str, str]) -> View:
-    """How things stand, without what the last report has told just so."""
+def state_of_now(
+    facts: Mapping[str, Any], told: Mapping[str, str], *, described: bool = False
+) -> View:
+    """How things stand, without what the reports have told just so.
+
+    `described` has each criterion in its words once more, for who judges it.
+    """
+    keys = (*MOVING[:1], "description", "detail", *MOVING[1:]) if described else MOVING
     view: View = {name: facts[name] for name in NOW if name in facts}
     view["acceptance_criteria"] = [
-        {key: value for key in MOVING if (value := one.get(key)) not in (None, "")}
+        {key: value for key in keys if (value := one.get(key)) not in (None, "")}
         for one in facts.get("acceptance_criteria", [])
     ]
     view["workers"] = [

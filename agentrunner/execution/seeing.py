@@ -17,10 +17,11 @@ from agentrunner.discovery.seeing.reds import sources_of
 from agentrunner.execution.deps import Deps
 from agentrunner.prompts import PromptType, Round, Seen
 from agentrunner.prompts.reading import to_yaml
-from agentrunner.prompts.rounds import STAY
+from agentrunner.prompts.rounds import STAY, folded_until
 from agentrunner.protocol import Look
 from agentrunner.state.run_state import FileRef, RedTest, TaskContext
 from agentrunner.state.summary import without_host
+from agentrunner.storage.failpoints import reach
 
 BLIND = frozenset({"checklist", "mock"})
 """Planners that read nothing of what they are told."""
@@ -82,7 +83,9 @@ class Seeing:
 
     async def answer(self, looks: Sequence[Look]) -> str:
         """What the planner looks at."""
-        return await asyncio.to_thread(self._answer, looks)
+        found = await asyncio.to_thread(self._answer, looks)
+        reach("after_look")
+        return found
 
     def _answer(self, looks: Sequence[Look]) -> str:
         deps = self.deps
@@ -120,14 +123,14 @@ class Seeing:
         kept = _kept(self.deps)
         if type_ == "next_action":
             kept = _with_this(kept, self.state, self.deps, facts, self.see)
-        told = kept[-1].told if kept else {}
+        told = _still_told(kept)
         whole = Diff()
         if type_ != "plan_task" and self.see != "nothing":
             whole = self._whole(kept)
         self.change = whole
         return {
             "rounds": tuple(one.round for one in kept),
-            "now": state_of_now(facts, told),
+            "now": state_of_now(facts, told, described=type_ == "completion_assessment"),
             "seen": Seen(whole.text, whole.left_out, bool(whole.to_look_at)),
             "looks": self.looks,
             "see": self.see,
@@ -140,7 +143,8 @@ class Seeing:
         if not before or not now or before == now:
             return Diff()
         for one in kept[-STAY:]:
-            if (one.before, one.after) == (before, now) and not one.round.cut:
+            same = (one.before, one.after) == (before, now)
+            if same and one.round.change and not one.round.cut:
                 return Diff()
         return diff_of(self.deps.snapshots, before, now, self.deps.redactor.redact)
 
@@ -195,6 +199,21 @@ def _kept(deps: Deps) -> list[_Kept]:
     return found
 
 
+def _still_told(kept: Sequence[_Kept]) -> dict[str, str]:
+    """Digests of what the conversation still tells: what stands in a folded round is gone."""
+    first = folded_until([one.round for one in kept])
+    still: dict[str, str] = {}
+    before: dict[str, str] = {}
+    for number, one in enumerate(kept):
+        for name, digest in one.told.items():
+            if before.get(name) != digest:
+                still.pop(name, None)
+                if number >= first:
+                    still[name] = digest
+        before = one.told
+    return still
+
+
 def _with_this(
     kept: list[_Kept], state: TaskContext, deps: Deps, facts: Mapping[str, Any], see: See
 ) -> list[_Kept]:
@@ -219,8 +238,11 @@ def _made(
     see: See,
 ) -> _Kept:  # fmt: skip
     last = kept[-1] if kept else None
-    decisions = {f"{r.attempt}-{r.key}": r.data for r in deps.log.records("decision")}
-    view = report(facts, decisions.get(key), last.told if last else {}, last.runs if last else ())
+    number = str(state["counters"].decisions)
+    decision = next((r.data for r in deps.log.records("decision")[::-1] if r.key == number), None)
+    if any(one.round.key.endswith(f"-{number}") for one in kept):
+        decision = None  # told in an earlier attempt
+    view = report(facts, decision, last.told if last else {}, last.runs if last else ())
     first, now = _trees(state)
     before = last.after if last else first
     change, sources = Diff(), ""

@@ -195,7 +195,7 @@ MOST_WORDS = 200
 KINDS = tuple(kind for kind in CHECK_KINDS if kind != "diff")
 _LOOK = _object(
     **dict.fromkeys((*FORMS, "in"), _LINE),
-    **{name: {"type": "integer", "minimum": 0, "maximum": 10**9} for name in ("from", "to")},
+    **{name: {"type": "integer"} for name in ("from", "to")},
 )
 """Not one of several objects: an empty text and 0 mean that a key is not used."""
 

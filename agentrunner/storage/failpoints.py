@@ -52,7 +52,10 @@ IN_COMMIT = ("commit_made", "commit_published")
 IN_GROUND = ("repository_made",)
 """Reached where a folder becomes a repository."""
 
-REGISTERED = IN_RUNNER + IN_SUPERVISOR + IN_PLAN + IN_LANDING + IN_COMMIT + IN_GROUND
+IN_ASKING = ("after_look",)
+"""Reached where a planner has looked and has not answered."""
+
+REGISTERED = IN_RUNNER + IN_SUPERVISOR + IN_PLAN + IN_LANDING + IN_COMMIT + IN_GROUND + IN_ASKING
 
 SIGNALS = {
     "kill": signal.SIGKILL,

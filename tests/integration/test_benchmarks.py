@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import box, cold, gateway, growth, overhead, plan, repositories, verify
+from benchmarks import box, cold, gateway, growth, overhead, plan, prompts, repositories, verify
 from benchmarks.measure import Figure, report
 from tests.kit.engine import connected
 from tests.kit.project import require_bwrap
@@ -54,6 +54,13 @@ async def test_verify(tmp_path: Path) -> None:
     require_bwrap()
     found = await verify.figures(tmp_path, tests=2, seconds=0.1, files=20, rounds=1)
     assert len(found) == 5
+
+
+def test_prompts() -> None:
+    found = prompts.figures(long=8, repeats=2)
+    assert len(found) == 10
+    assert all(figure.ok for figure in found if "one decision after" in figure.name
+               and "of 30 lines" in figure.name)  # fmt: skip
 
 
 def test_a_missed_goal_is_said_and_fails(capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
@@ -21,6 +22,7 @@ _CREDENTIALS = (
 word around it is only a long text."""
 _ONLY_NAMES = (".env.example", ".env.sample", ".env.template", ".env.dist")
 _PUBLIC = (".pub",)
+_CONTROL = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f\x7f]")
 MOST_SCANNED = 64 << 10
 NAME_CELLS = 200
 
@@ -44,8 +46,13 @@ def shown_name(path: str) -> str:
 
 
 def is_binary(data: bytes) -> bool:
-    """Whether this is no text: it holds a NUL at its beginning. What git says is not asked."""
-    return b"\0" in data[:8000]
+    """Whether this is no text: a tenth of it cannot be read as such.
+
+    A single NUL, or what git and .gitattributes say, makes no file one: a script may hold both.
+    """
+    sample = data[:MOST_SCANNED]
+    odd = len(_CONTROL.findall(sample)) + sample.decode("utf-8", "replace").count("\ufffd")
+    return odd * 10 > len(sample)
 
 
 def is_stand_in(data: bytes) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from agentrunner.config.agents import reads_repo, seen_by
 from agentrunner.config.config_files import PROJECT_MAY, user_file
 from agentrunner.config.load import load_settings
 from agentrunner.config.mistakes import all_keys
@@ -47,6 +48,33 @@ class Machine:
 @pytest.fixture
 def machine(load: Load, repo: Path, tmp_path: Path) -> Machine:
     return Machine(load, repo, tmp_path / "home")
+
+
+def sight(machine: Machine, task: str = "{}", **more: Any) -> str:
+    return seen_by(machine.load(task, **more).runner.meta)
+
+
+def test_what_a_planner_sees_is_lowered_by_a_task_and_raised_by_the_person(
+    machine: Machine,
+) -> None:
+    option = {"overrides": ["runner.meta.see=repo"]}
+    assert sight(machine) == "repo"
+    assert sight(machine, "{meta: {see: nothing}}") == "nothing"
+    assert sight(machine, "{meta: {see_repo: none}}") == "change"
+    assert sight(machine, "{meta: {see: nothing}}", **option) == "repo"
+    machine.user("runner: {meta: {see: change}}")
+    assert sight(machine) == "change"
+    assert sight(machine, "{meta: {see: repo}}") == "change"
+    assert sight(machine, "{meta: {see: nothing}}") == "nothing"
+    assert sight(machine, "{meta: {see: repo}}", **option) == "repo"
+    spec = machine.load("{meta: {see: repo, see_repo: read}}")
+    assert not reads_repo(spec.runner.meta)
+    assert spec.places["runner.meta.see"] == f"{machine.own}:1"
+    machine.user("runner: {meta: {see_repo: none}}")
+    assert sight(machine, "{meta: {see: repo}}") == "change"
+    machine.user("runner: {meta: {see: repo}}")
+    assert sight(machine, "{meta: {see_repo: none}}") == "change"
+    assert sight(machine, "{meta: {see: change}}") == "change"
 
 
 def test_option_task_project_user_environment_default(machine: Machine) -> None:
@@ -176,7 +204,7 @@ EVERYTHING_ELSE = sorted(
 
 TRIED = (
     *("1", ["x"], "x", {"A": "a"}, "key", "full", "read", "extend", "ask", "hard", "missing"),
-    *("none", "60m"),
+    *("none", "60m", "change"),
 )
 """For each setting at least one of them is a value that it takes."""
 

@@ -19,6 +19,9 @@ COMMAND = {"kind": "command", "command": ["my-agent"]}
 
 Breach = tuple[dict[str, Any], dict[str, Any], dict[str, Any], str]
 BREACHES: list[Breach] = [
+    ({"meta": {"see": "change"}}, {"meta": {"see": "repo"}}, {}, "see"),
+    ({"meta": {"see": "nothing"}}, {"meta": {"see": "change"}}, {}, "see"),
+    ({"meta": {"see": "change"}}, {"meta": {"see_repo": "read"}}, {}, "see"),
     ({"sandbox": {"kinds": ["docker"]}}, {"sandbox": {"kind": "none"}}, {}, "kinds"),
     ({"sandbox": {"kinds": ["none"]}}, {"sandbox": {"kind": "auto"}}, {}, "kinds"),
     ({"sandbox": {"network": "none"}}, {"sandbox": {"network": "allowlist"}}, {}, "network"),
@@ -177,6 +180,15 @@ def test_every_breach_is_told_at_once(desk: Desk) -> None:
     caps = {"sandbox": {"kinds": ["bwrap"]}, "budget": {"usd": 1}}
     error = desk.refused(caps, {"sandbox": {"kind": "docker"}, "budget": {"usd": 2}})
     assert [label for label, _ in error.details] == ["policy", "also"]
+
+
+def test_a_planner_sees_no_more_than_a_policy_allows(desk: Desk) -> None:
+    policy = desk.policy({"meta": {"see": "change"}})
+    assert narrowed(desk.task({}, {}), [policy], ENVIRON).runner.meta.see == "change"
+    less = narrowed(desk.task({"meta": {"see": "nothing"}}, {}), [policy], ENVIRON)
+    assert less.runner.meta.see == "nothing"
+    stored = narrowed(desk.task({"meta": {"see": "repo"}}, {}), [policy], ENVIRON, stored=True)
+    assert stored.runner.meta.see == "change"
 
 
 def test_what_a_task_leaves_out_is_given_by_the_policy(desk: Desk) -> None:

@@ -111,14 +111,21 @@ def test_many_files_are_cut_and_each_left_out_is_known(place: Place) -> None:
 
 
 def test_what_is_no_text_is_named_only_and_attributes_decide_nothing(place: Place) -> None:
-    place.begin({".gitattributes": "*.py -diff binary\n", "a.py": "one\n", "b.bin": b"\0old"})
-    place.write({"a.py": "two\n", "b.bin": b"\0new", "huge.txt": "x" * (2 << 20)})
+    place.begin({".gitattributes": "*.py -diff binary\n", "a.py": "one\n", "b.bin": b"\0\1\2old"})
+    place.write({"a.py": "two\n", "b.bin": b"\0\1\2new", "huge.txt": "x" * (2 << 20)})
     (place.repo / "way").symlink_to("/etc/passwd")
     found = place.diff()
     assert "-one\n+two" in found.text
     assert found.paths == ("b.bin", "huge.txt", "way")
     assert found.to_look_at == ("huge.txt",)
     assert "b.bin: modified, binary" in found.left_out and "way: added, a link" in found.left_out
+
+
+def test_a_nul_does_not_hide_a_script(place: Place) -> None:
+    place.begin({"run.sh": "echo one\n"})
+    place.write({"run.sh": b"echo one # \0\xff\nbackdoor now\n"})
+    found = place.diff()
+    assert found.whole and "+backdoor now" in found.text and "\0" not in found.text
 
 
 def test_secrets_and_what_was_ignored_stay_here(place: Place) -> None:
@@ -176,7 +183,7 @@ def test_looks_at_what_is_not_to_be_shown(place: Place, tmp_path: Path) -> None:
         for form in ("read", "diff"):
             text = place.look(**{form: name})
             assert "outside the repository" not in text and "root:" not in text
-            assert text.endswith(")"), text
+            assert text.endswith((")", "a link", "binary")), text
     assert "a link to ../outside" in place.look(read="way")
     assert "src/a.py:1: def load():" in place.look(search="def load", folder="src")
     assert place.look(search="def load", folder="tests").endswith("(there are no such files)")

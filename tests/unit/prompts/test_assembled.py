@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import itertools
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -36,6 +37,7 @@ from agentrunner.prompts import (
     load_patterns,
     worker_prompt,
 )
+from agentrunner.prompts import rounds as rounds_module
 from agentrunner.prompts.assembly import task_view
 from agentrunner.prompts.marking import defanged, marked, number_of
 from agentrunner.prompts.reading import to_yaml
@@ -243,7 +245,8 @@ def prompt(
         Round("1-0", first, line_of(reports[0], "1-0")),
         Round("1-1", second, line_of(reports[1], "1-1"), CHANGE, SOURCES, ("data.bin: binary",)),
     ]
-    now = state_of_now(facts, digests(sections(facts)))
+    judges = type == "completion_assessment"
+    now = state_of_now(facts, digests(sections(facts)), described=judges)
     seen = Seen("", ("data.bin: added, binary",))
     return replace(made, rounds=rounds, now=now, seen=seen, looks=True)
 
@@ -555,3 +558,33 @@ def test_the_first_word_is_there_after_twenty_five_others() -> None:
         kept = with_decision(kept, decision(number, text))
     assert "no, blue" in to_yaml(shown(kept))
     assert "no, blue" in worker_prompt("Go on.", [], {}, "en", shown(kept, steering=True))
+
+
+def rounds_of(count: int, size: int) -> list[Round]:
+    return [Round(f"1-{n}", f"report {n}\n" + "x" * size, f"line {n}") for n in range(count)]
+
+
+def test_old_rounds_become_a_line_each_once_and_that_is_the_new_beginning() -> None:
+    made = prompt("next_action")
+    size = 4 * rounds_module.MOST_TOKENS // 10
+    texts: list[list[str]] = []
+    for count in range(1, 40):
+        told = replace(made, rounds=rounds_of(count, size))
+        texts.append([m.content for m in assemble(told)][2:-1])
+    begins_anew = [
+        at for at, (earlier, later) in enumerate(itertools.pairwise(texts), 2)
+        if later[: len(earlier)] != earlier
+    ]  # fmt: skip
+    assert begins_anew == [10, 17, 24, 31, 38]
+    last = texts[-1]
+    assert "line 0\nline 1\n" in last[0] and "report 0" not in last[0]
+    assert f"report {38}" in last[-1] and len(last) <= 11
+    assert sum(map(rounds_module.tokens, last)) < rounds_module.MOST_TOKENS * 1.1
+
+
+def test_what_stood_in_a_folded_round_is_told_again() -> None:
+    facts = prompt("next_action").facts
+    told = digests(sections(facts))
+    assert "description" not in to_yaml(state_of_now(facts, told))
+    gone = {name: digest for name, digest in told.items() if name != "acceptance_criteria"}
+    assert "An unknown code answers 404." in to_yaml(state_of_now(facts, gone))

@@ -9,7 +9,15 @@ from typing import Any
 import jsonschema
 import pytest
 
-from agentrunner.protocol import MESSAGE_TYPES, MessageType, message_schema, parse_reply
+from agentrunner.errors import ProtocolError
+from agentrunner.protocol import (
+    MESSAGE_TYPES,
+    Choices,
+    MessageType,
+    message_schema,
+    parse_reply,
+    take_reply,
+)
 
 STRICT_KEYWORDS = {
     "type", "properties", "required", "additionalProperties", "items", "anyOf", "enum",
@@ -42,9 +50,16 @@ def conforming(schema: dict[str, Any], value: Any) -> Any:
     return blank if value is None else value
 
 
+CHOICES = Choices(
+    workers=("codex-cli", "日本"), models=("gpt-5.5",), patterns=("fix",),
+    criteria=("AC-1", "AC-2"), kinds=("command", "file"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("choices", [None, Choices(), CHOICES])
 @pytest.mark.parametrize("type_", MESSAGE_TYPES)
-def test_the_schema_is_strict_and_bounded(type_: MessageType) -> None:
-    schema = message_schema(type_)
+def test_the_schema_is_strict_and_bounded(type_: MessageType, choices: Choices | None) -> None:
+    schema = message_schema(type_, choices, looks=choices is not None)
     jsonschema.Draft202012Validator.check_schema(schema)
     found = list(parts(schema))
     assert max(depth for depth, _ in found) <= 10
@@ -89,3 +104,75 @@ def test_what_the_task_decides_is_not_asked_for() -> None:
 def test_a_schema_may_be_changed_by_its_owner() -> None:
     message_schema("plan_task")["properties"].clear()
     assert message_schema("plan_task")["properties"]
+
+
+def payload_of(type_: MessageType, choices: Choices) -> Any:
+    return message_schema(type_, choices)["properties"]["payload"]["properties"]
+
+
+def test_a_schema_for_the_task_names_what_it_has() -> None:
+    action = payload_of("next_action", CHOICES)
+    call = action["worker_call"]["anyOf"][0]["properties"]
+    assert call["worker_type"]["enum"] == ["codex-cli", "日本"]
+    assert call["model"]["anyOf"][0]["enum"] == ["gpt-5.5"]
+    assert action["used_patterns"]["items"]["enum"] == ["fix"]
+    verdicts = payload_of("completion_assessment", CHOICES)
+    assert verdicts["by_criterion"]["items"]["properties"]["id"]["enum"] == ["AC-1", "AC-2"]
+    assert verdicts["details"]["properties"]["passed_criteria"]["items"]["enum"] == ["AC-1", "AC-2"]
+    check = payload_of("plan_task", CHOICES)["acceptance_criteria"]["items"]["properties"]["check"]
+    kinds = [one["properties"]["kind"]["enum"] for one in check["anyOf"][:-1]]
+    assert kinds == [["command"], ["file"]] and check["anyOf"][-1] == {"type": "null"}
+    assert "run" not in check["anyOf"][1]["properties"]
+
+
+def test_a_key_that_could_not_be_used_is_not_there_and_what_is_long_is_text() -> None:
+    none = Choices(workers=("a",), criteria=tuple(f"AC-{n}" for n in range(300)))
+    action = payload_of("next_action", none)
+    assert "used_patterns" not in action
+    assert "model" not in action["worker_call"]["anyOf"][0]["properties"]
+    item = payload_of("completion_assessment", none)["by_criterion"]["items"]
+    assert "enum" not in item["properties"]["id"]
+    check = payload_of("plan_task", none)["acceptance_criteria"]["items"]["properties"]["check"]
+    assert len(check["anyOf"]) == 8  # all kinds but `diff`, and none
+
+
+def test_looks_are_read_in_any_message_and_alone() -> None:
+    look = {"read": "a.py", "from": 2, "to": 9, "search": "", "list": None}
+    alone = {"type": "look", "version": 1, "payload": {"looks": [look]}}
+    for value in (alone, {"type": "look", "looks": [look]}, {"type": "look", "looks": look},
+                  {"type": "next_action", "payload": {"decision": 7, "looks": [look]}},
+                  {"type": "completion_assessment", "looks": [look]}):  # fmt: skip
+        message = take_reply(json.dumps(value), "next_action", looks=True)
+        assert message.type == "look"
+        (found,) = message.payload.looks  # type: ignore[union-attr]
+        assert (found.form, found.what, found.first, found.last) == ("read", "a.py", 2, 9)
+
+
+@pytest.mark.parametrize(
+    "look",
+    [{}, {"read": "a", "diff": "b"}, {"read": ""}, {"read": 7, "from": -1}, {"from": 1}, "a.py",
+     {"read": ["a"]}, {"read": "a", "from": 10**12}],
+)  # fmt: skip
+def test_a_look_that_is_none_is_refused_and_runs_nothing(look: Any) -> None:
+    decision = {"action": "run_worker", "reason": "r"}
+    value = {"type": "next_action", "payload": {"decision": decision, "looks": [look]}}
+    with pytest.raises(ProtocolError) as caught:
+        take_reply(json.dumps(value), "next_action", looks=True)
+    assert "looks" in caught.value.path
+
+
+def test_empty_looks_are_nothing_and_not_warned_of() -> None:
+    decision = {"action": "mark_complete", "reason": "All is green."}
+    nothing: tuple[Any, ...] = ([], None, "")
+    for looks in nothing:
+        value = {"type": "next_action", "payload": {"decision": decision, "looks": looks}}
+        for may in (True, False):
+            message = take_reply(json.dumps(value), "next_action", looks=may)
+            assert message.type == "next_action" and not message.warnings
+
+
+def test_who_may_not_look_is_not_read_as_one_who_does() -> None:
+    value = {"type": "look", "version": 1, "payload": {"looks": [{"read": "a.py"}]}}
+    with pytest.raises(ProtocolError) as caught:
+        take_reply(json.dumps(value), "next_action")
+    assert caught.value.code == "wrong_type"
