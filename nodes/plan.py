@@ -18,9 +18,9 @@ from agentrunner.errors import EnvironmentNotReady
 from agentrunner.execution.asking import ask, keeping
 from agentrunner.execution.decisions import keep, messages
 from agentrunner.execution.deps import Deps, Update
+from agentrunner.execution.proposals import check_of, settled
 from agentrunner.execution.questions import answered, question, remark
 from agentrunner.execution.seeing import CONTEXT_FILE, seeing
-from agentrunner.execution.proposals import check_of, settled
 from agentrunner.protocol import CriterionDraft, PlanTask
 from agentrunner.state.lifecycle import TaskState
 from agentrunner.state.run_state import Baseline, Criterion, People, TaskContext

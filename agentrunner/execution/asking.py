@@ -23,8 +23,8 @@ from agentrunner.planners.make import reply_format
 from agentrunner.planners.panel import role_of
 from agentrunner.prompts import PromptInput, PromptType
 from agentrunner.protocol import Choices, Message
-from agentrunner.protocol.schema import KINDS
 from agentrunner.protocol.known_ids import with_known_ids
+from agentrunner.protocol.schema import KINDS
 from agentrunner.state.run_state import Counters, TaskContext
 from agentrunner.state.summary import summarize
 
