@@ -137,7 +137,7 @@ async def _came_to_nothing(
 ) -> Command[str]:
     """The worker was lost or never ran: record it and what it changed, then try once more.
 
-    The new try has a new id. Never three blind ones: after two the meta-agent decides anew, or,
+    The new try has a new id. Never three blind ones: after two the planner decides anew, or,
     where this very process failed twice, the run stops and can be resumed. And none without a
     sandbox, where the end of a lost worker's children is not certain.
     """
