@@ -82,7 +82,7 @@ async def run_worker(state: TaskContext, deps: Deps) -> Command[str]:
         supervised = await _wait(deps, order, process)
     reach("after_finish")
     if supervised.outcome in ("lost", "infra"):
-        return await _came_to_nothing(state, deps, order, supervised, here=process is not None)
+        return await _without_outcome(state, deps, order, supervised, here=process is not None)
     return await asyncio.to_thread(_ended, state, deps, order, supervised)
 
 
@@ -127,7 +127,7 @@ async def _wait(
     )
 
 
-async def _came_to_nothing(
+async def _without_outcome(
     state: TaskContext,
     deps: Deps,
     order: WorkerOrder,
