@@ -30,6 +30,11 @@ def state_dir(option: str | None = None, environ: Mapping[str, str] | None = Non
     return Path(base).expanduser().absolute() / "agentrunner"
 
 
+def how_to_add(extra: str) -> str:
+    """The command that adds one of our extras. No registry has the package: it is a checkout's."""
+    return f"uv tool install '.[{extra}]' or pip install '.[{extra}]' in AgentRunner's folder"
+
+
 def quiet_libraries() -> None:
     """Settings that LangGraph reads at import: strict deserialisation, no tracing.
 

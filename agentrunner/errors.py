@@ -2,13 +2,13 @@
 
     AgentRunnerError          exit code, a code for `agentrunner explain`, a place, a remedy
     ├── UsageError      (2)   the caller's mistake: task file, option, unknown run, stale answer
-    │   └── ProtocolError     a reply of the meta-agent that can't be read (asked again first)
+    │   └── ProtocolError     a reply of the planner that can't be read (asked again first)
     ├── Surroundings    (5)   missing key, binary, sandbox; lock held; state damaged; disk full
     │   ├── SandboxUnavailable
     │   ├── EnvironmentNotReady
     │   ├── Busy
     │   └── CheckpointCorrupt
-    └── TaskFailed      (1)   the task ends FAILED: the meta-agent, its API, a worker, a budget
+    └── TaskFailed      (1)   the task ends FAILED: the planner, its API, a worker, a budget
 
 A non-zero exit code of a worker or a test is a result, not an error.
 """
@@ -65,7 +65,7 @@ class UsageError(AgentRunnerError):
 
 
 class ProtocolError(UsageError):
-    """A reply of the meta-agent is not the message that was asked for.
+    """A reply of the planner is not the message that was asked for.
 
     Codes: empty, too_large, incomplete, refusal, not_found, ambiguous, syntax, forbidden_yaml,
     duplicate_key, unsupported_version, wrong_type, missing, invalid, placeholder.

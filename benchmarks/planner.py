@@ -1,4 +1,4 @@
-"""A planner that has the worker run for ever: its two answers, and as a meta-agent."""
+"""A planner that has the worker run for ever: its two answers, and the program that gives them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A question in words to a person: of the meta-agent, or about a spent budget."""
+"""A question in words to a person: of the planner, or about a spent budget."""
 
 from __future__ import annotations
 

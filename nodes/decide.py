@@ -1,4 +1,4 @@
-"""RUNNING | VALIDATING | FIXING: ask the meta-agent what to do next, and obey the limits."""
+"""RUNNING | VALIDATING | FIXING: ask the planner what to do next, and obey the limits."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ async def _as_edited(state: TaskContext, deps: Deps, criteria: list[Criterion]) 
 
 
 def _allowed(deps: Deps) -> Callable[[Message], None]:
-    """Refuses a worker_call that the task does not allow; the meta-agent is asked again."""
+    """Refuses a worker_call that the task does not allow; the planner is asked again."""
 
     def check(message: Message) -> None:
         chosen = message.payload

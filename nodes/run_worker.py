@@ -82,7 +82,7 @@ async def run_worker(state: TaskContext, deps: Deps) -> Command[str]:
         supervised = await _wait(deps, order, process)
     reach("after_finish")
     if supervised.outcome in ("lost", "infra"):
-        return await _came_to_nothing(state, deps, order, supervised, here=process is not None)
+        return await _without_outcome(state, deps, order, supervised, here=process is not None)
     return await asyncio.to_thread(_ended, state, deps, order, supervised)
 
 
@@ -127,7 +127,7 @@ async def _wait(
     )
 
 
-async def _came_to_nothing(
+async def _without_outcome(
     state: TaskContext,
     deps: Deps,
     order: WorkerOrder,
@@ -137,7 +137,7 @@ async def _came_to_nothing(
 ) -> Command[str]:
     """The worker was lost or never ran: record it and what it changed, then try once more.
 
-    The new try has a new id. Never three blind ones: after two the meta-agent decides anew, or,
+    The new try has a new id. Never three blind ones: after two the planner decides anew, or,
     where this very process failed twice, the run stops and can be resumed. And none without a
     sandbox, where the end of a lost worker's children is not certain.
     """

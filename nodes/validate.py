@@ -277,7 +277,7 @@ def _judged(state: TaskContext, deps: Deps) -> Judgement:
     )
 
 
-# -- the meta-agent's word ----------------------------------------------------------------------
+# -- the planner's word ----------------------------------------------------------------------
 
 
 def _assessed(state: TaskContext, evidence: Evidence) -> bool:
@@ -384,7 +384,7 @@ def as_seen(vote: Assessment, criteria: list[Criterion], view: Seeing) -> Assess
 
 
 def _refused(state: TaskContext, deps: Deps, update: Update, reasons: list[str]) -> Command[str]:
-    """Not complete: back to the meta-agent with the reasons, or the end where no loop is left."""
+    """Not complete: back to the planner with the reasons, or the end where no loop is left."""
     counters = update.get("counters", state["counters"])
     update = {**update, "wants_completion": False, "criteria": _settled(state, deps)}
     deps.emit("warning", code="completion-refused", message="; ".join(reasons)[:1000])
@@ -409,7 +409,7 @@ def _refused(state: TaskContext, deps: Deps, update: Update, reasons: list[str])
 async def _open_finding(
     state: TaskContext, deps: Deps, update: Update, finding: Finding
 ) -> Command[str]:
-    """Told to the meta-agent once; when it asks again with the same finding, to a person."""
+    """Told to the planner once; when it asks again with the same finding, to a person."""
     name = fingerprint(finding)
     told = state.get("told", [])
     if name not in told:

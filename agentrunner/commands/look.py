@@ -52,7 +52,7 @@ def list_runs(
     index = RunIndex(environment.state_dir(state_dir))
     repo = None if everywhere else here()
     for row in index.runs(repo):
-        _mend(index, row)
+        _fix(index, row)
     rows = [asdict(row) for row in index.runs(repo)]
     for fields in rows:
         ended = bool(fields["finished_at"])
@@ -106,7 +106,7 @@ def _is_called(fields: dict[str, Any], wanted: str) -> bool:
     return wanted in state_word(fields).split()
 
 
-def _mend(index: RunIndex, row: RunRow) -> None:
+def _fix(index: RunIndex, row: RunRow) -> None:
     """Have the end of a run noted that was killed before it did so itself."""
     from agentrunner.state.lifecycle import TERMINAL
     from agentrunner.storage.run_folder import RunFolder

@@ -17,7 +17,7 @@ from agentrunner.errors import ProtocolError, UsageError
 
 
 class Message(StrEnum):
-    """What a reply of the meta-agent can be."""
+    """What a reply of the planner can be."""
 
     plan_task = "plan_task"
     next_action = "next_action"

@@ -26,11 +26,11 @@ class BudgetSpec(ConfigModel):
     wall_sec: float | None = Field(3600, ge=0)
     """Seconds of work; pauses and waits cost nothing."""
     meta_calls: int | None = Field(None, ge=0)
-    """Calls of the meta-agent's model, repeated ones included."""
+    """Calls of the planner's model, repeated ones included."""
     worker_runs: int | None = Field(None, ge=0)
     """Worker runs, repeated and lost ones included."""
     tokens: int | None = Field(None, ge=0)
-    """Tokens of meta-agent and workers together: as the gateway counts, else as reported."""
+    """Tokens of planner and workers together: as the gateway counts, else as reported."""
     usd: float | None = Field(None, ge=0)
     """Cost in US dollars, where it is known."""
     wait_sec: float = Field(21_600, ge=0)
@@ -42,7 +42,7 @@ class BudgetSpec(ConfigModel):
 
 
 class MetaSpec(ConfigModel):
-    """The meta-agent, which plans, decides and assesses."""
+    """The planner, which plans, decides and assesses."""
 
     kind: str = "openai-chat"
     """`openai-chat`, `chat` (other providers), `codex-cli` or `claude-code` (the CLI as planner),
@@ -64,7 +64,7 @@ class MetaSpec(ConfigModel):
     max_loops: int = Field(5, ge=0, le=1000)
     """How often work may be ordered again; at most one more worker run than this."""
     system_prompt: str | dict[str, str] | None = None
-    """Own words for the meta-agent's role, for all messages or by message."""
+    """Own words for the planner's role, for all messages or by message."""
     system_prompt_mode: Literal["extend", "replace"] = "extend"
     """`replace` leaves out the built-in prompt, reply format included."""
     format: Literal["auto", "yaml", "json"] = "auto"
@@ -93,7 +93,7 @@ def reads_repo(meta: MetaSpec) -> bool:
 
 
 class MetaCandidate(ConfigModel):
-    """One who can take a role of the meta-agent. What is left out is that of `runner.meta`."""
+    """One who can take a role of the planner. What is left out is that of `runner.meta`."""
 
     kind: str
     """As of `runner.meta`, without `auto`."""
@@ -175,7 +175,7 @@ class WorkerSpec(ConfigModel):
     """Kind `command`: argv, with `{prompt_file}` or `{prompt}`; else the prompt comes by stdin.
     Other kinds: the absolute path of the CLI."""
     docker_image: str | None = None
-    """The image of a Docker box; other boxes have none."""
+    """The image of a Docker sandbox; other sandboxes have none."""
     max_run_time_sec: float = Field(1800, gt=0)
     """Seconds until one worker run is ended."""
     idle_timeout_sec: float = Field(600, gt=0)

@@ -194,7 +194,7 @@ def written_workers(runner: RunnerSection) -> list[tuple[KeyPath, WorkerSpec]]:
 
 
 def meta_candidates(runner: RunnerSection) -> Iterator[tuple[KeyPath, str]]:
-    """Kind and place of everyone who may take a role of the meta-agent beside `runner.meta`."""
+    """Kind and place of everyone who may take a role of the planner beside `runner.meta`."""
     if runner.assess is not None and runner.assess.kind is not None:
         yield ("runner", "assess"), runner.assess.kind
     profiles = runner.profiles

@@ -104,10 +104,10 @@ class SandboxSpec(ConfigModel):
             _caches_from_text, json_schema_input_type=Literal["auto", "none"] | Ecosystems | str
         ),
     ] = "auto"
-    """Package caches of yours that the box is shown, read-only: `auto` (of the ecosystems whose
+    """Package caches of yours that the sandbox is shown, read-only: `auto` (of the ecosystems whose
     manifests are in the repository), `none`, or a list as `[go, npm]`."""
     read_paths: list[str] = []
-    """Folders of this machine that the box may read."""
+    """Folders of this machine that the sandbox may read."""
 
     @property
     def kept_bytes(self) -> int | None:

@@ -143,7 +143,7 @@ class PrdSpec(ConfigModel):
 
 
 class SetupSpec(ConfigModel):
-    """A command run once per box, before the baseline."""
+    """A command run once per sandbox, before the baseline."""
 
     command: str = Field(min_length=1)
     """The shell command, for instance `uv sync --frozen`."""
@@ -206,7 +206,7 @@ class TaskSection(ConfigModel):
     env: Variables = {}
     """Variables for set-up, tests and checks, as texts."""
     setup: SetupSpec | None = None
-    """What makes the repository ready in a fresh box."""
+    """What makes the repository ready in a fresh sandbox."""
     test: Annotated[
         TestSpec | None,
         BeforeValidator(_test_from_text, json_schema_input_type=TestSpec | str | None),
@@ -266,7 +266,7 @@ class RunnerSection(ConfigModel):
     """How it is done."""
 
     completion: Literal["evidence", "strict", "judged"] | None = None
-    """What COMPLETE asks for. None is `evidence`, or `judged` with the mock meta-agent."""
+    """What COMPLETE asks for. None is `evidence`, or `judged` with the mock planner."""
     approve: ApproveSpec = ApproveSpec()
     """Where a person is asked first."""
     budget: BudgetSpec = BudgetSpec()
@@ -386,7 +386,7 @@ class TaskSpec(BaseModel):
     task_file: Source | None = None
     prd_file: Source | None = None
     script_text: str | None = None
-    """The replies of a `script` meta-agent."""
+    """The replies of a `script` planner."""
     patterns_text: str | None = None
     template_text: str | None = None
     language: Literal["en", "ja"] = "en"

@@ -15,7 +15,7 @@ from agentrunner.workers.base import Probe, Worker
 
 @dataclass(frozen=True)
 class Offer:
-    """A kind of meta-agent, and what it still needs (""  for nothing)."""
+    """A kind of planner, and what it still needs (""  for nothing)."""
 
     kind: str
     needs: str = ""
@@ -36,7 +36,7 @@ def available_workers(repo: Path | None = None) -> dict[str, Probe]:
 
 
 def available_metas(environ: Mapping[str, str], repo: Path | None = None) -> list[Offer]:
-    """Meta-agents that can plan a real task, the ready ones first."""
+    """Planners that can plan a real task, the ready ones first."""
     key = "" if environ.get("OPENAI_API_KEY") else "OPENAI_API_KEY is not set"
     offers = [Offer("openai-chat", key)]
     for cli in planners(repo, environ):

@@ -10,7 +10,7 @@ from agentrunner.config.spec import TaskSpec
 from agentrunner.engine.attempt_run import Options
 from agentrunner.engine.header import header_of, reach_of_all
 from agentrunner.engine.policies import capped_as_far
-from agentrunner.engine.resolve import muster
+from agentrunner.engine.resolve import find_agents
 from agentrunner.engine.resources import box_spec, with_caches
 from agentrunner.execution.egress import has_gateway
 from agentrunner.gateway.order import GATEWAY_PORT
@@ -31,7 +31,7 @@ def preview(spec: TaskSpec, options: Options) -> dict[str, Any]:
     environ, state_dir = options.environ, options.state_dir
     replays = options.cassette.replay is not None
     spec, missing = capped_as_far(spec, environ, state_dir, options.policy, replays=replays)
-    crew = muster(spec, environ, options.cassette)
+    crew = find_agents(spec, environ, options.cassette)
     folder = RunFolder(state_dir / "runs" / f"{spec.task_id}-0000")
     kind = spec.runner.sandbox.kind
     box = with_caches(box_spec(spec, crew.members, folder), spec, environ)

@@ -43,13 +43,15 @@ def assemble(
     spec: TaskSpec, environ: Mapping[str, str], cassette: Cassette | None = None
 ) -> Agents:
     """Planner and workers of this task; raises Surroundings where one is missing."""
-    crew = muster(spec, environ, cassette)
+    crew = find_agents(spec, environ, cassette)
     if crew.missing:
         raise crew.missing[0]
     return crew
 
 
-def muster(spec: TaskSpec, environ: Mapping[str, str], cassette: Cassette | None = None) -> Agents:
+def find_agents(
+    spec: TaskSpec, environ: Mapping[str, str], cassette: Cassette | None = None
+) -> Agents:
     """Planner and workers as far as they are to be had, and what is missing."""
     check_open(Path(spec.repo))
     check_note_dir(Path(spec.repo), spec.runner.note.dir)

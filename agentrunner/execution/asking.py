@@ -1,4 +1,4 @@
-"""Asking the meta-agent from a node: budget, facts, record, count."""
+"""Asking the planner from a node: budget, facts, record, count."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ async def ask(
     turn: int = 0,
     view: Seeing | None = None,
 ) -> tuple[Message, Counters]:
-    """One message of the meta-agent, and the counters after it.
+    """One message of the planner, and the counters after it.
 
     Of several votes on one thing `turn` says which it is: they go round among the candidates.
     `view` is what the planner sees, for a caller who asks what it has seen.
@@ -117,7 +117,7 @@ async def ask(
 
 
 class NeedsPerson(TaskFailed):
-    """Nobody in a role of the meta-agent answers; the wrapper sends the run to node `planner`.
+    """Nobody in a role of the planner answers; the wrapper sends the run to node `planner`.
 
     `kept` is what the node has found out so far, so that it is not measured again.
     """
@@ -131,7 +131,7 @@ class NeedsPerson(TaskFailed):
 
 @contextmanager
 def keeping(update: Update) -> Iterator[None]:
-    """What a node knows already is kept where the meta-agent that it asks is not to be had."""
+    """What a node knows already is kept where the planner that it asks is not to be had."""
     try:
         yield
     except (NeedsPerson, MustWait) as error:
@@ -158,7 +158,7 @@ def _choices(state: TaskContext, deps: Deps) -> Choices:
 
 
 class AskFailed(TaskFailed):
-    """The meta-agent could not be asked; `counters` hold what it cost."""
+    """The planner could not be asked; `counters` hold what it cost."""
 
     def __init__(self, cause: TaskFailed, counters: Counters) -> None:
         super().__init__(cause.message, code=cause.code, remedy=cause.remedy)

@@ -97,7 +97,7 @@ class Deps:
     cooled: dict[str, str] = field(default_factory=dict)
     """What the present node adds to the channel `cooling`; the wrapper puts it there."""
     calls: MadeCalls = field(init=False)
-    """Of the meta-agent, as the log has them."""
+    """Of the planner, as the log has them."""
 
     def __post_init__(self) -> None:
         self.calls = MadeCalls(self.log)

@@ -1,4 +1,4 @@
-"""The candidates of a role of the meta-agent, asked in turn until one of them answers."""
+"""The candidates of a role of the planner, asked in turn until one of them answers."""
 
 from __future__ import annotations
 

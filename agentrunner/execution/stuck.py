@@ -1,7 +1,7 @@
-"""The same thing again and again: counted, told to the meta-agent, then ended. Pure.
+"""The same thing again and again: counted, told to the planner, then ended. Pure.
 
 Two counts over worker runs in a row: the same prompt that changed nothing, and exactly the same
-that is red. At `runner.stuck_after` of either the meta-agent is told; where it orders the same
+that is red. At `runner.stuck_after` of either the planner is told; where it orders the same
 once more, the run is a person's. Everything else it may still do, so that evidence can complete.
 """
 

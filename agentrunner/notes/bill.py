@@ -105,7 +105,7 @@ def bill(calls: Iterable[Mapping[str, Any]], runs: Iterable[Mapping[str, Any]]) 
 
 
 class MadeCalls:
-    """The calls of the meta-agent that a run's log has, followed as it grows.
+    """The calls of the planner that a run's log has, followed as it grows.
 
     A number that comes again is another call: the node that made the first one was killed before
     it was saved.
@@ -136,7 +136,7 @@ class MadeCalls:
 
 
 def amount_of_call(call: Mapping[str, Any]) -> Amount:
-    """What one call of the meta-agent used, from the data of its record."""
+    """What one call of the planner used, from the data of its record."""
     usage = call.get("usage") or {}
     known: Known = call.get("known", "reported")
     usd, subscription = call.get("usd"), bool(call.get("subscription"))

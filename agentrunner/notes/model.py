@@ -95,7 +95,7 @@ class TestFacts:
 
 @dataclass(frozen=True)
 class MetaCallRow:
-    """One attempt to ask the meta-agent."""
+    """One attempt to ask the planner."""
 
     type: str
     at: str

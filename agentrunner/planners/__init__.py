@@ -1,1 +1,1 @@
-"""The meta-agent: who plans, decides and assesses, and how it is asked."""
+"""The planner: who plans, decides and assesses, and how it is asked."""

@@ -1,4 +1,4 @@
-"""One question to the meta-agent, asked until there is an answer that can be used.
+"""One question to the planner, asked until there is an answer that can be used.
 
 Two loops, one inside the other: a server that does not answer is tried again (`retry.py`), an
 answer that cannot be used is asked for again, with the fault named. Every attempt on the wire is

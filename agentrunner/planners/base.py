@@ -1,4 +1,4 @@
-"""What a meta-agent is asked and answers. `asking.py` does the asking; clients only complete."""
+"""What a planner is asked and answers. `asking.py` does the asking; clients only complete."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The meta-agent behind any chat model that LangChain knows: `model: provider:name`.
+"""The planner behind any chat model that LangChain knows: `model: provider:name`.
 
 LangChain and the provider's package are extras; nothing here knows a provider. What the library
 repeats by itself is switched off as far as it says: `asking.py` counts and records each attempt.
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agentrunner.config.spec import TaskSpec
-from agentrunner.environment import quiet_libraries
+from agentrunner.environment import how_to_add, quiet_libraries
 from agentrunner.errors import InfraError, UsageError
 from agentrunner.planners.base import MetaRequest, MetaUnavailable, Reply, in_turns
 from agentrunner.planners.chat_reply import reply_of
@@ -27,7 +27,6 @@ from agentrunner.workers.failures import failure_of
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
-PACKAGE = "agentrunner-graph[chat]"
 _SECRET_WORDS = ("KEY", "TOKEN", "SECRET")
 _INSTALL = re.compile(r"pip install (?:-U )?`?([\w.-]+)")
 
@@ -106,7 +105,7 @@ class ChatMeta:
         try:
             from langchain.chat_models import init_chat_model
         except ImportError:
-            raise _no_package("langchain", f'pip install "{PACKAGE}"') from None
+            raise _no_package("langchain", how_to_add("chat")) from None
         options: dict[str, Any] = {"max_retries": 0, "timeout": self._timeout_sec}
         if base_url:
             options["base_url"] = base_url

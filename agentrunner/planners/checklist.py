@@ -1,4 +1,4 @@
-"""A meta-agent without a model: the criteria are the task's, and only what is run decides.
+"""A planner without a model: the criteria are the task's, and only what is run decides.
 
 The worker gets the requirements and what is red or missing, until nothing is. What no check
 decides is for a person: no further worker is started for it. Where nothing at all can be executed

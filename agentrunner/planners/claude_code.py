@@ -1,4 +1,4 @@
-"""Claude Code as the meta-agent: `claude -p --json-schema`. Tested with 2.1.197.
+"""Claude Code as the planner: `claude -p --json-schema`. Tested with 2.1.197.
 
 The schema becomes a tool, whose input is checked by the CLI and is the answer. A model that does
 not call it is nudged once; then the CLI ends as a success with nothing but prose.

@@ -1,4 +1,4 @@
-"""A coding CLI as the meta-agent, for people who have a subscription and no key.
+"""A coding CLI as the planner, for people who have a subscription and no key.
 
 One call is one process that starts afresh, in a box of its own (see `cli_box`): it is told the
 role and policy by a file and the request by stdin, and what it answers is read by our parser and

@@ -1,4 +1,4 @@
-"""OpenAI's Codex CLI as the meta-agent: `codex exec --output-schema`. Tested with 0.169.0.
+"""OpenAI's Codex CLI as the planner: `codex exec --output-schema`. Tested with 0.169.0.
 
 It sends the schema to the provider and does not look at the answer. The answer is taken from its
 event stream: `-o FILE` has the same text, in a file that the box could have made a link.

@@ -1,4 +1,4 @@
-"""From the task's settings to the meta-agent that is asked."""
+"""From the task's settings to the planner that is asked."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ def make_meta(
     replay: Path | None = None,
     channel: str = "",
 ) -> MetaClient:
-    """The meta-agent of `runner.meta.kind`; opens no connection and spends nothing.
+    """The planner of `runner.meta.kind`; opens no connection and spends nothing.
 
     Where it asks a server, `record` keeps every exchange in a cassette and `replay` answers from
     one; `channel` tells one planner's part of it from another's. Raises UsageError for an unknown
     kind, a setting that cannot work or a cassette that cannot be used, Surroundings where a key is
     missing. `environ` is the environment of the process, never of a file in the repository.
     """
-    kind = load(METAS, spec.runner.meta.kind, "the meta-agent")
+    kind = load(METAS, spec.runner.meta.kind, "the planner")
     tape: dict[str, Any] = {}
     if getattr(kind, "recordable", False):
         tape = {"record": record, "replay": replay, "channel": channel}

@@ -1,4 +1,4 @@
-"""A meta-agent that plays a fixed, tiny part: no key, no model, no error, two decisions."""
+"""A planner that plays a fixed, tiny part: no key, no model, no error, two decisions."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class MockMeta:
             return _decompose()
         if request.type == "plan_patch":
             return _plan_patch()
-        raise UsageError(f'the mock meta-agent has no answer to "{request.type}"')
+        raise UsageError(f'the mock planner has no answer to "{request.type}"')
 
     def _next_action(self, worker_runs: int) -> dict[str, Any]:
         if worker_runs:

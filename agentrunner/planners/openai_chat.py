@@ -1,4 +1,4 @@
-"""The meta-agent behind an OpenAI-compatible API.
+"""The planner behind an OpenAI-compatible API.
 
 The library retries, parses and follows redirects on its own; all three are switched off here.
 Retries are counted and recorded by `asking.py`, replies are read by our parser, which accepts

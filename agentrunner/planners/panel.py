@@ -1,4 +1,4 @@
-"""Who answers in each role of the meta-agent, and who does when the first one cannot."""
+"""Who answers in each role of the planner, and who does when the first one cannot."""
 
 from __future__ import annotations
 

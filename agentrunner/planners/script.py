@@ -1,4 +1,4 @@
-"""A meta-agent that reads its replies from a file: for tests, demonstrations and replay."""
+"""A planner that reads its replies from a file: for tests, demonstrations and replay."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class ScriptMeta:
         """Read `spec.script_text`; raises UsageError (`script-missing`, `script-invalid`)."""
         if spec.script_text is None:
             raise UsageError(
-                "the meta-agent `script` needs a file with its replies",
+                "the planner `script` needs a file with its replies",
                 code="script-missing",
                 path="runner.meta.script",
                 remedy="set runner.meta.script to a file, relative to the task file",

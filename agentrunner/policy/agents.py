@@ -13,7 +13,7 @@ from agentrunner.policy.model import Policy
 from agentrunner.policy.narrowing import Narrowing
 
 MODELLESS = frozenset({"command", "mock", "checklist", "script"})
-"""Kinds of workers and meta-agents that are told no model and no endpoint."""
+"""Kinds of workers and planners that are told no model and no endpoint."""
 _URL_NAMES: Mapping[str, str] = {
     "openai-chat": "OPENAI_BASE_URL",
     AUTO: "OPENAI_BASE_URL",

@@ -59,13 +59,13 @@ class SandboxCaps(ConfigModel):
     hosts: Hosts | None = None
     """Hosts that tasks, set-up and tests may name, as `host:port`, `*.domain:port` or pinned."""
     images: list[str] | None = None
-    """Images of boxes, `*` for any text, as in `team/worker@sha256:*`; the first without `*` is
+    """Images of sandboxes, `*` for any text, as in `team/worker@sha256:*`; the first without `*` is
     taken where a task names none. Images built from the repository are then refused."""
     read_paths: list[Annotated[str, AfterValidator(_absolute)]] | None = None
     """Folders of which a task may have any part read."""
 
     caches: Literal["none"] | Ecosystems | None = None
-    """Ecosystems whose package caches a box may be shown; `none` for no cache at all."""
+    """Ecosystems whose package caches a sandbox may be shown; `none` for no cache at all."""
     keep_files_up_to: Annotated[str, AfterValidator(file_size)] | None = None
     """The most that `runner.sandbox.keep_files_up_to` may be: each run keeps files of that size."""
 
@@ -94,7 +94,7 @@ class MetaCaps(ConfigModel):
     """Who may plan and decide."""
 
     kinds: list[Annotated[str, _one_of(registry.METAS)]] | None = None
-    """Meta-agents that may be used."""
+    """Planners that may be used."""
     models: list[str] | None = None
     """Models, `*` for any text; the first without `*` is taken where a task names none."""
     base_urls: list[Annotated[str, AfterValidator(_web_address)]] | None = None
@@ -113,9 +113,9 @@ class BudgetCaps(ConfigModel):
     wall_sec: float | None = Field(None, ge=0)
     """Seconds of work."""
     meta_calls: int | None = Field(None, ge=0)
-    """Calls of the meta-agent's model."""
+    """Calls of the planner's model."""
     tokens: int | None = Field(None, ge=0)
-    """Tokens of meta-agent and workers together."""
+    """Tokens of planner and workers together."""
     usd: float | None = Field(None, ge=0)
     """US dollars, where the cost is known."""
 

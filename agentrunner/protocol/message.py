@@ -32,7 +32,7 @@ PAYLOADS: dict[ReplyType, type[Payload]] = {
 
 @dataclass(frozen=True)
 class Message:
-    """A reply of the meta-agent, read and valid in form. Whether it is true is not known here."""
+    """A reply of the planner, read and valid in form. Whether it is true is not known here."""
 
     type: ReplyType
     payload: Payload

@@ -227,7 +227,7 @@ class WorkerCall(Wire):
 
 
 class CriterionUpdate(Wire):
-    """What the meta-agent thinks of a criterion in passing; evidence decides, not this."""
+    """What the planner thinks of a criterion in passing; evidence decides, not this."""
 
     id: Id
     passed: Flag | None = None
@@ -286,7 +286,7 @@ class AssessmentDetails(Wire):
 
 
 class CompletionAssessment(Wire):
-    """How far the criteria are met, in the meta-agent's eyes. Where it contradicts itself the
+    """How far the criteria are met, in the planner's eyes. Where it contradicts itself the
     more negative word counts.
     """
 

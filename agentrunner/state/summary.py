@@ -1,4 +1,4 @@
-"""TaskContext → the short view that the meta-agent reads; deterministic and bounded.
+"""TaskContext → the short view that the planner reads; deterministic and bounded.
 
 Values only: texts of people, workers and tests stay data here, and are marked as such where a
 prompt is made of them. Nothing of the host is told: no paths outside the repository, no

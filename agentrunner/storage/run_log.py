@@ -122,12 +122,12 @@ class History:
 
     @property
     def meta_calls(self) -> list[Record]:
-        """Calls of the meta-agent, by attempt on the wire."""
+        """Calls of the planner, by attempt on the wire."""
         return self.of("meta_call")
 
     @property
     def decisions(self) -> list[Record]:
-        """What the meta-agent decided."""
+        """What the planner decided."""
         return self.of("decision")
 
     @property

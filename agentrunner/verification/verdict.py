@@ -2,7 +2,7 @@
 
 `settle` gives every criterion its status and kind of evidence. `judge` says what stands between
 a tree and COMPLETE; `end_at_limit` how a run ends that may not go on. None of them believes
-the meta-agent more than an exit code.
+the planner more than an exit code.
 """
 
 from __future__ import annotations

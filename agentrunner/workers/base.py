@@ -218,9 +218,9 @@ class Worker(Protocol):
         """The provider's base URL, as the task names it or its own; "" where `wire` is."""
 
     flag_rules: Mapping[str, str]
-    """Flags that a meta-agent may set, each with a regex for its value ("" takes none)."""
+    """Flags that a planner may set, each with a regex for its value ("" takes none)."""
     tool_rules: Mapping[str, str]
-    """Names of `tool_specific` that a meta-agent may set, each with a regex for its value."""
+    """Names of `tool_specific` that a planner may set, each with a regex for its value."""
 
     def __init__(self, spec: WorkerSpec, repo: Path | None = None) -> None:
         """Keep the settings; raises UsageError for a setting that cannot work.

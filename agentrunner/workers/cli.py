@@ -107,7 +107,7 @@ class CliWorker(ABC):
     def command(self, call: WorkerCall) -> WorkerCommand:
         """The command line for this call; pure but for finding the binary once.
 
-        The task's own flags come last, so that they win over the meta-agent's.
+        The task's own flags come last, so that they win over the planner's.
         """
 
     @abstractmethod
@@ -193,7 +193,7 @@ class CliWorker(ABC):
         return call.base_url or self.provider_url
 
     def flags_of(self, call: WorkerCall) -> tuple[str, ...]:
-        """Further flags; the task's own last, so that they win over the meta-agent's."""
+        """Further flags; the task's own last, so that they win over the planner's."""
         return (*call.flags, *self.spec.flags)
 
     @cached_property

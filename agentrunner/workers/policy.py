@@ -1,7 +1,7 @@
-"""What a meta-agent may ask of a worker: the task's word wins over the model's (threat T15).
+"""What a planner may ask of a worker: the task's word wins over the model's (threat T15).
 
 Everything in a `worker_call` is text of a language model that has read untrusted files. What is
-not allowed here is refused with a reason, and the meta-agent is asked again.
+not allowed here is refused with a reason, and the planner is asked again.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Whole runs: a project, and the meta-agents of the test kit under names of their own."""
+"""Whole runs: a project, and the planners of the test kit under names of their own."""
 
 from __future__ import annotations
 

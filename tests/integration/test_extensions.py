@@ -199,3 +199,21 @@ async def test_planners_are_held_to_theirs() -> None:
         one.name for one in await check_planner(lambda: Silent(spec, {})) if one.status == "failed"
     ]
     assert failed == ["it_answers_or_says_why_not"]
+
+
+async def test_the_example_s_planner_keeps_its_promises_and_leads_a_run(
+    tmp_path: Path, installed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worker = {"kind": "command", "command": ["sed", "-i", "s/a - b/a + b/", "calc.py"]}
+    file = task(tmp_path, worker=worker, sandbox={"kind": "none"})
+    monkeypatch.syspath_prepend(str(installed))
+    from nice_tools.planner import UntilGreen  # type: ignore[import-not-found]
+
+    from agentrunner import api
+
+    spec = api.read_task(file)
+    results = await check_planner(lambda: UntilGreen(spec, os.environ))
+    assert [one for one in results if one.status == "failed"] == []
+    ran = agentrunner(tmp_path, "run", str(file), "--meta", "until-green", "--json", site=installed)
+    result = result_of(ran)
+    assert (result["state"], result["grade"]) == ("COMPLETE", "proven"), ran.stdout + ran.stderr

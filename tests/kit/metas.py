@@ -1,4 +1,4 @@
-"""Meta-agents for tests: one that lies, one that follows a list of actions."""
+"""Planners for tests: one that lies, one that follows a list of actions."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def run_worker(worker: str, prompt: str = "Do the task.", **more: Any) -> dict[s
     return {"decision": {"action": "run_worker", "reason": "There is work."}, "worker_call": call}
 
 
-# -- the shipped `script` meta-agent, which a test hands its replies ------------------------------
+# -- the shipped `script` planner, which a test hands its replies ------------------------------
 
 Item = dict[str, Any]
 """One item of a script: what is answered to one attempt on the wire."""

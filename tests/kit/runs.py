@@ -54,7 +54,7 @@ class Run:
         answers: list[Answer] | None = None,
         **task: Any,
     ) -> dict[str, Any]:
-        """Begin; with `script` the shipped meta-agent of that name plays it."""
+        """Begin; with `script` the shipped planner of that name plays it."""
         require_bwrap()
         if script is not None:
             replies = self.project.state_dir.parent / "replies.yaml"
@@ -70,7 +70,7 @@ class Run:
         return self._step(lambda options: runs.resume(self.id, options, **how))
 
     def answer(self, text: str, question_id: str = "") -> dict[str, Any]:
-        """Answer the question of the meta-agent."""
+        """Answer the question of the planner."""
         return self.respond(Answer(id=question_id, kind="ask_human", text=text))
 
     def approve(self, question_id: str = "", edit: str = "") -> dict[str, Any]:
@@ -172,11 +172,11 @@ class Run:
         return [str(moves[0]["from"]), *(str(move["to"]) for move in moves)] if moves else []
 
     def calls(self) -> list[str]:
-        """What the meta-agent was asked for, attempt by attempt on the wire."""
+        """What the planner was asked for, attempt by attempt on the wire."""
         return [str(record.data["type"]) for record in self.log("meta_call")]
 
     def prompt(self, number: int = -1) -> str:
-        """All that the meta-agent was sent with one call, the latest unless told."""
+        """All that the planner was sent with one call, the latest unless told."""
         files = sorted(self.folder.meta_dir.glob("*.request.json"))
         messages = json.loads(files[number].read_text("utf-8"))
         return "\n".join(str(message["content"]) for message in messages)

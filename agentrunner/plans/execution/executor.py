@@ -22,7 +22,7 @@ from agentrunner.git.private_clone import CloneStore
 from agentrunner.notes.plan_note import write_plan_note
 from agentrunner.plans.execution.answers import open_questions
 from agentrunner.plans.execution.branch_target import BranchTarget
-from agentrunner.plans.execution.forecast import outlook
+from agentrunner.plans.execution.forecast import forecast_of
 from agentrunner.plans.execution.instructions import PlanInstructions, check_order
 from agentrunner.plans.execution.plan_budget import PlanBudget
 from agentrunner.plans.execution.plan_notes import facts_of, leave_notes
@@ -155,7 +155,7 @@ class _Execution:
     def _ahead(self, tasks: list[str]) -> dict[str, Any]:
         state_dir, again = self._order.options.state_dir, self._order.again(self._post.plan)
         turns = (turn for turn in self._book.all() if self._site.places.folder(turn).is_dir())
-        return asdict(outlook(state_dir, self._store, turns, tasks, again))
+        return asdict(forecast_of(state_dir, self._store, turns, tasks, again))
 
     async def _leave_note(self, spec: TaskSpec, result: Mapping[str, Any]) -> str:
         """The plan's note, once nothing is at work: until then the checkout is left alone."""

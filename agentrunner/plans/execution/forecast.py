@@ -26,7 +26,7 @@ class Forecast:
     """They depend on one that waits."""
 
 
-def outlook(
+def forecast_of(
     state_dir: Path,
     store: PlanStore,
     turns: Iterable[Round],

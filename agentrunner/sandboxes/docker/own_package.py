@@ -38,7 +38,7 @@ def own_requirements() -> list[str]:
         raise UsageError(
             f"{DISTRIBUTION} is not installed here as a package, so that its needs are not known.",
             code="not-installed",
-            remedy="scripts/setup.sh runtime, or pip install",
+            remedy="run scripts/setup.sh runtime, or pip install . in AgentRunner's folder",
         ) from error
     return [one for one in told if "extra ==" not in one]
 

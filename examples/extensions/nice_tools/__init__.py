@@ -1,1 +1,1 @@
-"""A worker and a sandbox of somebody else."""
+"""A worker, a sandbox and a planner of somebody else."""

@@ -1,4 +1,4 @@
-"""The summary that the meta-agent reads: complete, bounded, the same for the same state."""
+"""The summary that the planner reads: complete, bounded, the same for the same state."""
 
 from __future__ import annotations
 

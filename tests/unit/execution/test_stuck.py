@@ -1,4 +1,4 @@
-"""What counts as the same again, when the meta-agent is told, and when it is for a person."""
+"""What counts as the same again, when the planner is told, and when it is for a person."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Rounds:
         return False
 
     def run(self, prompt: str, evidence: Evidence = GREEN, *, changed: bool = True) -> list[str]:
-        """One round; what the meta-agent is told after it."""
+        """One round; what the planner is told after it."""
         assert not self.order(prompt)
         self.number += 1
         self.state |= TaskContext(recent=[ran(self.number, changed=changed)], evidence=evidence)

@@ -1,4 +1,4 @@
-"""Servers, clocks and tasks for the tests of the meta-agent."""
+"""Servers, clocks and tasks for the tests of the planner."""
 
 from __future__ import annotations
 

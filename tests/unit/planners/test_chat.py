@@ -1,4 +1,4 @@
-"""Any chat model of LangChain as the meta-agent: here OpenAI's, whose package is always there."""
+"""Any chat model of LangChain as the planner: here OpenAI's, whose package is always there."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_without_langchain(make_spec: MakeSpec, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setitem(sys.modules, "langchain.chat_models", None)
     error = refusal(make_spec, model="openai:m-1")
     assert isinstance(error, InfraError)
-    assert error.remedy == 'pip install "agentrunner-graph[chat]"'
+    assert "'.[chat]' in AgentRunner's folder" in error.remedy
 
 
 def test_without_a_key(make_spec: MakeSpec, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""The meta-agent without a model: only what is run decides."""
+"""The planner without a model: only what is run decides."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The mock meta-agent, word for word, and how a meta-agent is chosen."""
+"""The mock planner, word for word, and how a planner is chosen."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The OpenAI-compatible meta-agent against a server that does everything wrong."""
+"""The OpenAI-compatible planner against a server that does everything wrong."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The scripted meta-agent: each attempt on the wire takes the next item."""
+"""The scripted planner: each attempt on the wire takes the next item."""
 
 from __future__ import annotations
 

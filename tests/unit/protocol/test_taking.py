@@ -12,7 +12,7 @@ from agentrunner.errors import ProtocolError
 from agentrunner.protocol import MessageType, parse_reply, take_reply
 from agentrunner.protocol.taking import MEANINGS, TAKEN, Row
 
-PAGE = Path(__file__).parents[3] / "docs/reference/meta-agents.md"
+PAGE = Path(__file__).parents[3] / "docs/reference/planners.md"
 PLAN: dict[str, Any] = {
     "acceptance_criteria": [
         {"id": "AC-1", "description": "It adds.", "check": {"kind": "command", "run": "make test"}}

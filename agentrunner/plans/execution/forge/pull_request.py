@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
+from agentrunner.environment import how_to_add
 from agentrunner.errors import InfraError
 from agentrunner.plans.execution.forge.remote import NAMES, Remote
 from agentrunner.storage.failpoints import reach
@@ -117,7 +118,7 @@ def forge_of(remote: Remote) -> Forge:
             f"Requests on {NAMES[remote.kind]} need a client that is not installed.",
             code="forge-missing",
             path="--pr",
-            remedy='pip install "agentrunner-graph[forge]"',
+            remedy=how_to_add("forge"),
         ) from error
 
 

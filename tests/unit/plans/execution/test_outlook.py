@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agentrunner.plans.execution.forecast import Forecast, outlook
+from agentrunner.plans.execution.forecast import Forecast, forecast_of
 from agentrunner.plans.execution.rounds import Round
 from agentrunner.plans.execution.task_runner import ALLOWANCE, LANDING, asked_for
 from agentrunner.plans.plan import PlanTaskStatus
@@ -34,7 +34,7 @@ def store(tmp_path: Path) -> PlanStore:
 
 def look(store: PlanStore, again: Collection[str] = ()) -> Forecast:
     turns = [Round(FAILED, 2, run_id="r2", question=1), Round(FAILED, 1, run_id="r0")]
-    return outlook(store.path.parent, store, turns, TASKS, again)
+    return forecast_of(store.path.parent, store, turns, TASKS, again)
 
 
 def test_who_waits_is_told_apart_from_who_is_behind(store: PlanStore) -> None:
@@ -53,14 +53,14 @@ def test_a_question_of_a_run_waits_also_for_who_names_its_task(store: PlanStore)
 
 
 def test_a_round_that_cannot_be_gone_on_with_does_not_wait(store: PlanStore) -> None:
-    assert outlook(store.path.parent, store, [], TASKS, ()) == Forecast([DONE], [], [])
+    assert forecast_of(store.path.parent, store, [], TASKS, ()) == Forecast([DONE], [], [])
 
 
 def test_a_round_for_a_task_that_was_changed_since_does_not_wait(store: PlanStore) -> None:
     mine = asked_for(store.load(), FAILED)
     for word, waiting in ((mine, [FAILED]), ("another task", [])):
         turn = Round(FAILED, 1, run_id="r2", question=1, asked_for=word)
-        assert outlook(store.path.parent, store, [turn], TASKS, ()).waiting == waiting
+        assert forecast_of(store.path.parent, store, [turn], TASKS, ()).waiting == waiting
 
 
 def complete(state_dir: Path) -> None:
@@ -81,5 +81,5 @@ def test_work_that_a_person_is_asked_about_waits_although_its_run_is_complete(
 ) -> None:
     complete(store.path.parent)
     turn = Round(FAILED, 1, run_id="r2", question=1, asked=asked)
-    found = outlook(store.path.parent, store, [turn], TASKS, ())
+    found = forecast_of(store.path.parent, store, [turn], TASKS, ())
     assert found == Forecast([DONE], [FAILED], [SECOND])
