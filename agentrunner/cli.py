@@ -1,1 +1,281 @@
-../cli.py
+"""The command line: an index of the commands, and the one place where errors become exit codes.
+
+Every command is a function in agentrunner/commands: options in, one call, one screen out, the
+exit code returned. Nothing heavy is imported before a command needs it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.main import get_command
+
+from agentrunner import __version__
+from agentrunner.commands.index import CONTEXT, Command, Entries, Index
+from agentrunner.commands.words import COMPLETE_VARIABLE, is_goal
+from agentrunner.errors import UsageError
+
+GROUPS: Mapping[str, Entries] = {
+    "Work": {
+        "run": ("start:run", "Work on a task until it is proven done, fails, or needs you."),
+        "resume": ("respond:resume", "Go on where a run was, or start its next attempt."),
+        "cancel": ("respond:cancel", "End a run; the files stay as they are."),
+        "undo": ("look:undo", "Put the files back as they were before a run."),
+    },
+    "Look": {
+        "list": ("look:list_runs", "The runs of this repository."),
+        "show": ("look:show_run", "How a run stands: what is proven and what is not."),
+        "logs": ("look:logs", "What happened in a run, and what its workers did."),
+        "diff": ("look:diff", "What a run changed."),
+        "verify": ("verifying:verify", "Verify once more, from nothing, what a run delivered."),
+    },
+    "Answer": {
+        "answer": ("respond:answer", "Answer a question of the planner."),
+        "approve": ("respond:approve", "Say yes to exactly what is asked."),
+        "reject": ("respond:reject", "Say no to what is asked, and why."),
+        "accept": ("respond:accept", "Say yes, after looking, to what nothing can prove."),
+    },
+    "Plan": {
+        "plan": ("plan:app", "Make a plan by saying what you want, change it, carry it out."),
+        "chat": ("chat:chat", "Talk about the plan, and steer the work on it."),
+    },
+    "Set up": {
+        "init": ("init:init", "Write a first task for this repository."),
+        "validate": ("start:validate", "Check a task file or PRD; show what will be executed."),
+        "doctor": ("setup:doctor", "What works on this machine, found out by trying."),
+        "workers": ("workers:workers", "The worker CLIs: versions, needs, what each can report."),
+        "config": ("config:config", "The settings in force, where each comes from; change them."),
+        "image": ("images:image", "Build the images that workers run in."),
+        "completion": ("completion:completion", "Completion of commands, runs and files by Tab."),
+        "gc": ("look:gc", "Delete what is kept of old runs."),
+        "explain": ("texts:explain", "What an error code means and what to do about it."),
+    },
+    "For developers": {
+        "schema": ("texts:schema", "A JSON Schema of a task file, result, event or message."),
+        "parse": ("texts:parse", "Read a reply of a model as a run would."),
+        "graph": ("texts:graph", "The graph as a Mermaid diagram."),
+    },
+}
+COMMANDS: Entries = {name: told for group in GROUPS.values() for name, told in group.items()}
+MEANT = {
+    "ls": "agentrunner list",
+    "ps": "agentrunner list",
+    "status": "agentrunner show, or agentrunner plan status",
+    "log": "agentrunner logs",
+    "tail": "agentrunner logs -f",
+    "watch": "agentrunner logs -f",
+    "start": "agentrunner run",
+    "continue": "agentrunner resume",
+    "retry": "agentrunner resume",
+    "stop": "agentrunner cancel",
+    "kill": "agentrunner cancel",
+    "rm": "agentrunner gc, which deletes what is kept of old runs",
+    "clean": "agentrunner gc, which deletes what is kept of old runs",
+    "yes": "agentrunner approve",
+    "no": "agentrunner reject",
+    "check": "agentrunner validate FILE",
+    "settings": "agentrunner config show",
+    "login": "claude setup-token, or codex login; agentrunner never asks for a key "
+    "(docs/how-to/login.md)",
+    "logout": "the logout of the worker's own CLI; agentrunner keeps no key (docs/how-to/login.md)",
+    "update": "the tool that installed it, such as uv tool upgrade or git pull",
+    "upgrade": "the tool that installed it, such as uv tool upgrade or git pull",
+}
+"""What other programs call it, and what it is here."""
+DRIVERS = ("run", "resume", "answer", "approve", "reject", "accept")
+"""With --json each of them prints exactly one result, whatever happens."""
+PLAN_RUN = ("plan", "run")
+"""So does this, a `plan_result`."""
+
+
+class Commands(Index):
+    """All of them, with a "did you mean" for a name that is none."""
+
+    entries = COMMANDS
+
+    def class_of(self, cmd_name: str) -> type[Command]:
+        """`run` has an option that typer cannot read."""
+        if cmd_name != "run":
+            return Command
+        from agentrunner.commands.options import LooseCommand
+
+        return LooseCommand
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """As typer does, with its "did you mean" over the whole index."""
+        if args[0] in COMMANDS or args[0].startswith("-"):
+            return super().resolve_command(ctx, args)
+        raise UsageError(f'there is no command "{args[0]}".', remedy=_meant_by(args[0]))
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """The commands by what they are for."""
+        width = max(map(len, COMMANDS))
+        for title, entries in GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl(
+                    [(name.ljust(width), told) for name, (_, told) in entries.items()]
+                )
+
+
+def _meant_by(word: str) -> str:
+    """What to type in place of what is no command."""
+    if word in MEANT:
+        return MEANT[word]
+    if Path(word).is_file():
+        return f"agentrunner run {word}"
+    near = get_close_matches(word, [*COMMANDS, *MEANT], n=1)
+    if not near:
+        return "agentrunner --help"
+    return MEANT.get(near[0]) or f"did you mean {near[0]}?"
+
+
+def understood(arguments: Sequence[str]) -> list[str]:
+    """A command line with what people also type: `help run`, `version`, a sentence as a goal."""
+    first, *rest = arguments or [""]
+    if first == "help":
+        return [*rest, "--help"]
+    if first == "version":
+        return ["--version", *rest]
+    if is_goal(first):
+        return ["run", *arguments]
+    return list(arguments)
+
+
+app = typer.Typer(
+    name="agentrunner",
+    cls=Commands,
+    add_completion=False,
+    context_settings=CONTEXT,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # rich would cost `--help` more than everything else together
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"agentrunner {__version__}")
+        raise typer.Exit
+
+
+Version = Annotated[
+    bool,
+    typer.Option(
+        "--version", "-V", callback=_print_version, is_eager=True, help="Print the version."
+    ),
+]
+
+
+@app.callback(invoke_without_command=True)
+def overview(context: typer.Context, version: Version = False) -> int:
+    """Hand over a PRD and a repository, walk away, and believe it when it says COMPLETE."""
+    if context.invoked_subcommand is not None:
+        return 0
+    if not sys.stdout.isatty():
+        typer.echo(context.get_help())
+        return 0
+    from agentrunner.commands.overview import overview as shown
+
+    return shown()
+
+
+def main() -> None:
+    """Entry point of `agentrunner`."""
+    with_streams()
+    if COMPLETE_VARIABLE in os.environ:
+        from agentrunner.commands.completion import complete
+
+        sys.exit(complete(get_command(app), sys.argv[1:]))
+    sys.exit(flushed(call(app, sys.argv[1:], "agentrunner")))
+
+
+def flushed(code: int) -> int:
+    """The exit code, when what was printed has gone out; a reader that went away is no error.
+
+    Python would complain of it when it ends, behind everybody's back.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, stream.fileno())
+            os.close(nowhere)
+    return code
+
+
+def with_streams() -> None:
+    """Give a process that was started without stdout or stderr (`>&-`) ones that lead nowhere."""
+    for number, name in ((0, "stdin"), (1, "stdout"), (2, "stderr")):
+        if getattr(sys, name) is None:
+            descriptor = os.open(os.devnull, os.O_RDWR)
+            if descriptor != number:
+                os.dup2(descriptor, number)
+                os.close(descriptor)
+            setattr(sys, name, os.fdopen(number, "r" if number == 0 else "w", closefd=False))
+
+
+def call(application: typer.Typer, arguments: list[str], name: str) -> int:
+    """Run a command line; its exit code. Whatever is raised is told in the one form."""
+    if application is app:
+        arguments = understood(arguments)
+    try:
+        code = application(arguments, prog_name=name, standalone_mode=False)
+    except typer.Abort:
+        return 130
+    except Exception as error:  # noqa: BLE001 - the last handler: told in one line, and kept
+        from agentrunner.commands.fail import tell
+
+        raised = _usage(error) if isinstance(error, typer.TyperException) else error
+        of_plan = tuple(arguments[:2]) == PLAN_RUN
+        promised = "--json" in arguments and (of_plan or arguments[0] in DRIVERS)
+        return tell(raised, as_json=promised, of_plan=of_plan)
+    return int(code or 0)
+
+
+def _usage(error: typer.TyperException) -> UsageError:
+    """What typer says about a command line, in our form."""
+    from pydantic import ValidationError
+
+    from agentrunner.config.mistakes import wrong_value
+
+    message, remedy, refused = error.format_message(), "", error.__cause__
+    if isinstance(refused, ValidationError):
+        hint = message.partition(": ")[0].removeprefix("Invalid value for ").replace("'", "")
+        message, remedy = wrong_value(hint, refused.errors()[0])
+    elif near := getattr(error, "possibilities", None):
+        message, remedy = message.partition(" (Possible")[0], f"did you mean {sorted(near)[0]}?"
+    elif " Did you mean " in message:
+        message, _, near = message.partition(" Did you mean ")
+        remedy = f"did you mean {near.strip('?').split(',')[0]}?".replace("'", "")
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context else "agentrunner"
+    return UsageError(message, code="usage", remedy=remedy or f"{path} --help")
+
+
+stdin_app = typer.Typer(
+    name="agent-runner", add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None
+)
+
+
+@stdin_app.command()
+def _from_stdin(version: Version = False) -> int:
+    """Work on the task file on standard input: agent-runner < task.yaml."""
+    if sys.stdin.isatty():
+        raise UsageError(
+            "the task file comes on standard input.", remedy="agent-runner < task.yaml"
+        )
+    from agentrunner.commands import start
+
+    return start.run_stdin()
+
+
+def stdin_main() -> None:
+    """Entry point of `agent-runner`: 0 for COMPLETE, 1 for everything else."""
+    with_streams()
+    sys.exit(flushed(1 if call(stdin_app, sys.argv[1:], "agent-runner") else 0))

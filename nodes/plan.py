@@ -55,7 +55,7 @@ async def plan(state: TaskContext, deps: Deps) -> Command[str]:
     if known is not None:
         if names is not None:
             known["tests"] = names_for_planner(names)
-        await asyncio.to_thread(_keep_told, deps, baseline, known)
+        await asyncio.to_thread(_keep_context, deps, baseline, known)
         if seeing(state, deps).see == "nothing":
             known = None
     counters = asking["counters"]
@@ -117,7 +117,7 @@ def _repository(deps: Deps, baseline: Baseline) -> dict[str, Any] | None:
     )
 
 
-def _keep_told(deps: Deps, baseline: Baseline, known: dict[str, Any]) -> None:
+def _keep_context(deps: Deps, baseline: Baseline, known: dict[str, Any]) -> None:
     """What was told, names of tests included: each later prompt begins with the same."""
     kept = deps.folder.root / CONTEXT_FILE
     facts = {name: value for name, value in known.items() if name != "tests"}

@@ -15,7 +15,7 @@ from agentrunner.errors import ProtocolError
 from agentrunner.execution.asking import ask, keeping
 from agentrunner.execution.decisions import messages
 from agentrunner.execution.deps import Deps, Update
-from agentrunner.execution.egress import heard_about_host
+from agentrunner.execution.egress import answered_about_host
 from agentrunner.execution.outside_changes import note_foreign_edits
 from agentrunner.execution.questions import answered, question, remark, subject_of
 from agentrunner.execution.seeing import Seeing, seeing
@@ -64,7 +64,7 @@ MOST_DIFF = 12_000
 
 async def validate(state: TaskContext, deps: Deps) -> Command[str]:
     """What is true about the tree; and, when completion is asked for, whether it is enough."""
-    heard = heard_about_host(state)
+    heard = answered_about_host(state)
     heard |= messages(cast("TaskContext", {**state, **heard}), deps)
     heard |= await _renewed(cast("TaskContext", {**state, **heard}), deps)
     state = cast("TaskContext", {**state, **heard})

@@ -143,7 +143,7 @@ def host_question(state: TaskContext, deps: Deps, run: WorkerRun, host: str) -> 
     return question("network", text, {"host": host, "worker_run": run.worker_run_id}, state)
 
 
-def heard_about_host(state: TaskContext) -> Update:
+def answered_about_host(state: TaskContext) -> Update:
     """What a person said about a host, for the next worker run and the next decision."""
     answer = answered(state, "network")
     if answer is None:

@@ -123,7 +123,7 @@ class Seeing:
         kept = _kept(self.deps)
         if type_ == "next_action":
             kept = _with_this(kept, self.state, self.deps, facts, self.see)
-        told = _still_told(kept)
+        told = _still_shown(kept)
         whole = Diff()
         if type_ != "plan_task" and self.see != "nothing":
             whole = self._whole(kept)
@@ -199,7 +199,7 @@ def _kept(deps: Deps) -> list[_Kept]:
     return found
 
 
-def _still_told(kept: Sequence[_Kept]) -> dict[str, str]:
+def _still_shown(kept: Sequence[_Kept]) -> dict[str, str]:
     """Digests of what the conversation still tells: what stands in a folded round is gone."""
     first = folded_until([one.round for one in kept])
     still: dict[str, str] = {}

@@ -38,7 +38,7 @@ def login_barred(section: str, policies: Sequence[Policy]) -> bool:
     return any(getattr(policy.caps, section).login is False for policy in policies)
 
 
-def hold_crew(task: Narrowing) -> None:
+def hold_agents(task: Narrowing) -> None:
     """Every worker and every planner of the task against the policy."""
     for path, _ in written_workers(task.spec.runner):
         _worker(task, dotted(path))

@@ -17,7 +17,7 @@ from agentrunner.config.rules import env_reference, written_workers
 from agentrunner.config.sandbox import KEPT, NetworkSpec, size_of
 from agentrunner.config.spec import PolicySource, TaskSpec
 from agentrunner.config.yaml_text import Place
-from agentrunner.policy.agents import hold_crew
+from agentrunner.policy.agents import hold_agents
 from agentrunner.policy.match import covered, enumeration, matches
 from agentrunner.policy.model import Policy
 from agentrunner.policy.narrowing import Narrowing, breach
@@ -250,7 +250,7 @@ class _Narrowing(Narrowing):
     # -- who, how much, how well -----------------------------------------------------------------
 
     def _crew(self) -> None:
-        hold_crew(self)
+        hold_agents(self)
 
     def _budget(self) -> None:
         for name, cap in self.policy.caps.budget:

@@ -92,12 +92,12 @@ def _check(check: Any) -> tuple[str, Fields]:
     more = {
         key: item
         for key, item in check.items()
-        if key != "kind" and item != usual.get(key) and not _is_told(item, told)
+        if key != "kind" and item != usual.get(key) and not _is_shown(item, told)
     }
     return escape(told), more if told != "nothing to execute" else {**check, **more}
 
 
-def _is_told(item: Any, told: str) -> bool:
+def _is_shown(item: Any, told: str) -> bool:
     parts = item if isinstance(item, list) else [item]
     if isinstance(item, bool):
         return False

@@ -204,7 +204,7 @@ class Differential:
             if any(str(above) in homes for above in PurePosixPath(path).parents)
         )
 
-    def with_hollow_files(self, old: str, new: str, target: Target) -> str | None:
+    def with_emptied_files(self, old: str, new: str, target: Target) -> str | None:
         """`old` with every added file, but empty; None where none was added.
 
         The programs of the command itself are as the worker left them.

@@ -99,7 +99,7 @@ class ExitProof:
         """Why a check that no person wrote shows nothing; "" where it may."""
         about = _text_of(target, criteria)
         hollow = await asyncio.to_thread(
-            self.differential.with_hollow_files, world.old, world.new, target
+            self.differential.with_emptied_files, world.old, world.new, target
         )
         if hollow is not None and (await self.run(target, hollow, ())).passed:
             added = [path for path in world.product if path not in world.old_paths]

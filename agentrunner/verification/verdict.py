@@ -375,7 +375,7 @@ def complete(criteria: Sequence[Criterion], evidence: Evidence, mode: Mode) -> V
             text="The model's word was admitted as evidence (completion: judged).",
             grade=grade,
         )
-    text = "; ".join(_told_once(evidence.proofs)[:2]) or "Accepted by a person"
+    text = "; ".join(_once(evidence.proofs)[:2]) or "Accepted by a person"
     text += "."
     if judged:
         text = f"{len(judged)} of {len(critical)} criteria on the planner's word. {text}"
@@ -386,7 +386,7 @@ def complete(criteria: Sequence[Criterion], evidence: Evidence, mode: Mode) -> V
     return Verdict(state="COMPLETE", reason="complete", text=text, grade=grade)
 
 
-def _told_once(proofs: Sequence[Proof]) -> list[str]:
+def _once(proofs: Sequence[Proof]) -> list[str]:
     """The texts of proofs; of those that rest on the same tests the first."""
     found: dict[tuple[str, ...], str] = {}
     for proof in proofs:

@@ -19,7 +19,7 @@ from agentrunner.plans.execution.forge.reports import reports_of
 from agentrunner.plans.execution.forge.request_body import request_body, request_title
 from agentrunner.plans.execution.instructions import PlanInstructions
 from agentrunner.plans.execution.merging.merge_checks import MergedTests
-from agentrunner.plans.execution.preflight import done_in_place, make_ground
+from agentrunner.plans.execution.preflight import done_in_place, make_place
 from agentrunner.plans.execution.rounds import RoundBook
 from agentrunner.plans.execution.workspaces import Workspaces, WorkTrees
 from agentrunner.plans.plan import Plan, PlanTaskStatus
@@ -87,7 +87,7 @@ class BranchTarget:
         at, made = order.options.clock.stamp(), list[str]()
         clone.sweep()
         if order.git_init:
-            made = make_ground(clone, folder, note_dir, author=self._author, at=at)
+            made = make_place(clone, folder, note_dir, author=self._author, at=at)
         self._delivery.check(self._publisher.published.name)
         return made + begin(
             clone,

@@ -13,7 +13,7 @@ from agentrunner.engine.resolve import assemble
 from agentrunner.errors import UsageError
 from agentrunner.plans.execution.delivery import DeliveryOptions
 from agentrunner.plans.execution.plan_settings import PlanSettings
-from agentrunner.plans.execution.preflight import check_ground
+from agentrunner.plans.execution.preflight import check_place
 from agentrunner.plans.execution.task_spec import task_spec
 from agentrunner.plans.plan import Plan
 from agentrunner.plans.schedule import with_dependencies
@@ -87,7 +87,7 @@ def check_order(order: PlanInstructions, plan: Plan) -> tuple[list[str], TaskSpe
     options = order.options
     spec = capped(spec, options.environ, options.state_dir, options.policy)
     assemble(spec, options.environ, options.cassette)
-    check_ground(  # last: in a terminal a person is asked how to go on
+    check_place(  # last: in a terminal a person is asked how to go on
         order.repo,
         options.environ,
         in_place=order.in_place,

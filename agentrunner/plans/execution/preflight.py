@@ -29,7 +29,7 @@ def ways_on(repo: Path) -> tuple[str, ...]:
     return ("git_init", "in_place") if git_root(repo) is None else ()
 
 
-def check_ground(
+def check_place(
     repo: Path, environ: Mapping[str, str], *, in_place: bool, git_init: bool, delivered: bool
 ) -> None:
     """Look whether a plan can be carried out here as it is asked for.
@@ -82,7 +82,7 @@ def _no_repository(repo: Path) -> UsageError:
     )
 
 
-def make_ground(
+def make_place(
     clone: CloneStore, folder: PlanFolder, note_dir: str, *, author: Identity, at: str
 ) -> list[str]:
     """Make the folder a git repository with a commit, as far as it is none; what to tell of it."""

@@ -38,7 +38,7 @@ from agentrunner.plans.execution.merging.merge_queue import (
     NoLongerPlanned,
     TestsRed,
 )
-from agentrunner.plans.execution.merging.merge_verdict import told_doubts
+from agentrunner.plans.execution.merging.merge_verdict import text_of_doubts
 from agentrunner.plans.execution.plan_budget import PlanBudget
 from agentrunner.plans.execution.questions import TaskQuestions, first_line
 from agentrunner.plans.execution.rounds import Round, RoundBook
@@ -234,7 +234,7 @@ class TaskRuns:
 
     async def _landed(self, turn: Round, landed: Merged) -> TaskOutcome:
         self._desk.settle(turn, SETTLED)
-        ending = TaskOutcome(PlanTaskStatus.COMPLETE, told_doubts(landed.doubts), turn.run_id)
+        ending = TaskOutcome(PlanTaskStatus.COMPLETE, text_of_doubts(landed.doubts), turn.run_id)
         self._note(turn.task_id, ending.status, ending.detail)
         what = {"commit": landed.commit, "files": list(landed.files)}
         self._tell({"event": "plan_landed", "task_id": turn.task_id, **what})

@@ -120,11 +120,11 @@ def judge(
     where = TOGETHER if candidate.task_id else ONTO
     if now.failed is not None:
         here = ALONE if lone or alone.failed else where
-        return Verdict(_told_set_up(now.failed, here), stuck=True)
+        return Verdict(_text_of_set_up(now.failed, here), stuck=True)
     text, stuck = "", False
     if red := newly_red(before.test, now.test, candidate.removed):
         apart = lone or newly_red(before.test, alone.test, candidate.removed)
-        text = _told_tests(red, ALONE if apart else where)
+        text = _text_of_tests(red, ALONE if apart else where)
         stuck = before.test is not None and not now.started
     own = now.red(candidate.proofs)
     doubts = tuple(own if lone or alone.failed else alone.red(own))
@@ -135,7 +135,7 @@ def judge(
         )
     )
     if broken:
-        told = _told_checks(broken, now, ALONE if lone else where)
+        told = _text_of_checks(broken, now, ALONE if lone else where)
         text = "\n".join(filter(None, [text, told]))
         stuck = stuck or not all(now.seen[proof.key].started for proof in broken)
     return Verdict(text, broken, doubts, stuck)
@@ -154,7 +154,7 @@ def judge_old_tests(
     more = f" and {len(touched) - MAX_TOLD} more" * (len(touched) > MAX_TOLD)
     names = f"{', '.join(touched[:MAX_TOLD])}{more}"
     what = f"It changes what proves other tasks: {names}.\n"
-    told = _told_checks(hollow, old, f"with {names} as before")
+    told = _text_of_checks(hollow, old, f"with {names} as before")
     asks = f"{what}With that as it was before, these are red:\n{_listed(hollow)}"
     return Verdict(what + told, hollow, asks=asks)
 
@@ -207,13 +207,13 @@ def newly_red(was: TestOutcome | None, now: TestOutcome | None, removed: int = 0
 # -- words ----------------------------------------------------------------------------------------
 
 
-def _told_tests(red: NewRed, where: str) -> str:
+def _text_of_tests(red: NewRed, where: str) -> str:
     text = f"The tests fail {where}: `{red.test.command}` {red.why}.\n"
     text += "".join(f"- {name}\n" for name in red.names[:MAX_NAMES])
     return text + LACKS * (where == ALONE) + _end_of(red.test.tail)
 
 
-def _told_set_up(failed: SetUpFailed, where: str) -> str:
+def _text_of_set_up(failed: SetUpFailed, where: str) -> str:
     told = [(label, text) for label, text in failed.error.details if label != "said"]
     facts = "\n".join(f"{label}: {text}" for label, text in told)
     text = f"The set-up command fails {where}, and did not before.\n{facts}\n"
@@ -224,7 +224,7 @@ def _end_of(output: str) -> str:
     return f"\nThe end of its output:\n\n```\n{output.strip()}\n```\n" if output.strip() else ""
 
 
-def _told_checks(broken: Sequence[Proof], now: CommitFindings, where: str) -> str:
+def _text_of_checks(broken: Sequence[Proof], now: CommitFindings, where: str) -> str:
     names = ", ".join(f"{proof.task_id} ({proof.criterion.id})" for proof in broken[:MAX_TOLD])
     more = f" and {len(broken) - MAX_TOLD} more" * (len(broken) > MAX_TOLD)
     text = f"Checks that were green are red {where}: {names}{more}. Keep what those tasks did.\n"
@@ -247,7 +247,7 @@ def _listed(proofs: Sequence[Proof]) -> str:
     return text + f"- and {len(proofs) - MAX_TOLD} more\n" * (len(proofs) > MAX_TOLD)
 
 
-def told_doubts(doubts: Sequence[Proof]) -> str:
+def text_of_doubts(doubts: Sequence[Proof]) -> str:
     """What people are told of a task that landed although these are red; "" for none."""
     if not doubts:
         return ""

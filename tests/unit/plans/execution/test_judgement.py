@@ -17,7 +17,7 @@ from agentrunner.plans.execution.merging.merge_verdict import (
     Verdict,
     judge,
     newly_red,
-    told_doubts,
+    text_of_doubts,
 )
 from agentrunner.plans.execution.merging.proofs import Proof
 from agentrunner.state.run_state import Criterion, TestOutcome
@@ -169,6 +169,6 @@ def test_evidence_has_tests_and_checks_and_is_bounded() -> None:
     ("numbers", "told"), [((), ""), ((1,), "AC-1 was green"), ((1, 2), "AC-1, AC-2 were green")]
 )
 def test_doubts_are_one_sentence(numbers: tuple[int, ...], told: str) -> None:
-    words = told_doubts([proof(number=number) for number in numbers])
+    words = text_of_doubts([proof(number=number) for number in numbers])
     assert words.startswith(told) and bool(words) is bool(told)
     assert "\n" not in words and len(words) < 200
