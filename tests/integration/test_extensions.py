@@ -9,6 +9,7 @@ import sys
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -56,7 +57,7 @@ def agentrunner(
     )  # fmt: skip
 
 
-def task(place: Path, **runner: dict[str, str]) -> Path:
+def task(place: Path, **runner: dict[str, Any]) -> Path:
     """A repository with a red test, and a task for it with a scripted planner."""
     repo = place / "repo"
     repo.mkdir()
