@@ -426,7 +426,10 @@ NO_NAMESPACES = (
 )
 NOT_PERMITTED = (
     "this system does not let an ordinary program make a user namespace",
-    "on Ubuntu, give bwrap an AppArmor profile with `userns,`; in a container, allow them",
+    (
+        "on Ubuntu (AppArmor): sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0; "
+        "in a container, allow them"
+    ),
 )
 
 
