@@ -112,8 +112,15 @@ def record_run(
         "worker_finished", worker_run_id=run.worker_run_id, outcome=run.outcome,
         exit_code=run.exit_code, duration_sec=run.duration_sec, changed_files=len(changes),
         hosts_refused=refused_hosts(deps, run.worker_run_id),
+        tokens=sum(amount.tokens for amount in amounts), usd=_usd(amounts),
     )  # fmt: skip
     return _seen(changes)
+
+
+def _usd(amounts: Sequence[Amount]) -> float | None:
+    """What is known of the price; None where nothing is."""
+    known = [amount.usd for amount in amounts if amount.priced_calls or amount.usd]
+    return round(sum(known), 6) if known else None
 
 
 def _seen(changes: Sequence[Change]) -> dict[str, Any]:

@@ -48,9 +48,9 @@ def parse_reply(
 ) -> Message:
     """Read a reply of a meta-agent as the message that was asked for.
 
-    JSON or YAML, flat or wrapped, bare, fenced, in back-ticks, after a thought or a CLI's header. Nothing is
-    repaired and nothing guessed: what cannot be read for certain raises ProtocolError, and no
-    other exception. `finish_reason` is the model API's word on how the reply ended.
+    JSON or YAML, flat or wrapped, bare, fenced, in back-ticks, after a thought or a CLI's header.
+    Nothing is repaired and nothing guessed: what cannot be read for certain raises ProtocolError,
+    and no other exception. `finish_reason` is the model API's word on how the reply ended.
     """
     return _parsed(text, expected, finish_reason, takes=False)
 
