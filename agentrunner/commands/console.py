@@ -166,7 +166,7 @@ class Console:
 
     def _notify(self, text: str) -> None:
         """Ring, and have the terminal say so, where a person may be looking elsewhere."""
-        if not self.output.log_on_stdout:
+        if not (self.output.log_on_stdout or self.output.json):
             ring(self._progress, f"AgentRunner {self.run_id or ''}: {text}", os.environ)
 
     def tick(self) -> None:

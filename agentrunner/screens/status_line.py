@@ -12,7 +12,7 @@ from agentrunner.screens.layout import duration, flat
 from agentrunner.screens.story import Story
 from agentrunner.text.terminal import cell_width, shorten
 
-LEAST_DOING = 37
+LEAST_DOING = 34
 """Cells of what is being done that are worth more than any other part."""
 _WHO = {"tests": "your tests", "setup": "set-up"}
 
