@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import sys
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,7 +21,7 @@ from agentrunner.commands.runs import here
 from agentrunner.commands.trying import Trial
 from agentrunner.errors import UsageError
 from agentrunner.screens.doctor import init_screen
-from agentrunner.screens.layout import count, flat, tilde
+from agentrunner.screens.layout import tilde
 
 if TYPE_CHECKING:
     from agentrunner.discovery import Found
