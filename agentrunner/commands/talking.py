@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 WAITS = 4
 """Exit code of what waits for a person."""
+PROMPT = "Apply it? [y/N, or say what should be different] "
 TRIES = 3
 """So often the planner is asked again where somebody else was quicker."""
 
@@ -84,11 +85,7 @@ def say_once(text: str, setting: Setting, *, yes: bool, as_json: bool) -> int:
     async def decide(proposal: Proposal) -> bool | str | None:
         if yes:
             return True
-        return (
-            ask_what("Apply it? [y/N, or say what should be different] ")
-            if interactive(Output(json=as_json))
-            else None
-        )
+        return ask_what(PROMPT) if interactive(Output(json=as_json)) else None
 
     async def work() -> int:
         async with opened(setting) as (talk, planner):
@@ -160,7 +157,15 @@ def meant(line: str) -> bool | str:
     if said_yes(line):
         return True
     words = line.strip()
-    says_no = words.lower() in ("no", "n", "nope", "いいえ", "いや", "やめて", "ｎ")
+    says_no = words.startswith("/") or words.lower() in (
+        "no",
+        "n",
+        "nope",
+        "いいえ",
+        "いや",
+        "やめて",
+        "ｎ",
+    )
     short = words.isascii() and len(words.split()) < 2
     return False if says_no or short or len(words) < 2 else words
 

@@ -213,7 +213,7 @@ class DecisionBox:
         )
 
     def _offline(self, network: Network, hosts: Sequence[str]) -> Mapping[str, str]:
-        """What makes a tool that would fetch another one refuse at once, where nothing is to be had.
+        """What makes a tool that would fetch another one refuse at once, where it could not.
 
         Without it npx tries its registry for two minutes before it says that there is no network.
         """
