@@ -157,15 +157,7 @@ def meant(line: str) -> bool | str:
     if said_yes(line):
         return True
     words = line.strip()
-    says_no = words.startswith("/") or words.lower() in (
-        "no",
-        "n",
-        "nope",
-        "いいえ",
-        "いや",
-        "やめて",
-        "ｎ",
-    )
+    says_no = words.startswith("/") or words in ("いいえ", "いや", "やめて", "ｎ")
     short = words.isascii() and len(words.split()) < 2
     return False if says_no or short or len(words) < 2 else words
 

@@ -16,6 +16,7 @@ from agentrunner.plans.patch import MAX_EDITS, PatchRejected, apply
 from agentrunner.plans.plan import ROOT, Plan, PlanTask, PlanTaskStatus, PotentialConflict
 from agentrunner.plans.planner_view import plan_facts
 from agentrunner.protocol import Decompose, PlanPatch, parse_reply
+from agentrunner.screens.plan_tree import plan_screen
 from tests.kit.plan_project import with_task
 
 
