@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 WAITS = 4
 """Exit code of what waits for a person."""
-PROMPT = "Apply it? [y/N, or say what should be different] "
+PROMPT = "Apply it? Or say what should be different. [y/N] "
 TRIES = 3
 """So often the planner is asked again where somebody else was quicker."""
 
