@@ -76,6 +76,16 @@ class BaselineMeasured(RunEvent):
     output: str | None = None
 
 
+class Awaiting(RunEvent):
+    """Whom the run waits for from now on. `what`: a message of the planner, or a command."""
+
+    event: Literal["awaiting"]
+    who: Literal["planner", "setup", "tests", "check"]
+    what: str
+    at_most_sec: float | None = None
+    """Of a command: when it is stopped."""
+
+
 class PlannerCalled(RunEvent):
     """The planner was asked; `error` is None where the answer could be used."""
 
@@ -84,6 +94,8 @@ class PlannerCalled(RunEvent):
     attempt: int
     duration_ms: float
     usage: dict[str, Any] | None
+    usd: float | None = None
+    """None: nobody can tell."""
     error: Any = None
 
 
@@ -130,6 +142,9 @@ class WorkerFinished(RunEvent):
     duration_sec: float
     changed_files: int
     hosts_refused: list[str]
+    tokens: int = 0
+    usd: float | None = None
+    """None: nobody can tell, or it is part of a subscription."""
 
 
 class CheckRun(RunEvent):
@@ -327,10 +342,10 @@ class PlanEnded(PlanEvent, PlanResult):
 
 
 AnyRunEvent = Annotated[
-    RunStarted | RunResumed | StateChanged | BaselineMeasured | PlannerCalled | CriteriaPlanned
-    | DecisionMade | WorkerStarted | WorkerSpoke | WorkerFinished | CheckRun | CompletionAssessed
-    | WaitBegun | QuestionAsked | AnswerGiven | ImageProgress | Committed | NoteWritten | RunWarning
-    | RunEnded,
+    RunStarted | RunResumed | StateChanged | BaselineMeasured | Awaiting | PlannerCalled
+    | CriteriaPlanned | DecisionMade | WorkerStarted | WorkerSpoke | WorkerFinished | CheckRun
+    | CompletionAssessed | WaitBegun | QuestionAsked | AnswerGiven | ImageProgress | Committed
+    | NoteWritten | RunWarning | RunEnded,
     Field(discriminator="event"),
 ]  # fmt: skip
 AnyPlanEvent = Annotated[

@@ -30,7 +30,7 @@ from agentrunner.execution.recover import earlier_tries, given_up, recovered
 from agentrunner.execution.tries import after_loss
 from agentrunner.execution.worker_record import (
     booked_tokens,
-    output_tail,
+    output_tails,
     record_run,
     tree_before,
     worker_run_of,
@@ -230,13 +230,15 @@ def _ended(
 ) -> Command[str]:
     """Where the run leads: to what was done, or first to what kept it from working. Blocking."""
     run, counters = _recorded(state, deps, order, supervised)
+    out, err = output_tails(deps, supervised)
     update: Update = {
         "state": TaskState.VALIDATING,
         "counters": counters,
         "order": None,
         "answer": None,
         "recent": [*state.get("recent", []), run][-RECENT:],
-        "tail": output_tail(deps, supervised),
+        "tail": out,
+        "error_tail": err,
         "tree": run.tree_after,
     }
     if again := again_with_login(deps, order, run):

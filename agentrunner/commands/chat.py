@@ -192,12 +192,12 @@ class Chat:
             self._asking = None
 
     async def _one_message(self, text: str) -> None:
-        from agentrunner.commands.talking import proposed, said_yes
+        from agentrunner.commands.talking import PROMPT, meant, proposed
 
-        async def decide(_: object) -> bool | None:
+        async def decide(_: object) -> bool | str | None:
             self._asking = None  # Ctrl-C at this prompt leaves the chat
-            line = await self._next("Apply it? [y/N] ")
-            return None if line is None else said_yes(line)
+            line = await self._next(PROMPT)
+            return None if line is None else meant(line)
 
         await proposed(self._talk, text, decide, chat=True)
 

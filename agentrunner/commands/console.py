@@ -70,6 +70,22 @@ def interactive(output: Output, environ: Mapping[str, str] = os.environ) -> bool
     return terminal and not (in_ci or output.no_input or output.json)
 
 
+NOTIFIED_CHARS = 160
+
+
+def ring(stream: TextIO, text: str, environ: Mapping[str, str]) -> None:
+    """A bell and the notification of terminals (OSC 9); nothing without a terminal.
+
+    AGENTRUNNER_BELL=off switches both off.
+    """
+    off = environ.get("AGENTRUNNER_BELL", "").lower() in ("off", "0", "no", "false")
+    if off or not stream.isatty() or environ.get("TERM") == "dumb":
+        return
+    with contextlib.suppress(BrokenPipeError):
+        stream.write(f"\a\x1b]9;{flat(text)[:NOTIFIED_CHARS]}\a")
+        stream.flush()
+
+
 class EventLines:
     """Events for programs, a line of JSON each: on stdout, and in a file, as the options say."""
 
@@ -115,7 +131,8 @@ class Console:
         if not self._progress.isatty() or self.output.log_on_stdout:
             return PlainView()
         home = os.environ.get("HOME", "")
-        return LiveView(width=width_of(self._progress), paint=paint_for(self._progress), home=home)
+        width, paint = width_of(self._progress), paint_for(self._progress)
+        return LiveView(width=width, paint=paint, home=home, words=True)
 
     @property
     def warnings(self) -> list[str]:
@@ -134,6 +151,8 @@ class Console:
         self._record(event)
         if self._view:
             self.write(self._view.feed(event, time.monotonic()))
+        if event.get("event") == "question":
+            self._notify(f"needs you: {event.get('text')}")
 
     def finish(self, result: Mapping[str, Any]) -> None:
         """The end: what was held back, then the one `result` of --json."""
@@ -142,6 +161,13 @@ class Console:
         head = {"ts": stamp, "seq": self._seq + 1, "run_id": result.get("run_id")}
         self._record({**head, **(self._result or {}), "event": "result", **result})
         self._lines.close()
+        if not result.get("waiting"):  # else the question has rung
+            self._notify(str(result.get("state") or "ended").replace("_", " "))
+
+    def _notify(self, text: str) -> None:
+        """Ring, and have the terminal say so, where a person may be looking elsewhere."""
+        if not (self.output.log_on_stdout or self.output.json):
+            ring(self._progress, f"AgentRunner {self.run_id or ''}: {text}", os.environ)
 
     def tick(self) -> None:
         """Time has passed: rewrite the status line, or give the log its heartbeat."""

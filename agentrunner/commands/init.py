@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import sys
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,14 +13,15 @@ import typer
 
 from agentrunner import environment
 from agentrunner.commands import options as opt
+from agentrunner.commands.announced import announced_trial
 from agentrunner.commands.chosen import chosen
 from agentrunner.commands.console import Output, interactive, show, width_of
 from agentrunner.commands.notes_ignored import NOTES, ignore_notes, is_ignored
 from agentrunner.commands.runs import here
-from agentrunner.commands.trying import MOST, TRY_SEC, Trial, try_tests
+from agentrunner.commands.trying import Trial
 from agentrunner.errors import UsageError
 from agentrunner.screens.doctor import init_screen
-from agentrunner.screens.layout import count, flat, tilde
+from agentrunner.screens.layout import tilde
 
 if TYPE_CHECKING:
     from agentrunner.discovery import Found
@@ -74,7 +74,8 @@ def init(
         raise _exists(file, name)
     candidates, setup = candidates_of(repo), propose_setup(repo)
     around = ci_surroundings(repo)
-    trial = _tried(repo, candidates, environment.state_dir(state_dir), no_try, around.env)
+    state = environment.state_dir(state_dir)
+    trial = announced_trial(repo, candidates, state, skip=no_try, env=around.env)
     best = trial.best
     written = setup if setup and _wants_setup(setup, best) else None
     hosts = registries_of(repo, os.environ) if written else ()
@@ -121,33 +122,6 @@ def _exists(file: Path, name: str) -> UsageError:
         code="exists",
         remedy=f"agentrunner init {name}-2",
     )
-
-
-def _tried(
-    repo: Path, candidates: Sequence[Found], state_dir: Path, skip: bool, env: Mapping[str, str]
-) -> Trial:
-    """The trial, with a word about what is run and for how long."""
-    startable = [found for found in candidates if not found.needs][:MOST]
-    if startable and not skip:
-        most = f"{TRY_SEC} s each" if len(startable) > 1 else f"{TRY_SEC} s"
-        what = count(len(startable), "test command")
-        _note(
-            f"Trying {what} in the box, on a copy of the files, at most {most}, without network."
-            " Ctrl-C skips it."
-        )
-    return try_tests(
-        repo,
-        candidates,
-        os.environ,
-        state_dir,
-        on_try=lambda command: _note(f"  {command}"),
-        skip=skip,
-        env=env,
-    )
-
-
-def _note(text: str) -> None:
-    show(flat(text) if text.strip() == text else f"  {flat(text)}", sys.stderr)
 
 
 def _wants_setup(setup: Found, best: TriedCommand | None) -> bool:

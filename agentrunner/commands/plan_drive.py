@@ -17,6 +17,7 @@ from agentrunner.commands.console import (
     Output,
     logging_to,
     paint_for,
+    ring,
     show,
     width_of,
 )
@@ -46,6 +47,9 @@ class PlanConsole:
         self._lines.write(event)
         if event["event"] == "plan_result":
             self.result = event
+            self._ring("the plan has come to a rest")
+        if event["event"] == "plan_question":
+            self._ring(f"{event.get('task_id') or 'the plan'} needs you")
         told = event_line(event)
         said = event["event"] == "warning" and event["message"] in self._warned
         if self._output.json or self._output.quiet or not told or said:
@@ -53,6 +57,10 @@ class PlanConsole:
         if event["event"] == "warning":
             self._warned.add(event["message"])
         show(_timed(told), sys.stderr)
+
+    def _ring(self, text: str) -> None:
+        if not self._output.json:
+            ring(sys.stderr, f"AgentRunner: {text}", os.environ)
 
     def close(self) -> None:
         """No more of them come."""

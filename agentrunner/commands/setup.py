@@ -18,12 +18,13 @@ import typer
 
 from agentrunner import __version__, environment
 from agentrunner.commands import options as opt
+from agentrunner.commands.announced import announced_trial
 from agentrunner.commands.boxes import SandboxProbe, image_for_trying, look_at_boxes
 from agentrunner.commands.chosen import chosen
 from agentrunner.commands.console import paint_for, show, width_of
 from agentrunner.commands.limits import login_findings, policy_findings
 from agentrunner.commands.runs import here
-from agentrunner.commands.trying import Trial, try_tests
+from agentrunner.commands.trying import Trial
 from agentrunner.errors import InfraError
 from agentrunner.registry import SANDBOXES
 from agentrunner.screens.doctor import Finding, Mark, Report, doctor_screen
@@ -47,6 +48,9 @@ def doctor(
             help=f"Try all that a sandbox promises: {', '.join(SANDBOXES)}.",
         ),
     ] = None,
+    no_try: Annotated[
+        bool, typer.Option("--no-try", help="Do not run the repository's tests.")
+    ] = False,
     policy: opt.PolicyFile = None,
     as_json: opt.OneJson = False,
     state_dir: opt.StateDir = None,
@@ -55,7 +59,7 @@ def doctor(
     if sandbox:
         report = asyncio.run(_conformance(sandbox, os.environ))
     else:
-        report = examine(here(), os.environ, environment.state_dir(state_dir), policy)
+        report = examine(here(), os.environ, environment.state_dir(state_dir), policy, skip=no_try)
     if as_json:
         show(json.dumps(asdict(report)))
         return 0 if report.ready else InfraError.exit_code
@@ -64,15 +68,20 @@ def doctor(
 
 
 def examine(
-    repo: Path, environ: Mapping[str, str], state_dir: Path, policy: Path | None = None
+    repo: Path,
+    environ: Mapping[str, str],
+    state_dir: Path,
+    policy: Path | None = None,
+    *,
+    skip: bool = False,
 ) -> Report:
-    """Everything `doctor` looks at."""
+    """Everything `doctor` looks at; with `skip` the repository's tests are not run."""
     from agentrunner.config.agents import WorkerSpec
     from agentrunner.discovery import available_metas, available_workers, candidates_of
     from agentrunner.registry import LOGINS
 
     candidates = candidates_of(repo)
-    trial = try_tests(repo, candidates, environ, state_dir)
+    trial = announced_trial(repo, candidates, state_dir, environ=environ, skip=skip)
     looks = asyncio.run(look_at_boxes(repo, environ, state_dir, WorkerSpec().kind))
     home = environ.get("HOME", "")
     workers, planners = available_workers(repo), available_metas(environ, repo)

@@ -32,12 +32,16 @@ if TYPE_CHECKING:
 
 WAITS = 4
 """Exit code of what waits for a person."""
+PROMPT = "Apply it? Or say what should be different. [y/N] "
 TRIES = 3
 """So often the planner is asked again where somebody else was quicker."""
 
 
-Decide = Callable[[Proposal], Awaitable[bool | None]]
-"""Whether to apply a proposal that was shown; None where nobody can be asked."""
+Decide = Callable[[Proposal], Awaitable[bool | str | None]]
+"""Whether to apply a proposal that was shown, or in words what should be different.
+
+None where nobody can be asked.
+"""
 
 
 @asynccontextmanager
@@ -78,10 +82,10 @@ def say_once(text: str, setting: Setting, *, yes: bool, as_json: bool) -> int:
     if (word := control_word(text)) is not None:
         return act_on(word, setting, as_json=as_json)
 
-    async def decide(proposal: Proposal) -> bool | None:
+    async def decide(proposal: Proposal) -> bool | str | None:
         if yes:
             return True
-        return ask_yes("Apply it?") if interactive(Output(json=as_json)) else None
+        return ask_what(PROMPT) if interactive(Output(json=as_json)) else None
 
     async def work() -> int:
         async with opened(setting) as (talk, planner):
@@ -102,9 +106,11 @@ async def proposed(
 ) -> int:
     """One message to its end: asked, shown, decided on, and applied.
 
-    Where somebody else changed the plan meanwhile, that is told and the planner asked again.
+    Where somebody else changed the plan meanwhile, that is told and the planner asked again. A
+    person who says what should be different gets another proposal.
     """
-    for _ in range(TRIES):
+    tries = TRIES
+    while tries:
         if told and sys.stderr.isatty():
             show(flat(told), sys.stderr)
         proposal = await talk.propose(text)
@@ -116,6 +122,10 @@ async def proposed(
         said = await decide(proposal)
         if said is None:
             return _kept(proposal, talk, as_json=as_json)
+        if isinstance(said, str):
+            talk.refuse(proposal)
+            text, tries = said, TRIES
+            continue
         if not said:
             talk.refuse(proposal)
             show("Nothing was changed.")
@@ -123,20 +133,33 @@ async def proposed(
         try:
             plan = talk.accept(proposal)
         except (PlanConflict, PatchRejected) as error:
-            conflict = error
+            conflict, tries = error, tries - 1
             _tell(error)
         else:
             return applied(proposal, plan, talk.store, as_json=as_json, chat=chat)
     raise conflict
 
 
-def ask_yes(question: str) -> bool | None:
-    """Whether a person says yes; any other line is no, and None is a person who leaves."""
+def ask_what(question: str) -> bool | str | None:
+    """Yes, no, or what should be different; None is a person who leaves."""
     from agentrunner.commands.asking import interruptible, read_line
 
     with interruptible(), contextlib.suppress(EOFError, KeyboardInterrupt):
-        return said_yes(read_line(f"{question} [y/N] "))
+        return meant(read_line(question))
     return None
+
+
+def meant(line: str) -> bool | str:
+    """A line at the prompt: yes, no, or the words that the planner is to be told.
+
+    One short word that is no yes is a no: nobody says in it what should be different.
+    """
+    if said_yes(line):
+        return True
+    words = line.strip()
+    says_no = words.startswith("/") or words in ("いいえ", "いや", "やめて", "ｎ")
+    short = words.isascii() and len(words.split()) < 2
+    return False if says_no or short or len(words) < 2 else words
 
 
 def said_yes(line: str) -> bool:

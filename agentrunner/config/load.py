@@ -155,7 +155,7 @@ def _assemble(
     criteria = read_criteria(prd_text, prd_name, first_line, written=file.task.acceptance_criteria)
     task = _with_test(file.task, document.tree, repo, detect_test)
     heading = document.title or first_heading(prd_text)
-    task_id = task.id or task_id_from(document.stem, task.title or heading, today)
+    task_id = task.id or task_id_from(document.stem, task.title or heading, today, prd_text)
     from_words = document.is_prd or document.name == "--goal"
     runner = file.runner.model_copy(update={"meta": with_environment(file.runner.meta, environ)})
     return TaskSpec(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import unicodedata
 from datetime import date
@@ -24,11 +25,22 @@ def is_safe_id(text: str) -> bool:
     )
 
 
-def task_id_from(stem: str, title: str, today: date | None) -> str:
-    """A file name as it is or as a slug, else a slug of the title, else `task-MMDD`."""
+def task_id_from(stem: str, title: str, today: date | None, text: str = "") -> str:
+    """A file name as it is or as a slug, else a slug of the title, else `task-MMDD-xxxx`.
+
+    The last four are of the digest of `text`, what is to be done: two tasks of one day that have
+    neither name nor title are two, and the same one again is the same.
+    """
     if is_safe_id(stem):
         return stem
-    return slug(stem) or slug(title) or (f"task-{today:%m%d}" if today else "task")
+    return slug(stem) or slug(title) or _untitled(today, text)
+
+
+def _untitled(today: date | None, text: str) -> str:
+    if today is None:
+        return "task"
+    digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:4]
+    return f"task-{today:%m%d}-{digest}"
 
 
 def slug(text: str) -> str:

@@ -67,6 +67,8 @@ def report(
     if runs:
         view["worker_runs"] = runs
         view["worker_output_tail"] = last.get("stdout_tail", "")
+        if errors := last.get("stderr_tail"):
+            view["worker_stderr_tail"] = errors
     if refused := (facts.get("refused") or {}).get("completion"):
         view["refused"] = refused
     return {**view, **_something(new)}

@@ -80,6 +80,7 @@ async def ask(
 
     async def asked_of(client: MetaClient) -> Asked:
         view.begin()
+        deps.emit("awaiting", who="planner", what=type)
         asker = Asker(
             client,
             look=view.answer if view.looks else None,
@@ -195,5 +196,6 @@ def _record(state: TaskContext, deps: Deps, call: MetaCall, cost: Mapping[str, A
         attempt=call.number + 1,
         duration_ms=round(call.duration_sec * 1000),
         usage=cost["usage"],
+        usd=cost["usd"],
         error=call.error or None,
     )

@@ -16,6 +16,7 @@ from agentrunner.notes.bill import Amount
 from agentrunner.state.run_state import (
     TAIL_BYTES,
     CommandSeen,
+    FileRef,
     Finding,
     TaskContext,
     WorkerOrder,
@@ -70,6 +71,7 @@ def worker_run_of(
         reset_at=came.reset_at,
         commands=seen,
         output=deps.folder.ref(supervised.stdout) if supervised.stdout.exists() else None,
+        errors=_errors(deps, supervised),
     )
 
 
@@ -112,8 +114,15 @@ def record_run(
         "worker_finished", worker_run_id=run.worker_run_id, outcome=run.outcome,
         exit_code=run.exit_code, duration_sec=run.duration_sec, changed_files=len(changes),
         hosts_refused=refused_hosts(deps, run.worker_run_id),
+        tokens=sum(amount.tokens for amount in amounts), usd=_usd(amounts),
     )  # fmt: skip
     return _seen(changes)
+
+
+def _usd(amounts: Sequence[Amount]) -> float | None:
+    """What is known of the price; None where nothing is."""
+    known = [amount.usd for amount in amounts if amount.priced_calls or amount.usd]
+    return round(sum(known), 6) if known else None
 
 
 def _seen(changes: Sequence[Change]) -> dict[str, Any]:
@@ -209,12 +218,21 @@ def booked_tokens(deps: Deps, order: WorkerOrder) -> tuple[int, int]:
     return total[0], total[1]
 
 
-def output_tail(deps: Deps, supervised: SupervisedResult) -> str:
-    """The end of what the worker printed, as text that can be stored."""
-    tails = []
-    for path in (supervised.stdout, supervised.stderr):
-        if path.exists():
-            with path.open("rb") as file:
-                file.seek(max(0, path.stat().st_size - TAIL_BYTES))
-                tails.append(file.read().decode("utf-8", "replace"))
-    return deps.redactor.redact("\n".join(filter(None, tails)))[-TAIL_BYTES // 2 :]
+def output_tails(deps: Deps, supervised: SupervisedResult) -> tuple[str, str]:
+    """The ends of what the worker printed on standard output and on standard error."""
+    return _tail(deps, supervised.stdout), _tail(deps, supervised.stderr)
+
+
+def _tail(deps: Deps, path: Path) -> str:
+    if not path.exists():
+        return ""
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - TAIL_BYTES))
+        text = file.read().decode("utf-8", "replace")
+    return deps.redactor.redact(text)[-TAIL_BYTES // 2 :]
+
+
+def _errors(deps: Deps, supervised: SupervisedResult) -> FileRef | None:
+    """The file of its standard error, where anything is in it."""
+    path = supervised.stderr
+    return deps.folder.ref(path) if path.exists() and path.stat().st_size else None

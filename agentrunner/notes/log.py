@@ -107,6 +107,7 @@ def _run(
         changes=tuple(str(change.get("path") or "") for change in changes[:MAX_CHANGES]),
         changes_omitted=max(0, len(changes) - MAX_CHANGES),
         output=attachment(data.get("output"), reading, recent=recent),
+        errors=attachment(data.get("errors"), reading, recent=recent),
     )
 
 

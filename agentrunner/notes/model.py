@@ -136,6 +136,8 @@ class RunRow:
     changes: tuple[str, ...] = ()
     changes_omitted: int = 0
     output: Attachment | None = None
+    errors: Attachment | None = None
+    """Standard error, where the worker wrote any."""
 
 
 @dataclass(frozen=True)

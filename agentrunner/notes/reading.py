@@ -55,7 +55,19 @@ def attachment(
         except ValidationError:
             return None
     full = recent and reading.spec.runner.note.detail == "full"
-    return Attachment(ref.path, ref.size, reading.tail(ref)[-TAIL_CHARS:] if full else "")
+    return Attachment(ref.path, ref.size, end_of(reading.tail(ref), ref.size) if full else "")
+
+
+def end_of(text: str, size: int) -> str:
+    """The end of a text, from the beginning of a line where it has one; `…` stands for the rest.
+
+    `size`, in bytes, is that of the file that `text` is the end of.
+    """
+    kept = text[-TAIL_CHARS:]
+    if len(kept) == len(text) and len(text.encode("utf-8", "replace")) >= size:
+        return kept
+    _, newline, rest = kept.partition("\n")
+    return f"…\n{rest if newline and rest.strip() else kept}"
 
 
 def local_time(moment: str, now: datetime) -> str:

@@ -109,7 +109,7 @@ class _Patch:
         if self._errors:
             raise PatchRejected(sorted(self._errors, key=lambda error: error.op_index))
         known = dict.fromkeys((*self._plan.conflicts, *map(self._resolved, conflicts)))
-        living = [c for c in known if not c.tasks or any(t in self._draft.tasks for t in c.tasks)]
+        living = [c for c in known if self._still_warns(c)]
         return self._draft.finish(
             conflicts=tuple(living), goal=self._plan.goal if goal is None else goal
         )
@@ -155,6 +155,18 @@ class _Patch:
         if task_id is None:
             raise _Refused("unknown_id", f"the dependency {name} is a phase, not a task")
         return task_id
+
+    def _still_warns(self, conflict: PotentialConflict) -> bool:
+        """Whether a task that it names is part of the plan, or it names none that ever was."""
+        named = [name for name in conflict.tasks if self._was_made(name)]
+        return not named or any(name in self._draft.tasks for name in named)
+
+    def _was_made(self, name: str) -> bool:
+        """Whether it is the official id of a task, living or deleted."""
+        number = name.removeprefix("TASK-")
+        if not (number.isascii() and number.isdecimal() and name == f"TASK-{int(number):04d}"):
+            return False
+        return 1 <= int(number) <= self._draft.tasks_made
 
     def _resolved(self, conflict: PotentialConflict) -> PotentialConflict:
         """With official ids; names of no task are left as they are."""

@@ -11,8 +11,11 @@ from dataclasses import dataclass
 from agentrunner.errors import ProtocolError
 
 MAX_FENCES = 8
+MIN_FENCE = 3
+"""Back-ticks of a fence, at least."""
 _FENCE = re.compile(r"^(`{3,}|~{3,})([^\n]*)\n?", re.MULTILINE)
 _TAGS = ("", "yaml", "yml", "json")
+_TICKED_TAG = re.compile(r"(?:ya?ml|json)(?=[\s{])", re.IGNORECASE)
 _DOCUMENT_STARTS = re.compile(r"^(?:type:(?=\s)|\{)", re.MULTILINE)
 _THOUGHT_OPENS = re.compile(r"^<think>", re.MULTILINE)
 
@@ -77,6 +80,29 @@ def fenced(text: str) -> tuple[list[str], bool]:
     if opening is not None:
         raise ProtocolError("incomplete", "", "a code fence is never closed")
     return bodies, any_fence
+
+
+def without_ticks(text: str) -> str | None:
+    """What stands between back-ticks that are around the whole text; None for any other text.
+
+    Inline (`` `{…}` ``), a fence that is only closed, or one that is only opened. The last may be
+    a reply that was cut, so it has to be JSON: no beginning of JSON is JSON, and one of YAML often
+    is YAML.
+    """
+    fences = list(_FENCE.finditer(text))
+    if len(fences) == 1 and text[fences[0].start() : fences[0].end()].strip("`~ \n") in _TAGS:
+        only = fences[0]
+        rest = text[only.end() :].strip()
+        if only.start() == 0 and rest[:1] == "{" and rest[-1:] == "}":
+            return rest
+        if only.start() and not rest and not only[2].strip():
+            return trim(text[: only.start()])
+    ticks = len(text) - len(text.lstrip("`"))
+    inside = text[ticks : len(text) - ticks]
+    if not ticks or len(text) - len(text.rstrip("`")) != ticks or "`" * ticks in inside:
+        return None
+    tag = _TICKED_TAG.match(inside) if ticks >= MIN_FENCE else None
+    return trim(inside[tag.end() :] if tag else inside) or None
 
 
 def tail(text: str) -> str | None:

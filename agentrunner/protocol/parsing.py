@@ -10,7 +10,14 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from agentrunner.errors import ProtocolError
-from agentrunner.protocol.candidates import fenced, region, tail, trim, without_thought
+from agentrunner.protocol.candidates import (
+    fenced,
+    region,
+    tail,
+    trim,
+    without_thought,
+    without_ticks,
+)
 from agentrunner.protocol.loading import load_document
 from agentrunner.protocol.message import PAYLOADS, VERSION, Message, MessageType, ReplyType
 from agentrunner.protocol.taking import taken
@@ -41,9 +48,9 @@ def parse_reply(
 ) -> Message:
     """Read a reply of a planner as the message that was asked for.
 
-    JSON or YAML, flat or wrapped, bare, fenced, after a thought or a CLI's header. Nothing is
-    repaired and nothing guessed: what cannot be read for certain raises ProtocolError, and no
-    other exception. `finish_reason` is the model API's word on how the reply ended.
+    JSON or YAML, flat or wrapped, bare, fenced, in back-ticks, after a thought or a CLI's header.
+    Nothing is repaired and nothing guessed: what cannot be read for certain raises ProtocolError,
+    and no other exception. `finish_reason` is the model API's word on how the reply ended.
     """
     return _parsed(text, expected, finish_reason, takes=False)
 
@@ -94,6 +101,9 @@ def _parsed(text: str | bytes, expected: ReplyType, finish_reason: str, *, takes
         return whole
     where = region(body)
     if where.text != body and (whole := _try(where.text, expected, errors, takes)):
+        return whole
+    bare = without_ticks(where.text)
+    if bare is not None and (whole := _try(bare, expected, errors, takes)):
         return whole
     candidates, any_fence = fenced(where.text)
     rest = tail(where.text)

@@ -1,8 +1,8 @@
 """The story in a terminal: a header, lines that stay, and one status line that is rewritten.
 
 The status line needs no escape sequence: it is overwritten after a carriage return. So nothing
-has to be put right when the process is killed, and a terminal that gets any escape sequence
-but a colour from us gets it by mistake.
+has to be put right when the process is killed. The only escape sequences that a terminal gets
+from us are colours, and the notification of `commands.console`.
 """
 
 from __future__ import annotations
@@ -19,16 +19,17 @@ from agentrunner.screens.layout import (
     cell,
     clock,
     count,
-    duration,
     flat,
     labelled,
     spread,
     tilde,
     wrap,
 )
+from agentrunner.screens.status_line import awaited_words, fitted, minutes, spent_words, whole
 from agentrunner.screens.story import Event, Line, Story, moment
+from agentrunner.screens.worker_words import live_lines
 from agentrunner.state.budget import NAMES, amount_of
-from agentrunner.text.terminal import cell_width, shorten
+from agentrunner.text.terminal import cell_width
 
 QUIET_SEC = 60
 """After this long without an event the status line says how long it has been quiet."""
@@ -50,7 +51,9 @@ class LiveView:
         paint: Paint = PLAIN,
         home: str = "",
         timezone: tzinfo | None = None,
+        words: bool = False,
     ) -> None:
+        """With `words` the worker's own words and its finished commands are lines, too."""
         self.story = Story()
         self._width = min(width, MAX_WIDTH)
         self._paint = paint
@@ -58,6 +61,8 @@ class LiveView:
         self._timezone = timezone
         self._started: float | None = None
         self._last_event = 0.0
+        self._words = words
+        self._awaited_since = 0.0
         self._wait_ends = 0.0
         """Of the wait that goes on, by the clock that only runs while this machine does."""
 
@@ -66,6 +71,10 @@ class LiveView:
         self._started = now if self._started is None else self._started
         self._last_event = now
         lines = [text for line in self.story.feed(event) for text in self._format(line)]
+        if event.get("event") == "awaiting":
+            self._awaited_since = now
+        if self._words and event.get("event") == "worker_event":
+            lines += live_lines(event, self._width, self._paint)
         self._count_down(now, moment(event.get("ts")))
         if event.get("event") == "run_started":
             lines += header_lines(self.story, self._width, self._paint, self._home)
@@ -89,37 +98,47 @@ class LiveView:
         """The line at the bottom; empty before the first event."""
         if self._started is None:
             return ""
-        silent = now - self._last_event
-        elapsed = now - self._started
-        parts = [self._where(), self._clock(elapsed)]
-        if self.story.waits_until is not None:
-            ends = self.story.waits_until.astimezone(self._timezone)
-            left = f"goes on at {ends:%H:%M:%S}, in {clock(self._wait_ends - now)}"
-            rule = " -- ".join([self._where(), left, flat(self.story.waits_for)])
-        elif silent >= QUIET_SEC:
-            rule = " -- ".join([self._where(), _whole(elapsed), self._quiet(silent)])
-        elif self.story.doing:
-            who = f"{flat(self.story.worker)}, {_whole(silent)} ago"
-            rule = " -- ".join([*parts, f"{who}: {flat(self.story.doing)}"])
-        else:
-            rule = " -- ".join([*parts, f"last sign of life {_whole(silent)} ago"])
         # One cell stays free: some terminals wrap as soon as the last one is written.
-        return shorten(f"-- {rule} --", self._width - 1)
+        return fitted(self._parts(now - self._started, now), self._width - 1)
 
-    def _where(self) -> str:
+    def _parts(self, elapsed: float, now: float) -> list[tuple[str, ...]]:
+        """The parts of the status line, each in wordings from the longest to the shortest."""
+        story, silent = self.story, now - self._last_event
+        if story.waits_until is not None:
+            ends = story.waits_until.astimezone(self._timezone)
+            left = f"goes on at {ends:%H:%M:%S}, in {clock(self._wait_ends - now)}"
+            return [self._where(), (left,), (flat(story.waits_for),)]
+        if silent >= QUIET_SEC and story.awaited is None:
+            return [self._where(), (whole(elapsed),), (self._quiet(silent),)]
+        if story.awaited is not None:
+            doing = awaited_words(story.awaited, now - self._awaited_since)
+        elif story.doing:
+            doing = f"{flat(story.worker)}, {whole(silent)} ago: {flat(story.doing)}"
+        else:
+            doing = f"last sign of life {whole(silent)} ago"
+        spent = spent_words(story)
+        return [
+            self._where(),
+            self._clock(elapsed),
+            (spent, spent, "") if spent else ("",),
+            (doing,),
+        ]
+
+    def _where(self) -> tuple[str, ...]:
         if not self.story.round:
-            return (self.story.state or "starting").lower()
-        most = self.story.rounds_at_most
-        return f"round {self.story.round}" + (f" of at most {most}" if most else "")
+            return ((self.story.state or "starting").lower(),)
+        short, most = f"round {self.story.round}", self.story.rounds_at_most
+        return (f"{short} of at most {most}", short) if most else (short,)
 
-    def _clock(self, elapsed: float) -> str:
+    def _clock(self, elapsed: float) -> tuple[str, ...]:
         limit = (self.story.header.get("limits") or {}).get("wall_sec")
-        return _whole(elapsed) + (f" of {_minutes(limit)}" if limit else "")
+        taken = whole(elapsed)
+        return (f"{taken} of {minutes(limit)}", taken, "") if limit else (taken, "")
 
     def _quiet(self, silent: float) -> str:
         limit = (self.story.header.get("limits") or {}).get("idle_timeout_sec")
-        stop = f", stopped at {_minutes(limit)}" if limit and self.story.round else ""
-        return f"no sign of life for {_whole(silent)}{stop}"
+        stop = f", stopped at {minutes(limit)}" if limit and self.story.round else ""
+        return f"no sign of life for {whole(silent)}{stop}"
 
     def _format(self, line: Line) -> list[str]:
         if line.quiet:
@@ -242,21 +261,12 @@ def _limits(limits: Mapping[str, Any]) -> str:
     if limits.get("max_loops") is not None:
         parts.append(f"at most {int(limits['max_loops']) + 1} rounds")
     if limits.get("run_time_sec"):
-        parts.append(f"{_minutes(limits['run_time_sec'])} each")
+        parts.append(f"{minutes(limits['run_time_sec'])} each")
     if limits.get("wall_sec") is not None:
-        parts.append(f"{_minutes(limits['wall_sec'])} in all")
+        parts.append(f"{minutes(limits['wall_sec'])} in all")
     counted = [name for name in NAMES if name != "wall_sec" and limits.get(name) is not None]
     parts += [amount_of(name, float(limits[name])) for name in counted]
     return ", ".join(parts) or "none"
-
-
-def _minutes(seconds: float) -> str:
-    """Limits are set in minutes mostly; `90 s` where one is not."""
-    return f"{seconds / 60:g} min" if seconds >= 60 and seconds % 30 == 0 else f"{seconds:g} s"
-
-
-def _whole(seconds: float) -> str:
-    return f"{round(seconds)} s" if seconds < 59.5 else duration(seconds)
 
 
 def _time_of_day(ts: str, timezone: tzinfo | None) -> str:

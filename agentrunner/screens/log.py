@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from datetime import tzinfo
 
-from agentrunner.screens.layout import PLAIN, WIDTH, Paint, wrap
+from agentrunner.screens.layout import PLAIN, WIDTH, Paint
 from agentrunner.screens.live import LiveView
 from agentrunner.screens.story import Event
+from agentrunner.screens.worker_words import log_lines
 
-_INDENT = " " * 20
 _TIMELESS = 0.0
 """A log is read afterwards; nothing in it depends on the clock of the reader."""
 
@@ -48,15 +48,4 @@ class LogView:
         return self._view.story.round
 
     def _worker_lines(self, event: Event) -> list[str]:
-        kind = event.get("kind")
-        if kind == "command_started":
-            lines = wrap(f"$ {event.get('command')}", self._width, _INDENT)
-        elif kind == "command_finished" and event.get("exit_code"):
-            lines = [f"{_INDENT}-> exit {event['exit_code']}"]
-        elif kind == "file_changed":
-            lines = wrap(f"{event.get('change')} {event.get('path')}", self._width, _INDENT)
-        elif kind == "text":
-            lines = wrap(str(event.get("text")), self._width, _INDENT)
-        else:
-            lines = []
-        return [self._paint.dim(line) for line in lines]
+        return log_lines(event, self._width, self._paint)

@@ -50,6 +50,13 @@ class Story:
     """The command or sentence the worker was last heard of with."""
     commands: int = 0
     """Of this round's worker."""
+    awaited: Mapping[str, Any] | None = None
+    """The latest `awaiting` event, until what it names has come."""
+    tokens: int = 0
+    """Of planner and workers so far, as far as anybody has told."""
+    usd: float = 0
+    _usage: int = 0
+    """Tokens that the worker at work tells of; what it came to counts in the end."""
     waits_until: datetime | None = None
     """When it goes on by itself, while it waits for a quota or a provider."""
     waits_for: str = ""
@@ -70,6 +77,11 @@ class Story:
         """The lines this event completes."""
         name = str(event.get("event", ""))
         self.waits_until = None  # whatever happens, it waits no more
+        if name == "awaiting":  # nothing has happened yet: it says no line, and ends none
+            self.awaited = event
+            return []
+        if name not in ("warning", "image_progress"):
+            self.awaited = None
         if self._held and (name, self.round) != (self._held[0]["event"], self.round):
             lines = self.flush()
         else:
@@ -120,6 +132,8 @@ class Story:
 
     def _on_meta_call(self, event: Event) -> list[Line]:
         took, error = float(event.get("duration_ms") or 0) / 1000, event.get("error")
+        self.tokens += _tokens_in(event.get("usage"))
+        self.usd += float(event.get("usd") or 0)
         fields = {"type": event.get("type"), "took": duration(took)}
         if error:
             said = error.get("message") if isinstance(error, Mapping) else error
@@ -155,6 +169,9 @@ class Story:
             self.doing = str(event.get("text"))
         elif kind == "file_changed":
             self.doing = f"{event.get('change') or 'changed'} {event.get('path')}"
+        elif kind == "usage":
+            used = _tokens_in(event)
+            self.tokens, self._usage = self.tokens + used - self._usage, used
         elif kind == "error":
             said = str(event.get("message"))
             return [_line(event, "worker", said, fields={"round": self.round, "error": said})]
@@ -167,6 +184,9 @@ class Story:
         text = f"{count(self.commands, 'command')}, " if self.commands else ""
         text += f"{count(number, 'file')} changed"
         self.doing = ""
+        told = event.get("tokens")
+        self.tokens += int(told) - self._usage if told else 0
+        self.usd, self._usage = self.usd + float(event.get("usd") or 0), 0
         if outcome != "completed":
             why = f"{outcome.replace('_', ' ')}, exit {event.get('exit_code')}"
             text = f"worker {_ENDS.get(outcome, why)}; {text}"
@@ -222,6 +242,13 @@ def moment(text: object) -> datetime | None:
     except ValueError:
         return None
     return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+
+def _tokens_in(usage: object) -> int:
+    """What a call or a worker says it used; 0 where it says nothing."""
+    if not isinstance(usage, Mapping):
+        return 0
+    return int(usage.get("input_tokens") or 0) + int(usage.get("output_tokens") or 0)
 
 
 _ENDS = {"egress": "stopped, as it kept asking for a refused host"}

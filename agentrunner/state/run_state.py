@@ -447,6 +447,9 @@ class WorkerRun(StateModel):
     commands: list[CommandSeen] = []
     """What it ran, the last ten, as its CLI says."""
     output: FileRef | None = None
+    """Its standard output."""
+    errors: FileRef | None = None
+    """Its standard error, where it wrote any."""
 
 
 QuestionKind = Literal[
@@ -618,7 +621,9 @@ class TaskContext(TypedDict, total=False):
     """What people decided; a run that was begun before this was kept has none."""
     recent: list[WorkerRun]
     tail: str
-    """End of the latest worker's output, at most 4 KiB."""
+    """End of the latest worker's standard output, at most 4 KiB."""
+    error_tail: str
+    """The same of its standard error; a run begun before this was kept has none."""
     tree: str
     """Latest snapshot."""
     acceptances: list[Acceptance]

@@ -92,7 +92,9 @@ def summarize(
         "acceptance_criteria": [_criterion(c) for c in context.get("criteria", [])],
         **_limits(context, spec),
         "completion": spec.completion,
-        "last_worker_result": _last_worker(recent, context.get("tail", "")),
+        "last_worker_result": _last_worker(
+            recent, context.get("tail", ""), context.get("error_tail", "")
+        ),
         "recent_worker_runs": [_worker_run(worker_run) for worker_run in recent[-RECENT:]],
         "baseline_test": _test(baseline.test if baseline else None),
         "test_result": _test(evidence.test if evidence else None),
@@ -153,13 +155,14 @@ def _criterion(criterion: Criterion) -> View:
     }
 
 
-def _last_worker(recent: list[WorkerRun], output: str) -> View:
+def _last_worker(recent: list[WorkerRun], output: str, errors: str) -> View:
     if not recent:
         return {"exists": False}
     told = _worker_run(recent[-1])
     for name in ("changes", "commands"):  # they stand among the recent runs
         del told[name]
-    return {"exists": True, **told, "stdout_tail": tail(output, TAIL_BYTES)}
+    tails = {"stdout_tail": tail(output, TAIL_BYTES), "stderr_tail": tail(errors, TAIL_BYTES)}
+    return {"exists": True, **told, **tails}
 
 
 def _worker_run(run: WorkerRun) -> View:

@@ -32,6 +32,14 @@ from agentrunner.verification.counts import Counts, read_counts
 from agentrunner.verification.start_up import NO_TESTS
 from agentrunner.verification.start_up import why_not_started as why_not_started
 
+OFFLINE: Mapping[str, str] = {
+    "npm_config_offline": "true",  # npx and pnpm dlx, too
+    "npm_config_update_notifier": "false",
+    "UV_OFFLINE": "1",
+    "PIP_NO_INDEX": "1",  # pipx installs with pip
+    "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+}
+"""Settings by which package managers are told that there is no network."""
 TIMED_OUT = 124
 """Exit code recorded for a command that ran into its time limit, as timeout(1) has it."""
 NO_FOLDER = 1
@@ -173,7 +181,7 @@ class DecisionBox:
             timeout_sec=timeout_sec,
             repo_copy=copy.path if copy else None,
             mounts=(*self._byte_code_mount(), *(copy.mounts if copy else ()), *mounts),
-            env={**self._env, **(env or {})},
+            env={**self._offline(network, hosts), **self._env, **(env or {})},
             private=copy is not None,
             home=home or (copy.home if copy else None),
             home_layer=home is None,
@@ -203,6 +211,14 @@ class DecisionBox:
             stdout=out[-READ:],
             stderr=err[-READ:],
         )
+
+    def _offline(self, network: Network, hosts: Sequence[str]) -> Mapping[str, str]:
+        """What makes a tool that would fetch another one refuse at once, where it could not.
+
+        Without it npx tries its registry for two minutes before it says that there is no network.
+        """
+        cut_off = network == "none" and not hosts and self._sandbox.kind != "none"
+        return OFFLINE if cut_off else {}
 
     def _texts(self, result: Result) -> tuple[str, str]:
         """Standard output and error as text, without secrets."""

@@ -54,6 +54,14 @@ LAUNCHERS = (
     re.compile(r"(?m)^.*current directory is contained in a module that is not one of the .*$"),
 )
 """What the launcher of a language says where its own installation or configuration is not there."""
+FETCHES = (
+    re.compile(
+        r"(?m)^npm (?:ERR!|error) request to \S+/(?P<tool>[^\s/]+) failed: cache mode is .*$"
+    ),
+    re.compile(r"(?m)^.*[Bb]ecause (?P<tool>\S+) was not found in the cache and .*$"),
+    re.compile(r"(?m)^\s*ERROR: No matching distribution found for (?P<tool>\S+)$"),
+)
+"""What a package manager says that was told to fetch nothing, of what it wanted to run."""
 CONFTEST = re.compile(r"(?m)^ImportError while loading conftest .*$")
 ABSENT = re.compile(r"(?m)^E\s+ModuleNotFoundError: No module named '(?P<module>\w+).*$")
 CURE = re.compile(
@@ -125,6 +133,13 @@ def _start_failed(shell: str, repo: Path, ran: Ended) -> str:
     for hit in LOADER.finditer(ran.tail):
         if not _is_own(hit["program"], repo):
             return hit[0].strip()
+    for pattern in FETCHES:
+        if found := pattern.search(ran.tail):
+            tool = found["tool"].replace("%2f", "/")
+            return (
+                f"{tool} is not installed: it would be fetched at run time, and there is no"
+                " network here; task.setup.command can install it"
+            )
     for pattern in LAUNCHERS:
         if found := pattern.search(ran.tail):
             return found[0].strip()

@@ -99,12 +99,18 @@ class Verifier:
         Raises EnvironmentNotReady where it fails.
         """
         home = await asyncio.to_thread(lambda: self.rooms.sealed.home)
+        if self.spec.task.setup is not None:
+            self.emit("awaiting", who="setup", what=self.spec.task.setup.command)
         ran = await run_set_up(self.box, self.spec, home=home)
         if ran is None or self.spec.task.setup is None:
             return
         self._emit_setup(self.spec.task.setup.command, ran.exit_code)
         if ran.exit_code != 0:
             raise set_up_failed(self.spec, ran, self.box.describe(), self.box.environ)
+
+    def _awaits(self, who: str, target: Target) -> None:
+        """Say that a command begins, and when it is stopped."""
+        self.emit("awaiting", who=who, what=target.shell, at_most_sec=target.timeout_sec)
 
     def _emit_setup(self, command: str, exit_code: int) -> None:
         outcome = "failed" if exit_code else "passed"
@@ -225,6 +231,7 @@ class Verifier:
         if self.test is None or not self.test.baseline:
             return None, []
         target = test_target(self.test)
+        self._awaits("tests", target)
         measured = await self.measurer.find_reporter(target, room, read)
         why = why_not_started(target.shell, measured.ran, Path(self.spec.repo), is_test=True)
         if why and why != NO_TESTS and not (measured.results and measured.results.tests):
@@ -431,6 +438,7 @@ class Verifier:
         target = test_target(self.test)
         before = await asyncio.to_thread(self.before, baseline)
         claims = self.claims(before, criteria)
+        self._awaits("tests", target)
         measured = await self.measurer.run(target, room, read)
 
         def seen(one: Measured) -> TestOutcome:
@@ -529,6 +537,7 @@ class Verifier:
         must: bool,
         awaited: bool,
     ) -> CheckOutcome:
+        self._awaits("check", target)
         run = self.measurer.find_reporter if first else self.measurer.run
         measured = await run(target, room, read)
         why = await asyncio.to_thread(self._not_started, target, measured, read)

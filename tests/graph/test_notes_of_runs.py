@@ -90,7 +90,9 @@ EVENTS: dict[str, dict[str, Any]] = {
     "baseline": {"target": TEXT, "command": TEXT, "exit_code": maybe(WHOLE), "outcome": COLOUR},
     "meta_call": {
         "type": TEXT, "attempt": WHOLE, "duration_ms": WHOLE, "usage": OBJECT, "error": maybe(TEXT),
+        "usd": maybe(NUMBER),
     },
+    "awaiting": {"who": TEXT, "what": TEXT},
     "plan": {"acceptance_criteria": LIST},
     "decision": {"action": TEXT, "reason": TEXT},
     "worker_started": {

@@ -32,10 +32,19 @@ def ended_text(result: Mapping[str, Any]) -> str:
     lines = [str(line) for line in result["missing"] if str(line) != said.rstrip(".")]
     missing = "".join(f"\n- {line}" for line in lines)
     ways = "What should the next attempt know?"
-    if result["state"] == TaskState.NEEDS_REVIEW:
+    if result["state"] == TaskState.NEEDS_REVIEW and not _is_red(result):
         accept = f'`agentrunner accept {result["run_id"]} --reason "..."`'
         ways = f"{ways} Or, if it is good as it is: {accept}"
     return f"{result['state']}: {said}{missing}\n{ways}"
+
+
+def _is_red(result: Mapping[str, Any]) -> bool:
+    """Whether a test or a check says no: a person's yes does not stand in for that."""
+    failed = any(one["status"] == "failed" for one in result.get("acceptance_criteria") or ())
+    test = result.get("test") or {}
+    known = len(test.get("known_red") or ())
+    reds = test.get("failed")
+    return failed or bool(test.get("exit_code") and (reds is None or reds > known))
 
 
 def apart_text(rounds: int, evidence: str) -> str:

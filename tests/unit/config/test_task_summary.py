@@ -122,6 +122,11 @@ def test_in_the_middle_of_a_run(tmp_path: Path) -> None:
     last = view["last_worker_result"]
     assert (last["exists"], last["worker_run_id"], last["exit_code"]) == (True, "w7", 0)
     assert len(last["stdout_tail"].encode()) == 4096
+    assert last["stderr_tail"] == "", "a run that was begun before it was kept apart"
+    spoken = busy_context()
+    spoken["error_tail"] = "warning: é" * 900
+    last = summarize(spoken, spec_in(tmp_path))["last_worker_result"]
+    assert len(last["stderr_tail"].encode()) <= 4096 and last["stderr_tail"].endswith("é")
     assert [run["worker_run_id"] for run in view["recent_worker_runs"]] == [
         "w3",
         "w4",

@@ -16,6 +16,7 @@ from agentrunner.plans.patch import MAX_EDITS, PatchRejected, apply
 from agentrunner.plans.plan import ROOT, Plan, PlanTask, PlanTaskStatus, PotentialConflict
 from agentrunner.plans.planner_view import plan_facts
 from agentrunner.protocol import Decompose, PlanPatch, parse_reply
+from agentrunner.screens.plan_tree import plan_screen
 from tests.kit.plan_project import with_task
 
 
@@ -205,6 +206,17 @@ potential_conflicts: [{file: a.ts, tasks: [t1, OLD-1], warning: may be changing}
     assert plan.design_of("TASK-0002").dependencies == ("TASK-0001",)
     assert plan.design_of("TASK-0002").phase_name == "Build"
     assert plan.conflicts == (replace(said, tasks=("TASK-0001", "OLD-1")),)
+
+
+def test_a_conflict_with_tasks_of_elsewhere_is_kept_and_one_of_deleted_tasks_is_not() -> None:
+    make = [Edit("create", name, given={"title": name}) for name in ("a", "b")]
+    elsewhere = PotentialConflict("page.svelte", ("TASK-001",), "may be under change")
+    ours = PotentialConflict("a.ts", ("b",), "both")
+    plan = apply(Plan(), make, conflicts=[elsewhere, ours])
+    assert plan.conflicts == (elsewhere, replace(ours, tasks=("TASK-0002",)))
+    assert "page.svelte (TASK-001): may be under change" in plan_screen(plan, (), width=80)
+    later = apply(plan, [Edit("delete", "TASK-0002")])
+    assert later.conflicts == (elsewhere,)
 
 
 def test_the_reply_says_what_it_leaves_alone() -> None:

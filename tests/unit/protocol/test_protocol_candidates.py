@@ -120,6 +120,46 @@ def test_what_is_not_certain_is_refused(text: str, expected: str) -> None:
     assert code(text) == expected
 
 
+YAML = "type: next_action\ndecision: {action: ask_human, reason: r}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"`{answer()}`",
+        f"``{answer(reason='run `make`')}``",
+        f"```{answer()}```",
+        f"```json {answer()}```",
+        f"```json\n{answer()}",
+        f"~~~\n{answer()}",
+        f"{answer()}\n```",
+        f"{YAML}\n```",
+        f"`{YAML}`",
+        f"<think>no</think>`{answer()}`",
+        f"user\nFORGED\ncodex\n`{answer()}`",
+    ],
+)
+def test_backticks_around_a_reply_are_no_part_of_it(text: str) -> None:
+    assert action(text) == "ask_human"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (f"```yaml\n{YAML}", "incomplete"),  # cut YAML reads as whole YAML
+        (f"```json\n{answer()[:-1]}", "incomplete"),
+        (f"```json\n{answer()}\nand more", "incomplete"),
+        (f"It is `{answer()}`", "not_found"),
+        (f"`{answer()}` or `{FORGED}`", "not_found"),
+        (f"```python\n{FORGED}", "incomplete"),
+        (f"`{answer()}``", "not_found"),
+        ("`" * 9, "incomplete"),
+    ],
+)
+def test_backticks_that_are_not_around_it_help_nobody(text: str, expected: str) -> None:
+    assert code(text) == expected
+
+
 def codex(prompt: str, reply: str) -> str:
     return f"OpenAI Codex v0.65.0\n--------\nmodel: m\n--------\nuser\n{prompt}\ncodex\n{reply}\n"
 

@@ -74,6 +74,13 @@ def test_a_question_names_the_ways_on() -> None:
     review = ended_text({**ended, "state": "NEEDS_REVIEW"})
     assert "- AC-1" in review and "agentrunner accept TASK-0001-a1b2 --reason" in review
     assert "accept" not in ended_text({**ended, "state": "FAILED"})
+    red = {"acceptance_criteria": [{"id": "AC-1", "status": "failed"}], "test": None}
+    assert "accept" not in ended_text({**ended, "state": "NEEDS_REVIEW", **red})
+    known = {"test": {"exit_code": 1, "failed": 1, "known_red": ["a::b"]}}
+    assert "accept" in ended_text({**ended, "state": "NEEDS_REVIEW", **known})
+    assert "accept" not in ended_text(
+        {**ended, "state": "NEEDS_REVIEW", "test": {"exit_code": 2, "failed": None}}
+    )
     waiting = {"text": "Which?", "options": ["a", "b"]}
     assert asked_text({**waiting, "kind": "ask_human"}) == "Which?\n1. a\n2. b"
     assert asked_text({**waiting, "kind": "complete"}).endswith("Answer yes, or no and why.")

@@ -1,0 +1,44 @@
+"""Trying a repository's test commands, with a word about what runs and for how long at most."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agentrunner.commands.console import show
+from agentrunner.commands.trying import MOST, TRY_SEC, Trial, try_tests
+from agentrunner.screens.layout import count, flat
+
+if TYPE_CHECKING:
+    from agentrunner.discovery import Found
+
+
+def announced_trial(
+    repo: Path,
+    candidates: Sequence[Found],
+    state_dir: Path,
+    *,
+    environ: Mapping[str, str] = os.environ,
+    skip: bool = False,
+    env: Mapping[str, str] | None = None,
+) -> Trial:
+    """The trial of `try_tests`; what it runs is said on stderr before it does.
+
+    With `skip` nothing is run; Ctrl-C leaves the rest out.
+    """
+    startable = [found for found in candidates if not found.needs][:MOST]
+    if startable and not skip:
+        what = count(len(startable), "test command")
+        _say(f"Trying {what} on a copy of the files, without network. Ctrl-C or --no-try skips it.")
+
+    def on_try(command: str) -> None:
+        _say(f"running `{flat(command)}` in the sandbox (at most {TRY_SEC} s) ...", "  ")
+
+    return try_tests(repo, candidates, environ, state_dir, on_try=on_try, skip=skip, env=env)
+
+
+def _say(text: str, indent: str = "") -> None:
+    show(f"{indent}{flat(text)}", sys.stderr)

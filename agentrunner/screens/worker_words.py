@@ -1,0 +1,47 @@
+"""What a worker says and does, as lines: in the log, and above the status line of a run."""
+
+from __future__ import annotations
+
+from agentrunner.screens.layout import Paint, wrap
+from agentrunner.screens.story import Event
+
+INDENT = " " * 20
+MOST_LINES = 6
+"""Of one text or command in the live view; `agentrunner logs` has all of it."""
+
+
+def log_lines(event: Event, width: int, paint: Paint) -> list[str]:
+    """All that a `worker_event` says, each command when it begins."""
+    kind = event.get("kind")
+    if kind == "command_started":
+        lines = wrap(f"$ {event.get('command')}", width, INDENT)
+    elif kind == "command_finished" and event.get("exit_code"):
+        lines = [f"{INDENT}-> exit {event['exit_code']}"]
+    elif kind == "file_changed":
+        lines = wrap(f"{event.get('change')} {event.get('path')}", width, INDENT)
+    elif kind == "text":
+        lines = wrap(str(event.get("text")), width, INDENT)
+    else:
+        lines = []
+    return [paint.dim(line) for line in lines]
+
+
+def live_lines(event: Event, width: int, paint: Paint) -> list[str]:
+    """The worker's words, and each command when it has ended: until then the status line has it."""
+    kind = event.get("kind")
+    indent = INDENT if width >= 60 else "  "
+    if kind == "command_finished":
+        came = f"  -> exit {event['exit_code']}" if event.get("exit_code") else ""
+        lines = _few(wrap(f"$ {event.get('command')}", width - len(came), indent), indent)
+        lines[-1] += came
+    elif kind == "text":
+        lines = _few(wrap(str(event.get("text")), width, indent), indent)
+    else:
+        lines = []
+    return [paint.dim(line) for line in lines]
+
+
+def _few(lines: list[str], indent: str) -> list[str]:
+    """The first of them, and how many there are more."""
+    left = len(lines) - MOST_LINES
+    return lines if left <= 0 else [*lines[:MOST_LINES], f"{indent}… {left} more: agentrunner logs"]

@@ -1,0 +1,156 @@
+"""Plans of a repository that are not the current one: put aside under a name, and taken back.
+
+A plan's folder holds paths below itself, so only the current plan, in its one place, can be
+carried out; the others wait beside it as whole folders. All of it blocks.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from agentrunner.config.naming import is_safe_id
+from agentrunner.errors import UsageError
+from agentrunner.storage.locks import Holder
+from agentrunner.storage.plan_folder import PlanFolder, plan_folder, repository_key
+from agentrunner.storage.run_folder import make_private, write_private
+
+FACTS = "aside.json"
+"""In the folder of a plan that was put aside: its name, and whether it is archived."""
+
+
+@dataclass(frozen=True)
+class PlanAside:
+    """A plan that is not the current one."""
+
+    name: str
+    folder: PlanFolder
+    archived: bool = False
+
+
+def plans_aside(state_dir: Path, repo: Path) -> list[PlanAside]:
+    """Those of a repository, by name."""
+    place = _place(state_dir, repo)
+    found = sorted(place.iterdir()) if place.is_dir() else []
+    return [_aside(folder) for folder in found if (folder / "plan.sqlite").is_file()]
+
+
+def find_aside(state_dir: Path, repo: Path, name: str) -> PlanAside:
+    """The plan of a name; raises UsageError (`unknown-plan`)."""
+    for one in plans_aside(state_dir, repo):
+        if one.name == name:
+            return one
+    raise UsageError(
+        f'This repository has no plan "{name}" beside the current one.',
+        code="unknown-plan",
+        remedy="agentrunner plan list --all",
+    )
+
+
+def put_aside(
+    state_dir: Path, repo: Path, name: str, holder: Holder, *, archived: bool = False
+) -> PlanAside:
+    """Put the current plan aside under `name`; there is no current one afterwards.
+
+    Raises UsageError (`bad-name`, `exists`, `no-plan`), and LockHeld while it is carried out.
+    """
+    current = plan_folder(state_dir, repo)
+    target = _free(state_dir, repo, name)
+    if not current.plan.is_file():
+        raise UsageError(
+            "There is no current plan.", code="no-plan", remedy='agentrunner plan "what you want"'
+        )
+    make_private(target.parent)
+    with _held(current, holder):
+        _note(current.root, name, archived)
+        current.root.rename(target)
+    return PlanAside(name, PlanFolder(target), archived)
+
+
+def take_back(state_dir: Path, repo: Path, name: str) -> PlanFolder:
+    """Make a plan that was put aside the current one again.
+
+    Raises UsageError (`unknown-plan`, and `exists` where there is a current one).
+    """
+    aside, current = find_aside(state_dir, repo, name), plan_folder(state_dir, repo)
+    if current.plan.is_file():
+        raise UsageError(
+            "There is a current plan; it has to be put aside first.",
+            code="exists",
+            remedy="agentrunner plan new NAME",
+        )
+    if current.root.is_dir():  # a lock or settings of a plan that never came to be
+        leftover = _unused(_place(state_dir, repo) / ".left")
+        make_private(leftover.parent)
+        current.root.rename(leftover)
+    make_private(current.root.parent)
+    aside.folder.root.rename(current.root)
+    (current.root / FACTS).unlink(missing_ok=True)
+    return current
+
+
+def archive_aside(state_dir: Path, repo: Path, name: str) -> PlanAside:
+    """Mark a plan that was put aside as archived; raises UsageError (`unknown-plan`)."""
+    aside = find_aside(state_dir, repo, name)
+    _note(aside.folder.root, name, True)
+    return PlanAside(name, aside.folder, True)
+
+
+def free_name(state_dir: Path, repo: Path, wanted: str) -> str:
+    """`wanted`, or the first of `wanted-2`, `wanted-3`, … that no other plan has."""
+    taken = {one.name for one in plans_aside(state_dir, repo)}
+    number, name = 1, wanted
+    while name in taken:
+        number += 1
+        name = f"{wanted}-{number}"
+    return name
+
+
+@contextlib.contextmanager
+def _held(folder: PlanFolder, holder: Holder) -> Iterator[None]:
+    """Nobody carries the plan out meanwhile."""
+    lock = folder.lock()
+    lock.acquire(holder)
+    with contextlib.closing(lock):
+        yield
+
+
+def _place(state_dir: Path, repo: Path) -> Path:
+    return state_dir / "plans-aside" / repository_key(repo)
+
+
+def _free(state_dir: Path, repo: Path, name: str) -> Path:
+    if not is_safe_id(name):
+        raise UsageError(
+            f'"{name}" cannot name a plan: letters, digits, ".", "_" and "-" only.', code="bad-name"
+        )
+    target = _place(state_dir, repo) / name
+    if target.exists():
+        raise UsageError(
+            f'There is a plan "{name}" already.', code="exists", remedy=f"another name: {name}-2"
+        )
+    return target
+
+
+def _unused(path: Path) -> Path:
+    number = 1
+    while path.with_name(f"{path.name}-{number}").exists():
+        number += 1
+    return path.with_name(f"{path.name}-{number}")
+
+
+def _note(folder: Path, name: str, archived: bool) -> None:
+    facts = asdict(PlanAside(name, PlanFolder(folder), archived))
+    del facts["folder"]
+    write_private(folder / FACTS, json.dumps(facts).encode())
+
+
+def _aside(folder: Path) -> PlanAside:
+    try:
+        archived = bool(json.loads((folder / FACTS).read_bytes())["archived"])
+    except (OSError, ValueError, KeyError, TypeError):
+        archived = False
+    return PlanAside(folder.name, PlanFolder(folder), archived)

@@ -1,0 +1,95 @@
+"""What the live view says of whom it waits for, what was spent and what the worker does."""
+
+from __future__ import annotations
+
+from datetime import timedelta, timezone
+
+import pytest
+
+from agentrunner.screens.live import LiveView
+from agentrunner.screens.plain import PlainView
+from agentrunner.screens.story import Event, Story
+from agentrunner.text.terminal import cell_width
+from tests.unit.screens.screen_samples import story_events
+
+JST = timezone(timedelta(hours=9))
+AT = {"ts": "2026-11-21T05:00:00.000Z"}
+THINKS = {**AT, "event": "awaiting", "who": "planner", "what": "next_action"}
+TESTS = {**AT, "event": "awaiting", "who": "tests", "what": "make test", "at_most_sec": 600.0}
+
+
+def fed(*more: Event, width: int = 88, words: bool = True) -> tuple[LiveView, list[str]]:
+    view = LiveView(width=width, timezone=JST, words=words)
+    lines: list[str] = []
+    for at, event in enumerate((*story_events(), *more)):
+        lines += view.feed(event, float(at))
+    return view, lines
+
+
+def test_who_is_awaited_and_since_when() -> None:
+    view, _ = fed(THINKS)
+    at = float(len(story_events()))
+    assert "planner: thinking, 12 s" in view.status(at + 12)
+    assert "planner: thinking, 2 m 00 s" in view.status(at + 120), "a long thought is no silence"
+    view.feed(TESTS, at)
+    assert "your tests, 18 s of at most 10 min: make test" in view.status(at + 18)
+
+
+def test_what_has_come_is_awaited_no_more() -> None:
+    view, _ = fed(THINKS, {**AT, "event": "decision", "action": "abort", "reason": "r"})
+    assert "thinking" not in view.status(40.0)
+
+
+def test_to_wait_for_something_parts_no_line_of_checks() -> None:
+    check = {**AT, "event": "check", "outcome": "passed", "exit_code": 0}
+    story = Story()
+    for event in ({**check, "target": "AC-1"}, TESTS, {**check, "target": "AC-2"}):
+        assert story.feed(event) == []
+    (line,) = story.flush()
+    assert line.text == "AC-1 pass   AC-2 pass"
+
+
+def test_tokens_and_cost_so_far_count_each_token_once() -> None:
+    story = Story()
+    call = {**AT, "event": "meta_call", "type": "plan_task", "usd": 0.25,
+            "usage": {"input_tokens": 1000, "output_tokens": 200}}  # fmt: skip
+    usage = {**AT, "event": "worker_event", "kind": "usage", "output_tokens": 0}
+    story.feed(call)
+    story.feed({**usage, "input_tokens": 5000})
+    story.feed({**usage, "input_tokens": 8000})
+    assert story.tokens == 9200
+    done = {**AT, "event": "worker_finished", "outcome": "completed", "exit_code": 0}
+    story.feed({**done, "tokens": 9000, "usd": 1.0})
+    assert (story.tokens, story.usd) == (10_200, 1.25)
+
+
+@pytest.mark.parametrize("width", [40, 44, 60, 80, 120])
+def test_where_it_is_and_what_is_done_stay_on_a_narrow_terminal(width: int) -> None:
+    view, _ = fed(width=width)
+    status = view.status(20.0)
+    assert cell_width(status) <= min(width, 88) - 1
+    assert status.startswith("-- round 2") and "codex-cli, 3 s" in status
+
+
+def test_the_workers_words_and_finished_commands_stand_above_the_line() -> None:
+    said = {**AT, "event": "worker_event", "kind": "text", "text": "I add the \x1b[2Jindex first."}
+    done = {**AT, "event": "worker_event", "kind": "command_finished", "command": "pytest -q"}
+    _, before = fed()
+    _, lines = fed(said, {**done, "exit_code": 1}, {**done, "exit_code": 0})
+    assert [line.strip() for line in lines[len(before) :]] == [
+        "I add the index first.", "$ pytest -q  -> exit 1", "$ pytest -q",
+    ]  # fmt: skip
+    _, quiet = fed(said, {**done, "exit_code": 1}, words=False)
+    assert len(quiet) < len(lines)
+
+
+def test_a_long_speech_is_cut_and_says_where_the_rest_is() -> None:
+    said = {**AT, "event": "worker_event", "kind": "text", "text": "word " * 500}
+    _, before = fed(width=60)
+    _, lines = fed(said, width=60)
+    assert len(lines) - len(before) == 7 and lines[-1].endswith("more: agentrunner logs")
+    assert max(map(cell_width, lines)) <= 60
+
+
+def test_a_log_of_a_job_says_nothing_of_waiting() -> None:
+    assert PlainView(timezone=JST).feed(THINKS, 0.0) == []
