@@ -32,7 +32,7 @@ def test_who_is_awaited_and_since_when() -> None:
     assert "planner: thinking, 12 s" in view.status(at + 12)
     assert "planner: thinking, 2 m 00 s" in view.status(at + 120), "a long thought is no silence"
     view.feed(TESTS, at)
-    assert "your tests, 18 s of at most 10 min: make test" in view.status(at + 18)
+    assert "your tests, 18 s of at most 10 min" in view.status(at + 18)
 
 
 def test_what_has_come_is_awaited_no_more() -> None:
