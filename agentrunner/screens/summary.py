@@ -227,7 +227,9 @@ def _facts(
 ) -> list[str]:
     lines: list[str] = []
     if proof := result.get("proof"):
-        lines.append(spread(f"  proof    {flat('; '.join(map(str, proof)))}", "", width))
+        # What turned green is a proof only once it was examined and found to be one.
+        label = "proof" if result.get("proofs") or "proofs" not in result else "green"
+        lines.append(spread(f"  {label}    {flat('; '.join(map(str, proof)))}", "", width))
     changed = list(result.get("changed_files") or [])
     gone = set(result.get("deleted_files") or [])
     names = " ".join(flat(str(name)) + " (deleted)" * (name in gone) for name in changed)
