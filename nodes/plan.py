@@ -13,7 +13,7 @@ from langgraph.types import Command
 
 from agentrunner.config.spec import CriterionSpec
 from agentrunner.discovery.context import repository_context
-from agentrunner.discovery.surroundings import lacking, likely_lacking
+from agentrunner.discovery.services import lacking, likely_lacking
 from agentrunner.errors import EnvironmentNotReady
 from agentrunner.execution.asking import ask, keeping
 from agentrunner.execution.decisions import keep, messages

@@ -110,7 +110,7 @@ def test_git_is_run_in_one_place_only() -> None:
     assert runners == {
         "agentrunner/git/blobs.py",  # one long-lived cat-file, as `Git` would start it
         "agentrunner/git/process.py",
-        "agentrunner/testing/sandboxes/bench.py",
+        "agentrunner/testing/sandboxes/workbench.py",
     }
 
 

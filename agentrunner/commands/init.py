@@ -57,7 +57,7 @@ def init(
     from agentrunner.discovery import (
         Found,
         candidates_of,
-        ci_surroundings,
+        ci_environment,
         propose_setup,
         render_task_file,
     )
@@ -73,7 +73,7 @@ def init(
     if os.path.lexists(file):
         raise _exists(file, name)
     candidates, setup = candidates_of(repo), propose_setup(repo)
-    around = ci_surroundings(repo)
+    around = ci_environment(repo)
     state = environment.state_dir(state_dir)
     trial = announced_trial(repo, candidates, state, skip=no_try, env=around.env)
     best = trial.best

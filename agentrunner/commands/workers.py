@@ -22,7 +22,7 @@ def workers(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
 ) -> int:
     """Every worker CLI: version, what its box needs, what it reports, key and login."""
-    from agentrunner.screens.crew import workers_screen
+    from agentrunner.screens.workers import workers_screen
 
     rows = list_workers(here(), os.environ)
     if as_json:

@@ -4,13 +4,13 @@ Repositories are read as data: small regular files inside them, nothing executed
 """
 
 from agentrunner.discovery.candidates import candidates_of
-from agentrunner.discovery.ci_surroundings import ci_surroundings
+from agentrunner.discovery.ci_environment import ci_environment
 from agentrunner.discovery.git import read_branch
 from agentrunner.discovery.machine import Offer, available_metas, available_workers
 from agentrunner.discovery.repository import Found, detect_setup, detect_test, detect_tests
+from agentrunner.discovery.services import likely_lacking
 from agentrunner.discovery.set_up import LOCKED, propose_setup
 from agentrunner.discovery.starter import render_task_file
-from agentrunner.discovery.surroundings import likely_lacking
 
 __all__ = [
     "LOCKED",
@@ -19,7 +19,7 @@ __all__ = [
     "available_metas",
     "available_workers",
     "candidates_of",
-    "ci_surroundings",
+    "ci_environment",
     "detect_setup",
     "detect_test",
     "detect_tests",

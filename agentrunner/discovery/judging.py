@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from agentrunner.discovery.found import Found
-from agentrunner.discovery.surroundings import lacking
+from agentrunner.discovery.services import lacking
 from agentrunner.verification.box import CommandOutcome
 from agentrunner.verification.start_up import NO_TESTS, why_not_started
 

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from agentrunner.config.agents import See, seen_by
 from agentrunner.config.spec import TaskSpec
-from agentrunner.discovery import ci_surroundings, read_branch
+from agentrunner.discovery import ci_environment, read_branch
 from agentrunner.discovery.outside import filters_of, not_taken_along
 from agentrunner.discovery.proof import MOST_FILES_AT_START, ProofInputs, proof_inputs
 from agentrunner.engine.resolve import Agents
@@ -97,7 +97,7 @@ def _surroundings(spec: TaskSpec) -> list[str]:
     """Said where CI sets language or time zone for the tests, and the task does not."""
     if spec.task.test is None:
         return []
-    around = ci_surroundings(Path(spec.repo)).without(spec.task.env)
+    around = ci_environment(Path(spec.repo)).without(spec.task.env)
     if not around.env:
         return []
     return [

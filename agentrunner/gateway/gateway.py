@@ -18,7 +18,6 @@ from aiohttp import web
 from multidict import CIMultiDict
 from yarl import URL
 
-from agentrunner.gateway.books import UsageRecorder
 from agentrunner.gateway.cassette import Player, RecordedProvider, Recorder, ReplayedProvider
 from agentrunner.gateway.exchange import Incoming, Mismatch, Outgoing, Provider, Unreachable
 from agentrunner.gateway.metering import Meter, decoded, decoder
@@ -27,6 +26,7 @@ from agentrunner.gateway.prices import load_prices
 from agentrunner.gateway.provider import LiveProvider, SessionFactory, end_to_end, new_session
 from agentrunner.gateway.upstream_errors import UpstreamError, classify
 from agentrunner.gateway.usage import ErrorClass
+from agentrunner.gateway.usage_recorder import UsageRecorder
 from agentrunner.gateway.wires import CREDENTIAL_HEADERS, CREDENTIAL_QUERY, WIRES, parse
 from agentrunner.text.redaction import Redactor
 

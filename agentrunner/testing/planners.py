@@ -21,7 +21,7 @@ from agentrunner.planners.base import (
     Reply,
 )
 from agentrunner.protocol import message_schema, parse_reply
-from agentrunner.testing.sandboxes.bench import CheckResult, expect
+from agentrunner.testing.sandboxes.workbench import CheckResult, expect
 
 Make = Callable[[], MetaClient]
 QUESTION = (

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from agentrunner.config.agents import WorkerSpec
-from agentrunner.testing.sandboxes.bench import CheckResult, expect
+from agentrunner.testing.sandboxes.workbench import CheckResult, expect
 from agentrunner.workers.base import Ended, ProcessOutcome, Reports, Worker, WorkerCall, WorkerEvent
 
 GARBAGE = (

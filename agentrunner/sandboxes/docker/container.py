@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 from agentrunner.sandboxes.base import Door
-from agentrunner.sandboxes.docker.census import member_list, users_in
 from agentrunner.sandboxes.docker.config import (
     SCRATCH,
     SOCKETS,
@@ -26,6 +25,7 @@ from agentrunner.sandboxes.docker.config import (
     places_between,
     preamble,
 )
+from agentrunner.sandboxes.docker.containers_seen import member_list, users_in
 from agentrunner.sandboxes.docker.engine import CONFLICT, NOT_FOUND, Engine, EngineError
 from agentrunner.sandboxes.docker.exec import Command, Exec, Hear, NeverStarted
 from agentrunner.sandboxes.docker.labels import owner_labels

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from agentrunner.testing.sandboxes import limits, running, walls
-from agentrunner.testing.sandboxes.bench import (
+from agentrunner.testing.sandboxes.workbench import (
     CANARY,
     Check,
     CheckResult,

@@ -22,7 +22,7 @@ from typing import Any, Protocol
 
 from agentrunner.sandboxes.base import BoxSpec, Door, Request, Result, Sandbox
 from agentrunner.sandboxes.environment import proxy_environment
-from agentrunner.testing.sandboxes.bench import (
+from agentrunner.testing.sandboxes.workbench import (
     Broken,
     Check,
     NotApplicable,

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 from agentrunner.errors import SandboxUnavailable, UsageError
 from agentrunner.sandboxes.base import BoxSpec, Ending, Request, ResourceLimit, Sandbox
-from agentrunner.testing.sandboxes.bench import Check, NotApplicable, Workbench, expect
+from agentrunner.testing.sandboxes.workbench import Check, NotApplicable, Workbench, expect
 
 MEMORY = "96m"
 HOG = "head -c 400000000 /dev/zero | tail -c 400000000 >/dev/null"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from agentrunner.sandboxes.base import Ending, ErrorKind, Request, Result, SandboxError
 from agentrunner.sandboxes.tree import children, family
-from agentrunner.testing.sandboxes.bench import Check, Workbench, expect, wait_for
+from agentrunner.testing.sandboxes.workbench import Check, Workbench, expect, wait_for
 
 
 async def _refused(bench: Workbench, request: Request) -> None:

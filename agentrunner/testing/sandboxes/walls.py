@@ -12,7 +12,7 @@ from pathlib import Path
 
 from agentrunner.sandboxes.base import BoxSpec, Sandbox
 from agentrunner.sandboxes.deny import CREDENTIALS
-from agentrunner.testing.sandboxes.bench import Check, Workbench, expect, wait_for
+from agentrunner.testing.sandboxes.workbench import Check, Workbench, expect, wait_for
 
 
 async def environment_of_others(bench: Workbench) -> None:

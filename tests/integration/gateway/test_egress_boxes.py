@@ -17,8 +17,8 @@ from agentrunner.sandboxes.base import BoxSpec, OnOutput, Request, Result, Sandb
 from agentrunner.sandboxes.bwrap import BwrapSandbox
 from agentrunner.sandboxes.choose import make_sandbox
 from agentrunner.testing.sandboxes import run_conformance
-from agentrunner.testing.sandboxes.bench import Make
 from agentrunner.testing.sandboxes.egress import HOST, PORT, SOCKET, StartProxy, egress_checks
+from agentrunner.testing.sandboxes.workbench import Make
 from tests.kit.bwrap import require_bwrap
 from tests.kit.engine import connected
 

@@ -9,7 +9,7 @@ import pytest
 
 from agentrunner.sandboxes.base import BoxSpec, Sandbox
 from agentrunner.sandboxes.choose import make_sandbox
-from agentrunner.testing.sandboxes.bench import git
+from agentrunner.testing.sandboxes.workbench import git
 from tests.kit.bwrap import require_bwrap
 
 

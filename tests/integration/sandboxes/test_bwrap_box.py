@@ -18,7 +18,7 @@ from agentrunner.errors import SandboxUnavailable, UsageError
 from agentrunner.sandboxes.base import ErrorKind, Request, Result, SandboxError
 from agentrunner.sandboxes.bwrap import BwrapSandbox
 from agentrunner.sandboxes.choose import make_sandbox, open_sandbox
-from agentrunner.testing.sandboxes.bench import git
+from agentrunner.testing.sandboxes.workbench import git
 
 from .conftest import Place, absent
 

@@ -14,7 +14,7 @@ from agentrunner.git.snapshots import Snapshots
 from agentrunner.sandboxes.base import Request, Result, Sandbox
 from agentrunner.sandboxes.bwrap import BwrapSandbox
 from agentrunner.sandboxes.local import LocalSandbox
-from agentrunner.testing.sandboxes.bench import git
+from agentrunner.testing.sandboxes.workbench import git
 from agentrunner.verification.room import Rooms
 from agentrunner.verification.sealed import Sealed
 from tests.kit.docker import docker, require_docker

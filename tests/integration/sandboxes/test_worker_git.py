@@ -12,7 +12,7 @@ import pytest
 from agentrunner.sandboxes.base import Request, Result, Sandbox
 from agentrunner.sandboxes.bwrap import BwrapSandbox
 from agentrunner.sandboxes.worker_git import worker_git
-from agentrunner.testing.sandboxes.bench import git
+from agentrunner.testing.sandboxes.workbench import git
 from tests.kit.docker import docker, require_docker
 from tests.kit.layers import tree_of
 

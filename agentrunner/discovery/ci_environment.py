@@ -37,7 +37,7 @@ class CiEnvironment:
         return replace(self, env=env)
 
 
-def ci_surroundings(repo: Path) -> CiEnvironment:
+def ci_environment(repo: Path) -> CiEnvironment:
     """The language, time zone and `CI` that CI sets where it runs the tests.
 
     A name that steps set to different values is left out: nobody can say which one is meant.

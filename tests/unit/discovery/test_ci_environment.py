@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from agentrunner.discovery import ci_surroundings
-from agentrunner.discovery.ci_surroundings import CiEnvironment
+from agentrunner.discovery import ci_environment
+from agentrunner.discovery.ci_environment import CiEnvironment
 
 CI = ".github/workflows/ci.yml"
 STEPS = "    steps:\n      - run: pip install .\n"
@@ -50,14 +50,14 @@ def test_what_ci_sets_for_the_tests(tmp_path: Path, case: str) -> None:
     (tmp_path / CI).parent.mkdir(parents=True)
     if text:
         (tmp_path / CI).write_text(text)
-    found = ci_surroundings(tmp_path)
+    found = ci_environment(tmp_path)
     assert found == CiEnvironment(expected, CI if expected else "")
 
 
 def test_gitlabs_variables_count_too(tmp_path: Path) -> None:
     text = "variables:\n  TZ: UTC\ntest:\n  variables:\n    CI: 1\n  script:\n    - pytest -q\n"
     (tmp_path / ".gitlab-ci.yml").write_text(text)
-    found = ci_surroundings(tmp_path)
+    found = ci_environment(tmp_path)
     assert found.env == {"CI": "1", "TZ": "UTC"}
     assert found.text == '{CI: "1", TZ: "UTC"}'
     assert found.without(["CI"]).text == '{TZ: "UTC"}'
