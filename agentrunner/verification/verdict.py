@@ -313,9 +313,10 @@ def _which(test: TestOutcome) -> str:
 
 
 def _way_out(test: TestOutcome) -> str:
-    """What would tell more, and what a person can do where all that is red was red before."""
+    """What would tell more, and what a person can do where several were red before."""
     said = f". {test.hint[:1].upper()}{test.hint[1:]}" * bool(test.hint)
-    if test.still_red and not test.newly_red and not test.finding:
+    several = test.turned or len(test.still_red) > 1
+    if test.still_red and several and not test.newly_red and not test.finding:
         said += (
             ". Each of these counts as asked for; where one is red for another reason:"
             " agentrunner accept --known-red NAME --reason TEXT"
