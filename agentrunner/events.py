@@ -180,6 +180,8 @@ class WaitBegun(RunEvent):
     reason: str
     role: Literal["worker", "meta"]
     candidate: str
+    told: bool = False
+    """Whether the provider said how long."""
 
 
 class QuestionAsked(RunEvent):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 GOLDEN = Path(__file__).parent / "golden"
+os.environ.setdefault("AGENTRUNNER_BELL", "off")
+"""Terminals of tests are read to the last sequence; `test_bell` switches it on."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

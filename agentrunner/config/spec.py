@@ -153,7 +153,8 @@ class SetupSpec(ConfigModel):
     """Hosts that this command alone may reach, written as in `runner.sandbox.network`."""
     env: Variables = {}
     """Variables for the set-up before the first worker alone; `env:NAME` takes NAME from our
-    environment, and a set-up after changes of a worker's does not get it."""
+    environment, and a set-up after changes of a worker's does not get it; where that then
+    fails, a person is asked."""
 
 
 class TestSpec(ConfigModel):

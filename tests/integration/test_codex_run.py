@@ -113,6 +113,7 @@ def story(events: Sequence[Mapping[str, Any]]) -> list[str]:
             ]
         )
         for event in events
+        if event["event"] != "awaiting"  # whom it waits for is no step of the story
     ]  # fmt: skip
 
 

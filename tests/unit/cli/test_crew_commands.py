@@ -146,7 +146,8 @@ def test_the_choice_is_shown_with_its_reason(shell: Shell, monkeypatch: pytest.M
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-" + "1" * 30)
     assert shell("run", "t.yaml", "--dry-run") == 0
     top = header(shell.out)
-    assert "planner openai-chat gpt-5.5 at api.openai.com (chosen: OPENAI_API_KEY is set)" in top
+    assert "planner openai-chat gpt-5.5 at api.openai.com" in top
+    assert "(chosen: OPENAI_API_KEY is set)" in top
     assert "worker claude-code 2.1.197" in top and "(chosen: ANTHROPIC_API_KEY is set)" in top
 
 

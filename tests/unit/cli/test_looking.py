@@ -124,7 +124,7 @@ def test_doctor_s_report_is_json(runs: Shell, monkeypatch: pytest.MonkeyPatch) -
     from agentrunner.screens.doctor import Finding, Report
 
     report = Report("here", [("Boxes", [Finding("ok", "bwrap", "0.9")])], "Ready", ready=True)
-    monkeypatch.setattr(setup, "examine", lambda *_: report)
+    monkeypatch.setattr(setup, "examine", lambda *_, **__: report)
     assert runs("doctor", "--json") == 0
     told = json.loads(runs.out)
     assert told["ready"] is True and told["sections"][0][1][0]["name"] == "bwrap"
