@@ -123,7 +123,7 @@ def agentrunner(
 
 def machine(state_dir: Path, **more: str) -> dict[str, str]:
     """The environment of a user: what a command needs, and `more`."""
-    names = ("PATH", "HOME", "LANG", "CI")
+    names = ("PATH", "HOME", "LANG", "CI", "AGENTRUNNER_BELL")
     kept = {name: os.environ[name] for name in names if name in os.environ}
     return {**kept, "AGENTRUNNER_STATE_DIR": str(state_dir), **more}
 
