@@ -15,6 +15,7 @@ import shutil
 from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 
+from agentrunner.verification.copies import copy_tree
 from agentrunner.verification.inputs.leads import JS_IMPORT, PYTHON_FROM, PYTHON_IMPORT
 
 LOADED_UNASKED = frozenset({"sitecustomize", "usercustomize"})
@@ -194,7 +195,7 @@ def _replace(place: Path, source: Path) -> None:
     else:
         place.unlink(missing_ok=True)
     if source.is_dir() and not source.is_symlink():
-        shutil.copytree(source, place, symlinks=True)
+        copy_tree(source, place)
     elif os.path.lexists(source):
         place.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(source, place, follow_symlinks=False)

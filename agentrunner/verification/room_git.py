@@ -30,6 +30,7 @@ from agentrunner.sandboxes.base import Mount
 from agentrunner.sandboxes.gitdirs import git_folders
 from agentrunner.sandboxes.worker_git import SHARED_OBJECTS, alternates_of, hand_over
 from agentrunner.storage.write_index import IndexEntry, index_of
+from agentrunner.verification.copies import copy_tree
 
 SHARED = ("config", "packed-refs", "refs", "reftable", "hooks", "info", "shallow", "description")
 """What all work trees of a repository have in common; objects and logs are left where they are."""
@@ -99,7 +100,7 @@ class RoomGit:
         target = scratch / "git" if self.mounts else room / ".git"
         if os.path.lexists(target):
             return ()
-        shutil.copytree(self.sealed, target, symlinks=True)
+        copy_tree(self.sealed, target)
         lent = SHARED_OBJECTS if self.mounts else objects.resolve()
         self._objects(target, [lent, *alternates_of(objects)])
         chosen = self._chosen(room, entries, ignored, known)
@@ -223,7 +224,7 @@ def _copy(source: Path, target: Path) -> None:
     if source.is_file():
         shutil.copy2(source, target)
     elif source.is_dir():
-        shutil.copytree(source, target, symlinks=True, ignore=_left_out)
+        copy_tree(source, target, ignore=_left_out)
 
 
 def _left_out(folder: str, names: list[str]) -> set[str]:
