@@ -26,15 +26,29 @@ def filled(value: Any, schema: Mapping[str, Any]) -> Any:
     """`value` with what the schema requires beside it: strict models leave nothing out."""
     if isinstance(value, list):
         return [filled(item, schema.get("items", {})) for item in value]
-    for choice in schema.get("anyOf", ()):
-        if choice["type"] != "null":
-            return filled(value, choice) if value is not None else None
+    choices = [one for one in schema.get("anyOf", ()) if _takes(one, value)]
+    if choices:
+        return filled(value, choices[0])
     if not isinstance(value, Mapping):
         return value
     properties: Mapping[str, Mapping[str, Any]] = schema.get("properties", {})
-    lacking = {name: _EMPTY.get(one.get("type"), None) for name, one in properties.items()}
+    lacking = {
+        name: one["enum"][0] if one.get("enum") else _EMPTY.get(one.get("type"), None)
+        for name, one in properties.items()
+    }
     given = {name: filled(one, properties.get(name, {})) for name, one in value.items()}
     return {**lacking, **given}
+
+
+def _takes(schema: Mapping[str, Any], value: Any) -> bool:
+    """Whether the schema is of the value's kind; an object is known by what it names itself."""
+    if not isinstance(value, Mapping):
+        return value is None if schema["type"] == "null" else schema["type"] != "object"
+    properties = schema.get("properties", {})
+    named = {name: one["enum"] for name, one in properties.items() if one.get("enum")}
+    return schema["type"] == "object" and all(
+        value.get(name, values[0]) in values for name, values in named.items()
+    )
 
 
 _EMPTY: Mapping[Any, Any] = {"string": "", "array": [], "boolean": True}
