@@ -33,6 +33,7 @@ from agentrunner.git.export import (
 from agentrunner.git.ignore import IgnoreRules, ignored_folders
 from agentrunner.git.ignored_content import copy_file
 from agentrunner.git.process import Git, GitFailed, read_small, to_bytes, to_text
+from agentrunner.git.recent import Recent
 from agentrunner.git.restore import Entry, Restored, SafeFolder, restore
 from agentrunner.git.snapshot_writer import (
     Snapshot,
@@ -55,6 +56,11 @@ MOST_READ = 64 << 20
 
 BIG = ("-c", "core.bigFileThreshold=50m")
 """Larger files are compared as wholes, so that git does not hold them in memory."""
+
+MOST_LISTED = 60_000
+"""Entries of recently listed trees that are kept in memory, in all."""
+MOST_KEPT = 2 << 20
+"""Bytes of recently read contents that are kept in memory, in all."""
 
 MOST_LINKS = 20
 """Links that are followed from one path; more go round in circles."""
@@ -149,6 +155,8 @@ class Snapshots:
         self.note_dir = note_dir
         self.options = TakeOptions(note_dir, worked, keep_up_to)
         self.git = Git(git_dir, find_git(work_tree), borrows=True)
+        self._listed: Recent[Mapping[str, Entry]] = Recent(MOST_LISTED)
+        self._read: Recent[bytes] = Recent(MOST_KEPT)
 
     def take(self) -> Snapshot:
         """The work tree as it is now. The note's folder is no part of it.
@@ -221,7 +229,7 @@ class Snapshots:
 
     def list(self, tree: str) -> dict[str, Entry]:
         """Every path of a tree with its mode ("100644", "100755", "120000") and blob."""
-        return list_tree(self.git, tree)
+        return dict(self._listed.get(tree, partial(list_tree, self.git, tree)))
 
     def read(self, tree: str, path: str) -> bytes | None:
         """A file of a tree (of a link its target); None if there is no such file."""
@@ -250,6 +258,9 @@ class Snapshots:
 
     def _blob(self, name: str) -> bytes:
         """A content by its name, which it is compared with."""
+        return self._read.get(name, partial(self._blob_of_store, name))
+
+    def _blob_of_store(self, name: str) -> bytes:
         for _, data in blobs(self.git, [name]):
             if data is not None:
                 return data if isinstance(data, bytes) else data.read(MOST_READ)

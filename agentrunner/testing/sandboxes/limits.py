@@ -63,7 +63,9 @@ async def processors_are_limited(bench: Workbench) -> None:
     async with _limited(bench, ResourceLimit(cpus=0.25)) as sandbox:
         spin = "timeout 2 sh -c 'while :; do :; done'; times"
         result = await sandbox.run(bench.request(spin))
-        user = result.stdout.decode().splitlines()[-1].split()[0]
+        words = result.stdout.decode().split()
+        expect(len(words) == 4, f"`times` printed {words}: {result}")
+        user = words[2]
         minutes, _, seconds = user.removesuffix("s").partition("m")
         used = 60 * float(minutes) + float(seconds)
         expect(0 < used < 1, f"of 2 s it had a processor for {used:g} s")

@@ -72,11 +72,18 @@ def parse(source: bytes, language: str) -> Parsed | None:
     """
     if len(source) > LARGEST:
         return None
-    return _kept(source, language) if len(source) <= _CACHED else _parsed(source, language)
+    keep = _small if len(source) <= _CACHED else _large
+    return keep(source, language)
 
 
 @lru_cache(maxsize=8)
-def _kept(source: bytes, language: str) -> Parsed | None:
+def _small(source: bytes, language: str) -> Parsed | None:
+    return _parsed(source, language)
+
+
+@lru_cache(maxsize=2)
+def _large(source: bytes, language: str) -> Parsed | None:
+    # Several questions are asked of one source in a row, and each parse of it takes up to LONGEST.
     return _parsed(source, language)
 
 

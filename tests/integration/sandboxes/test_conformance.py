@@ -93,7 +93,9 @@ async def test_the_bundled_bwrap_keeps_every_promise(
     folder.mkdir()
 
     def bundled(spec: BoxSpec) -> Sandbox:
-        return BwrapSandbox(spec, environ={"PATH": str(folder)}, host_home=Path.home())
+        return BwrapSandbox(
+            spec, environ={"PATH": str(folder)}, host_home=Path.home(), grace_sec=GRACE_SEC
+        )
 
     results = await run_conformance(bundled, place.root / "scratch")
     assert [result for result in results if result.status != "passed"] == []

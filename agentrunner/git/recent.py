@@ -1,0 +1,44 @@
+"""What was read from a store of late: objects never change, so no name is read twice in a row."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Sized
+from typing import Generic, TypeVar
+
+Value = TypeVar("Value", bound=Sized)
+
+
+class Recent(Generic[Value]):
+    """Values by the name of their object, the last used ones, up to a total size.
+
+    Sizes are those of `len`: bytes of a content, entries of a listing. A value that is larger than
+    half of the whole is read each time, so that it does not push all the others out. May be used
+    from several threads; two that ask for the same name at once may both read it.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._size = 0
+        self._values: OrderedDict[str, Value] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, name: str, read: Callable[[], Value]) -> Value:
+        """The value of an object, read where it is not at hand; raises what `read` raises."""
+        with self._lock:
+            if name in self._values:
+                self._values.move_to_end(name)
+                return self._values[name]
+        value = read()
+        if len(value) <= self._most // 2:
+            self._keep(name, value)
+        return value
+
+    def _keep(self, name: str, value: Value) -> None:
+        with self._lock:
+            if name not in self._values:
+                self._values[name] = value
+                self._size += len(value)
+            while self._size > self._most:
+                self._size -= len(self._values.popitem(last=False)[1])
