@@ -1,6 +1,6 @@
 # Everything a newcomer needs: `make demo` and `make test` set up .venv by themselves.
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-workers lint format bench clean
+.PHONY: help demo test test-whole test-workers lint format bench clean
 
 BIN := .venv/bin
 WORKERS ?= 2
@@ -13,6 +13,9 @@ demo: .venv/.runtime ## a real run, without a key or a model, in a scratch folde
 
 test: lint ## everything that must hold: style, types, layers, tests
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal
+
+test-whole: .venv/.dev ## the tests, and all the cases of which `make test` runs a sample
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "whole or not whole"
 
 test-workers: .venv/.dev ## whole runs with further real CLIs, which are installed first (2 GB)
 	scripts/install-workers.sh

@@ -27,8 +27,11 @@ from tests.kit.run_chaos import VICTIMS, RunChaos
 SEED = 3
 MOST_TRIES = 4
 KINDS = (*VICTIMS, "several")
-CASES = [("docker", kind) for kind in KINDS]
-CASES += [("bwrap", kind) for kind in KINDS if kind != "engine"]
+OFTEN = {("docker", "engine"), ("docker", "helper"), ("docker", "several")}
+OFTEN |= {("bwrap", "driver"), ("bwrap", "keeper"), ("bwrap", "supervisor")}
+PAIRS = [("docker", kind) for kind in KINDS]
+PAIRS += [("bwrap", kind) for kind in KINDS if kind != "engine"]
+CASES = [pytest.param(*one, marks=[] if one in OFTEN else pytest.mark.whole) for one in PAIRS]
 
 
 @pytest.fixture(scope="module")

@@ -17,12 +17,14 @@ def test_cold_start() -> None:
     assert len(names) == 4 and "--help, CPU" in names
 
 
+@pytest.mark.whole
 def test_overhead(tmp_path: Path) -> None:
     require_bwrap()
     found = overhead.figures(tmp_path, rounds=1, loops=3, runs=2)
     assert len(found) == 5
 
 
+@pytest.mark.whole
 def test_growth(tmp_path: Path) -> None:
     require_bwrap()
     found = growth.figures(tmp_path, loops=4, short=2, printed=100_000)

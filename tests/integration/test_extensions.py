@@ -16,7 +16,7 @@ import yaml
 
 from agentrunner.config.agents import WorkerSpec
 from agentrunner.testing.planners import check_planner
-from agentrunner.testing.sandboxes import run_conformance
+from agentrunner.testing.sandboxes import CHECKS, run_conformance
 from agentrunner.testing.workers import check_worker
 from tests.kit.bwrap import require_bwrap
 from tests.kit.metas import assess, finish, plan, work
@@ -143,8 +143,9 @@ def test_what_is_no_place_of_a_class_is_refused_with_its_line(tmp_path: Path) ->
     assert ran.returncode == 2 and "package.module:Class" in ran.stderr
 
 
+@pytest.mark.parametrize("each", [pytest.param(1, marks=pytest.mark.whole), 4])
 async def test_the_example_keeps_the_promises_of_workers_and_sandboxes(
-    tmp_path: Path, installed: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, installed: Path, monkeypatch: pytest.MonkeyPatch, each: int
 ) -> None:
     require_bwrap()
     monkeypatch.syspath_prepend(str(installed))
@@ -155,9 +156,10 @@ async def test_the_example_keeps_the_promises_of_workers_and_sandboxes(
     results = await run_conformance(
         lambda spec: LowPriority(spec, environ=os.environ, host_home=Path.home(), grace_sec=0.5),
         tmp_path,
+        checks=CHECKS[::each],
     )
     assert [one for one in results if one.status == "failed"] == []
-    assert sum(one.status == "passed" for one in results) > 30
+    assert sum(one.status == "passed" for one in results) > 30 / each
 
 
 class Rude:
