@@ -21,8 +21,9 @@ from agentrunner.git.snapshots import Snapshots
 from agentrunner.sandboxes.base import Mount
 from agentrunner.verification.box import CopyOfRepo
 from agentrunner.verification.editable import editable_installs
+from agentrunner.verification.kept_copies import Copy, KeptCopies
 from agentrunner.verification.room_git import RoomGit
-from agentrunner.verification.sealed import Sealed, copy_folder
+from agentrunner.verification.sealed import Sealed
 
 MOST_BOUND = 100
 """Large files of one room that are bound; further ones are copied."""
@@ -72,15 +73,18 @@ class Rooms:
         self._asked: set[str] = set()
         self._ignored: set[str] = set()
         self._git = RoomGit(snapshots, sealed.git, mounts)
+        self._copies = KeptCopies(scratch / "kept")
 
     @asynccontextmanager
     async def open(self, tree: str) -> AsyncIterator[Room]:
         """A fresh room with this tree, gone at the end. Raises OSError where the disk is full."""
         folder = await asyncio.to_thread(self._folder)
+        place = Path(folder.name) / "room"
+        copies: list[Copy] = []
         try:
-            yield await asyncio.to_thread(self._furnished, Path(folder.name) / "room", tree)
+            yield await asyncio.to_thread(self._furnished, place, tree, copies)
         finally:
-            await asyncio.to_thread(folder.cleanup)
+            await asyncio.to_thread(self._end, folder, place, copies)
 
     def leads_out(self) -> list[str]:
         """Links of installed packages that lead from a room into the repository. Blocks.
@@ -105,7 +109,15 @@ class Rooms:
         self._scratch.mkdir(parents=True, exist_ok=True, mode=0o700)
         return tempfile.TemporaryDirectory(dir=self._scratch, ignore_cleanup_errors=True)
 
-    def _furnished(self, target: Path, tree: str) -> Room:
+    def _end(
+        self, folder: tempfile.TemporaryDirectory[str], place: Path, copies: Collection[Copy]
+    ) -> None:
+        # Where processes are not contained, one may still be writing.
+        for copy in copies if self._mounts else ():
+            self._copies.take_back(copy, place)
+        folder.cleanup()
+
+    def _furnished(self, target: Path, tree: str, copies: list[Copy]) -> Room:
         mounts: list[Mount] = []
 
         def bring(path: str, place: Path) -> None:
@@ -123,7 +135,8 @@ class Rooms:
             if not source.is_dir() or (os.path.lexists(place) and not place.is_dir()):
                 continue  # the tree has a file there now
             if folder.copied or not self._mounts:
-                copy_folder(source, place)
+                copy = self._copies.bring(source, place, self.sealed.version)
+                copies += [copy] if copy is not None else []
             else:
                 place.mkdir(parents=True, exist_ok=True)
                 where = self.snapshots.work_tree / folder.name

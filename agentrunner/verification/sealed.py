@@ -94,6 +94,12 @@ class Sealed:
         """Whether there is such a copy: a run that was begun by an older version has none."""
         return (self._folder / MANIFEST).is_file()
 
+    @property
+    def version(self) -> tuple[int, int]:
+        """Tells one copy from a later one in its place. Raises OSError where there is none."""
+        facts = (self._folder / MANIFEST).stat()
+        return facts.st_ino, facts.st_ctime_ns
+
     def folders(self) -> list[tuple[SealedFolder, Path]]:
         """Each with the place of its content: the copy, or the folder itself where it is large."""
         try:

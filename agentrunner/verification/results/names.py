@@ -31,6 +31,8 @@ CHANGING = re.compile(
     re.VERBOSE,
 )
 PARAMETERS = re.compile(r"(?<=\w)\[.*\]$|(?<=\w)\[[^\[\]]*\](?= \[|\s*\()", re.DOTALL)
+NUMBERED = re.compile(r"(?<=[\[-])([^\W\d]\w*?)(\d+)(?=[\]-])")
+"""Pytest's own id of a value that has no text: the argument's name and the place in the list."""
 BRACKETED = re.compile(r" with data set (?:#\d+|\".*\")$|(?<=\w)\(.*\)(?:\[\d+\])?$", re.DOTALL)
 
 
@@ -93,7 +95,8 @@ def gone(before: Results, now: Results, unstable: Collection[str] = ()) -> list[
 
     Red ones are not among them: those are red. A name that stands several times is compared by
     how often it ran. Names in `unstable` differ between two runs of one tree; they and all that
-    share their stable part are compared by that part and its number, and named by it.
+    share their stable part are compared by that part and its number, and named by it. A case that
+    has only another place in its list than before is not gone.
     """
     parts = {stable(name) for name in unstable}
 
@@ -110,4 +113,37 @@ def gone(before: Results, now: Results, unstable: Collection[str] = ()) -> list[
             left[wanted] -= 1
         else:
             lost.append(wanted)
-    return list(dict.fromkeys(lost))
+    placed = _placed(before) & _placed(now)
+    elsewhere = Counter[str]()
+    for name, number in left.items():
+        elsewhere[_without_places(name, placed)] += number
+    return list(dict.fromkeys(name for name in lost if not _found(name, placed, elsewhere)))
+
+
+def _found(name: str, placed: set[str], elsewhere: Counter[str]) -> bool:
+    """Whether the case stands at another place, which is then taken."""
+    wanted = _without_places(name, placed)
+    if wanted == name or elsewhere[wanted] <= 0:
+        return False
+    elsewhere[wanted] -= 1
+    return True
+
+
+def _placed(results: Results) -> set[str]:
+    """Arguments of tests whose numbers are places in a list: they are 0, 1, 2 and so on, all there.
+
+    An id that somebody wrote ("utf8") also ends in a number, and says which case it is.
+    """
+    numbers: dict[str, set[int]] = {}
+    for test in results.tests:
+        for argument in NUMBERED.finditer(test.name) if test.name.endswith("]") else ():
+            of = test.name.partition("[")[0] + "\0" + argument[1]
+            numbers.setdefault(of, set()).add(int(argument[2][:9]))
+    return {of for of, found in numbers.items() if found == set(range(len(found)))}
+
+
+def _without_places(name: str, placed: set[str]) -> str:
+    if not placed or not name.endswith("]"):
+        return name
+    test = name.partition("[")[0]
+    return NUMBERED.sub(lambda hit: f"{hit[1]}#" if f"{test}\0{hit[1]}" in placed else hit[0], name)

@@ -65,3 +65,27 @@ def test_names_are_shown_on_one_line() -> None:
     assert len(made("a", "failed", message="x" * 5_000).message) == 2_000
     assert made("a", "passed", message="secret").message == ""
     assert made("a", "failed", message="a\nb\x1b[2J").message == "a\nb?[2J"
+
+
+def cases(*ids: str) -> Results:
+    return results(*[(f"t.py::test_a[{one}]", "passed") for one in ids])
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "lost"),
+    [
+        # A case was put in front: the others have another place in the list.
+        (["style0-red", "style1-blue"], ["style0-bold", "style1-red", "style2-blue"], []),
+        # One of them was exchanged, and one left out.
+        (["style0-red", "style1-blue"], ["style0-bold", "style1-red"], ["style1-blue"]),
+        (["style0-red", "style1-red"], ["style0-red"], ["style1-red"]),
+        # Somebody wrote these ids: the number is no place.
+        (["utf8", "latin1"], ["utf16", "latin1"], ["utf8"]),
+        (["case0-utf8"], ["case0-utf16"], ["case0-utf8"]),
+        (["x1", "x2"], ["x0", "x1"], ["x2"]),
+    ],
+)
+def test_a_case_at_another_place_of_its_list_is_not_gone(
+    before: list[str], now: list[str], lost: list[str]
+) -> None:
+    assert gone(cases(*before), cases(*now)) == [f"t.py::test_a[{one}]" for one in lost]
