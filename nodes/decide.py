@@ -9,7 +9,7 @@ from typing import cast
 from langgraph.types import Command
 
 from agentrunner.config.rounds import ORDER_CHARS
-from agentrunner.errors import ProtocolError
+from agentrunner.errors.replies import ReplyMissing
 from agentrunner.execution.asking import ask
 from agentrunner.execution.decisions import messages
 from agentrunner.execution.deps import Deps, Update
@@ -138,7 +138,7 @@ def _allowed(deps: Deps) -> Callable[[Message], None]:
             chosen.decision.action == "ask_human"
             and not (chosen.question or chosen.decision.reason).strip()
         ):
-            raise ProtocolError("missing", "question", "ask_human needs a question")
+            raise ReplyMissing("question", "ask_human needs a question")
 
     return check
 

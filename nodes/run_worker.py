@@ -13,7 +13,7 @@ from typing import cast
 
 from langgraph.types import Command
 
-from agentrunner.errors import InfraError
+from agentrunner.errors.workers import WorkerLost
 from agentrunner.execution.accounting import amounts_of, with_worker
 from agentrunner.execution.budget_questions import FOR_WORKER, check_budget, stopped_by_budget
 from agentrunner.execution.deps import Deps, Update
@@ -143,9 +143,8 @@ async def _without_outcome(
     """
     losses = state["counters"].losses + 1
     if here and losses >= MAX_LOSSES:
-        raise InfraError(
+        raise WorkerLost(
             f"The worker came to nothing {losses} times in a row: {supervised.error}",
-            code="worker-lost",
             remedy="agentrunner doctor, then agentrunner resume",
         )
     after = (await asyncio.to_thread(deps.snapshots.take)).tree

@@ -11,7 +11,7 @@ from langgraph.types import Command
 
 from agentrunner.config.agents import AssessSpec
 from agentrunner.discovery.seeing.safe import shown_name
-from agentrunner.errors import ProtocolError
+from agentrunner.errors.replies import ReplyInvalid
 from agentrunner.execution.asking import ask, keeping
 from agentrunner.execution.decisions import messages
 from agentrunner.execution.deps import Deps, Update
@@ -347,7 +347,7 @@ def _looks_first(criteria: list[Criterion], view: Seeing) -> Callable[[Message],
             told.append(True)
             names = ", ".join(map(shown_name, view.change.to_look_at[:5]))
             text = f"the change is shown in part; look at it first, for instance at {names}"
-            raise ProtocolError("invalid", "looks", text)
+            raise ReplyInvalid("looks", text)
 
     return check
 

@@ -13,6 +13,7 @@ from typing import Any
 import yaml
 
 from agentrunner.errors import UsageError
+from agentrunner.errors.task_files import DuplicateKey, ForbiddenYaml, YamlSyntax
 
 MAX_DEPTH = 32
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the C one is ten times as fast
@@ -68,9 +69,8 @@ class _Reader:
         except yaml.MarkedYAMLError as error:
             raise self._syntax(error) from error
         except (yaml.YAMLError, UnicodeError) as error:
-            raise UsageError(
+            raise YamlSyntax(
                 f"{self._name} holds a character that YAML does not allow.",
-                code="yaml-syntax",
                 path=self._name,
             ) from error
         return self._tree
@@ -85,12 +85,12 @@ class _Reader:
         next(self._events)  # end of the document
         event = next(self._events)
         if not isinstance(event, yaml.StreamEndEvent):
-            raise self._error("forbidden-yaml", "holds more than one document", event)
+            raise self._error(ForbiddenYaml, "holds more than one document", event)
 
     def _value(self, event: Any, path: Path, depth: int) -> Value:
         self._refuse_magic(event)
         if depth > MAX_DEPTH:
-            raise self._error("forbidden-yaml", f"is nested deeper than {MAX_DEPTH} levels", event)
+            raise self._error(ForbiddenYaml, f"is nested deeper than {MAX_DEPTH} levels", event)
         if isinstance(event, yaml.ScalarEvent):
             return self._scalar(event)
         if isinstance(event, yaml.SequenceStartEvent):
@@ -100,7 +100,7 @@ class _Reader:
     def _scalar(self, event: yaml.ScalarEvent) -> str | None:
         text: str = event.value
         if any(char == "\0" or "\ud800" <= char <= "\udfff" for char in text):
-            raise self._error("forbidden-yaml", "holds NUL or half a character", event)
+            raise self._error(ForbiddenYaml, "holds NUL or half a character", event)
         plain = event.implicit[0]
         return None if plain and text in _NULLS else text
 
@@ -117,14 +117,12 @@ class _Reader:
         while not isinstance(event := next(self._events), yaml.MappingEndEvent):
             self._refuse_magic(event)
             if not isinstance(event, yaml.ScalarEvent):
-                raise self._error("forbidden-yaml", "has a key that is not a word", event)
+                raise self._error(ForbiddenYaml, "has a key that is not a word", event)
             key: str = event.value
             here = (*path, key)
             if key in mapping:
                 before = self._tree.places[here].line
-                raise self._error(
-                    "duplicate-key", f'has "{key}" twice; also in line {before}', event
-                )
+                raise self._error(DuplicateKey, f'has "{key}" twice; also in line {before}', event)
             self._tree.places[here] = self._place(event)
             mapping[key] = None
             mapping[key] = self._value(next(self._events), here, depth + 1)
@@ -132,9 +130,9 @@ class _Reader:
 
     def _refuse_magic(self, event: Any) -> None:
         if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None) is not None:
-            raise self._error("forbidden-yaml", "uses an anchor or alias (& or *)", event)
+            raise self._error(ForbiddenYaml, "uses an anchor or alias (& or *)", event)
         if getattr(event, "tag", None) is not None:
-            raise self._error("forbidden-yaml", "uses a tag (!)", event)
+            raise self._error(ForbiddenYaml, "uses a tag (!)", event)
 
     def _place(self, event: Any) -> Place:
         index = event.start_mark.line
@@ -142,11 +140,9 @@ class _Reader:
         text = self._lines[index].strip() if index < len(self._lines) else ""
         return Place(f"{self._name}:{line}", text, line)
 
-    def _error(self, code: str, what: str, event: Any) -> UsageError:
+    def _error(self, error: type[UsageError], what: str, event: Any) -> UsageError:
         place = self._place(event)
-        return UsageError(
-            f"{self._name} {what}.", code=code, path=place.where, source_line=place.source_line
-        )
+        return error(f"{self._name} {what}.", path=place.where, source_line=place.source_line)
 
     def _syntax(self, error: yaml.MarkedYAMLError) -> UsageError:
         mark = error.problem_mark
@@ -159,9 +155,8 @@ class _Reader:
             remedy = "indent with spaces, not with tabs"
         elif "mapping values are not allowed" in problem or "cannot start any token" in problem:
             remedy = "put the text in double quotes"
-        return UsageError(
+        return YamlSyntax(
             f"{self._name} is not valid YAML: {problem}.",
-            code="yaml-syntax",
             path=f"{self._name}:{self._first + index}",
             source_line=source.strip(),
             remedy=remedy,

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from agentrunner.config.spec import TaskSpec
 from agentrunner.environment import prices_file
-from agentrunner.errors import UsageError
+from agentrunner.errors.runs import BudgetNotHeld
 from agentrunner.execution.egress import has_gateway, subscribed
 from agentrunner.gateway.prices import Prices, load_prices
 from agentrunner.planners.endpoint import endpoint
@@ -40,9 +40,8 @@ def check_enforced(spec: TaskSpec, members: Sequence[Member], environ: Mapping[s
     if spec.runner.budget.enforce != "hard":
         return
     for name, why in not_held(spec, members, environ):
-        raise UsageError(
+        raise BudgetNotHeld(
             f"{why} runner.budget.enforce is hard, so nothing was started.",
-            code="budget-not-held",
             path=spec.places.get(f"runner.budget.{name}", f"runner.budget.{name}"),
             remedy="--set runner.budget.enforce=soft, or choose another worker, login or box",
             nothing_spent=True,

@@ -10,6 +10,7 @@ from agentrunner.config.spec import TaskSpec
 from agentrunner.engine.limits import check_enforced, not_held
 from agentrunner.environment import ignored_tracing
 from agentrunner.errors import InfraError, UsageError
+from agentrunner.errors.workers import WorkerKeyMissing, WorkerMissing, WorkerNeedsNetwork
 from agentrunner.execution.credentials import credential, secrets_of
 from agentrunner.execution.deps import Cassette
 from agentrunner.execution.egress import has_gateway
@@ -94,9 +95,8 @@ def _lacking(member: Member, environ: Mapping[str, str], tape: Cassette) -> list
 
 def worker_missing(member: Member, problem: str = "") -> InfraError:
     """The error for a candidate whose program is nowhere."""
-    return InfraError(
+    return WorkerMissing(
         problem or member.probe.problem or f"The worker {member.worker.kind} is not found.",
-        code="worker-missing",
         remedy=member.probe.cure or "agentrunner doctor",
         nothing_spent=True,
     )
@@ -146,7 +146,6 @@ def _tape_notices(tape: Cassette, member: Member) -> list[str]:
     if worker.wire and not has_gateway(spec, worker, spec.runner.sandbox.kind):
         raise UsageError(
             f"{worker.kind} is recorded and replayed at the gateway of its box, and there is none.",
-            code="usage",
             path="--record" if tape.record else "--replay",
             remedy="--sandbox bwrap or --sandbox docker, with the network allowlist",
         )
@@ -161,19 +160,17 @@ def _check_model_access(member: Member, environ: Mapping[str, str], replays: boo
     if not worker.needs_model:
         return
     if network_of(spec, worker).policy == "none":
-        raise InfraError(
+        raise WorkerNeedsNetwork(
             f"{worker.kind} calls a model over the network, and the box has none.",
-            code="worker-needs-network",
             path="runner.sandbox.network",
             remedy="leave runner.sandbox.network out, or set it to allowlist",
             nothing_spent=True,
         )
     keyless = replays or spec.runner.worker.auth == "login" or bool(spec.runner.worker.base_url)
     if worker.key_names and not keyless and not credential(spec, worker, environ)[0]:
-        raise InfraError(
+        raise WorkerKeyMissing(
             f"{worker.kind} needs a key for its model, and none of "
             f"{', '.join(worker.key_names)} is set.",
-            code="worker-key-missing",
             path="runner.worker.env",
             remedy=f"export {worker.key_names[0]}=…",
             nothing_spent=True,

@@ -16,7 +16,7 @@ from agentrunner.discovery.versions import CACHE, box_version
 from agentrunner.engine.known_reds import accepted_reds
 from agentrunner.engine.resolve import Agents, worker_missing
 from agentrunner.environment import prices_file
-from agentrunner.errors import UsageError
+from agentrunner.errors.sandboxes import BadImageName
 from agentrunner.execution.credentials import secrets_of
 from agentrunner.execution.deps import Cassette, Clock, Deps
 from agentrunner.gateway.prices import load_prices
@@ -124,10 +124,9 @@ def _image(members: Sequence[Member]) -> str:
     """The image that the task names; raises UsageError where candidates name different ones."""
     names = {one.spec.runner.worker.docker_image or "" for one in members}
     if len(names) > 1:
-        raise UsageError(
+        raise BadImageName(
             "All workers of a run share one box, and these name different images: "
             f"{', '.join(sorted(names - {''}))}.",
-            code="image-name",
             path="runner.workers",
             remedy="give each of them the same docker_image, one that has all their CLIs",
         )

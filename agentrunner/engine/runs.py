@@ -26,6 +26,7 @@ from agentrunner.engine.policies import capped, capped_again
 from agentrunner.engine.resolve import Agents, assemble
 from agentrunner.engine.resources import check_box, with_image
 from agentrunner.errors import UsageError
+from agentrunner.errors.runs import InputsChanged, NotAcceptable, UnknownCriterion
 from agentrunner.execution.budget_questions import granted
 from agentrunner.execution.credentials import secrets_of
 from agentrunner.execution.deps import Clock
@@ -148,7 +149,6 @@ async def resume(
         if max_loops is not None and not (replan or state["state"] in TERMINAL):
             raise UsageError(
                 f"{run_id} has not ended; --max-loops is the limit of a new attempt.",
-                code="usage",
                 path="--max-loops",
                 remedy=f"agentrunner resume {run_id}",
             )
@@ -206,9 +206,8 @@ async def _asked_again(folder: RunFolder, by: str) -> Answer | None:
 
 
 def _inputs_changed(run_id: str, changes: list[tuple[str, str]]) -> UsageError:
-    return UsageError(
+    return InputsChanged(
         f"What {run_id} was made from has changed since it started.",
-        code="inputs-changed",
         path=changes[0][0],
         details=tuple(("changed", f"{path}\n{diff}") for path, diff in changes),
         remedy=f"agentrunner resume {run_id} --on-change replan   |   --on-change continue",
@@ -250,7 +249,7 @@ async def accept(
     folder = RunFolder.open(options.state_dir, run_id)
     spec = capped_again(load_task_of(folder), folder, options.environ, options.policy)
     if not reason.strip():
-        raise UsageError("A reason is needed.", code="usage", path="--reason")
+        raise UsageError("A reason is needed.", path="--reason")
     with driving(folder, options):
         state = await attempts.latest(folder)
         _check_acceptable(state, criteria)
@@ -306,21 +305,18 @@ def _redactor(spec: TaskSpec, crew: Agents, options: Options) -> Redactor:
 def _check_acceptable(state: TaskContext, criteria: list[str]) -> None:
     run_id = state["run"].run_id
     if state["state"] not in (TaskState.NEEDS_REVIEW, TaskState.FAILED):
-        raise UsageError(
+        raise NotAcceptable(
             f"{run_id} is {state['state']}; only an ended, unfinished run can be accepted.",
-            code="not-acceptable",
         )
     if state.get("baseline") is None:
-        raise UsageError(
+        raise NotAcceptable(
             f"{run_id} has no plan yet, so there is nothing to accept.",
-            code="not-acceptable",
             remedy=f"agentrunner resume {run_id}",
         )
     known = [criterion.id for criterion in state["criteria"]]
     if unknown := [name for name in criteria if name not in known]:
-        raise UsageError(
+        raise UnknownCriterion(
             f"{run_id} has no criterion {', '.join(unknown)}. It has {', '.join(known)}.",
-            code="unknown-criterion",
         )
 
 

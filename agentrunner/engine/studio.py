@@ -142,7 +142,6 @@ def _task(state: TaskContext) -> TaskSpec:
     if not path:
         raise UsageError(
             'Give the run an input: {"task_file": "path/to/task.yaml"}.',
-            code="usage",
             path="task_file",
         )
     return load_task(TaskSource("file", path), environ=os.environ, cwd=Path.cwd())

@@ -15,7 +15,7 @@ from typing import Any
 
 from agentrunner.config.spec import TaskSpec
 from agentrunner.engine.resources import box_spec, make_verifier
-from agentrunner.errors import UsageError
+from agentrunner.errors.runs import NothingDelivered
 from agentrunner.execution.credentials import secrets_of
 from agentrunner.git.process import read_small
 from agentrunner.git.snapshots import Snapshots
@@ -104,9 +104,8 @@ async def verify(
     """
     baseline, known = state.get("baseline"), state.get("evidence")
     if baseline is None or known is None:
-        raise UsageError(
+        raise NothingDelivered(
             f"{folder.run_id} has delivered nothing that could be verified.",
-            code="nothing-delivered",
             remedy=f"agentrunner resume {folder.run_id}",
         )
     snapshots = await asyncio.to_thread(

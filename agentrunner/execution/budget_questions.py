@@ -14,7 +14,8 @@ from typing import Any
 from langgraph.types import Command
 
 from agentrunner.config.spec import TaskSpec
-from agentrunner.errors import TaskFailed, UsageError
+from agentrunner.errors import UsageError
+from agentrunner.errors.runs import OutOfBudget
 from agentrunner.execution.decisions import record_answer
 from agentrunner.execution.deps import Deps, Update
 from agentrunner.execution.questions import question
@@ -49,16 +50,14 @@ __all__ = [
 ]  # fmt: skip
 
 
-class BudgetSpent(TaskFailed):
+class BudgetSpent(OutOfBudget):
     """A limit of the run leaves no room for the next step."""
-
-    default_code = "budget"
 
     def __init__(self, name: str, limit: float, counters: Counters) -> None:
         """`counters` are those of the moment, with what the node has spent so far."""
         super().__init__(
             f"The budget runner.budget.{name} of {limit:,.12g} is spent.",
-            code=f"budget: {name}",
+            code=f"{OutOfBudget.code}: {name}",
             remedy=f"agentrunner resume --budget {name}=+AMOUNT",
         )
         self.name = name

@@ -15,12 +15,12 @@ from typing import Any
 
 from agentrunner.config.spec import Landing, TaskSpec
 from agentrunner.errors import UsageError
+from agentrunner.errors.repositories import GitFailed
 from agentrunner.execution.deps import Deps
 from agentrunner.git.checkout import Checkout, CheckoutState
 from agentrunner.git.identity import identity_of
 from agentrunner.git.manual_changes import by_hand as by_hand
 from agentrunner.git.private_clone import CloneStore
-from agentrunner.git.process import GitFailed
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.git.worktree import WorktreePlace, worktree_place
 from agentrunner.state.run_state import TaskContext

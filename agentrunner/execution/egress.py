@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from agentrunner.config.spec import TaskSpec
 from agentrunner.environment import prices_file
-from agentrunner.errors import TaskFailed
+from agentrunner.errors.command_line import ReplayMismatch
 from agentrunner.execution.budget_questions import allowance
 from agentrunner.execution.deps import Deps, Update
 from agentrunner.execution.questions import answered, question, remark, subject_of
@@ -121,7 +121,7 @@ def refuse_unrecorded(used: Usage) -> None:
     """Raise TaskFailed where a replayed run asked for something that was not recorded."""
     last = used.last_error
     if last is not None and last.error == "replay":
-        raise TaskFailed(last.detail, code="replay-mismatch", remedy="record the run again")
+        raise ReplayMismatch(last.detail, remedy="record the run again")
 
 
 # -- hosts that were refused ----------------------------------------------------------------------

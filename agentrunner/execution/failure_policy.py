@@ -12,6 +12,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from agentrunner.config.agents import WorkerRoleSpec
+from agentrunner.errors.workers import (
+    WorkerAuthRefused,
+    WorkerModelRefused,
+    WorkerQuotaSpent,
+    WorkerServerFailed,
+    WorkerUnreachable,
+)
 from agentrunner.execution.quota import QUOTA_BACKOFF_SEC, cooling_until, moment, next_try, stamp
 from agentrunner.state.run_state import Outcome, Wait, WorkerOrder, WorkerRun
 
@@ -32,11 +39,11 @@ class Trouble:
 
 
 TROUBLES: Mapping[Outcome, Trouble] = {
-    "auth": Trouble(code="worker-auth", words="its credential is refused"),
-    "model": Trouble(code="worker-model", words="its model is not to be had"),
-    "rate_limit": Trouble(code="worker-quota", words="its quota is spent"),
-    "server": Trouble(code="worker-server", words="its provider fails"),
-    "network": Trouble(code="worker-network", words="its provider cannot be reached"),
+    "auth": Trouble(code=WorkerAuthRefused.code, words="its credential is refused"),
+    "model": Trouble(code=WorkerModelRefused.code, words="its model is not to be had"),
+    "rate_limit": Trouble(code=WorkerQuotaSpent.code, words="its quota is spent"),
+    "server": Trouble(code=WorkerServerFailed.code, words="its provider fails"),
+    "network": Trouble(code=WorkerUnreachable.code, words="its provider cannot be reached"),
 }
 """By the outcome that a run came to."""
 

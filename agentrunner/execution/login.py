@@ -8,7 +8,7 @@ from pathlib import Path
 
 from agentrunner.config.load import resolve_env
 from agentrunner.config.spec import TaskSpec
-from agentrunner.errors import UsageError
+from agentrunner.errors.workers import LoginElsewhere, LoginUnsupported
 from agentrunner.execution.credentials import credential, upstream_of
 from agentrunner.execution.deps import Deps
 from agentrunner.execution.egress import has_gateway
@@ -102,9 +102,8 @@ def _ended_by_auth(run: WorkerRun) -> bool:
 
 def _login(spec: TaskSpec, worker: Worker, environ: Mapping[str, str]) -> Login:
     if spec.runner.worker.base_url:
-        raise UsageError(
+        raise LoginElsewhere(
             "A login goes to its own provider only; the task names another address.",
-            code="login-base-url",
             path=spec.places.get("runner.worker.base_url", "runner.worker.base_url"),
             remedy="remove runner.worker.base_url, or set runner.worker.auth to key",
         )
@@ -112,9 +111,8 @@ def _login(spec: TaskSpec, worker: Worker, environ: Mapping[str, str]) -> Login:
     given = resolve_env(spec.runner.worker.env, environ)
     login = login_for(worker.kind, environ, home, given=given)
     if login is None:
-        raise UsageError(
+        raise LoginUnsupported(
             f"The worker {worker.kind} has no login that can be used.",
-            code="login-unsupported",
             path=spec.places.get("runner.worker.auth", "runner.worker.auth"),
             remedy="remove runner.worker.auth",
         )

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TypeVar
 
-from agentrunner.errors import InfraError
+from agentrunner.errors.planners import PlannerQuotaSpent
 from agentrunner.execution.accounting import Accounting
 from agentrunner.execution.deps import Deps
 from agentrunner.execution.quota import MustWait, cooling_until, next_try, seconds_of, stamp
@@ -198,9 +198,8 @@ def _must_wait(
             for one in failed:
                 deps.cooled.pop(f"meta:{one}", None)
             return last
-        return InfraError(
+        return PlannerQuotaSpent(
             why,
-            code="meta-quota",
             remedy=f"agentrunner resume {state['run'].run_id}, after that time",
         )
     return MustWait(wait, tally.counters)

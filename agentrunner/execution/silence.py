@@ -9,6 +9,7 @@ from typing import Any, Literal
 from pydantic import ValidationError
 
 from agentrunner.errors import ProtocolError, UsageError
+from agentrunner.errors.runs import WrongAnswer
 from agentrunner.execution.deps import Deps
 from agentrunner.execution.questions import question
 from agentrunner.planners.base import MessageType, MetaUnavailable, MetaUnusable
@@ -163,4 +164,4 @@ def read_order(text: str, asked_for: str) -> Said:
 
 
 def _wrong(message: str, remedy: str) -> UsageError:
-    return UsageError(message, code="wrong-answer", remedy=remedy)
+    return WrongAnswer(message, remedy=remedy)

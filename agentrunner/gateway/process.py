@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from agentrunner.errors import InfraError
+from agentrunner.errors.sandboxes import GatewayFailed
 from agentrunner.gateway.order import GatewayOrder
 
 BOOTSTRAP = """\
@@ -149,9 +150,8 @@ class GatewayProcess:
     async def _failed(self, what: str) -> InfraError:
         await asyncio.wait(self._hearing, timeout=LAST_WORDS_SEC)
         said = f": {self.said}" if self.said else ""
-        return InfraError(
+        return GatewayFailed(
             f"the process that lets a box reach its hosts {what}{said}",
-            code="gateway",
             remedy="agentrunner resume; agentrunner doctor tries it on this machine",
         )
 

@@ -14,17 +14,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from agentrunner.errors import UsageError
-from agentrunner.git.process import (
-    CONFIGS,
-    Git,
+from agentrunner.errors.repositories import (
+    BadBranchName,
+    BranchExists,
+    FilteredFile,
     GitFailed,
-    git_dir_of,
-    replace,
-    to_bytes,
-    to_text,
-    users_git,
+    NoCommit,
+    NoRepository,
+    PartialClone,
+    WorkInSubmodule,
 )
+from agentrunner.git.process import CONFIGS, Git, git_dir_of, replace, to_bytes, to_text, users_git
 from agentrunner.git.restore import SafeFolder
 from agentrunner.git.scratch import room as _room
 from agentrunner.git.scratch import sweep
@@ -72,17 +72,15 @@ class CloneStore:
         if not (self.repo / ".git").exists():
             for above in self.repo.parents:
                 if (above / ".git").exists():
-                    raise UsageError(
+                    raise NoRepository(
                         f"{self.repo} is a folder of the repository {above}, and a commit or a work"
                         " tree is of a whole repository.",
-                        code="no-repository",
                         path="task.repo",
                         remedy=f"task.repo: {above}, with cd in its commands; or run without"
                         " --worktree and --commit",
                     )
-            raise UsageError(
+            raise NoRepository(
                 f"{self.repo} is no git repository, so there is nothing to branch from.",
-                code="no-repository",
                 path="task.repo",
                 remedy="git init, then a first commit; or run without --worktree",
             )
@@ -90,17 +88,15 @@ class CloneStore:
             self._fetch("HEAD", HEAD)
         except GitFailed as error:
             if "couldn't find remote ref HEAD" in error.message:
-                raise UsageError(
+                raise NoCommit(
                     f"{self.repo} has no commit yet, so there is nothing to branch from.",
-                    code="no-commit",
                     path="task.repo",
                     remedy="git commit, then again",
                 ) from error
             if "lazy fetching disabled" in error.message or "promisor remote" in error.message:
-                raise UsageError(
+                raise PartialClone(
                     f"{self.repo} is a partial clone: contents of its commits are not here, and a"
                     " private copy of it cannot be made without them.",
-                    code="partial-clone",
                     path="task.repo",
                     remedy="git fetch --refetch --no-filter; or run without --worktree and"
                     " --commit",
@@ -254,10 +250,9 @@ class CloneStore:
     def _refuse_submodules(self, paths: Iterable[str], tree: str) -> None:
         inside = tuple(f"{name}/" for name in self.submodules(tree))
         if found := sorted(path for path in paths if f"{path}/".startswith(inside)):
-            raise UsageError(
+            raise WorkInSubmodule(
                 f"Nothing was committed: {', '.join(found[:5])} is in a submodule, which is a "
                 "repository of its own.",
-                code="in-submodule",
                 remedy="commit that in the submodule yourself; agentrunner diff RUN has all of it",
             )
 
@@ -277,10 +272,9 @@ class CloneStore:
                 if name not in ("unspecified", "unset") and tree.read(path) is not None
             )
         if found:
-            raise UsageError(
+            raise FilteredFile(
                 f"Nothing was committed: {', '.join(found[:5])} is for the filter"
                 f" {filters[found[0]]}, and no program that a repository names is run here.",
-                code="filtered-file",
                 remedy="git add and git commit it yourself; agentrunner diff RUN has all of it",
             )
 
@@ -432,13 +426,12 @@ class CloneStore:
         """
         name = f"{BRANCHES}{branch}"
         if branch.startswith("-") or not _is_ref(self.git, name):
-            raise UsageError(f'"{branch}" cannot be the name of a branch.', code="branch-name")
+            raise BadBranchName(f'"{branch}" cannot be the name of a branch.')
         user = users_git(self.user_git_dir(), self.git.binary)
         there = _line(user.run("rev-parse", "--verify", "--quiet", name, accept=(0, 1)))
         if there and there not in allowed:
-            raise UsageError(
+            raise BranchExists(
                 f"There is a branch {branch} already.",
-                code="branch-exists",
                 remedy="name another branch",
             )
         return there

@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from agentrunner.errors import InfraError
+from agentrunner.errors.repositories import ContentGone, GitMissing, RepositoryClosed
 from agentrunner.git import ignored_content
 from agentrunner.git.blobs import blobs
 from agentrunner.git.export import (
@@ -32,7 +32,7 @@ from agentrunner.git.export import (
 )
 from agentrunner.git.ignore import IgnoreRules, ignored_folders
 from agentrunner.git.ignored_content import copy_file
-from agentrunner.git.process import Git, GitFailed, read_small, to_bytes, to_text
+from agentrunner.git.process import Git, read_small, to_bytes, to_text
 from agentrunner.git.recent import Recent
 from agentrunner.git.restore import Entry, Restored, SafeFolder, restore
 from agentrunner.git.snapshot_writer import (
@@ -89,9 +89,8 @@ def find_git(work_tree: Path, search: str | None = None) -> str:
         found = shutil.which("git", path=entry) if entry.startswith("/") else None
         if found and not Path(found).resolve().is_relative_to(inside):
             return found
-    raise InfraError(
+    raise GitMissing(
         "git is not installed, or only inside the repository",
-        code="git-missing",
         remedy="install git",
         nothing_spent=True,
     )
@@ -104,10 +103,9 @@ def check_open(work_tree: Path) -> None:
     """
     permissions = stat.S_IMODE(work_tree.stat().st_mode)
     if permissions & 0o500 != 0o500:
-        raise InfraError(
+        raise RepositoryClosed(
             f"The repository {work_tree} cannot be entered: its permissions are "
             f"{permissions:03o}. Nothing is lost.",
-            code="repository-closed",
             remedy=f"chmod u+rwx {shlex.quote(str(work_tree))}, then agentrunner resume",
         )
 
@@ -264,9 +262,8 @@ class Snapshots:
         for _, data in blobs(self.git, [name]):
             if data is not None:
                 return data if isinstance(data, bytes) else data.read(MOST_READ)
-        raise GitFailed(
+        raise ContentGone(
             f"The object {name} is gone from the repository, or not what its name says.",
-            code="content-gone",
             remedy="git fsck in the repository",
         )
 

@@ -15,7 +15,9 @@ from pathlib import Path
 
 from agentrunner.config.agents import WorkerSpec
 from agentrunner.config.spec import TaskSpec
-from agentrunner.errors import InfraError, TaskFailed, UsageError
+from agentrunner.errors import InfraError, UsageError
+from agentrunner.errors.command_line import ReplayMismatch
+from agentrunner.errors.planners import PlannerMissing
 from agentrunner.gateway.usage import Call, Usage
 from agentrunner.planners.base import MetaRequest, MetaUnavailable, Reply
 from agentrunner.planners.cli_access import CliAccess, CliCredential
@@ -174,7 +176,7 @@ class CliMeta(ABC):
         reply = self._figures(answer, ran.usage)
         last = ran.usage.last_error
         if last is not None and last.error == "replay":
-            raise TaskFailed(last.detail, code="replay-mismatch", remedy="record the run again")
+            raise ReplayMismatch(last.detail, remedy="record the run again")
         if ran.result is None:
             raise MetaUnavailable(
                 f"The planner {self.kind} gave no answer within {self._timeout_sec:g} s.",
@@ -241,9 +243,8 @@ class CliMeta(ABC):
 
     def _missing(self, where: str) -> InfraError:
         probe = self._worker.probe()
-        return InfraError(
+        return PlannerMissing(
             f"The planner {self.kind}: {Path(self._worker.program()).name} is not found {where}.",
-            code="planner-missing",
             path="runner.meta.kind",
             remedy=probe.cure or "agentrunner doctor",
             nothing_spent=True,

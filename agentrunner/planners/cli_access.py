@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Literal, cast
 
 from agentrunner.config.spec import TaskSpec
-from agentrunner.errors import InfraError, UsageError
+from agentrunner.errors import InfraError
+from agentrunner.errors.planners import NoPlannerKey
+from agentrunner.errors.workers import LoginElsewhere, LoginUnsupported
 from agentrunner.gateway.order import Upstream, Wire, new_placeholder
 from agentrunner.planners.endpoint import checked_url
 from agentrunner.workers.base import Worker
@@ -120,18 +122,16 @@ def _usable_login(
     if base_url:
         if not named:
             raise _no_key(worker)
-        raise UsageError(
+        raise LoginElsewhere(
             "A login goes to its own provider only; the task names another address.",
-            code="login-base-url",
             path="runner.meta.base_url",
             remedy="remove runner.meta.base_url, or set runner.meta.auth to key",
         )
     home = Path(environ.get("HOME") or Path.home())
     login = login_for(worker.kind, environ, home)
     if login is None:
-        raise UsageError(
+        raise LoginUnsupported(
             f"The planner {worker.kind} has no login that can be used.",
-            code="login-unsupported",
             path="runner.meta.auth",
             remedy="remove runner.meta.auth",
         )
@@ -145,10 +145,9 @@ def _usable_login(
 
 def _no_key(worker: Worker, login: str = "", cure: str = "") -> InfraError:
     names = worker.key_names
-    return InfraError(
+    return NoPlannerKey(
         f"The planner {worker.kind} has neither a key nor a login here: "
         f"{' and '.join(names)} {'are' if len(names) > 1 else 'is'} not set.{login}",
-        code="no-planner-key",
         remedy=f"export {names[0]}=…" + (f", or {cure}" if cure else ""),
         nothing_spent=True,
     )

@@ -16,7 +16,9 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
-from agentrunner.errors import ProtocolError, UsageError
+from agentrunner.errors import ProtocolError
+from agentrunner.errors.plans import NoProposal
+from agentrunner.errors.replies import ReplyInvalid
 from agentrunner.plans.diff import PlanDiff, diff
 from agentrunner.plans.edits import conflicts_of, edits_of_decompose, edits_of_patch
 from agentrunner.plans.patch import EditError, PatchRejected, apply
@@ -118,7 +120,7 @@ def check(plan: Plan, message: Message) -> None:
     reply = message.payload
     assert isinstance(reply, Decompose | PlanPatch)
     if isinstance(reply, Decompose) and not (reply.questions or _tasks(reply)):
-        raise ProtocolError("invalid", "payload.phases", "a plan needs at least one task")
+        raise ReplyInvalid("payload.phases", "a plan needs at least one task")
     try:
         propose(plan, "", reply)
     except PatchRejected as rejected:
@@ -136,7 +138,7 @@ def refusal(rejected: PatchRejected, reply: Reply) -> ProtocolError:
         told.append(f"and {more} more")
     path = _path(rejected.errors[0], reply)
     nothing = "nothing of the reply was applied"
-    return ProtocolError("invalid", path, f"{nothing}: {'; '.join(told)}")
+    return ReplyInvalid(path, f"{nothing}: {'; '.join(told)}")
 
 
 def _path(error: EditError, reply: Reply) -> str:
@@ -172,22 +174,19 @@ def kept(folder: Path, plan: Plan) -> Proposal:
         reply = shape.model_validate(known["reply"])
         version, message = int(known["version"]), str(known["message"])
     except FileNotFoundError:
-        raise UsageError(
+        raise NoProposal(
             "There is no proposal that waits to be accepted.",
-            code="no-proposal",
             remedy='agentrunner plan "what you want"',
         ) from None
     except (ValueError, KeyError, TypeError, ValidationError) as error:
-        raise UsageError(
+        raise NoProposal(
             f"The proposal in {folder / FILE} cannot be read.",
-            code="no-proposal",
             remedy='agentrunner plan "what you want"',
         ) from error
     if version != plan.version:
-        raise UsageError(
+        raise NoProposal(
             f"The proposal was made for version {version} of the plan, which is at version "
             f"{plan.version} now.",
-            code="no-proposal",
             remedy='ask again: agentrunner plan "what you want"',
         )
     return propose(plan, message, reply)

@@ -16,7 +16,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from agentrunner.errors import AgentRunnerError, UsageError
+from agentrunner.errors import UsageError
+from agentrunner.errors.plans import NothingToUndo, PlanConflict, PlanDamaged, UnknownQuestion
 from agentrunner.plans.diff import undo
 from agentrunner.plans.plan import ENDED, Plan, PlanTaskStatus
 from agentrunner.plans.planner_view import ChatMessage
@@ -51,13 +52,6 @@ BUDGET = "budget"
 """In place of a task's id: a question about the plan's budget, which the planner is not told of."""
 
 ChangeKind = Literal["decompose", "plan_patch", "undo", "import"]
-
-
-class PlanConflict(AgentRunnerError):
-    """Somebody else changed the plan since it was read."""
-
-    exit_code = 2
-    default_code = "plan-conflict"
 
 
 @dataclass(frozen=True)
@@ -194,7 +188,7 @@ class PlanStore:
                     remark=taken_back(change.said, current.goal),
                 )
                 return plan, change
-        raise UsageError("There is no change to undo.", code="nothing-to-undo")
+        raise NothingToUndo("There is no change to undo.")
 
     def changes(self, since: int = 0) -> list[Change]:
         """Every change after a version, in order."""
@@ -210,9 +204,7 @@ class PlanStore:
             found = database.execute("SELECT plan FROM changes WHERE version = ?", (version,))
             row = found.fetchone()
         if row is None or row[0] is None:
-            raise UsageError(
-                f"Only the latest {KEPT_PLANS} versions can be undone.", code="nothing-to-undo"
-            )
+            raise NothingToUndo(f"Only the latest {KEPT_PLANS} versions can be undone.")
         return plan_from_json(zlib.decompress(row[0]))
 
     # -- how tasks stand ------------------------------------------------------------------------
@@ -313,9 +305,8 @@ class PlanStore:
             raise self._damaged(f"it is of format {schema}, and this is {SCHEMA}")
 
     def _damaged(self, why: str) -> UsageError:
-        return UsageError(
+        return PlanDamaged(
             f"The plan in {self.path} cannot be read: {why}.",
-            code="plan-damaged",
             path=str(self.path),
             remedy="agentrunner plan import FOLDER, from what plan export wrote",
         )
@@ -323,9 +314,8 @@ class PlanStore:
 
 def unknown_question(number: int) -> UsageError:
     """There is no open question of this number."""
-    return UsageError(
+    return UnknownQuestion(
         f"There is no open question {number}.",
-        code="unknown-question",
         remedy="agentrunner plan status",
     )
 

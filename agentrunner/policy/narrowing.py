@@ -12,6 +12,7 @@ from typing import Any
 from agentrunner.config.spec import RunnerSection, TaskSpec
 from agentrunner.config.yaml_text import Place
 from agentrunner.errors import UsageError
+from agentrunner.errors.task_files import PolicyBreach
 from agentrunner.policy.match import enumeration, is_below, matches
 from agentrunner.policy.model import Policy
 from agentrunner.policy.places import place_of
@@ -22,9 +23,8 @@ _PART = re.compile(r"[^.\[\]]+")
 def breach(message: str, place: Place, cap: Place, remedy: str) -> UsageError:
     """The error for a value that a policy does not allow, with both places."""
     line = f"{cap.where}     {cap.source_line}".rstrip()
-    return UsageError(
+    return PolicyBreach(
         message,
-        code="policy-breach",
         path=place.where,
         source_line=place.source_line[:200],
         details=(("policy", line),),

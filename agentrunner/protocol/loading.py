@@ -15,6 +15,13 @@ from typing import Any, NoReturn
 import yaml
 
 from agentrunner.errors import ProtocolError
+from agentrunner.errors.replies import (
+    ReplyDuplicateKey,
+    ReplyForbiddenYaml,
+    ReplyIncomplete,
+    ReplySyntax,
+    ReplyTooLarge,
+)
 from agentrunner.protocol.wire import shown
 
 MAX_DOCUMENT_BYTES = 256 * 1024
@@ -37,7 +44,7 @@ def load_document(text: str) -> Any:
     Raises ProtocolError: too_large, incomplete, syntax, duplicate_key, forbidden_yaml.
     """
     if len(text.encode("utf-8", "surrogatepass")) > MAX_DOCUMENT_BYTES:
-        raise ProtocolError("too_large", "", f"a message has at most {MAX_DOCUMENT_BYTES} bytes")
+        raise ReplyTooLarge("", f"a message has at most {MAX_DOCUMENT_BYTES} bytes")
     if not text.lstrip().startswith(("{", "[")):
         return load_yaml(text)
     try:
@@ -49,7 +56,7 @@ def load_document(text: str) -> Any:
         try:
             return load_yaml(text)
         except ProtocolError as second:
-            if second.code in ("syntax", "incomplete"):
+            if isinstance(second, ReplySyntax | ReplyIncomplete):
                 raise error from second
             raise
 
@@ -74,7 +81,7 @@ def load_json(text: str) -> Any:
 
 def _json_error(text: str, error: json.JSONDecodeError) -> ProtocolError:
     if error.msg.startswith("Unterminated string") or _CUT_AT.fullmatch(text, error.pos):
-        return ProtocolError("incomplete", "", "the JSON ends before it is closed")
+        return ReplyIncomplete("", "the JSON ends before it is closed")
     return _syntax(text, error.msg, error.lineno, error.colno)
 
 
@@ -95,12 +102,12 @@ def _integer(digits: str) -> int | str:
 def _finite(digits: str) -> float:
     value = float(digits)
     if not math.isfinite(value):
-        raise ProtocolError("syntax", "", f"{shown(digits)} is no finite number")
+        raise ReplySyntax("", f"{shown(digits)} is no finite number")
     return value
 
 
 def _no_constant(name: str) -> NoReturn:
-    raise ProtocolError("syntax", "", f"{name} is not JSON")
+    raise ReplySyntax("", f"{name} is not JSON")
 
 
 def _check_size(value: Any) -> None:
@@ -109,7 +116,7 @@ def _check_size(value: Any) -> None:
         level = [child for item in level for child in _children(item)]
         nodes += len(level)
         if nodes > MAX_NODES:
-            raise ProtocolError("too_large", "", f"more than {MAX_NODES} values")
+            raise ReplyTooLarge("", f"more than {MAX_NODES} values")
     if any(isinstance(item, dict | list) for item in level):
         raise _too_deep()
 
@@ -138,7 +145,7 @@ def load_yaml(text: str, base: type[Any] | None = None) -> Any:
         line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
         raise _syntax(text, error.problem or error.context or "not YAML", line, column) from error
     except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
-        raise ProtocolError("syntax", "", f"not YAML: {shown(str(error))}") from error
+        raise ReplySyntax("", f"not YAML: {shown(str(error))}") from error
     return tree.root
 
 
@@ -170,7 +177,7 @@ class _Tree:
     def _node(self, event: yaml.NodeEvent) -> None:
         self._nodes += 1
         if self._nodes > MAX_NODES:
-            raise ProtocolError("too_large", "", f"more than {MAX_NODES} values")
+            raise ReplyTooLarge("", f"more than {MAX_NODES} values")
         if event.anchor is not None:
             raise _forbidden(event, "an anchor (&name)")
         if getattr(event, "tag", None) is not None:
@@ -186,7 +193,7 @@ class _Tree:
 
     def _scalar(self, event: yaml.ScalarEvent) -> None:
         if _SURROGATE.search(event.value):
-            raise ProtocolError("syntax", "", "half of a surrogate pair in an escape")
+            raise ReplySyntax("", "half of a surrogate pair in an escape")
         if self._open and isinstance(self._open[-1][0], dict) and not self._open[-1][1]:
             self._key(event)
         else:
@@ -228,20 +235,20 @@ def _where(event: yaml.Event) -> str:
 
 
 def _forbidden(event: yaml.Event, what: str) -> ProtocolError:
-    return ProtocolError("forbidden_yaml", "", f"{what}{_where(event)} is not allowed in a reply")
+    return ReplyForbiddenYaml("", f"{what}{_where(event)} is not allowed in a reply")
 
 
 def _duplicate(key: str, event: yaml.Event | None = None) -> ProtocolError:
     where = _where(event) if event else ""
-    return ProtocolError("duplicate_key", "", f"the key {shown(key)} is there twice{where}")
+    return ReplyDuplicateKey("", f"the key {shown(key)} is there twice{where}")
 
 
 def _too_deep() -> ProtocolError:
-    return ProtocolError("too_large", "", f"nested deeper than {MAX_DEPTH} levels")
+    return ReplyTooLarge("", f"nested deeper than {MAX_DEPTH} levels")
 
 
 def _syntax(text: str, problem: str, line: int, column: int) -> ProtocolError:
     lines = text.split("\n", line)
     source = lines[line - 1].strip() if line <= len(lines) else ""
     message = f"line {line}, column {column}: {problem}"
-    return ProtocolError("syntax", "", f"{message}: {shown(source, 160)}" if source else message)
+    return ReplySyntax("", f"{message}: {shown(source, 160)}" if source else message)

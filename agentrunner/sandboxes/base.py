@@ -14,7 +14,13 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Literal, Protocol
 
-from agentrunner.errors import AgentRunnerError
+from agentrunner.errors import AgentRunnerError, InfraError
+from agentrunner.errors.sandboxes import (
+    BadSandboxRequest,
+    SandboxBroken,
+    SandboxTimeout,
+    SandboxUndecided,
+)
 
 Network = Literal["none", "full"]
 
@@ -28,6 +34,14 @@ class ErrorKind(StrEnum):
     INVALID_REQUEST = "invalid_request"
 
 
+OF_KIND: Mapping[ErrorKind, type[InfraError]] = {
+    ErrorKind.UNKNOWN: SandboxUndecided,
+    ErrorKind.TIMEOUT: SandboxTimeout,
+    ErrorKind.INFRA: SandboxBroken,
+    ErrorKind.INVALID_REQUEST: BadSandboxRequest,
+}
+
+
 class SandboxError(AgentRunnerError):
     """A request came to no exit code: it timed out, the box died, or it made no sense."""
 
@@ -36,7 +50,7 @@ class SandboxError(AgentRunnerError):
     def __init__(
         self, kind: ErrorKind, op: str, cause: str, *, result: Result | None = None
     ) -> None:
-        super().__init__(f"{kind} in {op}: {cause}", code=f"sandbox-{kind}")
+        super().__init__(f"{kind} in {op}: {cause}", code=OF_KIND[kind].code)
         self.kind = kind
         self.op = op
         self.cause = cause

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from agentrunner.errors import SandboxUnavailable
+from agentrunner.errors.sandboxes import ImageMissing
 from agentrunner.registry import SANDBOXES, load
 from agentrunner.sandboxes.auto import AutoSandbox
 from agentrunner.sandboxes.base import BoxSpec, Sandbox
@@ -71,10 +72,8 @@ async def missing_image(spec: BoxSpec, environ: Mapping[str, str]) -> SandboxUna
     engine = await Engine.connect(environ)
     try:
         await ensure_image(engine, replace(spec, pull="never"))
-    except SandboxUnavailable as error:
-        if error.code == "image-missing":
-            return error
-        raise
+    except ImageMissing as error:
+        return error
     finally:
         engine.close()
     return None

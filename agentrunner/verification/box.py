@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from agentrunner.errors import EnvironmentNotReady, UsageError
+from agentrunner.errors.repositories import FolderOutside
 from agentrunner.gateway.order import PROXY_PORT, PROXY_SOCKET, GatewayOrder
 from agentrunner.gateway.process import running
 from agentrunner.sandboxes.auto import AutoSandbox
@@ -268,9 +269,8 @@ def inside(repo: Path, cwd: str) -> Path:
     """`cwd` within the repository, symlinks resolved; UsageError where it leads out."""
     place = (repo / cwd).resolve()
     if place != repo and repo not in place.parents:
-        raise UsageError(
+        raise FolderOutside(
             f"{cwd} leads out of the repository.",
-            code="outside-repository",
             path="cwd",
             remedy="name a folder inside the repository",
         )

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from agentrunner.config.agents import WorkerSpec
-from agentrunner.errors import UsageError
+from agentrunner.errors.workers import BadWorkerCommand, BadWorkerUrl
 from agentrunner.workers.base import (
     Ended,
     EventReader,
@@ -97,9 +97,8 @@ class CliWorker(ABC):
         self._version = ""
         self.provider_url = spec.base_url or self.default_url
         if self.provider_url and not re.fullmatch(r"https?://[\x21-\x7e]+", self.provider_url):
-            raise UsageError(
+            raise BadWorkerUrl(
                 "A base URL begins with http:// or https:// and has no blanks.",
-                code="worker-base-url",
                 path="runner.worker.base_url",
             )
 
@@ -222,9 +221,8 @@ def _binary_setting(kind: str, command: list[str] | str | None) -> str:
     if not words:
         return ""
     if len(words) > 1 or not Path(words[0]).is_absolute():
-        raise UsageError(
+        raise BadWorkerCommand(
             f"For the worker kind {kind} the command is one absolute path, of its binary.",
-            code="worker-command",
             path="runner.worker.command",
             remedy="put options into runner.worker.flags",
         )

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from agentrunner.config.agents import WorkerSpec
 from agentrunner.errors import UsageError
+from agentrunner.errors.workers import BadWorkerCommand
 from agentrunner.workers.base import Probe, WorkerCall, WorkerCommand
 from agentrunner.workers.binary import find_program
 from agentrunner.workers.plain import PlainWorker
@@ -93,4 +94,4 @@ def _words(command: str) -> list[str]:
 
 
 def _unusable(message: str, remedy: str) -> UsageError:
-    return UsageError(message, code="worker-command", path="runner.worker.command", remedy=remedy)
+    return BadWorkerCommand(message, path="runner.worker.command", remedy=remedy)

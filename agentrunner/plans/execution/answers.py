@@ -6,7 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from agentrunner.errors import AgentRunnerError, UsageError
+from agentrunner.errors import AgentRunnerError
+from agentrunner.errors.plans import UnknownQuestion
 from agentrunner.plans.plan import Plan
 from agentrunner.plans.store import BUDGET, OpenQuestion, PlanStore, unknown_question
 from agentrunner.state.lifecycle import TaskState
@@ -104,9 +105,8 @@ def asked_by(store: PlanStore, name: str) -> OpenQuestion:
         return found[0]
     found = [q for q in open_questions(store) if q.task_id.casefold() == name.casefold()]
     if not found:
-        raise UsageError(
+        raise UnknownQuestion(
             f"{name} has no open question.",
-            code="unknown-question",
             remedy="agentrunner plan status",
         )
     return found[-1]

@@ -8,9 +8,9 @@ from typing import Any
 
 from agentrunner.config.spec import TaskSpec
 from agentrunner.errors import AgentRunnerError
+from agentrunner.errors.repositories import GitFailed
 from agentrunner.execution.credentials import secrets_in
 from agentrunner.git.private_clone import CloneStore
-from agentrunner.git.process import GitFailed
 from agentrunner.plans.execution.advice import advice
 from agentrunner.plans.execution.branch import BRANCH, Publisher, begin
 from agentrunner.plans.execution.commit_message import DEFAULT_TEMPLATE

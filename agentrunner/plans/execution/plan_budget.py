@@ -16,6 +16,7 @@ from agentrunner.config.agents import BudgetSpec
 from agentrunner.config.spec import TaskSpec
 from agentrunner.engine.policies import capped_as_far
 from agentrunner.errors import UsageError
+from agentrunner.errors.runs import WrongAnswer
 from agentrunner.execution.budget_questions import wanted
 from agentrunner.plans.execution.answers import RAISED
 from agentrunner.plans.execution.plan_settings import load_settings, save_settings
@@ -148,9 +149,8 @@ def raise_budget(
     asked = Spending(state_dir, spec.runner.budget, runs).reached
     grants = read_grants(text, spec, {}, asked)
     if other := [name for name in grants if name not in LIMITS]:
-        raise UsageError(
+        raise WrongAnswer(
             f"{other[0]} is no limit of the whole plan.",
-            code="wrong-answer",
             remedy=f"one of {', '.join(LIMITS)}",
         )
     limits = limits_of(spec, {})

@@ -21,6 +21,8 @@ from agentrunner.config.spec import TaskSpec
 from agentrunner.engine import runs
 from agentrunner.engine.attempt_run import Options
 from agentrunner.errors import AgentRunnerError, EnvironmentNotReady, InfraError, UsageError
+from agentrunner.errors.runs import StaleAnswer, WrongAnswer
+from agentrunner.errors.task_files import PolicyBreach
 from agentrunner.plans.execution.answers import (
     SETTLED,
     TRIED_AGAIN,
@@ -60,7 +62,7 @@ CHANGED = "was changed, and begins anew"
 LANDING, ALLOWANCE = "landing", "allowance"
 """In place of a question of the run: it is asked about work that is COMPLETE and does not land,
 as it does not go together with the rest, or as it changes what proves others."""
-WRONG_ANSWERS = ("wrong-answer", "stale-answer", "policy-breach")
+WRONG_ANSWERS = (WrongAnswer, StaleAnswer, PolicyBreach)
 
 Event = Mapping[str, Any]
 SpecOf = Callable[[Plan, str, Round], TaskSpec]
@@ -299,9 +301,7 @@ class TaskRuns:
         try:
             words = said(saved.question, answer).model_copy(update={"by": by})
             return await runs.respond(turn.run_id, words, options)
-        except UsageError as error:
-            if error.code not in WRONG_ANSWERS:
-                raise
+        except WRONG_ANSWERS as error:
             told = f"{error.message} {error.remedy}".strip()
             waiting = {**saved.result["waiting"], "text": f"{told}\n{saved.question.text}"}
             return {**saved.result, "waiting": waiting}

@@ -14,6 +14,7 @@ from typing import Any, Protocol, TypeVar
 
 from agentrunner.environment import how_to_add
 from agentrunner.errors import InfraError
+from agentrunner.errors.plans import ForgePackagesMissing, ForgeRequestRefused, ForgeUnavailable
 from agentrunner.plans.execution.forge.remote import NAMES, Remote
 from agentrunner.storage.failpoints import reach
 from agentrunner.text.redaction import Redactor
@@ -114,9 +115,8 @@ def forge_of(remote: Remote) -> Forge:
     try:
         return _GitHub(remote) if remote.kind == "github" else _GitLab(remote)
     except ImportError as error:
-        raise InfraError(
+        raise ForgePackagesMissing(
             f"Requests on {NAMES[remote.kind]} need a client that is not installed.",
-            code="forge-missing",
             path="--pr",
             remedy=how_to_add("forge"),
         ) from error
@@ -225,9 +225,8 @@ def _said(remote: Remote, error: ForgeRefused) -> str:
 
 
 def _refused(remote: Remote, error: ForgeRefused) -> InfraError:
-    return InfraError(
+    return ForgeRequestRefused(
         f"{NAMES[remote.kind]} refuses the request ({_said(remote, error)}).",
-        code="forge-refused",
         path="--pr",
         remedy="a token with the right to open requests in "
         f"{remote.project}; the branch is pushed, so it can be opened by hand, too",
@@ -235,9 +234,8 @@ def _refused(remote: Remote, error: ForgeRefused) -> InfraError:
 
 
 def _unavailable(remote: Remote, error: ForgeRefused) -> InfraError:
-    return InfraError(
+    return ForgeUnavailable(
         f"{NAMES[remote.kind]} cannot be reached or is out of order ({_said(remote, error)}).",
-        code="forge-unavailable",
         path="--pr",
         remedy="agentrunner plan run --pr, once it is back; no second request is opened",
     )

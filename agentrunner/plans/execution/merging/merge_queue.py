@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
+from agentrunner.errors.repositories import GitFailed
 from agentrunner.git.private_clone import CloneStore, Identity
-from agentrunner.git.process import GitFailed
 from agentrunner.plans.execution.commit_message import (
     DEFAULT_TEMPLATE,
     TITLE_WIDTH,
