@@ -26,7 +26,6 @@ from agentrunner.notes.model import NoteView
 from agentrunner.state.lifecycle import TaskState
 from agentrunner.state.run_state import Question, TaskContext, Verdict
 from agentrunner.storage.failpoints import reach
-from agentrunner.workers.make import network_of
 
 IMAGE_CHARS = 19
 """Of an image's id, as engines shorten it: "sha256:" and twelve digits."""
@@ -97,7 +96,7 @@ def _box_facts(deps: Deps) -> dict[str, Any]:
     image = deps.sandbox.image
     return {
         "box": f"{deps.sandbox.kind} {image[:IMAGE_CHARS]}" if image else deps.sandbox.kind,
-        "network": network_of(deps.spec, deps.members[0].worker).policy,
+        "network": deps.members[0].network.policy,
         "hosts_reached": tuple(f"{use.host}:{use.port}" for use in used if use.allowed),
         "hosts_refused": tuple(refused_hosts(deps)),
     }

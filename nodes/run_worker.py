@@ -18,10 +18,8 @@ from agentrunner.execution.accounting import amounts_of, with_worker
 from agentrunner.execution.budget_questions import FOR_WORKER, check_budget, stopped_by_budget
 from agentrunner.execution.deps import Deps, Update
 from agentrunner.execution.egress import (
-    has_gateway,
     host_question,
     refuse_unrecorded,
-    subscribed,
     usage_of,
 )
 from agentrunner.execution.launch import start_worker
@@ -164,7 +162,7 @@ async def _without_outcome(
         "recent": [*state.get("recent", []), run][-RECENT:],
         "tree": after,
     }
-    if deps.sandbox.kind == "none" or losses >= MAX_LOSSES:
+    if not deps.sandbox.isolates or losses >= MAX_LOSSES:
         return Command(
             update={**update, "state": TaskState.VALIDATING, "order": None}, goto="validate"
         )
@@ -193,9 +191,9 @@ def _amounts(deps: Deps, order: WorkerOrder, used: Usage, reading: WorkerReading
     return amounts_of(
         used,
         reading,
-        gateway=has_gateway(member.spec, member.worker, deps.sandbox.kind),
+        gateway=member.has_gateway,
         calls_model=member.worker.needs_model,
-        subscribed=subscribed(member.spec),
+        subscribed=member.subscribed,
     )
 
 

@@ -239,7 +239,7 @@ def _cli(
 
 def _obstacle(worker: Worker, box: SandboxSpec) -> str:
     """What this box lacks for it; "" for nothing."""
-    if box.kind == "none":
+    if not box.isolates:
         return "" if worker.confines_itself else "it works in a sandbox only: --sandbox auto"
     network = box.network
     if network is not None and network.policy == "full":

@@ -23,13 +23,13 @@ from agentrunner.engine.driver import Driver, driving, open_driver
 from agentrunner.engine.indexing import Indexer
 from agentrunner.engine.planner_change import renewed
 from agentrunner.engine.policies import capped, capped_again
-from agentrunner.engine.resolve import Agents, assemble
+from agentrunner.engine.resolve import resolve
 from agentrunner.engine.resources import check_box, with_image
 from agentrunner.errors import UsageError
 from agentrunner.errors.runs import InputsChanged, NotAcceptable, UnknownCriterion
 from agentrunner.execution.budget_questions import granted
-from agentrunner.execution.credentials import secrets_of
 from agentrunner.execution.deps import Clock
+from agentrunner.execution.resolved import ResolvedRun
 from agentrunner.execution.silence import AGAIN
 from agentrunner.nodes.plan import criteria_of
 from agentrunner.state.budget import read_grants
@@ -61,9 +61,10 @@ async def start(
     refuse_inside(options.state_dir, Path(spec.repo))
     run_id = run_id or new_run_id(spec.task_id, secrets.token_bytes(4))
     with prepared(spec, run_id, options.state_dir) as (spec, undo):
-        crew = await asyncio.to_thread(assemble, spec, options.environ, options.cassette)
-        await asyncio.to_thread(check_box, spec, crew, options.environ, options.state_dir)
-        spec = await with_image(spec, crew, options.environ, options.confirm)
+        resolved = await asyncio.to_thread(_resolved, spec, options)
+        await asyncio.to_thread(check_box, resolved, options.state_dir)
+        resolved = await with_image(resolved, options.confirm)
+        spec = resolved.spec
         repository = repository_lock(options.state_dir, Path(spec.repo))
         repository.acquire(me(run_id, options.clock.stamp()))
         undo.callback(repository.close)
@@ -76,7 +77,7 @@ async def start(
         Indexer(spec, folder, options).begin()
         with driving(folder, options):
             first = first_state(spec, run_id, options.clock, people)
-            return await Driver(spec, folder, options, crew, repository).run(first)
+            return await Driver(resolved, folder, options, repository).run(first)
 
 
 def first_state(
@@ -153,13 +154,14 @@ async def resume(
                 remedy=f"agentrunner resume {run_id}",
             )
         grants, answer = await _grants(folder, spec, budget)
-        crew = assemble(spec, options.environ, options.cassette)
+        resolved = _resolved(spec, options)
         if changes_planner:
             answer = answer or await _asked_again(folder, by)
             save_spec(folder, spec)
         if instead is not None:
-            spec = await with_image(spec, crew, options.environ, options.confirm)
-        with open_driver(spec, folder, options, crew) as driver:
+            resolved = await with_image(resolved, options.confirm)
+            spec = resolved.spec
+        with open_driver(resolved, folder, options) as driver:
             fresh = state if attempts.untouched(folder) else None
             if replan:
                 state = await driver.settle(state)
@@ -167,7 +169,7 @@ async def resume(
             if replan or state["state"] in TERMINAL:
                 fresh = attempts.next_attempt(state, spec, max_loops=max_loops, replan=replan)
             if message:
-                words = _redactor(spec, crew, options).redact(message)
+                words = Redactor(resolved.secrets).redact(message)
                 at = options.clock.stamp()
                 attempts.leave_message(folder, state, words, at, by=by, asked=asked)
             answer = None if fresh else answer
@@ -222,8 +224,8 @@ async def respond(run_id: str, answer: Answer, options: Options) -> dict[str, An
         question = await attempts.waiting(folder)
         before = granted(RunLog(folder.log_file))
         answer = checked_answer(run_id, question, answer, spec, before)
-        crew = assemble(spec, options.environ, options.cassette)
-        with open_driver(spec, folder, options, crew) as driver:
+        resolved = _resolved(spec, options)
+        with open_driver(resolved, folder, options) as driver:
             return await driver.run(None, answer)
 
 
@@ -253,13 +255,13 @@ async def accept(
     with driving(folder, options):
         state = await attempts.latest(folder)
         _check_acceptable(state, criteria)
-        crew = assemble(spec, options.environ, options.cassette)
-        said = _redactor(spec, crew, options).redact(reason)
+        resolved = _resolved(spec, options)
+        said = Redactor(resolved.secrets).redact(reason)
         if known_red:
             fresh = await asyncio.to_thread(
                 _known_reds, folder, spec, state, known_red, said, by, options
             )
-            with open_driver(spec, folder, options, crew) as driver:
+            with open_driver(resolved, folder, options) as driver:
                 return await driver.run(fresh)
         yes = Acceptance(
             criteria=criteria,
@@ -272,7 +274,7 @@ async def accept(
         fresh = attempts.with_acceptance(state, spec, yes)
         attempt, loop = fresh["run"].attempt, fresh["counters"].loops
         attempts.keep_decision(folder, attempt, loop, attempts.accepted(state, yes))
-        with open_driver(spec, folder, options, crew) as driver:
+        with open_driver(resolved, folder, options) as driver:
             return await driver.run(fresh)
 
 
@@ -297,9 +299,9 @@ def _known_reds(
     return fresh
 
 
-def _redactor(spec: TaskSpec, crew: Agents, options: Options) -> Redactor:
-    """Takes secrets out of what people type, before it is kept anywhere."""
-    return Redactor(secrets_of(spec, crew.members, options.environ))
+def _resolved(spec: TaskSpec, options: Options) -> ResolvedRun:
+    """All about the run; raises InfraError where something is missing."""
+    return resolve(spec, options.environ, options.cassette).ready()
 
 
 def _check_acceptable(state: TaskContext, criteria: list[str]) -> None:
@@ -329,8 +331,8 @@ async def cancel(run_id: str, options: Options) -> dict[str, Any]:
         state = await _latest(folder, spec, options)
         if state["state"] in TERMINAL:
             return attempts.result_of(folder, spec, state)
-        crew = assemble(spec, options.environ, options.cassette)
-        with open_driver(spec, folder, options, crew) as driver:
+        resolved = _resolved(spec, options)
+        with open_driver(resolved, folder, options) as driver:
             state = await driver.settle(state)
             fresh = attempts.cancelled(state, spec)
             return await driver.run(fresh)

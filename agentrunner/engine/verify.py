@@ -137,7 +137,7 @@ async def verify(
                 DecisionBox(sandbox, Path(spec.repo), scratch, redact, environ, spec.task.env),
                 snapshots,
                 scratch,
-                mounts=sandbox.kind != "none",
+                mounts=sandbox.isolates,
                 emit=emit,
                 log=RunLog(folder.log_file),
             )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import socket
 from dataclasses import dataclass
 
-from agentrunner.config.spec import TaskSpec
 from agentrunner.environment import prices_file
 from agentrunner.errors.command_line import ReplayMismatch
 from agentrunner.execution.budget_questions import allowance
@@ -25,8 +24,6 @@ from agentrunner.policy.match import may_reach
 from agentrunner.sandboxes.base import Door
 from agentrunner.sandboxes.environment import proxy_environment
 from agentrunner.state.run_state import Question, TaskContext, WorkerOrder, WorkerRun
-from agentrunner.workers.base import Worker
-from agentrunner.workers.make import network_of
 
 ASK_AFTER = 8
 """Refusals of one host in one worker run, from which on it is more than a CLI's small talk."""
@@ -52,18 +49,13 @@ class EgressRoute:
         return proxy_environment(PROXY_PORT)
 
 
-def has_gateway(spec: TaskSpec, worker: Worker, box: str) -> bool:
-    """Whether the worker's model calls go through the gateway, so that it needs no real key."""
-    return bool(worker.wire) and box != "none" and network_of(spec, worker).policy != "none"
-
-
 def exit_for(
     state: TaskContext, deps: Deps, order: WorkerOrder, upstream: Upstream | None
 ) -> EgressRoute:
     """The way out of one worker run; `upstream` is where its model calls go, with the real key."""
     member = deps.member(order.member)
-    network = network_of(member.spec, member.worker)
-    if deps.sandbox.kind == "none" or network.policy == "none":
+    network = member.network
+    if not deps.sandbox.isolates or network.policy == "none":
         return EgressRoute()
     ports: dict[int, str] = {}
     allow = None
@@ -86,9 +78,7 @@ def exit_for(
         allow=allow,
         ask_after=ASK_AFTER if allow is not None else 0,
         upstream=upstream,
-        allowance=allowance(
-            member.spec, state, state["counters"], subscribed=subscribed(member.spec)
-        ),
+        allowance=allowance(member.spec, state, state["counters"], subscribed=member.subscribed),
         prices=prices_file(deps.environ),
         record=deps.cassette.record,
         replay=deps.cassette.replay,
@@ -105,11 +95,6 @@ def exit_for(
 def _free_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as probe:
         return int(probe.getsockname()[1])
-
-
-def subscribed(spec: TaskSpec) -> bool:
-    """Whether the worker's calls are part of a subscription, so that no price is paid for them."""
-    return spec.runner.worker.auth == "login"
 
 
 def usage_of(deps: Deps, worker_run_id: str) -> Usage:

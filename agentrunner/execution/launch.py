@@ -28,7 +28,6 @@ from agentrunner.state.run_state import TaskContext, WorkerOrder
 from agentrunner.storage.failpoints import reach
 from agentrunner.supervisor.client import SupervisorOrder, start
 from agentrunner.workers.base import WorkerCall, WorkerCommand
-from agentrunner.workers.make import network_of
 
 WORKER_GIT = "worker-git"
 """In the run's folder: the git folder that workers see."""
@@ -46,11 +45,12 @@ async def start_worker(
     state: TaskContext, deps: Deps, order: WorkerOrder
 ) -> subprocess.Popen[bytes]:
     """Find the worker's key and its way out, then start it."""
+    member = deps.member(order.member)
     shown = await credential_for(
-        deps.member(order.member).spec,
-        deps.member(order.member).worker,
+        member.spec,
+        member.worker,
         deps.environ,
-        deps.sandbox.kind,
+        gateway=member.has_gateway,
         refused=refused_login(state, deps, order),
         replays=deps.cassette.replay is not None,
     )
@@ -124,7 +124,7 @@ def _call(state: TaskContext, deps: Deps, order: WorkerOrder, given: _LaunchInpu
         tool_specific=order.tool_specific,
         base_url=given.way_out.base_url or given.shown.base_url,
         login=bool(given.shown.fingerprint),
-        sandboxed=deps.sandbox.kind != "none",
+        sandboxed=deps.sandbox.isolates,
     )
 
 
@@ -153,7 +153,7 @@ def _supervisor_order(
         workdir=call.workdir,
         env=_environment(deps, order, command, given),
         stdin=command.stdin,
-        network="full" if network_of(member.spec, member.worker).policy == "full" else "none",
+        network="full" if member.network.policy == "full" else "none",
         timeout_sec=wall,
         mounts=_git(deps),
         door=way_out.door,
@@ -174,7 +174,7 @@ def _supervisor_order(
 
 def _git(deps: Deps) -> tuple[Mount, ...]:
     """An index and objects of the worker's own; without a box it has the user's."""
-    if deps.sandbox.kind == "none":
+    if not deps.sandbox.isolates:
         return ()
     return worker_git(Path(deps.spec.repo), deps.folder.root / WORKER_GIT)
 

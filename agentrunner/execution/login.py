@@ -11,7 +11,6 @@ from agentrunner.config.spec import TaskSpec
 from agentrunner.errors.workers import LoginElsewhere, LoginUnsupported
 from agentrunner.execution.credentials import credential, upstream_of
 from agentrunner.execution.deps import Deps
-from agentrunner.execution.egress import has_gateway
 from agentrunner.execution.tries import after_refused_login
 from agentrunner.execution.worker_record import seen_before
 from agentrunner.gateway.order import Upstream, new_placeholder
@@ -44,24 +43,25 @@ async def credential_for(
     spec: TaskSpec,
     worker: Worker,
     environ: Mapping[str, str],
-    box: str,
     *,
+    gateway: bool,
     refused: str = "",
     replays: bool = False,
 ) -> WorkerCredential:
-    """The credential for one worker run in a box of kind `box`, a login refreshed where needed.
+    """The credential for one worker run, a login refreshed where needed.
 
-    `refused` is the fingerprint of the token with which the run before ended as `auth`. A run that
-    `replays` a recording needs no login. Raises Surroundings where a login is not there, is over
-    or cannot be refreshed, UsageError for a worker without logins.
+    With a `gateway` the worker sees a placeholder. `refused` is the fingerprint of the token with
+    which the run before ended as `auth`. A run that `replays` a recording needs no login. Raises
+    InfraError where a login is not there, is over or cannot be refreshed, UsageError for a worker
+    without logins.
     """
     if spec.runner.worker.auth == "key" or replays:
-        upstream = upstream_of(spec, worker, environ, box)
+        upstream = upstream_of(spec, worker, environ) if gateway else None
         real = credential(spec, worker, environ)[1]
         return WorkerCredential(upstream, key=upstream.placeholder if upstream else real)
     seconds = max(MIN_VALID_SEC, spec.runner.worker.max_run_time_sec)
     access = await _login(spec, worker, environ).access(seconds, refused=refused)
-    return _shown(access, worker, gateway=has_gateway(spec, worker, box))
+    return _shown(access, worker, gateway=gateway)
 
 
 def check_login(spec: TaskSpec, worker: Worker, environ: Mapping[str, str]) -> None:

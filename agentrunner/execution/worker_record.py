@@ -177,7 +177,7 @@ def _suspicions(
 
 def git_places(deps: Deps, embedded: Sequence[str]) -> dict[str, str]:
     """Digests of what git obeys below the top, and at the top where no box protects it."""
-    top = [".git"] if deps.sandbox.kind == "none" else []
+    top = [] if deps.sandbox.isolates else [".git"]
     return git_settings(Path(deps.spec.repo), [*top, *embedded])
 
 

@@ -103,16 +103,14 @@ class CliMeta(ABC):
         self._bench: Workplace | None = None
         self._refused = ""
         """The fingerprint of a login's token that was not taken."""
-        if spec.runner.sandbox.kind == "none" and (record or replay):
+        if not spec.runner.sandbox.isolates and (record or replay):
             raise UsageError(
                 f"{self.kind} is recorded and replayed at the gateway of its box, and there is "
                 "none.",
                 path="--record" if record else "--replay",
                 remedy="--sandbox bwrap or --sandbox docker",
             )
-        if not Path(self._worker.program()).is_absolute() and (
-            spec.runner.sandbox.kind not in IMAGES
-        ):
+        if not Path(self._worker.program()).is_absolute() and (not spec.runner.sandbox.has_image):
             raise self._missing("on this machine, outside of the repository")
         self._access = CliAccess(spec, self._worker, environ, replays=replay is not None)
 

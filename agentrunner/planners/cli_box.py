@@ -111,7 +111,7 @@ class CliBox:
     @property
     def walls(self) -> bool:
         """Whether the run has a box, and so a gateway."""
-        return self._bench.sandbox.kind != "none"
+        return self._bench.sandbox.isolates
 
     async def place(self) -> CliFolders:
         """A fresh place for one call; nothing of an earlier one is left in it."""

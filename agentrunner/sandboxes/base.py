@@ -257,6 +257,10 @@ class Sandbox(Protocol):
         """The name it has in a task file."""
 
     @property
+    def isolates(self) -> bool:
+        """Whether commands are kept away from this machine: its files, network and processes."""
+
+    @property
     def byte_code(self) -> Path | None:
         """Where Python keeps byte code in the box, for a mount; None where none can be made."""
 

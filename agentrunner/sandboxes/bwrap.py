@@ -81,6 +81,7 @@ class BwrapSandbox:
 
     image = ""
     kind = "bwrap"
+    isolates = True
     byte_code = Path("/tmp/pycache")
 
     def __init__(

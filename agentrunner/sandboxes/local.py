@@ -40,6 +40,7 @@ class LocalSandbox:
 
     image = ""
     kind = "none"
+    isolates = False
     byte_code = None
 
     def __init__(

@@ -218,7 +218,7 @@ class DecisionBox:
 
         Without it npx tries its registry for two minutes before it says that there is no network.
         """
-        cut_off = network == "none" and not hosts and self._sandbox.kind != "none"
+        cut_off = network == "none" and not hosts and self._sandbox.isolates
         return OFFLINE if cut_off else {}
 
     def _texts(self, result: Result) -> tuple[str, str]:
@@ -231,7 +231,7 @@ class DecisionBox:
         self, request: Request, hosts: Sequence[str], name: str
     ) -> AsyncIterator[Request]:
         """The request with a door to a proxy, where it may reach any host at all."""
-        if not hosts or request.network == "full" or self._sandbox.kind == "none":
+        if not hosts or request.network == "full" or not self._sandbox.isolates:
             yield request
             return
         sockets = self._folder.sock_dir

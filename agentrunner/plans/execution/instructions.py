@@ -9,7 +9,7 @@ from typing import Any
 from agentrunner.config.spec import TaskSpec
 from agentrunner.engine.attempt_run import Options
 from agentrunner.engine.policies import capped
-from agentrunner.engine.resolve import assemble
+from agentrunner.engine.resolve import resolve
 from agentrunner.errors.plans import NoPlan, UnknownTask
 from agentrunner.plans.execution.delivery import DeliveryOptions
 from agentrunner.plans.execution.plan_settings import PlanSettings
@@ -84,7 +84,7 @@ def check_order(order: PlanInstructions, plan: Plan) -> tuple[list[str], TaskSpe
     spec = order.spec_of(plan, tasks[0], order.repo)
     options = order.options
     spec = capped(spec, options.environ, options.state_dir, options.policy)
-    assemble(spec, options.environ, options.cassette)
+    resolve(spec, options.environ, options.cassette).ready()
     check_place(  # last: in a terminal a person is asked how to go on
         order.repo,
         options.environ,

@@ -66,6 +66,7 @@ class DockerSandbox:
     """See the module. `environ` tells which engine, `host_home` what is never shown."""
 
     kind = "docker"
+    isolates = True
     byte_code = Path("/var/cache/agentrunner/pycache")
     """Not below /tmp: what is there is removed after every command."""
 

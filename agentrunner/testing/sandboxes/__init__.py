@@ -47,7 +47,7 @@ async def run_conformance(
 
 async def _run(check: Check, bench: Workbench) -> CheckResult:
     name = check.__name__
-    if check not in running.CHECKS and bench.sandbox.kind == "none":
+    if check not in running.CHECKS and not bench.sandbox.isolates:
         return CheckResult(name, "not_applicable", NO_WALLS)
     try:
         async with asyncio.timeout(_CHECK_TIMEOUT_SEC):

@@ -131,7 +131,7 @@ async def open_commit(
             redact = Redactor(secrets_of(here, members, environ)).redact
             decides = DecisionBox(sandbox, tree, run, redact, environ, here.task.env)
             hosts = spec.task.test.network if spec.task.test else ()
-            mounts = sandbox.kind != "none"
+            mounts = sandbox.isolates
             measurer = Measurer(decides, run, hosts, tuple, mounts=mounts)
             yield CommitBox(clone, here, commit, tree, decides, measurer)
         finally:
