@@ -168,7 +168,7 @@ def _supervisor_order(
         after=deps.snapshots.take_command(),
         disk=_disk(deps),
         companion=companion(way_out.order, deps.environ) if way_out.order else None,
-        mask=deps.redactor.spellings,
+        secrets=deps.redactor.spellings,
     )
 
 

@@ -63,7 +63,7 @@ Outcome = Literal[
 
 @dataclass(frozen=True)
 class SupervisorOrder:
-    """What a supervisor is to do. Secrets may be in `launch.env`, `stdin` and `mask`."""
+    """What a supervisor is to do. Secrets may be in `launch.env`, `stdin` and `secrets`."""
 
     launch: Launch
     wall_sec: float
@@ -86,7 +86,7 @@ class SupervisorOrder:
     """
     disk: tuple[tuple[Path, ...], int] | None = None
     """Folders, and by how many bytes they may grow together."""
-    mask: Mapping[bytes, str] = field(default_factory=dict, repr=False)
+    secrets: Mapping[bytes, str] = field(default_factory=dict, repr=False)
     """What must not get into the output files: each spelling of a secret, and its mark."""
 
 
@@ -141,7 +141,7 @@ def order_bytes(order: SupervisorOrder, folder: Path) -> bytes:
             "after_timeout_sec": order.after_timeout_sec,
             "companion": _companion(order.companion),
             "disk": order.disk and [[str(folder) for folder in order.disk[0]], order.disk[1]],
-            "mask": [[spelling.hex(), mark] for spelling, mark in order.mask.items()],
+            "secrets": [[spelling.hex(), name] for spelling, name in order.secrets.items()],
         }
     ).encode()
     return b"%d %d\n" % (len(text), len(order.stdin)) + text + order.stdin
