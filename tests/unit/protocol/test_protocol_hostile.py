@@ -85,7 +85,7 @@ from agentrunner.protocol import loading, parse_reply
 import yaml
 
 VALID, BOMB, MERGE_BOMB, cases, base = json.load(sys.stdin)
-loading.YAML_BASE = getattr(yaml, base)
+loading.LOADER = getattr(yaml, base)
 
 def outcome(text, expected):
     try:
