@@ -15,13 +15,13 @@ from langgraph.types import Command
 
 from agentrunner.config.repo import git_root
 from agentrunner.errors import CheckpointCorrupt, UsageError
+from agentrunner.execution.bill import bill_of
 from agentrunner.execution.commit import commit_of, commit_work
 from agentrunner.execution.deps import Deps
 from agentrunner.execution.egress import EGRESS_LOG, refused_hosts
 from agentrunner.execution.result import build_result
 from agentrunner.gateway.egress_log import read_egress
 from agentrunner.notes import build_view, render_note, write_note
-from agentrunner.notes.bill import bill_of
 from agentrunner.notes.model import NoteView
 from agentrunner.state.lifecycle import TaskState
 from agentrunner.state.run_state import Question, TaskContext, Verdict

@@ -15,6 +15,7 @@ from langgraph.types import Command
 
 from agentrunner.errors.workers import WorkerLost
 from agentrunner.execution.accounting import amounts_of, with_worker
+from agentrunner.execution.bill import Amount
 from agentrunner.execution.budget_questions import FOR_WORKER, check_budget, stopped_by_budget
 from agentrunner.execution.deps import Deps, Update
 from agentrunner.execution.egress import (
@@ -34,7 +35,6 @@ from agentrunner.execution.worker_record import (
     worker_run_of,
 )
 from agentrunner.gateway.usage import Usage
-from agentrunner.notes.bill import Amount
 from agentrunner.state.lifecycle import TaskState
 from agentrunner.state.run_state import (
     RECENT,

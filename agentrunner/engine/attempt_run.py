@@ -20,6 +20,7 @@ from agentrunner.engine.answers import checked_answer
 from agentrunner.engine.attempts import stop_workers
 from agentrunner.engine.planner_change import renewed, take_over
 from agentrunner.errors import UsageError
+from agentrunner.execution.bill import bill_of
 from agentrunner.execution.budget_questions import granted
 from agentrunner.execution.commit import commit_of
 from agentrunner.execution.deps import Cassette, Clock, Deps, Stopped
@@ -28,7 +29,6 @@ from agentrunner.execution.silence import read_order
 from agentrunner.graph.builder import Graph
 from agentrunner.graph.checkpoints import damaged, read_errors
 from agentrunner.nodes.note import leave_note
-from agentrunner.notes.bill import bill_of
 from agentrunner.planners.panel import role_of
 from agentrunner.state.lifecycle import TERMINAL
 from agentrunner.state.run_state import IN_WORDS, Answer, Question, TaskContext

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from agentrunner.config.spec import TaskSpec
+from agentrunner.execution.bill import MadeCalls
 from agentrunner.gateway.prices import Prices
 from agentrunner.git.snapshots import Snapshots
-from agentrunner.notes.bill import MadeCalls
 from agentrunner.planners.panel import Panel
 from agentrunner.prompts import Pattern
 from agentrunner.sandboxes.base import Sandbox

@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from agentrunner.execution.bill import Amount
 from agentrunner.execution.deps import Deps
 from agentrunner.execution.egress import refused_hosts
 from agentrunner.git.snapshots import Change, stat_line
 from agentrunner.git.user_config import git_settings
-from agentrunner.notes.bill import Amount
 from agentrunner.state.run_state import (
     TAIL_BYTES,
     CommandSeen,

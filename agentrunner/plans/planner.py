@@ -29,6 +29,7 @@ from agentrunner.errors.planners import NoPlanner
 from agentrunner.errors.runs import OutOfBudget
 from agentrunner.errors.workers import WorkerNotReady
 from agentrunner.execution.accounting import caught_up, cost_of
+from agentrunner.execution.bill import MadeCalls
 from agentrunner.execution.credentials import secrets_of
 from agentrunner.execution.deps import Clock
 from agentrunner.execution.planner_candidates import Chosen
@@ -36,7 +37,6 @@ from agentrunner.gateway.order import Allowance
 from agentrunner.gateway.prices import Prices, load_prices
 from agentrunner.git.snapshots import Snapshots, worked_mark
 from agentrunner.nodes.plan import NO_READERS
-from agentrunner.notes.bill import MadeCalls
 from agentrunner.planners.asking import Asker
 from agentrunner.planners.base import MetaCall, MetaUnavailable, NeedsWorkplace
 from agentrunner.planners.panel import Panel, RoleCandidates, make_panel, pick

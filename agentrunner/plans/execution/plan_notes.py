@@ -9,8 +9,8 @@ from typing import Any
 
 from agentrunner.config.naming import slug
 from agentrunner.errors import AgentRunnerError
+from agentrunner.execution.bill import bill_of
 from agentrunner.notes import note_name, write_note
-from agentrunner.notes.bill import bill_of
 from agentrunner.notes.plan_note import EventKind, PlanEvent, PlanFacts, PlanQuestion, PlanRow
 from agentrunner.plans.execution.answers import BY_ITSELF, is_living
 from agentrunner.plans.execution.rounds import RoundBook

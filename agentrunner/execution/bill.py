@@ -55,9 +55,29 @@ class Amount:
         made = 1 if self.calls is None else self.calls
         return 0 if self.subscription else made - self.unpriced_calls
 
+    def __add__(self, other: Amount) -> Amount:
+        """The sum; with the model of both, where that is one."""
+        counted = self.calls is not None and other.calls is not None
+        return Amount(
+            model=self.model if self.model == other.model else "",
+            calls=(self.calls or 0) + (other.calls or 0) if counted else None,
+            input_tokens=self.input_tokens + other.input_tokens,
+            cached_tokens=self.cached_tokens + other.cached_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            usd=self.usd + other.usd,
+            unpriced_calls=self.unpriced_calls + other.unpriced_calls,
+            unknown_calls=self.unknown_calls + other.unknown_calls,
+            known=max(self.known, other.known, key=_WORST.index),
+            subscription=self.subscription and other.subscription,
+        )
+
     def as_dict(self) -> dict[str, Any]:
         """For the run log."""
         return asdict(self)
+
+
+NOTHING = Amount()
+"""What nobody used."""
 
 
 @dataclass(frozen=True)
@@ -81,9 +101,13 @@ class BillRow:
 
 def bill_of(log: RunLog) -> list[dict[str, Any]]:
     """The bill of a run as its log stands."""
-    calls = MadeCalls(log).known()
+    return [row.as_dict() for row in rows_of(log)]
+
+
+def rows_of(log: RunLog) -> list[BillRow]:
+    """The rows of the bill of a run, as its log stands."""
     runs = [record.data for record in log.records("worker_run")]
-    return [row.as_dict() for row in bill(calls, runs)]
+    return bill(MadeCalls(log).known(), runs)
 
 
 def bill(calls: Iterable[Mapping[str, Any]], runs: Iterable[Mapping[str, Any]]) -> list[BillRow]:
@@ -96,7 +120,7 @@ def bill(calls: Iterable[Mapping[str, Any]], runs: Iterable[Mapping[str, Any]]) 
         role: Role = "assess" if call.get("type") == "completion_assessment" else "planner"
         amount = amount_of_call(call)
         key = (role, str(call.get("candidate") or ""), f"{amount.model}|{amount.subscription}")
-        sums[key] = total([sums[key], amount]) if key in sums else amount
+        sums[key] = sums[key] + amount if key in sums else amount
     rows = [BillRow(role, candidate, "", amount) for (role, candidate, _), amount in sums.items()]
     for run in runs:
         name, own = str(run.get("member") or run.get("worker") or ""), str(run["worker_run_id"])
@@ -151,21 +175,4 @@ def amount_of_call(call: Mapping[str, Any]) -> Amount:
         unknown_calls=int(known == "unknown"),
         known=known,
         subscription=subscription,
-    )
-
-
-def total(amounts: Sequence[Amount]) -> Amount:
-    """The sum of several of one model."""
-    counts = [amount.calls for amount in amounts]
-    return Amount(
-        model=amounts[0].model,
-        calls=None if None in counts else sum(count or 0 for count in counts),
-        input_tokens=sum(amount.input_tokens for amount in amounts),
-        cached_tokens=sum(amount.cached_tokens for amount in amounts),
-        output_tokens=sum(amount.output_tokens for amount in amounts),
-        usd=sum(amount.usd for amount in amounts),
-        unpriced_calls=sum(amount.unpriced_calls for amount in amounts),
-        unknown_calls=sum(amount.unknown_calls for amount in amounts),
-        known=max((amount.known for amount in amounts), key=_WORST.index),
-        subscription=all(amount.subscription for amount in amounts),
     )
