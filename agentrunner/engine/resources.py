@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import shlex
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -21,10 +20,9 @@ from agentrunner.execution.resolved import ResolvedRun
 from agentrunner.git.snapshots import Snapshots, worked_mark
 from agentrunner.planners.workplace import Workplace
 from agentrunner.prompts import load_patterns
-from agentrunner.sandboxes.base import BoxSpec, Owner, Request, ResourceLimit, Sandbox
+from agentrunner.sandboxes.base import BoxSpec, Owner, Request, Sandbox
 from agentrunner.sandboxes.choose import make_sandbox, missing_image, open_sandbox
 from agentrunner.sandboxes.find_caches import find_caches
-from agentrunner.sandboxes.limits import DISK
 from agentrunner.storage.events import EventLog
 from agentrunner.storage.locks import FileLock
 from agentrunner.storage.run_folder import RunFolder, kept_box
@@ -38,6 +36,7 @@ from agentrunner.verification.proving import make_prover
 from agentrunner.verification.room import Rooms
 from agentrunner.verification.sealed import Sealed
 from agentrunner.verification.verifier import Verifier
+from agentrunner.workers.launching import read_paths, resource_limits
 from agentrunner.workers.member import Member
 
 
@@ -82,16 +81,12 @@ def box_spec(spec: TaskSpec, members: Sequence[Member], folder: RunFolder) -> Bo
         home=folder.box_dir,
         network="full" if "full" in policies else "none",
         programs=programs(spec, members),
-        read_paths=tuple(
-            Path(os.path.normpath(Path(spec.base_dir) / path)) for path in box.read_paths
-        ),
+        read_paths=read_paths(spec),
         image=_image(members),
         image_from=Path(spec.repo) / box.image_from if box.image_from else None,
         worker_kind=kinds.pop() if len(kinds) == 1 else "",
         pull=box.pull or "never",
-        limits=ResourceLimit(
-            cpus=box.cpus, memory=box.memory, pids=box.pids, disk=box.disk or DISK
-        ),
+        limits=resource_limits(box),
         sockets=folder.sock_dir,
         owner=Owner(folder.run_id, spec.task_id),
     )

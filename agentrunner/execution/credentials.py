@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 
 from agentrunner.config.load import resolve_env
 from agentrunner.config.spec import TaskSpec
-from agentrunner.gateway.order import Upstream, new_placeholder
 from agentrunner.workers.base import Worker
 from agentrunner.workers.member import Member
 
@@ -24,17 +23,6 @@ def credential(
         if value := own.get(name) or environ.get(name):
             return name, value
     return None, ""
-
-
-def upstream_of(spec: TaskSpec, worker: Worker, environ: Mapping[str, str]) -> Upstream:
-    """Where a gateway sends the worker's model calls."""
-    assert worker.wire
-    return Upstream(
-        wire=worker.wire,
-        base_url=worker.provider_url,
-        credential=credential(spec, worker, environ)[1],
-        placeholder=new_placeholder(),
-    )
 
 
 def worker_env(spec: TaskSpec, worker: Worker, environ: Mapping[str, str]) -> dict[str, str]:

@@ -20,12 +20,13 @@ from agentrunner.errors.command_line import ReplayMismatch
 from agentrunner.errors.planners import PlannerMissing
 from agentrunner.gateway.usage import Call, Usage
 from agentrunner.planners.base import MetaRequest, MetaUnavailable, Reply
-from agentrunner.planners.cli_access import CliAccess, CliCredential
-from agentrunner.planners.cli_box import CliBox, CliFolders, CliOutcome, Command, Tape
+from agentrunner.planners.cli_access import CliAccess
+from agentrunner.planners.cli_box import CliBox, CliFolders, CliOutcome, Tape
 from agentrunner.planners.retry import BY_CLASS, WORTH_A_RETRY, capped, seconds_until
 from agentrunner.planners.workplace import Workplace
-from agentrunner.workers.base import Failure, FailureKind, Worker
+from agentrunner.workers.base import Failure, FailureKind, Worker, WorkerCommand
 from agentrunner.workers.failures import failure_of
+from agentrunner.workers.launching import CliCredential
 from agentrunner.workers.make import make_worker
 
 TIMEOUT_SEC = 600.0
@@ -115,7 +116,7 @@ class CliMeta(ABC):
         self._access = CliAccess(spec, self._worker, environ, replays=replay is not None)
 
     @abstractmethod
-    def command(self, call: CliCall, program: str, model: str | None) -> Command:
+    def command(self, call: CliCall, program: str, model: str | None) -> WorkerCommand:
         """The command line for this call; pure."""
 
     @abstractmethod

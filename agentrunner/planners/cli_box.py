@@ -7,7 +7,6 @@ key. With `see_repo: read` the repository is there too, at its own path, and can
 from __future__ import annotations
 
 import asyncio
-import os
 import shutil
 from collections.abc import Mapping
 from contextlib import nullcontext
@@ -33,15 +32,15 @@ from agentrunner.sandboxes.base import (
     ErrorKind,
     Owner,
     Request,
-    ResourceLimit,
     Result,
     Sandbox,
     SandboxError,
 )
 from agentrunner.sandboxes.choose import open_sandbox
 from agentrunner.sandboxes.deny import holds
-from agentrunner.sandboxes.limits import DISK
 from agentrunner.storage.run_folder import make_private, write_private
+from agentrunner.workers.base import WorkerCommand
+from agentrunner.workers.launching import read_paths, resource_limits
 
 KEEP_BYTES = 8 << 20
 """Of each stream: room for any reply, and the events before it."""
@@ -69,19 +68,6 @@ class CliFolders:
     """Where the model is from inside the box; None without a gateway."""
     walls: bool
     """Whether there is a box at all."""
-
-
-@dataclass(frozen=True)
-class Command:
-    """What runs in the box."""
-
-    argv: tuple[str, ...]
-    stdin: bytes
-    env: Mapping[str, str]
-    folders: tuple[Path, ...] = ()
-    """Made before, below `CliFolders.home`."""
-    files: Mapping[Path, str] | None = None
-    """Written before."""
 
 
 @dataclass(frozen=True)
@@ -129,7 +115,7 @@ class CliBox:
     async def run(
         self,
         place: CliFolders,
-        command: Command,
+        command: WorkerCommand,
         upstream: Upstream | None,
         number: int,
         seconds: float,
@@ -190,7 +176,6 @@ class CliBox:
         return self._box
 
     def _box_spec(self) -> BoxSpec:
-        settings = self._spec.runner.sandbox
         return BoxSpec(
             repo=self._root / "repo",
             home=self._root / "box",
@@ -198,20 +183,14 @@ class CliBox:
             read_paths=self._read_paths(),
             image=self._bench.sandbox.image,
             worker_kind=self._spec.runner.meta.kind,
-            limits=ResourceLimit(
-                cpus=settings.cpus,
-                memory=settings.memory,
-                pids=settings.pids,
-                disk=settings.disk or DISK,
-            ),
+            limits=resource_limits(self._spec.runner.sandbox),
             sockets=self._bench.folder.sock_dir,
             owner=Owner(self._bench.folder.run_id, self._spec.task_id),
         )
 
     def _read_paths(self) -> tuple[Path, ...]:
         """What the run's box may read, without the repository unless it may be seen."""
-        repo, base = Path(self._spec.repo), Path(self._spec.base_dir)
-        paths = [Path(os.path.normpath(base / p)) for p in self._spec.runner.sandbox.read_paths]
+        repo, paths = Path(self._spec.repo), read_paths(self._spec)
         if reads_repo(self._spec.runner.meta):
             return (*paths, repo)
         return tuple(p for p in paths if not holds(p.resolve(), repo) and not holds(repo, p))
@@ -255,8 +234,8 @@ def _make_fresh(home: Path, work: Path) -> None:
     home.mkdir(mode=0o700)
 
 
-def _lay_out(command: Command) -> None:
+def _lay_out(command: WorkerCommand) -> None:
     for folder in command.folders:
         folder.mkdir(mode=0o700)
-    for path, text in (command.files or {}).items():
+    for path, text in command.files.items():
         write_private(path, text.encode(), sync=False)

@@ -66,13 +66,13 @@ async def test_a_login_of_codex_stays_with_the_gateway(tmp_path: Path) -> None:
     assert (upstream.credential, upstream.scheme) == (issuer.made[0], "bearer")
     assert upstream.base_url == "https://chatgpt.com/backend-api/codex"
     assert (shown.key, shown.env) == (upstream.placeholder, {"AR_ACCOUNT_ID": ACCOUNT})
-    assert (shown.warning, shown.base_url) == ("", None)
+    assert (shown.bare_login, shown.base_url) == (False, "")
     assert list(shown.secrets.values()) == [issuer.made[0]]
     assert issuer.made[0] not in repr(shown)
     bare = await credential_for(spec, worker, environ, gateway=False)
     assert (bare.upstream, bare.key) == (None, issuer.made[0])
     assert bare.base_url == upstream.base_url
-    assert "sees the access token" in bare.warning
+    assert bare.bare_login
 
 
 async def test_a_login_of_claude_goes_by_its_own_variable() -> None:
@@ -82,8 +82,9 @@ async def test_a_login_of_claude_goes_by_its_own_variable() -> None:
     assert shown.upstream is not None
     assert (shown.upstream.wire, shown.upstream.scheme) == ("anthropic", "bearer")
     assert shown.upstream.credential == TOKEN
-    assert shown.key == ""  # an ANTHROPIC_API_KEY would win over the token
-    assert shown.env == {"CLAUDE_CODE_OAUTH_TOKEN": shown.upstream.placeholder}
+    # An ANTHROPIC_API_KEY would win over the token, so it goes by its own variable alone.
+    assert (shown.token_env, shown.env) == ("CLAUDE_CODE_OAUTH_TOKEN", {})
+    assert shown.key == shown.upstream.placeholder
 
 
 async def test_a_token_that_the_task_names_is_taken_and_its_other_variables_are_not(
