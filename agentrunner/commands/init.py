@@ -163,9 +163,9 @@ def _facts(
             (finding.name, *((kind, reason) if ready else ("none yet", "agentrunner doctor")))
         )
     if trial.problem is not None:
-        return [*facts, ("box", "none works", trial.problem.message)]
+        return [*facts, ("sandbox", "none works", trial.problem.message)]
     box, _, told = trial.box.partition(";")
-    return [*facts, ("box", box, told.strip())]
+    return [*facts, ("sandbox", box, told.strip())]
 
 
 def test_rows(trial: Trial) -> list[tuple[str, str, str]]:

@@ -180,6 +180,6 @@ def _key(member: Member, resolved: ResolvedRun) -> str:
     if not member.has_gateway:
         return ""
     if member.subscribed:
-        return f"the {member.worker.kind} login's token stays out of the box"
+        return f"the {member.worker.kind} login's token stays out of the sandbox"
     name = resolved.keys.get(member.name, "")
-    return f"{name} stays out of the box" if name else ""
+    return f"{name} stays out of the sandbox" if name else ""

@@ -41,7 +41,7 @@ def check_enforced(spec: TaskSpec, open_limits: Iterable[tuple[str, str]]) -> No
         raise BudgetNotHeld(
             f"{why} runner.budget.enforce is hard, so nothing was started.",
             path=spec.places.get(f"runner.budget.{name}", f"runner.budget.{name}"),
-            remedy="--set runner.budget.enforce=soft, or choose another worker, login or box",
+            remedy="--set runner.budget.enforce=soft, or choose another worker, login or sandbox",
             nothing_spent=True,
         )
 

@@ -117,7 +117,7 @@ def _image(members: Sequence[Member]) -> str:
     names = {one.spec.runner.worker.docker_image or "" for one in members}
     if len(names) > 1:
         raise BadImageName(
-            "All workers of a run share one box, and these name different images: "
+            "All workers of a run share one sandbox, and these name different images: "
             f"{', '.join(sorted(names - {''}))}.",
             path="runner.workers",
             remedy="give each of them the same docker_image, one that has all their CLIs",

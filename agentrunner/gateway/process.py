@@ -151,7 +151,7 @@ class GatewayProcess:
         await asyncio.wait(self._hearing, timeout=LAST_WORDS_SEC)
         said = f": {self.said}" if self.said else ""
         return GatewayFailed(
-            f"the process that lets a box reach its hosts {what}{said}",
+            f"the process that lets a sandbox reach its hosts {what}{said}",
             remedy="agentrunner resume; agentrunner doctor tries it on this machine",
         )
 

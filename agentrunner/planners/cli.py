@@ -106,7 +106,7 @@ class CliMeta(ABC):
         """The fingerprint of a login's token that was not taken."""
         if not spec.runner.sandbox.isolates and (record or replay):
             raise UsageError(
-                f"{self.kind} is recorded and replayed at the gateway of its box, and there is "
+                f"{self.kind} is recorded and replayed at the gateway of its sandbox, and there is "
                 "none.",
                 path="--record" if record else "--replay",
                 remedy="--sandbox bwrap or --sandbox docker",
@@ -187,7 +187,7 @@ class CliMeta(ABC):
         if answer.completed and last is None:
             return reply
         if ran.result.exit_code == NOT_FOUND and not ran.usage.calls:
-            raise self._missing("in its box")
+            raise self._missing("in its sandbox")
         failure = self._failure(answer, ran.result.stderr, last)
         raise self._unavailable(failure, shown, reply)
 

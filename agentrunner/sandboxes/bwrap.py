@@ -407,7 +407,7 @@ def _not_started(result: Result) -> Result:
     if match is None or result.stdout_bytes:
         words = result.stderr.decode(errors="replace").strip()
         raise SandboxError(
-            ErrorKind.INFRA, "run", words or "the box ended without a word", result=result
+            ErrorKind.INFRA, "run", words or "the sandbox ended without a word", result=result
         )
     code = 127 if match[2] == b"No such file or directory" else 126
     return Result(
@@ -441,5 +441,5 @@ def unavailable(words: str) -> SandboxUnavailable:
     elif re.search(r"uid map|RTM_NEWADDR|No permissions to creat|Operation not permitted", words):
         reason, remedy = NOT_PERMITTED
     else:
-        reason, remedy = "bwrap could not make the box", ""
+        reason, remedy = "bwrap could not make the sandbox", ""
     return SandboxUnavailable(f"{reason}: {words}", remedy=remedy, details=(("bwrap said", words),))

@@ -120,7 +120,7 @@ def _listen_inside(pid: int, ports: list[int]) -> list[int]:
     ours.close()
     os.waitpid(child, 0)
     if len(listeners) != len(ports):
-        raise OSError(f"no door into the box: {said.decode(errors='replace')}")
+        raise OSError(f"no door into the sandbox: {said.decode(errors='replace')}")
     return listeners
 
 

@@ -92,9 +92,9 @@ class LocalSandbox:
         """
         check_request(request, self._spec)
         if any(mount.layer for mount in request.mounts):
-            raise invalid('a layer needs a box, and "none" is none')
+            raise invalid('a layer needs a sandbox, and "none" is none')
         if request.door is not None:
-            raise invalid('a door needs a box, and "none" is none')
+            raise invalid('a door needs a sandbox, and "none" is none')
         home = self._home(request)
         told = cache_environment(request, self._spec.caches, home)
         return Launch(

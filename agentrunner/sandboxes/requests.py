@@ -22,7 +22,7 @@ def check_request(request: Request, spec: BoxSpec) -> None:
             raise invalid(f"{name!r} cannot be an environment variable")
         if name.startswith("LD_") or name in LOADER_VARIABLES:
             raise invalid(
-                f"{name} would reach the sandbox's helper outside the box;"
+                f"{name} would reach the sandbox's helper outside the sandbox;"
                 f" start the command with `env {name}=…` instead"
             )
     if request.network == "full" and spec.network != "full":

@@ -43,7 +43,7 @@ class Companion:
         while not self.ready and self.alive and time.monotonic() < deadline:
             self.loop.poll(deadline)
         if not self.ready:
-            raise ValueError("the gateway of the box did not start")
+            raise ValueError("the gateway of the sandbox did not start")
 
     def end(self) -> None:
         """Let it end in order, or else end it."""

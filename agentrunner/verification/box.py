@@ -284,7 +284,7 @@ def not_ready(
 
     `path` is the setting that it stands in, if it is one.
     """
-    message = f"{what} cannot start in the box."
+    message = f"{what} cannot start in the sandbox."
     remedy = "task.setup.command   |   sandbox.read_paths   |   agentrunner doctor"
     if why == NO_TESTS:
         message = f"{what} finds no tests."
@@ -292,7 +292,7 @@ def not_ready(
     return EnvironmentNotReady(
         message,
         path=path,
-        details=(("ran", f"{shell}      exit {ran.exit_code}, {why}"), ("box", box)),
+        details=(("ran", f"{shell}      exit {ran.exit_code}, {why}"), ("sandbox", box)),
         remedy=remedy,
         nothing_spent=True,
     )

@@ -58,12 +58,12 @@ def set_up_failed(
     named = ", ".join(hosts) or "HOST:443"
     fetch = f"task.setup.network: [{named}], for what it fetches   |   "
     return EnvironmentNotReady(
-        "The set-up command fails in the box.",
+        "The set-up command fails in the sandbox.",
         path="task.setup.command",
         details=(
             ("ran", f"{setup.command}      {how}"),
             ("said", "\n".join(said) or "nothing"),
-            ("box", box),
+            ("sandbox", box),
         ),
         remedy=f"{'' if _is_full(spec) or setup.network else fetch}task.setup.command",
         nothing_spent=True,

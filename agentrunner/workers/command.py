@@ -50,7 +50,7 @@ class CommandWorker(PlainWorker):
         """Where the first word is on this host; it may still exist in the box only."""
         word = self.program()
         path = find_program(word, avoid=self._repo)
-        problem = "" if path else f"{word} is not found on this machine; the box may have it"
+        problem = "" if path else f"{word} is not found on this machine; the sandbox may have it"
         return Probe(path=path, problem=problem)
 
     def program(self) -> str:

@@ -136,7 +136,7 @@ class DockerSandbox:
         except SandboxError as error:
             await self.close()
             raise SandboxUnavailable(
-                f"no box on {self._engine and self._engine.host}: {error.cause}"
+                f"no sandbox on {self._engine and self._engine.host}: {error.cause}"
             ) from error
         except BaseException:
             await self.close()

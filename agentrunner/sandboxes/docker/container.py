@@ -149,7 +149,7 @@ class Container:
                 await run.begin()
                 state, killed = await run.ready()
             if state != "clean":
-                raise NeverStarted("run", f"the box is {state} after an earlier command")
+                raise NeverStarted("run", f"the sandbox is {state} after an earlier command")
             self.fresh = False
             started()
             await run.follow(stdin, hear)
@@ -270,7 +270,7 @@ async def remove_container(engine: Engine, ident: str) -> bool:
     """Whether it was us who removed it, running or not; raises EngineError if nobody can."""
     try:
         await engine.call(
-            "remove a box", lambda api: api.remove_container(ident, force=True, v=True)
+            "remove a sandbox", lambda api: api.remove_container(ident, force=True, v=True)
         )
     except EngineError as error:
         # Gone already, or the engine or another of us is at it.

@@ -41,7 +41,9 @@ def isolation(spec: BoxSpec, traits: Traits | None) -> dict[str, str]:
     for name in known.lacks:
         held[lacking.get(name, name)] = "not held: the engine cannot here"
     on_demand = f"; {full} for commands that ask for it" if spec.network == "full" else ""
-    user = "the engine's user, as uid 0 of the box" if known.rootless else "the repository's owner"
+    user = (
+        "the engine's user, as uid 0 of the sandbox" if known.rootless else "the repository's owner"
+    )
     return {
         "processes": "a container for one command at a time; nothing outlives it",
         "files": "repository and run folder writable, .git and the system read-only, no HOME",

@@ -185,7 +185,7 @@ async def kill_all_ends_it(bench: Workbench) -> None:
     async with asyncio.timeout(5):
         outcome = (await asyncio.gather(task, return_exceptions=True))[0]
     expect(isinstance(outcome, SandboxError), f"it came to {outcome}")
-    expect((await bench.sh("true")).exit_code == 0, "the box is gone")
+    expect((await bench.sh("true")).exit_code == 0, "the sandbox is gone")
 
 
 async def pause_and_go_on(bench: Workbench) -> None:

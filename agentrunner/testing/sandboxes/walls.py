@@ -92,7 +92,7 @@ async def _git_stays_masked(bench: Workbench, sandbox: Sandbox, plain: Path) -> 
     await other.open()
     await other.close()
     (plain / "go").touch()
-    expect((await task).exit_code != 0, "the mask was lost with the end of another box")
+    expect((await task).exit_code != 0, "the mask was lost with the end of another sandbox")
     (plain / "on").unlink()
     (plain / "go").unlink()
 

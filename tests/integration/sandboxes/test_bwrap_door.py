@@ -166,5 +166,5 @@ async def test_a_door_that_makes_no_sense_is_refused(place: Place, door: Door) -
 
 async def test_without_walls_there_is_no_door(place: Place, sockets: Path) -> None:
     box = LocalSandbox(place.spec(), environ=os.environ, host_home=place.user)
-    with pytest.raises(SandboxError, match="needs a box"):
+    with pytest.raises(SandboxError, match="needs a sandbox"):
         await box.run(ask(place, Door(sockets, PORTS), "true"))

@@ -34,16 +34,16 @@ def header(spec: TaskSpec) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("sandbox", "reach", "key"),
     [
-        ({"kind": "bwrap"}, "its model alone", "OPENAI_API_KEY stays out of the box"),
+        ({"kind": "bwrap"}, "its model alone", "OPENAI_API_KEY stays out of the sandbox"),
         (
             {"kind": "docker", "network": {"allow": ["docs.example.org:443"]}},
             "its model, docs.example.org:443",
-            "OPENAI_API_KEY stays out of the box",
+            "OPENAI_API_KEY stays out of the sandbox",
         ),
         (
             {"kind": "bwrap", "network": "full"},
             "all that this machine reaches",
-            "OPENAI_API_KEY stays out of the box",
+            "OPENAI_API_KEY stays out of the sandbox",
         ),
         ({"kind": "none"}, "all that this machine reaches", ""),
         ({"kind": "bwrap", "network": "none"}, "nothing", ""),

@@ -25,7 +25,7 @@ def spec(**setup: Any) -> TaskSpec:
 
 def test_the_end_of_its_output_is_told_and_that_it_has_no_network() -> None:
     error = set_up_failed(spec(), RAN, "bubblewrap")
-    assert error.message == "The set-up command fails in the box."
+    assert error.message == "The set-up command fails in the sandbox."
     told = dict(error.details)
     assert told["ran"] == "npm ci      exit 1"
     assert told["said"] == "error EAI_AGAIN\nerror getaddrinfo"
