@@ -119,7 +119,7 @@ class Commands(Index):
         for title, entries in GROUPS.items():
             with formatter.section(title):
                 formatter.write_dl(
-                    [(name.ljust(width), told) for name, (_, told) in entries.items()]
+                    [(name.ljust(width), text) for name, (_, text) in entries.items()]
                 )
 
 

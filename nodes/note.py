@@ -53,8 +53,8 @@ def leave_note(
     nothing of the plan is at work.
     """
     spec = deps.spec
-    told: dict[str, Any] = {"bill": bill_of(deps.log), "commit": commit_of(deps.log)}
-    result = build_result(state, spec, waiting=waiting, reason=reason, **told).as_dict()
+    facts: dict[str, Any] = {"bill": bill_of(deps.log), "commit": commit_of(deps.log)}
+    result = build_result(state, spec, waiting=waiting, reason=reason, **facts).as_dict()
     view = build_view(
         result,
         state,

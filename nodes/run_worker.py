@@ -96,18 +96,18 @@ async def _wait(
 ) -> SupervisedResult:
     """Follow the run to its end and tell its events."""
     reader = deps.member(order.member).worker.events()
-    first, told = True, 0
+    first, events = True, 0
 
     def on_output(stream: str, chunk: bytes) -> None:
-        nonlocal first, told
+        nonlocal first, events
         if first:
             first = False
             reach("mid_work")
-        if stream != "stdout" or told > MOST_EVENTS:
+        if stream != "stdout" or events > MOST_EVENTS:
             return
-        for event in reader.feed(chunk)[: MOST_EVENTS + 1 - told]:
-            told += 1
-            if told > MOST_EVENTS:
+        for event in reader.feed(chunk)[: MOST_EVENTS + 1 - events]:
+            events += 1
+            if events > MOST_EVENTS:
                 event = WorkerEvent("text", {"text": "… and more, which is in its output"})
             deps.emit(
                 "worker_event",
@@ -149,8 +149,8 @@ async def _without_outcome(
     trees = (tree_before(deps, order) or state["tree"], after)
     changes = await asyncio.to_thread(deps.snapshots.changes, *trees)
     blank = WorkerReading(completed=False)
-    came = WorkerOutcome(cast("Outcome", supervised.outcome), supervised.error)
-    run = worker_run_of(deps, order, supervised, trees, blank, came)
+    outcome = WorkerOutcome(cast("Outcome", supervised.outcome), supervised.error)
+    run = worker_run_of(deps, order, supervised, trees, blank, outcome)
     reading = deps.member(order.member).worker.read(_ended_as(deps, order, supervised))
     used = usage_of(deps, order.worker_run_id)
     # What never ran has used nothing.
@@ -211,10 +211,10 @@ def _recorded(
     # One that goes on where a try before it was cut off may have nothing left to do.
     before = earlier_tries(state.get("recent", []), order)
     done = len(changes) + sum(one.changed_files + len(one.commands) for one in before)
-    came = outcome_of(
+    outcome = outcome_of(
         ended, reading, gateway_error=used.last_error, changed=done, reports=worker.reports
     )
-    run = worker_run_of(deps, order, supervised, trees, reading, came)
+    run = worker_run_of(deps, order, supervised, trees, reading, outcome)
     amounts = _amounts(deps, order, used, reading)
     embedded = supervised.after.get("embedded")
     seen = record_run(state, deps, run, reading, changes, embedded, amounts=amounts)

@@ -163,14 +163,14 @@ def assemble(prompt: PromptInput) -> tuple[PromptMessage, ...]:
     system, contract = _system(prompt)
     opening = _opening(prompt)
     rounds = told(prompt.rounds, _marker_of(prompt), prompt.language)
-    said = [
+    texts = [
         f"{contract}\n\n{opening}" if contract else opening,
         *rounds,
         _request(prompt),
     ]
     return (
         PromptMessage("system", system),
-        *(PromptMessage("user", text) for text in said),
+        *(PromptMessage("user", text) for text in texts),
         *_after(prompt),
     )
 

@@ -154,8 +154,8 @@ def _before(taken: Cli, candidates: Sequence[Cli]) -> Sequence[Cli]:
 
 def _kept_away(candidates: Sequence[Cli], barred: Barred) -> str:
     """Those that a policy keeps away, for the reason why another one was taken."""
-    told = [f"; not {cli.kind}: {barred(cli.kind)}" for cli in candidates if barred(cli.kind)]
-    return "".join(told)
+    barriers = [f"; not {cli.kind}: {barred(cli.kind)}" for cli in candidates if barred(cli.kind)]
+    return "".join(barriers)
 
 
 def _listed(kinds: Sequence[str]) -> str:

@@ -114,9 +114,9 @@ def _landing(spec: TaskSpec) -> dict[str, Any] | None:
     landing = spec.landing
     if landing is None:
         return None
-    told = landing.model_dump(include={"branch", "base", "carried", "carried_more", "left"})
-    told["branch"] = landing.branch or (f"agentrunner/{spec.task_id}" if landing.outside else "")
-    return {**told, "worktree": spec.repo if landing.outside else None}
+    fields = landing.model_dump(include={"branch", "base", "carried", "carried_more", "left"})
+    fields["branch"] = landing.branch or (f"agentrunner/{spec.task_id}" if landing.outside else "")
+    return {**fields, "worktree": spec.repo if landing.outside else None}
 
 
 def _planner(resolved: ResolvedRun) -> str:

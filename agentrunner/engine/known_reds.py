@@ -38,7 +38,7 @@ def task_file_line(spec: TaskSpec, log: RunLog) -> str:
 
 
 def known_reds(
-    folder: RunFolder, spec: TaskSpec, state: TaskContext, said: Sequence[str]
+    folder: RunFolder, spec: TaskSpec, state: TaskContext, names: Sequence[str]
 ) -> list[str]:
     """The whole names of the red tests that `said` names. Blocks.
 
@@ -53,7 +53,7 @@ def known_reds(
             remedy="task.test.command: a tool whose tests are reported by name",
         )
     criteria = state["criteria"]
-    found = pick(said, before, wanted_by(spec, criteria), mapped_by(criteria))
+    found = pick(names, before, wanted_by(spec, criteria), mapped_by(criteria))
     if found.unknown or found.green or found.claimed:
         raise _refused(run_id, found, red_names(before))
     return list(found.names)
@@ -102,7 +102,7 @@ def with_known_reds(
 
     `number` counts such decisions of the run, from 1.
     """
-    said = PersonDecision(
+    decision = PersonDecision(
         id=f"known-red-{number}",
         kind="acceptance",
         asked=in_one_line(f"known red: {', '.join(names)}"),
@@ -114,5 +114,5 @@ def with_known_reds(
     )
     fresh = looking_again(state, spec)
     fresh["evidence"] = None  # measured with other claims, it says something else
-    fresh["people"] = with_decision(state.get("people"), said)
-    return fresh, said
+    fresh["people"] = with_decision(state.get("people"), decision)
+    return fresh, decision

@@ -120,6 +120,10 @@ async def take_over(
     save_spec(deps.folder, spec)
     await deps.meta.become(panel)
     deps.spec = spec
-    told = {"kind": spec.runner.meta.kind, "model": spec.runner.meta.model, "is": panel.describe()}
-    deps.record(state, CHANGED, key, told)
+    fields = {
+        "kind": spec.runner.meta.kind,
+        "model": spec.runner.meta.model,
+        "is": panel.describe(),
+    }
+    deps.record(state, CHANGED, key, fields)
     deps.warn(state, "planner-changed", f"From here on the planner is {panel.describe()}.")

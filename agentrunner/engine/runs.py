@@ -256,16 +256,16 @@ async def accept(
         state = await attempts.latest(folder)
         _check_acceptable(state, criteria)
         resolved = _resolved(spec, options)
-        said = Redactor(resolved.secrets).redact(reason)
+        redacted = Redactor(resolved.secrets).redact(reason)
         if known_red:
             fresh = await asyncio.to_thread(
-                _known_reds, folder, spec, state, known_red, said, by, options
+                _known_reds, folder, spec, state, known_red, redacted, by, options
             )
             with open_driver(resolved, folder, options) as driver:
                 return await driver.run(fresh)
         yes = Acceptance(
             criteria=criteria,
-            reason=said,
+            reason=redacted,
             by=by,
             at=options.clock.stamp(),
             tree="",
@@ -282,13 +282,13 @@ def _known_reds(
     folder: RunFolder,
     spec: TaskSpec,
     state: TaskContext,
-    said: Sequence[str],
+    tests: Sequence[str],
     reason: str,
     by: str,
     options: Options,
 ) -> TaskContext:
     """Record them in the run's log, and the attempt that judges with them. Blocks."""
-    names = reds.known_reds(folder, spec, state, said)
+    names = reds.known_reds(folder, spec, state, tests)
     log, at = RunLog(folder.log_file), options.clock.stamp()
     number = len(log.records(reds.RECORD)) + 1
     fresh, decision = reds.with_known_reds(state, spec, names, reason, at=at, by=by, number=number)

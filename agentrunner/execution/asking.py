@@ -73,10 +73,10 @@ async def ask(
         patterns=deps.patterns,
     )
 
-    told = await asyncio.to_thread(view.fields, type, facts)
+    fields = await asyncio.to_thread(view.fields, type, facts)
     if repository is not None:
-        told["repository"] = repository
-    prompt = replace(prompt, choices=_choices(state, deps), **told)
+        fields["repository"] = repository
+    prompt = replace(prompt, choices=_choices(state, deps), **fields)
 
     async def asked_of(client: MetaClient) -> Asked:
         view.begin()

@@ -61,8 +61,8 @@ def exit_for(
     allow = None
     if network.policy == "allowlist":
         # What a person allowed before a policy came may be too much today.
-        said = (host for host in state.get("allowed_hosts", []) if may_reach(deps.spec, host))
-        allow = (*network.allow, *said)
+        granted = (host for host in state.get("allowed_hosts", []) if may_reach(deps.spec, host))
+        allow = (*network.allow, *granted)
         ports[PROXY_PORT] = PROXY_SOCKET
     if upstream is not None:
         # With the host's network the loopback is the host's, where others listen, too.
@@ -135,9 +135,11 @@ def answered_about_host(state: TaskContext) -> Update:
         return {}
     host = str(subject_of(state)["host"])
     if answer.decision == "approve":
-        said = f"A person allowed the worker to reach {host}. Run it again where it needs that."
+        message = f"A person allowed the worker to reach {host}. Run it again where it needs that."
         allowed = [*state.get("allowed_hosts", []), host]
-        return {"answer": None, "allowed_hosts": allowed, "remarks": remark(state, said)}
-    said = f"A person refused the worker {host}: {answer.text or 'no reason given'}. Do without it."
+        return {"answer": None, "allowed_hosts": allowed, "remarks": remark(state, message)}
+    message = (
+        f"A person refused the worker {host}: {answer.text or 'no reason given'}. Do without it."
+    )
     refused = [*state.get("refused_hosts", []), host]
-    return {"answer": None, "refused_hosts": refused, "remarks": remark(state, said)}
+    return {"answer": None, "refused_hosts": refused, "remarks": remark(state, message)}

@@ -88,8 +88,8 @@ async def ask_in_turn(
             deps.cooled[f"meta:{chosen.name}"] = stamp(_until(deps, seat, chosen, failure))
             following = _choice(state, deps, seat, tally, turn, failed)
             if following is not None:
-                said = f"{chosen.name} does not answer, {following.name} does: {failure.message}"
-                deps.warn(state, "fail-over", said[:500])
+                warning = f"{chosen.name} does not answer, {following.name} does: {failure.message}"
+                deps.warn(state, "fail-over", warning[:500])
             elif not any(_passes(seat, name, one) for name, one in failed.items()):
                 for name in failed:
                     deps.cooled.pop(f"meta:{name}", None)  # a person mends it, and all are asked
@@ -135,9 +135,9 @@ def _until(deps: Deps, seat: RoleCandidates, chosen: Candidate, failure: Silence
         return now + timedelta(seconds=seat.cool_down_sec)
     alone = len(seat.candidates) == 1 or not seat.fallback_on_rate_limit
     if failure.kind == "rate_limit":
-        until, told = next_try(len(_waits(deps)), failure.reset_at, now)
+        until, known = next_try(len(_waits(deps)), failure.reset_at, now)
         cool = now + timedelta(seconds=seat.cool_down_sec)
-        return until if told or alone else max(until, cool)
+        return until if known or alone else max(until, cool)
     if _passes(seat, chosen.name, failure):
         number = min(len(_waits(deps)), len(OUTAGE_BACKOFF_SEC) - 1)
         again = timedelta(seconds=OUTAGE_BACKOFF_SEC[number])

@@ -148,19 +148,19 @@ def read_order(text: str, asked_for: str) -> Said:
     found = ORDER.fullmatch(text.strip())
     if found is None:
         raise _wrong("This is no answer in the planner's place.", HOW)
-    what, said = found[1].lower(), found[2].strip()
+    what, words = found[1].lower(), found[2].strip()
     if what == "model":
-        if not NAME.fullmatch(said):
+        if not NAME.fullmatch(words):
             raise _wrong("A model's name is one word.", '"model: NAME"')
-        return Said("model", said)
+        return Said("model", words)
     try:
-        check_prompt(said)
-        WorkerCall(worker_type="worker", mode="exec", prompt=said)
+        check_prompt(words)
+        WorkerCall(worker_type="worker", mode="exec", prompt=words)
     except ValidationError as problem:
         raise _wrong("The worker's prompt says nothing.", '"worker: PROMPT"') from problem
     except ProtocolError as problem:
         raise _wrong(f"The worker's prompt: {problem.message}.", '"worker: PROMPT"') from problem
-    return Said("worker", said)
+    return Said("worker", words)
 
 
 def _wrong(message: str, remedy: str) -> UsageError:

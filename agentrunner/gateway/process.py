@@ -149,9 +149,9 @@ class GatewayProcess:
 
     async def _failed(self, what: str) -> InfraError:
         await asyncio.wait(self._hearing, timeout=LAST_WORDS_SEC)
-        said = f": {self.said}" if self.said else ""
+        output = f": {self.said}" if self.said else ""
         return GatewayFailed(
-            f"the process that lets a sandbox reach its hosts {what}{said}",
+            f"the process that lets a sandbox reach its hosts {what}{output}",
             remedy="agentrunner resume; agentrunner doctor tries it on this machine",
         )
 

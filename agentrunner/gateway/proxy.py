@@ -153,8 +153,8 @@ class Proxy:
         except (socket.gaierror, UnicodeError) as error:
             raise _failed("unresolved", target, f"its name is not known: {error}") from None
         except OSError as error:  # TimeoutError is one
-            said = str(error) or "it took too long"
-            raise _failed("unreachable", target, f"did not answer: {said}") from None
+            reason = str(error) or "it took too long"
+            raise _failed("unreachable", target, f"did not answer: {reason}") from None
         try:
             self._log.add(Entry("allowed", *self._shown(target), address=address))
         except OSError as error:

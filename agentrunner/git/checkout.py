@@ -76,8 +76,8 @@ class Checkout:
                     remedy="git restore --staged ., then agentrunner resume; or commit by hand",
                 )
             self.clone.give(made)
-            told = ("-m", "agentrunner: a run is complete")
-            user.run(*_QUIET, "update-ref", *told, name, made, before.commit, umask=-1)
+            message = ("-m", "agentrunner: a run is complete")
+            user.run(*_QUIET, "update-ref", *message, name, made, before.commit, umask=-1)
         self._refresh(user, made, paths)
 
     def _refresh(self, user: Git, made: str, paths: Collection[str]) -> None:
@@ -91,8 +91,8 @@ class Checkout:
                 entries[path] = mode + b" " + blob
         gone = b"0 " + b"0" * len(made)
         lines = (entries.get(path, gone) + b"\t" + path for path in sorted(wanted))
-        told = b"".join(line + b"\0" for line in lines)
-        user.run(*_QUIET, "update-index", "-z", "--index-info", stdin=told)
+        stdin = b"".join(line + b"\0" for line in lines)
+        user.run(*_QUIET, "update-index", "-z", "--index-info", stdin=stdin)
 
     def _user(self) -> Git:
         return users_git(self.clone.user_git_dir(), self.clone.git.binary)

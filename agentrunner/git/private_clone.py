@@ -129,8 +129,8 @@ class CloneStore:
         objects = objects or self._hash()
         self.git.git_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         config.unlink(missing_ok=True)
-        told = f"--object-format={objects}"
-        self.git.run("init", "--quiet", "--bare", "--template=", told)
+        option = f"--object-format={objects}"
+        self.git.run("init", "--quiet", "--bare", "--template=", option)
         replace(config, CONFIGS[objects])  # last: git may be killed in the middle of `init`
 
     def _hash(self) -> str:
@@ -153,8 +153,8 @@ class CloneStore:
 
     def branch(self, name: str, commit: str, before: str = "") -> None:
         """Let a branch of the clone point to a commit; with `before` only where it was there."""
-        told = (before,) if before else ()
-        self.git.run("update-ref", f"{BRANCHES}{name}", commit, *told)
+        expected = (before,) if before else ()
+        self.git.run("update-ref", f"{BRANCHES}{name}", commit, *expected)
 
     def branch_at(self, name: str) -> str | None:
         """The commit of a branch of the clone; None where there is none."""
@@ -218,8 +218,8 @@ class CloneStore:
             self.git.run("read-tree", tree or parents[0], env=env)
             self._put(folder, rules, room, env)
             # What a worker left at these names might be a pipe; these files are of the commit.
-            told = self.git.run("ls-files", "-z", ":(glob)**/.gitattributes", env=env, cwd=room)
-            self.git.run("checkout-index", "-z", "--stdin", stdin=told, env=env, cwd=room)
+            output = self.git.run("ls-files", "-z", ":(glob)**/.gitattributes", env=env, cwd=room)
+            self.git.run("checkout-index", "-z", "--stdin", stdin=output, env=env, cwd=room)
             self._refuse_filtered(folder, wanted, room, env)
             self._put(folder, wanted - rules, room, env)
             made = _line(self.git.run("write-tree", env=env))
@@ -237,9 +237,9 @@ class CloneStore:
             "GIT_COMMITTER_EMAIL": author.email,
             "GIT_COMMITTER_DATE": at,
         }
-        told = [word for parent in parents for word in ("-p", parent)]
+        options = [word for parent in parents for word in ("-p", parent)]
         return _line(
-            self.git.run("commit-tree", tree, *told, "-F", "-", stdin=message.encode(), env=who)
+            self.git.run("commit-tree", tree, *options, "-F", "-", stdin=message.encode(), env=who)
         )
 
     def submodules(self, tree: str) -> list[str]:
@@ -262,8 +262,10 @@ class CloneStore:
         """Files that a program of the user's has to rewrite: theirs would be other content."""
         asked = b"".join(to_bytes(path) + b"\0" for path in paths)
         command = ("check-attr", "-z", "--stdin", "filter")
-        told = self.git.run(*command, stdin=asked, env=env, cwd=room).split(b"\0")
-        values = zip(told[::3], told[2::3], strict=False)  # path, "filter", value; "" at the end
+        output = self.git.run(*command, stdin=asked, env=env, cwd=room).split(b"\0")
+        values = zip(
+            output[::3], output[2::3], strict=False
+        )  # path, "filter", value; "" at the end
         filters = {to_text(path): to_text(value) for path, value in values}
         with SafeFolder(folder) as tree:
             found = sorted(
@@ -312,8 +314,8 @@ class CloneStore:
                 mode, content = entry
                 # With the path, so that line ends become what the repository's attributes say.
                 how = () if mode == "120000" else (f"--path={path}",)
-                told = ("hash-object", "-w", *how, "--stdin")
-                blob = _line(self.git.run(*told, stdin=content, env=env, cwd=room))
+                argv = ("hash-object", "-w", *how, "--stdin")
+                blob = _line(self.git.run(*argv, stdin=content, env=env, cwd=room))
                 yield f"{mode} {blob}\t".encode() + to_bytes(path) + b"\0"
 
     def with_files(self, tree: str, files: Mapping[str, bytes | None]) -> str:
@@ -408,14 +410,14 @@ class CloneStore:
         user = users_git(self.user_git_dir(), self.git.binary)
         ids = user.run("for-each-ref", "--format=%(objectname)")
         ids += user.run("rev-parse", "--verify", "--quiet", "HEAD", accept=(0, 1))
-        told = self.git.run("cat-file", "--batch-check=%(objectname)", stdin=ids).decode()
-        return sorted({line for line in told.splitlines() if not line.endswith(" missing")})
+        output = self.git.run("cat-file", "--batch-check=%(objectname)", stdin=ids).decode()
+        return sorted({line for line in output.splitlines() if not line.endswith(" missing")})
 
     def _shared(self) -> str:
         """Who else is to read new objects of the user's repository, as its settings say."""
-        told = ("--file", str(self._user_common_dir() / "config"), "--no-includes")
+        options = ("--file", str(self._user_common_dir() / "config"), "--no-includes")
         git = users_git(self.git.git_dir, self.git.binary)
-        out = git.run("config", *told, "--get", "core.sharedRepository", accept=(0, 1))
+        out = git.run("config", *options, "--get", "core.sharedRepository", accept=(0, 1))
         return _line(out) or "umask"
 
     def check_branch(self, branch: str, *allowed: str | None) -> str:

@@ -152,10 +152,10 @@ class Git:
         except OSError as error:
             raise GitFailed(f"git can't be run: {error}") from error
         if done.returncode not in accept:
-            said = done.stderr.decode("utf-8", "replace").strip()
-            full = any(words in said for words in NO_ROOM)
+            stderr = done.stderr.decode("utf-8", "replace").strip()
+            full = any(words in stderr for words in NO_ROOM)
             raise (GitDiskFull if full else GitFailed)(
-                f"git {_verb(command)} ended with {done.returncode}: {said}",
+                f"git {_verb(command)} ended with {done.returncode}: {stderr}",
                 remedy="df -h, then agentrunner resume" if full else "",
             )
         return done.stdout

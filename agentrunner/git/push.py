@@ -55,8 +55,8 @@ def push(
     """
     name = f"{BRANCHES}{branch}"
     try:
-        told = clone.git.run("ls-remote", "--quiet", address, name, env=env).decode()
-        there = told.split("\t")[0].strip()
+        output = clone.git.run("ls-remote", "--quiet", address, name, env=env).decode()
+        there = output.split("\t")[0].strip()
         if there == commit:
             return
         if there and there not in ours:

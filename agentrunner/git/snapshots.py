@@ -374,14 +374,14 @@ class Snapshots:
             rules = [p for p in self.list(tree) if p.rpartition("/")[2] == ".gitignore"]
             self.export_files(tree, rules, Path(scratch))
             asked = b"".join(to_bytes(path) + b"\0" for path in paths)
-            told = self.git.run(
+            output = self.git.run(
                 f"--work-tree={scratch}",
                 *("check-ignore", "-z", "--stdin", "--no-index"),
                 stdin=asked,
                 accept=(0, 1),
                 cwd=Path(scratch),
             )
-        return {to_text(path) for path in told.split(b"\0") if path}
+        return {to_text(path) for path in output.split(b"\0") if path}
 
     def write_blob(self, data: bytes) -> str:
         """Keep content and return its name."""
@@ -442,8 +442,8 @@ class Snapshots:
 
     def _sizes(self, entries: Mapping[str, Entry]) -> dict[str, int]:
         names = "".join(f"{blob}\n" for _, blob in entries.values()).encode()
-        told = self.git.run("cat-file", "--batch-check=%(objectsize)", stdin=names).decode()
-        sizes = zip(entries, told.split("\n"), strict=False)
+        output = self.git.run("cat-file", "--batch-check=%(objectsize)", stdin=names).decode()
+        sizes = zip(entries, output.split("\n"), strict=False)
         return {path: int(size) for path, size in sizes if size.isdigit()}
 
 

@@ -101,7 +101,7 @@ class Conversation:
 
     def prompt(self, plan: Plan, text: str, repository: View | None = None) -> PromptInput:
         """What the planner is asked: the same for the same plan, conversation and message."""
-        undecided = [ChatMessage("user", said) for said in self._undecided(plan)]
+        undecided = [ChatMessage("user", asked) for asked in self._undecided(plan)]
         facts = plan_facts(plan, [*self.store.conversation(), *undecided])
         facts["questions"] = question_facts(self.store.questions())
         meta = self.spec.runner.meta

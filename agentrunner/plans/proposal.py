@@ -133,12 +133,12 @@ def _tasks(reply: Decompose) -> int:
 
 def refusal(rejected: PatchRejected, reply: Reply) -> ProtocolError:
     """A rejected patch as the planner is told of it."""
-    told = [_told(error, reply) for error in rejected.errors[:MOST_ERRORS]]
-    if more := len(rejected.errors) - len(told):
-        told.append(f"and {more} more")
+    messages = [_told(error, reply) for error in rejected.errors[:MOST_ERRORS]]
+    if more := len(rejected.errors) - len(messages):
+        messages.append(f"and {more} more")
     path = _path(rejected.errors[0], reply)
     nothing = "nothing of the reply was applied"
-    return ReplyInvalid(path, f"{nothing}: {'; '.join(told)}")
+    return ReplyInvalid(path, f"{nothing}: {'; '.join(messages)}")
 
 
 def _path(error: EditError, reply: Reply) -> str:

@@ -149,9 +149,9 @@ class PlanStore:
             latest = _version(database)
             if plan.version != latest + 1:
                 raise _conflict(plan.version - 1, list(_changes(database, plan.version - 1)))
-            told = json.dumps(list(operations), ensure_ascii=False)
+            payload = json.dumps(list(operations), ensure_ascii=False)
             _reopen(database, plan, undoes, at)
-            row = (plan.version, latest, at, kind, author, message, told)
+            row = (plan.version, latest, at, kind, author, message, payload)
             packed = zlib.compress(plan_to_json(plan))
             database.execute("INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (*row, packed))
             reach("plan_half_changed")
@@ -348,8 +348,8 @@ def _reopen(database: sqlite3.Connection, plan: Plan, undoes: int, at: str) -> N
         if (now := known[task_id].status) in ENDED:
             row = (task_id, plan.version, str(now))
             database.execute("INSERT OR REPLACE INTO reopened VALUES (?, ?, ?)", row)
-            told = f"was {now} until version {plan.version} of the plan changed it"
-            fresh = str(PlanTaskStatus.PENDING), told
+            reason = f"was {now} until version {plan.version} of the plan changed it"
+            fresh = str(PlanTaskStatus.PENDING), reason
         elif task_id in ended:
             database.execute("DELETE FROM reopened WHERE task_id = ?", (task_id,))
             fresh = ended[task_id], ""
@@ -389,9 +389,9 @@ def _questions(database: sqlite3.Connection) -> Iterator[OpenQuestion]:
 
 
 def _conflict(read: int, since: Sequence[Change]) -> PlanConflict:
-    told = tuple((f"version {c.version}", f"{c.author}: {c.message}") for c in since[-5:])
+    details = tuple((f"version {c.version}", f"{c.author}: {c.message}") for c in since[-5:])
     return PlanConflict(
         f"The plan was changed since version {read}.",
-        details=told,
+        details=details,
         remedy="look at it again: agentrunner plan status",
     )

@@ -88,10 +88,10 @@ class Narrowing:
         if value is None and plain is not None:
             self.give(key, plain)
         elif value is None or not matches(value, patterns):
-            said = f"{what} {value} is not allowed" if value else f"{what} has to be named"
+            problem = f"{what} {value} is not allowed" if value else f"{what} has to be named"
             self.refuse(
                 key,
-                f"{said}; the policy allows {enumeration(patterns)}.",
+                f"{problem}; the policy allows {enumeration(patterns)}.",
                 cap,
                 setting(key, plain or "…"),
             )
@@ -121,8 +121,8 @@ class Narrowing:
         if not self.is_written(key) or self.stored:
             self.give(key, cap)
             return
-        said = "unlimited" if value is None else f"{value:g}"
-        message = f"{key} is {said}; the policy allows {cap:g}."
+        shown = "unlimited" if value is None else f"{value:g}"
+        message = f"{key} is {shown}; the policy allows {cap:g}."
         self.refuse(key, message, cap_key, setting(key, f"{cap:g}"))
 
 

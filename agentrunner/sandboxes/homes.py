@@ -146,8 +146,8 @@ def is_large(folder: Path, most: int = MOST_COPIED) -> bool:
 def cache_environment(request: Request, caches: Caches, home: Path) -> dict[str, str]:
     """What tools are told of their caches."""
     away = request.network == "none" and request.door is None
-    told = {**caches.env, **(caches.offline if away else {})}
-    return {name: text.replace("{home}", str(home)) for name, text in told.items()}
+    env = {**caches.env, **(caches.offline if away else {})}
+    return {name: text.replace("{home}", str(home)) for name, text in env.items()}
 
 
 def shared(caches: Caches) -> str:

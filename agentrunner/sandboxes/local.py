@@ -96,14 +96,14 @@ class LocalSandbox:
         if request.door is not None:
             raise invalid('a door needs a sandbox, and "none" is none')
         home = self._home(request)
-        told = cache_environment(request, self._spec.caches, home)
+        cache_env = cache_environment(request, self._spec.caches, home)
         return Launch(
             argv=(*self._held.prefix, *request.command),
             env={
                 **self._base_env,
                 "HOME": str(home),
                 "GIT_CONFIG_SYSTEM": str(git_identity(self._spec.home.parent)),
-                **told,
+                **cache_env,
                 **request.env,
             },
             cwd=host_workdir(request, self._spec),

@@ -53,7 +53,7 @@ def set_up_failed(
     setup = spec.task.setup
     assert setup is not None
     how = f"not over after {setup.timeout_sec:g} s" if ran.timed_out else f"exit {ran.exit_code}"
-    said = [line for line in ran.tail.splitlines() if line.strip()][-MOST_LINES:]
+    lines = [line for line in ran.tail.splitlines() if line.strip()][-MOST_LINES:]
     hosts = registries_of(Path(spec.repo), environ) if environ is not None else []
     named = ", ".join(hosts) or "HOST:443"
     fetch = f"task.setup.network: [{named}], for what it fetches   |   "
@@ -62,7 +62,7 @@ def set_up_failed(
         path="task.setup.command",
         details=(
             ("ran", f"{setup.command}      {how}"),
-            ("said", "\n".join(said) or "nothing"),
+            ("output", "\n".join(lines) or "nothing"),
             ("sandbox", box),
         ),
         remedy=f"{'' if _is_full(spec) or setup.network else fetch}task.setup.command",

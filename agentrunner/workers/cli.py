@@ -123,10 +123,10 @@ class CliWorker(ABC):
             )
             return Probe(None, tested=self.tested, problem=missing, cure=self.cure)
         try:
-            said = self._asked(path)
+            output = self._asked(path)
         except (OSError, subprocess.SubprocessError) as error:
             return Probe(path=path, tested=self.tested, problem=f"{path} does not run: {error}")
-        found = _VERSION.search(said.decode("utf-8", "replace"))
+        found = _VERSION.search(output.decode("utf-8", "replace"))
         self._version = found[0] if found else ""
         return Probe(path=path, version=self._version, tested=self.tested)
 

@@ -147,10 +147,10 @@ def _of_result(message: dict[str, Any], extra: dict[str, Any]) -> ToolEnded:
 
 
 def _of_end(message: dict[str, Any], extra: dict[str, Any]) -> Iterator[Fact]:
-    status, said = text_of(extra.get("exit_status")), text_of(message.get("content"))
+    status, words = text_of(extra.get("exit_status")), text_of(message.get("content"))
     clean = status == "Submitted"
     if not clean:
-        yield Trouble(said or status or "it failed")
+        yield Trouble(words or status or "it failed")
     yield Finished(clean, text_of(extra.get("submission")).strip() or None)
 
 

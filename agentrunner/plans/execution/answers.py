@@ -29,14 +29,14 @@ def asked_text(waiting: Mapping[str, Any]) -> str:
 
 def ended_text(result: Mapping[str, Any]) -> str:
     """What is asked about a run that ended otherwise than COMPLETE."""
-    said = str(result["text"] or result["reason"] or "")
-    lines = [str(line) for line in result["missing"] if str(line) != said.rstrip(".")]
+    text = str(result["text"] or result["reason"] or "")
+    lines = [str(line) for line in result["missing"] if str(line) != text.rstrip(".")]
     missing = "".join(f"\n- {line}" for line in lines)
     ways = "What should the next attempt know?"
     if result["state"] == TaskState.NEEDS_REVIEW and not _is_red(result):
         accept = f'`agentrunner accept {result["run_id"]} --reason "..."`'
         ways = f"{ways} Or, if it is good as it is: {accept}"
-    return f"{result['state']}: {said}{missing}\n{ways}"
+    return f"{result['state']}: {text}{missing}\n{ways}"
 
 
 def _is_red(result: Mapping[str, Any]) -> bool:
@@ -50,8 +50,8 @@ def _is_red(result: Mapping[str, Any]) -> bool:
 
 def apart_text(rounds: int, evidence: str) -> str:
     """What is asked about work that could not be brought together with the rest."""
-    told = f"it does not go together with the rest, after {rounds} more rounds: {evidence}"
-    return f"NEEDS_REVIEW: {told}\nWhat should the next round know?"
+    text = f"it does not go together with the rest, after {rounds} more rounds: {evidence}"
+    return f"NEEDS_REVIEW: {text}\nWhat should the next round know?"
 
 
 def allowance_text(evidence: str) -> str:
@@ -67,10 +67,10 @@ def is_yes(text: str) -> bool:
 
 def unfit_text(error: AgentRunnerError) -> str:
     """What is asked about a task that cannot be begun."""
-    told = [f"It cannot run: {error.message}"]
-    told += [f"{label}: {text}" for label, text in error.details]
-    told += [f"try: {error.remedy}"] * bool(error.remedy)
-    return "\n".join([*told, "The next `plan run` tries it again, once that is put right."])
+    lines = [f"It cannot run: {error.message}"]
+    lines += [f"{label}: {text}" for label, text in error.details]
+    lines += [f"try: {error.remedy}"] * bool(error.remedy)
+    return "\n".join([*lines, "The next `plan run` tries it again, once that is put right."])
 
 
 def said(question: Question, text: str) -> Answer:

@@ -204,7 +204,7 @@ def _file(folder: PlanFolder) -> Path:
 
 def _read(file: Path) -> Published | None:
     try:
-        told = json.loads(file.read_bytes())
-        return Published(**{**told, "coming": tuple(told["coming"])})
+        fields = json.loads(file.read_bytes())
+        return Published(**{**fields, "coming": tuple(fields["coming"])})
     except (OSError, ValueError, TypeError, KeyError):
         return None

@@ -69,8 +69,8 @@ class PlanBudget:
         elif self._purse.reached:
             text = asked_text(self._purse)
             self._asked = self._store.ask(text, self._stamp(), BUDGET)
-            told = {"task_id": BUDGET, "question": self._asked, "text": text}
-            self._tell({"event": "plan_question", **told, "status": str(PlanTaskStatus.BLOCKED)})
+            fields = {"task_id": BUDGET, "question": self._asked, "text": text}
+            self._tell({"event": "plan_question", **fields, "status": str(PlanTaskStatus.BLOCKED)})
         return self._asked
 
     def more(self, question: Question, spec: TaskSpec, counters: Counters) -> str:
@@ -97,16 +97,16 @@ class PlanBudget:
         """Take in what a person said to the question, here or with another `plan run`."""
         if not self._asked or self._open() is not None:
             return
-        said = next(q.answer for q in self._store.questions() if q.id == self._asked)
+        answer = next(q.answer for q in self._store.questions() if q.id == self._asked)
         self._asked = 0
-        if (said or "").strip().lower() == STOP:
+        if (answer or "").strip().lower() == STOP:
             self._stopped = True
             return
         try:
             self._purse.renew(self._kept())
         except UsageError as error:
-            told = f"{error.message} {error.remedy}".strip()
-            self._tell({"event": "warning", "code": error.code, "message": told})
+            message = f"{error.message} {error.remedy}".strip()
+            self._tell({"event": "warning", "code": error.code, "message": message})
 
     def _open(self) -> OpenQuestion | None:
         asked = (q for q in self._store.questions() if q.task_id == BUDGET and q.answer is None)

@@ -66,8 +66,8 @@ class PlanSettings(BaseModel):
         others = {
             name: text for name, text in self.overrides.items() if not name.startswith(spends)
         }
-        told = json.dumps([self.options, self.setup, others], sort_keys=True)
-        return hashlib.sha256(told.encode()).hexdigest()[:16]
+        content = json.dumps([self.options, self.setup, others], sort_keys=True)
+        return hashlib.sha256(content.encode()).hexdigest()[:16]
 
     def with_commits(self, author: str | None, message: str | None) -> PlanSettings:
         """These settings with another author and template, where they are given.

@@ -210,8 +210,8 @@ class TaskRuns:
         self, turn: Round, refused: Conflict | TestsRed, words: str | None = None
     ) -> Round:
         """Another round for what was refused; with a person's `words`, the first of as many."""
-        told = f"\n\nA person has looked at it and says: {words}" if words else ""
-        evidence = refused.evidence + told
+        comment = f"\n\nA person has looked at it and says: {words}" if words else ""
+        evidence = refused.evidence + comment
         self._note(turn.task_id, PlanTaskStatus.FIXING, first_line(refused.evidence))
         self._tell({"event": "plan_fixing", "task_id": turn.task_id, "evidence": evidence})
         broken = refused.broken if isinstance(refused, TestsRed) else ()
@@ -241,8 +241,8 @@ class TaskRuns:
         what = {"commit": landed.commit, "files": list(landed.files)}
         self._tell({"event": "plan_landed", "task_id": turn.task_id, **what})
         if ending.detail:
-            told = {"message": f"{turn.task_id}: {ending.detail}", "task_id": turn.task_id}
-            self._tell({"event": "warning", "code": "fresh-checkout", **told})
+            fields = {"message": f"{turn.task_id}: {ending.detail}", "task_id": turn.task_id}
+            self._tell({"event": "warning", "code": "fresh-checkout", **fields})
         await self._places.close(turn)
         return ending
 
@@ -302,8 +302,8 @@ class TaskRuns:
             words = said(saved.question, answer).model_copy(update={"by": by})
             return await runs.respond(turn.run_id, words, options)
         except WRONG_ANSWERS as error:
-            told = f"{error.message} {error.remedy}".strip()
-            waiting = {**saved.result["waiting"], "text": f"{told}\n{saved.question.text}"}
+            message = f"{error.message} {error.remedy}".strip()
+            waiting = {**saved.result["waiting"], "text": f"{message}\n{saved.question.text}"}
             return {**saved.result, "waiting": waiting}
 
     async def _pay(

@@ -259,8 +259,8 @@ class DockerSandbox:
         command = ("/bin/sh", "-c", MISSING, "sh", *map(str, programs))
         result = await self.run(Request(command, self._spec.repo, timeout_sec=OPEN_SEC))
         if result.exit_code != 0:
-            said = result.stderr.decode(errors="replace").strip()
-            raise SandboxError(ErrorKind.INFRA, "open", said or f"exit code {result.exit_code}")
+            stderr = result.stderr.decode(errors="replace").strip()
+            raise SandboxError(ErrorKind.INFRA, "open", stderr or f"exit code {result.exit_code}")
         missing = [Path(word) for word in result.stdout.decode().split("\0")[:-1]]
         self._programs = tuple(programs[path] for path in missing if path in programs)
 

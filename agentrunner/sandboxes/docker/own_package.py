@@ -33,13 +33,13 @@ def own_requirements() -> list[str]:
     Raises UsageError where the installation does not say it.
     """
     try:
-        told = metadata.requires(DISTRIBUTION) or []
+        requirements = metadata.requires(DISTRIBUTION) or []
     except metadata.PackageNotFoundError as error:
         raise NotInstalled(
             f"{DISTRIBUTION} is not installed here as a package, so that its needs are not known.",
             remedy="run scripts/setup.sh runtime, or pip install . in AgentRunner's folder",
         ) from error
-    return [one for one in told if "extra ==" not in one]
+    return [one for one in requirements if "extra ==" not in one]
 
 
 def _below(folder: Path, place: str) -> Iterator[tuple[str, bytes]]:

@@ -199,8 +199,8 @@ class Egress:
         """Without TLS not even a listed host is reached, and the program is told."""
         async with self._outside(bench) as outside, outside.start():
             result = await outside.sh(f"get {outside.url.replace('https', 'http')}")
-            said = result.stdout + result.stderr
-            expect(b"https" in said or b"405" in said, f"it was told {said!r}")
+            output = result.stdout + result.stderr
+            expect(b"https" in output or b"405" in output, f"it was told {output!r}")
             lines = [(line["decision"], line["host"]) for line in outside.lines()]
             expect(lines == [("refused", HOST)], f"the lines are {lines}")
             expect(outside.server.connections == 0, "the server was reached")

@@ -266,10 +266,10 @@ async def launched_from_outside(bench: Workbench) -> None:
         os.close(write)
     output, _ = await process.communicate()
     with os.fdopen(read) as status:
-        told = status.read()
+        text = status.read()
     expect((output, process.returncode) == (b"launched\n", 3), f"{output!r}, {process.returncode}")
     reports = "{status_fd}" in launch.argv
-    expect(not reports or '"exit-code": 3' in told, f"the helper told {told!r}")
+    expect(not reports or '"exit-code": 3' in text, f"the helper told {text!r}")
 
 
 async def close_twice(bench: Workbench) -> None:

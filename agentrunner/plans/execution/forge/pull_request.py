@@ -140,17 +140,17 @@ class _GitHub:
         )
 
     def find(self, head: str) -> str | None:
-        told = self._call(
+        rows = self._call(
             "GET", "/pulls", params={"head": f"{self._owner}:{head}", "state": "open"}
         )
-        ours = [one for one in told if one["head"]["ref"] == head]
+        ours = [one for one in rows if one["head"]["ref"] == head]
         return str(ours[0]["html_url"]) if ours else None
 
     def create(self, wanted: RequestDraft) -> str:
         base = wanted.base or self._call("GET", "")["default_branch"]
         texts = {"title": wanted.title, "body": wanted.body}
-        told = self._call("POST", "/pulls", json={"head": wanted.head, "base": base, **texts})
-        return str(told["html_url"])
+        fields = self._call("POST", "/pulls", json={"head": wanted.head, "base": base, **texts})
+        return str(fields["html_url"])
 
     def _call(self, method: str, path: str, **how: Any) -> Any:
         from githubkit.exception import GitHubException, RequestFailed
@@ -193,14 +193,14 @@ class _GitLab:
     def create(self, wanted: RequestDraft) -> str:
         def make() -> str:
             base = wanted.base or self._project().default_branch
-            told = {
+            fields = {
                 "source_branch": wanted.head,
                 "target_branch": base,
                 "title": wanted.title,
                 "description": wanted.body,
             }
             project = self._project(lazy=True)
-            return str(project.mergerequests.create(told, obey_rate_limit=False).web_url)
+            return str(project.mergerequests.create(fields, obey_rate_limit=False).web_url)
 
         return self._call(make)
 

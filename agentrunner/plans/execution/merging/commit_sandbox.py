@@ -86,8 +86,8 @@ class CommitBox:
         measured = await self.measurer.run(target, self._room, self._read)
         why = why_not_started(target.shell, measured.ran, self.tree, is_test=False)
         outcome = check_outcome(measured, describe_check(criterion.check), why)
-        told = f"{outcome.detail}\n{measured.ran.tail}".strip()
-        return CheckSeen(outcome.outcome == "failed", told, started=not why)
+        detail = f"{outcome.detail}\n{measured.ran.tail}".strip()
+        return CheckSeen(outcome.outcome == "failed", detail, started=not why)
 
     def _read(self, path: str) -> bytes | None:
         """A file as it is committed, whatever the commands made of it."""

@@ -192,8 +192,8 @@ async def _to_be_solved(
     """A conflict with a tree on which a run can begin: set-ups read files that may have marks."""
     if await tests.sets_up(marked, work.box):
         return found
-    told = UNFIT.format(names=", ".join(found.files[:MAX_FILES]))
-    anew = await asyncio.to_thread(_anew, clone, work, mine, told)
+    text = UNFIT.format(names=", ".join(found.files[:MAX_FILES]))
+    anew = await asyncio.to_thread(_anew, clone, work, mine, text)
     return replace(found, evidence=anew, tree=await asyncio.to_thread(clone.tree_of, found.head))
 
 
@@ -262,12 +262,12 @@ def _merge(
         return Merged(head)
     if unsolved := _unsolved(clone, work, mine):
         names = ", ".join(unsolved)
-        told = f"Marks of the conflict are still in {names}. Bring both sides together."
-        return Conflict(told, work.parents[0], clone.tree_of(mine), tuple(unsolved))
+        text = f"Marks of the conflict are still in {names}. Bring both sides together."
+        return Conflict(text, work.parents[0], clone.tree_of(mine), tuple(unsolved))
     merged = clone.merge(head, mine)
     if merged.conflicts:
-        told = _told(clone, merged.tree, merged.conflicts)
-        return Conflict(told, head, merged.tree, merged.conflicts)
+        text = _told(clone, merged.tree, merged.conflicts)
+        return Conflict(text, head, merged.tree, merged.conflicts)
     if merged.tree == clone.tree_of(head):
         return _Merge(head, head, merged.tree)
     if head == work.parents[0]:

@@ -282,12 +282,12 @@ class Plugin:
         name = self._name(report.nodeid)
         context = getattr(report, "context", None)
         if context is not None and type(report).__name__.lower().startswith("subtest"):
-            said = str(
+            text = str(
                 report.sub_test_description() if hasattr(report, "sub_test_description") else ""
             )
             self._write(
                 k="test",
-                n=name + " " + (said or "[subtest]"),
+                n=name + " " + (text or "[subtest]"),
                 o=outcome_of(report),
                 f=self._path(report.location[0]),
                 m=text_of(report),
@@ -364,9 +364,9 @@ def text_of(report):
     if report.outcome != "failed":
         return ""
     crash = getattr(getattr(report, "longrepr", None), "reprcrash", None)
-    said = str(getattr(crash, "message", "") or "")
+    text = str(getattr(crash, "message", "") or "")
     whole = str(getattr(report, "longrepr", "") or "")
-    return (said + "\n" + whole[-MOST:])[:MOST] if said else whole[-MOST:]
+    return (text + "\n" + whole[-MOST:])[:MOST] if text else whole[-MOST:]
 
 
 # --- unittest -----------------------------------------------------------------------------------
@@ -396,7 +396,7 @@ def hook_unittest(result_module):
     atexit.register(quietly(session.leave))
 
 
-def wrap(base, name, told):
+def wrap(base, name, report):
     """Replace a method by one that first tells and then does what it did."""
     import functools
 
@@ -404,7 +404,7 @@ def wrap(base, name, told):
 
     @functools.wraps(original)
     def method(self, *arguments, **named):
-        told(self, *arguments, **named)
+        report(self, *arguments, **named)
         return original(self, *arguments, **named)
 
     setattr(base, name, method)
@@ -476,9 +476,9 @@ class Unittest:
             return
         outcome, message = "passed", ""
         for wanted in ("failed", "error", "xfailed", "xpassed", "skipped", "passed"):
-            said = [each for each in self.problems if each[0] == wanted]
-            if said:
-                outcome, message = said[0]
+            problems = [each for each in self.problems if each[0] == wanted]
+            if problems:
+                outcome, message = problems[0]
                 break
         else:
             outcome, message = "error", "it ended without a result"

@@ -122,9 +122,9 @@ def _one(content: bytes, found: list[TestResult]) -> bool:
         elif test and action == "run":
             package.running[test] = []
         elif test and action in FINAL:
-            said = "".join(package.running.pop(test, []))
+            message = "".join(package.running.pop(test, []))
             package.red |= action == "fail"
-            found.append(made(f"{name}.{test}", FINAL[str(action)], message=_message(said)))
+            found.append(made(f"{name}.{test}", FINAL[str(action)], message=_message(message)))
         elif action in FINAL:
             package.final = str(action)
     for name, package in packages.items():
@@ -147,8 +147,8 @@ def _told(package: _Package, test: str, output: str) -> None:
         package.broken = True
 
 
-def _message(said: str) -> str:
-    lines = said.splitlines(keepends=True)
+def _message(output: str) -> str:
+    lines = output.splitlines(keepends=True)
     return "".join(line for line in lines if not line.lstrip().startswith(("=== ", "--- ")))
 
 
