@@ -42,7 +42,7 @@ async def decide(state: TaskContext, deps: Deps) -> Command[str]:
     """One decision: run a worker, ask for completion, ask a person, or give up."""
     replied = messages(state, deps)
     asked = cast("TaskContext", {**state, **replied})
-    replied |= _heard(asked)
+    replied |= _replied(asked)
     if _edited(asked):
         replied["baseline"] = await _as_edited(state, deps, replied["criteria"])
     if "remarks" in replied:
@@ -93,7 +93,7 @@ def _by_person(order: PersonOrder, deps: Deps) -> NextAction:
     return NextAction(decision=decision, worker_call=call)
 
 
-def _heard(state: TaskContext) -> Update:
+def _replied(state: TaskContext) -> Update:
     """What a person answered meanwhile, as the next decision will read it."""
     if answered(state, "ask_human"):
         message = FROM_PERSON + "the answer to your question; it stands under `people`."

@@ -66,7 +66,7 @@ def leave_note(
         redact=deps.redactor.redact,
         in_git=git_root(Path(spec.shown_repo)) is not None,
     )
-    view = replace(view, facts=replace(view.facts, **_box_facts(deps)))
+    view = replace(view, facts=replace(view.facts, **_sandbox_facts(deps)))
     text = deps.redactor.redact(_rendered(view, state, deps))
     deps.folder.write("note.md", text)
     path = deps.folder.note_file if spec.part_of else _into_repository(text, state, deps)
@@ -90,7 +90,7 @@ def _into_repository(text: str, state: TaskContext, deps: Deps) -> Path:
     return written.path
 
 
-def _box_facts(deps: Deps) -> dict[str, Any]:
+def _sandbox_facts(deps: Deps) -> dict[str, Any]:
     """What the box turned out to be, and whom commands in it reached or asked for in vain."""
     used = read_egress(deps.folder.root / EGRESS_LOG)
     image = deps.sandbox.image

@@ -85,7 +85,7 @@ async def _answer_request(state: TaskContext, deps: Deps, update: Update) -> Com
     """Completion was asked for: refuse it, ask a person, or grant it."""
     evidence = state["evidence"]
     assert evidence is not None
-    answered_now, rejection = _heard(state)
+    answered_now, rejection = _replied(state)
     update |= answered_now
     if rejection:
         return _refused(state, deps, update, [rejection])
@@ -109,7 +109,7 @@ async def _answer_request(state: TaskContext, deps: Deps, update: Update) -> Com
     return await _granted(state, deps, update)
 
 
-def _heard(state: TaskContext) -> tuple[Update, str]:
+def _replied(state: TaskContext) -> tuple[Update, str]:
     """What a person said about an open finding or the completion, and their no as a sentence."""
     answer = answered(state, "tests_changed", "protected_path", "complete")
     if answer is None:

@@ -66,7 +66,7 @@ def header_of(
             *resolved.notices,
             *_unprepared(spec),
             *_filtered(spec),
-            *(_surroundings(spec) if begins else ()),
+            *(_ci_environment(spec) if begins else ()),
             *inputs.problems,
         ],
     }
@@ -88,7 +88,7 @@ def _filtered(spec: TaskSpec) -> list[str]:
     return [f"files for the filter {', '.join(names)} (.gitattributes) are not committed by a run"]
 
 
-def _surroundings(spec: TaskSpec) -> list[str]:
+def _ci_environment(spec: TaskSpec) -> list[str]:
     """Said where CI sets language or time zone for the tests, and the task does not."""
     if spec.task.test is None:
         return []

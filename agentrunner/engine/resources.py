@@ -222,7 +222,7 @@ async def open_workshop(
         with_caches, box_spec(spec, resolved.members, folder), spec, environ
     )
     resolved = resolved.noting(box.caches.notices)
-    sandbox = await _open_box(resolved, box, folder, state_dir, events)
+    sandbox = await _open_sandbox(resolved, box, folder, state_dir, events)
     try:
         verifier = make_verifier(
             spec,
@@ -297,7 +297,7 @@ def make_verifier(
     )
 
 
-async def _open_box(
+async def _open_sandbox(
     resolved: ResolvedRun, box: BoxSpec, folder: RunFolder, state_dir: Path, events: EventLog
 ) -> Sandbox:
     """A sandbox like the one that the run has had, else the one that the task wants."""

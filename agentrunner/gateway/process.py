@@ -77,7 +77,7 @@ class GatewayProcess:
         return self._process.pid
 
     @property
-    def said(self) -> str:
+    def complaints(self) -> str:
         """The end of what it complained about."""
         return self._complaints.decode("utf-8", "replace").strip()
 
@@ -149,7 +149,7 @@ class GatewayProcess:
 
     async def _failed(self, what: str) -> InfraError:
         await asyncio.wait(self._hearing, timeout=LAST_WORDS_SEC)
-        output = f": {self.said}" if self.said else ""
+        output = f": {self.complaints}" if self.complaints else ""
         return GatewayFailed(
             f"the process that lets a sandbox reach its hosts {what}{output}",
             remedy="agentrunner resume; agentrunner doctor tries it on this machine",

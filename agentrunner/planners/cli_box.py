@@ -171,11 +171,11 @@ class CliBox:
         home = Path(self._environ.get("HOME") or Path.home())
         kind = self._bench.sandbox.kind
         self._box = await open_sandbox(
-            kind, self._box_spec(), self._environ, home, state_root=state_dir
+            kind, self._sandbox_order(), self._environ, home, state_root=state_dir
         )
         return self._box
 
-    def _box_spec(self) -> BoxSpec:
+    def _sandbox_order(self) -> BoxSpec:
         return BoxSpec(
             repo=self._root / "repo",
             home=self._root / "box",

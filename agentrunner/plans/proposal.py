@@ -133,7 +133,7 @@ def _tasks(reply: Decompose) -> int:
 
 def refusal(rejected: PatchRejected, reply: Reply) -> ProtocolError:
     """A rejected patch as the planner is told of it."""
-    messages = [_told(error, reply) for error in rejected.errors[:MOST_ERRORS]]
+    messages = [_described(error, reply) for error in rejected.errors[:MOST_ERRORS]]
     if more := len(rejected.errors) - len(messages):
         messages.append(f"and {more} more")
     path = _path(rejected.errors[0], reply)
@@ -148,7 +148,7 @@ def _path(error: EditError, reply: Reply) -> str:
     return f"payload.operations{at}"
 
 
-def _told(error: EditError, reply: Reply) -> str:
+def _described(error: EditError, reply: Reply) -> str:
     if isinstance(reply, Decompose) or error.op_index < 0:
         return f"{error.message} ({error.code})"
     return f"operation {error.op_index}: {error.message} ({error.code})"

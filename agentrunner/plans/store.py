@@ -70,8 +70,8 @@ class Change:
     operations: Sequence[Mapping[str, Any]]
 
     @property
-    def said(self) -> str:
-        """What planners are told was said: of an import, the message has a path of this machine."""
+    def quote(self) -> str:
+        """The message as planners read it: that of an import has a path of this machine."""
         return "plan import" if self.kind == "import" else self.message
 
 
@@ -185,7 +185,7 @@ class PlanStore:
                     author=author,
                     message=change.message,
                     undoes=change.version,
-                    remark=taken_back(change.said, current.goal),
+                    remark=taken_back(change.quote, current.goal),
                 )
                 return plan, change
         raise NothingToUndo("There is no change to undo.")

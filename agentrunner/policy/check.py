@@ -71,7 +71,7 @@ class _Narrowing(Narrowing):
             self._caches,
             self._kept_files,
             self._setup_env,
-            self._crew,
+            self._candidates,
             self._budget,
             self._completion,
         ):
@@ -249,7 +249,7 @@ class _Narrowing(Narrowing):
 
     # -- who, how much, how well -----------------------------------------------------------------
 
-    def _crew(self) -> None:
+    def _candidates(self) -> None:
         hold_agents(self)
 
     def _budget(self) -> None:

@@ -86,7 +86,7 @@ class Order:
             self.ports[int(port)] = name
 
 
-class Box:
+class Enclosure:
     """Bwrap, as our child, with its cgroups and its door."""
 
     def __init__(self, order: Order, words: list[str]) -> None:
@@ -186,7 +186,7 @@ def main() -> None:
         words = ["--seccomp", str(_filter())] if order.filter else []
         if not order.groups and not order.ports and not order.layers:
             become(order.bwrap, words)
-        code = Box(order, words).run()
+        code = Enclosure(order, words).run()
     except (OSError, ValueError) as error:
         complain(error)
     os._exit(code)

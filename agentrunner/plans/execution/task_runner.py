@@ -134,7 +134,7 @@ class TaskRuns:
     async def _carry_out(self, task_id: str, stop: asyncio.Event) -> TaskOutcome:
         if task_id not in self._plan().tasks:
             return TaskOutcome(PlanTaskStatus.PENDING, GONE, self._run_of(task_id))
-        turn, paid = await self._turn(task_id), ""
+        turn, paid = await self._round(task_id), ""
         while (plan := self._plan_of(turn)) is not None:
             result = await self._run(turn, plan, stop)
             turn = self._book.latest(task_id) or turn
@@ -173,7 +173,7 @@ class TaskRuns:
             turn = await self._next(turn, landed, words)
         return await self._leave(turn)
 
-    async def _turn(self, task_id: str) -> Round:
+    async def _round(self, task_id: str) -> Round:
         """The round that the task is in; a new one where there is none that it can go on with."""
         turn = self._book.latest(task_id)
         if turn is None:

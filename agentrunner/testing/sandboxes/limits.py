@@ -40,7 +40,7 @@ async def memory_is_limited(bench: Workbench) -> None:
         expect((after.exit_code, after.ending) == (3, Ending.EXITED), f"the next one: {after}")
 
 
-async def said_oom_is_no_oom(bench: Workbench) -> None:
+async def printed_oom_is_no_oom(bench: Workbench) -> None:
     """What looks like the kernel's end of it, or the box's, is only the command's own word."""
     words = "Killed; OOMKilled; container is not running; Cannot connect to the Docker daemon"
     result = await bench.sh(f"echo '{words}' >&2; exit 137")
@@ -126,6 +126,6 @@ async def no_devices_made(bench: Workbench) -> None:
 
 
 CHECKS: tuple[Check, ...] = (
-    memory_is_limited, said_oom_is_no_oom, scratch_is_limited, processors_are_limited,
+    memory_is_limited, printed_oom_is_no_oom, scratch_is_limited, processors_are_limited,
     processes_are_limited, nothing_reaches_the_next, few_system_calls, no_devices_made,
 )  # fmt: skip

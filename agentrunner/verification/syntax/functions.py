@@ -48,9 +48,9 @@ def functions_of(parsed: Parsed) -> list[Function]:
 
 def altered(before: Parsed | None, after: Parsed) -> list[Function]:
     """The functions of `after` that `before` does not have just so; none that lies in another."""
-    old = Counter(_told(before)) if before is not None else Counter()
+    old = Counter(_texts(before)) if before is not None else Counter()
     changed: list[Function] = []
-    for function, label in zip(functions_of(after), _told(after), strict=True):
+    for function, label in zip(functions_of(after), _texts(after), strict=True):
         if old[label]:
             old[label] -= 1
         elif not any(
@@ -62,7 +62,7 @@ def altered(before: Parsed | None, after: Parsed) -> list[Function]:
     return changed
 
 
-def _told(parsed: Parsed) -> list[tuple[str, str]]:
+def _texts(parsed: Parsed) -> list[tuple[str, str]]:
     """Name and own text of each function; the bodies of functions in it are not its own."""
     functions = functions_of(parsed)
     bodies = {one.body.id for one in functions}

@@ -218,7 +218,7 @@ class _GitLab:
             raise ForgeRefused(0, str(error)) from error
 
 
-def _said(remote: Remote, error: ForgeRefused) -> str:
+def _words_of(remote: Remote, error: ForgeRefused) -> str:
     words = Redactor({"token": remote.token}).redact(one_line(str(error), 300))
     status = f"{error.status}: " if error.status else ""
     return f"{status}{words}"
@@ -226,7 +226,7 @@ def _said(remote: Remote, error: ForgeRefused) -> str:
 
 def _refused(remote: Remote, error: ForgeRefused) -> InfraError:
     return ForgeRequestRefused(
-        f"{NAMES[remote.kind]} refuses the request ({_said(remote, error)}).",
+        f"{NAMES[remote.kind]} refuses the request ({_words_of(remote, error)}).",
         path="--pr",
         remedy="a token with the right to open requests in "
         f"{remote.project}; the branch is pushed, so it can be opened by hand, too",
@@ -235,7 +235,7 @@ def _refused(remote: Remote, error: ForgeRefused) -> InfraError:
 
 def _unavailable(remote: Remote, error: ForgeRefused) -> InfraError:
     return ForgeUnavailable(
-        f"{NAMES[remote.kind]} cannot be reached or is out of order ({_said(remote, error)}).",
+        f"{NAMES[remote.kind]} cannot be reached or is out of order ({_words_of(remote, error)}).",
         path="--pr",
         remedy="agentrunner plan run --pr, once it is back; no second request is opened",
     )

@@ -119,7 +119,7 @@ async def open_commit(
         here = spec.model_copy(update={"repo": str(tree), "criteria": criteria})
         members = make_members(here)
         kind, image = box
-        wanted = _box_spec(here, members, run, image, folder.parent.name)
+        wanted = _sandbox_order(here, members, run, image, folder.parent.name)
         sandbox = await open_sandbox(
             kind or spec.runner.sandbox.kind,
             await asyncio.to_thread(with_caches, wanted, here, environ),
@@ -154,7 +154,7 @@ def _clear(clone: CloneStore, run: RunFolder, tree: Path) -> None:
     shutil.rmtree(run.root, ignore_errors=True)
 
 
-def _box_spec(
+def _sandbox_order(
     spec: TaskSpec, members: Sequence[Member], run: RunFolder, image: str, plan: str
 ) -> BoxSpec:
     """As the runs have it; nothing is fetched for it, they have done that."""

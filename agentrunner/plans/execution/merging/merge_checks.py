@@ -120,10 +120,10 @@ class MergedTests:
             return verdict
         await asyncio.to_thread(self._know, candidate.commit, box, now)
         red = now.red(landed)
-        hollow = await self._hollow(candidate, [proof for proof in landed if proof not in red])
+        hollow = await self._unproven(candidate, [proof for proof in landed if proof not in red])
         return hollow if hollow.evidence else verdict
 
-    async def _hollow(self, candidate: Candidate, landed: Sequence[Proof]) -> Verdict:
+    async def _unproven(self, candidate: Candidate, landed: Sequence[Proof]) -> Verdict:
         """Whether checks of others are green only because it changes the tests that they run."""
         landed = [proof for proof in landed if proof.key not in candidate.allowed]
         if not landed:

@@ -266,7 +266,7 @@ def _merge(
         return Conflict(text, work.parents[0], clone.tree_of(mine), tuple(unsolved))
     merged = clone.merge(head, mine)
     if merged.conflicts:
-        text = _told(clone, merged.tree, merged.conflicts)
+        text = _described(clone, merged.tree, merged.conflicts)
         return Conflict(text, head, merged.tree, merged.conflicts)
     if merged.tree == clone.tree_of(head):
         return _Merge(head, head, merged.tree)
@@ -309,7 +309,7 @@ def _marked(content: bytes) -> bool:
     return bool(_OPENS.search(content) and _CLOSES.search(content))
 
 
-def _told(clone: CloneStore, tree: str, conflicts: Iterable[str]) -> str:
+def _described(clone: CloneStore, tree: str, conflicts: Iterable[str]) -> str:
     """The conflict in words and hunks, bounded."""
     names = list(conflicts)
     text = (

@@ -509,10 +509,10 @@ class Unittest:
         if type(test).__name__ == "_FailedTest":
             self._open().write(k="lost", n=name_of(test))
         inside = self.test is test and in_body(test, error)
-        self._add(result, test, "failed" if inside else "error", said(error))
+        self._add(result, test, "failed" if inside else "error", text_of_error(error))
 
     def addFailure(self, result, test, error):
-        self._add(result, test, "failed", said(error))
+        self._add(result, test, "failed", text_of_error(error))
 
     def addSkip(self, result, test, reason):
         if self.test is None and self._ours(result):
@@ -529,7 +529,7 @@ class Unittest:
     def addSubTest(self, result, test, subtest, error):
         if not self._ours(result) or self.test is not test:
             return
-        outcome, message = ("passed", "") if error is None else ("failed", said(error))
+        outcome, message = ("passed", "") if error is None else ("failed", text_of_error(error))
         self._write(subtest, outcome, message)
         if error is not None:
             self.problems.append((outcome, message))
@@ -570,7 +570,7 @@ def in_body(test, error):
     return False
 
 
-def said(error):
+def text_of_error(error):
     """The end of an error's text."""
     if isinstance(error, tuple) and len(error) == 3:
         import traceback

@@ -118,7 +118,7 @@ def _one(content: bytes, found: list[TestResult]) -> bool:
             continue
         package = packages.setdefault(name, _Package())
         if action == "output" and isinstance(output, str):
-            _told(package, test, output)
+            _keep_output(package, test, output)
         elif test and action == "run":
             package.running[test] = []
         elif test and action in FINAL:
@@ -136,7 +136,7 @@ def _one(content: bytes, found: list[TestResult]) -> bool:
     return complete
 
 
-def _told(package: _Package, test: str, output: str) -> None:
+def _keep_output(package: _Package, test: str, output: str) -> None:
     if test:
         lines = package.running.setdefault(test, [])
         if sum(len(line) for line in lines[-50:]) < 2 * MOST_MESSAGE:
