@@ -25,7 +25,7 @@ from agentrunner.protocol import CriterionDraft, PlanTask
 from agentrunner.state.lifecycle import TaskState
 from agentrunner.state.run_state import Baseline, Criterion, People, TaskContext
 from agentrunner.state.summary import FROM_PERSON
-from agentrunner.storage.run_folder import keep_box
+from agentrunner.storage.run_folder import keep_sandbox
 from agentrunner.verification.results.model import Results
 
 MAX_CRITERIA = 50
@@ -151,7 +151,7 @@ async def _baseline(state: TaskContext, deps: Deps, criteria: list[Criterion]) -
             deps.warn(state, "box-changed", f"{error.message} Next: {deps.sandbox.describe()}")
         else:
             box = deps.sandbox
-            await asyncio.to_thread(keep_box, deps.folder, box.kind, box.image)
+            await asyncio.to_thread(keep_sandbox, deps.folder, box.kind, box.image)
             for sentence in await asyncio.to_thread(_lacks, deps, found):
                 deps.emit("warning", code="suite-needs", message=sentence)
             return found

@@ -10,7 +10,7 @@ from langgraph.types import Command, interrupt
 from agentrunner.errors import UsageError
 from agentrunner.execution.decisions import record_answer
 from agentrunner.execution.deps import Deps, Update
-from agentrunner.execution.silence import Said, read_order
+from agentrunner.execution.silence import PlannerOrder, read_order
 from agentrunner.nodes.ask_human import AnswerText
 from agentrunner.state.run_state import Answer, PersonOrder, Question, TaskContext, Verdict
 
@@ -55,7 +55,7 @@ def _is_changed(deps: Deps, asked: Question) -> bool:
     return any(record.key == asked.id for record in deps.log.records(CHANGED))
 
 
-def _order(word: Said, deps: Deps, name: str, by: str) -> PersonOrder:
+def _order(word: PlannerOrder, deps: Deps, name: str, by: str) -> PersonOrder:
     if word.what == "complete":
         return PersonOrder(id=name, action="mark_complete", by=by)
     prompt = deps.folder.write(f"prompts/person-{name}.md", word.text)

@@ -31,7 +31,7 @@ from agentrunner.screens.doctor import Finding, Mark, Report, doctor_screen
 from agentrunner.screens.layout import tilde
 
 if TYPE_CHECKING:
-    from agentrunner.sandboxes.base import BoxSpec, Sandbox
+    from agentrunner.sandboxes.base import Sandbox, SandboxOrder
     from agentrunner.workers.base import Probe
 
 _REDS = 3
@@ -230,7 +230,7 @@ async def _conformance(kind: str, environ: Mapping[str, str]) -> Report:
     image, read_paths = await image_for_trying(environ) if kind == "docker" else ("", ())
     with tempfile.TemporaryDirectory(prefix="agentrunner-") as root:
 
-        def make(spec: BoxSpec) -> Sandbox:
+        def make(spec: SandboxOrder) -> Sandbox:
             state = spec.home.parents[2]
             spec = replace(spec, image=image, read_paths=(*spec.read_paths, *read_paths))
             return make_sandbox(kind, spec, environ, home, state_root=state)

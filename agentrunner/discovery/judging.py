@@ -14,7 +14,7 @@ from typing import Literal
 
 from agentrunner.discovery.found import Found
 from agentrunner.discovery.services import lacking
-from agentrunner.verification.box import CommandOutcome
+from agentrunner.verification.decision_sandbox import CommandOutcome
 from agentrunner.verification.start_up import NO_TESTS, why_not_started
 
 Kind = Literal["passes", "red", "no_count", "running", "unclear", "not_tried", "no_tests", "fails"]

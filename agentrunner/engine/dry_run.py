@@ -11,9 +11,9 @@ from agentrunner.engine.attempt_run import Options
 from agentrunner.engine.header import header_of, reach_of_all
 from agentrunner.engine.policies import capped_as_far
 from agentrunner.engine.resolve import resolve
-from agentrunner.engine.resources import box_spec, with_caches
+from agentrunner.engine.resources import sandbox_order, with_caches
 from agentrunner.gateway.order import GATEWAY_PORT
-from agentrunner.sandboxes.base import BoxSpec, Mount
+from agentrunner.sandboxes.base import Mount, SandboxOrder
 from agentrunner.sandboxes.choose import AUTO, make_sandbox
 from agentrunner.storage.run_folder import RunFolder
 from agentrunner.workers.base import WorkerCall
@@ -32,7 +32,7 @@ def preview(spec: TaskSpec, options: Options) -> dict[str, Any]:
     resolved = resolve(spec, environ, options.cassette)
     folder = RunFolder(state_dir / "runs" / f"{spec.task_id}-0000")
     kind = spec.runner.sandbox.kind
-    box = with_caches(box_spec(spec, resolved.members, folder), spec, environ)
+    box = with_caches(sandbox_order(spec, resolved.members, folder), spec, environ)
     resolved = resolved.noting(box.caches.notices)
     sandbox = make_sandbox(
         kind,
@@ -66,7 +66,7 @@ def preview(spec: TaskSpec, options: Options) -> dict[str, Any]:
     }
 
 
-def _cache_mounts(box: BoxSpec) -> list[Mount]:
+def _cache_mounts(box: SandboxOrder) -> list[Mount]:
     """The package caches, below the box's home."""
     return [Mount(one.source, Path("~") / one.place) for one in box.caches.folders]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from agentrunner.config.spec import TaskSpec
-from agentrunner.discovery.versions import CACHE, box_version
+from agentrunner.discovery.versions import CACHE, sandbox_version
 from agentrunner.engine.known_reds import accepted_reds
 from agentrunner.engine.resolve import worker_missing
 from agentrunner.errors.sandboxes import BadImageName
@@ -20,17 +20,17 @@ from agentrunner.execution.resolved import ResolvedRun
 from agentrunner.git.snapshots import Snapshots, worked_mark
 from agentrunner.planners.workplace import Workplace
 from agentrunner.prompts import load_patterns
-from agentrunner.sandboxes.base import BoxSpec, Owner, Request, Sandbox
+from agentrunner.sandboxes.base import Owner, Request, Sandbox, SandboxOrder
 from agentrunner.sandboxes.choose import make_sandbox, missing_image, open_sandbox
 from agentrunner.sandboxes.find_caches import find_caches
 from agentrunner.storage.events import EventLog
 from agentrunner.storage.locks import FileLock
-from agentrunner.storage.run_folder import RunFolder, kept_box
+from agentrunner.storage.run_folder import RunFolder, kept_sandbox
 from agentrunner.storage.run_log import RunLog
 from agentrunner.storage.worker_ledger import Ledger
 from agentrunner.text.redaction import Redactor
-from agentrunner.verification.box import DecisionBox
 from agentrunner.verification.checks import command_of
+from agentrunner.verification.decision_sandbox import DecisionSandbox
 from agentrunner.verification.measure import Measurer
 from agentrunner.verification.proving import make_prover
 from agentrunner.verification.room import Rooms
@@ -71,12 +71,12 @@ def first_words(shell: str) -> list[str]:
     return words
 
 
-def box_spec(spec: TaskSpec, members: Sequence[Member], folder: RunFolder) -> BoxSpec:
+def sandbox_order(spec: TaskSpec, members: Sequence[Member], folder: RunFolder) -> SandboxOrder:
     """The one box of this task, in which each of its workers can work."""
     kinds = {one.worker.kind for one in members}
     policies = {one.network.policy for one in members}
     box = spec.runner.sandbox
-    return BoxSpec(
+    return SandboxOrder(
         repo=Path(spec.repo),
         home=folder.box_dir,
         network="full" if "full" in policies else "none",
@@ -93,8 +93,8 @@ def box_spec(spec: TaskSpec, members: Sequence[Member], folder: RunFolder) -> Bo
 
 
 def with_caches(
-    box: BoxSpec, spec: TaskSpec, environ: Mapping[str, str], *, repo: Path | None = None
-) -> BoxSpec:
+    box: SandboxOrder, spec: TaskSpec, environ: Mapping[str, str], *, repo: Path | None = None
+) -> SandboxOrder:
     """The box with the user's package caches that this task is shown; blocks.
 
     `repo` is where manifests are looked for, else the box's own.
@@ -125,12 +125,12 @@ def _image(members: Sequence[Member]) -> str:
     return names.pop()
 
 
-def check_box(resolved: ResolvedRun, state_dir: Path) -> None:
+def check_sandbox(resolved: ResolvedRun, state_dir: Path) -> None:
     """Raises UsageError where no sandbox may hold this repository, or show what it asks for."""
     spec, environ = resolved.spec, resolved.environ
     make_sandbox(
         spec.runner.sandbox.kind,
-        box_spec(spec, resolved.members, RunFolder(Path(spec.repo))),
+        sandbox_order(spec, resolved.members, RunFolder(Path(spec.repo))),
         environ,
         Path(environ.get("HOME") or Path.home()),
         state_root=state_dir,
@@ -160,7 +160,7 @@ async def _found(sandbox: Sandbox, member: Member, versions: Path) -> Member | N
     result = await sandbox.run(Request(command=seek, workdir=workdir, timeout_sec=60))
     if result.exit_code != 0:
         return None
-    version = await box_version(sandbox, member, versions)
+    version = await sandbox_version(sandbox, member, versions)
     return replace(member, probe=replace(member.probe, version=version))
 
 
@@ -174,7 +174,7 @@ async def with_image(resolved: ResolvedRun, confirm: Callable[[str], bool] | Non
     if box.kind != "docker" or box.pull in ("missing", "always"):
         return resolved
     nowhere = RunFolder(Path(spec.repo))
-    missing = await missing_image(box_spec(spec, resolved.members, nowhere), resolved.environ)
+    missing = await missing_image(sandbox_order(spec, resolved.members, nowhere), resolved.environ)
     if missing is None:
         return resolved
     asked = confirm if box.pull is None and missing.details else None  # else a yes is no help
@@ -219,14 +219,14 @@ async def open_workshop(
     log = RunLog(folder.log_file, redactor.redact)
     await asyncio.to_thread(log.records)  # from here on it reads what others write, and no more
     box = await asyncio.to_thread(
-        with_caches, box_spec(spec, resolved.members, folder), spec, environ
+        with_caches, sandbox_order(spec, resolved.members, folder), spec, environ
     )
     resolved = resolved.noting(box.caches.notices)
     sandbox = await _open_sandbox(resolved, box, folder, state_dir, events)
     try:
         verifier = make_verifier(
             spec,
-            DecisionBox(sandbox, repo, folder, redactor.redact, environ, spec.task.env),
+            DecisionSandbox(sandbox, repo, folder, redactor.redact, environ, spec.task.env),
             snapshots,
             folder,
             mounts=sandbox.isolates,
@@ -267,7 +267,7 @@ async def open_workshop(
 
 def make_verifier(
     spec: TaskSpec,
-    box: DecisionBox,
+    box: DecisionSandbox,
     snapshots: Snapshots,
     folder: RunFolder,
     *,
@@ -298,7 +298,7 @@ def make_verifier(
 
 
 async def _open_sandbox(
-    resolved: ResolvedRun, box: BoxSpec, folder: RunFolder, state_dir: Path, events: EventLog
+    resolved: ResolvedRun, box: SandboxOrder, folder: RunFolder, state_dir: Path, events: EventLog
 ) -> Sandbox:
     """A sandbox like the one that the run has had, else the one that the task wants."""
 
@@ -306,7 +306,7 @@ async def _open_sandbox(
         events.emit("image_progress", text=line)
 
     environ = resolved.environ
-    kind, image = kept_box(folder)
+    kind, image = kept_sandbox(folder)
     wanted = replace(box, on_progress=show_progress)
     if image:  # exactly that one: a worker may have changed what it was built from
         wanted = replace(wanted, image=image, pull="never")

@@ -24,7 +24,7 @@ from agentrunner.engine.indexing import Indexer
 from agentrunner.engine.planner_change import renewed
 from agentrunner.engine.policies import capped, capped_again
 from agentrunner.engine.resolve import resolve
-from agentrunner.engine.resources import check_box, with_image
+from agentrunner.engine.resources import check_sandbox, with_image
 from agentrunner.errors import UsageError
 from agentrunner.errors.runs import InputsChanged, NotAcceptable, UnknownCriterion
 from agentrunner.execution.budget_questions import granted
@@ -62,7 +62,7 @@ async def start(
     run_id = run_id or new_run_id(spec.task_id, secrets.token_bytes(4))
     with prepared(spec, run_id, options.state_dir) as (spec, undo):
         resolved = await asyncio.to_thread(_resolved, spec, options)
-        await asyncio.to_thread(check_box, resolved, options.state_dir)
+        await asyncio.to_thread(check_sandbox, resolved, options.state_dir)
         resolved = await with_image(resolved, options.confirm)
         spec = resolved.spec
         repository = repository_lock(options.state_dir, Path(spec.repo))

@@ -19,7 +19,7 @@ from agentrunner.planners.base import (
     Reply,
     answers_by_code,
 )
-from agentrunner.planners.faults import is_outage, said_of
+from agentrunner.planners.faults import is_outage, words_of_failure
 from agentrunner.planners.panel import Candidate, Panel, RoleCandidates, pick, role_of
 from agentrunner.state.run_state import TaskContext, Wait
 
@@ -58,7 +58,7 @@ class Chosen:
         """The panel closes its clients."""
 
 
-async def ask_in_turn(
+async def ask_candidates(
     state: TaskContext,
     deps: Deps,
     message: MessageType,
@@ -177,7 +177,7 @@ def _must_wait(
     ends = {one.name: cooling_until(cooling, "meta", one.name, now) for one in asked}
     until, name = min((at, name) for name, at in ends.items() if at is not None)
     known = failed.get(name)
-    trouble = said_of(known) if known else "it is left alone for a while"
+    trouble = words_of_failure(known) if known else "it is left alone for a while"
     last: Silence = known or next(reversed(list(failed.values())), None) or _left_alone(name)
     wait = Wait(
         until=stamp(until),

@@ -1,6 +1,6 @@
 """A coding CLI as the planner, for people who have a subscription and no key.
 
-One call is one process that starts afresh, in a box of its own (see `cli_box`): it is told the
+One call is one process that starts afresh, in a box of its own (see `cli_sandbox`): it is told the
 role and policy by a file and the request by stdin, and what it answers is read by our parser and
 asked for again by `asking.py`, whatever the CLI thinks of it.
 """
@@ -21,7 +21,7 @@ from agentrunner.errors.planners import PlannerMissing
 from agentrunner.gateway.usage import Call, Usage
 from agentrunner.planners.base import MetaRequest, MetaUnavailable, Reply
 from agentrunner.planners.cli_access import CliAccess
-from agentrunner.planners.cli_box import CliBox, CliFolders, CliOutcome, Tape
+from agentrunner.planners.cli_sandbox import CliFolders, CliOutcome, CliSandbox, Tape
 from agentrunner.planners.retry import BY_CLASS, WORTH_A_RETRY, capped, seconds_until
 from agentrunner.planners.workplace import Workplace
 from agentrunner.workers.base import Failure, FailureKind, Worker, WorkerCommand
@@ -100,7 +100,7 @@ class CliMeta(ABC):
         self._clock = clock
         self._worker = _program_of(self.kind, spec)
         self._timeout_sec = spec.runner.meta.timeout_sec or TIMEOUT_SEC
-        self._box: CliBox | None = None
+        self._box: CliSandbox | None = None
         self._bench: Workplace | None = None
         self._refused = ""
         """The fingerprint of a login's token that was not taken."""
@@ -132,7 +132,7 @@ class CliMeta(ABC):
         """Keep the place; the box is made with the first call."""
         self._bench = bench
         program = self._worker.program()
-        self._box = CliBox(bench, self._spec, program, self._environ, self._tape)
+        self._box = CliSandbox(bench, self._spec, program, self._environ, self._tape)
 
     async def complete(self, request: MetaRequest) -> Reply:
         """One attempt; raises MetaUnavailable, or Surroundings where program, box or login lack."""

@@ -46,7 +46,7 @@ from agentrunner.plans.conversation import Check, Conversation
 from agentrunner.plans.store import PlanStore
 from agentrunner.prompts import PromptInput
 from agentrunner.protocol import Message
-from agentrunner.sandboxes.base import BoxSpec, Owner
+from agentrunner.sandboxes.base import Owner, SandboxOrder
 from agentrunner.sandboxes.choose import open_sandbox
 from agentrunner.state.budget import figure_of, limits_of, spent_limit
 from agentrunner.state.run_state import Counters
@@ -302,7 +302,7 @@ async def _housed(
     desk = RunFolder(root)
     for part in (desk.meta_dir, desk.box_dir, desk.sock_dir):
         make_private(part)
-    box = BoxSpec(repo=Path(spec.repo), home=desk.box_dir, owner=Owner("", spec.task_id))
+    box = SandboxOrder(repo=Path(spec.repo), home=desk.box_dir, owner=Owner("", spec.task_id))
     home = Path(environ.get("HOME") or Path.home())
     try:
         kind = spec.runner.sandbox.kind

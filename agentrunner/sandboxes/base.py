@@ -141,7 +141,7 @@ class Owner:
 
 
 @dataclass(frozen=True)
-class BoxSpec:
+class SandboxOrder:
     """What a box is made of; fixed for the whole task."""
 
     repo: Path
@@ -191,7 +191,7 @@ class Request:
     mounts: tuple[Mount, ...] = ()
     """Further host paths for this command, laid over the rest (the copy's ignored folders)."""
     private: bool = False
-    """Whether it must see nothing of `BoxSpec.home`, where workers keep what is theirs."""
+    """Whether it must see nothing of `SandboxOrder.home`, where workers keep what is theirs."""
     home: Path | None = None
     """A folder of this host that is the command's home; None for an empty one in memory. What
     commands that write to it (no `home_layer`) write into package caches is kept beside it, in a

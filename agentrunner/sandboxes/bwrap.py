@@ -21,7 +21,6 @@ from signal import SIGCONT, SIGSTOP
 from agentrunner.environment import how_to_add
 from agentrunner.errors import AgentRunnerError, SandboxUnavailable
 from agentrunner.sandboxes.base import (
-    BoxSpec,
     Caches,
     Ending,
     ErrorKind,
@@ -31,6 +30,7 @@ from agentrunner.sandboxes.base import (
     Request,
     Result,
     SandboxError,
+    SandboxOrder,
 )
 from agentrunner.sandboxes.cgroups import hierarchies
 from agentrunner.sandboxes.configuration import configuration_of
@@ -86,7 +86,7 @@ class BwrapSandbox:
 
     def __init__(
         self,
-        spec: BoxSpec,
+        spec: SandboxOrder,
         *,
         environ: Mapping[str, str],
         host_home: Path,

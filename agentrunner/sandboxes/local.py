@@ -14,12 +14,12 @@ from signal import SIGCONT, SIGSTOP
 
 from agentrunner.errors import SandboxUnavailable
 from agentrunner.sandboxes.base import (
-    BoxSpec,
     Launch,
     Mount,
     OnOutput,
     Request,
     Result,
+    SandboxOrder,
 )
 from agentrunner.sandboxes.environment import base_environment
 from agentrunner.sandboxes.homes import cache_environment, git_identity
@@ -45,7 +45,7 @@ class LocalSandbox:
 
     def __init__(
         self,
-        spec: BoxSpec,
+        spec: SandboxOrder,
         *,
         environ: Mapping[str, str],
         host_home: Path,

@@ -239,12 +239,12 @@ def load_spec(folder: RunFolder) -> TaskSpec:
         ) from error
 
 
-def keep_box(folder: RunFolder, kind: str, image: str) -> None:
+def keep_sandbox(folder: RunFolder, kind: str, image: str) -> None:
     """Note in which kind of box this run's baseline started, and on which image: it stays there."""
     folder.write(folder.box_file.name, json.dumps({"kind": kind, "image": image}))
 
 
-def kept_box(folder: RunFolder) -> tuple[str, str]:
+def kept_sandbox(folder: RunFolder) -> tuple[str, str]:
     """The kind of box that this run works in, and its image; empty before its baseline."""
     try:
         facts = json.loads(folder.box_file.read_bytes())

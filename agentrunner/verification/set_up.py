@@ -9,7 +9,7 @@ from agentrunner.config.load import resolve_env
 from agentrunner.config.rules import env_reference
 from agentrunner.config.spec import SetupSpec, TaskSpec
 from agentrunner.errors import EnvironmentNotReady
-from agentrunner.verification.box import CommandOutcome, CopyOfRepo, DecisionBox
+from agentrunner.verification.decision_sandbox import CommandOutcome, CopyOfRepo, DecisionSandbox
 from agentrunner.verification.registries import registries_of
 
 MOST_LINES = 8
@@ -17,7 +17,7 @@ MOST_LINES = 8
 
 
 async def run_set_up(
-    box: DecisionBox,
+    box: DecisionSandbox,
     spec: TaskSpec,
     *,
     copy: CopyOfRepo | None = None,
@@ -75,7 +75,7 @@ def withheld(setup: SetupSpec) -> list[str]:
     return [name for name, text in setup.env.items() if env_reference(text) is not None]
 
 
-def _environment(box: DecisionBox, setup: SetupSpec, *, trusted: bool) -> dict[str, str]:
+def _environment(box: DecisionSandbox, setup: SetupSpec, *, trusted: bool) -> dict[str, str]:
     """Its variables, without references to ours where it is not the user's own code alone."""
     given = setup.env
     if not trusted:

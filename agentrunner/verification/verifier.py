@@ -27,9 +27,9 @@ from agentrunner.state.run_state import (
     Finding,
     TestOutcome,
 )
-from agentrunner.verification.box import DecisionBox, not_ready, why_not_started
 from agentrunner.verification.checks import ReadFile, read_check
 from agentrunner.verification.claims import Claims, claims_of, listed_but_green, red_names
+from agentrunner.verification.decision_sandbox import DecisionSandbox, not_ready, why_not_started
 from agentrunner.verification.findings import set_up_fails
 from agentrunner.verification.handed_over import HandedOver, installs_anew
 from agentrunner.verification.left_out import LeftOut, words_of_red
@@ -68,7 +68,7 @@ class Verifier:
     """Measures trees; `emit` receives the events `baseline` and `check`."""
 
     spec: TaskSpec
-    box: DecisionBox
+    box: DecisionSandbox
     snapshots: Snapshots
     rooms: Rooms
     measurer: Measurer

@@ -73,7 +73,7 @@ def unfit_text(error: AgentRunnerError) -> str:
     return "\n".join([*lines, "The next `plan run` tries it again, once that is put right."])
 
 
-def said(question: Question, text: str) -> Answer:
+def answer_of(question: Question, text: str) -> Answer:
     """A person's words as the answer to a run's question: yes, or no and why, where that is it."""
     if question.kind in IN_WORDS:
         return Answer(id=question.id, kind=question.kind, text=text)

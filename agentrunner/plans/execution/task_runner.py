@@ -27,11 +27,11 @@ from agentrunner.plans.execution.answers import (
     SETTLED,
     TRIED_AGAIN,
     allowance_text,
+    answer_of,
     apart_text,
     asked_text,
     ended_text,
     is_yes,
-    said,
 )
 from agentrunner.plans.execution.decisions import decided_before, keep_allowance
 from agentrunner.plans.execution.merging.merge_queue import (
@@ -299,7 +299,7 @@ class TaskRuns:
         """Give the run its answer; asked once more where it is none to its question."""
         assert saved.question is not None and saved.result is not None
         try:
-            words = said(saved.question, answer).model_copy(update={"by": by})
+            words = answer_of(saved.question, answer).model_copy(update={"by": by})
             return await runs.respond(turn.run_id, words, options)
         except WRONG_ANSWERS as error:
             message = f"{error.message} {error.remedy}".strip()

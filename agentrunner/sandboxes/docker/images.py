@@ -22,7 +22,7 @@ from agentrunner.errors.sandboxes import (
     WrongArchitecture,
     WrongDigest,
 )
-from agentrunner.sandboxes.base import BoxSpec
+from agentrunner.sandboxes.base import SandboxOrder
 from agentrunner.sandboxes.docker.builds import (
     Order,
     build,
@@ -78,7 +78,7 @@ class Wanted:
     """What a person types to get it; "" is the engine's own pull."""
 
 
-async def ensure_image(engine: Engine, spec: BoxSpec) -> Image:
+async def ensure_image(engine: Engine, spec: SandboxOrder) -> Image:
     """The image of this box, ready to be started.
 
     With `spec.pull` "missing" one that is not there is fetched, or built where it is made from
@@ -107,7 +107,7 @@ def _quiet(line: str) -> None:
     pass
 
 
-def wanted_image(spec: BoxSpec) -> Wanted:
+def wanted_image(spec: SandboxOrder) -> Wanted:
     """The image that a box asks for; reads the repository's files where it is made from them.
 
     Raises UsageError (`image-name`, `image-source`).

@@ -32,7 +32,7 @@ NO_WALLS = '"none" isolates nothing'
 async def run_conformance(
     make_sandbox: Make, scratch: Path, *, checks: Sequence[Check] = CHECKS
 ) -> list[CheckResult]:
-    """Run the checks, each on a sandbox that `make_sandbox` builds from a BoxSpec.
+    """Run the checks, each on a sandbox that `make_sandbox` builds from a SandboxOrder.
 
     `scratch` is an empty folder below which repositories and a state folder are made; the caller
     removes it. A variable with a random value is in our environment meanwhile, as bait.

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from agentrunner.errors import SandboxUnavailable, UsageError
-from agentrunner.sandboxes.base import BoxSpec, Ending, Request, ResourceLimit, Sandbox
+from agentrunner.sandboxes.base import Ending, Request, ResourceLimit, Sandbox, SandboxOrder
 from agentrunner.testing.sandboxes.workbench import Check, NotApplicable, Workbench, expect
 
 MEMORY = "96m"
@@ -17,7 +17,7 @@ HOG = "head -c 400000000 /dev/zero | tail -c 400000000 >/dev/null"
 @asynccontextmanager
 async def _limited(bench: Workbench, limits: ResourceLimit) -> AsyncIterator[Sandbox]:
     """Another box with these limits."""
-    spec = BoxSpec(repo=bench.repo, home=bench.home, programs=("sh",), limits=limits)
+    spec = SandboxOrder(repo=bench.repo, home=bench.home, programs=("sh",), limits=limits)
     try:
         sandbox = bench.make(spec)
         await sandbox.open()

@@ -24,7 +24,7 @@ from .conftest import Place, absent
 
 
 async def run(place: Place, *command: str, **fields: object) -> Result:
-    """One command in a box made for it; `fields` are those of a BoxSpec."""
+    """One command in a box made for it; `fields` are those of a SandboxOrder."""
     box = place.box("bwrap", **{"programs": (command[0],), **fields})
     try:
         return await box.run(Request(command=command, workdir=place.repo, timeout_sec=60))

@@ -15,7 +15,7 @@ from agentrunner.errors import AgentRunnerError, InfraError, UsageError
 from agentrunner.planners.base import ChatMessage, MetaRequest
 from agentrunner.planners.claude_code import ClaudeMeta
 from agentrunner.planners.cli import CliAnswer, CliCall, CliMeta
-from agentrunner.planners.cli_box import CliFolders
+from agentrunner.planners.cli_sandbox import CliFolders
 from agentrunner.planners.codex_cli import CodexMeta
 from agentrunner.planners.make import make_meta
 from agentrunner.workers.launching import CliCredential

@@ -5,7 +5,7 @@ from typing import Any
 
 from agentrunner.config.spec import RunnerSection, TaskSection, TaskSpec
 from agentrunner.state.run_state import FileRef
-from agentrunner.verification.box import CommandOutcome
+from agentrunner.verification.decision_sandbox import CommandOutcome
 from agentrunner.verification.set_up import MOST_LINES, set_up_failed
 
 RAN = CommandOutcome(

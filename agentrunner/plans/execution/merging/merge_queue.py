@@ -61,7 +61,7 @@ class TaskWork:
     proofs: tuple[Proof, ...] = ()
     """Checks that were green in the run."""
     box: tuple[str, str] = ("", "")
-    """Kind and image of the box that it had (`kept_box`)."""
+    """Kind and image of the box that it had (`kept_sandbox`)."""
     allowed: tuple[str, ...] = ()
     """See `Candidate.allowed`."""
 

@@ -12,7 +12,7 @@ from agentrunner.errors.runs import NothingToShow
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.nodes.validate import worker_changes
 from agentrunner.plans.execution.merging.proofs import Proof, proofs_of
-from agentrunner.storage.run_folder import RunFolder, kept_box, load_spec
+from agentrunner.storage.run_folder import RunFolder, kept_sandbox, load_spec
 from agentrunner.storage.run_log import RunLog
 from agentrunner.verification.trees import Trees
 
@@ -27,7 +27,7 @@ class RunWork:
     proofs: tuple[Proof, ...] = ()
     """Checks of its criteria that were green then."""
     box: tuple[str, str] = ("", "")
-    """Kind and image of the box that it had (`kept_box`)."""
+    """Kind and image of the box that it had (`kept_sandbox`)."""
 
 
 async def run_work(state_dir: Path, run_id: str) -> RunWork:
@@ -44,7 +44,7 @@ async def run_work(state_dir: Path, run_id: str) -> RunWork:
     work = await asyncio.to_thread(_read, folder, baseline.tree, evidence.tree)
     task_id = load_spec(folder).task.id
     proofs = proofs_of(task_id, state["criteria"], evidence.checks)
-    return replace(work, proofs=proofs, box=kept_box(folder))
+    return replace(work, proofs=proofs, box=kept_sandbox(folder))
 
 
 def _read(folder: RunFolder, before: str, judged: str) -> RunWork:

@@ -10,10 +10,10 @@ from agentrunner.config.agents import BudgetSpec
 from agentrunner.errors import UsageError
 from agentrunner.plans.execution.answers import (
     answer,
+    answer_of,
     asked_text,
     ended_text,
     open_questions,
-    said,
     unfit_text,
 )
 from agentrunner.plans.execution.spending import Spending
@@ -39,13 +39,15 @@ AT = "2026-01-01T00:00:00Z"
 )
 def test_an_approval_is_yes_or_no_and_why(text: str, decision: str, reason: str) -> None:
     question = Question(id="a1", kind="plan", text="?", subject="{}", state=TaskState.PLANNING)
-    found = said(question, text)
+    found = answer_of(question, text)
     assert (found.id, found.decision, found.text) == ("a1", decision, reason)
 
 
 def test_other_questions_are_answered_in_words() -> None:
     question = Question(id="a1", kind="budget", text="?", subject="{}", state=TaskState.RUNNING)
-    assert said(question, "yes").text == "yes" and said(question, "yes").decision == "answer"
+    assert (
+        answer_of(question, "yes").text == "yes" and answer_of(question, "yes").decision == "answer"
+    )
 
 
 def test_a_question_is_answered_by_its_task_or_its_number(tmp_path: Path) -> None:

@@ -19,7 +19,6 @@ from pathlib import Path
 
 from agentrunner.errors import AgentRunnerError, SandboxUnavailable
 from agentrunner.sandboxes.base import (
-    BoxSpec,
     Caches,
     ErrorKind,
     Launch,
@@ -28,6 +27,7 @@ from agentrunner.sandboxes.base import (
     Request,
     Result,
     SandboxError,
+    SandboxOrder,
 )
 from agentrunner.sandboxes.docker import labels, words
 from agentrunner.sandboxes.docker.config import BOX_HOME, Plan, User, container_config
@@ -37,10 +37,10 @@ from agentrunner.sandboxes.docker.exec import Command, NeverStarted
 from agentrunner.sandboxes.docker.images import Image, ensure_image
 from agentrunner.sandboxes.docker.layout import (
     Mask,
-    box_mounts,
     host_programs,
     identity,
     make_places,
+    sandbox_mounts,
 )
 from agentrunner.sandboxes.docker.lifeline import remove_dead_lifelines
 from agentrunner.sandboxes.docker.order import BOOTSTRAP, PASSED_ON, AttachOrder
@@ -72,7 +72,7 @@ class DockerSandbox:
 
     def __init__(
         self,
-        spec: BoxSpec,
+        spec: SandboxOrder,
         *,
         environ: Mapping[str, str],
         host_home: Path,
@@ -114,7 +114,7 @@ class DockerSandbox:
         programs = self._programs
         if self._image is None:
             programs = tuple(host_programs(self._spec, self._host_home).values())
-        return list(box_mounts(self._spec, git_data(self._spec.repo), programs=programs))
+        return list(sandbox_mounts(self._spec, git_data(self._spec.repo), programs=programs))
 
     async def open(self) -> None:
         """Make the main container and try it. Raises SandboxUnavailable with a cure.
@@ -280,7 +280,7 @@ class DockerSandbox:
             raise SandboxError(ErrorKind.INVALID_REQUEST, "run", "the sandbox is not open")
         spec, traits = self._spec, self._engine.traits
         homely = self._home_mounts(request)
-        mounts = box_mounts(spec, git, request, (*homely, *self._programs))
+        mounts = sandbox_mounts(spec, git, request, (*homely, *self._programs))
         layers = Copies.of(mounts, spec.home.parent, overlays=self._overlays)
         masks = (spec.repo / ".git",) if git.absent else ()
         if masks:

@@ -78,7 +78,7 @@ class CopyOfRepo:
     """What the set-up wrote into its home, for commands to see; None for an empty one."""
 
 
-class DecisionBox:
+class DecisionSandbox:
     """Runs shell commands in the sandbox, without network, and keeps their output.
 
     Byte code of libraries is kept over commands, or each would compile its test tool anew (3 s

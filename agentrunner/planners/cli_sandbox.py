@@ -27,7 +27,6 @@ from agentrunner.gateway.process import running
 from agentrunner.gateway.usage import Usage, read_usage
 from agentrunner.planners.workplace import Workplace
 from agentrunner.sandboxes.base import (
-    BoxSpec,
     Door,
     ErrorKind,
     Owner,
@@ -35,6 +34,7 @@ from agentrunner.sandboxes.base import (
     Result,
     Sandbox,
     SandboxError,
+    SandboxOrder,
 )
 from agentrunner.sandboxes.choose import open_sandbox
 from agentrunner.sandboxes.deny import holds
@@ -80,7 +80,7 @@ class CliOutcome:
     """What the gateway counted; nothing where there was none."""
 
 
-class CliBox:
+class CliSandbox:
     """Opened with the first call, in the kind of box that the run is in."""
 
     def __init__(
@@ -175,8 +175,8 @@ class CliBox:
         )
         return self._box
 
-    def _sandbox_order(self) -> BoxSpec:
-        return BoxSpec(
+    def _sandbox_order(self) -> SandboxOrder:
+        return SandboxOrder(
             repo=self._root / "repo",
             home=self._root / "box",
             programs=(self._program, "sh"),
