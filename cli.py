@@ -119,7 +119,7 @@ class Commands(Index):
         for title, entries in GROUPS.items():
             with formatter.section(title):
                 formatter.write_dl(
-                    [(name.ljust(width), told) for name, (_, told) in entries.items()]
+                    [(name.ljust(width), text) for name, (_, text) in entries.items()]
                 )
 
 
@@ -255,7 +255,7 @@ def _usage(error: typer.TyperException) -> UsageError:
         remedy = f"did you mean {near.strip('?').split(',')[0]}?".replace("'", "")
     context = getattr(error, "ctx", None)
     path = context.command_path if context else "agentrunner"
-    return UsageError(message, code="usage", remedy=remedy or f"{path} --help")
+    return UsageError(message, remedy=remedy or f"{path} --help")
 
 
 stdin_app = typer.Typer(

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from agentrunner import environment
+from agentrunner.errors.repositories import UncommittedWork
 
 environment.quiet_libraries()  # before the first import of what reads these settings at import
 
@@ -108,7 +109,7 @@ def read_task(
     Raises UsageError with the place of what is wrong. Blocks.
     """
     if (file is None) == (goal is None):
-        raise UsageError("Give either a file or a goal.", code="usage")
+        raise UsageError("Give either a file or a goal.")
     source = TaskSource("goal", str(goal)) if file is None else TaskSource("file", os.fspath(file))
     return load_task(
         source,
@@ -261,9 +262,8 @@ async def undo(
     place = options(state_dir).state_dir
     done = await asyncio.to_thread(queries.undo, place, run_id, force)
     if done["refused"]:
-        raise UsageError(
+        raise UncommittedWork(
             f"Edited since the run: {', '.join(done['refused'])}.",
-            code="uncommitted-work",
             remedy="force=True",
         )
     return list(done["files"])

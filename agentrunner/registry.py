@@ -17,7 +17,7 @@ from importlib.metadata import entry_points
 from typing import Any
 
 from agentrunner.environment import user_file
-from agentrunner.errors import UsageError
+from agentrunner.errors.command_line import BadExtension, UnknownKind
 
 PLACE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
 """`module:Class`, as entry points and settings name a class."""
@@ -129,9 +129,8 @@ def load(table: Mapping[str, str], name: str, what: str) -> Any:
     """
     if name not in table:
         near = difflib.get_close_matches(name, table, n=1)
-        raise UsageError(
+        raise UnknownKind(
             f'{what} "{name}" is not known. Known: {", ".join(table)}.',
-            code="unknown-kind",
             remedy=f"did you mean {near[0]}?" if near else "",
         )
     place = table[name]
@@ -141,10 +140,9 @@ def load(table: Mapping[str, str], name: str, what: str) -> Any:
     except Exception as error:
         if not isinstance(table, Kinds) or name in table.own:
             raise
-        raise UsageError(
+        raise BadExtension(
             f'{what} "{name}" is {place}, which can\'t be imported: '
             f"{error or type(error).__name__}",
-            code="extension",
             path=f"extensions.{table.group}.{name}",
             remedy="install the package that has it beside agentrunner, or correct its place",
         ) from error

@@ -25,7 +25,7 @@ from statistics import median
 import docker
 
 from agentrunner.commands.boxes import image_for_trying
-from agentrunner.sandboxes.base import BoxSpec, Request
+from agentrunner.sandboxes.base import Request, SandboxOrder
 from agentrunner.sandboxes.docker import DockerSandbox
 from agentrunner.sandboxes.docker.engine import Engine
 from agentrunner.sandboxes.docker.labels import OWNER_PID
@@ -53,7 +53,7 @@ async def figures(place: Path, rounds: int, boxes: int) -> list[Figure]:
         repo, home = place / f"{number}/repo", place / f"{number}/box"
         repo.mkdir(parents=True)
         home.mkdir()
-        specs.append(BoxSpec(repo=repo, home=home, image=image, read_paths=read_paths))
+        specs.append(SandboxOrder(repo=repo, home=home, image=image, read_paths=read_paths))
     ours, bare = await one_command(specs[0], rounds)
     one, many = await at_once(specs[:1]), await at_once(specs)
     name = f"{boxes} boxes at once"
@@ -67,7 +67,7 @@ async def figures(place: Path, rounds: int, boxes: int) -> list[Figure]:
     ]  # fmt: skip
 
 
-async def one_command(spec: BoxSpec, rounds: int) -> tuple[float, float]:
+async def one_command(spec: SandboxOrder, rounds: int) -> tuple[float, float]:
     """The median second of `true` in a box that is kept, and of exec_run in a bare container."""
     request = Request(("true",), spec.repo)
     async with AsyncExitStack() as stack:
@@ -95,7 +95,7 @@ async def one_command(spec: BoxSpec, rounds: int) -> tuple[float, float]:
     return median(ours), median(bare)
 
 
-async def at_once(specs: Sequence[BoxSpec]) -> tuple[float, float]:
+async def at_once(specs: Sequence[SandboxOrder]) -> tuple[float, float]:
     """Seconds until a command runs in each of these boxes, and the bytes that are then held."""
     files = [spec.repo / name for spec in specs for name in ("on", "off")]
     for file in files:
@@ -115,7 +115,7 @@ async def at_once(specs: Sequence[BoxSpec]) -> tuple[float, float]:
     return took, used
 
 
-async def _hold(spec: BoxSpec) -> None:
+async def _hold(spec: SandboxOrder) -> None:
     sandbox = DockerSandbox(spec, environ=os.environ, host_home=Path.home())
     try:
         await sandbox.open()

@@ -22,12 +22,12 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from agentrunner.engine.resources import box_spec, make_verifier
+from agentrunner.engine.resources import make_verifier, sandbox_order
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.sandboxes.choose import open_sandbox
 from agentrunner.state.run_state import Baseline, Evidence
 from agentrunner.storage.run_folder import RunFolder
-from agentrunner.verification.box import DecisionBox
+from agentrunner.verification.decision_sandbox import DecisionSandbox
 from agentrunner.verification.proving import make_prover
 from agentrunner.verification.trees import WorkerChange
 from agentrunner.verification.verifier import Verifier
@@ -96,7 +96,7 @@ class Scene:
 
     project: Project
     verifier: Verifier
-    box: DecisionBox
+    box: DecisionSandbox
     snapshots: Snapshots
 
     async def plain(self) -> None:
@@ -126,12 +126,12 @@ async def scene(place: Path, files: dict[str, str]) -> AsyncIterator[Scene]:
     project = Project.make(place, files)
     spec = project.spec(test=COMMAND, runner={"meta": {"kind": "checklist"}})
     folder = RunFolder.create(project.state_dir, "bench-0000", project.repo)
-    wanted = box_spec(spec, make_members(spec), folder)
+    wanted = sandbox_order(spec, make_members(spec), folder)
     sandbox = await open_sandbox(
         "bwrap", wanted, os.environ, Path.home(), state_root=project.state_dir
     )
     try:
-        box = DecisionBox(sandbox, project.repo, folder, str, os.environ)
+        box = DecisionSandbox(sandbox, project.repo, folder, str, os.environ)
         snapshots = Snapshots(folder.snapshots_dir, project.repo)
         verifier = make_verifier(
             spec, box, snapshots, folder, mounts=True, emit=lambda *_, **__: None

@@ -48,12 +48,12 @@ async def approve(state: TaskContext, deps: Deps) -> Command[str]:
     """Wait for a decision. Nothing else: a node with an interrupt runs again from its top."""
     asked = state["question"]
     assert asked is not None
-    said = interrupt(asked.model_dump(mode="json"), response_schema=Approval)
-    if said.id not in ("", asked.id):
+    reply = interrupt(asked.model_dump(mode="json"), response_schema=Approval)
+    if reply.id not in ("", asked.id):
         return Command(goto="approve")  # an answer to another question: this one stays
     answer = Answer(
-        id=asked.id, kind=asked.kind, decision=said.decision, text=said.text, edit=said.edit,
-        by=said.by,
+        id=asked.id, kind=asked.kind, decision=reply.decision, text=reply.text, edit=reply.edit,
+        by=reply.by,
     )  # fmt: skip
     answer, update = record_answer(state, deps, asked, answer)
-    return Command(update={**update, "answer": answer}, goto=AFTER[asked.kind, said.decision])
+    return Command(update={**update, "answer": answer}, goto=AFTER[asked.kind, reply.decision])

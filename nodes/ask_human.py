@@ -26,10 +26,10 @@ async def ask_human(state: TaskContext, deps: Deps) -> Command[str]:
     """Wait for an answer. Nothing else: a node with an interrupt runs again from its top."""
     asked = state["question"]
     assert asked is not None
-    said = interrupt(asked.model_dump(mode="json"), response_schema=AnswerText)
-    if said.id not in ("", asked.id):
+    reply = interrupt(asked.model_dump(mode="json"), response_schema=AnswerText)
+    if reply.id not in ("", asked.id):
         return Command(goto="ask_human")  # an answer to another question: this one stays
-    answer = Answer(id=asked.id, kind=asked.kind, decision="answer", text=said.text, by=said.by)
+    answer = Answer(id=asked.id, kind=asked.kind, decision="answer", text=reply.text, by=reply.by)
     if asked.kind == "budget":
         return decided(state, deps, answer)
     answer, update = record_answer(state, deps, asked, answer)

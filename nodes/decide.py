@@ -9,7 +9,7 @@ from typing import cast
 from langgraph.types import Command
 
 from agentrunner.config.rounds import ORDER_CHARS
-from agentrunner.errors import ProtocolError
+from agentrunner.errors.replies import ReplyMissing
 from agentrunner.execution.asking import ask
 from agentrunner.execution.decisions import messages
 from agentrunner.execution.deps import Deps, Update
@@ -40,17 +40,17 @@ FOR_WORKER = 8000
 
 async def decide(state: TaskContext, deps: Deps) -> Command[str]:
     """One decision: run a worker, ask for completion, ask a person, or give up."""
-    heard = messages(state, deps)
-    asked = cast("TaskContext", {**state, **heard})
-    heard |= _heard(asked)
+    replied = messages(state, deps)
+    asked = cast("TaskContext", {**state, **replied})
+    replied |= _replied(asked)
     if _edited(asked):
-        heard["baseline"] = await _as_edited(state, deps, heard["criteria"])
-    if "remarks" in heard:
-        heard["stuck"] = forgotten(state)
-    state = cast("TaskContext", {**state, **heard})
+        replied["baseline"] = await _as_edited(state, deps, replied["criteria"])
+    if "remarks" in replied:
+        replied["stuck"] = forgotten(state)
+    state = cast("TaskContext", {**state, **replied})
     if (order := state.get("person_order")) is not None:
         chosen, counters = await asyncio.to_thread(_by_person, order, deps), state["counters"]
-        heard["person_order"] = None
+        replied["person_order"] = None
     else:
         message, counters = await ask(
             state, deps, "next_action", state["counters"], check=_allowed(deps)
@@ -60,7 +60,7 @@ async def decide(state: TaskContext, deps: Deps) -> Command[str]:
     counters = counters.model_copy(update={"decisions": counters.decisions + 1})
     action, reason = chosen.decision.action, chosen.decision.reason
     deps.emit("decision", action=action, reason=reason)
-    update: Update = {**heard, "counters": counters}
+    update: Update = {**replied, "counters": counters}
     match action:
         case "run_worker":
             command = await asyncio.to_thread(_run_worker, state, deps, chosen, counters, update)
@@ -93,26 +93,26 @@ def _by_person(order: PersonOrder, deps: Deps) -> NextAction:
     return NextAction(decision=decision, worker_call=call)
 
 
-def _heard(state: TaskContext) -> Update:
+def _replied(state: TaskContext) -> Update:
     """What a person answered meanwhile, as the next decision will read it."""
     if answered(state, "ask_human"):
-        said = FROM_PERSON + "the answer to your question; it stands under `people`."
-        return {"answer": None, "remarks": remark(state, said)}
+        message = FROM_PERSON + "the answer to your question; it stands under `people`."
+        return {"answer": None, "remarks": remark(state, message)}
     if answered(state, "worker"):
-        said = FROM_PERSON + "no to that worker run; it stands under `people`."
-        return {"answer": None, "order": None, "remarks": remark(state, said)}
+        message = FROM_PERSON + "no to that worker run; it stands under `people`."
+        return {"answer": None, "order": None, "remarks": remark(state, message)}
     if answer := answered(state, "plan"):
-        heard: Update = {"answer": None}
+        update: Update = {"answer": None}
         if answer.edit:
-            heard["criteria"] = edited_criteria(answer.edit)
+            update["criteria"] = edited_criteria(answer.edit)
         elif answer.decision == "approve":  # what is mapped to tests is a person's word now
-            heard["criteria"] = [
+            update["criteria"] = [
                 one.model_copy(update={"tests_origin": "human"}) if one.tests else one
                 for one in state["criteria"]
             ]
         if state["state"] == TaskState.PLANNING:
-            heard["state"] = TaskState.RUNNING
-        return heard
+            update["state"] = TaskState.RUNNING
+        return update
     return {}
 
 
@@ -138,7 +138,7 @@ def _allowed(deps: Deps) -> Callable[[Message], None]:
             chosen.decision.action == "ask_human"
             and not (chosen.question or chosen.decision.reason).strip()
         ):
-            raise ProtocolError("missing", "question", "ask_human needs a question")
+            raise ReplyMissing("question", "ask_human needs a question")
 
     return check
 
@@ -195,8 +195,8 @@ def _order(state: TaskContext, deps: Deps, chosen: NextAction, counters: Counter
     member = check_call(call, deps.members)
     model = model_of(call, member)
     if call.model and not model:
-        said = f"worker_call.model: {member.name} is given no model; {call.model!r} is left out"
-        deps.warn(state, "reply-taken", said)
+        remark = f"worker_call.model: {member.name} is given no model; {call.model!r} is left out"
+        deps.warn(state, "reply-taken", remark)
     people = shown(state.get("people"), steering=True, most=FOR_WORKER)
     text = worker_prompt(call.prompt, state["criteria"], patterns, deps.spec.language, people)
     return WorkerOrder(

@@ -25,7 +25,7 @@ from agentrunner.protocol import CriterionDraft, PlanTask
 from agentrunner.state.lifecycle import TaskState
 from agentrunner.state.run_state import Baseline, Criterion, People, TaskContext
 from agentrunner.state.summary import FROM_PERSON
-from agentrunner.storage.run_folder import keep_box
+from agentrunner.storage.run_folder import keep_sandbox
 from agentrunner.verification.results.model import Results
 
 MAX_CRITERIA = 50
@@ -46,10 +46,10 @@ async def plan(state: TaskContext, deps: Deps) -> Command[str]:
         return Command(update={"state": TaskState.PLANNING}, goto="plan")
     if answered(state, "plan"):
         return _plan_again(state)
-    heard = messages(state, deps)
+    replied = messages(state, deps)
     own = criteria_of(deps.spec.criteria)
     baseline = await _baseline(state, deps, own)
-    asking = cast("TaskContext", {**state, **heard, "criteria": own, "baseline": baseline})
+    asking = cast("TaskContext", {**state, **replied, "criteria": own, "baseline": baseline})
     known = await asyncio.to_thread(_repository, deps, baseline)
     names = await asyncio.to_thread(deps.verifier.before, baseline)
     if known is not None:
@@ -74,7 +74,7 @@ async def plan(state: TaskContext, deps: Deps) -> Command[str]:
     deps.emit("plan", acceptance_criteria=criteria)
     deps.record(state, "plan", "plan", {"criteria": [c.model_dump(mode="json") for c in criteria]})
     update: Update = {
-        **heard,
+        **replied,
         "counters": counters,
         "criteria": criteria,
         "baseline": baseline,
@@ -128,8 +128,8 @@ def _keep_context(deps: Deps, baseline: Baseline, known: dict[str, Any]) -> None
 
 def _plan_again(state: TaskContext) -> Command[str]:
     plan = "\n".join(f"- {criterion.description}" for criterion in state["criteria"])
-    said = f"{FROM_PERSON}no to the plan; why stands under `people`. It was:\n{plan}"
-    return Command(update={"answer": None, "remarks": remark(state, said)}, goto="plan")
+    message = f"{FROM_PERSON}no to the plan; why stands under `people`. It was:\n{plan}"
+    return Command(update={"answer": None, "remarks": remark(state, message)}, goto="plan")
 
 
 async def _baseline(state: TaskContext, deps: Deps, criteria: list[Criterion]) -> Baseline:
@@ -151,7 +151,7 @@ async def _baseline(state: TaskContext, deps: Deps, criteria: list[Criterion]) -
             deps.warn(state, "box-changed", f"{error.message} Next: {deps.sandbox.describe()}")
         else:
             box = deps.sandbox
-            await asyncio.to_thread(keep_box, deps.folder, box.kind, box.image)
+            await asyncio.to_thread(keep_sandbox, deps.folder, box.kind, box.image)
             for sentence in await asyncio.to_thread(_lacks, deps, found):
                 deps.emit("warning", code="suite-needs", message=sentence)
             return found
@@ -165,8 +165,8 @@ def _lacks(deps: Deps, baseline: Baseline) -> Sequence[str]:
     test = baseline.test
     if test is None or test.green:
         return ()
-    said = deps.folder.read(test.output).decode(errors="replace") if test.output else test.tail
-    return lacking(said) or likely_lacking(Path(deps.spec.repo))
+    output = deps.folder.read(test.output).decode(errors="replace") if test.output else test.tail
+    return lacking(output) or likely_lacking(Path(deps.spec.repo))
 
 
 def criteria_of(specs: Sequence[CriterionSpec]) -> list[Criterion]:

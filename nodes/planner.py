@@ -10,7 +10,7 @@ from langgraph.types import Command, interrupt
 from agentrunner.errors import UsageError
 from agentrunner.execution.decisions import record_answer
 from agentrunner.execution.deps import Deps, Update
-from agentrunner.execution.silence import Said, read_order
+from agentrunner.execution.silence import PlannerOrder, read_order
 from agentrunner.nodes.ask_human import AnswerText
 from agentrunner.state.run_state import Answer, PersonOrder, Question, TaskContext, Verdict
 
@@ -23,16 +23,16 @@ async def planner(state: TaskContext, deps: Deps) -> Command[str]:
     """Wait for a person's word. Nothing before it: a node with an interrupt runs from its top."""
     asked = state["question"]
     assert asked is not None
-    said = interrupt(asked.model_dump(mode="json"), response_schema=AnswerText)
+    reply = interrupt(asked.model_dump(mode="json"), response_schema=AnswerText)
     subject: dict[str, Any] = json.loads(asked.subject)
     try:
-        word = read_order(said.text, str(subject["asked_for"]))
+        word = read_order(reply.text, str(subject["asked_for"]))
     except UsageError:
         return Command(goto="planner")
     unknown = word.what == "model" and not _is_changed(deps, asked)
-    if said.id not in ("", asked.id) or unknown:
+    if reply.id not in ("", asked.id) or unknown:
         return Command(goto="planner")  # another's answer, or a model that nobody has put in place
-    answer = Answer(id=asked.id, kind="planner", decision="answer", text=said.text, by=said.by)
+    answer = Answer(id=asked.id, kind="planner", decision="answer", text=reply.text, by=reply.by)
     answer, kept = record_answer(state, deps, asked, answer)
     before = Question.model_validate(subject["asked"]) if subject["asked"] else None
     # A person has seen to it: whoever was left alone is asked again.
@@ -55,7 +55,7 @@ def _is_changed(deps: Deps, asked: Question) -> bool:
     return any(record.key == asked.id for record in deps.log.records(CHANGED))
 
 
-def _order(word: Said, deps: Deps, name: str, by: str) -> PersonOrder:
+def _order(word: PlannerOrder, deps: Deps, name: str, by: str) -> PersonOrder:
     if word.what == "complete":
         return PersonOrder(id=name, action="mark_complete", by=by)
     prompt = deps.folder.write(f"prompts/person-{name}.md", word.text)

@@ -13,15 +13,14 @@ from typing import cast
 
 from langgraph.types import Command
 
-from agentrunner.errors import InfraError
+from agentrunner.errors.workers import WorkerLost
 from agentrunner.execution.accounting import amounts_of, with_worker
+from agentrunner.execution.bill import Amount
 from agentrunner.execution.budget_questions import FOR_WORKER, check_budget, stopped_by_budget
 from agentrunner.execution.deps import Deps, Update
 from agentrunner.execution.egress import (
-    has_gateway,
     host_question,
     refuse_unrecorded,
-    subscribed,
     usage_of,
 )
 from agentrunner.execution.launch import start_worker
@@ -36,7 +35,6 @@ from agentrunner.execution.worker_record import (
     worker_run_of,
 )
 from agentrunner.gateway.usage import Usage
-from agentrunner.notes.bill import Amount
 from agentrunner.state.lifecycle import TaskState
 from agentrunner.state.run_state import (
     RECENT,
@@ -98,18 +96,18 @@ async def _wait(
 ) -> SupervisedResult:
     """Follow the run to its end and tell its events."""
     reader = deps.member(order.member).worker.events()
-    first, told = True, 0
+    first, events = True, 0
 
     def on_output(stream: str, chunk: bytes) -> None:
-        nonlocal first, told
+        nonlocal first, events
         if first:
             first = False
             reach("mid_work")
-        if stream != "stdout" or told > MOST_EVENTS:
+        if stream != "stdout" or events > MOST_EVENTS:
             return
-        for event in reader.feed(chunk)[: MOST_EVENTS + 1 - told]:
-            told += 1
-            if told > MOST_EVENTS:
+        for event in reader.feed(chunk)[: MOST_EVENTS + 1 - events]:
+            events += 1
+            if events > MOST_EVENTS:
                 event = WorkerEvent("text", {"text": "… and more, which is in its output"})
             deps.emit(
                 "worker_event",
@@ -143,17 +141,16 @@ async def _without_outcome(
     """
     losses = state["counters"].losses + 1
     if here and losses >= MAX_LOSSES:
-        raise InfraError(
+        raise WorkerLost(
             f"The worker came to nothing {losses} times in a row: {supervised.error}",
-            code="worker-lost",
             remedy="agentrunner doctor, then agentrunner resume",
         )
     after = (await asyncio.to_thread(deps.snapshots.take)).tree
     trees = (tree_before(deps, order) or state["tree"], after)
     changes = await asyncio.to_thread(deps.snapshots.changes, *trees)
     blank = WorkerReading(completed=False)
-    came = WorkerOutcome(cast("Outcome", supervised.outcome), supervised.error)
-    run = worker_run_of(deps, order, supervised, trees, blank, came)
+    outcome = WorkerOutcome(cast("Outcome", supervised.outcome), supervised.error)
+    run = worker_run_of(deps, order, supervised, trees, blank, outcome)
     reading = deps.member(order.member).worker.read(_ended_as(deps, order, supervised))
     used = usage_of(deps, order.worker_run_id)
     # What never ran has used nothing.
@@ -165,7 +162,7 @@ async def _without_outcome(
         "recent": [*state.get("recent", []), run][-RECENT:],
         "tree": after,
     }
-    if deps.sandbox.kind == "none" or losses >= MAX_LOSSES:
+    if not deps.sandbox.isolates or losses >= MAX_LOSSES:
         return Command(
             update={**update, "state": TaskState.VALIDATING, "order": None}, goto="validate"
         )
@@ -194,9 +191,9 @@ def _amounts(deps: Deps, order: WorkerOrder, used: Usage, reading: WorkerReading
     return amounts_of(
         used,
         reading,
-        gateway=has_gateway(member.spec, member.worker, deps.sandbox.kind),
+        gateway=member.has_gateway,
         calls_model=member.worker.needs_model,
-        subscribed=subscribed(member.spec),
+        subscribed=member.subscribed,
     )
 
 
@@ -214,10 +211,10 @@ def _recorded(
     # One that goes on where a try before it was cut off may have nothing left to do.
     before = earlier_tries(state.get("recent", []), order)
     done = len(changes) + sum(one.changed_files + len(one.commands) for one in before)
-    came = outcome_of(
+    outcome = outcome_of(
         ended, reading, gateway_error=used.last_error, changed=done, reports=worker.reports
     )
-    run = worker_run_of(deps, order, supervised, trees, reading, came)
+    run = worker_run_of(deps, order, supervised, trees, reading, outcome)
     amounts = _amounts(deps, order, used, reading)
     embedded = supervised.after.get("embedded")
     seen = record_run(state, deps, run, reading, changes, embedded, amounts=amounts)

@@ -11,7 +11,7 @@ from langgraph.types import Command
 
 from agentrunner.config.agents import AssessSpec
 from agentrunner.discovery.seeing.safe import shown_name
-from agentrunner.errors import ProtocolError
+from agentrunner.errors.replies import ReplyInvalid
 from agentrunner.execution.asking import ask, keeping
 from agentrunner.execution.decisions import messages
 from agentrunner.execution.deps import Deps, Update
@@ -64,12 +64,12 @@ MOST_DIFF = 12_000
 
 async def validate(state: TaskContext, deps: Deps) -> Command[str]:
     """What is true about the tree; and, when completion is asked for, whether it is enough."""
-    heard = answered_about_host(state)
-    heard |= messages(cast("TaskContext", {**state, **heard}), deps)
-    heard |= await _renewed(cast("TaskContext", {**state, **heard}), deps)
-    state = cast("TaskContext", {**state, **heard})
+    replied = answered_about_host(state)
+    replied |= messages(cast("TaskContext", {**state, **replied}), deps)
+    replied |= await _renewed(cast("TaskContext", {**state, **replied}), deps)
+    state = cast("TaskContext", {**state, **replied})
     evidence = await _evidence(state, deps)
-    update: Update = {**heard, "evidence": evidence, "tree": evidence.tree_after or evidence.tree}
+    update: Update = {**replied, "evidence": evidence, "tree": evidence.tree_after or evidence.tree}
     if acceptances := _looked_at(state, deps, evidence):
         update["acceptances"] = acceptances
     now = cast("TaskContext", {**state, **update})
@@ -85,7 +85,7 @@ async def _answer_request(state: TaskContext, deps: Deps, update: Update) -> Com
     """Completion was asked for: refuse it, ask a person, or grant it."""
     evidence = state["evidence"]
     assert evidence is not None
-    answered_now, rejection = _heard(state)
+    answered_now, rejection = _replied(state)
     update |= answered_now
     if rejection:
         return _refused(state, deps, update, [rejection])
@@ -109,7 +109,7 @@ async def _answer_request(state: TaskContext, deps: Deps, update: Update) -> Com
     return await _granted(state, deps, update)
 
 
-def _heard(state: TaskContext) -> tuple[Update, str]:
+def _replied(state: TaskContext) -> tuple[Update, str]:
     """What a person said about an open finding or the completion, and their no as a sentence."""
     answer = answered(state, "tests_changed", "protected_path", "complete")
     if answer is None:
@@ -123,10 +123,12 @@ def _heard(state: TaskContext) -> tuple[Update, str]:
 
 def _looked_at(state: TaskContext, deps: Deps, evidence: Evidence) -> list[Acceptance]:
     """A fresh acceptance is of the tree that the person sees now: this one."""
-    said = state.get("acceptances", [])
-    if not any(not yes.tree for yes in said):
+    acceptances = state.get("acceptances", [])
+    if not any(not yes.tree for yes in acceptances):
         return []
-    dated = [yes if yes.tree else yes.model_copy(update={"tree": evidence.tree}) for yes in said]
+    dated = [
+        yes if yes.tree else yes.model_copy(update={"tree": evidence.tree}) for yes in acceptances
+    ]
     deps.record(state, "acceptance", dated[-1].at, dated[-1])
     return dated
 
@@ -336,18 +338,18 @@ def assessment_of(message: Message, criteria: list[Criterion], tree: str) -> Ass
 
 def _looks_first(criteria: list[Criterion], view: Seeing) -> Callable[[Message], None]:
     """Refuses, once, a judge who passes a critical criterion and has not looked at what is cut."""
-    told: list[bool] = []
+    asked: list[bool] = []
 
     def check(message: Message) -> None:
         claim = message.payload
         assert isinstance(claim, CompletionAssessment)
         critical = [one.id for one in criteria if one.critical and one.status == "unknown"]
         passes = [id_ for id_ in critical if claim.satisfied([id_])]
-        if passes and view.has_to_look and not told:
-            told.append(True)
+        if passes and view.has_to_look and not asked:
+            asked.append(True)
             names = ", ".join(map(shown_name, view.change.to_look_at[:5]))
             text = f"the change is shown in part; look at it first, for instance at {names}"
-            raise ProtocolError("invalid", "looks", text)
+            raise ReplyInvalid("looks", text)
 
     return check
 
@@ -397,11 +399,11 @@ def _refused(state: TaskContext, deps: Deps, update: Update, reasons: list[str])
         if accepting:
             verdict = not_accepted(verdict)
         return Command(update={**update, "verdict": verdict}, goto="note")
-    said = REFUSED + "; ".join(reasons)
+    reason = REFUSED + "; ".join(reasons)
     update |= {
         "counters": counters.model_copy(update={"loops": counters.loops + 1}),
         "state": TaskState.FIXING,
-        "remarks": remark(state, said),
+        "remarks": remark(state, reason),
     }
     return Command(update=update, goto="decide")
 
@@ -411,9 +413,9 @@ async def _open_finding(
 ) -> Command[str]:
     """Told to the planner once; when it asks again with the same finding, to a person."""
     name = fingerprint(finding)
-    told = state.get("told", [])
-    if name not in told:
-        update["told"] = [*told, name][-20:]
+    known = state.get("told", [])
+    if name not in known:
+        update["told"] = [*known, name][-20:]
         return _refused(state, deps, update, [finding.message])
     kind: QuestionKind = "protected_path" if finding.code == "protected_path" else "tests_changed"
     evidence = state["evidence"]

@@ -22,8 +22,8 @@ async def wait(state: TaskContext, deps: Deps) -> Command[str]:
     """Wait, with the box paused, and go back to the node that could not go on."""
     waiting = state["wait"]
     assert waiting is not None
-    told = waiting.model_dump(include={"until", "reason", "role", "candidate", "told"})
-    deps.emit("waiting", **told)
+    fields = waiting.model_dump(include={"until", "reason", "role", "candidate", "told"})
+    deps.emit("waiting", **fields)
     deps.record(state, "wait", f"{waiting.role}-{waiting.since}", waiting)
     until = moment(waiting.until)
     await deps.sandbox.pause()

@@ -13,7 +13,7 @@ from agentrunner.config.spec import TaskSpec
 from agentrunner.prompts.marking import marked
 from agentrunner.prompts.patterns import Pattern
 from agentrunner.prompts.reading import to_yaml
-from agentrunner.prompts.rounds import Block, Round, told
+from agentrunner.prompts.rounds import Block, Round, messages_of
 from agentrunner.prompts.templates import Language, render, render_part
 from agentrunner.protocol.schema import Choices
 
@@ -162,15 +162,15 @@ def assemble(prompt: PromptInput) -> tuple[PromptMessage, ...]:
         return (*_about_plan(prompt), *_after(prompt))
     system, contract = _system(prompt)
     opening = _opening(prompt)
-    rounds = told(prompt.rounds, _marker_of(prompt), prompt.language)
-    said = [
+    rounds = messages_of(prompt.rounds, _marker_of(prompt), prompt.language)
+    texts = [
         f"{contract}\n\n{opening}" if contract else opening,
         *rounds,
         _request(prompt),
     ]
     return (
         PromptMessage("system", system),
-        *(PromptMessage("user", text) for text in said),
+        *(PromptMessage("user", text) for text in texts),
         *_after(prompt),
     )
 

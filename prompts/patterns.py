@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from agentrunner.config.yaml_text import read_yaml
-from agentrunner.errors import UsageError
+from agentrunner.errors.task_files import BadPatterns
 from agentrunner.prompts.templates import Language, render
 from agentrunner.state.run_state import Criterion
 
@@ -56,9 +56,8 @@ def _parse(text: str) -> Catalog:
     except ValidationError as problem:
         error = problem.errors()[0]
         place = tree.place(error["loc"])
-        raise UsageError(
+        raise BadPatterns(
             f"{'.'.join(map(str, error['loc'])) or 'The patterns file'}: {error['msg']}.",
-            code="patterns-invalid",
             path=place.where,
             source_line=place.source_line,
             remedy="its form: {version: 1, patterns: {NAME: {summary: TEXT, instructions: TEXT}}}",

@@ -67,7 +67,7 @@ def folded_until(rounds: Sequence[Round]) -> int:
     return first
 
 
-def told(rounds: Sequence[Round], block: Block, language: Language) -> list[str]:
+def messages_of(rounds: Sequence[Round], block: Block, language: Language) -> list[str]:
     """The messages of all rounds. Where they pass the budget, older ones are a line each."""
     first = folded_until(rounds)
     texts = [one.text(language, block) for one in rounds[first:]]

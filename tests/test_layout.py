@@ -81,7 +81,6 @@ def test_the_wheel_holds_the_package_and_nothing_else(tmp_path: Path) -> None:
     data = [
         "prompts/en/patterns.yaml",
         "prompts/ja/worker.jinja",
-        "docs/errors/usage.md",
         "images/codex/Dockerfile",
         "py.typed",
     ]

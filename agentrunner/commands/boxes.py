@@ -14,7 +14,7 @@ from agentrunner.errors import AgentRunnerError
 from agentrunner.screens.doctor import Finding
 
 if TYPE_CHECKING:
-    from agentrunner.sandboxes.base import BoxSpec
+    from agentrunner.sandboxes.base import SandboxOrder
 
 LIMITED = ("cpus", "memory", "pids")
 ISOLATION = (
@@ -51,7 +51,7 @@ async def look_at_boxes(
     repo: Path, environ: Mapping[str, str], state_dir: Path, worker_kind: str
 ) -> list[SandboxProbe]:
     """Every kind that `auto` may take, in its order."""
-    from agentrunner.sandboxes.base import BoxSpec, ResourceLimit
+    from agentrunner.sandboxes.base import ResourceLimit, SandboxOrder
     from agentrunner.sandboxes.choose import AUTO
 
     looks = []
@@ -59,7 +59,7 @@ async def look_at_boxes(
         home = Path(root) / "box"
         home.mkdir()
         limits = ResourceLimit(cpus=1, memory="2g", pids=512, disk="10g")
-        spec = BoxSpec(repo=repo, home=home, limits=limits, worker_kind=worker_kind)
+        spec = SandboxOrder(repo=repo, home=home, limits=limits, worker_kind=worker_kind)
         for kind in AUTO:
             look = SandboxProbe(kind)
             if kind == "docker":
@@ -70,7 +70,9 @@ async def look_at_boxes(
     return looks
 
 
-async def _engine(look: SandboxProbe, spec: BoxSpec, environ: Mapping[str, str]) -> BoxSpec:
+async def _engine(
+    look: SandboxProbe, spec: SandboxOrder, environ: Mapping[str, str]
+) -> SandboxOrder:
     """Look for an engine and its images; the box to try on it."""
     from agentrunner.sandboxes.docker.engine import Engine
     from agentrunner.sandboxes.docker.facts import describe_engine, image_to_try, our_images
@@ -110,7 +112,7 @@ async def image_for_trying(environ: Mapping[str, str]) -> tuple[str, tuple[Path,
 
 
 async def _open(
-    look: SandboxProbe, spec: BoxSpec, environ: Mapping[str, str], state_dir: Path
+    look: SandboxProbe, spec: SandboxOrder, environ: Mapping[str, str], state_dir: Path
 ) -> None:
     """Open it, with as many of the limits as it can hold."""
     from agentrunner.sandboxes.choose import open_sandbox

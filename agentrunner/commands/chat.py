@@ -62,9 +62,7 @@ def chat(
     """Talk about the plan of this repository, and steer the work on it."""
 
     if not sys.stdin.isatty():
-        raise UsageError(
-            "a chat needs a terminal.", code="usage", remedy='agentrunner plan "what you want"'
-        )
+        raise UsageError("a chat needs a terminal.", remedy='agentrunner plan "what you want"')
     setting = Setting(repo, meta, tuple(overrides or ()), policy, state_dir)
     return asyncio.run(_chat(setting))
 

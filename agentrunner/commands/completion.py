@@ -236,9 +236,9 @@ def _schemas(words: Sequence[str]) -> list[Candidate]:
 
 
 def _codes(words: Sequence[str]) -> list[Candidate]:
-    from agentrunner.commands.texts import error_pages
+    from agentrunner.errors.reference import by_code
 
-    return [(code, "") for code in sorted(error_pages())]
+    return [(code, "") for code in by_code()]
 
 
 def _moments(words: Sequence[str]) -> list[Candidate]:

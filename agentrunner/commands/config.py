@@ -14,7 +14,9 @@ import typer
 from agentrunner.commands import options as opt
 from agentrunner.commands.console import Output, interactive, show, width_of
 from agentrunner.commands.runs import here
-from agentrunner.errors import InfraError, UsageError
+from agentrunner.errors import UsageError
+from agentrunner.errors.command_line import BadEnvironment
+from agentrunner.errors.task_files import Unreadable
 
 _NEW = """\
 # Settings for every task, as in the section `runner` of a task file. For example:
@@ -60,7 +62,6 @@ def config(
     if len(words) > most or (action is Action.set and len(words) < most):
         raise UsageError(
             f"config {action} takes {('nothing', 'at most a FILE', 'KEY and VALUE')[most]}.",
-            code="usage",
             remedy="agentrunner config --help",
         )
     if action is Action.show:
@@ -101,9 +102,8 @@ def _file(project: bool) -> Path:
 
     found = here() / PROJECT_FILE if project else user_file(os.environ)
     if found is None:
-        raise InfraError(
+        raise BadEnvironment(
             "Neither HOME nor XDG_CONFIG_HOME says where your settings are.",
-            code="bad-environment",
             remedy="set HOME, or write them with --project",
         )
     return found
@@ -151,9 +151,7 @@ def _write(file: Path, text: str) -> None:
         # Through a link, which a folder of dot files may be made of.
         file.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise UsageError(
-            f"{file} cannot be written: {error.strerror}.", code="unreadable", path=str(file)
-        ) from error
+        raise Unreadable(f"{file} cannot be written: {error.strerror}.", path=str(file)) from error
 
 
 def _edit(file: Path) -> int:
@@ -165,7 +163,6 @@ def _edit(file: Path) -> int:
     if not interactive(Output()):
         raise UsageError(
             "an editor needs a terminal.",
-            code="usage",
             remedy="agentrunner config set KEY VALUE",
         )
     before, made = _text_of(file), not file.exists()

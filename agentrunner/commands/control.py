@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from agentrunner import environment
 from agentrunner.commands.console import show
 from agentrunner.commands.plan_place import Setting, repository
-from agentrunner.errors import UsageError
+from agentrunner.errors.command_line import NotReachable
 from agentrunner.storage.locks import Holder, boot_id, process_start_time
 
 if TYPE_CHECKING:
@@ -43,10 +43,9 @@ def act_on(word: ControlWord, setting: Setting, *, as_json: bool) -> int:
         os.kill(holder.pid, signal.SIGINT)
         show(STOPPED)
     else:
-        raise UsageError(
+        raise NotReachable(
             f"The plan is carried out by process {holder.pid} on {holder.host or 'this machine'}, "
             f"which has to be told to {word} there.",
-            code="not-here",
             remedy="/pause in its chat, or Ctrl-C; agentrunner plan stop ends it from this machine",
         )
     return 0

@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from agentrunner.errors import InfraError, UsageError
+from agentrunner.errors.command_line import NoEditor
+from agentrunner.errors.runs import WrongAnswer
 
 _FIRST = ("id", "description", "critical", "check", "kind", "run")
 """Keys in the order one reads; the others follow as they are."""
@@ -32,9 +33,8 @@ def open_editor(file: Path) -> None:
     try:
         subprocess.run([*editor(), str(file)], check=False)
     except OSError as error:
-        raise InfraError(
+        raise NoEditor(
             f"The editor {editor()[0]} cannot be started: {error.strerror}",
-            code="no-editor",
             remedy="set EDITOR or VISUAL to one that is installed",
         ) from error
 
@@ -66,7 +66,7 @@ def from_yaml(text: str) -> str:
         edited_criteria(subject)
     except ValueError as error:
         told = " ".join(str(error).split("\n")[:3])
-        raise UsageError(f"This is no plan: {told}.", code="wrong-answer") from error
+        raise WrongAnswer(f"This is no plan: {told}.") from error
     return subject
 
 

@@ -17,6 +17,7 @@ from typing import Any
 from agentrunner import environment
 from agentrunner.commands.console import Console, Output, paint_for, show, width_of
 from agentrunner.errors import AgentRunnerError, InfraError, LockHeld
+from agentrunner.errors.runs import DiskFull, StateUnwritable
 from agentrunner.results import PlanResult, Result
 from agentrunner.screens.errors import error_screen
 from agentrunner.text.redaction import Redactor
@@ -37,8 +38,8 @@ def named(
     try:
         file = _write_traceback(error, folder, environ)
     except OSError:
-        return AgentRunnerError(summary, code="internal")
-    return AgentRunnerError(summary, code="internal", details=(("traceback", str(file)),))
+        return AgentRunnerError(summary)
+    return AgentRunnerError(summary, details=(("traceback", str(file)),))
 
 
 def _of_the_machine(error: Exception, folder: Path) -> InfraError | None:
@@ -47,18 +48,16 @@ def _of_the_machine(error: Exception, folder: Path) -> InfraError | None:
     sqlite = str(getattr(error, "sqlite_errorname", ""))
     if number in (errno.ENOSPC, errno.EDQUOT) or sqlite == "SQLITE_FULL":
         where = getattr(error, "filename", None) or folder
-        return InfraError(
+        return DiskFull(
             f"There is no room left: {error}",
-            code="disk-full",
             remedy=f"df -h {os.fsdecode(where)}, then agentrunner resume",
         )
     place = Path(os.fsdecode(getattr(error, "filename", None) or "/"))
     ours = place.is_relative_to(folder) or folder.is_relative_to(place)
     closed = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR)
     if sqlite.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN")) or (ours and number in closed):
-        return InfraError(
+        return StateUnwritable(
             f"The state folder {folder} cannot be written: {error}",
-            code="state-unwritable",
             remedy="--state-dir DIR, or AGENTRUNNER_STATE_DIR, with a folder of your own",
         )
     if sqlite.startswith("SQLITE_BUSY"):

@@ -17,6 +17,8 @@ import typer
 from agentrunner.commands.console import show
 from agentrunner.commands.runs import here
 from agentrunner.errors import UsageError
+from agentrunner.errors.command_line import BadOption, UnknownKind
+from agentrunner.errors.sandboxes import BadImageName
 from agentrunner.screens.layout import flat
 
 if TYPE_CHECKING:
@@ -89,9 +91,8 @@ def _from_recipe(kind: str | None, args: Mapping[str, str], name: str) -> Order:
     wanted = kind or ALL_IN_ONE.kind
     if wanted not in RECIPES:
         near = get_close_matches(wanted, [*RECIPES, HOST], n=1)
-        raise UsageError(
+        raise UnknownKind(
             f'there is no image "{wanted}". Known: {", ".join([*RECIPES, HOST])}.',
-            code="unknown-kind",
             remedy=f"did you mean {near[0]}?" if near else "",
         )
     return order_recipe(RECIPES[wanted], name, args)
@@ -159,9 +160,8 @@ def _build_args(base: str | None, given: Sequence[str]) -> dict[str, str]:
     for text in given:
         name, equals, value = text.partition("=")
         if not name.isidentifier() or not equals:
-            raise UsageError(
+            raise BadOption(
                 f'"{text}" is no NAME=VALUE.',
-                code="bad-option",
                 path="--build-arg",
                 remedy=f"--build-arg {name or 'NAME'}=VALUE",
             )
@@ -173,7 +173,5 @@ def _checked(tag: str) -> str:
     from docker.utils.build import match_tag
 
     if not match_tag(tag):
-        raise UsageError(
-            f'"{tag}" cannot be the name of an image.', code="image-name", path="--tag"
-        )
+        raise BadImageName(f'"{tag}" cannot be the name of an image.', path="--tag")
     return tag

@@ -20,6 +20,7 @@ from agentrunner.commands.notes_ignored import NOTES, ignore_notes, is_ignored
 from agentrunner.commands.runs import here
 from agentrunner.commands.trying import Trial
 from agentrunner.errors import UsageError
+from agentrunner.errors.command_line import AlreadyExists, BadName
 from agentrunner.screens.doctor import init_screen
 from agentrunner.screens.layout import tilde
 
@@ -64,9 +65,7 @@ def init(
     from agentrunner.verification.registries import registries_of
 
     if not is_safe_id(name):
-        raise UsageError(
-            f'"{name}" cannot name a task: letters, digits, ".", "_" and "-" only.', code="bad-name"
-        )
+        raise BadName(f'"{name}" cannot name a task: letters, digits, ".", "_" and "-" only.')
     repo = here()
     refuse_bare(repo)
     file = Path(f"{name}.yaml" if as_yaml else f"{name}.md")
@@ -117,9 +116,8 @@ def _offer(repo: Path, wanted: bool | None) -> None:
 
 
 def _exists(file: Path, name: str) -> UsageError:
-    return UsageError(
+    return AlreadyExists(
         f"{file} is there already; nothing was written.",
-        code="exists",
         remedy=f"agentrunner init {name}-2",
     )
 
@@ -165,9 +163,9 @@ def _facts(
             (finding.name, *((kind, reason) if ready else ("none yet", "agentrunner doctor")))
         )
     if trial.problem is not None:
-        return [*facts, ("box", "none works", trial.problem.message)]
+        return [*facts, ("sandbox", "none works", trial.problem.message)]
     box, _, told = trial.box.partition(";")
-    return [*facts, ("box", box, told.strip())]
+    return [*facts, ("sandbox", box, told.strip())]
 
 
 def test_rows(trial: Trial) -> list[tuple[str, str, str]]:

@@ -20,7 +20,10 @@ from agentrunner import environment
 from agentrunner.commands import options as opt
 from agentrunner.commands.console import Output, paint_for, show, width_of
 from agentrunner.commands.runs import here, in_git, is_driven, resolve
-from agentrunner.errors import CheckpointCorrupt, SandboxUnavailable, UsageError
+from agentrunner.errors import CheckpointCorrupt, SandboxUnavailable
+from agentrunner.errors.command_line import BadOption
+from agentrunner.errors.runs import UnknownRound
+from agentrunner.errors.task_files import BadValue
 
 if TYPE_CHECKING:
     from agentrunner.storage.index import RunIndex, RunRow
@@ -92,9 +95,8 @@ def _state_called(name: str) -> str:
         if word and (state.startswith(word) or word.startswith(state)):
             return state
     near = get_close_matches(word, STATES, n=1)
-    raise UsageError(
+    raise BadOption(
         f'no run can be "{name}"; one is {", ".join(STATES)}.',
-        code="bad-option",
         path="--state",
         remedy=f"did you mean {near[0]}?" if near else "agentrunner list --state waiting",
     )
@@ -198,9 +200,8 @@ def logs(
     for line in view.flush() if not as_json else ():
         show(line)
     if number is not None and number > view.rounds:
-        raise UsageError(
+        raise UnknownRound(
             f"{run_id} has {count(view.rounds, 'round')}; there is no round {number}.",
-            code="unknown-round",
             remedy=f"agentrunner logs {run_id}",
         )
     return 0
@@ -339,9 +340,8 @@ def gc(
 def _size(text: str) -> int:
     match = re.fullmatch(r"(\d+(?:\.\d+)?)([kmg]?)b?", text.strip().lower())
     if match is None:
-        raise UsageError(
+        raise BadValue(
             f'"{text}" is no size',
-            code="bad-value",
             path="--max-size",
             remedy="write a number and a unit, as in 500m or 2g",
         )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from agentrunner.errors import UsageError
+from agentrunner.errors.command_line import AlreadyExists
+from agentrunner.errors.task_files import Unreadable
 
 NOTES = ".agent-runner/"
 
@@ -29,9 +30,8 @@ def ignore_notes(repo: Path, wanted: bool = True) -> bool:
     file = repo / ".gitignore"
     try:
         if file.is_symlink():
-            raise UsageError(
+            raise AlreadyExists(
                 f"{file} is a link and is left alone.",
-                code="exists",
                 remedy=f"add {NOTES} to it yourself",
             )
         before = file.read_bytes() if file.exists() else b""
@@ -39,7 +39,5 @@ def ignore_notes(repo: Path, wanted: bool = True) -> bool:
             stream.write(b"\n" * bool(before and not before.endswith(b"\n")))
             stream.write(f"{NOTES}\n".encode())
     except OSError as error:
-        raise UsageError(
-            f"{file} cannot be written: {error.strerror}.", code="unreadable", path=str(file)
-        ) from error
+        raise Unreadable(f"{file} cannot be written: {error.strerror}.", path=str(file)) from error
     return True

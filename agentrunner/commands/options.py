@@ -17,7 +17,8 @@ import typer
 from agentrunner.commands.console import Output
 from agentrunner.commands.index import Command
 from agentrunner.commands.words import TASK_FILES
-from agentrunner.errors import UsageError
+from agentrunner.errors.command_line import BadOption
+from agentrunner.errors.task_files import Unreadable
 from agentrunner.registry import METAS, SANDBOXES, WORKERS
 
 
@@ -181,9 +182,8 @@ def with_file(command: Callable[..., int]) -> Callable[..., int]:
         try:
             output_file.write_text(written.getvalue(), encoding="utf-8", errors="surrogateescape")
         except OSError as error:
-            raise UsageError(
+            raise Unreadable(
                 f"{output_file} cannot be written: {error.strerror}.",
-                code="unreadable",
                 path="--output",
                 remedy="name a file in a folder that is there",
             ) from error
@@ -202,9 +202,8 @@ def budget_override(text: str) -> str:
 
     name, equals, amount = text.partition("=")
     if name not in NAMES or not equals or not _is_limit(name, amount):
-        raise UsageError(
+        raise BadOption(
             f"--budget {text} sets no limit.",
-            code="bad-option",
             path="--budget",
             remedy="--budget NAME=AMOUNT, where AMOUNT is a number, 0 or more, and NAME one of "
             f"{', '.join(NAMES)}",

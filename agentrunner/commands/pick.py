@@ -16,6 +16,7 @@ from agentrunner import environment
 from agentrunner.commands.console import Output, interactive, show, width_of
 from agentrunner.commands.runs import here, is_driven
 from agentrunner.errors import UsageError
+from agentrunner.errors.runs import AmbiguousRun, NotWaiting, UnknownRun
 from agentrunner.screens.layout import cell, flat
 from agentrunner.screens.runs import facts_of
 
@@ -107,14 +108,12 @@ def run_for(verb: str, name: str | None, state_dir: str | None, output: Output) 
 
 def _none(rows: list[RunRow], driven: Mapping[str, bool], words: str, asks: bool) -> UsageError:
     if asks and rows and not rows[0].part_of and driven.get(rows[0].run_id):
-        return UsageError(
+        return NotWaiting(
             f"{rows[0].run_id} goes on in another terminal; what it asks is asked there.",
-            code="not-waiting",
             remedy="answer there, or type q there and then answer here",
         )
-    return UsageError(
+    return UnknownRun(
         f"no run of {here()} {words}" if rows else f"there is no run of {here()}",
-        code="unknown-run",
         remedy="agentrunner list" if rows else "agentrunner list --all",
     )
 
@@ -124,9 +123,8 @@ def _several(verb: str, found: list[RunRow], driven: Mapping[str, bool]) -> Usag
     details = tuple(
         (row.run_id, f"{_facts(row, driven, now)['STATE']}, {row.title}") for row in found[:SHOWN]
     )
-    return UsageError(
+    return AmbiguousRun(
         f"several runs fit, and {verb} takes none of them unasked",
-        code="ambiguous-run",
         details=details,
         remedy=f"name one, e.g. agentrunner {verb} {found[0].run_id}",
     )
@@ -151,9 +149,8 @@ def _asked(verb: str, found: list[RunRow], driven: Mapping[str, bool]) -> str:
                 return found[0].run_id
         elif picked := _picked(verb, found, driven):
             return picked
-    raise UsageError(
+    raise AmbiguousRun(
         "no run was named; nothing was changed.",
-        code="ambiguous-run",
         remedy=f"agentrunner {verb} {found[0].run_id}",
     )
 

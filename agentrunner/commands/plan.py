@@ -16,6 +16,7 @@ from agentrunner.commands.console import paint_for, show, width_of
 from agentrunner.commands.index import CONTEXT, Entries, Index
 from agentrunner.commands.plan_place import Setting, author, now, repository, store_of, task_called
 from agentrunner.errors import UsageError
+from agentrunner.errors.plans import NoProposal
 
 if TYPE_CHECKING:
     from agentrunner.plans.plan import Plan
@@ -125,9 +126,8 @@ def accept(
     store = store_of(repo, state_dir)
     waiting = kept(store.path.parent, store.load())
     if proposal not in (None, waiting.id):
-        raise UsageError(
+        raise NoProposal(
             f"The proposal that waits is {waiting.id}, not {proposal}.",
-            code="no-proposal",
             remedy='agentrunner plan "what you want" shows a new one',
         )
     plan = conversation.accept(store, waiting, at=now(), author=author())

@@ -17,7 +17,7 @@ import typer
 from agentrunner.commands import options as opt
 from agentrunner.commands.console import show
 from agentrunner.commands.plan_place import author, now, repository, store_of
-from agentrunner.errors import UsageError
+from agentrunner.errors.plans import BadExportFolder, NoPlan
 
 PARTS = {"wbs.json", "design", "state", "tasks", "history"}
 """What is in a folder of such files."""
@@ -38,9 +38,8 @@ def export(
     store = store_of(repo, state_dir)
     plan = store.load()
     if not plan.version:
-        raise UsageError(
+        raise NoPlan(
             "There is no plan yet, so there is nothing to export.",
-            code="no-plan",
             remedy='agentrunner plan "what you want"',
         )
     history: list[Mapping[str, Any]] = [asdict(change) for change in store.changes()]
@@ -116,16 +115,14 @@ def _check_free(place: Path, *, force: bool) -> bool:
     if not names:
         return False
     if not names <= PARTS or not _is_export(place):
-        raise UsageError(
+        raise BadExportFolder(
             f"{place} holds something else than a plan, which stays as it is.",
-            code="export-folder",
             path=str(place),
             remedy="name a new folder",
         )
     if not force:
-        raise UsageError(
+        raise BadExportFolder(
             f"{place} holds an earlier export.",
-            code="export-folder",
             path=str(place),
             remedy="--force replaces it, or name a new folder",
         )

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from agentrunner import environment
 from agentrunner.commands.runs import here
-from agentrunner.errors import UsageError
+from agentrunner.errors.plans import UnknownTask
+from agentrunner.errors.repositories import BadRepository
 
 if TYPE_CHECKING:
     from agentrunner.plans.plan import Plan
@@ -39,7 +40,7 @@ def repository(named: str | None) -> Path:
         return here()
     folder = Path(named).expanduser().absolute()
     if not folder.is_dir():
-        raise UsageError(f"{named} is no folder.", code="bad-repo", path="--repo")
+        raise BadRepository(f"{named} is no folder.", path="--repo")
     return folder
 
 
@@ -58,9 +59,8 @@ def task_called(plan: Plan, name: str) -> str:
     if wanted in plan.tasks:
         return wanted
     near = get_close_matches(wanted, plan.tasks, n=3)
-    raise UsageError(
+    raise UnknownTask(
         f"The plan has no task {name}.",
-        code="unknown-task",
         remedy=f"one of {', '.join(near)}" if near else "agentrunner plan shows them",
     )
 

@@ -24,6 +24,8 @@ from agentrunner.commands.console import (
 from agentrunner.commands.plan_drive import drive_plan
 from agentrunner.commands.plan_place import repository, task_id_of
 from agentrunner.errors import UsageError
+from agentrunner.errors.plans import UnknownTask
+from agentrunner.errors.repositories import NoCommit, NoRepository
 
 if TYPE_CHECKING:
     from agentrunner.plans.execution.instructions import PlanInstructions
@@ -165,9 +167,8 @@ def _ids(names: list[str]) -> tuple[str, ...]:
     parts = [part.strip() for name in names for part in name.split(",")]
     ids = tuple(dict.fromkeys(task_id_of(part) for part in parts if part))
     if not ids:
-        raise UsageError(
+        raise UnknownTask(
             "--only names no task.",
-            code="unknown-task",
             path="--only",
             remedy="--only TASK-0001, or leave it out for the whole plan",
         )
@@ -184,11 +185,11 @@ def _checked(order: PlanInstructions, output: Output) -> PlanInstructions | None
     try:
         _check(order)
     except UsageError as error:
-        ways = ways_on(order.repo) if error.code in ("no-repository", "no-commit") else ()
+        ways = ways_on(order.repo) if isinstance(error, NoRepository | NoCommit) else ()
         if not ways or not interactive(output):
             raise
         choices = {letter: told for letter, (way, told) in WAYS.items() if way in ways}
-        if error.code == "no-commit":
+        if isinstance(error, NoCommit):
             choices["g"] = "make the first commit, of what is there"
         chosen = ask_which(error.message, {**choices, "q": "quit"}, Console(output))
         if chosen == "q":

@@ -17,6 +17,7 @@ from agentrunner.commands.drive import drive
 from agentrunner.commands.pick import run_for
 from agentrunner.commands.runs import here, resolve
 from agentrunner.errors import UsageError
+from agentrunner.errors.runs import NotWaiting
 from agentrunner.screens.layout import flat
 
 if TYPE_CHECKING:
@@ -96,7 +97,6 @@ def answer(
         if len(names) > 1:
             raise UsageError(
                 "the answer is one argument.",
-                code="usage",
                 remedy=f'agentrunner answer "{" ".join(words or [])}"',
             )
         run_id = run_for("answer", names[0] if names else None, output.state_dir, output)
@@ -195,9 +195,8 @@ def dialog(verb: Literal["answer", "approve", "reject"], run: str | None, output
     run_id = run_for(verb, run, output.state_dir, output)
     waiting = queries.show(state, run_id)["waiting"]
     if not waiting:
-        raise UsageError(
+        raise NotWaiting(
             f"{run_id} does not wait for anyone.",
-            code="not-waiting",
             remedy=f"agentrunner show {run_id}",
         )
     question = Question.model_validate({**waiting, "state": "PENDING"})
@@ -223,7 +222,7 @@ def _needs(verb: str, run: str | None, what: str, output: Output) -> UsageError:
     rows = [row for row in RunIndex(folder).runs(here()) if row.waiting]
     name = run or (rows[0].run_id if len(rows) == 1 else "")
     remedy = f"agentrunner show {name} has the command" if name else f"agentrunner {verb} --help"
-    return UsageError(what, code="usage", remedy=remedy)
+    return UsageError(what, remedy=remedy)
 
 
 @opt.with_output

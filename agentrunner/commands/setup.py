@@ -31,7 +31,7 @@ from agentrunner.screens.doctor import Finding, Mark, Report, doctor_screen
 from agentrunner.screens.layout import tilde
 
 if TYPE_CHECKING:
-    from agentrunner.sandboxes.base import BoxSpec, Sandbox
+    from agentrunner.sandboxes.base import Sandbox, SandboxOrder
     from agentrunner.workers.base import Probe
 
 _REDS = 3
@@ -95,7 +95,7 @@ def examine(
         f"agentrunner {__version__}, Python {platform.python_version()}, {_system()}",
         [
             (f"This repository: {tilde(str(repo), home)}", _repository(repo, trial, home)),
-            ("Boxes", _boxes(trial, looks)),
+            ("Sandboxes", _boxes(trial, looks)),
             *(look.isolation() for look in looks if look.held),
             ("Planners", people),
             ("Workers (agentrunner workers tells more)", _workers(workers)),
@@ -113,10 +113,10 @@ def examine(
         who = " or ".join(offer.kind for offer in planners if not offer.needs)
         works = " or ".join([*ready, "command"])
         report.verdict = (
-            f"Ready: planner {who}; worker {works}; box {trial.kind}.   agentrunner run FILE.md"
+            f"Ready: planner {who}; worker {works}; sandbox {trial.kind}.   agentrunner run FILE.md"
         )
     else:
-        report.verdict = "Not ready: no box works. Nothing was started, nothing was spent."
+        report.verdict = "Not ready: no sandbox works. Nothing was started, nothing was spent."
     return report
 
 
@@ -145,10 +145,10 @@ def _repository(repo: Path, trial: Trial, home: str) -> list[Finding]:
     findings += _tests(repo, trial)
     if trial.tools:
         shown = ", ".join(tilde(path, home) for path in trial.tools)
-        findings.append(Finding("ok", "toolchain", f"{shown} (read-only in the box)"))
+        findings.append(Finding("ok", "toolchain", f"{shown} (read-only in the sandbox)"))
     if trial.caches is not None:
         if names := trial.caches.ecosystems:
-            told = f"{', '.join(names)}: what is downloaded is seen in the box, read-only"
+            told = f"{', '.join(names)}: what is downloaded is seen in the sandbox, read-only"
             findings.append(Finding("ok", "caches", told))
         findings += [Finding("WARN", "caches", notice) for notice in trial.caches.notices]
     return findings
@@ -167,7 +167,7 @@ def _tests(repo: Path, trial: Trial) -> list[Finding]:
         return [Finding("WARN", "tests", "no test command found; give one with --test")]
     command = best.found.command
     if trial.problem is not None:
-        return [Finding("--", "tests", f"{command}: not tried, there is no box")]
+        return [Finding("--", "tests", f"{command}: not tried, there is no sandbox")]
     setup = None if best.runs else propose_setup(repo)
     hosts = ", ".join(registries_of(repo, os.environ)) if setup else ""
     network = f", network: [{hosts}]" if hosts else ""
@@ -230,7 +230,7 @@ async def _conformance(kind: str, environ: Mapping[str, str]) -> Report:
     image, read_paths = await image_for_trying(environ) if kind == "docker" else ("", ())
     with tempfile.TemporaryDirectory(prefix="agentrunner-") as root:
 
-        def make(spec: BoxSpec) -> Sandbox:
+        def make(spec: SandboxOrder) -> Sandbox:
             state = spec.home.parents[2]
             spec = replace(spec, image=image, read_paths=(*spec.read_paths, *read_paths))
             return make_sandbox(kind, spec, environ, home, state_root=state)

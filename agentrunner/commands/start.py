@@ -16,6 +16,13 @@ from agentrunner.commands import options as opt
 from agentrunner.commands.console import Output, show, width_of
 from agentrunner.commands.words import is_goal
 from agentrunner.errors import InfraError, UsageError
+from agentrunner.errors.command_line import (
+    AlreadyExists,
+    BadOption,
+    EventsInRepository,
+    RecordInRepository,
+)
+from agentrunner.errors.task_files import UnknownFile
 
 if TYPE_CHECKING:
     from agentrunner.commands.engine import Engine
@@ -135,9 +142,8 @@ def with_landing(spec: TaskSpec, worktree: str | None, *, clean: bool, commit: b
     from agentrunner.config.spec import Landing
 
     if clean and worktree is None:
-        raise UsageError(
+        raise BadOption(
             "--clean says what a work tree outside of the checkout begins with.",
-            code="bad-option",
             path="--clean",
             remedy="--worktree --clean",
         )
@@ -154,25 +160,22 @@ def _cassette(record: Path | None, replay: Path | None, repo: Path) -> Cassette:
     from agentrunner.execution.deps import Cassette
 
     if record is not None and replay is not None:
-        raise UsageError("a run is recorded or replayed, not both.", code="usage", path="--replay")
+        raise UsageError("a run is recorded or replayed, not both.", path="--replay")
     if record is not None and record.exists():
-        raise UsageError(
+        raise AlreadyExists(
             f"{record} is there already; nothing was recorded.",
-            code="exists",
             path="--record",
             remedy="name a new file",
         )
     if record is not None and record.resolve().is_relative_to(repo):
-        raise UsageError(
+        raise RecordInRepository(
             f"{record} would be inside the repository, where it counts as a change.",
-            code="record-in-repository",
             path="--record",
             remedy="name a file elsewhere, for example in /tmp",
         )
     if replay is not None and not replay.is_file():
-        raise UsageError(
+        raise UnknownFile(
             f"there is no recording {replay}.",
-            code="unknown-file",
             path="--replay",
             remedy="agentrunner run … --record FILE makes one",
         )
@@ -191,9 +194,8 @@ def _refuse_state(spec: TaskSpec) -> None:
 def _refuse_events_inside(events: Path | None, repo: Path) -> None:
     """A file that grows in the repository would count as a change at every look."""
     if events is not None and events.resolve().is_relative_to(repo):
-        raise UsageError(
+        raise EventsInRepository(
             f"the file of --events, {events}, is inside the repository.",
-            code="events-in-repository",
             path="--events",
             remedy="name a file elsewhere, for example in /tmp",
         )
@@ -211,7 +213,6 @@ def source_of(file: str | None, goal: str | None, prd: str | None) -> TaskSource
     if len(given) > 1:
         raise UsageError(
             "give one of FILE, --goal and --prd, not several.",
-            code="usage",
             remedy="put the rest into a task file: agentrunner init",
         )
     if file == "-" or (not given and not sys.stdin.isatty()):
@@ -219,7 +220,6 @@ def source_of(file: str | None, goal: str | None, prd: str | None) -> TaskSource
     if not given:
         raise UsageError(
             "there is nothing to run: no FILE, no --goal, no --prd.",
-            code="usage",
             remedy='agentrunner run FILE.md   or   agentrunner run --goal "..." --test CMD',
         )
     if file is not None:

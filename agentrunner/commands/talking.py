@@ -17,11 +17,12 @@ from agentrunner import environment
 from agentrunner.commands.console import Output, interactive, paint_for, show, width_of
 from agentrunner.commands.control import act_on
 from agentrunner.commands.plan_place import Setting, author, repository
+from agentrunner.errors.plans import PlanConflict
 from agentrunner.plans.control_words import control_word
 from agentrunner.plans.patch import PatchRejected
 from agentrunner.plans.plan import Plan
 from agentrunner.plans.proposal import Proposal, keep
-from agentrunner.plans.store import Change, PlanConflict, PlanStore
+from agentrunner.plans.store import Change, PlanStore
 from agentrunner.screens.errors import error_screen
 from agentrunner.screens.layout import count, flat, wrap
 from agentrunner.screens.plan_diff import diff_lines, proposal_screen

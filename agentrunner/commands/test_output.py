@@ -9,7 +9,7 @@ from typing import Any
 
 from agentrunner.commands.console import show
 from agentrunner.commands.look import events_of
-from agentrunner.errors import UsageError
+from agentrunner.errors.runs import NoTestOutput
 from agentrunner.screens.layout import count
 from agentrunner.storage.run_folder import RunFolder
 from agentrunner.text.terminal import sanitize
@@ -25,10 +25,9 @@ def show_test_output(folder: RunFolder, run_id: str, number: int | None) -> int:
     if wanted is None or wanted not in found:
         place = f"in round {wanted}" if wanted is not None else "in this run"
         known = ", ".join("before the run" if one == 0 else str(one) for one in sorted(found))
-        raise UsageError(
+        raise NoTestOutput(
             f"{run_id} has no output of the test command {place}"
             + (f"; it ran in: {known}." if known else f" ({count(rounds, 'round')})."),
-            code="no-test-output",
             remedy=f"agentrunner logs {run_id}",
         )
     text = (folder.root / found[wanted]).read_text(encoding="utf-8", errors="replace")

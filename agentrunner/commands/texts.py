@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from enum import StrEnum
-from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,7 +12,9 @@ import typer
 
 from agentrunner.commands import options as opt
 from agentrunner.commands.console import show
-from agentrunner.errors import ProtocolError, UsageError
+from agentrunner.errors import ProtocolError
+from agentrunner.errors.command_line import UnknownCode, UnknownSchema
+from agentrunner.errors.task_files import Unreadable
 
 
 class Message(StrEnum):
@@ -44,7 +45,7 @@ def parse(
         reason = "length" if truncated else "stop"
         reply = parse_reply(_bytes_of(file), message.value, finish_reason=reason)
     except ProtocolError as error:
-        refused = {"code": error.code, "path": error.path, "message": error.message}
+        refused = {"code": error.fault, "path": error.path, "message": error.message}
         show(json.dumps({"error": refused}, ensure_ascii=False))
         return error.exit_code
     show(json.dumps(reply.as_dict(), ensure_ascii=False))
@@ -61,9 +62,7 @@ def _bytes_of(file: str) -> bytes:
         with Path(file).open("rb") as stream:
             return stream.read(MAX_REPLY_BYTES + 1)
     except OSError as error:
-        raise UsageError(
-            f"{file} can't be read: {error.strerror}.", code="unreadable", path=file
-        ) from error
+        raise Unreadable(f"{file} can't be read: {error.strerror}.", path=file) from error
 
 
 @opt.with_file
@@ -101,9 +100,7 @@ def _schema(name: str) -> dict[str, Any]:
         from agentrunner.protocol import message_schema
 
         return dict(message_schema(Message(name).value))
-    raise UsageError(
-        f'there is no schema "{name}".', code="unknown-schema", remedy="agentrunner schema"
-    )
+    raise UnknownSchema(f'there is no schema "{name}".', remedy="agentrunner schema")
 
 
 @opt.with_file
@@ -127,31 +124,22 @@ def explain(
     as_json: opt.OneJson = False,
 ) -> int:
     """What an error code means and what to do about it."""
-    pages = error_pages()
+    from agentrunner.errors.reference import by_code, old_codes, page
+
+    kinds = by_code()
     if code is None:
-        show(json.dumps({"codes": sorted(pages)}) if as_json else "\n".join(sorted(pages)))
+        show(json.dumps({"codes": list(kinds)}) if as_json else "\n".join(kinds))
         return 0
     code = code.partition(":")[0]  # `budget: tokens` is on the page of `budget`
-    if code not in pages:
+    code = code if code in kinds else old_codes().get(code, code)
+    if code not in kinds:
         from difflib import get_close_matches
 
-        near = get_close_matches(code, pages, n=1)
-        raise UsageError(
+        near = get_close_matches(code, kinds, n=1)
+        raise UnknownCode(
             f'there is no error code "{code}".',
-            code="unknown-code",
             remedy=f"did you mean {near[0]}?" if near else "agentrunner explain",
         )
-    text = pages[code].rstrip("\n")
+    text = page(kinds[code]).rstrip("\n")
     show(json.dumps({"code": code, "text": text}, ensure_ascii=False) if as_json else text)
     return 0
-
-
-def error_pages() -> dict[str, str]:
-    """Code to page. They are in the wheel; in a checkout they stand in docs/errors."""
-    installed = resources.files("agentrunner") / "docs" / "errors"
-    folder = installed if installed.is_dir() else Path(__file__).parents[2] / "docs" / "errors"
-    return {
-        page.name.removesuffix(".md"): page.read_text(encoding="utf-8")
-        for page in folder.iterdir()
-        if page.name.endswith(".md")
-    }

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.sandboxes.base import Mount
-from agentrunner.verification.box import CopyOfRepo
+from agentrunner.verification.decision_sandbox import CopyOfRepo
 from agentrunner.verification.sealed import copy_folder, fits
 
 

@@ -17,7 +17,11 @@ if TYPE_CHECKING:
     from agentrunner.discovery.judging import TriedCommand
     from agentrunner.sandboxes.base import Caches, Sandbox
     from agentrunner.storage.run_folder import RunFolder
-    from agentrunner.verification.box import CommandOutcome, CopyOfRepo, DecisionBox
+    from agentrunner.verification.decision_sandbox import (
+        CommandOutcome,
+        CopyOfRepo,
+        DecisionSandbox,
+    )
 
 TRY_SEC = 60
 """The most that one candidate takes."""
@@ -112,18 +116,18 @@ class _Attempt:
     async def all(self, chosen: Sequence[Found]) -> None:
         from agentrunner.config.agents import WorkerSpec
         from agentrunner.engine.resources import first_words
-        from agentrunner.sandboxes.base import BoxSpec
+        from agentrunner.sandboxes.base import SandboxOrder
         from agentrunner.sandboxes.choose import open_sandbox
         from agentrunner.sandboxes.find_caches import find_caches
         from agentrunner.storage.run_folder import RunFolder
-        from agentrunner.verification.box import DecisionBox
+        from agentrunner.verification.decision_sandbox import DecisionSandbox
 
         home = Path(self.environ.get("HOME") or Path.home())
         words = [word for found in chosen for word in first_words(found.command)]
         with tempfile.TemporaryDirectory(prefix="agentrunner-") as root:
             folder = RunFolder(Path(root))
             folder.box_dir.mkdir()
-            spec = BoxSpec(
+            spec = SandboxOrder(
                 repo=self.repo,
                 home=folder.box_dir,
                 programs=tuple(dict.fromkeys(words)),
@@ -140,7 +144,7 @@ class _Attempt:
             try:
                 self._note(sandbox, home)
                 self.trial.caches = spec.caches
-                box = DecisionBox(sandbox, self.repo, folder, str, self.environ, self.env)
+                box = DecisionSandbox(sandbox, self.repo, folder, str, self.environ, self.env)
                 copy = await self._copied(folder) if chosen else None
                 for found in chosen if copy else ():
                     same = self._same(found)
@@ -180,7 +184,7 @@ class _Attempt:
         return None
 
     async def _one(
-        self, box: DecisionBox, folder: RunFolder, found: Found, copy: CopyOfRepo | None
+        self, box: DecisionSandbox, folder: RunFolder, found: Found, copy: CopyOfRepo | None
     ) -> TriedCommand:
         from agentrunner.discovery.judging import TriedCommand, mended
         from agentrunner.verification.start_up import why_not_started

@@ -15,6 +15,7 @@ from agentrunner.commands import options as opt
 from agentrunner.commands.console import paint_for, show, width_of
 from agentrunner.commands.runs import resolve
 from agentrunner.errors import LockHeld, UsageError
+from agentrunner.errors.runs import NotARun
 
 if TYPE_CHECKING:
     from agentrunner.engine.verify import Verification
@@ -46,9 +47,8 @@ def verify(
     from agentrunner.storage.run_folder import RunFolder
 
     if run is not None and Path(run).is_file():
-        raise UsageError(
+        raise NotARun(
             f"{run} is a file.",
-            code="not-a-run",
             remedy="name a run: agentrunner list shows them",
         )
     if mutants_sec is not None and mutants_sec <= 0:

@@ -22,6 +22,7 @@ from agentrunner.config.spec import RunnerSection, number_from_text
 from agentrunner.config.yaml_text import Path as KeyPath
 from agentrunner.config.yaml_text import Tree, read_yaml
 from agentrunner.environment import user_file as user_file
+from agentrunner.errors.task_files import BadValue, ProjectSetting
 from agentrunner.protocol import canonical_worker_type
 from agentrunner.registry import PLACE
 
@@ -125,7 +126,7 @@ def _refuse_all_but_harmless(tree: Tree) -> None:
             tree,
             ("extensions",),
             "A repository may not add workers, planners or sandboxes: they are code.",
-            code="project-setting",
+            error=ProjectSetting,
             remedy="write it into your own config.yaml",
         )
     for path, value in _leaves(tree.value.get("runner") or {}, ("runner",)):
@@ -137,7 +138,7 @@ def _refuse_all_but_harmless(tree: Tree) -> None:
                 tree,
                 path,
                 f"A repository may not set {what}.{only}",
-                code="project-setting",
+                error=ProjectSetting,
                 remedy="write it into the task file, or into your own config.yaml",
             )
 
@@ -161,12 +162,12 @@ def _refuse_relative(tree: Tree) -> None:
             tree,
             path,
             f"{dotted(path)} is relative to a task file, so it can stand only there.",
-            code="bad-value",
+            error=BadValue,
         )
     for index, folder in enumerate(settings.get(("runner", "sandbox", "read_paths")) or ()):
         if not Path(folder).is_absolute():
             path = ("runner", "sandbox", "read_paths", index)
-            raise mistake(tree, path, f"{dotted(path)} is not absolute.", code="bad-value")
+            raise mistake(tree, path, f"{dotted(path)} is not absolute.", error=BadValue)
 
 
 def lay_under(tree: Tree, layers: Sequence[Tree]) -> None:

@@ -11,6 +11,7 @@ from agentrunner.config.files import MAX_BYTES, decode, read_text, require_size
 from agentrunner.config.spec import TaskFile
 from agentrunner.config.yaml_text import Place, Tree, read_yaml
 from agentrunner.errors import UsageError
+from agentrunner.errors.task_files import BadEncoding, BadValue, UnknownFile, YamlSyntax
 
 _MARKDOWN = frozenset({".md", ".markdown"})
 _YAML = frozenset({".yaml", ".yml", ".json"})
@@ -85,9 +86,8 @@ def _is_markdown(path: Path, text: str, name: str) -> bool:
         return False
     if re.match(r"\s*(---\n|#{1,6}\s)", text):
         return True
-    raise UsageError(
+    raise UnknownFile(
         f"{name} could be a task file or a PRD.",
-        code="unknown-file",
         path=name,
         remedy="end its name in .yaml or .md, or say --prd FILE",
     )
@@ -97,9 +97,8 @@ def _task_tree(text: str, name: str) -> Tree:
     tree = read_yaml(text, name)
     if not isinstance(tree.value, dict):
         empty = tree.value is None
-        raise UsageError(
+        raise BadValue(
             f"{name} is empty." if empty else f"{name} is not a task file: it holds no settings.",
-            code="bad-value",
             path=name,
             remedy="agentrunner init writes one" if empty else "a PRD is a file that ends in .md",
         )
@@ -110,7 +109,7 @@ def _goal(text: str, cwd: Path) -> Document:
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise UsageError("the goal is not UTF-8 text.", code="encoding", path="--goal") from error
+        raise BadEncoding("the goal is not UTF-8 text.", path="--goal") from error
     first = next((line.strip() for line in text.split("\n") if line.strip()), "")
     tree = Tree({"version": "1", "task": {"prd": {"text": text}}}, {(): Place("--goal")})
     return Document(tree, "--goal", cwd, text, title=first[:_TITLE_CHARS].strip())
@@ -135,9 +134,8 @@ def _prd(text: str, name: str, path: Path, base_dir: Path, prd_path: str) -> Doc
             tree.places["task", *old] = tree.places.pop(old)
     if "prd" in task:
         place = tree.place(("task", "prd"))
-        raise UsageError(
+        raise BadValue(
             "task.prd cannot stand in the front matter: the PRD is this file.",
-            code="bad-value",
             path=place.where,
             source_line=place.source_line,
         )
@@ -148,7 +146,7 @@ def _prd(text: str, name: str, path: Path, base_dir: Path, prd_path: str) -> Doc
 
 def _front_error(tree: Tree, key: str, message: str) -> UsageError:
     place = tree.place((key,))
-    return UsageError(message, code="bad-value", path=place.where, source_line=place.source_line)
+    return BadValue(message, path=place.where, source_line=place.source_line)
 
 
 def front_matter(text: str, name: str) -> Tree | None:
@@ -175,9 +173,8 @@ def _front_end(text: str, name: str) -> int | None:
     for index, line in enumerate(lines[1:], 1):
         if line.rstrip() in ("---", "..."):
             return index
-    raise UsageError(
+    raise YamlSyntax(
         f"the front matter of {name} is not closed.",
-        code="yaml-syntax",
         path=f"{name}:1",
         source_line="---",
         remedy="end it with a line of ---",

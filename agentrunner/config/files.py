@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from agentrunner.errors import UsageError
+from agentrunner.errors.task_files import BadEncoding, FileOutside, FileTooLarge, Unreadable
 
 MAX_BYTES = 1 << 20
 """Of a task file, a PRD or anything they name."""
@@ -26,9 +27,8 @@ def read_text(path: Path, *, name: str, within: Sequence[Path] = ()) -> str:
     """
     real = Path(os.path.realpath(path))
     if within and not any(real.is_relative_to(os.path.realpath(root)) for root in within):
-        raise UsageError(
+        raise FileOutside(
             f"{name} lies outside the repository and the folder of the task file.",
-            code="outside",
             path=name,
             remedy="copy it into the repository",
             details=(("it is", str(real)),),
@@ -53,32 +53,31 @@ def _read_bytes(real: Path, path: Path, name: str) -> bytes:
 def require_size(data: bytes, name: str) -> None:
     """Raises UsageError (`too-large`) for more than MAX_BYTES."""
     if len(data) > MAX_BYTES:
-        raise UsageError(f"{name} is larger than 1 MiB.", code="too-large", path=name)
+        raise FileTooLarge(f"{name} is larger than 1 MiB.", path=name)
 
 
 def _require_regular(status: os.stat_result, name: str) -> None:
     mode = status.st_mode
     if stat.S_ISREG(mode):
         if status.st_size > MAX_BYTES:
-            raise UsageError(f"{name} is larger than 1 MiB.", code="too-large", path=name)
+            raise FileTooLarge(f"{name} is larger than 1 MiB.", path=name)
         return
     kinds = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a FIFO", stat.S_IFSOCK: "a socket"}
     kind = kinds.get(stat.S_IFMT(mode), "a device")
-    raise UsageError(f"{name} is {kind}, not a file.", code="unreadable", path=name)
+    raise Unreadable(f"{name} is {kind}, not a file.", path=name)
 
 
 def _unreadable(error: OSError | ValueError, path: Path, name: str) -> UsageError:
     missing = isinstance(error, OSError) and error.errno in (errno.ENOENT, errno.ENOTDIR)
     if missing:
         near = _near(path, name)
-        return UsageError(
+        return Unreadable(
             f"{name} does not exist.",
-            code="unreadable",
             path=name,
             remedy=f"did you mean {near}?" if near else "",
         )
     reason = error.strerror if isinstance(error, OSError) else "the path is not valid"
-    return UsageError(f"{name} cannot be read: {reason}.", code="unreadable", path=name)
+    return Unreadable(f"{name} cannot be read: {reason}.", path=name)
 
 
 def _near(path: Path, name: str) -> str:
@@ -100,24 +99,20 @@ def decode(data: bytes, name: str) -> str:
             guess = _guess_japanese(data)
             if not guess:
                 line = data.count(b"\n", 0, error.start) + 1
-                raise UsageError(
+                raise BadEncoding(
                     f"{name} is not UTF-8: byte 0x{data[error.start]:02x} in line {line}.",
-                    code="encoding",
                     path=f"{name}:{line}",
                     remedy="save it as UTF-8",
                 ) from error
         else:
             if "\0" in text:
-                raise UsageError(
-                    f"{name} holds a NUL byte; it is no text file.", code="encoding", path=name
-                )
+                raise BadEncoding(f"{name} holds a NUL byte; it is no text file.", path=name)
             return text.replace("\r\n", "\n").replace("\r", "\n")
     code, spoken = guess
     suffix = Path(name).suffix
     target = f"{name.removesuffix(suffix)}.utf8{suffix}"
-    raise UsageError(
+    raise BadEncoding(
         f"{name} is not UTF-8; it looks like {spoken}.",
-        code="encoding",
         path=name,
         remedy=f"iconv -f {code} -t UTF-8 {_quoted(name)} > {_quoted(target)}",
     )

@@ -11,7 +11,7 @@ from agentrunner.config.mistakes import suggestion
 from agentrunner.config.spec import ApproveSpec, Moment
 from agentrunner.config.yaml_text import Path as KeyPath
 from agentrunner.config.yaml_text import Place, Tree, read_yaml
-from agentrunner.errors import UsageError
+from agentrunner.errors.command_line import BadOption
 from agentrunner.protocol import canonical_worker_type
 
 _NAMED: dict[str, KeyPath] = {
@@ -33,9 +33,8 @@ def apply_overrides(tree: Tree, overrides: Sequence[str]) -> None:
         place = Place(f"--set {key}")
         path: KeyPath = tuple(part.strip() for part in key.split("."))
         if not equals or not all(path):
-            raise UsageError(
+            raise BadOption(
                 f'--set "{text}" is not of the form key.path=VALUE.',
-                code="bad-option",
                 path="--set",
                 remedy="--set runner.meta.max_loops=3",
             )
@@ -88,9 +87,8 @@ def _moments(value: str | Sequence[str] | None) -> list[str]:
     moments = [word.strip() for word in words if word.strip()]
     for moment in moments:
         if moment not in ApproveSpec.model_fields:
-            raise UsageError(
+            raise BadOption(
                 f'--approve "{moment}" is not known. Known: {", ".join(ApproveSpec.model_fields)}.',
-                code="bad-option",
                 path="--approve",
                 remedy=suggestion(moment, ApproveSpec.model_fields),
             )
@@ -106,10 +104,9 @@ def _put(tree: Tree, path: KeyPath, value: Any, place: Place) -> None:
             tree.places[path[:depth]] = place
         here = here[part]
         if not isinstance(here, dict):
-            raise UsageError(
+            raise BadOption(
                 f"{'.'.join(map(str, path[:depth]))} holds no settings, so "
                 f"{'.'.join(map(str, path))} cannot be set.",
-                code="bad-option",
                 path=place.where,
             )
     here[path[-1]] = value

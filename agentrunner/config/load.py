@@ -38,6 +38,7 @@ from agentrunner.config.rules import (
 from agentrunner.config.spec import RunnerSection, Source, TaskFile, TaskSection, TaskSpec
 from agentrunner.config.yaml_text import Place, Tree
 from agentrunner.errors import UsageError
+from agentrunner.errors.task_files import BadValue, EmptyPrd, FileOutside, NoTestCommand
 
 __all__ = [
     "TaskSource",
@@ -193,9 +194,8 @@ def _prd(
         text, first_line = body(raw, name)
         source = _source(path, raw)
     if not text.strip():
-        raise UsageError(
+        raise EmptyPrd(
             f"{name} is empty.",
-            code="empty-prd",
             path=place.where,
             source_line=place.source_line,
             remedy="write what is wanted",
@@ -223,7 +223,7 @@ def _with_test(
             tree,
             ("task", "test", "command"),
             "no test command was found in the repository.",
-            code="no-test",
+            error=NoTestCommand,
             remedy="test: COMMAND",
         )
     return task.model_copy(update={"test": task.test.model_copy(update={"command": command})})
@@ -255,9 +255,8 @@ def _timeout(text: str) -> float:
     except ValueError:
         seconds = math.nan
     if not 0 < seconds < math.inf:
-        raise UsageError(
+        raise BadValue(
             f'META_TIMEOUT_SEC is "{text}", which is no number of seconds.',
-            code="bad-value",
             path="META_TIMEOUT_SEC",
         )
     return seconds
@@ -310,7 +309,7 @@ def _named_text(
     try:
         return read_text(path, name=name, within=within)
     except UsageError as error:
-        if error.code == "outside":
+        if isinstance(error, FileOutside):
             error.remedy += other
         error.details += (("named by", f"{place.where} {place.source_line[:200]}"),)
         raise

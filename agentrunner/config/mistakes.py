@@ -13,6 +13,7 @@ from pydantic_core import ErrorDetails
 from agentrunner.config.spec import TaskFile
 from agentrunner.config.yaml_text import Path, Place, Tree
 from agentrunner.errors import UsageError
+from agentrunner.errors.task_files import BadValue, MissingKey, UnknownKey
 
 _WORDS = {
     "int_parsing": "no whole number",
@@ -27,14 +28,19 @@ _SHOWN = 4
 
 
 def mistake(
-    tree: Tree, path: Path, message: str, *, code: str, remedy: str = "", place: Place | None = None
+    tree: Tree,
+    path: Path,
+    message: str,
+    *,
+    error: type[UsageError],
+    remedy: str = "",
+    place: Place | None = None,
 ) -> UsageError:
-    """A UsageError at the place of `path`; its source line is shown unless it may be secret."""
+    """This error at the place of `path`; its source line is shown unless it may be secret."""
     place = place or tree.place(path)
     secret = path[:2] in (("runner", "worker"), ("runner", "workers")) and "env" in path[2:4]
-    return UsageError(
+    return error(
         message,
-        code=code,
         path=place.where or dotted(path),
         source_line="" if secret else place.source_line[:200],
         remedy=remedy,
@@ -54,7 +60,8 @@ def from_validation(
 ) -> UsageError:
     """The first of pydantic's complaints as a sentence, the next few as details."""
     complaints = [_complaint(details, tree, model) for details in error.errors(include_url=False)]
-    complaints.sort(key=lambda found: found.code != "unknown-key")  # they explain what is missing
+    # Unknown keys first: they explain what is missing.
+    complaints.sort(key=lambda found: not isinstance(found, UnknownKey))
     first, others = complaints[0], complaints[1 : 1 + _SHOWN]
     first.details = tuple(("also", f"{other.path}: {other.message}") for other in others)
     return first
@@ -69,7 +76,7 @@ def _complaint(details: ErrorDetails, tree: Tree, model: type[BaseModel]) -> Usa
             tree,
             path,
             f"{name} is not a setting.",
-            code="unknown-key",
+            error=UnknownKey,
             remedy=_did_you_mean(path, model),
         )
     if kind == "missing":
@@ -77,12 +84,12 @@ def _complaint(details: ErrorDetails, tree: Tree, model: type[BaseModel]) -> Usa
             tree,
             path,
             f"{name} is missing.",
-            code="missing-key",
+            error=MissingKey,
             remedy="write version: 1 in the first line" if path == ("version",) else "",
             place=tree.place(path[:-1]),
         )
     text, remedy = wrong_value(name, details)
-    return mistake(tree, path, text, code="bad-value", remedy=remedy)
+    return mistake(tree, path, text, error=BadValue, remedy=remedy)
 
 
 def wrong_value(name: str, details: ErrorDetails) -> tuple[str, str]:

@@ -14,6 +14,7 @@ from agentrunner.config.markdown import Line, lines_of, mask, section_title
 from agentrunner.config.prd_slips import refuse_lost, refuse_near_check
 from agentrunner.config.spec import Check, CriterionSpec
 from agentrunner.errors import UsageError
+from agentrunner.errors.task_files import BadCheck, DuplicateId, EmptyCriteria, FileTooLarge
 
 HEADINGS = frozenset(
     {
@@ -195,7 +196,7 @@ def _section_items(opened: Line | None, section: Sequence[Line], file_name: str)
     base, blank = 0, False
     for line in section:
         if len(line.text) > MAX_LINE and line.kind == "text":
-            raise _error("too-large", "a criterion's line is too long.", file_name, line, "")
+            raise _error(FileTooLarge, "a criterion's line is too long.", file_name, line, "")
         match = _BULLET.match(mask(line.text)) if line.kind == "text" else None
         if line.kind == "heading" or (line.kind == "text" and _RULE.match(line.text)):
             current = None
@@ -204,7 +205,7 @@ def _section_items(opened: Line | None, section: Sequence[Line], file_name: str)
             items.append(current)
             if len(items) > MAX_CRITERIA:
                 raise _error(
-                    "too-large", f"more than {MAX_CRITERIA} criteria.", file_name, line, ""
+                    FileTooLarge, f"more than {MAX_CRITERIA} criteria.", file_name, line, ""
                 )
             base = line.indent
         elif current and line.kind != "comment":
@@ -214,9 +215,7 @@ def _section_items(opened: Line | None, section: Sequence[Line], file_name: str)
                 current = None
         blank = line.kind == "blank"
     if not items:
-        raise _error(
-            "empty-criteria", f'"{opened.title}" has no list.', file_name, opened, "- [ ] …"
-        )
+        raise _error(EmptyCriteria, f'"{opened.title}" has no list.', file_name, opened, "- [ ] …")
     return items
 
 
@@ -241,7 +240,7 @@ def _head(item: _Item) -> _Draft:
         _continuation(line, draft)
     if not draft.description:
         raise _error(
-            "empty-criteria", "a criterion has no text.", item.file_name, item.line, "- [ ] …"
+            EmptyCriteria, "a criterion has no text.", item.file_name, item.line, "- [ ] …"
         )
     return draft
 
@@ -285,7 +284,7 @@ def _number(ids: list[str], drafts: Sequence[_Draft], written: int) -> list[str]
         if id_.casefold() in taken and index >= written:
             draft = drafts[index - written]
             raise _error(
-                "duplicate-id",
+                DuplicateId,
                 f"the id {id_} is used twice.",
                 draft.item.file_name,
                 draft.item.line,
@@ -308,7 +307,7 @@ def _finished(draft: _Draft, id_: str) -> CriterionSpec:
     item, name = draft.item, id_ or "this criterion"
     if len(draft.checks) > 1:
         raise _error(
-            "bad-check",
+            BadCheck,
             f"{name} has more than one check.",
             item.file_name,
             draft.checks[1][1],
@@ -316,7 +315,7 @@ def _finished(draft: _Draft, id_: str) -> CriterionSpec:
         )
     if draft.strays:
         raise _error(
-            "bad-check",
+            BadCheck,
             f"the check of {name} is neither in parentheses at the end nor on its own line.",
             item.file_name,
             draft.strays[0],
@@ -353,7 +352,7 @@ def _read_check(text: str, line: Line, name: str, file_name: str) -> Check:
         problem, plain = f"the check of {name} has no command in backticks.", text
     forms = 'check: `COMMAND`, check: test `NAME`, check: file PATH contains "TEXT"'
     raise _error(
-        "bad-check", problem, file_name, line, f"check: `{plain}`" if plain else f"one of {forms}"
+        BadCheck, problem, file_name, line, f"check: `{plain}`" if plain else f"one of {forms}"
     )
 
 
@@ -364,10 +363,11 @@ def _dedented(lines: list[str]) -> str:
     return "\n".join(line[margin:].rstrip() for line in full).strip("\n")
 
 
-def _error(code: str, message: str, file_name: str, line: Line, remedy: str) -> UsageError:
-    return UsageError(
+def _error(
+    error: type[UsageError], message: str, file_name: str, line: Line, remedy: str
+) -> UsageError:
+    return error(
         message,
-        code=code,
         path=f"{file_name}:{line.number}",
         source_line=line.text.strip()[:200],
         remedy=remedy,

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher
 
 from agentrunner.config.markdown import Line, mask, section_title
-from agentrunner.errors import UsageError
+from agentrunner.errors.task_files import BadCheck, LostCriteria
 
 _ALIKE = 0.7
 """From which likeness on a word is taken for a mistyped `check`: chekc, chck, checks, checked."""
@@ -46,9 +46,8 @@ def refuse_near_check(text: str, line: Line, file_name: str, *, alone: bool) -> 
     meant = word in _MEANT or (code and word in _BEFORE_CODE) or _like_check(word)
     if not meant or word in _CHECKS:
         return
-    raise UsageError(
+    raise BadCheck(
         f'"{match[1].strip()}:" makes no check; the word is "check".',
-        code="bad-check",
         path=f"{file_name}:{line.number}",
         source_line=line.text.strip()[:200],
         remedy="write (check: `COMMAND`) or (check: test `NAME`)",
@@ -83,9 +82,8 @@ def refuse_lost(
         if heading is not None and near
         else f"a check stands {under}, where no criteria are read: it would be lost."
     )
-    raise UsageError(
+    raise LostCriteria(
         message,
-        code="lost-criteria",
         path=f"{file_name}:{line.number}",
         source_line=line.text.strip()[:200],
         remedy=f'name the heading "{near.capitalize() if near else "Acceptance criteria"}"',

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agentrunner.errors import InfraError, UsageError
+from agentrunner.errors.repositories import BadRepository, ForeignRepository
 
 if TYPE_CHECKING:
     from agentrunner.config.yaml_text import Place
@@ -31,9 +31,8 @@ def checked_repo(path: Path, place: Place, environ: Mapping[str, str]) -> Path:
     real = Path(os.path.realpath(path))
     problem = _problem(real, environ)
     if problem:
-        raise UsageError(
+        raise BadRepository(
             f"the repository {path} {problem}.",
-            code="bad-repo",
             path=place.where,
             source_line=place.source_line,
             remedy="name the project's folder: --repo DIR",
@@ -41,9 +40,8 @@ def checked_repo(path: Path, place: Place, environ: Mapping[str, str]) -> Path:
     for owned in (real, real / ".git"):
         owner = os.lstat(owned).st_uid if os.path.lexists(owned) else os.geteuid()
         if owner != os.geteuid():
-            raise InfraError(
+            raise ForeignRepository(
                 f"{owned} belongs to another user (uid {owner}, we are {os.geteuid()}).",
-                code="repo-owner",
                 path=str(owned),
                 remedy="run as its owner, or work in a clone of your own",
                 nothing_spent=True,

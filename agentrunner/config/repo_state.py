@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from agentrunner.errors import InfraError, UsageError
+from agentrunner.errors.repositories import BareRepository, MergeInProgress, RepositoryReadOnly
 
 _IN_PROGRESS = {
     "MERGE_HEAD": ("A merge", "git merge --continue, or git merge --abort"),
@@ -28,9 +28,8 @@ def refuse_bare(folder: Path) -> None:
         if os.path.lexists(place / ".git"):
             return
         if all((place / name).exists() for name in _BARE) and (place / "objects").is_dir():
-            raise UsageError(
+            raise BareRepository(
                 f"{place} is a bare repository: it holds no files to work on.",
-                code="bare-repository",
                 path=str(folder),
                 remedy=f"git clone {place} work, and then in work",
             )
@@ -45,9 +44,8 @@ def refuse_state(repo: Path, *, elsewhere: bool = False) -> None:
     """
     refuse_bare(repo)
     if not os.access(repo, os.W_OK | os.X_OK):
-        raise InfraError(
+        raise RepositoryReadOnly(
             f"{repo} cannot be written: the work could not be kept there.",
-            code="repository-read-only",
             path=str(repo),
             remedy="make it writable, or work in a clone of your own",
             nothing_spent=True,
@@ -57,9 +55,8 @@ def refuse_state(repo: Path, *, elsewhere: bool = False) -> None:
     git = _git_folder(repo)
     for name, (what, ends) in _IN_PROGRESS.items() if git is not None else ():
         if git is not None and os.path.lexists(git / name):
-            raise InfraError(
+            raise MergeInProgress(
                 f"{what} is in progress in {repo}: files may hold both sides of a conflict.",
-                code="merge-in-progress",
                 path=str(git / name),
                 remedy=f"{ends}; or --worktree --clean, which begins with the last commit",
                 nothing_spent=True,

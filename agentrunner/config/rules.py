@@ -16,6 +16,17 @@ from agentrunner.config.spec import Check, CriterionSpec, RunnerSection, TaskFil
 from agentrunner.config.yaml_text import Path as KeyPath
 from agentrunner.config.yaml_text import Tree
 from agentrunner.errors import UsageError
+from agentrunner.errors.command_line import UnknownKind
+from agentrunner.errors.task_files import (
+    BadCheck,
+    BadValue,
+    DuplicateId,
+    FileOutside,
+    MissingKey,
+    UnknownCandidate,
+    UnknownKey,
+    VariableMissing,
+)
 from agentrunner.protocol import canonical_worker_type
 
 _CRITERIA: KeyPath = ("task", "acceptance_criteria")
@@ -64,7 +75,7 @@ def _criterion(item: Any, path: KeyPath, tree: Tree, name: str) -> Any:
                 tree,
                 (*path, "line"),
                 f"{dotted((*path, 'line'))} is not a setting.",
-                code="unknown-key",
+                error=UnknownKey,
             )
         return {**item, "line": place.line}
     return item
@@ -96,7 +107,7 @@ def refuse_both(tree: Tree) -> None:
             tree,
             ("runner", "worker"),
             "runner.worker and runner.workers are both given.",
-            code="bad-value",
+            error=BadValue,
             remedy="write it into the list, or leave the list out",
         )
 
@@ -157,7 +168,7 @@ def _check_kinds(file: TaskFile, tree: Tree) -> None:
                 tree,
                 (*path, "command"),
                 "runner.worker.command has no meaning with the kind auto.",
-                code="bad-value",
+                error=BadValue,
                 remedy="--worker command, or the kind of the CLI whose path it is",
             )
     if runner.meta.kind == "script" and not runner.meta.script:
@@ -171,7 +182,7 @@ def _check_kind(kind: str, known: list[str], tree: Tree, path: KeyPath) -> None:
             tree,
             path,
             f'{dotted(path)} "{kind}" is not known. Known: {", ".join(known)}.',
-            code="unknown-kind",
+            error=UnknownKind,
             remedy=suggestion(kind, known),
         )
 
@@ -181,7 +192,7 @@ def _refuse_incomplete(tree: Tree, path: KeyPath, kind: str, needed: str, remedy
         tree,
         (*path, "kind"),
         f"{dotted((*path, 'kind'))} {kind} needs {dotted((*path, needed))}.",
-        code="missing-key",
+        error=MissingKey,
         remedy=remedy,
     )
 
@@ -220,7 +231,7 @@ def _check_names(file: TaskFile, tree: Tree) -> None:
                 tree,
                 (*path, "name"),
                 f"the name {worker.name or name} is used by two workers.",
-                code="duplicate-id",
+                error=DuplicateId,
                 remedy="give it another name, or none",
             )
         seen.add(name)
@@ -231,7 +242,7 @@ def _check_names(file: TaskFile, tree: Tree) -> None:
             ("runner", "profiles", "worker", "force"),
             f'runner.profiles.worker.force is "{force}", and no worker has that name. '
             f"There is {', '.join(sorted(seen))}.",
-            code="unknown-candidate",
+            error=UnknownCandidate,
             remedy=suggestion(force, seen),
         )
 
@@ -253,7 +264,7 @@ def _check_task_env(file: TaskFile, tree: Tree, environ: Mapping[str, str]) -> N
                 tree,
                 ("task", "env", key),
                 f"task.env.{key} refers to a variable of ours, which only a set-up may be given.",
-                code="bad-value",
+                error=BadValue,
                 remedy="task.setup.env, or literal:TEXT for the text itself",
             )
     for key, value in (file.task.setup.env if file.task.setup else {}).items():
@@ -271,11 +282,10 @@ def env_reference(value: str) -> str | None:
 
 def env_missing(key: str, name: str, where: str = "") -> UsageError:
     """The error for a reference to a variable that is not set; an empty one counts as not set."""
-    return UsageError(
+    return VariableMissing(
         f"{key} takes the environment variable {name}, which is not set."
         if name
         else f"{key} names no variable after env:.",
-        code="env-missing",
         path=where or key,
         remedy=f"export {name}=…" if name else "env:NAME, or literal:TEXT",
     )
@@ -290,7 +300,7 @@ def _check_criteria(criteria: Iterable[CriterionSpec], tree: Tree) -> None:
                 tree,
                 (*path, "id"),
                 f"the id {criterion.id} is used twice.",
-                code="duplicate-id",
+                error=DuplicateId,
                 remedy="give it another id, or none",
             )
         seen.add(criterion.id.casefold())
@@ -299,7 +309,7 @@ def _check_criteria(criteria: Iterable[CriterionSpec], tree: Tree) -> None:
                 tree,
                 (*path, "check"),
                 f"the check of {criterion.id or 'this criterion'} {problem}.",
-                code="bad-check",
+                error=BadCheck,
             )
 
 
@@ -327,7 +337,7 @@ def _check_globs(test: TestSpec, tree: Tree) -> None:
                     tree,
                     path,
                     f'{dotted(path)} "{glob}" names nothing in the repository.',
-                    code="outside",
+                    error=FileOutside,
                     remedy="write it relative to the repository, as tests/** or check_*.c",
                 )
             if key == "paths" and glob.strip("/") in product:
@@ -335,7 +345,7 @@ def _check_globs(test: TestSpec, tree: Tree) -> None:
                     tree,
                     path,
                     f'"{glob}" is in task.test.paths and in task.test.product.',
-                    code="bad-value",
+                    error=BadValue,
                     remedy="a file is a test or the product: take it out of one of them",
                 )
 
@@ -347,4 +357,4 @@ def _inside(repo: Path, value: str, tree: Tree, path: KeyPath) -> None:
     except ValueError:
         real = Path("/")
     if Path(value).is_absolute() or not real.is_relative_to(repo):
-        raise mistake(tree, path, f"{dotted(path)} leads out of the repository.", code="outside")
+        raise mistake(tree, path, f"{dotted(path)} leads out of the repository.", error=FileOutside)

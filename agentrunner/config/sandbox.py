@@ -71,6 +71,10 @@ def _network_from_text(value: Any) -> Any:
     return {"policy": value} if isinstance(value, str) else value
 
 
+NO_SANDBOX = "none"
+"""The kind of sandbox that isolates nothing."""
+
+
 class SandboxSpec(ConfigModel):
     """Where workers, tests and checks run."""
 
@@ -108,6 +112,16 @@ class SandboxSpec(ConfigModel):
     manifests are in the repository), `none`, or a list as `[go, npm]`."""
     read_paths: list[str] = []
     """Folders of this machine that the sandbox may read."""
+
+    @property
+    def isolates(self) -> bool:
+        """Whether commands are kept away from this machine; its own kind cannot do that."""
+        return self.kind != NO_SANDBOX
+
+    @property
+    def has_image(self) -> bool:
+        """Whether an image may bring a program that this machine has not."""
+        return self.kind in ("auto", "docker")
 
     @property
     def kept_bytes(self) -> int | None:

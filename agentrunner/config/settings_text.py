@@ -9,6 +9,7 @@ from typing import Any
 from agentrunner.config.yaml_text import Path as KeyPath
 from agentrunner.config.yaml_text import Tree, read_yaml
 from agentrunner.errors import UsageError
+from agentrunner.errors.command_line import BadOption
 
 STEP = 2
 """Blanks by which a section is indented where the file does not show it."""
@@ -18,9 +19,8 @@ def key_path(name: str) -> KeyPath:
     """`worker.kind` or `runner.worker.kind` as a path; raises UsageError for what is none."""
     parts = tuple(part.strip() for part in name.split("."))
     if not all(parts) or parts == ("runner",):
-        raise UsageError(
+        raise BadOption(
             f'"{name}" names no setting.',
-            code="bad-option",
             remedy="agentrunner config set runner.worker.kind codex-cli",
         )
     return parts if parts[0] in ("runner", "version") else ("runner", *parts)
@@ -52,9 +52,8 @@ def _put(value: Any, path: KeyPath, wanted: Any) -> Any:
             here[part] = {}
         here = here[part]
         if not isinstance(here, dict):
-            raise UsageError(
+            raise BadOption(
                 f"{'.'.join(map(str, path[:depth]))} holds no settings by name.",
-                code="bad-option",
                 remedy="agentrunner config edit",
             )
     here[path[-1]] = wanted

@@ -18,6 +18,8 @@ from agentrunner.config.load import resolve_env, with_environment
 from agentrunner.config.sandbox import SandboxSpec
 from agentrunner.config.spec import RunnerSection, TaskSpec
 from agentrunner.errors import AgentRunnerError, InfraError
+from agentrunner.errors.planners import NoPlanner
+from agentrunner.errors.workers import WorkerNotReady
 from agentrunner.policy.agents import barred, login_barred
 from agentrunner.policy.match import covered
 from agentrunner.policy.model import Policy
@@ -96,9 +98,8 @@ def choose_planner(facts: Facts, barred: Barred, *, provable: bool) -> Choice:
     ways = [("openai-chat", "export OPENAI_API_KEY=…")]
     ways += [(cli.kind, _lacking(cli)) for cli in facts.planners]
     ways += [("checklist", "a test command (--test CMD), or a criterion with a check")]
-    raise InfraError(
+    raise NoPlanner(
         "Nothing here can plan this task: no model can be asked, and nothing can be executed.",
-        code="no-planner",
         path="runner.meta.kind",
         details=tuple((kind, barred(kind) or way) for kind, way in ways),
         remedy="export OPENAI_API_KEY=…, or give a test command: --test CMD",
@@ -129,12 +130,11 @@ def choose_worker(facts: Facts, barred: Barred, box: str) -> Choice:
         usual = [kind for kind in allowed if kind == USUAL_WORKER] or allowed
         if usual:
             return Choice(usual[0], "none is ready here; an image may have it")
-    raise InfraError(
+    raise WorkerNotReady(
         f"{_listed([cli.kind for cli in installed])} installed here, and nothing that may be used "
         "has a way to its model."
         if installed
         else "No worker that could be chosen is allowed here.",
-        code="worker-not-ready",
         path="runner.worker.kind",
         details=tuple((cli.kind, barred(cli.kind) or cli.cure) for cli in installed),
         remedy=next((cli.cure for cli in installed if not barred(cli.kind)), "agentrunner workers"),
@@ -154,8 +154,8 @@ def _before(taken: Cli, candidates: Sequence[Cli]) -> Sequence[Cli]:
 
 def _kept_away(candidates: Sequence[Cli], barred: Barred) -> str:
     """Those that a policy keeps away, for the reason why another one was taken."""
-    told = [f"; not {cli.kind}: {barred(cli.kind)}" for cli in candidates if barred(cli.kind)]
-    return "".join(told)
+    barriers = [f"; not {cli.kind}: {barred(cli.kind)}" for cli in candidates if barred(cli.kind)]
+    return "".join(barriers)
 
 
 def _listed(kinds: Sequence[str]) -> str:
@@ -239,7 +239,7 @@ def _cli(
 
 def _obstacle(worker: Worker, box: SandboxSpec) -> str:
     """What this box lacks for it; "" for nothing."""
-    if box.kind == "none":
+    if not box.isolates:
         return "" if worker.confines_itself else "it works in a sandbox only: --sandbox auto"
     network = box.network
     if network is not None and network.policy == "full":

@@ -14,7 +14,7 @@ from typing import Literal
 
 from agentrunner.discovery.found import Found
 from agentrunner.discovery.services import lacking
-from agentrunner.verification.box import CommandOutcome
+from agentrunner.verification.decision_sandbox import CommandOutcome
 from agentrunner.verification.start_up import NO_TESTS, why_not_started
 
 Kind = Literal["passes", "red", "no_count", "running", "unclear", "not_tried", "no_tests", "fails"]
@@ -114,8 +114,8 @@ def judge(
     )
     if ran.timed_out:
         last = next((line for line in reversed(output.splitlines()[:-1]) if line.strip()), "")
-        said = f"it printed: {_short(last.strip())}" if last else "nothing printed yet"
-        return replace(seen, kind="running", said=f"still running after {took}, {said}")
+        note = f"it printed: {_short(last.strip())}" if last else "nothing printed yet"
+        return replace(seen, kind="running", said=f"still running after {took}, {note}")
     code = _inner_code(ran.exit_code, output)
     meaning = _meaning([found.command, *runners], code, output)
     why = why_not_started(found.command, ran, repo, is_test=True)
@@ -123,21 +123,23 @@ def judge(
         return replace(seen, kind="no_tests", said=f"finds no tests, {took}")
     line = telling_line(output)
     if why or (meaning and not (counts and counts.passed)):
-        said = f"exit {code}: {meaning or why}" + (f"; {line}" if meaning and line else "")
-        return replace(seen, kind="fails", said=said)
+        note = f"exit {code}: {meaning or why}" + (f"; {line}" if meaning and line else "")
+        return replace(seen, kind="fails", said=note)
     if counts is not None and counts.ran:
-        told = f"{counts.passed} passed, {counts.failed} failed, {took}"
+        counted = f"{counts.passed} passed, {counts.failed} failed, {took}"
         if ran.exit_code == 0 or counts.failed:
-            return replace(seen, kind="red" if counts.failed else "passes", said=told)
+            return replace(seen, kind="red" if counts.failed else "passes", said=counted)
         clause = f"; {meaning or line or 'nothing says why'}"
-        return replace(seen, kind="unclear", said=f"{told}, and yet exit {ran.exit_code}{clause}")
+        return replace(
+            seen, kind="unclear", said=f"{counted}, and yet exit {ran.exit_code}{clause}"
+        )
     if ran.exit_code == 0:
-        said = f"exit 0, {took}; how many tests ran is not told"
-        return replace(seen, kind="no_count", said=said)
+        note = f"exit 0, {took}; how many tests ran is not told"
+        return replace(seen, kind="no_count", said=note)
     reason = meaning or line or "nothing says why"
     more = f"; {line}" if meaning and line else ""
-    said = f"exit {code}, no test was seen to run: {reason}{more}"
-    return replace(seen, kind="fails", said=said)
+    note = f"exit {code}, no test was seen to run: {reason}{more}"
+    return replace(seen, kind="fails", said=note)
 
 
 OFFLINE = re.compile(

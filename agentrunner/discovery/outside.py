@@ -25,10 +25,10 @@ def not_taken_along(checkout: Path, there: Collection[str], setting: str) -> lis
         return []
     found = detect_setup(checkout)
     command = shlex.quote(found.command) if found else "CMD"
-    told = (
+    message = (
         f"{', '.join(names)} of your checkout {'is' if len(names) == 1 else 'are'} not taken along"
     )
-    return [f"{told}, and no set-up is given: {setting.format(command)}"]
+    return [f"{message}, and no set-up is given: {setting.format(command)}"]
 
 
 def filters_of(repo: Path) -> list[str]:

@@ -35,5 +35,5 @@ def proof_inputs(
     paths = files_of(repo, most_files)
     if paths is None:
         return ProofInputs()
-    said = [f"{where}: {text}" for where, text in problems(spec, paths)]
-    return ProofInputs(listed(inputs_of_task(spec, paths, read), most_listed), said)
+    found_problems = [f"{where}: {text}" for where, text in problems(spec, paths)]
+    return ProofInputs(listed(inputs_of_task(spec, paths, read), most_listed), found_problems)

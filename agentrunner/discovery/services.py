@@ -10,11 +10,11 @@ from agentrunner.discovery.reading import names_inside, read_inside
 from agentrunner.discovery.workflows import ci_services
 
 SENTENCES = {
-    "database": "it wants a database or another server, and a box starts none: have the test "
+    "database": "it wants a database or another server, and a sandbox starts none: have the test "
     "command start one, or leave out the tests that want it",
-    "browser": "it wants a browser or a display, and a box has none: an image that has one "
+    "browser": "it wants a browser or a display, and a sandbox has none: an image that has one "
     "(runner.sandbox.image), or leave out the tests that want it",
-    "docker": "it wants Docker, and a box never gives a way to the engine: leave out the tests "
+    "docker": "it wants Docker, and a sandbox never gives a way to the engine: leave out the tests "
     "that want it",
 }
 _OUTPUT = {

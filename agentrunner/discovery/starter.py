@@ -88,8 +88,8 @@ def render_task_file(
 def _setting(key: str, value: str, found: Found | None, margin: str, plain: bool = False) -> str:
     if found is None:
         example = '"COMMAND"' if key == "test" else '{command: "COMMAND"}'
-        said = "runs the tests" if key == "test" else "once per box, before the tests"
-        return f"{margin}# {key}: {example}    # {said}"
+        comment = "runs the tests" if key == "test" else "once per sandbox, before the tests"
+        return f"{margin}# {key}: {example}    # {comment}"
     written = value if plain else _quoted(value)
     return f"{margin}{key}: {written}    # {found.where}"
 

@@ -20,7 +20,7 @@ _VERSION = re.compile(r"\d+(?:\.\d+)+[\w.+-]*", re.ASCII)
 _LONGEST = 60
 
 
-async def box_version(sandbox: Sandbox, member: Member, cache: Path) -> str:
+async def sandbox_version(sandbox: Sandbox, member: Member, cache: Path) -> str:
     """The version that this worker's CLI says it has in this box; "" where it does not tell.
 
     `cache` is a file of ours, made where it is missing: the same program in the same image is not

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 
 from agentrunner.config.spec import TaskSpec
-from agentrunner.errors import UsageError
+from agentrunner.errors.runs import NotWaiting, StaleAnswer, WrongAnswer
 from agentrunner.execution.budget_questions import read_answer
 from agentrunner.execution.questions import MAX_ANSWER
 from agentrunner.execution.silence import read_order
@@ -26,36 +26,30 @@ def checked_answer(
     `grants` are what people added to limits of the budget before.
     """
     if question is None:
-        raise UsageError(f"{run_id} is not waiting for anyone.", code="not-waiting")
+        raise NotWaiting(f"{run_id} is not waiting for anyone.")
     if answer.id and answer.id != question.id:
-        raise UsageError(
+        raise StaleAnswer(
             f"{run_id} is not waiting for {answer.id}; its question is {question.id}.",
-            code="stale-answer",
             remedy=f"agentrunner show {run_id}",
         )
     free = question.kind in IN_WORDS
     if free != (answer.decision == "answer"):
         verb = "answer" if free else "approve or reject"
-        raise UsageError(
+        raise WrongAnswer(
             f"The question of {run_id} is of kind {question.kind}: {verb} it.",
-            code="wrong-answer",
             remedy=f"agentrunner {verb.split()[0]} {run_id} --id {question.id}",
         )
     if len(answer.text) > MAX_ANSWER or (free and not answer.text.strip()):
-        raise UsageError(f"An answer has 1 to {MAX_ANSWER:,} characters.", code="wrong-answer")
+        raise WrongAnswer(f"An answer has 1 to {MAX_ANSWER:,} characters.")
     if any("\ud800" <= char <= "\udfff" for char in answer.text + answer.edit):
-        raise UsageError(
-            "An answer is text; this one has bytes that are none.", code="wrong-answer"
-        )
+        raise WrongAnswer("An answer is text; this one has bytes that are none.")
     if answer.edit:
         if question.kind != "plan":
-            raise UsageError("Only a plan can be edited.", code="wrong-answer", path="--edit")
+            raise WrongAnswer("Only a plan can be edited.", path="--edit")
         try:
             edited_criteria(answer.edit)
         except ValueError as error:
-            raise UsageError(
-                f"The edited plan cannot be read: {error}", code="wrong-answer", path="--edit"
-            ) from error
+            raise WrongAnswer(f"The edited plan cannot be read: {error}", path="--edit") from error
     text = answer.text
     if free and text.strip().isdigit() and 1 <= int(text) <= len(question.options):
         text = question.options[int(text) - 1]

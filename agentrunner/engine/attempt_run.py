@@ -20,6 +20,7 @@ from agentrunner.engine.answers import checked_answer
 from agentrunner.engine.attempts import stop_workers
 from agentrunner.engine.planner_change import renewed, take_over
 from agentrunner.errors import UsageError
+from agentrunner.execution.bill import bill_of
 from agentrunner.execution.budget_questions import granted
 from agentrunner.execution.commit import commit_of
 from agentrunner.execution.deps import Cassette, Clock, Deps, Stopped
@@ -28,7 +29,6 @@ from agentrunner.execution.silence import read_order
 from agentrunner.graph.builder import Graph
 from agentrunner.graph.checkpoints import damaged, read_errors
 from agentrunner.nodes.note import leave_note
-from agentrunner.notes.bill import bill_of
 from agentrunner.planners.panel import role_of
 from agentrunner.state.lifecycle import TERMINAL
 from agentrunner.state.run_state import IN_WORDS, Answer, Question, TaskContext
@@ -102,12 +102,12 @@ class Drive:
                     return await self._interrupted(state, question)
                 if question is None:
                     return self._ended(state)
-                said = await self._ask_inline(question)
+                reply = await self._ask_inline(question)
                 if self._signal is not None:
                     return await self._interrupted(state, question)
-                if said is None:
+                if reply is None:
                     return await self._paused(state, question)
-                payload = await self._reply(said)
+                payload = await self._reply(reply)
 
     async def stop_worker(self) -> None:
         """Only end the worker that an earlier driver left, in order, and record it."""
@@ -166,12 +166,12 @@ class Drive:
         asked, options = state["question"], self._options
         assert asked is not None
         subject = json.loads(asked.subject)
-        said = read_order(answer.text, str(subject["asked_for"]))
-        if said.what == "model":
+        order = read_order(answer.text, str(subject["asked_for"]))
+        if order.what == "model":
             role = role_of(subject["asked_for"])
             deps = self.deps
             spec = renewed(
-                deps.spec, deps.folder, options.environ, options.policy, None, said.text, role
+                deps.spec, deps.folder, options.environ, options.policy, None, order.text, role
             )
             await take_over(deps, state, spec, asked.id, options.state_dir)
 
@@ -192,8 +192,8 @@ class Drive:
                 except UsageError as problem:
                     if question.kind not in MAY_BE_MISTYPED:
                         raise
-                    told = " ".join(filter(None, (problem.message, f"Try: {problem.remedy}")))
-                    self.deps.emit("warning", code=problem.code, message=told)
+                    message = " ".join(filter(None, (problem.message, f"Try: {problem.remedy}")))
+                    self.deps.emit("warning", code=problem.code, message=message)
             return None
         finally:
             await self.deps.sandbox.unpause()

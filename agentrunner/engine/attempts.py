@@ -19,6 +19,7 @@ from agentrunner.config.load import TaskSource, load_task
 from agentrunner.config.spec import TaskSpec
 from agentrunner.errors import LockHeld
 from agentrunner.execution.accounting import caught_up
+from agentrunner.execution.bill import MadeCalls, bill_of
 from agentrunner.execution.commit import commit_of
 from agentrunner.execution.result import build_result
 from agentrunner.execution.stuck import forgotten
@@ -33,7 +34,6 @@ from agentrunner.graph.checkpoints import (
 )
 from agentrunner.nodes.guarded import BadUpdate, validated
 from agentrunner.nodes.plan import criteria_of
-from agentrunner.notes.bill import MadeCalls, bill_of
 from agentrunner.state.decisions import in_one_line, with_decision
 from agentrunner.state.lifecycle import TERMINAL, TaskState
 from agentrunner.state.run_state import Acceptance, PersonDecision, Question, TaskContext, Verdict

@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from agentrunner.config.spec import TaskSpec
-from agentrunner.errors import InfraError
+from agentrunner.errors.repositories import WorktreeGone
 from agentrunner.execution.commit import CommitTools, land
 from agentrunner.execution.credentials import secrets_of
 from agentrunner.execution.deps import Clock
@@ -74,9 +74,8 @@ def load_task_of(folder: RunFolder) -> TaskSpec:
     spec = load_spec(folder)
     if spec.repo != spec.shown_repo and not Path(spec.repo).is_dir():
         after = "agentrunner plan status" if spec.part_of else "then start it again"
-        raise InfraError(
+        raise WorktreeGone(
             f"The work tree of {folder.run_id}, {spec.repo}, is gone.",
-            code="worktree-gone",
             path=spec.repo,
             remedy=f"agentrunner diff {folder.run_id} has what was done; {after}",
             nothing_spent=True,

@@ -15,15 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from agentrunner.config.load import changed_sources
-from agentrunner.config.spec import TaskSpec
 from agentrunner.engine import attempts
 from agentrunner.engine.attempt_run import Drive, Options
 from agentrunner.engine.header import header_of
 from agentrunner.engine.indexing import Indexer
 from agentrunner.engine.memory import be_frugal
-from agentrunner.engine.resolve import Agents
 from agentrunner.engine.resources import open_workshop
 from agentrunner.execution.deps import Deps
+from agentrunner.execution.resolved import ResolvedRun
 from agentrunner.git.worktree import remove_places
 from agentrunner.graph.builder import graph_for
 from agentrunner.graph.checkpoints import BoundedSaver, open_saver, thread_config
@@ -45,29 +44,26 @@ def driving(folder: RunFolder, options: Options) -> Iterator[None]:
 
 
 @contextmanager
-def open_driver(
-    spec: TaskSpec, folder: RunFolder, options: Options, crew: Agents
-) -> Iterator[Driver]:
+def open_driver(resolved: ResolvedRun, folder: RunFolder, options: Options) -> Iterator[Driver]:
     """The driver of a run that goes on, its repository held or left with the run's supervisor.
 
     Raises Busy where the repository is with another run.
     """
-    lock = repository_lock(options.state_dir, Path(spec.repo))
+    lock = repository_lock(options.state_dir, Path(resolved.spec.repo))
     lock.acquire_or_leave(me(folder.run_id, options.clock.stamp()))
     with contextlib.closing(lock):
         if lock.held:  # then nobody lives whose box it could be
             kill_orphans(folder.root)
-        yield Driver(spec, folder, options, crew, lock)
+        yield Driver(resolved, folder, options, lock)
 
 
 @dataclass(frozen=True)
 class Driver:
     """Drives one run, whose lock this process holds (`driving`)."""
 
-    spec: TaskSpec
+    resolved: ResolvedRun
     folder: RunFolder
     options: Options
-    crew: Agents
     repository: FileLock
     """Held here, or by the run's own supervisor while that lives."""
 
@@ -93,7 +89,7 @@ class Driver:
                 await asyncio.to_thread(saver.keep_latest, threads)
         index.finish(result)
         self.folder.write("result.json", json.dumps(result, ensure_ascii=False, indent=1))
-        if result["state"] in TERMINAL and self.spec.runner.retention_days == 0:
+        if result["state"] in TERMINAL and self.resolved.spec.runner.retention_days == 0:
             await asyncio.to_thread(self.folder.remove)
             await asyncio.to_thread(remove_places, self.options.state_dir, self.folder.run_id)
         return result
@@ -110,7 +106,7 @@ class Driver:
         return await attempts.latest(self.folder)
 
     def _indexer(self) -> Indexer:
-        return Indexer(self.spec, self.folder, self.options)
+        return Indexer(self.resolved.spec, self.folder, self.options)
 
     @asynccontextmanager
     async def _opened(
@@ -121,29 +117,28 @@ class Driver:
         new_file = fresh is not None and attempts.untouched(folder)
         async with (
             open_workshop(
-                self.spec, folder, options.state_dir, options.environ, [index, options.on_event],
-                self.repository, self.crew, options.clock, options.cassette,
-            ) as deps,
+                self.resolved, folder, options.state_dir, [index, options.on_event],
+                self.repository, options.clock, options.cassette,
+            ) as (deps, resolved),
             open_saver(folder.checkpoints, new=new_file, before=deps.log.sync) as saver,
         ):  # fmt: skip
             attempt = fresh["run"].attempt if fresh else attempts.newest_attempt(folder)
             config = thread_config(folder.run_id, attempt)
             drive = Drive(graph_for(saver), config, deps, options)
             state = fresh or (await drive.standing())[0]
-            self._announce(deps, state, begins=fresh is not None and attempt == 1)
+            self._announce(deps, resolved, state, begins=fresh is not None and attempt == 1)
             yield drive, saver
 
-    def _announce(self, deps: Deps, state: TaskContext, *, begins: bool) -> None:
-        run, spec = state["run"], self.spec
+    def _announce(
+        self, deps: Deps, resolved: ResolvedRun, state: TaskContext, *, begins: bool
+    ) -> None:
+        run, spec = state["run"], resolved.spec
         box = deps.sandbox.describe()
-        header = header_of(
-            spec, self.crew, deps.environ, box=box, max_loops=run.max_loops, begins=begins
-        )
+        header = header_of(resolved, box=box, max_loops=run.max_loops, begins=begins)
         if begins:
             deps.emit("run_started", task_id=spec.task_id, title=spec.title, header=header)
             return
         deps.emit("run_resumed", attempt=run.attempt, header=header)
         if names := [path for path, _ in changed_sources(spec)]:
-            told = ", ".join(names)
-            kept = f"changed meanwhile, the run goes on with what it was made from: {told}"
-            deps.warn(state, "inputs-changed", kept)
+            kept = "changed meanwhile, the run goes on with what it was made from"
+            deps.warn(state, "inputs-changed", f"{kept}: {', '.join(names)}")

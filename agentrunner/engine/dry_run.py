@@ -10,15 +10,13 @@ from agentrunner.config.spec import TaskSpec
 from agentrunner.engine.attempt_run import Options
 from agentrunner.engine.header import header_of, reach_of_all
 from agentrunner.engine.policies import capped_as_far
-from agentrunner.engine.resolve import find_agents
-from agentrunner.engine.resources import box_spec, with_caches
-from agentrunner.execution.egress import has_gateway
+from agentrunner.engine.resolve import resolve
+from agentrunner.engine.resources import sandbox_order, with_caches
 from agentrunner.gateway.order import GATEWAY_PORT
-from agentrunner.sandboxes.base import BoxSpec, Mount
+from agentrunner.sandboxes.base import Mount, SandboxOrder
 from agentrunner.sandboxes.choose import AUTO, make_sandbox
 from agentrunner.storage.run_folder import RunFolder
 from agentrunner.workers.base import WorkerCall
-from agentrunner.workers.make import network_of
 from agentrunner.workers.member import Member
 
 
@@ -31,11 +29,11 @@ def preview(spec: TaskSpec, options: Options) -> dict[str, Any]:
     environ, state_dir = options.environ, options.state_dir
     replays = options.cassette.replay is not None
     spec, missing = capped_as_far(spec, environ, state_dir, options.policy, replays=replays)
-    crew = find_agents(spec, environ, options.cassette)
+    resolved = resolve(spec, environ, options.cassette)
     folder = RunFolder(state_dir / "runs" / f"{spec.task_id}-0000")
     kind = spec.runner.sandbox.kind
-    box = with_caches(box_spec(spec, crew.members, folder), spec, environ)
-    crew.notices += box.caches.notices
+    box = with_caches(sandbox_order(spec, resolved.members, folder), spec, environ)
+    resolved = resolved.noting(box.caches.notices)
     sandbox = make_sandbox(
         kind,
         box,
@@ -43,10 +41,10 @@ def preview(spec: TaskSpec, options: Options) -> dict[str, Any]:
         Path(environ.get("HOME") or Path.home()),
         state_root=state_dir,
     )
-    first = crew.members[0]
-    told = ", else ".join(AUTO) if kind == "auto" else sandbox.describe()
+    first = resolved.members[0]
+    name = ", else ".join(AUTO) if kind == "auto" else sandbox.describe()
     return {
-        "header": header_of(spec, crew, environ, box=told, max_loops=spec.runner.meta.max_loops),
+        "header": header_of(resolved, box=name, max_loops=spec.runner.meta.max_loops),
         "criteria": [
             {
                 "id": c.id,
@@ -62,21 +60,19 @@ def preview(spec: TaskSpec, options: Options) -> dict[str, Any]:
             {"source": str(m.source), "target": str(m.target), "read_only": m.read_only}
             for m in (*sandbox.mounts(), *_cache_mounts(box))
         ],
-        "network": network_of(first.spec, first.worker).policy,
-        "reach": reach_of_all(spec, crew.members),
-        "missing": [error.as_dict() for error in missing or crew.missing],
+        "network": resolved.network,
+        "reach": reach_of_all(spec, resolved.members),
+        "missing": [error.as_dict() for error in missing or resolved.missing],
     }
 
 
-def _cache_mounts(box: BoxSpec) -> list[Mount]:
+def _cache_mounts(box: SandboxOrder) -> list[Mount]:
     """The package caches, below the box's home."""
     return [Mount(one.source, Path("~") / one.place) for one in box.caches.folders]
 
 
 def _first_call(spec: TaskSpec, member: Member, folder: RunFolder) -> WorkerCall:
     """The call of the first worker run, but for the prompt, which no planner has written."""
-    kind = spec.runner.sandbox.kind
-    gateway = has_gateway(member.spec, member.worker, kind)
     return WorkerCall(
         worker_run_id="1-001",
         prompt="<the planner's prompt>",
@@ -84,6 +80,6 @@ def _first_call(spec: TaskSpec, member: Member, folder: RunFolder) -> WorkerCall
         home=folder.box_dir,
         prompt_file=folder.box_dir / "prompts" / "1-001.md",
         model=member.spec.runner.worker.model,
-        base_url=f"http://127.0.0.1:{GATEWAY_PORT}" if gateway else None,
-        sandboxed=kind != "none",
+        base_url=f"http://127.0.0.1:{GATEWAY_PORT}" if member.has_gateway else None,
+        sandboxed=spec.runner.sandbox.isolates,
     )

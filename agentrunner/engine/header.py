@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -12,11 +12,8 @@ from agentrunner.config.spec import TaskSpec
 from agentrunner.discovery import ci_environment, read_branch
 from agentrunner.discovery.outside import filters_of, not_taken_along
 from agentrunner.discovery.proof import MOST_FILES_AT_START, ProofInputs, proof_inputs
-from agentrunner.engine.resolve import Agents
-from agentrunner.execution.credentials import credential
-from agentrunner.execution.egress import has_gateway
+from agentrunner.execution.resolved import ResolvedRun
 from agentrunner.execution.seeing import no_provider
-from agentrunner.workers.make import network_of
 from agentrunner.workers.member import Member
 
 MOST_LISTED = 50
@@ -24,9 +21,7 @@ MOST_LISTED = 50
 
 
 def header_of(
-    spec: TaskSpec,
-    crew: Agents,
-    environ: Mapping[str, str],
+    resolved: ResolvedRun,
     *,
     box: str,
     max_loops: int,
@@ -36,6 +31,7 @@ def header_of(
 
     What counts as tests is told only where the run `begins`: later the files are a worker's.
     """
+    spec, members = resolved.spec, resolved.members
     test = spec.task.test
     inputs = ProofInputs()
     if begins:
@@ -45,13 +41,12 @@ def header_of(
         "branch": None if spec.part_of else read_branch(Path(spec.shown_repo)),
         "landing": _landing(spec),
         "part_of": spec.part_of,
-        "planner": _planner(spec, crew) + _because(spec, "meta"),
-        "worker": ", else ".join(_described(one) for one in crew.members)
-        + _because(spec, "worker"),
-        "key": ", ".join(dict.fromkeys(filter(None, (_key(one, environ) for one in crew.members)))),
+        "planner": _planner(resolved) + _because(spec, "meta"),
+        "worker": ", else ".join(_described(one) for one in members) + _because(spec, "worker"),
+        "key": ", ".join(dict.fromkeys(filter(None, (_key(one, resolved) for one in members)))),
         "box": box,
-        "network": network_of(crew.members[0].spec, crew.members[0].worker).policy,
-        "reach": reach_of(spec, crew.members),
+        "network": resolved.network,
+        "reach": reach_of(spec, members),
         "tests": test.command if test else None,
         "tests_where": Path(spec.task_file.path).name
         if spec.task_file and spec.task_file.path
@@ -60,7 +55,7 @@ def header_of(
         "inputs": inputs.lists,
         "limits": {
             "max_loops": max_loops,
-            "run_time_sec": crew.members[0].spec.runner.worker.max_run_time_sec,
+            "run_time_sec": members[0].spec.runner.worker.max_run_time_sec,
             **spec.runner.budget.model_dump(
                 include={"wall_sec", "worker_runs", "meta_calls", "tokens", "usd"}
             ),
@@ -68,10 +63,10 @@ def header_of(
         "completion": spec.completion,
         "policies": [source.model_dump() for source in spec.policies],
         "notices": [
-            *crew.notices,
+            *resolved.notices,
             *_unprepared(spec),
             *_filtered(spec),
-            *(_surroundings(spec) if begins else ()),
+            *(_ci_environment(spec) if begins else ()),
             *inputs.problems,
         ],
     }
@@ -93,7 +88,7 @@ def _filtered(spec: TaskSpec) -> list[str]:
     return [f"files for the filter {', '.join(names)} (.gitattributes) are not committed by a run"]
 
 
-def _surroundings(spec: TaskSpec) -> list[str]:
+def _ci_environment(spec: TaskSpec) -> list[str]:
     """Said where CI sets language or time zone for the tests, and the task does not."""
     if spec.task.test is None:
         return []
@@ -119,14 +114,15 @@ def _landing(spec: TaskSpec) -> dict[str, Any] | None:
     landing = spec.landing
     if landing is None:
         return None
-    told = landing.model_dump(include={"branch", "base", "carried", "carried_more", "left"})
-    told["branch"] = landing.branch or (f"agentrunner/{spec.task_id}" if landing.outside else "")
-    return {**told, "worktree": spec.repo if landing.outside else None}
+    fields = landing.model_dump(include={"branch", "base", "carried", "carried_more", "left"})
+    fields["branch"] = landing.branch or (f"agentrunner/{spec.task_id}" if landing.outside else "")
+    return {**fields, "worktree": spec.repo if landing.outside else None}
 
 
-def _planner(spec: TaskSpec, crew: Agents) -> str:
-    said = crew.meta.describe() if crew.meta else f"{spec.runner.meta.kind}, not ready"
-    return said + sight_of(spec)
+def _planner(resolved: ResolvedRun) -> str:
+    spec, planner = resolved.spec, resolved.planner
+    name = planner.describe() if planner else f"{spec.runner.meta.kind}, not ready"
+    return name + sight_of(spec)
 
 
 def sight_of(spec: TaskSpec) -> str:
@@ -151,8 +147,8 @@ def _described(member: Member) -> str:
 
 def reach_of(spec: TaskSpec, members: Sequence[Member]) -> str:
     """What workers reach from their box."""
-    network = network_of(members[0].spec, members[0].worker)
-    if spec.runner.sandbox.kind == "none" or network.policy == "full":
+    network = members[0].network
+    if not spec.runner.sandbox.isolates or network.policy == "full":
         return "all that this machine reaches"
     if network.policy == "none":
         return "nothing"
@@ -165,9 +161,9 @@ def reach_of_all(spec: TaskSpec, members: Sequence[Member]) -> dict[str, str]:
     reach = {"worker": reach_of(spec, members)}
     for name, section in (("set-up", spec.task.setup), ("tests", spec.task.test)):
         if section is not None:
-            open_ = spec.runner.sandbox.kind == "none"
             hosts = ", ".join(section.network) or "nothing"
-            reach[name] = "all that this machine reaches" if open_ else hosts
+            isolated = spec.runner.sandbox.isolates
+            reach[name] = hosts if isolated else "all that this machine reaches"
     return reach
 
 
@@ -179,12 +175,11 @@ def _model_host(member: Member) -> str:
     return f" at {urlsplit(worker.provider_url).netloc.rpartition('@')[2]}"
 
 
-def _key(member: Member, environ: Mapping[str, str]) -> str:
+def _key(member: Member, resolved: ResolvedRun) -> str:
     """What of the worker's secrets stays out of the box; "" where nothing does."""
-    spec, worker = member.spec, member.worker
-    if not has_gateway(spec, worker, spec.runner.sandbox.kind):
+    if not member.has_gateway:
         return ""
-    if spec.runner.worker.auth == "login":
-        return f"the {worker.kind} login's token stays out of the box"
-    name = credential(spec, worker, environ)[0]
-    return f"{name} stays out of the box" if name else ""
+    if member.subscribed:
+        return f"the {member.worker.kind} login's token stays out of the sandbox"
+    name = resolved.keys.get(member.name, "")
+    return f"{name} stays out of the sandbox" if name else ""

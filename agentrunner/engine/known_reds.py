@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from agentrunner.config.spec import TaskSpec
 from agentrunner.engine.attempts import looking_again
 from agentrunner.errors import UsageError
+from agentrunner.errors.runs import NotAKnownRed, NoTestNames, UnknownTest
 from agentrunner.state.decisions import in_one_line, with_decision
 from agentrunner.state.run_state import PersonDecision, TaskContext
 from agentrunner.storage.run_folder import RunFolder
@@ -37,7 +38,7 @@ def task_file_line(spec: TaskSpec, log: RunLog) -> str:
 
 
 def known_reds(
-    folder: RunFolder, spec: TaskSpec, state: TaskContext, said: Sequence[str]
+    folder: RunFolder, spec: TaskSpec, state: TaskContext, names: Sequence[str]
 ) -> list[str]:
     """The whole names of the red tests that `said` names. Blocks.
 
@@ -46,14 +47,13 @@ def known_reds(
     """
     run_id, before = state["run"].run_id, _before(folder, state)
     if before is None or before.weak or not before.tests:
-        raise UsageError(
+        raise NoTestNames(
             f"{run_id} has no results by test from before it, so no name can be held against them.",
-            code="no-test-names",
             path="--known-red",
             remedy="task.test.command: a tool whose tests are reported by name",
         )
     criteria = state["criteria"]
-    found = pick(said, before, wanted_by(spec, criteria), mapped_by(criteria))
+    found = pick(names, before, wanted_by(spec, criteria), mapped_by(criteria))
     if found.unknown or found.green or found.claimed:
         raise _refused(run_id, found, red_names(before))
     return list(found.names)
@@ -69,22 +69,19 @@ def _refused(run_id: str, found: Picked, red: Sequence[str]) -> UsageError:
     more = f" and {len(red) - MOST_SHOWN} more" * (len(red) > MOST_SHOWN)
     were = f"Red before were: {', '.join(red[:MOST_SHOWN])}{more}." if red else "None was red."
     if found.unknown:
-        return UsageError(
+        return UnknownTest(
             f"Before {run_id} no test was called {', '.join(found.unknown)}. {were}",
-            code="unknown-test",
             path="--known-red",
         )
     if found.green:
-        return UsageError(
+        return NotAKnownRed(
             f"Not red before {run_id}: {', '.join(found.green)}. {were}",
-            code="not-a-known-red",
             path="--known-red",
             remedy=f"agentrunner logs {run_id} --tests shows why it is red now",
         )
-    return UsageError(
+    return NotAKnownRed(
         f"What was asked for names {', '.join(found.claimed)}, by test, file or subject: it has to"
         " turn green.",
-        code="not-a-known-red",
         path="--known-red",
         remedy="task.test.known_red in the task file, for the next run, if it is red for another"
         " reason all the same",
@@ -105,7 +102,7 @@ def with_known_reds(
 
     `number` counts such decisions of the run, from 1.
     """
-    said = PersonDecision(
+    decision = PersonDecision(
         id=f"known-red-{number}",
         kind="acceptance",
         asked=in_one_line(f"known red: {', '.join(names)}"),
@@ -117,5 +114,5 @@ def with_known_reds(
     )
     fresh = looking_again(state, spec)
     fresh["evidence"] = None  # measured with other claims, it says something else
-    fresh["people"] = with_decision(state.get("people"), said)
-    return fresh, said
+    fresh["people"] = with_decision(state.get("people"), decision)
+    return fresh, decision

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from agentrunner.config.spec import TaskSpec
-from agentrunner.environment import prices_file
-from agentrunner.errors import UsageError
-from agentrunner.execution.egress import has_gateway, subscribed
-from agentrunner.gateway.prices import Prices, load_prices
+from agentrunner.errors.runs import BudgetNotHeld
+from agentrunner.gateway.prices import Prices
 from agentrunner.planners.endpoint import endpoint
-from agentrunner.workers.make import network_of
 from agentrunner.workers.member import Member
 
 SUBSCRIPTION = (
@@ -25,36 +22,36 @@ NO_PRICE = "The price of {what}, for {who}, is not known: runner.budget.usd cann
 
 
 def not_held(
-    spec: TaskSpec, members: Sequence[Member], environ: Mapping[str, str]
+    spec: TaskSpec, members: Sequence[Member], environ: Mapping[str, str], prices: Prices
 ) -> list[tuple[str, str]]:
     """Limits that nothing can stop somebody at, by name, each with a sentence about why."""
-    prices = load_prices(prices_file(environ))
     found = list(_planner(spec, prices, environ))
     for one in members:
         found += [known for known in _worker(one, prices) if known not in found]
     return found
 
 
-def check_enforced(spec: TaskSpec, members: Sequence[Member], environ: Mapping[str, str]) -> None:
-    """Raises UsageError where `runner.budget.enforce: hard` is more than can be done."""
+def check_enforced(spec: TaskSpec, open_limits: Iterable[tuple[str, str]]) -> None:
+    """Raises UsageError where `runner.budget.enforce: hard` is more than can be done; takes what
+    `not_held` found.
+    """
     if spec.runner.budget.enforce != "hard":
         return
-    for name, why in not_held(spec, members, environ):
-        raise UsageError(
+    for name, why in open_limits:
+        raise BudgetNotHeld(
             f"{why} runner.budget.enforce is hard, so nothing was started.",
-            code="budget-not-held",
             path=spec.places.get(f"runner.budget.{name}", f"runner.budget.{name}"),
-            remedy="--set runner.budget.enforce=soft, or choose another worker, login or box",
+            remedy="--set runner.budget.enforce=soft, or choose another worker, login or sandbox",
             nothing_spent=True,
         )
 
 
 def _worker(member: Member, prices: Prices) -> Iterator[tuple[str, str]]:
-    spec, worker, budget = member.spec, member.worker, member.spec.runner.budget
-    login = subscribed(spec)
+    spec, budget = member.spec, member.spec.runner.budget
+    login = member.subscribed
     if budget.usd is not None and login:
         yield "usd", SUBSCRIPTION.format(who=member.name)
-    if not has_gateway(spec, worker, spec.runner.sandbox.kind):
+    if not member.has_gateway:
         limits = (("tokens", budget.tokens), ("usd", None if login else budget.usd))
         for name, limit in limits if _can_call(member) else ():
             if limit is not None:
@@ -68,7 +65,7 @@ def _worker(member: Member, prices: Prices) -> Iterator[tuple[str, str]]:
 def _can_call(member: Member) -> bool:
     """Whether it may reach a model at all: a command in a box without a network cannot."""
     spec, worker = member.spec, member.worker
-    open_ = spec.runner.sandbox.kind == "none" or network_of(spec, worker).policy != "none"
+    open_ = not spec.runner.sandbox.isolates or member.network.policy != "none"
     return worker.needs_model or (open_ and worker.kind != "mock")
 
 

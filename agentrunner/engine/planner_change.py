@@ -32,7 +32,6 @@ def with_planner(
     if kind == NEEDS_A_FILE and spec.runner.meta.kind != kind:
         raise UsageError(
             "A planner of kind script cannot take over: its replies belong to the task.",
-            code="usage",
             path="--planner",
             remedy="--planner openai-chat, codex-cli, claude-code or checklist",
         )
@@ -86,7 +85,6 @@ def _in_front(profile: RoleSpec | None, first: MetaCandidate, role: str) -> Role
     if profile.force:
         raise UsageError(
             f"runner.profiles.{role}.force names {profile.force}; nobody takes its place.",
-            code="usage",
             path=f"runner.profiles.{role}.force",
             remedy="another run, or the next attempt with a changed task file (--on-change replan)",
         )
@@ -122,6 +120,10 @@ async def take_over(
     save_spec(deps.folder, spec)
     await deps.meta.become(panel)
     deps.spec = spec
-    told = {"kind": spec.runner.meta.kind, "model": spec.runner.meta.model, "is": panel.describe()}
-    deps.record(state, CHANGED, key, told)
+    fields = {
+        "kind": spec.runner.meta.kind,
+        "model": spec.runner.meta.model,
+        "is": panel.describe(),
+    }
+    deps.record(state, CHANGED, key, fields)
     deps.warn(state, "planner-changed", f"From here on the planner is {panel.describe()}.")

@@ -10,7 +10,7 @@ from agentrunner.discovery.agents import settle
 from agentrunner.errors import InfraError
 from agentrunner.policy.check import check_loops, narrowed
 from agentrunner.policy.load import load_policies
-from agentrunner.storage.run_folder import RunFolder, kept_box
+from agentrunner.storage.run_folder import RunFolder, kept_sandbox
 
 
 def capped(
@@ -65,7 +65,7 @@ def capped_again(
     started, whatever `auto` would choose now. `max_loops` is a limit for its next attempt.
     Raises UsageError where it goes beyond one.
     """
-    if kind := kept_box(folder)[0]:
+    if kind := kept_sandbox(folder)[0]:
         box = spec.runner.sandbox.model_copy(update={"kind": kind})
         runner = spec.runner.model_copy(update={"sandbox": box})
         spec = spec.model_copy(update={"runner": runner})

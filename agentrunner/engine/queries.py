@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from agentrunner.engine.query_cache import remembered
 from agentrunner.errors import CheckpointCorrupt, UsageError
+from agentrunner.errors.runs import NothingToShow, UnknownRound
 from agentrunner.git.manual_changes import by_hand
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.git.worktree import orphans, places_of, remove_places
@@ -235,9 +236,8 @@ def _snapshots(folder: RunFolder) -> Snapshots:
 def _worker_run(folder: RunFolder, number: int) -> Record:
     runs = [r for r in RunLog(folder.log_file).history().worker_runs if r.data.get("tree_after")]
     if not 1 <= number <= len(runs):
-        raise UsageError(
+        raise UnknownRound(
             f"{folder.run_id} has {len(runs)} worker runs; there is no round {number}.",
-            code="unknown-round",
             path="--round",
         )
     return runs[number - 1]
@@ -258,8 +258,7 @@ def _ends(folder: RunFolder) -> tuple[str, str]:
 
     ends = remembered(folder, "ends", read)
     if not ends:
-        raise UsageError(
+        raise NothingToShow(
             f"{folder.run_id} has not looked at the repository yet; nothing was changed.",
-            code="nothing-to-show",
         )
     return ends["before"], ends["after"]

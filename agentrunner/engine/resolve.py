@@ -1,92 +1,86 @@
-"""Who plans and who works in a run, looked for before anything is spent."""
+"""Works out everything about a run before anything is spent: once."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from agentrunner.config.spec import TaskSpec
 from agentrunner.engine.limits import check_enforced, not_held
-from agentrunner.environment import ignored_tracing
+from agentrunner.environment import ignored_tracing, prices_file
 from agentrunner.errors import InfraError, UsageError
+from agentrunner.errors.workers import WorkerKeyMissing, WorkerMissing, WorkerNeedsNetwork
 from agentrunner.execution.credentials import credential, secrets_of
 from agentrunner.execution.deps import Cassette
-from agentrunner.execution.egress import has_gateway
 from agentrunner.execution.login import check_login
+from agentrunner.execution.resolved import ResolvedRun
+from agentrunner.gateway.prices import load_prices
 from agentrunner.git.snapshots import check_open
 from agentrunner.notes import check_note_dir
-from agentrunner.planners.panel import Panel, make_panel
+from agentrunner.planners.panel import make_panel
 from agentrunner.text.redaction import Redactor
-from agentrunner.workers.make import network_of
 from agentrunner.workers.member import Member, make_members
 
-IMAGES = ("auto", "docker")
-"""Boxes whose image may bring a worker that this machine has not."""
 
-
-@dataclass
-class Agents:
-    """Who plans and who may work."""
-
-    meta: Panel | None
-    """None where it is not to be had."""
-    members: tuple[Member, ...]
-    """In order of preference; those that cannot work are left out as long as another one can."""
-    notices: list[str] = field(default_factory=list)
-    """What a person should know before it starts."""
-    missing: list[InfraError] = field(default_factory=list)
-    """What keeps it from starting; nothing in a crew that `assemble` gives."""
-
-
-def assemble(
+def resolve(
     spec: TaskSpec, environ: Mapping[str, str], cassette: Cassette | None = None
-) -> Agents:
-    """Planner and workers of this task; raises Surroundings where one is missing."""
-    crew = find_agents(spec, environ, cassette)
-    if crew.missing:
-        raise crew.missing[0]
-    return crew
+) -> ResolvedRun:
+    """Everything that is known of a run before its first node, with what is missing for it.
 
-
-def find_agents(
-    spec: TaskSpec, environ: Mapping[str, str], cassette: Cassette | None = None
-) -> Agents:
-    """Planner and workers as far as they are to be had, and what is missing."""
+    `spec` is settled, within its policies. Raises UsageError for a task that cannot be run so.
+    """
     check_open(Path(spec.repo))
     check_note_dir(Path(spec.repo), spec.runner.note.dir)
     tape = cassette or Cassette()
-    candidates = make_members(spec)
-    crew = Agents(None, candidates)
-    lacks = {one.name: _lacking(one, environ, tape) for one in candidates}
-    if able := tuple(one for one in candidates if not lacks[one.name]):
-        crew.members = able
+    notices: list[str] = []
+    missing: list[InfraError] = []
+    members = make_members(spec)
+    keys = {one.name: _key_name(one, environ) for one in members}
+    lacks = {one.name: _lacking(one, keys[one.name], environ, tape) for one in members}
+    if able := tuple(one for one in members if not lacks[one.name]):
+        members = able
         left_out = [(name, problems[0]) for name, problems in lacks.items() if problems]
-        crew.notices += [f"{name} is left out: {problem.message}" for name, problem in left_out]
+        notices += [f"{name} is left out: {problem.message}" for name, problem in left_out]
     else:
-        crew.missing += lacks[candidates[0].name]
-    check_enforced(spec, crew.members, environ)
-    crew.notices += _notices(spec, crew.members, environ)
-    for one in crew.members:
-        crew.notices += [told for told in _tape_notices(tape, one) if told not in crew.notices]
+        missing += lacks[members[0].name]
+    prices = load_prices(prices_file(environ))
+    open_limits = not_held(spec, members, environ, prices)
+    check_enforced(spec, open_limits)
+    resolved = ResolvedRun(
+        spec, environ, None, members, keys, secrets_of(spec, members, environ), prices
+    )
+    notices += _notices(resolved, [why for _, why in open_limits])
+    for one in members:
+        notices += _tape_notices(tape, one)
+    planner = None
     try:
-        crew.meta = make_panel(spec, environ, record=tape.record, replay=tape.replay)
-        crew.notices += crew.meta.notices
+        planner = make_panel(spec, environ, record=tape.record, replay=tape.replay)
+        notices += planner.notices
     except InfraError as error:
-        crew.missing.append(error)
-    return crew
+        missing.append(error)
+    return replace(resolved, planner=planner, missing=tuple(missing)).noting(notices)
 
 
-def _lacking(member: Member, environ: Mapping[str, str], tape: Cassette) -> list[InfraError]:
+def _key_name(member: Member, environ: Mapping[str, str]) -> str:
+    """The variable that holds the key of its model; "" for none, and for a login."""
+    if member.subscribed:
+        return ""
+    return credential(member.spec, member.worker, environ)[0] or ""
+
+
+def _lacking(
+    member: Member, key: str, environ: Mapping[str, str], tape: Cassette
+) -> list[InfraError]:
     """What keeps a candidate from working here."""
     missing = []
-    if member.probe.path is None and member.spec.runner.sandbox.kind not in IMAGES:
+    if member.probe.path is None and not member.spec.runner.sandbox.has_image:
         missing.append(worker_missing(member))
     replays = tape.replay is not None
     try:
         if not replays:
             check_login(member.spec, member.worker, environ)
-        _check_model_access(member, environ, replays)
+        _check_model_access(member, key, replays)
     except InfraError as error:
         missing.append(error)
     return missing
@@ -94,44 +88,38 @@ def _lacking(member: Member, environ: Mapping[str, str], tape: Cassette) -> list
 
 def worker_missing(member: Member, problem: str = "") -> InfraError:
     """The error for a candidate whose program is nowhere."""
-    return InfraError(
+    return WorkerMissing(
         problem or member.probe.problem or f"The worker {member.worker.kind} is not found.",
-        code="worker-missing",
         remedy=member.probe.cure or "agentrunner doctor",
         nothing_spent=True,
     )
 
 
-def _notices(spec: TaskSpec, members: tuple[Member, ...], environ: Mapping[str, str]) -> list[str]:
+def _notices(resolved: ResolvedRun, open_limits: Sequence[str]) -> Iterator[str]:
     """What is open, and what is not obeyed."""
-    box = spec.runner.sandbox
-    notices = []
-    if any(network_of(one.spec, one.worker).policy == "full" for one in members):
-        notices.append("The box shares this machine's network (runner.sandbox.network: full).")
-    for one in members:
-        notices += [told for told in _key_notices(one, environ) if told not in notices]
-    notices += [why for _, why in not_held(spec, members, environ)]
-    secrets = secrets_of(spec, members, environ)
-    if short := Redactor(secrets).unprotected:
-        notices.append(f"{', '.join(short)} is too short to be masked in notes and logs.")
+    if any(one.network.policy == "full" for one in resolved.members):
+        yield "The sandbox shares this machine's network (runner.sandbox.network: full)."
+    for one in resolved.members:
+        yield from _key_notices(one, resolved)
+    yield from open_limits
+    if short := Redactor(resolved.secrets).unprotected:
+        yield f"{', '.join(short)} is too short to be masked in notes and logs."
     if tracing := ignored_tracing():
-        notices.append(f"{', '.join(tracing)} is ignored: nothing is sent to a tracing service.")
-    if box.kind == "none":
-        notices.append("No sandbox: the worker runs as you, with all that you can reach.")
-    return notices
+        yield f"{', '.join(tracing)} is ignored: nothing is sent to a tracing service."
+    if not resolved.spec.runner.sandbox.isolates:
+        yield "No sandbox: the worker runs as you, with all that you can reach."
 
 
-def _key_notices(member: Member, environ: Mapping[str, str]) -> Iterator[str]:
+def _key_notices(member: Member, resolved: ResolvedRun) -> Iterator[str]:
     """Who sees a candidate's key."""
-    spec, worker = member.spec, member.worker
-    box = spec.runner.sandbox
-    keyed = spec.runner.worker.auth == "key"
-    name = credential(spec, worker, environ)[0] if keyed else f"The {worker.kind} login's token"
-    if name and not has_gateway(spec, worker, box.kind):
-        where = "" if box.kind == "none" else " inside the box"
+    worker = member.worker
+    login = f"The {worker.kind} login's token" if member.subscribed else ""
+    name = login or resolved.keys[member.name]
+    if name and not member.has_gateway:
+        where = " inside the sandbox" if member.spec.runner.sandbox.isolates else ""
         yield f"{name} is handed to the worker{where}."
-    elsewhere = environ.get("OPENAI_BASE_URL")
-    if elsewhere and name == "OPENAI_API_KEY" and spec.runner.worker.base_url is None:
+    elsewhere = resolved.environ.get("OPENAI_BASE_URL")
+    if elsewhere and name == "OPENAI_API_KEY" and member.spec.runner.worker.base_url is None:
         yield (
             f"OPENAI_BASE_URL is the planner's. The worker shows OPENAI_API_KEY to "
             f"{worker.provider_url}; runner.worker.base_url names another server."
@@ -142,11 +130,11 @@ def _tape_notices(tape: Cassette, member: Member) -> list[str]:
     """What is recorded or replayed; raises UsageError where a worker would go around that."""
     if tape.record is None and tape.replay is None:
         return []
-    spec, worker = member.spec, member.worker
-    if worker.wire and not has_gateway(spec, worker, spec.runner.sandbox.kind):
+    worker = member.worker
+    if worker.wire and not member.has_gateway:
         raise UsageError(
-            f"{worker.kind} is recorded and replayed at the gateway of its box, and there is none.",
-            code="usage",
+            f"{worker.kind} is recorded and replayed at the gateway of its sandbox, and there is "
+            "none.",
             path="--record" if tape.record else "--replay",
             remedy="--sandbox bwrap or --sandbox docker, with the network allowlist",
         )
@@ -155,25 +143,23 @@ def _tape_notices(tape: Cassette, member: Member) -> list[str]:
     return [f"Replayed from {tape.replay}: no model is asked, and the cost is that of then."]
 
 
-def _check_model_access(member: Member, environ: Mapping[str, str], replays: bool) -> None:
+def _check_model_access(member: Member, key: str, replays: bool) -> None:
     """Raises Surroundings where the worker has no way to its model, or nothing to show there."""
     spec, worker = member.spec, member.worker
     if not worker.needs_model:
         return
-    if network_of(spec, worker).policy == "none":
-        raise InfraError(
-            f"{worker.kind} calls a model over the network, and the box has none.",
-            code="worker-needs-network",
+    if member.network.policy == "none":
+        raise WorkerNeedsNetwork(
+            f"{worker.kind} calls a model over the network, and the sandbox has none.",
             path="runner.sandbox.network",
             remedy="leave runner.sandbox.network out, or set it to allowlist",
             nothing_spent=True,
         )
-    keyless = replays or spec.runner.worker.auth == "login" or bool(spec.runner.worker.base_url)
-    if worker.key_names and not keyless and not credential(spec, worker, environ)[0]:
-        raise InfraError(
+    keyless = replays or member.subscribed or bool(spec.runner.worker.base_url)
+    if worker.key_names and not keyless and not key:
+        raise WorkerKeyMissing(
             f"{worker.kind} needs a key for its model, and none of "
             f"{', '.join(worker.key_names)} is set.",
-            code="worker-key-missing",
             path="runner.worker.env",
             remedy=f"export {worker.key_names[0]}=…",
             nothing_spent=True,

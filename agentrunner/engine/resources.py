@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import shlex
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -12,35 +11,32 @@ from pathlib import Path
 from typing import Any
 
 from agentrunner.config.spec import TaskSpec
-from agentrunner.discovery.versions import CACHE, box_version
+from agentrunner.discovery.versions import CACHE, sandbox_version
 from agentrunner.engine.known_reds import accepted_reds
-from agentrunner.engine.resolve import Agents, worker_missing
-from agentrunner.environment import prices_file
-from agentrunner.errors import UsageError
-from agentrunner.execution.credentials import secrets_of
+from agentrunner.engine.resolve import worker_missing
+from agentrunner.errors.sandboxes import BadImageName
 from agentrunner.execution.deps import Cassette, Clock, Deps
-from agentrunner.gateway.prices import load_prices
+from agentrunner.execution.resolved import ResolvedRun
 from agentrunner.git.snapshots import Snapshots, worked_mark
 from agentrunner.planners.workplace import Workplace
 from agentrunner.prompts import load_patterns
-from agentrunner.sandboxes.base import BoxSpec, Owner, Request, ResourceLimit, Sandbox
+from agentrunner.sandboxes.base import Owner, Request, Sandbox, SandboxOrder
 from agentrunner.sandboxes.choose import make_sandbox, missing_image, open_sandbox
 from agentrunner.sandboxes.find_caches import find_caches
-from agentrunner.sandboxes.limits import DISK
 from agentrunner.storage.events import EventLog
 from agentrunner.storage.locks import FileLock
-from agentrunner.storage.run_folder import RunFolder, kept_box
+from agentrunner.storage.run_folder import RunFolder, kept_sandbox
 from agentrunner.storage.run_log import RunLog
 from agentrunner.storage.worker_ledger import Ledger
 from agentrunner.text.redaction import Redactor
-from agentrunner.verification.box import DecisionBox
 from agentrunner.verification.checks import command_of
+from agentrunner.verification.decision_sandbox import DecisionSandbox
 from agentrunner.verification.measure import Measurer
 from agentrunner.verification.proving import make_prover
 from agentrunner.verification.room import Rooms
 from agentrunner.verification.sealed import Sealed
 from agentrunner.verification.verifier import Verifier
-from agentrunner.workers.make import network_of
+from agentrunner.workers.launching import read_paths, resource_limits
 from agentrunner.workers.member import Member
 
 
@@ -75,34 +71,30 @@ def first_words(shell: str) -> list[str]:
     return words
 
 
-def box_spec(spec: TaskSpec, members: Sequence[Member], folder: RunFolder) -> BoxSpec:
+def sandbox_order(spec: TaskSpec, members: Sequence[Member], folder: RunFolder) -> SandboxOrder:
     """The one box of this task, in which each of its workers can work."""
     kinds = {one.worker.kind for one in members}
-    policies = {network_of(one.spec, one.worker).policy for one in members}
+    policies = {one.network.policy for one in members}
     box = spec.runner.sandbox
-    return BoxSpec(
+    return SandboxOrder(
         repo=Path(spec.repo),
         home=folder.box_dir,
         network="full" if "full" in policies else "none",
         programs=programs(spec, members),
-        read_paths=tuple(
-            Path(os.path.normpath(Path(spec.base_dir) / path)) for path in box.read_paths
-        ),
+        read_paths=read_paths(spec),
         image=_image(members),
         image_from=Path(spec.repo) / box.image_from if box.image_from else None,
         worker_kind=kinds.pop() if len(kinds) == 1 else "",
         pull=box.pull or "never",
-        limits=ResourceLimit(
-            cpus=box.cpus, memory=box.memory, pids=box.pids, disk=box.disk or DISK
-        ),
+        limits=resource_limits(box),
         sockets=folder.sock_dir,
         owner=Owner(folder.run_id, spec.task_id),
     )
 
 
 def with_caches(
-    box: BoxSpec, spec: TaskSpec, environ: Mapping[str, str], *, repo: Path | None = None
-) -> BoxSpec:
+    box: SandboxOrder, spec: TaskSpec, environ: Mapping[str, str], *, repo: Path | None = None
+) -> SandboxOrder:
     """The box with the user's package caches that this task is shown; blocks.
 
     `repo` is where manifests are looked for, else the box's own.
@@ -124,39 +116,39 @@ def _image(members: Sequence[Member]) -> str:
     """The image that the task names; raises UsageError where candidates name different ones."""
     names = {one.spec.runner.worker.docker_image or "" for one in members}
     if len(names) > 1:
-        raise UsageError(
-            "All workers of a run share one box, and these name different images: "
+        raise BadImageName(
+            "All workers of a run share one sandbox, and these name different images: "
             f"{', '.join(sorted(names - {''}))}.",
-            code="image-name",
             path="runner.workers",
             remedy="give each of them the same docker_image, one that has all their CLIs",
         )
     return names.pop()
 
 
-def check_box(spec: TaskSpec, crew: Agents, environ: Mapping[str, str], state_dir: Path) -> None:
-    """Raises UsageError where no box may hold this repository, or show what the task asks for."""
+def check_sandbox(resolved: ResolvedRun, state_dir: Path) -> None:
+    """Raises UsageError where no sandbox may hold this repository, or show what it asks for."""
+    spec, environ = resolved.spec, resolved.environ
     make_sandbox(
         spec.runner.sandbox.kind,
-        box_spec(spec, crew.members, RunFolder(Path(spec.repo))),
+        sandbox_order(spec, resolved.members, RunFolder(Path(spec.repo))),
         environ,
         Path(environ.get("HOME") or Path.home()),
         state_root=state_dir,
     )
 
 
-async def _check_workers_in(sandbox: Sandbox, crew: Agents, state_dir: Path) -> None:
-    """Raises Surroundings where neither this machine nor the box has any of the workers.
-
-    Candidates that are nowhere are left out of the crew; one that only the box has is asked there
-    for its version.
+async def _workers_in(
+    sandbox: Sandbox, members: Sequence[Member], state_dir: Path
+) -> tuple[Member, ...]:
+    """The workers that this machine or the sandbox has; one that only the sandbox has is asked
+    there for its version. Raises InfraError where there is none.
     """
-    found = [await _found(sandbox, one, state_dir / CACHE) for one in crew.members]
+    found = [await _found(sandbox, one, state_dir / CACHE) for one in members]
     if not any(found):
-        first = crew.members[0]
-        where = f"neither on this machine nor in the box ({sandbox.describe()})"
+        first = members[0]
+        where = f"neither on this machine nor in the sandbox ({sandbox.describe()})"
         raise worker_missing(first, f"{first.worker.program()} is {where}.")
-    crew.members = tuple(one for one in found if one is not None)
+    return tuple(one for one in found if one is not None)
 
 
 async def _found(sandbox: Sandbox, member: Member, versions: Path) -> Member | None:
@@ -168,51 +160,51 @@ async def _found(sandbox: Sandbox, member: Member, versions: Path) -> Member | N
     result = await sandbox.run(Request(command=seek, workdir=workdir, timeout_sec=60))
     if result.exit_code != 0:
         return None
-    version = await box_version(sandbox, member, versions)
+    version = await sandbox_version(sandbox, member, versions)
     return replace(member, probe=replace(member.probe, version=version))
 
 
-async def with_image(
-    spec: TaskSpec, crew: Agents, environ: Mapping[str, str], confirm: Callable[[str], bool] | None
-) -> TaskSpec:
-    """The task, with `pull: missing` where its image is missing and a person wants it made.
+async def with_image(resolved: ResolvedRun, confirm: Callable[[str], bool] | None) -> ResolvedRun:
+    """The run, with `pull: missing` where its image is missing and a person wants it made.
 
     Only for boxes that are Docker by name: `auto` goes on to the next kind. Raises
     SandboxUnavailable (`image-missing`) before anything is written where nobody says yes.
     """
-    box = spec.runner.sandbox
+    spec, box = resolved.spec, resolved.spec.runner.sandbox
     if box.kind != "docker" or box.pull in ("missing", "always"):
-        return spec
+        return resolved
     nowhere = RunFolder(Path(spec.repo))
-    missing = await missing_image(box_spec(spec, crew.members, nowhere), environ)
+    missing = await missing_image(sandbox_order(spec, resolved.members, nowhere), resolved.environ)
     if missing is None:
-        return spec
+        return resolved
     asked = confirm if box.pull is None and missing.details else None  # else a yes is no help
     question = f"{missing.message[:1].upper()}{missing.message[1:]}.\nGet it now"
     if asked is None or not asked(f"{question} ({missing.remedy})?"):
         raise missing
     sandbox = box.model_copy(update={"pull": "missing"})
     runner = spec.runner.model_copy(update={"sandbox": sandbox})
-    return spec.model_copy(update={"runner": runner})
+    return replace(resolved, spec=spec.model_copy(update={"runner": runner}))
 
 
 @asynccontextmanager
 async def open_workshop(
-    spec: TaskSpec,
+    resolved: ResolvedRun,
     folder: RunFolder,
     state_dir: Path,
-    environ: Mapping[str, str],
     listeners: list[Callable[[dict[str, Any]], None]],
     repository: FileLock,
-    crew: Agents,
     clock: Clock | None = None,
     cassette: Cassette | None = None,
-) -> AsyncIterator[Deps]:
-    """Everything the nodes stand on, with the box open; closed again whatever happens."""
-    assert crew.meta is not None
+) -> AsyncIterator[tuple[Deps, ResolvedRun]]:
+    """Everything the nodes stand on, with the sandbox open; closed again whatever happens.
+
+    Beside it what is known of the run now: with the workers that the sandbox has, and notices
+    about package caches.
+    """
+    spec, environ, planner = resolved.spec, resolved.environ, resolved.planner
+    assert planner is not None
     clock = clock or Clock()
-    known = secrets_of(spec, crew.members, environ)
-    redactor = Redactor(known)
+    redactor = Redactor(resolved.secrets)
     events = EventLog(folder.events_file, folder.run_id, clock.now, redactor.redact)
     events.listeners.extend(listeners)
     repo = Path(spec.repo)
@@ -226,21 +218,25 @@ async def open_workshop(
     )
     log = RunLog(folder.log_file, redactor.redact)
     await asyncio.to_thread(log.records)  # from here on it reads what others write, and no more
-    sandbox = await _open_box(spec, folder, crew, environ, state_dir, events)
+    box = await asyncio.to_thread(
+        with_caches, sandbox_order(spec, resolved.members, folder), spec, environ
+    )
+    resolved = resolved.noting(box.caches.notices)
+    sandbox = await _open_sandbox(resolved, box, folder, state_dir, events)
     try:
         verifier = make_verifier(
             spec,
-            DecisionBox(sandbox, repo, folder, redactor.redact, environ, spec.task.env),
+            DecisionSandbox(sandbox, repo, folder, redactor.redact, environ, spec.task.env),
             snapshots,
             folder,
-            mounts=sandbox.kind != "none",
+            mounts=sandbox.isolates,
             emit=events.emit,
             log=log,
         )
         await asyncio.to_thread(verifier.clear)
-        await _check_workers_in(sandbox, crew, state_dir)
-        await crew.meta.open(Workplace(folder, state_dir, sandbox, redactor))
-        yield Deps(
+        resolved = resolved.with_members(await _workers_in(sandbox, resolved.members, state_dir))
+        await planner.open(Workplace(folder, state_dir, sandbox, redactor))
+        deps = Deps(
             spec=spec,
             folder=folder,
             log=log,
@@ -249,28 +245,29 @@ async def open_workshop(
             ledger=Ledger(folder),
             verifier=verifier,
             prover=make_prover(verifier),
-            meta=crew.meta,
-            members=crew.members,
+            meta=planner,
+            members=resolved.members,
             sandbox=sandbox,
             redactor=redactor,
             patterns=load_patterns(spec.patterns_text, spec.language),
             environ=environ,
             repository=repository,
-            prices=load_prices(prices_file(environ)),
-            secrets=known,
+            prices=resolved.prices,
+            secrets=resolved.secrets,
             clock=clock,
             cassette=cassette or Cassette(),
         )
+        yield deps, resolved
     finally:
         try:
-            await crew.meta.close()
+            await planner.close()
         finally:
             await sandbox.close()
 
 
 def make_verifier(
     spec: TaskSpec,
-    box: DecisionBox,
+    box: DecisionSandbox,
     snapshots: Snapshots,
     folder: RunFolder,
     *,
@@ -300,27 +297,21 @@ def make_verifier(
     )
 
 
-async def _open_box(
-    spec: TaskSpec,
-    folder: RunFolder,
-    crew: Agents,
-    environ: Mapping[str, str],
-    state_dir: Path,
-    events: EventLog,
+async def _open_sandbox(
+    resolved: ResolvedRun, box: SandboxOrder, folder: RunFolder, state_dir: Path, events: EventLog
 ) -> Sandbox:
-    """A box like the one that the run has had, else the one that the task wants."""
+    """A sandbox like the one that the run has had, else the one that the task wants."""
 
-    def told(line: str) -> None:
+    def show_progress(line: str) -> None:
         events.emit("image_progress", text=line)
 
-    kind, image = kept_box(folder)
-    wanted = replace(box_spec(spec, crew.members, folder), on_progress=told)
-    wanted = await asyncio.to_thread(with_caches, wanted, spec, environ)
-    crew.notices += [told for told in wanted.caches.notices if told not in crew.notices]
+    environ = resolved.environ
+    kind, image = kept_sandbox(folder)
+    wanted = replace(box, on_progress=show_progress)
     if image:  # exactly that one: a worker may have changed what it was built from
         wanted = replace(wanted, image=image, pull="never")
     return await open_sandbox(
-        kind or spec.runner.sandbox.kind,
+        kind or resolved.spec.runner.sandbox.kind,
         wanted,
         environ,
         Path(environ.get("HOME") or Path.home()),

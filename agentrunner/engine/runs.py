@@ -23,12 +23,13 @@ from agentrunner.engine.driver import Driver, driving, open_driver
 from agentrunner.engine.indexing import Indexer
 from agentrunner.engine.planner_change import renewed
 from agentrunner.engine.policies import capped, capped_again
-from agentrunner.engine.resolve import Agents, assemble
-from agentrunner.engine.resources import check_box, with_image
+from agentrunner.engine.resolve import resolve
+from agentrunner.engine.resources import check_sandbox, with_image
 from agentrunner.errors import UsageError
+from agentrunner.errors.runs import InputsChanged, NotAcceptable, UnknownCriterion
 from agentrunner.execution.budget_questions import granted
-from agentrunner.execution.credentials import secrets_of
 from agentrunner.execution.deps import Clock
+from agentrunner.execution.resolved import ResolvedRun
 from agentrunner.execution.silence import AGAIN
 from agentrunner.nodes.plan import criteria_of
 from agentrunner.state.budget import read_grants
@@ -60,9 +61,10 @@ async def start(
     refuse_inside(options.state_dir, Path(spec.repo))
     run_id = run_id or new_run_id(spec.task_id, secrets.token_bytes(4))
     with prepared(spec, run_id, options.state_dir) as (spec, undo):
-        crew = await asyncio.to_thread(assemble, spec, options.environ, options.cassette)
-        await asyncio.to_thread(check_box, spec, crew, options.environ, options.state_dir)
-        spec = await with_image(spec, crew, options.environ, options.confirm)
+        resolved = await asyncio.to_thread(_resolved, spec, options)
+        await asyncio.to_thread(check_sandbox, resolved, options.state_dir)
+        resolved = await with_image(resolved, options.confirm)
+        spec = resolved.spec
         repository = repository_lock(options.state_dir, Path(spec.repo))
         repository.acquire(me(run_id, options.clock.stamp()))
         undo.callback(repository.close)
@@ -75,7 +77,7 @@ async def start(
         Indexer(spec, folder, options).begin()
         with driving(folder, options):
             first = first_state(spec, run_id, options.clock, people)
-            return await Driver(spec, folder, options, crew, repository).run(first)
+            return await Driver(resolved, folder, options, repository).run(first)
 
 
 def first_state(
@@ -148,18 +150,18 @@ async def resume(
         if max_loops is not None and not (replan or state["state"] in TERMINAL):
             raise UsageError(
                 f"{run_id} has not ended; --max-loops is the limit of a new attempt.",
-                code="usage",
                 path="--max-loops",
                 remedy=f"agentrunner resume {run_id}",
             )
         grants, answer = await _grants(folder, spec, budget)
-        crew = assemble(spec, options.environ, options.cassette)
+        resolved = _resolved(spec, options)
         if changes_planner:
             answer = answer or await _asked_again(folder, by)
             save_spec(folder, spec)
         if instead is not None:
-            spec = await with_image(spec, crew, options.environ, options.confirm)
-        with open_driver(spec, folder, options, crew) as driver:
+            resolved = await with_image(resolved, options.confirm)
+            spec = resolved.spec
+        with open_driver(resolved, folder, options) as driver:
             fresh = state if attempts.untouched(folder) else None
             if replan:
                 state = await driver.settle(state)
@@ -167,7 +169,7 @@ async def resume(
             if replan or state["state"] in TERMINAL:
                 fresh = attempts.next_attempt(state, spec, max_loops=max_loops, replan=replan)
             if message:
-                words = _redactor(spec, crew, options).redact(message)
+                words = Redactor(resolved.secrets).redact(message)
                 at = options.clock.stamp()
                 attempts.leave_message(folder, state, words, at, by=by, asked=asked)
             answer = None if fresh else answer
@@ -206,9 +208,8 @@ async def _asked_again(folder: RunFolder, by: str) -> Answer | None:
 
 
 def _inputs_changed(run_id: str, changes: list[tuple[str, str]]) -> UsageError:
-    return UsageError(
+    return InputsChanged(
         f"What {run_id} was made from has changed since it started.",
-        code="inputs-changed",
         path=changes[0][0],
         details=tuple(("changed", f"{path}\n{diff}") for path, diff in changes),
         remedy=f"agentrunner resume {run_id} --on-change replan   |   --on-change continue",
@@ -223,8 +224,8 @@ async def respond(run_id: str, answer: Answer, options: Options) -> dict[str, An
         question = await attempts.waiting(folder)
         before = granted(RunLog(folder.log_file))
         answer = checked_answer(run_id, question, answer, spec, before)
-        crew = assemble(spec, options.environ, options.cassette)
-        with open_driver(spec, folder, options, crew) as driver:
+        resolved = _resolved(spec, options)
+        with open_driver(resolved, folder, options) as driver:
             return await driver.run(None, answer)
 
 
@@ -250,21 +251,21 @@ async def accept(
     folder = RunFolder.open(options.state_dir, run_id)
     spec = capped_again(load_task_of(folder), folder, options.environ, options.policy)
     if not reason.strip():
-        raise UsageError("A reason is needed.", code="usage", path="--reason")
+        raise UsageError("A reason is needed.", path="--reason")
     with driving(folder, options):
         state = await attempts.latest(folder)
         _check_acceptable(state, criteria)
-        crew = assemble(spec, options.environ, options.cassette)
-        said = _redactor(spec, crew, options).redact(reason)
+        resolved = _resolved(spec, options)
+        redacted = Redactor(resolved.secrets).redact(reason)
         if known_red:
             fresh = await asyncio.to_thread(
-                _known_reds, folder, spec, state, known_red, said, by, options
+                _known_reds, folder, spec, state, known_red, redacted, by, options
             )
-            with open_driver(spec, folder, options, crew) as driver:
+            with open_driver(resolved, folder, options) as driver:
                 return await driver.run(fresh)
         yes = Acceptance(
             criteria=criteria,
-            reason=said,
+            reason=redacted,
             by=by,
             at=options.clock.stamp(),
             tree="",
@@ -273,7 +274,7 @@ async def accept(
         fresh = attempts.with_acceptance(state, spec, yes)
         attempt, loop = fresh["run"].attempt, fresh["counters"].loops
         attempts.keep_decision(folder, attempt, loop, attempts.accepted(state, yes))
-        with open_driver(spec, folder, options, crew) as driver:
+        with open_driver(resolved, folder, options) as driver:
             return await driver.run(fresh)
 
 
@@ -281,13 +282,13 @@ def _known_reds(
     folder: RunFolder,
     spec: TaskSpec,
     state: TaskContext,
-    said: Sequence[str],
+    tests: Sequence[str],
     reason: str,
     by: str,
     options: Options,
 ) -> TaskContext:
     """Record them in the run's log, and the attempt that judges with them. Blocks."""
-    names = reds.known_reds(folder, spec, state, said)
+    names = reds.known_reds(folder, spec, state, tests)
     log, at = RunLog(folder.log_file), options.clock.stamp()
     number = len(log.records(reds.RECORD)) + 1
     fresh, decision = reds.with_known_reds(state, spec, names, reason, at=at, by=by, number=number)
@@ -298,29 +299,26 @@ def _known_reds(
     return fresh
 
 
-def _redactor(spec: TaskSpec, crew: Agents, options: Options) -> Redactor:
-    """Takes secrets out of what people type, before it is kept anywhere."""
-    return Redactor(secrets_of(spec, crew.members, options.environ))
+def _resolved(spec: TaskSpec, options: Options) -> ResolvedRun:
+    """All about the run; raises InfraError where something is missing."""
+    return resolve(spec, options.environ, options.cassette).ready()
 
 
 def _check_acceptable(state: TaskContext, criteria: list[str]) -> None:
     run_id = state["run"].run_id
     if state["state"] not in (TaskState.NEEDS_REVIEW, TaskState.FAILED):
-        raise UsageError(
+        raise NotAcceptable(
             f"{run_id} is {state['state']}; only an ended, unfinished run can be accepted.",
-            code="not-acceptable",
         )
     if state.get("baseline") is None:
-        raise UsageError(
+        raise NotAcceptable(
             f"{run_id} has no plan yet, so there is nothing to accept.",
-            code="not-acceptable",
             remedy=f"agentrunner resume {run_id}",
         )
     known = [criterion.id for criterion in state["criteria"]]
     if unknown := [name for name in criteria if name not in known]:
-        raise UsageError(
+        raise UnknownCriterion(
             f"{run_id} has no criterion {', '.join(unknown)}. It has {', '.join(known)}.",
-            code="unknown-criterion",
         )
 
 
@@ -333,8 +331,8 @@ async def cancel(run_id: str, options: Options) -> dict[str, Any]:
         state = await _latest(folder, spec, options)
         if state["state"] in TERMINAL:
             return attempts.result_of(folder, spec, state)
-        crew = assemble(spec, options.environ, options.cassette)
-        with open_driver(spec, folder, options, crew) as driver:
+        resolved = _resolved(spec, options)
+        with open_driver(resolved, folder, options) as driver:
             state = await driver.settle(state)
             fresh = attempts.cancelled(state, spec)
             return await driver.run(fresh)

@@ -24,12 +24,13 @@ from agentrunner.config.load import TaskSource, load_task
 from agentrunner.config.spec import TaskSpec
 from agentrunner.engine.attempts import stop_workers
 from agentrunner.engine.policies import capped, capped_again
-from agentrunner.engine.resolve import Agents, assemble
+from agentrunner.engine.resolve import resolve
 from agentrunner.engine.resources import open_workshop
 from agentrunner.engine.runs import first_state
 from agentrunner.environment import state_dir
 from agentrunner.errors import AgentRunnerError, UsageError
 from agentrunner.execution.deps import Clock, Deps, Update
+from agentrunner.execution.resolved import ResolvedRun
 from agentrunner.graph.builder import build_served_graph
 from agentrunner.graph.checkpoints import BoundedSaver, open_saver
 from agentrunner.nodes.note import leave_note
@@ -79,13 +80,11 @@ async def open_deps(state: TaskContext) -> AsyncIterator[tuple[Deps, Update]]:
 async def _opened(state: TaskContext) -> AsyncIterator[tuple[Deps, Update]]:
     writer = get_stream_writer()
     with contextlib.ExitStack() as stack:
-        spec, folder, crew, repository = await asyncio.to_thread(_enter, state, stack)
+        resolved, folder, repository = await asyncio.to_thread(_enter, state, stack)
         opened: Update = {}
         if "run" not in state:
-            opened = first_state(spec, folder.run_id, Clock())
-        async with open_workshop(
-            spec, folder, state_dir(), os.environ, [writer], repository, crew
-        ) as deps:
+            opened = first_state(resolved.spec, folder.run_id, Clock())
+        async with open_workshop(resolved, folder, state_dir(), [writer], repository) as (deps, _):
             _record_answer(state, deps)
             try:
                 yield deps, opened
@@ -117,7 +116,7 @@ def _record_answer(state: TaskContext, deps: Deps) -> None:
 
 def _enter(
     state: TaskContext, stack: contextlib.ExitStack
-) -> tuple[TaskSpec, RunFolder, Agents, FileLock]:
+) -> tuple[ResolvedRun, RunFolder, FileLock]:
     """Take the run's place in its repository; a new run gets its folder last."""
     run = state.get("run")
     folder = RunFolder.open(studio_dir(), run.run_id) if run else None
@@ -126,7 +125,7 @@ def _enter(
     else:
         spec = capped(_task(state), os.environ, state_dir())
     repo = Path(spec.repo)
-    crew = assemble(spec, os.environ)
+    resolved = resolve(spec, os.environ).ready()
     refuse_inside(state_dir(), repo)
     run_id = folder.run_id if folder else new_run_id(spec.task_id, secrets.token_bytes(4))
     repository = stack.enter_context(contextlib.closing(repository_lock(state_dir(), repo)))
@@ -134,7 +133,7 @@ def _enter(
     if folder is None:
         folder = RunFolder.create(studio_dir(), run_id, repo)
         save_spec(folder, spec)
-    return spec, folder, crew, repository
+    return resolved, folder, repository
 
 
 def _task(state: TaskContext) -> TaskSpec:
@@ -142,7 +141,6 @@ def _task(state: TaskContext) -> TaskSpec:
     if not path:
         raise UsageError(
             'Give the run an input: {"task_file": "path/to/task.yaml"}.',
-            code="usage",
             path="task_file",
         )
     return load_task(TaskSource("file", path), environ=os.environ, cwd=Path.cwd())

@@ -14,18 +14,18 @@ from pathlib import Path
 from typing import Any
 
 from agentrunner.config.spec import TaskSpec
-from agentrunner.engine.resources import box_spec, make_verifier
-from agentrunner.errors import UsageError
+from agentrunner.engine.resources import make_verifier, sandbox_order
+from agentrunner.errors.runs import NothingDelivered
 from agentrunner.execution.credentials import secrets_of
 from agentrunner.git.process import read_small
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.sandboxes.choose import open_sandbox
 from agentrunner.state.lifecycle import TaskState
 from agentrunner.state.run_state import Baseline, Criterion, Evidence, TaskContext
-from agentrunner.storage.run_folder import RunFolder, kept_box
+from agentrunner.storage.run_folder import RunFolder, kept_sandbox
 from agentrunner.storage.run_log import RunLog
 from agentrunner.text.redaction import Redactor
-from agentrunner.verification.box import DecisionBox
+from agentrunner.verification.decision_sandbox import DecisionSandbox
 from agentrunner.verification.mutation import Mutation, strike
 from agentrunner.verification.proving import make_prover
 from agentrunner.verification.sealed import Sealed
@@ -104,9 +104,8 @@ async def verify(
     """
     baseline, known = state.get("baseline"), state.get("evidence")
     if baseline is None or known is None:
-        raise UsageError(
+        raise NothingDelivered(
             f"{folder.run_id} has delivered nothing that could be verified.",
-            code="nothing-delivered",
             remedy=f"agentrunner resume {folder.run_id}",
         )
     snapshots = await asyncio.to_thread(
@@ -121,8 +120,8 @@ async def verify(
         scratch = RunFolder(Path(place))
         for part in (scratch.box_dir, scratch.sock_dir, scratch.checks_dir):
             part.mkdir(mode=0o700)
-        kind, image = kept_box(folder)
-        wanted = replace(box_spec(spec, members, scratch), pull="never")
+        kind, image = kept_sandbox(folder)
+        wanted = replace(sandbox_order(spec, members, scratch), pull="never")
         wanted = replace(wanted, image=image or wanted.image)
         sandbox = await open_sandbox(
             kind or spec.runner.sandbox.kind,
@@ -135,10 +134,10 @@ async def verify(
             redact = Redactor(secrets_of(spec, members, environ)).redact
             verifier = make_verifier(
                 spec,
-                DecisionBox(sandbox, Path(spec.repo), scratch, redact, environ, spec.task.env),
+                DecisionSandbox(sandbox, Path(spec.repo), scratch, redact, environ, spec.task.env),
                 snapshots,
                 scratch,
-                mounts=sandbox.kind != "none",
+                mounts=sandbox.isolates,
                 emit=emit,
                 log=RunLog(folder.log_file),
             )

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from agentrunner.execution.bill import Amount, Known, MadeCalls, amount_of_call
 from agentrunner.execution.budget_questions import granted
 from agentrunner.execution.deps import Update
 from agentrunner.gateway.prices import Prices
 from agentrunner.gateway.usage import ModelUsage, Usage
 from agentrunner.gateway.wires import Tokens
-from agentrunner.notes.bill import Amount, Known, MadeCalls, amount_of_call
 from agentrunner.planners.base import MetaCall
 from agentrunner.state.run_state import Counters, TaskContext
 from agentrunner.workers.base import WorkerReading

@@ -13,7 +13,7 @@ from agentrunner.errors import TaskFailed
 from agentrunner.execution.accounting import Accounting
 from agentrunner.execution.budget_questions import FOR_CALL, BudgetSpent, allowance, check_budget
 from agentrunner.execution.deps import Deps, Update
-from agentrunner.execution.planner_candidates import ask_in_turn, asks
+from agentrunner.execution.planner_candidates import ask_candidates, asks
 from agentrunner.execution.quota import MustWait
 from agentrunner.execution.seeing import Seeing, seeing
 from agentrunner.execution.silence import Silence, silence_of
@@ -73,10 +73,10 @@ async def ask(
         patterns=deps.patterns,
     )
 
-    told = await asyncio.to_thread(view.fields, type, facts)
+    fields = await asyncio.to_thread(view.fields, type, facts)
     if repository is not None:
-        told["repository"] = repository
-    prompt = replace(prompt, choices=_choices(state, deps), **told)
+        fields["repository"] = repository
+    prompt = replace(prompt, choices=_choices(state, deps), **fields)
 
     async def asked_of(client: MetaClient) -> Asked:
         view.begin()
@@ -98,7 +98,7 @@ async def ask(
             raise
 
     try:
-        asked = await ask_in_turn(state, deps, type, tally, asked_of, turn=turn)
+        asked = await ask_candidates(state, deps, type, tally, asked_of, turn=turn)
     except BudgetSpent:
         raise
     except (MetaUnavailable, MetaUnusable) as error:

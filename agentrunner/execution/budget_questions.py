@@ -14,7 +14,8 @@ from typing import Any
 from langgraph.types import Command
 
 from agentrunner.config.spec import TaskSpec
-from agentrunner.errors import TaskFailed, UsageError
+from agentrunner.errors import UsageError
+from agentrunner.errors.runs import OutOfBudget
 from agentrunner.execution.decisions import record_answer
 from agentrunner.execution.deps import Deps, Update
 from agentrunner.execution.questions import question
@@ -49,16 +50,14 @@ __all__ = [
 ]  # fmt: skip
 
 
-class BudgetSpent(TaskFailed):
+class BudgetSpent(OutOfBudget):
     """A limit of the run leaves no room for the next step."""
-
-    default_code = "budget"
 
     def __init__(self, name: str, limit: float, counters: Counters) -> None:
         """`counters` are those of the moment, with what the node has spent so far."""
         super().__init__(
             f"The budget runner.budget.{name} of {limit:,.12g} is spent.",
-            code=f"budget: {name}",
+            code=f"{OutOfBudget.code}: {name}",
             remedy=f"agentrunner resume --budget {name}=+AMOUNT",
         )
         self.name = name
@@ -111,8 +110,8 @@ def pause(spent: BudgetSpent, state: TaskContext, deps: Deps, back_to: str) -> U
     if deps.spec.runner.budget.on_spent != "ask":
         return None
     # What a person said is not heard until a node has used it.
-    heard = state["counters"].messages
-    counters = spent.counters.model_copy(update={"messages": heard})
+    messages = state["counters"].messages
+    counters = spent.counters.model_copy(update={"messages": messages})
     return {"counters": counters, "question": _asked(spent, state, back_to)}
 
 
@@ -149,16 +148,16 @@ def wanted(name: str, limit: float, used: float) -> tuple[float, float]:
 def _spent_on(counters: Counters) -> str:
     meta = counters.meta_input_tokens + counters.meta_output_tokens
     worker = counters.worker_input_tokens + counters.worker_output_tokens
-    told = (
+    text = (
         f"Planner: {amount_of('meta_calls', counters.calls)}, {amount_of('tokens', meta)}; "
         f"workers: {amount_of('worker_runs', counters.worker_runs)}, "
         f"{amount_of('tokens', worker)}"
     )
     if counters.priced_calls:
-        told += f"; {amount_of('usd', counters.usd)}"
+        text += f"; {amount_of('usd', counters.usd)}"
     if counters.unpriced_calls or counters.unknown_calls:
-        told += ", as far as is known"
-    return f"{told}; {counters.wall_sec:,.0f} s of work."
+        text += ", as far as is known"
+    return f"{text}; {counters.wall_sec:,.0f} s of work."
 
 
 def read_answer(

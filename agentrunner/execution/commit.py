@@ -15,12 +15,12 @@ from typing import Any
 
 from agentrunner.config.spec import Landing, TaskSpec
 from agentrunner.errors import UsageError
+from agentrunner.errors.repositories import GitFailed
 from agentrunner.execution.deps import Deps
 from agentrunner.git.checkout import Checkout, CheckoutState
 from agentrunner.git.identity import identity_of
 from agentrunner.git.manual_changes import by_hand as by_hand
 from agentrunner.git.private_clone import CloneStore
-from agentrunner.git.process import GitFailed
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.git.worktree import WorktreePlace, worktree_place
 from agentrunner.state.run_state import TaskContext
@@ -79,8 +79,8 @@ def commit_work(state: TaskContext, deps: Deps) -> None:
     try:
         made = land(state, bench, deps.clock.stamp())
     except UsageError as error:
-        told = " ".join(filter(None, (error.message, error.remedy and f"Try: {error.remedy}")))
-        deps.warn(state, error.code, told)
+        message = " ".join(filter(None, (error.message, error.remedy and f"Try: {error.remedy}")))
+        deps.warn(state, error.code, message)
         return
     if made is None:
         deps.warn(state, "nothing-to-commit", "No file was changed, so nothing was committed.")
@@ -194,7 +194,7 @@ def _message(state: TaskContext, bench: CommitTools, unlanded: Sequence[str]) ->
     if unlanded:
         more = len(unlanded) - MAX_NAMED + bench.landing.carried_more
         names = ", ".join(one_line(name, PROOF_WIDTH) for name in unlanded[:MAX_NAMED])
-        told = f" and {more} more" if more > 0 else ""
-        parts.append(f"Proven together with files that are not committed: {names}{told}")
+        rest = f" and {more} more" if more > 0 else ""
+        parts.append(f"Proven together with files that are not committed: {names}{rest}")
     parts.append(f"Run: {bench.folder.run_id}")
     return sanitize("\n\n".join(filter(None, parts))) + "\n"

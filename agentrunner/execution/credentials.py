@@ -6,8 +6,6 @@ from collections.abc import Iterable, Mapping
 
 from agentrunner.config.load import resolve_env
 from agentrunner.config.spec import TaskSpec
-from agentrunner.execution.egress import has_gateway
-from agentrunner.gateway.order import Upstream, new_placeholder
 from agentrunner.workers.base import Worker
 from agentrunner.workers.member import Member
 
@@ -25,21 +23,6 @@ def credential(
         if value := own.get(name) or environ.get(name):
             return name, value
     return None, ""
-
-
-def upstream_of(
-    spec: TaskSpec, worker: Worker, environ: Mapping[str, str], box: str
-) -> Upstream | None:
-    """Where the gateway of a box sends the worker's model calls; None where there is none."""
-    if not has_gateway(spec, worker, box):
-        return None
-    assert worker.wire
-    return Upstream(
-        wire=worker.wire,
-        base_url=worker.provider_url,
-        credential=credential(spec, worker, environ)[1],
-        placeholder=new_placeholder(),
-    )
 
 
 def worker_env(spec: TaskSpec, worker: Worker, environ: Mapping[str, str]) -> dict[str, str]:

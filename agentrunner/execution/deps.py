@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from agentrunner.config.spec import TaskSpec
+from agentrunner.execution.bill import MadeCalls
 from agentrunner.gateway.prices import Prices
 from agentrunner.git.snapshots import Snapshots
-from agentrunner.notes.bill import MadeCalls
 from agentrunner.planners.panel import Panel
 from agentrunner.prompts import Pattern
 from agentrunner.sandboxes.base import Sandbox
@@ -108,7 +108,7 @@ class Deps:
 
     def emit(self, event: str, **fields: Any) -> None:
         """Tell whoever watches; models become plain data."""
-        self.events.emit(event, **{name: _told(_plain(value)) for name, value in fields.items()})
+        self.events.emit(event, **{name: _cleaned(_plain(value)) for name, value in fields.items()})
 
     def record(self, state: TaskContext, kind: str, key: str, data: Any) -> None:
         """Append to the run log under this attempt and loop.
@@ -132,14 +132,14 @@ class Deps:
         self.record(state, "warning", key, {"code": code, "message": message})
 
 
-def _told(value: Any) -> Any:
+def _cleaned(value: Any) -> Any:
     """Half characters, from names of files that are no UTF-8, are no text to other programs."""
     if isinstance(value, str):
         return value if value.isascii() else clean(value)
     if isinstance(value, dict):
-        return {name: _told(item) for name, item in value.items()}
+        return {name: _cleaned(item) for name, item in value.items()}
     if isinstance(value, list):
-        return [_told(item) for item in value]
+        return [_cleaned(item) for item in value]
     return value
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import socket
 from dataclasses import dataclass
 
-from agentrunner.config.spec import TaskSpec
 from agentrunner.environment import prices_file
-from agentrunner.errors import TaskFailed
+from agentrunner.errors.command_line import ReplayMismatch
 from agentrunner.execution.budget_questions import allowance
 from agentrunner.execution.deps import Deps, Update
 from agentrunner.execution.questions import answered, question, remark, subject_of
@@ -25,8 +24,6 @@ from agentrunner.policy.match import may_reach
 from agentrunner.sandboxes.base import Door
 from agentrunner.sandboxes.environment import proxy_environment
 from agentrunner.state.run_state import Question, TaskContext, WorkerOrder, WorkerRun
-from agentrunner.workers.base import Worker
-from agentrunner.workers.make import network_of
 
 ASK_AFTER = 8
 """Refusals of one host in one worker run, from which on it is more than a CLI's small talk."""
@@ -52,25 +49,20 @@ class EgressRoute:
         return proxy_environment(PROXY_PORT)
 
 
-def has_gateway(spec: TaskSpec, worker: Worker, box: str) -> bool:
-    """Whether the worker's model calls go through the gateway, so that it needs no real key."""
-    return bool(worker.wire) and box != "none" and network_of(spec, worker).policy != "none"
-
-
 def exit_for(
     state: TaskContext, deps: Deps, order: WorkerOrder, upstream: Upstream | None
 ) -> EgressRoute:
     """The way out of one worker run; `upstream` is where its model calls go, with the real key."""
     member = deps.member(order.member)
-    network = network_of(member.spec, member.worker)
-    if deps.sandbox.kind == "none" or network.policy == "none":
+    network = member.network
+    if not deps.sandbox.isolates or network.policy == "none":
         return EgressRoute()
     ports: dict[int, str] = {}
     allow = None
     if network.policy == "allowlist":
         # What a person allowed before a policy came may be too much today.
-        said = (host for host in state.get("allowed_hosts", []) if may_reach(deps.spec, host))
-        allow = (*network.allow, *said)
+        granted = (host for host in state.get("allowed_hosts", []) if may_reach(deps.spec, host))
+        allow = (*network.allow, *granted)
         ports[PROXY_PORT] = PROXY_SOCKET
     if upstream is not None:
         # With the host's network the loopback is the host's, where others listen, too.
@@ -86,9 +78,7 @@ def exit_for(
         allow=allow,
         ask_after=ASK_AFTER if allow is not None else 0,
         upstream=upstream,
-        allowance=allowance(
-            member.spec, state, state["counters"], subscribed=subscribed(member.spec)
-        ),
+        allowance=allowance(member.spec, state, state["counters"], subscribed=member.subscribed),
         prices=prices_file(deps.environ),
         record=deps.cassette.record,
         replay=deps.cassette.replay,
@@ -107,11 +97,6 @@ def _free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def subscribed(spec: TaskSpec) -> bool:
-    """Whether the worker's calls are part of a subscription, so that no price is paid for them."""
-    return spec.runner.worker.auth == "login"
-
-
 def usage_of(deps: Deps, worker_run_id: str) -> Usage:
     """What the gateway of a worker run counted; nothing where there was none."""
     return read_usage(deps.ledger.dir(worker_run_id) / USAGE_LOG)
@@ -121,7 +106,7 @@ def refuse_unrecorded(used: Usage) -> None:
     """Raise TaskFailed where a replayed run asked for something that was not recorded."""
     last = used.last_error
     if last is not None and last.error == "replay":
-        raise TaskFailed(last.detail, code="replay-mismatch", remedy="record the run again")
+        raise ReplayMismatch(last.detail, remedy="record the run again")
 
 
 # -- hosts that were refused ----------------------------------------------------------------------
@@ -150,9 +135,11 @@ def answered_about_host(state: TaskContext) -> Update:
         return {}
     host = str(subject_of(state)["host"])
     if answer.decision == "approve":
-        said = f"A person allowed the worker to reach {host}. Run it again where it needs that."
+        message = f"A person allowed the worker to reach {host}. Run it again where it needs that."
         allowed = [*state.get("allowed_hosts", []), host]
-        return {"answer": None, "allowed_hosts": allowed, "remarks": remark(state, said)}
-    said = f"A person refused the worker {host}: {answer.text or 'no reason given'}. Do without it."
+        return {"answer": None, "allowed_hosts": allowed, "remarks": remark(state, message)}
+    message = (
+        f"A person refused the worker {host}: {answer.text or 'no reason given'}. Do without it."
+    )
     refused = [*state.get("refused_hosts", []), host]
-    return {"answer": None, "refused_hosts": refused, "remarks": remark(state, said)}
+    return {"answer": None, "refused_hosts": refused, "remarks": remark(state, message)}

@@ -12,6 +12,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from agentrunner.config.agents import WorkerRoleSpec
+from agentrunner.errors.workers import (
+    WorkerAuthRefused,
+    WorkerModelRefused,
+    WorkerQuotaSpent,
+    WorkerServerFailed,
+    WorkerUnreachable,
+)
 from agentrunner.execution.quota import QUOTA_BACKOFF_SEC, cooling_until, moment, next_try, stamp
 from agentrunner.state.run_state import Outcome, Wait, WorkerOrder, WorkerRun
 
@@ -32,11 +39,11 @@ class Trouble:
 
 
 TROUBLES: Mapping[Outcome, Trouble] = {
-    "auth": Trouble(code="worker-auth", words="its credential is refused"),
-    "model": Trouble(code="worker-model", words="its model is not to be had"),
-    "rate_limit": Trouble(code="worker-quota", words="its quota is spent"),
-    "server": Trouble(code="worker-server", words="its provider fails"),
-    "network": Trouble(code="worker-network", words="its provider cannot be reached"),
+    "auth": Trouble(code=WorkerAuthRefused.code, words="its credential is refused"),
+    "model": Trouble(code=WorkerModelRefused.code, words="its model is not to be had"),
+    "rate_limit": Trouble(code=WorkerQuotaSpent.code, words="its quota is spent"),
+    "server": Trouble(code=WorkerServerFailed.code, words="its provider fails"),
+    "network": Trouble(code=WorkerUnreachable.code, words="its provider cannot be reached"),
 }
 """By the outcome that a run came to."""
 
@@ -131,7 +138,7 @@ def _after_spent_quota(facts: Facts) -> NextStep:
         back = [(ends, name) for name, ends in until.items() if ends is not None]
         if back and min(back)[0] < own[0]:
             soonest, name = min(back)
-            return _within_limit(facts, name, soonest, told=True)
+            return _within_limit(facts, name, soonest, known=True)
     return _within_limit(facts, facts.run.member, *own)
 
 
@@ -146,14 +153,14 @@ def cool_until(facts: Facts) -> datetime:
     At first as was told, or as the task says. One that is spent again is left alone for ever
     longer: candidates whose quota is never there would follow each other in a tight circle.
     """
-    told = moment(facts.run.reset_at)
-    if told is None or told <= facts.now:
-        told = facts.now + timedelta(seconds=facts.profile.cool_down_sec)
+    reset = moment(facts.run.reset_at)
+    if reset is None or reset <= facts.now:
+        reset = facts.now + timedelta(seconds=facts.profile.cool_down_sec)
     again = sum(one.member == facts.run.member for one in facts.earlier)
     if not again or facts.run.changed_files:
-        return told
+        return reset
     grown = QUOTA_BACKOFF_SEC[min(again, len(QUOTA_BACKOFF_SEC) - 1)]
-    return max(told, facts.now + timedelta(seconds=grown))
+    return max(reset, facts.now + timedelta(seconds=grown))
 
 
 def _after_fault(facts: Facts) -> NextStep:
@@ -161,10 +168,10 @@ def _after_fault(facts: Facts) -> NextStep:
     if waits >= len(FAULT_BACKOFF_SEC):
         return AskPerson(_why(facts))
     until = facts.now + timedelta(seconds=FAULT_BACKOFF_SEC[waits])
-    return _within_limit(facts, facts.run.member, until, told=False)
+    return _within_limit(facts, facts.run.member, until, known=False)
 
 
-def _within_limit(facts: Facts, member: str, until: datetime, told: bool) -> NextStep:
+def _within_limit(facts: Facts, member: str, until: datetime, known: bool) -> NextStep:
     """The wait, or a person's word where it is longer than the task allows.
 
     Waits that nothing came of are added up: each may be short, and all of them must not last for
@@ -183,14 +190,16 @@ def _within_limit(facts: Facts, member: str, until: datetime, told: bool) -> Nex
         role="worker",
         candidate=member,
         back_to="run_worker",
-        told=told,
+        told=known,
     )
     return WaitUntil(member, wait)
 
 
 def _why(facts: Facts) -> str:
     run = facts.run
-    said = f": {run.error}" if run.error else ""
-    return f"{run.member or run.worker} could not work, {TROUBLES[run.outcome].words}{said}".rstrip(
-        ". "
+    error = f": {run.error}" if run.error else ""
+    return (
+        f"{run.member or run.worker} could not work, {TROUBLES[run.outcome].words}{error}".rstrip(
+            ". "
+        )
     )

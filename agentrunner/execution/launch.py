@@ -16,7 +16,7 @@ from agentrunner.config.spec import TaskSpec
 from agentrunner.execution.credentials import worker_env
 from agentrunner.execution.deps import Deps, Stopped
 from agentrunner.execution.egress import EgressRoute, exit_for
-from agentrunner.execution.login import WorkerCredential, credential_for, refused_login
+from agentrunner.execution.login import credential_for, refused_login
 from agentrunner.execution.outside_changes import note_foreign_edits
 from agentrunner.execution.worker_record import BEFORE, git_places
 from agentrunner.gateway.process import companion
@@ -28,17 +28,21 @@ from agentrunner.state.run_state import TaskContext, WorkerOrder
 from agentrunner.storage.failpoints import reach
 from agentrunner.supervisor.client import SupervisorOrder, start
 from agentrunner.workers.base import WorkerCall, WorkerCommand
-from agentrunner.workers.make import network_of
+from agentrunner.workers.launching import CliCredential
 
 WORKER_GIT = "worker-git"
 """In the run's folder: the git folder that workers see."""
+BARE_LOGIN = (
+    "There is no gateway: the worker sees the access token of the {kind} login. "
+    "Whoever reads it can use the subscription until it ends."
+)
 
 
 @dataclass(frozen=True)
 class _LaunchInputs:
     """What a worker gets beside its order."""
 
-    shown: WorkerCredential
+    shown: CliCredential
     way_out: EgressRoute
 
 
@@ -46,17 +50,18 @@ async def start_worker(
     state: TaskContext, deps: Deps, order: WorkerOrder
 ) -> subprocess.Popen[bytes]:
     """Find the worker's key and its way out, then start it."""
+    member = deps.member(order.member)
     shown = await credential_for(
-        deps.member(order.member).spec,
-        deps.member(order.member).worker,
+        member.spec,
+        member.worker,
         deps.environ,
-        deps.sandbox.kind,
+        gateway=member.has_gateway,
         refused=refused_login(state, deps, order),
         replays=deps.cassette.replay is not None,
     )
     deps.redactor.learn(shown.secrets)
-    if shown.warning:
-        deps.warn(state, "login-in-box", shown.warning)
+    if shown.bare_login:
+        deps.warn(state, "login-in-box", BARE_LOGIN.format(kind=member.worker.kind))
     given = _LaunchInputs(shown, exit_for(state, deps, order, shown.upstream))
     process = await asyncio.to_thread(_hand_over, state, deps, order, given)
     reach("after_start")
@@ -122,9 +127,9 @@ def _call(state: TaskContext, deps: Deps, order: WorkerOrder, given: _LaunchInpu
         model=order.model,
         flags=tuple(order.flags),
         tool_specific=order.tool_specific,
-        base_url=given.way_out.base_url or given.shown.base_url,
+        base_url=given.way_out.base_url or given.shown.base_url or None,
         login=bool(given.shown.fingerprint),
-        sandboxed=deps.sandbox.kind != "none",
+        sandboxed=deps.sandbox.isolates,
     )
 
 
@@ -153,7 +158,7 @@ def _supervisor_order(
         workdir=call.workdir,
         env=_environment(deps, order, command, given),
         stdin=command.stdin,
-        network="full" if network_of(member.spec, member.worker).policy == "full" else "none",
+        network="full" if member.network.policy == "full" else "none",
         timeout_sec=wall,
         mounts=_git(deps),
         door=way_out.door,
@@ -168,13 +173,13 @@ def _supervisor_order(
         after=deps.snapshots.take_command(),
         disk=_disk(deps),
         companion=companion(way_out.order, deps.environ) if way_out.order else None,
-        mask=deps.redactor.spellings,
+        secrets=deps.redactor.spellings,
     )
 
 
 def _git(deps: Deps) -> tuple[Mount, ...]:
     """An index and objects of the worker's own; without a box it has the user's."""
-    if deps.sandbox.kind == "none":
+    if not deps.sandbox.isolates:
         return ()
     return worker_git(Path(deps.spec.repo), deps.folder.root / WORKER_GIT)
 
@@ -191,8 +196,9 @@ def _environment(
         **order.env,
         **given.shown.env,
     }
-    if command.key_env and given.shown.key:
-        env[command.key_env] = given.shown.key
+    name = given.shown.token_env or command.key_env
+    if name and given.shown.key:
+        env[name] = given.shown.key
     return env
 
 

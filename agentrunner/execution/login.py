@@ -3,65 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from agentrunner.config.load import resolve_env
 from agentrunner.config.spec import TaskSpec
-from agentrunner.errors import UsageError
-from agentrunner.execution.credentials import credential, upstream_of
+from agentrunner.errors.workers import LoginElsewhere, LoginUnsupported
+from agentrunner.execution.credentials import credential
 from agentrunner.execution.deps import Deps
-from agentrunner.execution.egress import has_gateway
 from agentrunner.execution.tries import after_refused_login
 from agentrunner.execution.worker_record import seen_before
-from agentrunner.gateway.order import Upstream, new_placeholder
 from agentrunner.state.run_state import TaskContext, WorkerOrder, WorkerRun
 from agentrunner.workers.base import Worker
-from agentrunner.workers.login import MIN_VALID_SEC, Access, Login, login_for, not_logged_in
-
-
-@dataclass(frozen=True)
-class WorkerCredential:
-    """Where a worker's model calls go, and with what."""
-
-    upstream: Upstream | None = None
-    """For the gateway; None where there is none."""
-    base_url: str | None = None
-    """What a worker without a gateway is told; None leaves it to the adapter."""
-    key: str = field(default="", repr=False)
-    """For the adapter's `key_env`: a placeholder where there is a gateway, else the real one."""
-    env: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """Further variables of the box. They win over those of the task."""
-    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """What the redactor must learn before the worker starts."""
-    fingerprint: str = ""
-    """Of a login's token; tells `credential_for` later that it was refused. May be stored."""
-    warning: str = ""
-    """What a person should know."""
+from agentrunner.workers.launching import CliCredential, by_key, by_login
+from agentrunner.workers.login import MIN_VALID_SEC, Login, login_for, not_logged_in
 
 
 async def credential_for(
     spec: TaskSpec,
     worker: Worker,
     environ: Mapping[str, str],
-    box: str,
     *,
+    gateway: bool,
     refused: str = "",
     replays: bool = False,
-) -> WorkerCredential:
-    """The credential for one worker run in a box of kind `box`, a login refreshed where needed.
+) -> CliCredential:
+    """The credential for one worker run, a login refreshed where needed.
 
-    `refused` is the fingerprint of the token with which the run before ended as `auth`. A run that
-    `replays` a recording needs no login. Raises Surroundings where a login is not there, is over
-    or cannot be refreshed, UsageError for a worker without logins.
+    With a `gateway` the worker sees a placeholder. `refused` is the fingerprint of the token with
+    which the run before ended as `auth`. A run that `replays` a recording needs no login. Raises
+    InfraError where a login is not there, is over or cannot be refreshed, UsageError for a worker
+    without logins.
     """
     if spec.runner.worker.auth == "key" or replays:
-        upstream = upstream_of(spec, worker, environ, box)
         real = credential(spec, worker, environ)[1]
-        return WorkerCredential(upstream, key=upstream.placeholder if upstream else real)
+        return by_key(worker, real, worker.provider_url, gateway=gateway)
     seconds = max(MIN_VALID_SEC, spec.runner.worker.max_run_time_sec)
     access = await _login(spec, worker, environ).access(seconds, refused=refused)
-    return _shown(access, worker, gateway=has_gateway(spec, worker, box))
+    return by_login(worker, access, gateway=gateway)
 
 
 def check_login(spec: TaskSpec, worker: Worker, environ: Mapping[str, str]) -> None:
@@ -102,9 +80,8 @@ def _ended_by_auth(run: WorkerRun) -> bool:
 
 def _login(spec: TaskSpec, worker: Worker, environ: Mapping[str, str]) -> Login:
     if spec.runner.worker.base_url:
-        raise UsageError(
+        raise LoginElsewhere(
             "A login goes to its own provider only; the task names another address.",
-            code="login-base-url",
             path=spec.places.get("runner.worker.base_url", "runner.worker.base_url"),
             remedy="remove runner.worker.base_url, or set runner.worker.auth to key",
         )
@@ -112,38 +89,9 @@ def _login(spec: TaskSpec, worker: Worker, environ: Mapping[str, str]) -> Login:
     given = resolve_env(spec.runner.worker.env, environ)
     login = login_for(worker.kind, environ, home, given=given)
     if login is None:
-        raise UsageError(
+        raise LoginUnsupported(
             f"The worker {worker.kind} has no login that can be used.",
-            code="login-unsupported",
             path=spec.places.get("runner.worker.auth", "runner.worker.auth"),
             remedy="remove runner.worker.auth",
         )
     return login
-
-
-def _shown(access: Access, worker: Worker, *, gateway: bool) -> WorkerCredential:
-    upstream, shown, warning = None, access.token, ""
-    if gateway and worker.wire:
-        upstream = Upstream(
-            wire=worker.wire,
-            base_url=access.base_url,
-            credential=access.token,
-            placeholder=new_placeholder(),
-            scheme="bearer",
-        )
-        shown = upstream.placeholder
-    else:
-        warning = (
-            f"There is no gateway: the worker sees the access token of the {worker.kind} login. "
-            "Whoever reads it can use the subscription until it ends."
-        )
-    by_name = {access.token_env: shown} if access.token_env else {}
-    return WorkerCredential(
-        upstream=upstream,
-        base_url=None if gateway else access.base_url,
-        key="" if access.token_env else shown,
-        env={**access.env, **by_name},
-        secrets={f"{worker.kind} login": access.token},
-        fingerprint=access.fingerprint,
-        warning=warning,
-    )

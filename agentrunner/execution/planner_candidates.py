@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TypeVar
 
-from agentrunner.errors import InfraError
+from agentrunner.errors.planners import PlannerQuotaSpent
 from agentrunner.execution.accounting import Accounting
 from agentrunner.execution.deps import Deps
 from agentrunner.execution.quota import MustWait, cooling_until, next_try, seconds_of, stamp
@@ -19,7 +19,7 @@ from agentrunner.planners.base import (
     Reply,
     answers_by_code,
 )
-from agentrunner.planners.faults import is_outage, said_of
+from agentrunner.planners.faults import is_outage, words_of_failure
 from agentrunner.planners.panel import Candidate, Panel, RoleCandidates, pick, role_of
 from agentrunner.state.run_state import TaskContext, Wait
 
@@ -58,7 +58,7 @@ class Chosen:
         """The panel closes its clients."""
 
 
-async def ask_in_turn(
+async def ask_candidates(
     state: TaskContext,
     deps: Deps,
     message: MessageType,
@@ -88,8 +88,8 @@ async def ask_in_turn(
             deps.cooled[f"meta:{chosen.name}"] = stamp(_until(deps, seat, chosen, failure))
             following = _choice(state, deps, seat, tally, turn, failed)
             if following is not None:
-                said = f"{chosen.name} does not answer, {following.name} does: {failure.message}"
-                deps.warn(state, "fail-over", said[:500])
+                warning = f"{chosen.name} does not answer, {following.name} does: {failure.message}"
+                deps.warn(state, "fail-over", warning[:500])
             elif not any(_passes(seat, name, one) for name, one in failed.items()):
                 for name in failed:
                     deps.cooled.pop(f"meta:{name}", None)  # a person mends it, and all are asked
@@ -135,9 +135,9 @@ def _until(deps: Deps, seat: RoleCandidates, chosen: Candidate, failure: Silence
         return now + timedelta(seconds=seat.cool_down_sec)
     alone = len(seat.candidates) == 1 or not seat.fallback_on_rate_limit
     if failure.kind == "rate_limit":
-        until, told = next_try(len(_waits(deps)), failure.reset_at, now)
+        until, known = next_try(len(_waits(deps)), failure.reset_at, now)
         cool = now + timedelta(seconds=seat.cool_down_sec)
-        return until if told or alone else max(until, cool)
+        return until if known or alone else max(until, cool)
     if _passes(seat, chosen.name, failure):
         number = min(len(_waits(deps)), len(OUTAGE_BACKOFF_SEC) - 1)
         again = timedelta(seconds=OUTAGE_BACKOFF_SEC[number])
@@ -177,7 +177,7 @@ def _must_wait(
     ends = {one.name: cooling_until(cooling, "meta", one.name, now) for one in asked}
     until, name = min((at, name) for name, at in ends.items() if at is not None)
     known = failed.get(name)
-    trouble = said_of(known) if known else "it is left alone for a while"
+    trouble = words_of_failure(known) if known else "it is left alone for a while"
     last: Silence = known or next(reversed(list(failed.values())), None) or _left_alone(name)
     wait = Wait(
         until=stamp(until),
@@ -198,9 +198,8 @@ def _must_wait(
             for one in failed:
                 deps.cooled.pop(f"meta:{one}", None)
             return last
-        return InfraError(
+        return PlannerQuotaSpent(
             why,
-            code="meta-quota",
             remedy=f"agentrunner resume {state['run'].run_id}, after that time",
         )
     return MustWait(wait, tally.counters)

@@ -41,17 +41,17 @@ async def settled(
     late = counters.worker_runs > 0
     baseline, tried = await try_checks(deps.verifier, criteria, baseline, asked_by_people(deps))
     _keep(state, deps, tried, 0)
-    told: set[str] = set()
+    reported: set[str] = set()
     for number in range(1, MOST_TOLD + 1):
         faults = [
             one
             for one in tried
             if one.standing == "cannot_run"
-            or (one.standing == "green" and one.criterion_id not in told)
+            or (one.standing == "green" and one.criterion_id not in reported)
         ]
         if not faults or not _hears(deps, counters):
             break
-        told |= {one.criterion_id for one in faults}
+        reported |= {one.criterion_id for one in faults}
         asking = cast(
             "TaskContext",
             {
@@ -176,7 +176,7 @@ def _hears(deps: Deps, counters: Counters) -> bool:
 
 
 def _sentence(faults: Sequence[Proposal]) -> str:
-    told = [
+    parts = [
         f"{one.criterion_id}: {one.what} {WORDS[one.standing]}: "
         # As one string of JSON: what a tool prints is no sentence of ours.
         f"{json.dumps(one.said, ensure_ascii=False)}"
@@ -185,7 +185,7 @@ def _sentence(faults: Sequence[Proposal]) -> str:
     return "\n".join(
         [
             "Checks of your plan were run on the repository as it is now, before any work:",
-            *told,
+            *parts,
             (
                 "Reply with these criteria once more, id and description word for word, each with "
                 "a check that runs here and fails now, or with check null, and with names under "

@@ -68,12 +68,12 @@ def next_try(waits: int, reset_at: str, now: datetime) -> tuple[datetime, bool]:
     is spent again right after the reset it told, the waits grow all the same, or it would be
     asked in a tight circle.
     """
-    told = moment(reset_at)
+    reset = moment(reset_at)
     guess = now + timedelta(seconds=QUOTA_BACKOFF_SEC[min(waits, len(QUOTA_BACKOFF_SEC) - 1)])
-    if told is None:
+    if reset is None:
         return guess, False
-    told = max(told, now) + timedelta(seconds=SETTLE_SEC)
-    return (told, True) if not waits or told >= guess else (guess, False)
+    reset = max(reset, now) + timedelta(seconds=SETTLE_SEC)
+    return (reset, True) if not waits or reset >= guess else (guess, False)
 
 
 def seconds_of(wait: Wait) -> float:

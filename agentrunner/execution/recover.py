@@ -51,8 +51,8 @@ def recovered(
             working["order"] = again.model_copy(update={"mode": "exec"})
             return Command(update=working, goto="run_worker")
         case FailOver():
-            said = f"{run.member}: {TROUBLES[run.outcome].words}. {step.member} goes on."
-            deps.warn(state, "fail-over", said)
+            message = f"{run.member}: {TROUBLES[run.outcome].words}. {step.member} goes on."
+            deps.warn(state, "fail-over", message)
             again = _for_member(again, deps.member(step.member), update)
             working["order"] = again.model_copy(update={"mode": "exec"})
             working["cooling"] = cooled(cooling, "worker", run.member, step.until, now)
@@ -101,8 +101,10 @@ def given_up(state: TaskContext) -> Command[str] | None:
     if answer is None or answer.decision == "approve":
         return None
     subject = subject_of(state)
-    said = f" A person gave up: {answer.text}" if answer.text else " A person gave up."
-    verdict = Verdict(state="FAILED", reason=str(subject["code"]), text=f"{subject['why']}.{said}")
+    message = f" A person gave up: {answer.text}" if answer.text else " A person gave up."
+    verdict = Verdict(
+        state="FAILED", reason=str(subject["code"]), text=f"{subject['why']}.{message}"
+    )
     return Command(update={"answer": None, "order": None, "verdict": verdict}, goto="note")
 
 

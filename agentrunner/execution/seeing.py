@@ -123,14 +123,14 @@ class Seeing:
         kept = _kept(self.deps)
         if type_ == "next_action":
             kept = _with_this(kept, self.state, self.deps, facts, self.see)
-        told = _still_shown(kept)
+        shown = _still_shown(kept)
         whole = Diff()
         if type_ != "plan_task" and self.see != "nothing":
             whole = self._whole(kept)
         self.change = whole
         return {
             "rounds": tuple(one.round for one in kept),
-            "now": state_of_now(facts, told, described=type_ == "completion_assessment"),
+            "now": state_of_now(facts, shown, described=type_ == "completion_assessment"),
             "seen": Seen(whole.text, whole.left_out, bool(whole.to_look_at)),
             "looks": self.looks,
             "see": self.see,
@@ -178,8 +178,8 @@ def known_repository(deps: Deps) -> dict[str, Any] | None:
     kept = deps.folder.root / CONTEXT_FILE
     if not kept.exists():
         return None
-    told = json.loads(kept.read_bytes()).get("told")  # older runs told it while planning only
-    return dict(told) if told else None
+    fields = json.loads(kept.read_bytes()).get("told")  # older runs told it while planning only
+    return dict(fields) if fields else None
 
 
 def _trees(state: TaskContext) -> tuple[str, str]:
@@ -193,9 +193,9 @@ def _trees(state: TaskContext) -> tuple[str, str]:
 def _kept(deps: Deps) -> list[_Kept]:
     found = []
     for record in deps.log.records("round"):
-        told = json.loads(deps.folder.read(FileRef.model_validate(record.data["file"])))
-        round_ = told.pop("round")
-        found.append(_Kept(Round(**{**round_, "cut": tuple(round_["cut"])}), **told))
+        saved = json.loads(deps.folder.read(FileRef.model_validate(record.data["file"])))
+        round_ = saved.pop("round")
+        found.append(_Kept(Round(**{**round_, "cut": tuple(round_["cut"])}), **saved))
     return found
 
 
@@ -252,7 +252,7 @@ def _made(
             change = diff_of(deps.snapshots, before, now, redact)
         sources = sources_of(deps.snapshots, now, _reds(state), redact)
     runs = [str(one["worker_run_id"]) for one in facts.get("recent_worker_runs", [])]
-    told = Round(
+    shown_round = Round(
         key=key,
         report=redact(to_yaml(view)),
         line=redact(line_of(view, key)),
@@ -260,7 +260,7 @@ def _made(
         sources=sources,
         cut=change.left_out,
     )
-    return _Kept(told, digests(sections(facts)), runs, before, now)
+    return _Kept(shown_round, digests(sections(facts)), runs, before, now)
 
 
 def _reds(state: TaskContext) -> list[RedTest]:

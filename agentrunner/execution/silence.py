@@ -9,10 +9,11 @@ from typing import Any, Literal
 from pydantic import ValidationError
 
 from agentrunner.errors import ProtocolError, UsageError
+from agentrunner.errors.runs import WrongAnswer
 from agentrunner.execution.deps import Deps
 from agentrunner.execution.questions import question
 from agentrunner.planners.base import MessageType, MetaUnavailable, MetaUnusable
-from agentrunner.planners.faults import reason_of, said_of
+from agentrunner.planners.faults import reason_of, words_of_failure
 from agentrunner.planners.panel import Candidate, Role, RoleCandidates, role_of
 from agentrunner.protocol import WorkerCall
 from agentrunner.state.run_state import Question, TaskContext
@@ -55,7 +56,7 @@ class Silence:
 
 
 @dataclass(frozen=True)
-class Said:
+class PlannerOrder:
     """A person's word in the planner's place."""
 
     what: Literal["again", "worker", "complete", "model", "end"]
@@ -69,7 +70,7 @@ def silence_of(
     """What a person is told about this failure; nothing in it is a provider's own form."""
     named = getattr(error, "candidate", "")
     one = next((c for c in seat.candidates if c.name == named), seat.candidates[-1])
-    fault = said_of(error)
+    fault = words_of_failure(error)
     if isinstance(error, MetaUnusable) and reason_of(error) == "unusable":
         fault = f"no answer can be used; of the last one: {_bounded(error.fault, MOST_FAULT)}"
     answer = error.answer if isinstance(error, MetaUnusable) else ""
@@ -134,7 +135,7 @@ def planner_question(silence: Silence, state: TaskContext, back_to: str) -> Ques
     return question("planner", text, subject, state, options=options)
 
 
-def read_order(text: str, asked_for: str) -> Said:
+def read_order(text: str, asked_for: str) -> PlannerOrder:
     """A person's word; raises UsageError (`wrong-answer`) for what is none."""
     plain = text.strip().rstrip(".").lower()
     if plain in (AGAIN, COMPLETE, END):
@@ -143,24 +144,24 @@ def read_order(text: str, asked_for: str) -> Said:
                 "Completion is asked for already; what is missing is a judge's word.",
                 'end, then agentrunner accept RUN --reason "…"',
             )
-        return Said(plain)  # type: ignore[arg-type]
+        return PlannerOrder(plain)  # type: ignore[arg-type]
     found = ORDER.fullmatch(text.strip())
     if found is None:
         raise _wrong("This is no answer in the planner's place.", HOW)
-    what, said = found[1].lower(), found[2].strip()
+    what, words = found[1].lower(), found[2].strip()
     if what == "model":
-        if not NAME.fullmatch(said):
+        if not NAME.fullmatch(words):
             raise _wrong("A model's name is one word.", '"model: NAME"')
-        return Said("model", said)
+        return PlannerOrder("model", words)
     try:
-        check_prompt(said)
-        WorkerCall(worker_type="worker", mode="exec", prompt=said)
+        check_prompt(words)
+        WorkerCall(worker_type="worker", mode="exec", prompt=words)
     except ValidationError as problem:
         raise _wrong("The worker's prompt says nothing.", '"worker: PROMPT"') from problem
     except ProtocolError as problem:
         raise _wrong(f"The worker's prompt: {problem.message}.", '"worker: PROMPT"') from problem
-    return Said("worker", said)
+    return PlannerOrder("worker", words)
 
 
 def _wrong(message: str, remedy: str) -> UsageError:
-    return UsageError(message, code="wrong-answer", remedy=remedy)
+    return WrongAnswer(message, remedy=remedy)

@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from agentrunner.execution.bill import Amount
 from agentrunner.execution.deps import Deps
 from agentrunner.execution.egress import refused_hosts
 from agentrunner.git.snapshots import Change, stat_line
 from agentrunner.git.user_config import git_settings
-from agentrunner.notes.bill import Amount
 from agentrunner.state.run_state import (
     TAIL_BYTES,
     CommandSeen,
@@ -44,7 +44,7 @@ def worker_run_of(
     supervised: SupervisedResult,
     trees: tuple[str, str],
     reading: WorkerReading,
-    came: WorkerOutcome,
+    outcome: WorkerOutcome,
 ) -> WorkerRun:
     """The reference that the state keeps; `trees` are those before and after it."""
     redact = deps.redactor.redact
@@ -57,18 +57,18 @@ def worker_run_of(
         worker=order.worker,
         member=order.member,
         loop=order.loop,
-        outcome=came.outcome,
+        outcome=outcome.outcome,
         exit_code=supervised.exit_code,
         started_at=supervised.started_at,
         ended_at=supervised.ended_at,
         duration_sec=supervised.duration_sec,
         summary=redact(reading.summary)[:600],
-        error=redact(came.error or supervised.error)[:600],
+        error=redact(outcome.error or supervised.error)[:600],
         tree_before=trees[0],
         tree_after=trees[1],
         session_id=reading.session_id,
         session_lost=reading.session_lost,
-        reset_at=came.reset_at,
+        reset_at=outcome.reset_at,
         commands=seen,
         output=deps.folder.ref(supervised.stdout) if supervised.stdout.exists() else None,
         errors=_errors(deps, supervised),
@@ -177,7 +177,7 @@ def _suspicions(
 
 def git_places(deps: Deps, embedded: Sequence[str]) -> dict[str, str]:
     """Digests of what git obeys below the top, and at the top where no box protects it."""
-    top = [".git"] if deps.sandbox.kind == "none" else []
+    top = [] if deps.sandbox.isolates else [".git"]
     return git_settings(Path(deps.spec.repo), [*top, *embedded])
 
 

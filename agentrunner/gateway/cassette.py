@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from agentrunner.errors import UsageError
+from agentrunner.errors.command_line import BadRecording
 from agentrunner.gateway.exchange import Incoming, Mismatch, Outgoing, Provider, Unreachable
 from agentrunner.gateway.metering import decoded
 from agentrunner.gateway.normalise import WORKDIR, Normal, difference, normalise
@@ -87,9 +88,8 @@ def read_cassette(path: Path) -> list[Exchange]:
 
 
 def _invalid(path: Path, why: str) -> UsageError:
-    return UsageError(
+    return BadRecording(
         f"The recording {path} cannot be played: {why}.",
-        code="cassette-invalid",
         path=str(path),
         remedy="agentrunner run … --record FILE makes a new one",
     )

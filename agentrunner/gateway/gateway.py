@@ -96,7 +96,7 @@ def _on_tape(live: Provider, order: GatewayOrder, redactor: Redactor, answered: 
 
 
 @dataclass
-class _Tally:
+class _Counts:
     """What is known so far of one call that was let through."""
 
     request: Outgoing
@@ -158,13 +158,13 @@ class Gateway:
             model=self._wire.model(path, parse(plain)),
             metered=metered,
         )
-        tally = _Tally(outgoing, time.monotonic())
+        tally = _Counts(outgoing, time.monotonic())
         try:
             return await self._answer(request, tally)
         finally:
             self._book(tally)
 
-    async def _answer(self, request: web.Request, tally: _Tally) -> web.StreamResponse:
+    async def _answer(self, request: web.Request, tally: _Counts) -> web.StreamResponse:
         refusal = self._books.refusal() if tally.request.metered else ""
         if refusal:
             return self._fail(tally, FINAL, "budget", refusal)
@@ -185,7 +185,7 @@ class Gateway:
             return self._fail(tally, FINAL, "replay", str(problem))
 
     async def _pass_on(
-        self, request: web.Request, reply: Incoming, tally: _Tally
+        self, request: web.Request, reply: Incoming, tally: _Counts
     ) -> web.StreamResponse:
         headers = reply.lower
         kind, encoding = headers.get("content-type", ""), headers.get("content-encoding", "")
@@ -214,7 +214,7 @@ class Gateway:
             tally.error = classify(reply.status, reply.lower, body, self._clock())
         return response
 
-    async def _pass_error(self, reply: Incoming, tally: _Tally) -> web.Response:
+    async def _pass_error(self, reply: Incoming, tally: _Counts) -> web.Response:
         body = b""
         async for chunk in reply.chunks:
             body += chunk
@@ -233,7 +233,7 @@ class Gateway:
         )
         return web.Response(status=reply.status, body=body, headers=headers)
 
-    def _fail(self, tally: _Tally, status: int, kind: ErrorClass, sentence: str) -> web.Response:
+    def _fail(self, tally: _Counts, status: int, kind: ErrorClass, sentence: str) -> web.Response:
         tally.status, tally.error = status, UpstreamError(kind, detail=sentence)
         return self._say(status, kind, sentence)
 
@@ -245,7 +245,7 @@ class Gateway:
         target = URL(reply.lower.get("location", "")).host or "another address"
         return f"{self._host} redirects to {target}, where the key does not go."
 
-    def _book(self, tally: _Tally) -> None:
+    def _book(self, tally: _Counts) -> None:
         tokens = tally.meter.tokens() if tally.meter is not None else None
         self._books.book(
             number=tally.number,

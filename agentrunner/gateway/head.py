@@ -50,14 +50,14 @@ class Refused(Exception):
 
         Most programs show the status line and not the body, so the sentence is in both.
         """
-        said = f"AgentRunner: {self.text}".encode("ascii", "backslashreplace")
-        said = bytes(byte if 32 <= byte < 127 else ord("?") for byte in said)
+        message = f"AgentRunner: {self.text}".encode("ascii", "backslashreplace")
+        message = bytes(byte if 32 <= byte < 127 else ord("?") for byte in message)
         allow = "Allow: CONNECT\r\n" if self.status == 405 else ""
         fields = (
-            f"Content-Type: text/plain; charset=utf-8\r\nContent-Length: {len(said) + 1}\r\n"
+            f"Content-Type: text/plain; charset=utf-8\r\nContent-Length: {len(message) + 1}\r\n"
             f"{allow}x-agentrunner-error: {self.reason}\r\nConnection: close\r\n\r\n"
         )
-        return b"HTTP/1.1 %d %s\r\n%s%s\n" % (self.status, said, fields.encode(), said)
+        return b"HTTP/1.1 %d %s\r\n%s%s\n" % (self.status, message, fields.encode(), message)
 
 
 @dataclass(frozen=True)

@@ -107,15 +107,15 @@ class Control:
         """Take what one connection brings, until it ends."""
         taken: list[Close] = []
         files: deque[int] = deque()
-        said = b""
+        pending = b""
         try:
-            while len(said) < LINE_LIMIT:
+            while len(pending) < LINE_LIMIT:
                 await _readable(client)
                 data, handed, _, _ = socket.recv_fds(client, LINE_LIMIT, 16)
                 files.extend(handed)
                 if not data:
                     break
-                *lines, said = (said + data).split(b"\n")
+                *lines, pending = (pending + data).split(b"\n")
                 for line in lines:
                     answer = await self._take(line, files.popleft() if files else -1, taken)
                     with contextlib.suppress(BlockingIOError):  # nobody reads our answers

@@ -25,6 +25,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from agentrunner.errors import UsageError
+from agentrunner.errors.runs import BadPrices
 from agentrunner.gateway.wires import Tokens
 
 _Usd = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -130,9 +131,8 @@ def _own(path: Path) -> _Table:
 
 
 def _invalid(path: Path, why: Any) -> UsageError:
-    return UsageError(
+    return BadPrices(
         f"The prices in {path} cannot be used: {why}",
-        code="prices-invalid",
         path=str(path),
         remedy='write "models: {MODEL: {input: 1.25, output: 10}}", in dollars per million tokens',
     )

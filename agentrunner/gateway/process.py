@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from agentrunner.errors import InfraError
+from agentrunner.errors.sandboxes import GatewayFailed
 from agentrunner.gateway.order import GatewayOrder
 
 BOOTSTRAP = """\
@@ -76,7 +77,7 @@ class GatewayProcess:
         return self._process.pid
 
     @property
-    def said(self) -> str:
+    def complaints(self) -> str:
         """The end of what it complained about."""
         return self._complaints.decode("utf-8", "replace").strip()
 
@@ -148,10 +149,9 @@ class GatewayProcess:
 
     async def _failed(self, what: str) -> InfraError:
         await asyncio.wait(self._hearing, timeout=LAST_WORDS_SEC)
-        said = f": {self.said}" if self.said else ""
-        return InfraError(
-            f"the process that lets a box reach its hosts {what}{said}",
-            code="gateway",
+        output = f": {self.complaints}" if self.complaints else ""
+        return GatewayFailed(
+            f"the process that lets a sandbox reach its hosts {what}{output}",
             remedy="agentrunner resume; agentrunner doctor tries it on this machine",
         )
 

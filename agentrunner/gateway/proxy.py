@@ -9,12 +9,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import re
 import socket
 import sys
 from asyncio import StreamReader, StreamWriter
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -61,17 +60,17 @@ class Proxy:
         setting: str,
         ask_after: int = 0,
         ask: Ask = lambda entry: None,
-        mask: Callable[[str], str] = lambda text: text,
+        redact: Callable[[str], str] = lambda text: text,
         way_out: Dialer | None = None,
         limits: Limits | None = None,
     ) -> None:
-        """`setting` is where `hosts` are written; `mask` takes secrets out of what is kept."""
+        """`setting` is where `hosts` are written; `redact` takes secrets out of what is kept."""
         self._hosts = hosts
         self._log = log
         self._setting = setting
         self._ask_after = ask_after
         self._ask = ask
-        self._mask = mask
+        self._redact = redact
         self._way_out = way_out or Direct()
         self._limits = limits or Limits()
         self._refusals: Counter[str] = Counter()
@@ -154,8 +153,8 @@ class Proxy:
         except (socket.gaierror, UnicodeError) as error:
             raise _failed("unresolved", target, f"its name is not known: {error}") from None
         except OSError as error:  # TimeoutError is one
-            said = str(error) or "it took too long"
-            raise _failed("unreachable", target, f"did not answer: {said}") from None
+            reason = str(error) or "it took too long"
+            raise _failed("unreachable", target, f"did not answer: {reason}") from None
         try:
             self._log.add(Entry("allowed", *self._shown(target), address=address))
         except OSError as error:
@@ -180,14 +179,14 @@ class Proxy:
         decision: Decision = (
             "failed" if refused.reason in ("unresolved", "unreachable") else "refused"
         )
-        shown = self._mask(refused.host), refused.port
+        shown = self._redact(refused.host), refused.port
         try:
             self._log.add(Entry(decision, *shown, refused.reason, refused.address))
         except OSError as error:
             if not self._complained:
                 print(f"gateway: {error}", file=sys.stderr, flush=True)  # noqa: T201 - its log
             self._complained = True
-        entry = self._mask(refused.entry)
+        entry = self._redact(refused.entry)
         if entry and (entry in self._refusals or len(self._refusals) < MOST_COUNTED):
             self._refusals[entry] += 1
             if self._refusals[entry] == self._ask_after:
@@ -207,7 +206,7 @@ class Proxy:
                 self._log.add(closed, up=tunnel.up, down=tunnel.down, seconds=seconds)
 
     def _shown(self, target: Target) -> tuple[str, int]:
-        return self._mask(target.host), target.port
+        return self._redact(target.host), target.port
 
 
 def _failed(reason: Reason, target: Target, why: str) -> Refused:
@@ -233,20 +232,10 @@ def make_proxy(order: GatewayOrder, ask: Ask) -> Proxy:
         setting=order.setting,
         ask_after=order.ask_after,
         ask=ask,
-        mask=_mask(order.secrets),
+        # The case of a name of a host may have been lost.
+        redact=Redactor(order.secrets, any_case=True).redact,
         way_out=way_out(os.environ),
     )
-
-
-def _mask(secrets: Mapping[str, str]) -> Callable[[str], str]:
-    """Takes secrets out of names of hosts, whose case may have been lost."""
-    marks = {
-        spelling.decode("utf-8", "replace").lower(): mark
-        for spelling, mark in Redactor(secrets).spellings.items()
-    }
-    longest_first = sorted(map(re.escape, marks), key=len, reverse=True)
-    pattern = re.compile("|".join(longest_first) or "(?!)", re.IGNORECASE)
-    return lambda host: pattern.sub(lambda hit: marks[hit[0].lower()], host)
 
 
 def _utc_now() -> str:

@@ -11,7 +11,8 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from typing import IO
 
-from agentrunner.git.process import Git, GitFailed
+from agentrunner.errors.repositories import GitFailed
+from agentrunner.git.process import Git
 
 IN_MEMORY = 8 << 20
 """Larger contents are handed out as a file."""

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from agentrunner.errors import UsageError
+from agentrunner.errors.repositories import DetachedHead, GitFailed, HeadMoved, StagedChanges
 from agentrunner.git.ignore import MOST_INDEX
 from agentrunner.git.private_clone import BRANCHES, CloneStore
-from agentrunner.git.process import Git, GitFailed, read_small, replace, to_bytes, users_git
+from agentrunner.git.process import Git, read_small, replace, to_bytes, users_git
 
 _QUIET = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "gc.auto=0")
 
@@ -40,17 +40,15 @@ class Checkout:
         commit = self.clone.fetch()
         branch = self._branch()
         if branch is None:
-            raise UsageError(
+            raise DetachedHead(
                 f"{self.clone.repo} has no branch checked out, so there is none to commit on.",
-                code="detached-head",
                 path="--commit",
                 remedy="git switch BRANCH, or --worktree",
             )
         if self._staged(commit):
-            raise UsageError(
+            raise StagedChanges(
                 f"{self.clone.repo} has staged changes, and a commit would stand between them"
                 " and what they were made from.",
-                code="staged-changes",
                 path="--commit",
                 remedy="git commit, or git restore --staged ., or --worktree",
             )
@@ -65,23 +63,21 @@ class Checkout:
         name = f"{BRANCHES}{before.branch}"
         there = user.run("rev-parse", "--verify", "--quiet", name, accept=(0, 1)).decode().strip()
         if self._branch() != before.branch or there not in (made, before.commit):
-            raise UsageError(
+            raise HeadMoved(
                 f"{self.clone.repo} is not where it was when the run began; nothing was committed.",
-                code="head-moved",
                 path="--commit",
                 remedy=f"git switch {before.branch}, then agentrunner resume; or commit by hand",
             )
         if there != made:
             if self._staged(before.commit):
-                raise UsageError(
+                raise StagedChanges(
                     f"{self.clone.repo} has staged changes by now; nothing was committed.",
-                    code="staged-changes",
                     path="--commit",
                     remedy="git restore --staged ., then agentrunner resume; or commit by hand",
                 )
             self.clone.give(made)
-            told = ("-m", "agentrunner: a run is complete")
-            user.run(*_QUIET, "update-ref", *told, name, made, before.commit, umask=-1)
+            message = ("-m", "agentrunner: a run is complete")
+            user.run(*_QUIET, "update-ref", *message, name, made, before.commit, umask=-1)
         self._refresh(user, made, paths)
 
     def _refresh(self, user: Git, made: str, paths: Collection[str]) -> None:
@@ -95,8 +91,8 @@ class Checkout:
                 entries[path] = mode + b" " + blob
         gone = b"0 " + b"0" * len(made)
         lines = (entries.get(path, gone) + b"\t" + path for path in sorted(wanted))
-        told = b"".join(line + b"\0" for line in lines)
-        user.run(*_QUIET, "update-index", "-z", "--index-info", stdin=told)
+        stdin = b"".join(line + b"\0" for line in lines)
+        user.run(*_QUIET, "update-index", "-z", "--index-info", stdin=stdin)
 
     def _user(self) -> Git:
         return users_git(self.clone.user_git_dir(), self.clone.git.binary)

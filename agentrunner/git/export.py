@@ -14,9 +14,11 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from agentrunner.errors.repositories import ContentGone, GitFailed
+from agentrunner.errors.runs import DiskFull
 from agentrunner.git.blobs import Content, blobs
 from agentrunner.git.borrow import is_untouched
-from agentrunner.git.process import ATTRIBUTES, Git, GitFailed, replace, to_bytes, to_text
+from agentrunner.git.process import ATTRIBUTES, Git, replace, to_bytes, to_text
 from agentrunner.git.restore import Entry, SafeFolder, starts_with_mark
 from agentrunner.git.snapshot_writer import stand_ins
 
@@ -107,10 +109,9 @@ def contents(git: Git, entries: Mapping[str, Entry]) -> Iterator[tuple[str, str,
         places.setdefault(blob, []).append(path)
     for name, data in blobs(git, places):
         if data is None:
-            raise GitFailed(
+            raise ContentGone(
                 f"The content of {places[name][0]!a} is gone from the repository's objects,"
                 " or damaged: it had not changed, so the run kept no copy of its own.",
-                code="content-gone",
                 remedy="git fsck in the repository; where a copy of its objects is, bring it back",
             )
         for path in places[name]:
@@ -147,7 +148,7 @@ def _checked_out(git: Git, tree: str, target: Path, without: Sequence[str]) -> b
                 umask=UMASK,
             )
         except GitFailed as error:
-            if error.code == "disk-full":
+            if isinstance(error, DiskFull):
                 raise
             _empty(target)
             return False

@@ -92,8 +92,8 @@ def _appear(clone: CloneStore, under_way: Path, commit: str) -> None:
     try:
         under_way.mkdir()
         user = Git(git_dir, clone.git.binary)
-        told = ("--template=", "--object-format=sha1", f"--initial-branch={BRANCH}")
-        user.run("init", "--quiet", *told, cwd=under_way, umask=-1)
+        options = ("--template=", "--object-format=sha1", f"--initial-branch={BRANCH}")
+        user.run("init", "--quiet", *options, cwd=under_way, umask=-1)
         CloneStore(clone.git.git_dir, under_way).give(commit)
         _point(user, BRANCH, commit)
         reach("repository_made")

@@ -9,8 +9,8 @@ import platform
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from agentrunner.errors.repositories import GitFailed
 from agentrunner.git.private_clone import CloneStore, Identity
-from agentrunner.git.process import GitFailed
 
 NAMES = ("user.name", "user.email")
 

@@ -15,7 +15,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NotRequired, TypedDict
 
-from agentrunner.git.process import Git, GitFailed, read_small, replace, to_bytes, to_text
+from agentrunner.errors.repositories import GitFailed
+from agentrunner.git.process import Git, read_small, replace, to_bytes, to_text
 from agentrunner.git.stat_cache import FileKey
 from agentrunner.git.user_index import MOST_INDEX as MOST_INDEX
 from agentrunner.git.user_index import IndexDamaged, UserIndex, read_index

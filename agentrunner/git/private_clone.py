@@ -14,17 +14,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from agentrunner.errors import UsageError
-from agentrunner.git.process import (
-    CONFIGS,
-    Git,
+from agentrunner.errors.repositories import (
+    BadBranchName,
+    BranchExists,
+    FilteredFile,
     GitFailed,
-    git_dir_of,
-    replace,
-    to_bytes,
-    to_text,
-    users_git,
+    NoCommit,
+    NoRepository,
+    PartialClone,
+    WorkInSubmodule,
 )
+from agentrunner.git.process import CONFIGS, Git, git_dir_of, replace, to_bytes, to_text, users_git
 from agentrunner.git.restore import SafeFolder
 from agentrunner.git.scratch import room as _room
 from agentrunner.git.scratch import sweep
@@ -72,17 +72,15 @@ class CloneStore:
         if not (self.repo / ".git").exists():
             for above in self.repo.parents:
                 if (above / ".git").exists():
-                    raise UsageError(
+                    raise NoRepository(
                         f"{self.repo} is a folder of the repository {above}, and a commit or a work"
                         " tree is of a whole repository.",
-                        code="no-repository",
                         path="task.repo",
                         remedy=f"task.repo: {above}, with cd in its commands; or run without"
                         " --worktree and --commit",
                     )
-            raise UsageError(
+            raise NoRepository(
                 f"{self.repo} is no git repository, so there is nothing to branch from.",
-                code="no-repository",
                 path="task.repo",
                 remedy="git init, then a first commit; or run without --worktree",
             )
@@ -90,17 +88,15 @@ class CloneStore:
             self._fetch("HEAD", HEAD)
         except GitFailed as error:
             if "couldn't find remote ref HEAD" in error.message:
-                raise UsageError(
+                raise NoCommit(
                     f"{self.repo} has no commit yet, so there is nothing to branch from.",
-                    code="no-commit",
                     path="task.repo",
                     remedy="git commit, then again",
                 ) from error
             if "lazy fetching disabled" in error.message or "promisor remote" in error.message:
-                raise UsageError(
+                raise PartialClone(
                     f"{self.repo} is a partial clone: contents of its commits are not here, and a"
                     " private copy of it cannot be made without them.",
-                    code="partial-clone",
                     path="task.repo",
                     remedy="git fetch --refetch --no-filter; or run without --worktree and"
                     " --commit",
@@ -133,8 +129,8 @@ class CloneStore:
         objects = objects or self._hash()
         self.git.git_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         config.unlink(missing_ok=True)
-        told = f"--object-format={objects}"
-        self.git.run("init", "--quiet", "--bare", "--template=", told)
+        option = f"--object-format={objects}"
+        self.git.run("init", "--quiet", "--bare", "--template=", option)
         replace(config, CONFIGS[objects])  # last: git may be killed in the middle of `init`
 
     def _hash(self) -> str:
@@ -157,8 +153,8 @@ class CloneStore:
 
     def branch(self, name: str, commit: str, before: str = "") -> None:
         """Let a branch of the clone point to a commit; with `before` only where it was there."""
-        told = (before,) if before else ()
-        self.git.run("update-ref", f"{BRANCHES}{name}", commit, *told)
+        expected = (before,) if before else ()
+        self.git.run("update-ref", f"{BRANCHES}{name}", commit, *expected)
 
     def branch_at(self, name: str) -> str | None:
         """The commit of a branch of the clone; None where there is none."""
@@ -222,8 +218,8 @@ class CloneStore:
             self.git.run("read-tree", tree or parents[0], env=env)
             self._put(folder, rules, room, env)
             # What a worker left at these names might be a pipe; these files are of the commit.
-            told = self.git.run("ls-files", "-z", ":(glob)**/.gitattributes", env=env, cwd=room)
-            self.git.run("checkout-index", "-z", "--stdin", stdin=told, env=env, cwd=room)
+            output = self.git.run("ls-files", "-z", ":(glob)**/.gitattributes", env=env, cwd=room)
+            self.git.run("checkout-index", "-z", "--stdin", stdin=output, env=env, cwd=room)
             self._refuse_filtered(folder, wanted, room, env)
             self._put(folder, wanted - rules, room, env)
             made = _line(self.git.run("write-tree", env=env))
@@ -241,9 +237,9 @@ class CloneStore:
             "GIT_COMMITTER_EMAIL": author.email,
             "GIT_COMMITTER_DATE": at,
         }
-        told = [word for parent in parents for word in ("-p", parent)]
+        options = [word for parent in parents for word in ("-p", parent)]
         return _line(
-            self.git.run("commit-tree", tree, *told, "-F", "-", stdin=message.encode(), env=who)
+            self.git.run("commit-tree", tree, *options, "-F", "-", stdin=message.encode(), env=who)
         )
 
     def submodules(self, tree: str) -> list[str]:
@@ -254,10 +250,9 @@ class CloneStore:
     def _refuse_submodules(self, paths: Iterable[str], tree: str) -> None:
         inside = tuple(f"{name}/" for name in self.submodules(tree))
         if found := sorted(path for path in paths if f"{path}/".startswith(inside)):
-            raise UsageError(
+            raise WorkInSubmodule(
                 f"Nothing was committed: {', '.join(found[:5])} is in a submodule, which is a "
                 "repository of its own.",
-                code="in-submodule",
                 remedy="commit that in the submodule yourself; agentrunner diff RUN has all of it",
             )
 
@@ -267,8 +262,10 @@ class CloneStore:
         """Files that a program of the user's has to rewrite: theirs would be other content."""
         asked = b"".join(to_bytes(path) + b"\0" for path in paths)
         command = ("check-attr", "-z", "--stdin", "filter")
-        told = self.git.run(*command, stdin=asked, env=env, cwd=room).split(b"\0")
-        values = zip(told[::3], told[2::3], strict=False)  # path, "filter", value; "" at the end
+        output = self.git.run(*command, stdin=asked, env=env, cwd=room).split(b"\0")
+        values = zip(
+            output[::3], output[2::3], strict=False
+        )  # path, "filter", value; "" at the end
         filters = {to_text(path): to_text(value) for path, value in values}
         with SafeFolder(folder) as tree:
             found = sorted(
@@ -277,10 +274,9 @@ class CloneStore:
                 if name not in ("unspecified", "unset") and tree.read(path) is not None
             )
         if found:
-            raise UsageError(
+            raise FilteredFile(
                 f"Nothing was committed: {', '.join(found[:5])} is for the filter"
                 f" {filters[found[0]]}, and no program that a repository names is run here.",
-                code="filtered-file",
                 remedy="git add and git commit it yourself; agentrunner diff RUN has all of it",
             )
 
@@ -318,8 +314,8 @@ class CloneStore:
                 mode, content = entry
                 # With the path, so that line ends become what the repository's attributes say.
                 how = () if mode == "120000" else (f"--path={path}",)
-                told = ("hash-object", "-w", *how, "--stdin")
-                blob = _line(self.git.run(*told, stdin=content, env=env, cwd=room))
+                argv = ("hash-object", "-w", *how, "--stdin")
+                blob = _line(self.git.run(*argv, stdin=content, env=env, cwd=room))
                 yield f"{mode} {blob}\t".encode() + to_bytes(path) + b"\0"
 
     def with_files(self, tree: str, files: Mapping[str, bytes | None]) -> str:
@@ -414,14 +410,14 @@ class CloneStore:
         user = users_git(self.user_git_dir(), self.git.binary)
         ids = user.run("for-each-ref", "--format=%(objectname)")
         ids += user.run("rev-parse", "--verify", "--quiet", "HEAD", accept=(0, 1))
-        told = self.git.run("cat-file", "--batch-check=%(objectname)", stdin=ids).decode()
-        return sorted({line for line in told.splitlines() if not line.endswith(" missing")})
+        output = self.git.run("cat-file", "--batch-check=%(objectname)", stdin=ids).decode()
+        return sorted({line for line in output.splitlines() if not line.endswith(" missing")})
 
     def _shared(self) -> str:
         """Who else is to read new objects of the user's repository, as its settings say."""
-        told = ("--file", str(self._user_common_dir() / "config"), "--no-includes")
+        options = ("--file", str(self._user_common_dir() / "config"), "--no-includes")
         git = users_git(self.git.git_dir, self.git.binary)
-        out = git.run("config", *told, "--get", "core.sharedRepository", accept=(0, 1))
+        out = git.run("config", *options, "--get", "core.sharedRepository", accept=(0, 1))
         return _line(out) or "umask"
 
     def check_branch(self, branch: str, *allowed: str | None) -> str:
@@ -432,13 +428,12 @@ class CloneStore:
         """
         name = f"{BRANCHES}{branch}"
         if branch.startswith("-") or not _is_ref(self.git, name):
-            raise UsageError(f'"{branch}" cannot be the name of a branch.', code="branch-name")
+            raise BadBranchName(f'"{branch}" cannot be the name of a branch.')
         user = users_git(self.user_git_dir(), self.git.binary)
         there = _line(user.run("rev-parse", "--verify", "--quiet", name, accept=(0, 1)))
         if there and there not in allowed:
-            raise UsageError(
+            raise BranchExists(
                 f"There is a branch {branch} already.",
-                code="branch-exists",
                 remedy="name another branch",
             )
         return there

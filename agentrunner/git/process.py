@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
-from agentrunner.errors import InfraError
+from agentrunner.errors.repositories import GitDiskFull, GitFailed, GitTimeout
 
 CONFIG = """\
 [core]
@@ -48,12 +48,6 @@ ANSWER_SEC = 30.0
 
 NO_ROOM = ("No space left on device", "Out of diskspace", "Disk quota exceeded")
 """How git says that the disk is full."""
-
-
-class GitFailed(InfraError):
-    """Git could not read or write the private object store."""
-
-    default_code = "snapshot-failed"
 
 
 def users_git(git_dir: Path, binary: str) -> Git:
@@ -150,20 +144,18 @@ class Git:
                 timeout=self.most_sec,
             )
         except subprocess.TimeoutExpired as error:
-            raise GitFailed(
+            raise GitTimeout(
                 f"git {_verb(command)} has not ended after {self.most_sec:.0f} s: {self.git_dir}",
-                code="git-timeout",
                 remedy="look for a pipe or a server that is away in what git reads there: "
                 "git config --no-includes --list --show-origin",
             ) from error
         except OSError as error:
             raise GitFailed(f"git can't be run: {error}") from error
         if done.returncode not in accept:
-            said = done.stderr.decode("utf-8", "replace").strip()
-            full = any(words in said for words in NO_ROOM)
-            raise GitFailed(
-                f"git {_verb(command)} ended with {done.returncode}: {said}",
-                code="disk-full" if full else None,
+            stderr = done.stderr.decode("utf-8", "replace").strip()
+            full = any(words in stderr for words in NO_ROOM)
+            raise (GitDiskFull if full else GitFailed)(
+                f"git {_verb(command)} ended with {done.returncode}: {stderr}",
                 remedy="df -h, then agentrunner resume" if full else "",
             )
         return done.stdout

@@ -9,9 +9,9 @@ from __future__ import annotations
 import base64
 from collections.abc import Collection, Mapping
 
-from agentrunner.errors import InfraError, UsageError
+from agentrunner.errors.plans import PushFailed
+from agentrunner.errors.repositories import BranchExists, GitFailed
 from agentrunner.git.private_clone import BRANCHES, CloneStore
-from agentrunner.git.process import GitFailed
 
 PASSED_ON = (
     "ALL_PROXY", "HTTPS_PROXY", "NO_PROXY", "all_proxy", "http_proxy", "https_proxy", "no_proxy",
@@ -55,14 +55,13 @@ def push(
     """
     name = f"{BRANCHES}{branch}"
     try:
-        told = clone.git.run("ls-remote", "--quiet", address, name, env=env).decode()
-        there = told.split("\t")[0].strip()
+        output = clone.git.run("ls-remote", "--quiet", address, name, env=env).decode()
+        there = output.split("\t")[0].strip()
         if there == commit:
             return
         if there and there not in ours:
-            raise UsageError(
+            raise BranchExists(
                 f"The server has a branch {branch} that was not pushed from here.",
-                code="branch-exists",
                 path="--pr",
                 remedy=f"git push REMOTE --delete {branch}, once nobody needs it",
             )
@@ -72,8 +71,7 @@ def push(
             env=env,
         )
     except GitFailed as error:
-        raise InfraError(
+        raise PushFailed(
             f"{branch} could not be pushed: {error.message.partition(':')[2].strip()}",
-            code="push-failed",
             remedy="agentrunner plan run --pr tries again; the branch is in your repository",
         ) from error

@@ -30,6 +30,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
+from agentrunner.errors.repositories import GitDiskFull, GitFailed
 from agentrunner.git import borrow
 from agentrunner.git.attributes import Attributes
 from agentrunner.git.blobs import blobs
@@ -37,7 +38,7 @@ from agentrunner.git.ignore import IgnoreRules
 from agentrunner.git.pack import Changed
 from agentrunner.git.pack import Pack as Pack
 from agentrunner.git.pack import blob_name as blob_name
-from agentrunner.git.process import Git, GitFailed, read_small, replace, to_bytes, to_text
+from agentrunner.git.process import Git, read_small, replace, to_bytes, to_text
 from agentrunner.git.stat_cache import BORROWED, SETTLED, STAND_IN, FileKey, Seen, StatCache
 from agentrunner.git.walk import Walk, key_of
 
@@ -127,9 +128,8 @@ def take(
         raise
     except OSError as error:
         if error.errno in NO_ROOM:
-            raise GitFailed(
+            raise GitDiskFull(
                 f"The disk is full: {error.strerror}, {git.git_dir}",
-                code="disk-full",
                 remedy="df -h, then agentrunner resume",
             ) from error
         raise

@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from agentrunner.errors import InfraError
+from agentrunner.errors.repositories import ContentGone, GitMissing, RepositoryClosed
 from agentrunner.git import ignored_content
 from agentrunner.git.blobs import blobs
 from agentrunner.git.export import (
@@ -32,7 +32,7 @@ from agentrunner.git.export import (
 )
 from agentrunner.git.ignore import IgnoreRules, ignored_folders
 from agentrunner.git.ignored_content import copy_file
-from agentrunner.git.process import Git, GitFailed, read_small, to_bytes, to_text
+from agentrunner.git.process import Git, read_small, to_bytes, to_text
 from agentrunner.git.recent import Recent
 from agentrunner.git.restore import Entry, Restored, SafeFolder, restore
 from agentrunner.git.snapshot_writer import (
@@ -89,9 +89,8 @@ def find_git(work_tree: Path, search: str | None = None) -> str:
         found = shutil.which("git", path=entry) if entry.startswith("/") else None
         if found and not Path(found).resolve().is_relative_to(inside):
             return found
-    raise InfraError(
+    raise GitMissing(
         "git is not installed, or only inside the repository",
-        code="git-missing",
         remedy="install git",
         nothing_spent=True,
     )
@@ -104,10 +103,9 @@ def check_open(work_tree: Path) -> None:
     """
     permissions = stat.S_IMODE(work_tree.stat().st_mode)
     if permissions & 0o500 != 0o500:
-        raise InfraError(
+        raise RepositoryClosed(
             f"The repository {work_tree} cannot be entered: its permissions are "
             f"{permissions:03o}. Nothing is lost.",
-            code="repository-closed",
             remedy=f"chmod u+rwx {shlex.quote(str(work_tree))}, then agentrunner resume",
         )
 
@@ -264,9 +262,8 @@ class Snapshots:
         for _, data in blobs(self.git, [name]):
             if data is not None:
                 return data if isinstance(data, bytes) else data.read(MOST_READ)
-        raise GitFailed(
+        raise ContentGone(
             f"The object {name} is gone from the repository, or not what its name says.",
-            code="content-gone",
             remedy="git fsck in the repository",
         )
 
@@ -377,14 +374,14 @@ class Snapshots:
             rules = [p for p in self.list(tree) if p.rpartition("/")[2] == ".gitignore"]
             self.export_files(tree, rules, Path(scratch))
             asked = b"".join(to_bytes(path) + b"\0" for path in paths)
-            told = self.git.run(
+            output = self.git.run(
                 f"--work-tree={scratch}",
                 *("check-ignore", "-z", "--stdin", "--no-index"),
                 stdin=asked,
                 accept=(0, 1),
                 cwd=Path(scratch),
             )
-        return {to_text(path) for path in told.split(b"\0") if path}
+        return {to_text(path) for path in output.split(b"\0") if path}
 
     def write_blob(self, data: bytes) -> str:
         """Keep content and return its name."""
@@ -445,8 +442,8 @@ class Snapshots:
 
     def _sizes(self, entries: Mapping[str, Entry]) -> dict[str, int]:
         names = "".join(f"{blob}\n" for _, blob in entries.values()).encode()
-        told = self.git.run("cat-file", "--batch-check=%(objectsize)", stdin=names).decode()
-        sizes = zip(entries, told.split("\n"), strict=False)
+        output = self.git.run("cat-file", "--batch-check=%(objectsize)", stdin=names).decode()
+        sizes = zip(entries, output.split("\n"), strict=False)
         return {path: int(size) for path, size in sizes if size.isdigit()}
 
 

@@ -12,6 +12,7 @@ import stat
 from collections.abc import Iterator
 
 from agentrunner.errors import InfraError
+from agentrunner.errors.repositories import TooManyFiles
 from agentrunner.git.ignore import IgnoreRules
 from agentrunner.git.process import to_text
 from agentrunner.git.stat_cache import FileKey
@@ -102,10 +103,9 @@ def key_of(facts: os.stat_result) -> FileKey:
 
 
 def _too_many(folder: bytes, *, nothing_spent: bool) -> InfraError:
-    return InfraError(
+    return TooManyFiles(
         f"The repository has more than {MOST_FILES:,} files that no rule ignores; the walk"
         f" stopped in {to_text(folder) or '.'!a}. Nothing is lost.",
-        code="too-many-files",
         remedy="name folders of data or builds in .gitignore or .git/info/exclude",
         nothing_spent=nothing_spent,
     )

@@ -176,14 +176,14 @@ def write_plan_note(
 def gantt(rows: Sequence[PlanRow], now: datetime) -> str:
     """A Mermaid Gantt chart of the tasks that were begun; "" where none was."""
     lines = []
-    section, told, drawn = "", "", 0
+    section, shown, drawn = "", "", 0
     for row in rows:
         if not row.task_id:
             section = row.title
         elif row.started_at and drawn < MAX_DRAWN:
-            if section and section != told:
+            if section and section != shown:
                 lines.append(f"    section {label(section)}")
-                told = section
+                shown = section
             lines.append(f"    {_bar(row, now)}")
             drawn += 1
     if not drawn:

@@ -18,7 +18,7 @@ from jinja2 import DictLoader, StrictUndefined, Template, TemplateError
 from jinja2.sandbox import SandboxedEnvironment
 from markupsafe import Markup
 
-from agentrunner.errors import UsageError
+from agentrunner.errors.runs import BadNoteTemplate
 from agentrunner.notes import markdown
 from agentrunner.notes.model import Line, NoteView, TestFacts
 
@@ -51,9 +51,8 @@ def render_note(
         try:
             text = _rendered(environment.from_string(template_text), view)
         except _TEMPLATE_FAULTS as error:
-            raise UsageError(
+            raise BadNoteTemplate(
                 f"the note's template cannot be rendered: {error}",
-                code="note-template",
                 path="runner.note.template",
             ) from error
     return _fit(f"{_marker(view)}\n{text}", words, f"agentrunner logs {view.run_id}")

@@ -55,19 +55,19 @@ def verdict(
     """What was executed and how it came out; nothing of the model's."""
     executed = [row for row in criteria if row.evidence in ("checked", "tested")]
     green = sum(row.status == "passed" for row in executed)
-    said: list[Line] = []
+    lines: list[Line] = []
     if executed and green == len(executed):
-        said.append(line("checks_all", n=green))
+        lines.append(line("checks_all", n=green))
     elif executed:
-        said.append(line("checks_some", green=green, n=len(executed)))
+        lines.append(line("checks_some", green=green, n=len(executed)))
     elif criteria:
-        said.append(line("checks_none"))
+        lines.append(line("checks_none"))
     if test is not None:
-        said.append(_tests_in_short(test))
+        lines.append(_tests_in_short(test))
     evidence = reading.context.get("evidence")
     if evidence is not None:
-        said.append(line("on_tree", tree=evidence.tree[:7]))
-    return tuple(said)
+        lines.append(line("on_tree", tree=evidence.tree[:7]))
+    return tuple(lines)
 
 
 def _tests_in_short(test: TestFacts) -> Line:
@@ -80,21 +80,21 @@ def _tests_in_short(test: TestFacts) -> Line:
 
 def basis(reading: Reading, criteria: Sequence[CriterionRow], label: Label) -> tuple[Line, ...]:
     """Where the verdict rests on words, and why the run ended or stands still."""
-    said: list[Line] = []
+    lines: list[Line] = []
     judged = sum(row.critical and row.evidence == "judged" for row in criteria)
     if judged:
-        said.append(line("judged_criteria", n=judged))
+        lines.append(line("judged_criteria", n=judged))
     if label == "UNPROVEN":
-        said.append(line("unproven"))
+        lines.append(line("unproven"))
     if label == "WAITING":
-        said.append(line("waiting_nothing_runs"))
+        lines.append(line("waiting_nothing_runs"))
     if label == "INTERRUPTED":
-        said.append(line("interrupted"))
+        lines.append(line("interrupted"))
     if label in ("FAILED", "NEEDS_REVIEW"):
-        said += _why_it_ended(reading)
+        lines += _why_it_ended(reading)
     if error := reading.result.get("error"):
-        said.append(line("words", text=error["message"]))
-    return tuple(said)
+        lines.append(line("words", text=error["message"]))
+    return tuple(lines)
 
 
 def _why_it_ended(reading: Reading) -> list[Line]:
@@ -105,11 +105,11 @@ def _why_it_ended(reading: Reading) -> list[Line]:
     known = reason.removeprefix("budget: ")
     if known not in KNOWN_REASONS:
         return [line("words", text=text or reason)] if text or reason else []
-    said = [line(f"reason_{known}")]
+    lines = [line(f"reason_{known}")]
     if known in ("aborted", "cancelled") and text:
-        said.append(line("words", text=text))
+        lines.append(line("words", text=text))
     run = reading.context.get("run")
-    return [*said, line("not_accepted")] if run and run.accepting else said
+    return [*lines, line("not_accepted")] if run and run.accepting else lines
 
 
 def decide(
@@ -117,27 +117,27 @@ def decide(
 ) -> tuple[Line, ...]:
     """What a person has to look at, the gravest first; for FAILED, what is missing."""
     if reading.waiting:
-        said = _question(reading.waiting)
+        lines = _question(reading.waiting)
     elif label == "INTERRUPTED":
-        said = [line("decide_interrupted")]
+        lines = [line("decide_interrupted")]
     else:
         failed = label == "FAILED"
-        said = [*_red(criteria, test)]
+        lines = [*_red(criteria, test)]
         trouble = worker_trouble(reading.context.get("recent") or ()) if failed else ""
-        said += [line("words", text=trouble)] if trouble else []
-        said += [_finding(one) for one in _findings(reading) if one.blocks or not failed]
-        said += [] if failed else [_look(row) for row in criteria if _on_word(row)]
-        said += [
+        lines += [line("words", text=trouble)] if trouble else []
+        lines += [_finding(one) for one in _findings(reading) if one.blocks or not failed]
+        lines += [] if failed else [_look(row) for row in criteria if _on_word(row)]
+        lines += [
             line("decide_open", id=row.id, text=row.description)
             for row in criteria
             if row.critical and row.evidence == "none"
         ]
         if label in ("FAILED", "NEEDS_REVIEW"):
-            said += _proof_or_words(reading, nothing_said=not said)
-    if len(said) > MAX_DECIDE:
-        said = [*said[: MAX_DECIDE - 1], line("decide_more", n=len(said) - MAX_DECIDE + 1)]
-    if said:
-        return tuple(said)
+            lines += _proof_or_words(reading, nothing_said=not lines)
+    if len(lines) > MAX_DECIDE:
+        lines = [*lines[: MAX_DECIDE - 1], line("decide_more", n=len(lines) - MAX_DECIDE + 1)]
+    if lines:
+        return tuple(lines)
     if reading.spec.part_of:
         return (line("decide_plan"),)
     return (line("decide_committed" if reading.result.get("commit") else "decide_nothing"),)
@@ -152,27 +152,27 @@ def _look(row: CriterionRow) -> Line:
 
 
 def _question(waiting: Mapping[str, Any]) -> list[Line]:
-    said = [line(f"question_{waiting['kind']}", text=waiting["text"])]
+    lines = [line(f"question_{waiting['kind']}", text=waiting["text"])]
     if waiting.get("options"):
         numbered = [f"{n} {option}" for n, option in enumerate(waiting["options"], start=1)]
-        said.append(line("question_options", options=numbered))
-    return said
+        lines.append(line("question_options", options=numbered))
+    return lines
 
 
 def _red(criteria: Sequence[CriterionRow], test: TestFacts | None) -> list[Line]:
-    said = []
+    lines = []
     if test is not None and test.exit_code == 0 and test.finding:
-        said.append(line("missing_finding", command=test.command, text=test.finding))
+        lines.append(line("missing_finding", command=test.command, text=test.finding))
     elif test is not None and test.exit_code != 0:
         key = "missing_test_named" if test.failing and not test.red else "missing_test"
-        said.append(line(key, command=test.command, exit=test.exit_code, names=test.failing[:3]))
-        said += [line("missing_red", name=one.title, text=one.message) for one in test.red[:3]]
-    said += [
+        lines.append(line(key, command=test.command, exit=test.exit_code, names=test.failing[:3]))
+        lines += [line("missing_red", name=one.title, text=one.message) for one in test.red[:3]]
+    lines += [
         line("missing_criterion", id=row.id, text=row.description)
         for row in criteria
         if row.critical and row.status == "failed"
     ]
-    return said
+    return lines
 
 
 def _findings(reading: Reading) -> list[Finding]:
@@ -210,8 +210,8 @@ def proof(reading: Reading, item: Mapping[str, Any], criterion: Criterion | None
         return line(key, what=awaited.what or "?")
     if kind in ("checked", "tested") and outcome is not None:
         key = "proof_ran_red_before" if outcome.before == "red" else "proof_ran"
-        came = outcome.detail if outcome.exit_code is None else str(outcome.exit_code)
-        return line(key, what=outcome.what, came=came or outcome.outcome)
+        detail = outcome.detail if outcome.exit_code is None else str(outcome.exit_code)
+        return line(key, what=outcome.what, came=detail or outcome.outcome)
     if kind == "tested" and evidence is not None and evidence.test is not None:
         return line("proof_ran", what=evidence.test.command, came=str(evidence.test.exit_code))
     if kind == "judged":
@@ -226,12 +226,12 @@ def _judged(reading: Reading, item: Mapping[str, Any]) -> Line:
     """The model's word, and how much of the change it was shown."""
     if item["status"] == "failed":
         return line("proof_called_failed")
-    said = reading.context.get("assessment")
-    if said is not None and said.blind:
+    assessment = reading.context.get("assessment")
+    if assessment is not None and assessment.blind:
         return line("proof_judged_blind")
-    if said is not None and said.unseen:
-        more = said.unseen_count - MAX_UNSEEN
-        names = [*said.unseen[:MAX_UNSEEN], *([f"+{more}"] if more > 0 else [])]
+    if assessment is not None and assessment.unseen:
+        more = assessment.unseen_count - MAX_UNSEEN
+        names = [*assessment.unseen[:MAX_UNSEEN], *([f"+{more}"] if more > 0 else [])]
         return line("proof_judged_part", names=", ".join(names))
     return line("proof_judged")
 
@@ -307,51 +307,51 @@ def notes(reading: Reading) -> tuple[Line, ...]:
     """What else the next reader should know, in the order of the log."""
     history, now = reading.history, reading.now
     answers = {record.key: record.data for record in history.answers}
-    said = []
+    lines = []
     recorded = history.of("person")  # these have a section of their own
     known = {record.key.partition("-")[0] for record in recorded}
     accepted = {r.data.get("at") for r in recorded if r.data.get("kind") == "acceptance"}
     for record in history.questions:
         if record.key in known:
             continue
-        said.append(line("note_question", text=record.data.get("text")))
+        lines.append(line("note_question", text=record.data.get("text")))
         if answer := answers.get(record.key):
             decision = answer.get("decision") or "answer"
-            said.append(line(f"note_{decision}", text=answer.get("text") or ""))
+            lines.append(line(f"note_{decision}", text=answer.get("text") or ""))
     for record in history.of("wait"):
         data = record.data
-        said.append(line("note_wait", since=local_time(str(data.get("since")), now),
+        lines.append(line("note_wait", since=local_time(str(data.get("since")), now),
                          until=local_time(str(data.get("until")), now),
                          text=data.get("reason")))  # fmt: skip
     for record in history.human_edits:
         paths = list(map(str, record.data.get("paths") or ()))
-        said.append(line("note_human_edit", paths=paths[:5], more=max(0, len(paths) - 5)))
+        lines.append(line("note_human_edit", paths=paths[:5], more=max(0, len(paths) - 5)))
     for record in history.acceptances:
         data = record.data
         if data.get("at") in accepted:
             continue
         key = "note_accepted" if data.get("criteria") else "note_accepted_whole"
-        said.append(line(key, ids=data.get("criteria") or [], by=data.get("by"),
+        lines.append(line(key, ids=data.get("criteria") or [], by=data.get("by"),
                          at=local_time(str(data.get("at") or record.at), now),
                          reason=data.get("reason")))  # fmt: skip
-    said += [line("note_warning", text=record.data.get("message")) for record in history.warnings]
-    said += [
+    lines += [line("note_warning", text=record.data.get("message")) for record in history.warnings]
+    lines += [
         line("note_comment", id=criterion.id, text=criterion.comment)
         for criterion in reading.context.get("criteria") or ()
         if criterion.comment
     ]
-    return (*_landing(reading), *said[-MAX_NOTES:])
+    return (*_landing(reading), *lines[-MAX_NOTES:])
 
 
 def _landing(reading: Reading) -> list[Line]:
     """Where the work went, and what of the checkout was and was not part of it."""
     landing, made = reading.spec.landing, reading.result.get("commit")
-    said = []
+    lines = []
     if made:
-        said.append(line("note_commit", commit=made["id"], branch=made["branch"]))
+        lines.append(line("note_commit", commit=made["id"], branch=made["branch"]))
     if landing and landing.carried:
         more = max(0, len(landing.carried) - MAX_CARRIED) + landing.carried_more
-        said.append(line("note_carried", paths=landing.carried[:MAX_CARRIED], more=more))
+        lines.append(line("note_carried", paths=landing.carried[:MAX_CARRIED], more=more))
     if landing and landing.left:
-        said.append(line("note_left", paths=landing.left[:MAX_CARRIED]))
-    return said
+        lines.append(line("note_left", paths=landing.left[:MAX_CARRIED]))
+    return lines

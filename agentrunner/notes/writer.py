@@ -18,7 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from agentrunner.config.naming import TASK_ID
-from agentrunner.errors import InfraError, UsageError
+from agentrunner.errors import UsageError
+from agentrunner.errors.runs import BadNoteFolder, NoteNotWritten
+from agentrunner.errors.task_files import BadTaskId
 from agentrunner.notes.render import MARKER
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -54,7 +56,7 @@ def write_marked(
     """As `write_note`, to `<kind>-<id>.md` for any (kind, id); `owner` is in the text's marker."""
     kind, identifier = name
     if not TASK_ID.fullmatch(identifier) or ".." in identifier:
-        raise UsageError(f"{identifier!r} is no {kind} id", code="task-id")
+        raise BadTaskId(f"{identifier!r} is no {kind} id")
     try:
         parts = note_parts(note_dir)
         place = _write(repo, parts, f"{kind}-{identifier}", owner, text)
@@ -65,10 +67,9 @@ def write_marked(
         with _opened(fallback.parent, (), make=False) as folder:
             _replace(folder, fallback.name, text)
     except OSError as error:
-        raise InfraError(
+        raise NoteNotWritten(
             f"the {kind} note can be written neither to {repo / note_dir} ({why}) "
             f"nor to {fallback} ({error.strerror})",
-            code="note-not-written",
         ) from error
     warning = f"the note could not be written to {repo / note_dir} ({why}); it is {fallback}"
     return WrittenNote(fallback, warning)
@@ -88,9 +89,8 @@ def note_parts(note_dir: str) -> tuple[str, ...]:
     folder = PurePosixPath(note_dir)
     inside = not folder.is_absolute() and ".." not in folder.parts and "\0" not in note_dir
     if not inside or any(part.lower() == ".git" for part in folder.parts):
-        raise UsageError(
+        raise BadNoteFolder(
             f"{note_dir!r} is no folder inside the repository",
-            code="note-dir",
             path="runner.note.dir",
         )
     return folder.parts
@@ -111,9 +111,8 @@ def check_note_dir(repo: Path, note_dir: str) -> None:
     else:
         others = []
     if others:
-        raise UsageError(
+        raise BadNoteFolder(
             f"{note_dir} holds more than task notes ({sorted(others)[0]}).",
-            code="note-dir",
             path="runner.note.dir",
             remedy="name a folder of its own",
         )

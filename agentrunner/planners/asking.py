@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from agentrunner.errors import ProtocolError
+from agentrunner.errors.replies import ReplyEmpty, ReplyInvalid
 from agentrunner.gateway.order import Allowance
 from agentrunner.planners.base import (
     ChatMessage,
@@ -107,7 +108,7 @@ class Asker:
         answers, MetaUnavailable when the server gives none, and whatever `before_attempt` raises.
         """
         progress = _Progress(call_number=prompt.call_number)
-        fault = ProtocolError("empty", "", "no answer")
+        fault: ProtocolError = ReplyEmpty("", "no answer")
         answer = ""
         for _ in range(ANSWERS):
             outcome = await self._answer(prompt, progress, check)
@@ -200,7 +201,7 @@ class Asker:
             )
             if isinstance(message.payload, Looks):
                 if progress.looked >= LOOKS:
-                    raise ProtocolError("invalid", "looks", f"no more than {LOOKS} times; answer")
+                    raise ReplyInvalid("looks", f"no more than {LOOKS} times; answer")
             elif check is not None:
                 check(message)
         except ProtocolError as fault:

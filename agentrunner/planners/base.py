@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
-from agentrunner.errors import TaskFailed
+from agentrunner.errors.planners import NoPlannerAnswer, NoUsableAnswer
 from agentrunner.gateway.order import Allowance
 from agentrunner.gateway.usage import ErrorClass
 from agentrunner.planners.workplace import Workplace
@@ -107,10 +107,8 @@ class NeedsWorkplace(Protocol):
         """Keep the place; starts nothing and spends nothing. Before the first `complete`."""
 
 
-class MetaUnavailable(TaskFailed):
+class MetaUnavailable(NoPlannerAnswer):
     """The model's API did not answer. `retryable` with an optional server wish in seconds."""
-
-    default_code = "meta-unavailable"
 
     def __init__(
         self,
@@ -140,10 +138,8 @@ class MetaUnavailable(TaskFailed):
         self.status = status
 
 
-class MetaUnusable(TaskFailed):
+class MetaUnusable(NoUsableAnswer):
     """The model answered, and no answer was one that can be used."""
-
-    default_code = "meta-garbage"
 
     def __init__(
         self,

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from agentrunner.config.spec import TaskSpec
 from agentrunner.environment import how_to_add, quiet_libraries
 from agentrunner.errors import InfraError, UsageError
+from agentrunner.errors.planners import BadChatModel, ChatPackagesMissing, NoPlannerKey
 from agentrunner.planners.base import MetaRequest, MetaUnavailable, Reply, in_turns
 from agentrunner.planners.chat_reply import reply_of
 from agentrunner.planners.endpoint import checked_url, timeout_of
@@ -121,9 +122,8 @@ class ChatMeta:
             words = capped(self._redactor.redact(" ".join(str(problem).split())), 300)
             if type(problem) is ValueError and "provider" in words:
                 raise _no_model(f'LangChain knows no provider "{self._provider}"') from None
-            raise InfraError(
+            raise NoPlannerKey(
                 f"The planner's model {self._provider}:{self._model} cannot be used: {words}",
-                code="no-planner-key",
                 remedy=f"export {self._provider.upper()}_API_KEY=…",
                 nothing_spent=True,
             ) from None
@@ -163,9 +163,8 @@ def _secrets_of(provider: str, environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def _no_package(package: str, cure: str) -> InfraError:
-    return InfraError(
+    return ChatPackagesMissing(
         f"The planner of kind chat needs the package {package}, which is not installed.",
-        code="chat-missing",
         path="runner.meta.kind",
         remedy=cure,
         nothing_spent=True,
@@ -173,9 +172,8 @@ def _no_package(package: str, cure: str) -> InfraError:
 
 
 def _no_model(why: str) -> UsageError:
-    return UsageError(
+    return BadChatModel(
         f"The planner of kind chat needs a model as provider:name, and {why}.",
-        code="chat-model",
         path="runner.meta.model",
         remedy="for instance runner.meta.model: anthropic:claude-sonnet-4-5",
     )

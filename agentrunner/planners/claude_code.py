@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 
 from agentrunner.planners.cli import CliAnswer, CliCall, CliMeta
-from agentrunner.planners.cli_box import Command
+from agentrunner.workers.base import WorkerCommand
 from agentrunner.workers.claude import KEY_ENV
 from agentrunner.workers.failures import kind_of_status
 from agentrunner.workers.streams import count_of, dict_of, list_of, parse_object, text_of
@@ -25,7 +25,7 @@ class ClaudeMeta(CliMeta):
 
     kind = "claude-code"
 
-    def command(self, call: CliCall, program: str, model: str | None) -> Command:
+    def command(self, call: CliCall, program: str, model: str | None) -> WorkerCommand:
         """`claude -p`, whose session is not kept."""
         place = call.place
         home, scratch = place.home / "claude", place.home / "tmp"
@@ -42,7 +42,7 @@ class ClaudeMeta(CliMeta):
             *(() if call.shown.token_env else ("--bare",)),
             *_tools(call),
         )
-        return Command(
+        return WorkerCommand(
             argv=argv,
             stdin=call.prompt.encode(),
             env={

@@ -1,6 +1,6 @@
 """A coding CLI as the planner, for people who have a subscription and no key.
 
-One call is one process that starts afresh, in a box of its own (see `cli_box`): it is told the
+One call is one process that starts afresh, in a box of its own (see `cli_sandbox`): it is told the
 role and policy by a file and the request by stdin, and what it answers is read by our parser and
 asked for again by `asking.py`, whatever the CLI thinks of it.
 """
@@ -15,15 +15,18 @@ from pathlib import Path
 
 from agentrunner.config.agents import WorkerSpec
 from agentrunner.config.spec import TaskSpec
-from agentrunner.errors import InfraError, TaskFailed, UsageError
+from agentrunner.errors import InfraError, UsageError
+from agentrunner.errors.command_line import ReplayMismatch
+from agentrunner.errors.planners import PlannerMissing
 from agentrunner.gateway.usage import Call, Usage
 from agentrunner.planners.base import MetaRequest, MetaUnavailable, Reply
-from agentrunner.planners.cli_access import CliAccess, CliCredential
-from agentrunner.planners.cli_box import CliBox, CliFolders, CliOutcome, Command, Tape
+from agentrunner.planners.cli_access import CliAccess
+from agentrunner.planners.cli_sandbox import CliFolders, CliOutcome, CliSandbox, Tape
 from agentrunner.planners.retry import BY_CLASS, WORTH_A_RETRY, capped, seconds_until
 from agentrunner.planners.workplace import Workplace
-from agentrunner.workers.base import Failure, FailureKind, Worker
+from agentrunner.workers.base import Failure, FailureKind, Worker, WorkerCommand
 from agentrunner.workers.failures import failure_of
+from agentrunner.workers.launching import CliCredential
 from agentrunner.workers.make import make_worker
 
 TIMEOUT_SEC = 600.0
@@ -97,25 +100,23 @@ class CliMeta(ABC):
         self._clock = clock
         self._worker = _program_of(self.kind, spec)
         self._timeout_sec = spec.runner.meta.timeout_sec or TIMEOUT_SEC
-        self._box: CliBox | None = None
+        self._box: CliSandbox | None = None
         self._bench: Workplace | None = None
         self._refused = ""
         """The fingerprint of a login's token that was not taken."""
-        if spec.runner.sandbox.kind == "none" and (record or replay):
+        if not spec.runner.sandbox.isolates and (record or replay):
             raise UsageError(
-                f"{self.kind} is recorded and replayed at the gateway of its box, and there is "
+                f"{self.kind} is recorded and replayed at the gateway of its sandbox, and there is "
                 "none.",
                 path="--record" if record else "--replay",
                 remedy="--sandbox bwrap or --sandbox docker",
             )
-        if not Path(self._worker.program()).is_absolute() and (
-            spec.runner.sandbox.kind not in IMAGES
-        ):
+        if not Path(self._worker.program()).is_absolute() and (not spec.runner.sandbox.has_image):
             raise self._missing("on this machine, outside of the repository")
         self._access = CliAccess(spec, self._worker, environ, replays=replay is not None)
 
     @abstractmethod
-    def command(self, call: CliCall, program: str, model: str | None) -> Command:
+    def command(self, call: CliCall, program: str, model: str | None) -> WorkerCommand:
         """The command line for this call; pure."""
 
     @abstractmethod
@@ -131,7 +132,7 @@ class CliMeta(ABC):
         """Keep the place; the box is made with the first call."""
         self._bench = bench
         program = self._worker.program()
-        self._box = CliBox(bench, self._spec, program, self._environ, self._tape)
+        self._box = CliSandbox(bench, self._spec, program, self._environ, self._tape)
 
     async def complete(self, request: MetaRequest) -> Reply:
         """One attempt; raises MetaUnavailable, or Surroundings where program, box or login lack."""
@@ -174,7 +175,7 @@ class CliMeta(ABC):
         reply = self._figures(answer, ran.usage)
         last = ran.usage.last_error
         if last is not None and last.error == "replay":
-            raise TaskFailed(last.detail, code="replay-mismatch", remedy="record the run again")
+            raise ReplayMismatch(last.detail, remedy="record the run again")
         if ran.result is None:
             raise MetaUnavailable(
                 f"The planner {self.kind} gave no answer within {self._timeout_sec:g} s.",
@@ -186,7 +187,7 @@ class CliMeta(ABC):
         if answer.completed and last is None:
             return reply
         if ran.result.exit_code == NOT_FOUND and not ran.usage.calls:
-            raise self._missing("in its box")
+            raise self._missing("in its sandbox")
         failure = self._failure(answer, ran.result.stderr, last)
         raise self._unavailable(failure, shown, reply)
 
@@ -241,9 +242,8 @@ class CliMeta(ABC):
 
     def _missing(self, where: str) -> InfraError:
         probe = self._worker.probe()
-        return InfraError(
+        return PlannerMissing(
             f"The planner {self.kind}: {Path(self._worker.program()).name} is not found {where}.",
-            code="planner-missing",
             path="runner.meta.kind",
             remedy=probe.cure or "agentrunner doctor",
             nothing_spent=True,

@@ -3,38 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import replace
 from pathlib import Path
-from typing import Literal, cast
 
 from agentrunner.config.spec import TaskSpec
-from agentrunner.errors import InfraError, UsageError
-from agentrunner.gateway.order import Upstream, Wire, new_placeholder
+from agentrunner.errors import InfraError
+from agentrunner.errors.planners import NoPlannerKey
+from agentrunner.errors.workers import LoginElsewhere, LoginUnsupported
 from agentrunner.planners.endpoint import checked_url
 from agentrunner.workers.base import Worker
-from agentrunner.workers.login import MIN_VALID_SEC, Access, Login, login_for, not_logged_in
+from agentrunner.workers.launching import CliCredential, by_key, by_login
+from agentrunner.workers.login import MIN_VALID_SEC, Login, login_for, not_logged_in
 
 URL_NAMES: Mapping[str, str] = {"openai": "OPENAI_BASE_URL", "anthropic": "ANTHROPIC_BASE_URL"}
 """By wire, the variable of the process that names another server than the provider's."""
-
-
-@dataclass(frozen=True)
-class CliCredential:
-    """What a CLI shows in one call, and where its calls go."""
-
-    upstream: Upstream | None
-    """For the gateway; None without one."""
-    base_url: str
-    """What the CLI is told without a gateway."""
-    key: str = field(repr=False)
-    """A placeholder where there is a gateway, else the real one."""
-    token_env: str = ""
-    """The variable for a login's token; "" leaves it to the CLI's usual one."""
-    env: Mapping[str, str] = field(default_factory=dict)
-    """Further variables. Not secret."""
-    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
-    fingerprint: str = ""
-    """Of a login's token, to say later that it was refused."""
 
 
 class CliAccess:
@@ -75,36 +57,11 @@ class CliAccess:
         """
         if self._login is not None:
             access = await self._login.access(max(MIN_VALID_SEC, seconds), refused=refused)
-            return self._by_login(access, gateway=gateway)
+            return by_login(self._worker, access, gateway=gateway)
         key = self._environ.get(self.key_name, "").strip()
-        upstream = self._upstream(self._base_url, key, "key") if gateway else None
-        return CliCredential(
-            upstream=upstream,
-            base_url=self._base_url,
-            key=upstream.placeholder if upstream else key,
-            secrets={self.key_name: key} if key else {},
-        )
-
-    def _by_login(self, access: Access, *, gateway: bool) -> CliCredential:
-        upstream = self._upstream(access.base_url, access.token, "bearer") if gateway else None
-        return CliCredential(
-            upstream=upstream,
-            base_url=access.base_url,
-            key=upstream.placeholder if upstream else access.token,
-            token_env=access.token_env,
-            env=access.env,
-            secrets={f"{self._worker.kind} login": access.token},
-            fingerprint=access.fingerprint,
-        )
-
-    def _upstream(self, base_url: str, real: str, scheme: Literal["key", "bearer"]) -> Upstream:
-        return Upstream(
-            wire=cast("Wire", self._worker.wire),
-            base_url=base_url,
-            credential=real,
-            placeholder=new_placeholder(),
-            scheme=scheme,
-        )
+        shown = by_key(self._worker, key, self._base_url, gateway=gateway)
+        secrets = {self.key_name: key} if key else {}
+        return replace(shown, base_url=self._base_url, secrets=secrets)
 
 
 def _base_url(written: str | None, worker: Worker, environ: Mapping[str, str]) -> str:
@@ -120,18 +77,16 @@ def _usable_login(
     if base_url:
         if not named:
             raise _no_key(worker)
-        raise UsageError(
+        raise LoginElsewhere(
             "A login goes to its own provider only; the task names another address.",
-            code="login-base-url",
             path="runner.meta.base_url",
             remedy="remove runner.meta.base_url, or set runner.meta.auth to key",
         )
     home = Path(environ.get("HOME") or Path.home())
     login = login_for(worker.kind, environ, home)
     if login is None:
-        raise UsageError(
+        raise LoginUnsupported(
             f"The planner {worker.kind} has no login that can be used.",
-            code="login-unsupported",
             path="runner.meta.auth",
             remedy="remove runner.meta.auth",
         )
@@ -145,10 +100,9 @@ def _usable_login(
 
 def _no_key(worker: Worker, login: str = "", cure: str = "") -> InfraError:
     names = worker.key_names
-    return InfraError(
+    return NoPlannerKey(
         f"The planner {worker.kind} has neither a key nor a login here: "
         f"{' and '.join(names)} {'are' if len(names) > 1 else 'is'} not set.{login}",
-        code="no-planner-key",
         remedy=f"export {names[0]}=…" + (f", or {cure}" if cure else ""),
         nothing_spent=True,
     )

@@ -10,7 +10,7 @@ import json
 from typing import Any
 
 from agentrunner.planners.cli import CliAnswer, CliCall, CliMeta
-from agentrunner.planners.cli_box import Command
+from agentrunner.workers.base import WorkerCommand
 from agentrunner.workers.codex import KEY_ENV, provider_table
 from agentrunner.workers.streams import count_of, dict_of, parse_object, text_of
 
@@ -32,7 +32,7 @@ class CodexMeta(CliMeta):
 
     kind = "codex-cli"
 
-    def command(self, call: CliCall, program: str, model: str | None) -> Command:
+    def command(self, call: CliCall, program: str, model: str | None) -> WorkerCommand:
         """`codex exec`, whose session is not kept."""
         place = call.place
         home, scratch = place.home / "codex", place.home / "tmp"
@@ -55,7 +55,7 @@ class CodexMeta(CliMeta):
             *(() if place.repo else _NO_COMMANDS),
             "-",
         )
-        return Command(
+        return WorkerCommand(
             argv=argv,
             stdin=call.prompt.encode(),
             # Codex refuses a CODEX_HOME under TMPDIR, and its own sandbox then fails silently.

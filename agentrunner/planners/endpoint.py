@@ -9,7 +9,9 @@ from urllib.parse import urlsplit
 
 from agentrunner.config.agents import DEFAULT_META_MODEL, MetaSpec
 from agentrunner.environment import DEFAULT_META_TIMEOUT_SEC
-from agentrunner.errors import AgentRunnerError, InfraError, UsageError
+from agentrunner.errors import AgentRunnerError
+from agentrunner.errors.command_line import BadEnvironment
+from agentrunner.errors.planners import BaseUrlRefused, InheritedUrlRefused
 
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
 
@@ -51,12 +53,11 @@ def checked_url(base_url: str, place: str, *, from_file: bool) -> tuple[str, boo
 
     Raises UsageError for a URL `from_file` to which no key may go, else Surroundings.
     """
-    problem: type[AgentRunnerError] = UsageError if from_file else InfraError
+    problem: type[AgentRunnerError] = BaseUrlRefused if from_file else InheritedUrlRefused
 
     def refuse(why: str, remedy: str) -> AgentRunnerError:
         return problem(
             f"The planner's base URL {why}.",
-            code="base-url-refused",
             path=place,
             remedy=remedy,
             nothing_spent=True,
@@ -100,9 +101,8 @@ def timeout_of(meta: MetaSpec, environ: Mapping[str, str]) -> float:
     except ValueError:
         seconds = 0
     if not 0 < seconds <= 86_400:
-        raise InfraError(
+        raise BadEnvironment(
             f"META_TIMEOUT_SEC is {text!r}, which is not a number of seconds.",
-            code="bad-environment",
             path="META_TIMEOUT_SEC",
             remedy="export META_TIMEOUT_SEC=60",
             nothing_spent=True,

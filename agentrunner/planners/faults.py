@@ -36,7 +36,7 @@ def reason_of(failure: MetaUnavailable | MetaUnusable) -> str:
     return failure.reason or failure.kind or "protocol"
 
 
-def said_of(failure: MetaUnavailable | MetaUnusable) -> str:
+def words_of_failure(failure: MetaUnavailable | MetaUnusable) -> str:
     """The end of a sentence that says what is wrong: "its server answers 503, overloaded"."""
     words = WORDS.get(reason_of(failure), WORDS["protocol"])
     status = failure.status if isinstance(failure, MetaUnavailable) else None

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from agentrunner.config.spec import TaskSpec
 from agentrunner.environment import quiet_libraries
-from agentrunner.errors import InfraError
+from agentrunner.errors.planners import NoPlannerKey
 from agentrunner.gateway.cassette import META, Player, Recorder
 from agentrunner.gateway.exchange import Mismatch
 from agentrunner.planners.base import MetaRequest, MetaUnavailable, Reply, in_turns
@@ -74,9 +74,8 @@ class OpenAIChatMeta:
         recorder = Recorder(record, part, redactor, spec.repo) if record else None
         self._recording = Recording(recorder) if recorder else None
         if not self._key and self._player is None:
-            raise InfraError(
+            raise NoPlannerKey(
                 f"The planner needs an API key: {KEY_NAME} is not set.",
-                code="no-planner-key",
                 remedy=f"export {KEY_NAME}=… (any text for a local server), or use "
                 "--meta checklist, which needs no model",
                 nothing_spent=True,

@@ -13,6 +13,7 @@ from typing import Literal
 from agentrunner.config.agents import MetaCandidate, RoleSpec
 from agentrunner.config.spec import TaskSpec
 from agentrunner.errors import InfraError, UsageError
+from agentrunner.errors.task_files import UnknownCandidate
 from agentrunner.planners.base import (
     MessageType,
     MetaClient,
@@ -222,9 +223,8 @@ class _Clients:
     def _no_such(self, role: Role, force: str) -> UsageError:
         names = ", ".join(name for name, _ in self._made.values())
         place = f"runner.profiles.{role}.force"
-        return UsageError(
+        return UnknownCandidate(
             f'No candidate of the role {role} is called "{force}". Known: {names}.',
-            code="unknown-candidate",
             path=self._spec.places.get(place, place),
         )
 

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError,
 
 from agentrunner.config.spec import TaskSpec
 from agentrunner.config.yaml_text import read_yaml
-from agentrunner.errors import TaskFailed, UsageError
+from agentrunner.errors.planners import BadScript, ScriptEnded, ScriptMismatch, ScriptMissing
 from agentrunner.planners.base import MetaRequest, MetaUnavailable, Reply
 from agentrunner.planners.retry import http_failure
 from agentrunner.protocol.loading import load_yaml
@@ -89,9 +89,8 @@ class ScriptMeta:
     ) -> None:
         """Read `spec.script_text`; raises UsageError (`script-missing`, `script-invalid`)."""
         if spec.script_text is None:
-            raise UsageError(
+            raise ScriptMissing(
                 "the planner `script` needs a file with its replies",
-                code="script-missing",
                 path="runner.meta.script",
                 remedy="set runner.meta.script to a file, relative to the task file",
             )
@@ -137,18 +136,16 @@ class ScriptMeta:
     def _item(self, request: MetaRequest) -> Item:
         number = request.call_number + 1
         if number > len(self._items):
-            raise TaskFailed(
+            raise ScriptEnded(
                 f"The script has no item {number}: it ends after item {len(self._items)}, but the "
                 f"run asked for {request.type}.",
-                code="script-ended",
                 path="runner.meta.script",
             )
         item = self._items[request.call_number]
         if item.expect not in (None, request.type):
-            raise TaskFailed(
+            raise ScriptMismatch(
                 f"Item {number} of the script expects {item.expect}, but the run asked for "
                 f"{request.type}.",
-                code="script-mismatch",
                 path="runner.meta.script",
             )
         return item
@@ -164,9 +161,8 @@ def read_script(text: str) -> list[Item]:
         place = tree.place(error["loc"])
         names = [f"item {int(error['loc'][0]) + 1}"] if error["loc"] else ["the script"]
         names += [str(part) for part in error["loc"][1:]]
-        raise UsageError(
+        raise BadScript(
             f"{', '.join(names)}: {error['msg']}",
-            code="script-invalid",
             path=place.where,
             source_line=place.source_line,
         ) from problem

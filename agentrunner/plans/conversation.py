@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from agentrunner.config.markdown import detect_language
 from agentrunner.config.spec import TaskSpec
-from agentrunner.errors import TaskFailed, UsageError
+from agentrunner.errors.planners import ConversationTimeout, EmptyMessage, MessageTooLong
 from agentrunner.planners.make import reply_format
 from agentrunner.plans import proposal as proposals
 from agentrunner.plans import remarks
@@ -84,9 +84,8 @@ class Conversation:
             async with asyncio.timeout(self.timeout_sec):
                 message = await self.planner.ask(prompt, check)
         except TimeoutError as error:
-            raise TaskFailed(
+            raise ConversationTimeout(
                 f"The planner gave no answer within {self.timeout_sec / 60:g} minutes.",
-                code="chat-timeout",
                 remedy="say it again, in smaller steps",
             ) from error
         reply = message.payload
@@ -102,7 +101,7 @@ class Conversation:
 
     def prompt(self, plan: Plan, text: str, repository: View | None = None) -> PromptInput:
         """What the planner is asked: the same for the same plan, conversation and message."""
-        undecided = [ChatMessage("user", said) for said in self._undecided(plan)]
+        undecided = [ChatMessage("user", asked) for asked in self._undecided(plan)]
         facts = plan_facts(plan, [*self.store.conversation(), *undecided])
         facts["questions"] = question_facts(self.store.questions())
         meta = self.spec.runner.meta
@@ -190,12 +189,11 @@ def accept(store: PlanStore, proposal: Proposal, *, at: str, author: str) -> Pla
 def check_message(text: str) -> None:
     """Raises UsageError for a message that is not passed on."""
     if not text.strip():
-        raise UsageError("There is nothing in the message.", code="message-empty")
+        raise EmptyMessage("There is nothing in the message.")
     size = len(text.encode("utf-8", "backslashreplace"))
     if size > MAX_MESSAGE_BYTES:
-        raise UsageError(
+        raise MessageTooLong(
             f"The message has {size:,} bytes; at most {MAX_MESSAGE_BYTES:,} are passed on at once.",
-            code="message-too-long",
             remedy="put it into a file of the repository, and say what of it to plan",
         )
 

@@ -112,7 +112,7 @@ def _given(name: str, value: Any) -> dict[str, Any]:
     return {} if value is None else {name: value}
 
 
-def _hint(said: SuggestedImpl | None) -> Hint | None:
-    if said is None:
+def _hint(hint: SuggestedImpl | None) -> Hint | None:
+    if hint is None:
         return None
-    return Hint(said.language or "", tuple(said.file_paths), tuple(said.constraints))
+    return Hint(hint.language or "", tuple(hint.file_paths), tuple(hint.constraints))

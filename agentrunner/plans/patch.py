@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 
-from agentrunner.errors import AgentRunnerError
+from agentrunner.errors.plans import BadPatch
 from agentrunner.plans.draft import Draft
 from agentrunner.plans.edits import Edit, Place
 from agentrunner.plans.plan import AT_WORK, ROOT, NodeDesign, Plan, PotentialConflict
@@ -37,10 +37,8 @@ class EditError:
         return f"{place}{self.message}"
 
 
-class PatchRejected(AgentRunnerError):
+class PatchRejected(BadPatch):
     """A patch that changes nothing; `errors` has a reason for each bad edit."""
-
-    default_code = "patch-rejected"
 
     def __init__(self, errors: Sequence[EditError]) -> None:
         super().__init__("; ".join(map(str, errors)))

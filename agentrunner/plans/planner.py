@@ -24,8 +24,12 @@ from agentrunner.config.spec import TaskSpec
 from agentrunner.discovery.context import repository_context
 from agentrunner.engine.policies import capped, capped_as_far
 from agentrunner.environment import prices_file
-from agentrunner.errors import InfraError, TaskFailed
+from agentrunner.errors import InfraError
+from agentrunner.errors.planners import NoPlanner
+from agentrunner.errors.runs import OutOfBudget
+from agentrunner.errors.workers import WorkerNotReady
 from agentrunner.execution.accounting import caught_up, cost_of
+from agentrunner.execution.bill import MadeCalls
 from agentrunner.execution.credentials import secrets_of
 from agentrunner.execution.deps import Clock
 from agentrunner.execution.planner_candidates import Chosen
@@ -33,7 +37,6 @@ from agentrunner.gateway.order import Allowance
 from agentrunner.gateway.prices import Prices, load_prices
 from agentrunner.git.snapshots import Snapshots, worked_mark
 from agentrunner.nodes.plan import NO_READERS
-from agentrunner.notes.bill import MadeCalls
 from agentrunner.planners.asking import Asker
 from agentrunner.planners.base import MetaCall, MetaUnavailable, NeedsWorkplace
 from agentrunner.planners.panel import Panel, RoleCandidates, make_panel, pick
@@ -43,7 +46,7 @@ from agentrunner.plans.conversation import Check, Conversation
 from agentrunner.plans.store import PlanStore
 from agentrunner.prompts import PromptInput
 from agentrunner.protocol import Message
-from agentrunner.sandboxes.base import BoxSpec, Owner
+from agentrunner.sandboxes.base import Owner, SandboxOrder
 from agentrunner.sandboxes.choose import open_sandbox
 from agentrunner.state.budget import figure_of, limits_of, spent_limit
 from agentrunner.state.run_state import Counters
@@ -69,9 +72,9 @@ def planning_spec(
     """
     settled, missing = capped_as_far(spec, environ, state_dir, policy)
     for error in missing:
-        if error.code == "no-planner":
+        if isinstance(error, NoPlanner):
             raise _no_planner(error)
-        if error.code != "worker-not-ready":
+        if not isinstance(error, WorkerNotReady):
             raise error
     if missing:  # the usual worker stands in; now the policies are held against the rest
         settled = capped(settled, environ, state_dir, policy)
@@ -84,9 +87,8 @@ def planning_spec(
 def _no_planner(error: InfraError) -> InfraError:
     """As a run tells it, without what can judge a task and not talk about a plan."""
     ways = tuple((who, cure) for who, cure in error.details if who not in NO_READERS)
-    return InfraError(
+    return NoPlanner(
         "Nothing here can make a plan: no model can be asked.",
-        code="no-planner",
         path=error.path,
         details=ways,
         remedy="export OPENAI_API_KEY=…, or see how it works without a model: --meta mock",
@@ -118,10 +120,10 @@ class CallLog:
         found = spent_limit(self._spec, {}, self.counters(), SPENDABLE)
         if found is not None:
             name, limit = found
-            raise TaskFailed(
+            raise OutOfBudget(
                 f"The budget runner.budget.{name} of {limit:,.12g} is spent on talking about this "
                 "plan.",
-                code=f"budget: {name}",
+                code=f"{OutOfBudget.code}: {name}",
                 remedy=f"--set runner.budget.{name}={figure_of(name, 2 * limit or 10)}",
             )
         self._append("meta_begun", number, {"number": number, "type": type_}, at)
@@ -300,7 +302,7 @@ async def _housed(
     desk = RunFolder(root)
     for part in (desk.meta_dir, desk.box_dir, desk.sock_dir):
         make_private(part)
-    box = BoxSpec(repo=Path(spec.repo), home=desk.box_dir, owner=Owner("", spec.task_id))
+    box = SandboxOrder(repo=Path(spec.repo), home=desk.box_dir, owner=Owner("", spec.task_id))
     home = Path(environ.get("HOME") or Path.home())
     try:
         kind = spec.runner.sandbox.kind

@@ -16,7 +16,9 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
-from agentrunner.errors import ProtocolError, UsageError
+from agentrunner.errors import ProtocolError
+from agentrunner.errors.plans import NoProposal
+from agentrunner.errors.replies import ReplyInvalid
 from agentrunner.plans.diff import PlanDiff, diff
 from agentrunner.plans.edits import conflicts_of, edits_of_decompose, edits_of_patch
 from agentrunner.plans.patch import EditError, PatchRejected, apply
@@ -118,7 +120,7 @@ def check(plan: Plan, message: Message) -> None:
     reply = message.payload
     assert isinstance(reply, Decompose | PlanPatch)
     if isinstance(reply, Decompose) and not (reply.questions or _tasks(reply)):
-        raise ProtocolError("invalid", "payload.phases", "a plan needs at least one task")
+        raise ReplyInvalid("payload.phases", "a plan needs at least one task")
     try:
         propose(plan, "", reply)
     except PatchRejected as rejected:
@@ -131,12 +133,12 @@ def _tasks(reply: Decompose) -> int:
 
 def refusal(rejected: PatchRejected, reply: Reply) -> ProtocolError:
     """A rejected patch as the planner is told of it."""
-    told = [_told(error, reply) for error in rejected.errors[:MOST_ERRORS]]
-    if more := len(rejected.errors) - len(told):
-        told.append(f"and {more} more")
+    messages = [_described(error, reply) for error in rejected.errors[:MOST_ERRORS]]
+    if more := len(rejected.errors) - len(messages):
+        messages.append(f"and {more} more")
     path = _path(rejected.errors[0], reply)
     nothing = "nothing of the reply was applied"
-    return ProtocolError("invalid", path, f"{nothing}: {'; '.join(told)}")
+    return ReplyInvalid(path, f"{nothing}: {'; '.join(messages)}")
 
 
 def _path(error: EditError, reply: Reply) -> str:
@@ -146,7 +148,7 @@ def _path(error: EditError, reply: Reply) -> str:
     return f"payload.operations{at}"
 
 
-def _told(error: EditError, reply: Reply) -> str:
+def _described(error: EditError, reply: Reply) -> str:
     if isinstance(reply, Decompose) or error.op_index < 0:
         return f"{error.message} ({error.code})"
     return f"operation {error.op_index}: {error.message} ({error.code})"
@@ -172,22 +174,19 @@ def kept(folder: Path, plan: Plan) -> Proposal:
         reply = shape.model_validate(known["reply"])
         version, message = int(known["version"]), str(known["message"])
     except FileNotFoundError:
-        raise UsageError(
+        raise NoProposal(
             "There is no proposal that waits to be accepted.",
-            code="no-proposal",
             remedy='agentrunner plan "what you want"',
         ) from None
     except (ValueError, KeyError, TypeError, ValidationError) as error:
-        raise UsageError(
+        raise NoProposal(
             f"The proposal in {folder / FILE} cannot be read.",
-            code="no-proposal",
             remedy='agentrunner plan "what you want"',
         ) from error
     if version != plan.version:
-        raise UsageError(
+        raise NoProposal(
             f"The proposal was made for version {version} of the plan, which is at version "
             f"{plan.version} now.",
-            code="no-proposal",
             remedy='ask again: agentrunner plan "what you want"',
         )
     return propose(plan, message, reply)

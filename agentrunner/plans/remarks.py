@@ -18,19 +18,19 @@ _UNDECIDED = {"en": 'Not applied so far: "{}"', "ja": "まだ適用していま�
 
 def taken_back(message: str, goal: str) -> str:
     """The change that was made for `message` is undone. `goal` tells the plan's language."""
-    return _said(_TAKEN_BACK, message, goal)
+    return _remark(_TAKEN_BACK, message, goal)
 
 
 def refused(message: str, goal: str) -> str:
     """The person says no to what was proposed for `message`."""
-    return _said(_REFUSED, message, goal)
+    return _remark(_REFUSED, message, goal)
 
 
 def undecided(message: str, goal: str) -> str:
     """What was proposed for `message` is neither accepted nor refused."""
-    return _said(_UNDECIDED, message, goal)
+    return _remark(_UNDECIDED, message, goal)
 
 
-def _said(words: dict[str, str], message: str, goal: str) -> str:
+def _remark(words: dict[str, str], message: str, goal: str) -> str:
     language = detect_language(f"{goal}\n{message}")
     return words[language].format(cut(" ".join(message.split()), MAX_QUOTED_CHARS))

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
 
 from agentrunner.errors import UsageError
+from agentrunner.errors.plans import BadPlanFiles, PlanAtWork
 from agentrunner.plans.plan import AT_WORK, ROOT, Plan, PlanTask, PlanTaskStatus
 
 _TASK_ID, _NODE_ID = re.compile(r"TASK-(\d{4,9})"), re.compile(r"node-(\d{4,9})")
@@ -33,9 +34,8 @@ def take_over(current: Plan, found: Plan) -> Replacement:
     """
     at_work = [task_id for task_id, task in current.tasks.items() if task.status in AT_WORK]
     if at_work:
-        raise UsageError(
+        raise PlanAtWork(
             f"{', '.join(at_work[:5])} is being worked on, so the plan cannot be exchanged.",
-            code="plan-at-work",
             remedy="wait until it ends: agentrunner plan status",
         )
     _check(found)
@@ -81,8 +81,7 @@ def _highest(form: re.Pattern[str], names: Iterable[str]) -> int:
 
 
 def _bad(why: str) -> UsageError:
-    return UsageError(
+    return BadPlanFiles(
         f"The files hold no plan: {why}.",
-        code="plan-files",
         remedy="agentrunner plan export FOLDER writes such files",
     )

@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from agentrunner.errors import UsageError
+from agentrunner.errors.plans import BadPlanFiles
 from agentrunner.plans.diff import check_tree
 from agentrunner.plans.plan import Node, NodeDesign, Plan, PlanTask
 
@@ -116,9 +117,8 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _bad(path: Path, why: str) -> UsageError:
-    return UsageError(
+    return BadPlanFiles(
         f"{path} {why}.",
-        code="plan-files",
         path=str(path),
         remedy="agentrunner plan export FOLDER writes such files",
     )

@@ -16,7 +16,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from agentrunner.errors import AgentRunnerError, UsageError
+from agentrunner.errors import UsageError
+from agentrunner.errors.plans import NothingToUndo, PlanConflict, PlanDamaged, UnknownQuestion
 from agentrunner.plans.diff import undo
 from agentrunner.plans.plan import ENDED, Plan, PlanTaskStatus
 from agentrunner.plans.planner_view import ChatMessage
@@ -53,13 +54,6 @@ BUDGET = "budget"
 ChangeKind = Literal["decompose", "plan_patch", "undo", "import"]
 
 
-class PlanConflict(AgentRunnerError):
-    """Somebody else changed the plan since it was read."""
-
-    exit_code = 2
-    default_code = "plan-conflict"
-
-
 @dataclass(frozen=True)
 class Change:
     """An accepted change of a plan."""
@@ -76,8 +70,8 @@ class Change:
     operations: Sequence[Mapping[str, Any]]
 
     @property
-    def said(self) -> str:
-        """What planners are told was said: of an import, the message has a path of this machine."""
+    def quote(self) -> str:
+        """The message as planners read it: that of an import has a path of this machine."""
         return "plan import" if self.kind == "import" else self.message
 
 
@@ -155,9 +149,9 @@ class PlanStore:
             latest = _version(database)
             if plan.version != latest + 1:
                 raise _conflict(plan.version - 1, list(_changes(database, plan.version - 1)))
-            told = json.dumps(list(operations), ensure_ascii=False)
+            payload = json.dumps(list(operations), ensure_ascii=False)
             _reopen(database, plan, undoes, at)
-            row = (plan.version, latest, at, kind, author, message, told)
+            row = (plan.version, latest, at, kind, author, message, payload)
             packed = zlib.compress(plan_to_json(plan))
             database.execute("INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (*row, packed))
             reach("plan_half_changed")
@@ -191,10 +185,10 @@ class PlanStore:
                     author=author,
                     message=change.message,
                     undoes=change.version,
-                    remark=taken_back(change.said, current.goal),
+                    remark=taken_back(change.quote, current.goal),
                 )
                 return plan, change
-        raise UsageError("There is no change to undo.", code="nothing-to-undo")
+        raise NothingToUndo("There is no change to undo.")
 
     def changes(self, since: int = 0) -> list[Change]:
         """Every change after a version, in order."""
@@ -210,9 +204,7 @@ class PlanStore:
             found = database.execute("SELECT plan FROM changes WHERE version = ?", (version,))
             row = found.fetchone()
         if row is None or row[0] is None:
-            raise UsageError(
-                f"Only the latest {KEPT_PLANS} versions can be undone.", code="nothing-to-undo"
-            )
+            raise NothingToUndo(f"Only the latest {KEPT_PLANS} versions can be undone.")
         return plan_from_json(zlib.decompress(row[0]))
 
     # -- how tasks stand ------------------------------------------------------------------------
@@ -313,9 +305,8 @@ class PlanStore:
             raise self._damaged(f"it is of format {schema}, and this is {SCHEMA}")
 
     def _damaged(self, why: str) -> UsageError:
-        return UsageError(
+        return PlanDamaged(
             f"The plan in {self.path} cannot be read: {why}.",
-            code="plan-damaged",
             path=str(self.path),
             remedy="agentrunner plan import FOLDER, from what plan export wrote",
         )
@@ -323,9 +314,8 @@ class PlanStore:
 
 def unknown_question(number: int) -> UsageError:
     """There is no open question of this number."""
-    return UsageError(
+    return UnknownQuestion(
         f"There is no open question {number}.",
-        code="unknown-question",
         remedy="agentrunner plan status",
     )
 
@@ -358,8 +348,8 @@ def _reopen(database: sqlite3.Connection, plan: Plan, undoes: int, at: str) -> N
         if (now := known[task_id].status) in ENDED:
             row = (task_id, plan.version, str(now))
             database.execute("INSERT OR REPLACE INTO reopened VALUES (?, ?, ?)", row)
-            told = f"was {now} until version {plan.version} of the plan changed it"
-            fresh = str(PlanTaskStatus.PENDING), told
+            reason = f"was {now} until version {plan.version} of the plan changed it"
+            fresh = str(PlanTaskStatus.PENDING), reason
         elif task_id in ended:
             database.execute("DELETE FROM reopened WHERE task_id = ?", (task_id,))
             fresh = ended[task_id], ""
@@ -399,9 +389,9 @@ def _questions(database: sqlite3.Connection) -> Iterator[OpenQuestion]:
 
 
 def _conflict(read: int, since: Sequence[Change]) -> PlanConflict:
-    told = tuple((f"version {c.version}", f"{c.author}: {c.message}") for c in since[-5:])
+    details = tuple((f"version {c.version}", f"{c.author}: {c.message}") for c in since[-5:])
     return PlanConflict(
         f"The plan was changed since version {read}.",
-        details=told,
+        details=details,
         remedy="look at it again: agentrunner plan status",
     )

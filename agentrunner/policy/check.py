@@ -14,7 +14,7 @@ from typing import Any
 from agentrunner import registry
 from agentrunner.config.mistakes import dotted
 from agentrunner.config.rules import env_reference, written_workers
-from agentrunner.config.sandbox import KEPT, NetworkSpec, size_of
+from agentrunner.config.sandbox import KEPT, NO_SANDBOX, NetworkSpec, size_of
 from agentrunner.config.spec import PolicySource, TaskSpec
 from agentrunner.config.yaml_text import Place
 from agentrunner.policy.agents import hold_agents
@@ -22,7 +22,7 @@ from agentrunner.policy.match import covered, enumeration, matches
 from agentrunner.policy.model import Policy
 from agentrunner.policy.narrowing import Narrowing, breach
 
-AUTO = tuple(kind for kind in registry.SANDBOXES if kind != "none")
+AUTO = tuple(kind for kind in registry.SANDBOXES if kind != NO_SANDBOX)
 """What `auto` may choose."""
 _NETWORKS = ("none", "allowlist", "full")
 _MODES = ("judged", "evidence", "strict")
@@ -71,7 +71,7 @@ class _Narrowing(Narrowing):
             self._caches,
             self._kept_files,
             self._setup_env,
-            self._crew,
+            self._candidates,
             self._budget,
             self._completion,
         ):
@@ -124,7 +124,7 @@ class _Narrowing(Narrowing):
         cap = "sandbox.network" if caps.network else "sandbox.hosts"
         key = "runner.sandbox.network"
         written = self.value(key)
-        if most != "full" and self.value("runner.sandbox.kind") == "none":
+        if most != "full" and self.value("runner.sandbox.kind") == NO_SANDBOX:
             self.refuse(
                 "runner.sandbox.kind",
                 f"Without a sandbox all is reachable; the policy allows {most} at most.",
@@ -249,7 +249,7 @@ class _Narrowing(Narrowing):
 
     # -- who, how much, how well -----------------------------------------------------------------
 
-    def _crew(self) -> None:
+    def _candidates(self) -> None:
         hold_agents(self)
 
     def _budget(self) -> None:

@@ -14,6 +14,7 @@ from agentrunner.config.files import MAX_BYTES, decode, require_size
 from agentrunner.config.mistakes import from_validation
 from agentrunner.config.yaml_text import read_yaml
 from agentrunner.errors import UsageError
+from agentrunner.errors.task_files import PolicyMissing, PolicyUnsafe
 from agentrunner.policy.model import Policy, PolicyFile
 
 SYSTEM = Path("/etc/agentrunner/policy.yaml")
@@ -112,18 +113,16 @@ def _require_safe_folders(path: Path, place: Path) -> None:
 
 def _missing(by: str, message: str) -> UsageError:
     remedy = {VARIABLE: f"unset {VARIABLE}, or name a file that is there", "--policy": ""}
-    return UsageError(
+    return PolicyMissing(
         message,
-        code="policy-missing",
         path=by,
         remedy=remedy.get(by, "put it back, or start a new run"),
     )
 
 
 def _unsafe(path: Path, why: str, remedy: str = "") -> UsageError:
-    return UsageError(
+    return PolicyUnsafe(
         f"The policy {path} {why}.",
-        code="policy-unsafe",
         path=str(path),
         remedy=remedy or "keep it in /etc/agentrunner, or in a folder of your own",
     )

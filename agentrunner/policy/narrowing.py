@@ -12,6 +12,7 @@ from typing import Any
 from agentrunner.config.spec import RunnerSection, TaskSpec
 from agentrunner.config.yaml_text import Place
 from agentrunner.errors import UsageError
+from agentrunner.errors.task_files import PolicyBreach
 from agentrunner.policy.match import enumeration, is_below, matches
 from agentrunner.policy.model import Policy
 from agentrunner.policy.places import place_of
@@ -22,9 +23,8 @@ _PART = re.compile(r"[^.\[\]]+")
 def breach(message: str, place: Place, cap: Place, remedy: str) -> UsageError:
     """The error for a value that a policy does not allow, with both places."""
     line = f"{cap.where}     {cap.source_line}".rstrip()
-    return UsageError(
+    return PolicyBreach(
         message,
-        code="policy-breach",
         path=place.where,
         source_line=place.source_line[:200],
         details=(("policy", line),),
@@ -88,10 +88,10 @@ class Narrowing:
         if value is None and plain is not None:
             self.give(key, plain)
         elif value is None or not matches(value, patterns):
-            said = f"{what} {value} is not allowed" if value else f"{what} has to be named"
+            problem = f"{what} {value} is not allowed" if value else f"{what} has to be named"
             self.refuse(
                 key,
-                f"{said}; the policy allows {enumeration(patterns)}.",
+                f"{problem}; the policy allows {enumeration(patterns)}.",
                 cap,
                 setting(key, plain or "…"),
             )
@@ -121,8 +121,8 @@ class Narrowing:
         if not self.is_written(key) or self.stored:
             self.give(key, cap)
             return
-        said = "unlimited" if value is None else f"{value:g}"
-        message = f"{key} is {said}; the policy allows {cap:g}."
+        shown = "unlimited" if value is None else f"{value:g}"
+        message = f"{key} is {shown}; the policy allows {cap:g}."
         self.refuse(key, message, cap_key, setting(key, f"{cap:g}"))
 
 

@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass
 
 from agentrunner.errors import ProtocolError
+from agentrunner.errors.replies import ReplyAmbiguous, ReplyIncomplete
 
 MAX_FENCES = 8
 MIN_FENCE = 3
@@ -49,7 +50,7 @@ def region(text: str) -> Region:
 
 
 def _endless_thought() -> ProtocolError:
-    return ProtocolError("incomplete", "", "the reply ends inside <think>")
+    return ReplyIncomplete("", "the reply ends inside <think>")
 
 
 def trim(text: str) -> str:
@@ -76,9 +77,9 @@ def fenced(text: str) -> tuple[list[str], bool]:
                 bodies.append(trim(text[opening.end() : line.start()]))
             opening = None
         if len(bodies) > MAX_FENCES:
-            raise ProtocolError("ambiguous", "", f"more than {MAX_FENCES} code fences")
+            raise ReplyAmbiguous("", f"more than {MAX_FENCES} code fences")
     if opening is not None:
-        raise ProtocolError("incomplete", "", "a code fence is never closed")
+        raise ReplyIncomplete("", "a code fence is never closed")
     return bodies, any_fence
 
 

@@ -20,15 +20,15 @@ Item = TypeVar("Item")
 
 def with_known_ids(message: Message, known: Collection[str]) -> tuple[Message, list[str]]:
     """The message with the ids that are known, and a sentence for each that was taken."""
-    told: list[str] = []
+    notices: list[str] = []
 
     def taken(given: str) -> str:
         found = known_id(given, known)
         if found is None or found == given:
             return given
         sentence = f"criterion id: {shown(given)} is taken as {shown(found)}"
-        if sentence not in told:
-            told.append(sentence)
+        if sentence not in notices:
+            notices.append(sentence)
         return found
 
     payload = message.payload
@@ -48,9 +48,9 @@ def with_known_ids(message: Message, known: Collection[str]) -> tuple[Message, l
         details = payload.details.model_copy(update={"passed_criteria": passed})
         verdicts = [_with_id(one, taken) for one in payload.by_criterion]
         payload = payload.model_copy(update={"details": details, "by_criterion": verdicts})
-    if not told:
+    if not notices:
         return message, []
-    return replace(message, payload=payload), told
+    return replace(message, payload=payload), notices
 
 
 def known_id(given: str, known: Collection[str]) -> str | None:

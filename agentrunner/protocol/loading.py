@@ -10,19 +10,32 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Mapping
 from typing import Any, NoReturn
 
 import yaml
 
 from agentrunner.errors import ProtocolError
+from agentrunner.errors.replies import (
+    ReplyDuplicateKey,
+    ReplyForbiddenYaml,
+    ReplyIncomplete,
+    ReplySyntax,
+    ReplyTooLarge,
+)
 from agentrunner.protocol.wire import shown
+from agentrunner.text.yaml_events import LOADER, Fault, Path, YamlReader
 
 MAX_DOCUMENT_BYTES = 256 * 1024
 MAX_DEPTH = 32
 MAX_NODES = 20_000
 
-YAML_BASE: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-"""libyaml where it is there: 7 times faster, and the same results."""
+_FAULTS: Mapping[Fault, str] = {
+    "documents": "more than one document",
+    "anchor": "an anchor (&name)",
+    "tag": "a tag (!name)",
+    "key": "a key that is not text",
+}
 
 _INT = re.compile(r"0|-?[1-9][0-9]{0,17}")
 _CUT_AT = re.compile(r"[\\\w.+-]*")
@@ -37,7 +50,7 @@ def load_document(text: str) -> Any:
     Raises ProtocolError: too_large, incomplete, syntax, duplicate_key, forbidden_yaml.
     """
     if len(text.encode("utf-8", "surrogatepass")) > MAX_DOCUMENT_BYTES:
-        raise ProtocolError("too_large", "", f"a message has at most {MAX_DOCUMENT_BYTES} bytes")
+        raise ReplyTooLarge("", f"a message has at most {MAX_DOCUMENT_BYTES} bytes")
     if not text.lstrip().startswith(("{", "[")):
         return load_yaml(text)
     try:
@@ -49,7 +62,7 @@ def load_document(text: str) -> Any:
         try:
             return load_yaml(text)
         except ProtocolError as second:
-            if second.code in ("syntax", "incomplete"):
+            if isinstance(second, ReplySyntax | ReplyIncomplete):
                 raise error from second
             raise
 
@@ -74,7 +87,7 @@ def load_json(text: str) -> Any:
 
 def _json_error(text: str, error: json.JSONDecodeError) -> ProtocolError:
     if error.msg.startswith("Unterminated string") or _CUT_AT.fullmatch(text, error.pos):
-        return ProtocolError("incomplete", "", "the JSON ends before it is closed")
+        return ReplyIncomplete("", "the JSON ends before it is closed")
     return _syntax(text, error.msg, error.lineno, error.colno)
 
 
@@ -95,12 +108,12 @@ def _integer(digits: str) -> int | str:
 def _finite(digits: str) -> float:
     value = float(digits)
     if not math.isfinite(value):
-        raise ProtocolError("syntax", "", f"{shown(digits)} is no finite number")
+        raise ReplySyntax("", f"{shown(digits)} is no finite number")
     return value
 
 
 def _no_constant(name: str) -> NoReturn:
-    raise ProtocolError("syntax", "", f"{name} is not JSON")
+    raise ReplySyntax("", f"{name} is not JSON")
 
 
 def _check_size(value: Any) -> None:
@@ -109,7 +122,7 @@ def _check_size(value: Any) -> None:
         level = [child for item in level for child in _children(item)]
         nodes += len(level)
         if nodes > MAX_NODES:
-            raise ProtocolError("too_large", "", f"more than {MAX_NODES} values")
+            raise ReplyTooLarge("", f"more than {MAX_NODES} values")
     if any(isinstance(item, dict | list) for item in level):
         raise _too_deep()
 
@@ -129,89 +142,51 @@ def load_yaml(text: str, base: type[Any] | None = None) -> Any:
     if bad := _UNPRINTABLE.search(text):
         line = text.count("\n", 0, bad.start()) + 1
         raise _syntax(text, f"a character YAML does not allow: {shown(bad.group())}", line, 1)
-    tree = _Tree()
     try:
-        for event in yaml.parse(text, Loader=base or YAML_BASE):
-            tree.take(event)
+        return _Reader().read(text, base or LOADER)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
         raise _syntax(text, error.problem or error.context or "not YAML", line, column) from error
     except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
-        raise ProtocolError("syntax", "", f"not YAML: {shown(str(error))}") from error
-    return tree.root
+        raise ReplySyntax("", f"not YAML: {shown(str(error))}") from error
 
 
-class _Tree:
-    """Builds one value from events and refuses what is not constrained YAML."""
+class _Reader(YamlReader):
+    """Refuses what is not constrained YAML."""
 
-    def __init__(self) -> None:
-        self.root: Any = None
-        self._open: list[tuple[Any, list[str]]] = []
-        """Containers being filled; of a mapping also the key that waits for its value."""
-        self._documents = 0
-        self._nodes = 0
+    max_depth = MAX_DEPTH
+    max_values = MAX_NODES
 
-    def take(self, event: yaml.Event) -> None:
-        """Add one event."""
-        if isinstance(event, yaml.DocumentStartEvent):
-            self._documents += 1
-            if self._documents > 1:
-                raise _forbidden(event, "more than one document")
-            if event.version or event.tags:
-                raise _forbidden(event, "a directive")
-        elif isinstance(event, yaml.AliasEvent):
-            raise _forbidden(event, "an alias (*name)")
-        elif isinstance(event, yaml.NodeEvent):
-            self._node(event)
-        elif isinstance(event, yaml.CollectionEndEvent):
-            self._open.pop()
+    def document(self, event: yaml.DocumentStartEvent) -> None:
+        if event.version or event.tags:
+            raise _forbidden(event, "a directive")
 
-    def _node(self, event: yaml.NodeEvent) -> None:
-        self._nodes += 1
-        if self._nodes > MAX_NODES:
-            raise ProtocolError("too_large", "", f"more than {MAX_NODES} values")
-        if event.anchor is not None:
-            raise _forbidden(event, "an anchor (&name)")
-        if getattr(event, "tag", None) is not None:
-            raise _forbidden(event, "a tag (!name)")
-        if isinstance(event, yaml.ScalarEvent):
-            self._scalar(event)
-            return
-        container: Any = {} if isinstance(event, yaml.MappingStartEvent) else []
-        self._place(container, event)
-        if len(self._open) >= MAX_DEPTH:
-            raise _too_deep()
-        self._open.append((container, []))
+    def scalar(self, event: yaml.ScalarEvent) -> Any:
+        text = _whole(event)
+        return _resolved(text) if event.implicit[0] else text
 
-    def _scalar(self, event: yaml.ScalarEvent) -> None:
-        if _SURROGATE.search(event.value):
-            raise ProtocolError("syntax", "", "half of a surrogate pair in an escape")
-        if self._open and isinstance(self._open[-1][0], dict) and not self._open[-1][1]:
-            self._key(event)
-        else:
-            plain = event.implicit[0]
-            self._place(_resolved(event.value) if plain else event.value, event)
-
-    def _key(self, event: yaml.ScalarEvent) -> None:
-        mapping, waiting = self._open[-1]
-        if event.value == "<<" and event.implicit[0]:
+    def key(self, event: yaml.ScalarEvent) -> str:
+        text = _whole(event)
+        if text == "<<" and event.implicit[0]:
             raise _forbidden(event, "a merge key (<<)")
-        if event.value in mapping:
-            raise _duplicate(event.value, event)
-        waiting.append(event.value)
+        return text
 
-    def _place(self, value: Any, event: yaml.NodeEvent) -> None:
-        if not self._open:
-            self.root = value
-            return
-        container, waiting = self._open[-1]
-        if isinstance(container, list):
-            container.append(value)
-        elif waiting:
-            container[waiting.pop()] = value
-        else:
-            raise _forbidden(event, "a key that is not text")
+    def fault(self, fault: Fault, event: Any, key: str = "", path: Path = ()) -> ProtocolError:
+        if fault == "duplicate":
+            return _duplicate(key, event)
+        if fault == "deep":
+            return _too_deep()
+        if fault == "many":
+            return ReplyTooLarge("", f"more than {MAX_NODES} values")
+        alias = fault == "anchor" and isinstance(event, yaml.AliasEvent)
+        return _forbidden(event, "an alias (*name)" if alias else _FAULTS[fault])
+
+
+def _whole(event: yaml.ScalarEvent) -> str:
+    if _SURROGATE.search(event.value):
+        raise ReplySyntax("", "half of a surrogate pair in an escape")
+    return str(event.value)
 
 
 def _resolved(text: str) -> Any:
@@ -228,20 +203,20 @@ def _where(event: yaml.Event) -> str:
 
 
 def _forbidden(event: yaml.Event, what: str) -> ProtocolError:
-    return ProtocolError("forbidden_yaml", "", f"{what}{_where(event)} is not allowed in a reply")
+    return ReplyForbiddenYaml("", f"{what}{_where(event)} is not allowed in a reply")
 
 
 def _duplicate(key: str, event: yaml.Event | None = None) -> ProtocolError:
     where = _where(event) if event else ""
-    return ProtocolError("duplicate_key", "", f"the key {shown(key)} is there twice{where}")
+    return ReplyDuplicateKey("", f"the key {shown(key)} is there twice{where}")
 
 
 def _too_deep() -> ProtocolError:
-    return ProtocolError("too_large", "", f"nested deeper than {MAX_DEPTH} levels")
+    return ReplyTooLarge("", f"nested deeper than {MAX_DEPTH} levels")
 
 
 def _syntax(text: str, problem: str, line: int, column: int) -> ProtocolError:
     lines = text.split("\n", line)
     source = lines[line - 1].strip() if line <= len(lines) else ""
     message = f"line {line}, column {column}: {problem}"
-    return ProtocolError("syntax", "", f"{message}: {shown(source, 160)}" if source else message)
+    return ReplySyntax("", f"{message}: {shown(source, 160)}" if source else message)

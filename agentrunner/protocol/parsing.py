@@ -10,6 +10,19 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from agentrunner.errors import ProtocolError
+from agentrunner.errors.replies import (
+    ReplyAmbiguous,
+    ReplyEmpty,
+    ReplyIncomplete,
+    ReplyInvalid,
+    ReplyMissing,
+    ReplyNotFound,
+    ReplyRefusal,
+    ReplyTooLarge,
+    ReplyUnsupportedVersion,
+    ReplyWrongType,
+    reply_error,
+)
 from agentrunner.protocol.candidates import (
     fenced,
     region,
@@ -83,7 +96,7 @@ def _looks(text: str | bytes, finish_reason: str) -> Message | None:
     try:
         return _parsed(text, "look", finish_reason, takes=False)
     except ProtocolError as fault:
-        if fault.code == "invalid" and "looks" in fault.path:
+        if isinstance(fault, ReplyInvalid) and "looks" in fault.path:
             raise
         return None
 
@@ -91,10 +104,10 @@ def _looks(text: str | bytes, finish_reason: str) -> Message | None:
 def _parsed(text: str | bytes, expected: ReplyType, finish_reason: str, *, takes: bool) -> Message:
     _check_complete(finish_reason)
     if len(text) > MAX_REPLY_BYTES:
-        raise ProtocolError("too_large", "", f"a reply has at most {MAX_REPLY_BYTES} bytes")
+        raise ReplyTooLarge("", f"a reply has at most {MAX_REPLY_BYTES} bytes")
     body = without_thought(_cleaned(text))
     if not body:
-        raise ProtocolError("empty", "", "the reply holds nothing")
+        raise ReplyEmpty("", "the reply holds nothing")
     errors: list[ProtocolError] = []
     # The whole first: a fence or a tag inside one of its texts must not win.
     if not body.endswith("</think>") and (whole := _try(body, expected, errors, takes)):
@@ -108,22 +121,22 @@ def _parsed(text: str | bytes, expected: ReplyType, finish_reason: str, *, takes
     candidates, any_fence = fenced(where.text)
     rest = tail(where.text)
     # What was a document and refused as one isn't read again from its middle.
-    if rest not in (None, where.text) and not any_fence and errors[-1].code in _NO_DOCUMENT:
+    if rest not in (None, where.text) and not any_fence and errors[-1].fault in _NO_DOCUMENT:
         candidates = [rest]
     found = [m for candidate in candidates if (m := _try(candidate, expected, errors, takes))]
     if not found:
         looked_like_one = bool(candidates) if any_fence else rest is not None
         raise _most_telling(errors, body, looked_like_one)
     if not where.last_wins and any(message.payload != found[0].payload for message in found):
-        raise ProtocolError("ambiguous", "", f"{len(found)} different answers; give exactly one")
+        raise ReplyAmbiguous("", f"{len(found)} different answers; give exactly one")
     return found[-1]
 
 
 def _check_complete(finish_reason: str) -> None:
     if finish_reason in ("refusal", "content_filter"):
-        raise ProtocolError("refusal", "", f"the model did not answer ({finish_reason})")
+        raise ReplyRefusal("", f"the model did not answer ({finish_reason})")
     if finish_reason != "stop":
-        raise ProtocolError("incomplete", "", f"the reply was cut ({shown(finish_reason)})")
+        raise ReplyIncomplete("", f"the reply was cut ({shown(finish_reason)})")
 
 
 def _cleaned(text: str | bytes) -> str:
@@ -145,12 +158,12 @@ def _try(
 
 
 def _most_telling(errors: list[ProtocolError], text: str, looked_like_one: bool) -> ProtocolError:
-    best = min(errors, key=lambda error: _TELLING.index(error.code), default=None)
-    if best and (looked_like_one or best.code not in _NO_DOCUMENT):
+    best = min(errors, key=lambda error: _TELLING.index(error.fault), default=None)
+    if best and (looked_like_one or best.fault not in _NO_DOCUMENT):
         return best
     if _REFUSALS.match(text):
-        return ProtocolError("refusal", "", f"the model declined: {shown(text, 200)}")
-    return ProtocolError("not_found", "", f"no message in the reply: {shown(text, 200)}")
+        return ReplyRefusal("", f"the model declined: {shown(text, 200)}")
+    return ReplyNotFound("", f"no message in the reply: {shown(text, 200)}")
 
 
 def _read(text: str, expected: ReplyType, takes: bool) -> Message:
@@ -158,7 +171,7 @@ def _read(text: str, expected: ReplyType, takes: bool) -> Message:
     document = load_document(text)
     if not isinstance(document, dict):
         kind = "a list" if isinstance(document, list) else "plain text"
-        raise ProtocolError("not_found", "", f"{kind} where a mapping with a type is expected")
+        raise ReplyNotFound("", f"{kind} where a mapping with a type is expected")
     _check_envelope(document, expected)
     if expected == "look":
         document = _only_looks(document)
@@ -185,12 +198,12 @@ def _check_envelope(document: dict[str, Any], expected: ReplyType) -> None:
     if expected == "look" and kind in PAYLOADS:
         kind = expected  # the looks of any message
     if kind is None:
-        raise ProtocolError("missing", "type", f"type is missing; {expected} is expected")
+        raise ReplyMissing("type", f"type is missing; {expected} is expected")
     if kind != expected:
-        raise ProtocolError("wrong_type", "type", f"{expected} is expected, not {shown(kind)}")
+        raise ReplyWrongType("type", f"{expected} is expected, not {shown(kind)}")
     version = document.get("version")
     if version is not None and (isinstance(version, bool) or str(version) != str(VERSION)):
-        raise ProtocolError("unsupported_version", "version", f"{shown(version)} is not 1")
+        raise ReplyUnsupportedVersion("version", f"{shown(version)} is not 1")
 
 
 def _only_looks(document: dict[str, Any]) -> dict[str, Any]:
@@ -199,7 +212,7 @@ def _only_looks(document: dict[str, Any]) -> dict[str, Any]:
     inside = payload.get("looks") if isinstance(payload, dict) else None
     looks = inside or document.get("looks")
     if not looks:
-        raise ProtocolError("missing", "looks", "nothing is looked at")
+        raise ReplyMissing("looks", "nothing is looked at")
     return {"payload": {"looks": looks if isinstance(looks, list) else [looks]}}
 
 
@@ -244,7 +257,7 @@ def _protocol_error(error: ValidationError, prefix: str) -> ProtocolError:
     code, path, message = found[0]
     more = "".join(f"; {other_path}: {text}" for _, other_path, text in found[1:])
     left = error.error_count() - len(found)
-    return ProtocolError(code, path, message + more + (f"; and {left} more" if left else ""))
+    return reply_error(code, path, message + more + (f"; and {left} more" if left else ""))
 
 
 def _described(one: ErrorDetails, prefix: str) -> tuple[str, str, str]:

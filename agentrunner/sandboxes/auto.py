@@ -23,6 +23,8 @@ class AutoSandbox:
         self._passed_over: list[str] = []
         self._sandbox: Sandbox | None = None
 
+    isolates = True
+
     @property
     def kind(self) -> str:
         """Of the box that is open, else of the first to be tried."""

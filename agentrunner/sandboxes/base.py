@@ -14,7 +14,13 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Literal, Protocol
 
-from agentrunner.errors import AgentRunnerError
+from agentrunner.errors import AgentRunnerError, InfraError
+from agentrunner.errors.sandboxes import (
+    BadSandboxRequest,
+    SandboxBroken,
+    SandboxTimeout,
+    SandboxUndecided,
+)
 
 Network = Literal["none", "full"]
 
@@ -28,6 +34,14 @@ class ErrorKind(StrEnum):
     INVALID_REQUEST = "invalid_request"
 
 
+OF_KIND: Mapping[ErrorKind, type[InfraError]] = {
+    ErrorKind.UNKNOWN: SandboxUndecided,
+    ErrorKind.TIMEOUT: SandboxTimeout,
+    ErrorKind.INFRA: SandboxBroken,
+    ErrorKind.INVALID_REQUEST: BadSandboxRequest,
+}
+
+
 class SandboxError(AgentRunnerError):
     """A request came to no exit code: it timed out, the box died, or it made no sense."""
 
@@ -36,7 +50,7 @@ class SandboxError(AgentRunnerError):
     def __init__(
         self, kind: ErrorKind, op: str, cause: str, *, result: Result | None = None
     ) -> None:
-        super().__init__(f"{kind} in {op}: {cause}", code=f"sandbox-{kind}")
+        super().__init__(f"{kind} in {op}: {cause}", code=OF_KIND[kind].code)
         self.kind = kind
         self.op = op
         self.cause = cause
@@ -127,7 +141,7 @@ class Owner:
 
 
 @dataclass(frozen=True)
-class BoxSpec:
+class SandboxOrder:
     """What a box is made of; fixed for the whole task."""
 
     repo: Path
@@ -177,7 +191,7 @@ class Request:
     mounts: tuple[Mount, ...] = ()
     """Further host paths for this command, laid over the rest (the copy's ignored folders)."""
     private: bool = False
-    """Whether it must see nothing of `BoxSpec.home`, where workers keep what is theirs."""
+    """Whether it must see nothing of `SandboxOrder.home`, where workers keep what is theirs."""
     home: Path | None = None
     """A folder of this host that is the command's home; None for an empty one in memory. What
     commands that write to it (no `home_layer`) write into package caches is kept beside it, in a
@@ -241,6 +255,10 @@ class Sandbox(Protocol):
     @property
     def kind(self) -> str:
         """The name it has in a task file."""
+
+    @property
+    def isolates(self) -> bool:
+        """Whether commands are kept away from this machine: its files, network and processes."""
 
     @property
     def byte_code(self) -> Path | None:

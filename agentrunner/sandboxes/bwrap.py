@@ -21,7 +21,6 @@ from signal import SIGCONT, SIGSTOP
 from agentrunner.environment import how_to_add
 from agentrunner.errors import AgentRunnerError, SandboxUnavailable
 from agentrunner.sandboxes.base import (
-    BoxSpec,
     Caches,
     Ending,
     ErrorKind,
@@ -31,6 +30,7 @@ from agentrunner.sandboxes.base import (
     Request,
     Result,
     SandboxError,
+    SandboxOrder,
 )
 from agentrunner.sandboxes.cgroups import hierarchies
 from agentrunner.sandboxes.configuration import configuration_of
@@ -81,11 +81,12 @@ class BwrapSandbox:
 
     image = ""
     kind = "bwrap"
+    isolates = True
     byte_code = Path("/tmp/pycache")
 
     def __init__(
         self,
-        spec: BoxSpec,
+        spec: SandboxOrder,
         *,
         environ: Mapping[str, str],
         host_home: Path,
@@ -406,7 +407,7 @@ def _not_started(result: Result) -> Result:
     if match is None or result.stdout_bytes:
         words = result.stderr.decode(errors="replace").strip()
         raise SandboxError(
-            ErrorKind.INFRA, "run", words or "the box ended without a word", result=result
+            ErrorKind.INFRA, "run", words or "the sandbox ended without a word", result=result
         )
     code = 127 if match[2] == b"No such file or directory" else 126
     return Result(
@@ -440,5 +441,5 @@ def unavailable(words: str) -> SandboxUnavailable:
     elif re.search(r"uid map|RTM_NEWADDR|No permissions to creat|Operation not permitted", words):
         reason, remedy = NOT_PERMITTED
     else:
-        reason, remedy = "bwrap could not make the box", ""
+        reason, remedy = "bwrap could not make the sandbox", ""
     return SandboxUnavailable(f"{reason}: {words}", remedy=remedy, details=(("bwrap said", words),))

@@ -8,9 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from agentrunner.errors import SandboxUnavailable
+from agentrunner.errors.sandboxes import ImageMissing
 from agentrunner.registry import SANDBOXES, load
 from agentrunner.sandboxes.auto import AutoSandbox
-from agentrunner.sandboxes.base import BoxSpec, Sandbox
+from agentrunner.sandboxes.base import Sandbox, SandboxOrder
 from agentrunner.sandboxes.deny import check_read_paths, check_repo
 
 AUTO = ("docker", "bwrap")
@@ -19,7 +20,7 @@ AUTO = ("docker", "bwrap")
 
 def make_sandbox(
     kind: str,
-    spec: BoxSpec,
+    spec: SandboxOrder,
     environ: Mapping[str, str],
     host_home: Path,
     *,
@@ -43,7 +44,7 @@ def make_sandbox(
 
 async def open_sandbox(
     kind: str,
-    spec: BoxSpec,
+    spec: SandboxOrder,
     environ: Mapping[str, str],
     host_home: Path,
     *,
@@ -60,7 +61,9 @@ async def open_sandbox(
     return sandbox
 
 
-async def missing_image(spec: BoxSpec, environ: Mapping[str, str]) -> SandboxUnavailable | None:
+async def missing_image(
+    spec: SandboxOrder, environ: Mapping[str, str]
+) -> SandboxUnavailable | None:
     """Why a Docker box of this kind has no image, if that is so; nothing is fetched.
 
     Raises SandboxUnavailable where there is no engine to ask, or the image cannot serve.
@@ -71,10 +74,8 @@ async def missing_image(spec: BoxSpec, environ: Mapping[str, str]) -> SandboxUna
     engine = await Engine.connect(environ)
     try:
         await ensure_image(engine, replace(spec, pull="never"))
-    except SandboxUnavailable as error:
-        if error.code == "image-missing":
-            return error
-        raise
+    except ImageMissing as error:
+        return error
     finally:
         engine.close()
     return None

@@ -6,7 +6,8 @@ import stat
 from collections.abc import Sequence
 from pathlib import Path
 
-from agentrunner.errors import UsageError
+from agentrunner.errors.repositories import BadWorkFolder
+from agentrunner.errors.task_files import BadReadPath
 
 CREDENTIALS = (
     ".aws", ".azure", ".bash_history", ".cargo/credentials", ".cargo/credentials.toml", ".claude",
@@ -57,9 +58,8 @@ def check_read_paths(paths: Sequence[Path], *, host_home: Path, state_root: Path
     for path in paths:
         reason = _refusal(path, host_home=host_home, state_root=state_root)
         if reason:
-            raise UsageError(
+            raise BadReadPath(
                 f'"{path}" cannot be made visible in the sandbox: {reason}.',
-                code="read-path",
                 path="runner.sandbox.read_paths",
                 remedy="name the folder that is needed, and only that",
             )
@@ -109,9 +109,8 @@ def check_repo(repo: Path, *, host_home: Path, state_root: Path) -> None:
     elif any(holds(place, repo) for place in map(Path, ("/dev", "/proc", "/sys"))):
         reason = "it is in a file system of the kernel"
     if reason:
-        raise UsageError(
+        raise BadWorkFolder(
             f'The repository "{repo}" cannot be worked on: {reason}.',
-            code="repo-path",
             path="task.repo",
             remedy="put the project in a folder of its own",
         )

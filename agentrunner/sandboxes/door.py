@@ -116,11 +116,11 @@ def _listen_inside(pid: int, ports: list[int]) -> list[int]:
         finally:
             os._exit(0)
     theirs.close()
-    said, listeners, _, _ = socket.recv_fds(ours, 4096, len(ports))
+    message, listeners, _, _ = socket.recv_fds(ours, 4096, len(ports))
     ours.close()
     os.waitpid(child, 0)
     if len(listeners) != len(ports):
-        raise OSError(f"no door into the box: {said.decode(errors='replace')}")
+        raise OSError(f"no door into the sandbox: {message.decode(errors='replace')}")
     return listeners
 
 

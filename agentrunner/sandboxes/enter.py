@@ -86,7 +86,7 @@ class Order:
             self.ports[int(port)] = name
 
 
-class Box:
+class Enclosure:
     """Bwrap, as our child, with its cgroups and its door."""
 
     def __init__(self, order: Order, words: list[str]) -> None:
@@ -186,7 +186,7 @@ def main() -> None:
         words = ["--seccomp", str(_filter())] if order.filter else []
         if not order.groups and not order.ports and not order.layers:
             become(order.bwrap, words)
-        code = Box(order, words).run()
+        code = Enclosure(order, words).run()
     except (OSError, ValueError) as error:
         complain(error)
     os._exit(code)
@@ -265,13 +265,13 @@ def start_time(pid: int) -> int:
 
 def read_child(info: int) -> int:
     """The first process of the box, as bwrap tells it; 0 if it ended before."""
-    said = b""
-    while b"}" not in said:
+    output = b""
+    while b"}" not in output:
         piece = os.read(info, 4096)
         if not piece:
             return 0
-        said += piece
-    digits = said.partition(b'"child-pid"')[2].lstrip(b": ")
+        output += piece
+    digits = output.partition(b'"child-pid"')[2].lstrip(b": ")
     return int(digits[: len(digits) - len(digits.lstrip(b"0123456789"))])
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agentrunner.errors import UsageError
+from agentrunner.errors.repositories import BadGitLink
 
 
 @dataclass(frozen=True)
@@ -109,9 +110,8 @@ def _common_dir(folder: Path) -> Path:
 
 
 def _refused(place: Path, why: str) -> UsageError:
-    return UsageError(
+    return BadGitLink(
         f'"{place}" cannot be used: {why}.',
-        code="git-link",
         path="task.repo",
         remedy="check out a fresh clone or worktree and name that",
     )

@@ -7,7 +7,7 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
-from agentrunner.sandboxes.base import BoxSpec, Cache, Caches, Mount, Request
+from agentrunner.sandboxes.base import Cache, Caches, Mount, Request, SandboxOrder
 from agentrunner.sandboxes.layers import MOST_COPIED, TooLarge, copy_tree
 
 EMPTY = "empty"
@@ -29,7 +29,7 @@ def git_identity(run: Path) -> Path:
     return file
 
 
-def home_mounts(request: Request, spec: BoxSpec, home: Path, *, overlays: bool) -> list[Mount]:
+def home_mounts(request: Request, spec: SandboxOrder, home: Path, *, overlays: bool) -> list[Mount]:
     """What is mounted at and below the box's `home`, in this order, and git's identity; blocks.
 
     `overlays` tells whether the kernel lays layers here. Without it, the caches of a home that is
@@ -146,8 +146,8 @@ def is_large(folder: Path, most: int = MOST_COPIED) -> bool:
 def cache_environment(request: Request, caches: Caches, home: Path) -> dict[str, str]:
     """What tools are told of their caches."""
     away = request.network == "none" and request.door is None
-    told = {**caches.env, **(caches.offline if away else {})}
-    return {name: text.replace("{home}", str(home)) for name, text in told.items()}
+    env = {**caches.env, **(caches.offline if away else {})}
+    return {name: text.replace("{home}", str(home)) for name, text in env.items()}
 
 
 def shared(caches: Caches) -> str:

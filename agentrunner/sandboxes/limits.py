@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from agentrunner.errors import UsageError
+from agentrunner.errors.task_files import BadLimit
 from agentrunner.sandboxes.base import ResourceLimit
 from agentrunner.sandboxes.cgroups import Group, Hierarchy, Limit, hold
 from agentrunner.sandboxes.disk import DiskWatch
@@ -29,9 +30,8 @@ def memory_bytes(text: str, name: str = "memory") -> int:
     match = re.fullmatch(r"(\d+(?:\.\d+)?)([bkmg]?)", text.strip().lower())
     size = int(float(match[1]) * _UNITS[match[2]]) if match else 0
     if size == 0:
-        raise UsageError(
+        raise BadLimit(
             f'"{text}" is not an amount of {name}.',
-            code="limit",
             path=f"runner.sandbox.{name}",
             remedy='write a number and a unit, as in "512m" or "4g"',
         )
@@ -114,9 +114,8 @@ def watch_disk(limits: ResourceLimit, *folders: Path) -> DiskWatch | None:
 
 
 def _cannot(name: str, why: str) -> UsageError:
-    return UsageError(
+    return BadLimit(
         f"This sandbox cannot limit {name}: {why}.",
-        code="limit",
         path=f"runner.sandbox.{name}",
         remedy=f"leave {name} out",
     )

@@ -14,12 +14,12 @@ from signal import SIGCONT, SIGSTOP
 
 from agentrunner.errors import SandboxUnavailable
 from agentrunner.sandboxes.base import (
-    BoxSpec,
     Launch,
     Mount,
     OnOutput,
     Request,
     Result,
+    SandboxOrder,
 )
 from agentrunner.sandboxes.environment import base_environment
 from agentrunner.sandboxes.homes import cache_environment, git_identity
@@ -40,11 +40,12 @@ class LocalSandbox:
 
     image = ""
     kind = "none"
+    isolates = False
     byte_code = None
 
     def __init__(
         self,
-        spec: BoxSpec,
+        spec: SandboxOrder,
         *,
         environ: Mapping[str, str],
         host_home: Path,
@@ -91,18 +92,18 @@ class LocalSandbox:
         """
         check_request(request, self._spec)
         if any(mount.layer for mount in request.mounts):
-            raise invalid('a layer needs a box, and "none" is none')
+            raise invalid('a layer needs a sandbox, and "none" is none')
         if request.door is not None:
-            raise invalid('a door needs a box, and "none" is none')
+            raise invalid('a door needs a sandbox, and "none" is none')
         home = self._home(request)
-        told = cache_environment(request, self._spec.caches, home)
+        cache_env = cache_environment(request, self._spec.caches, home)
         return Launch(
             argv=(*self._held.prefix, *request.command),
             env={
                 **self._base_env,
                 "HOME": str(home),
                 "GIT_CONFIG_SYSTEM": str(git_identity(self._spec.home.parent)),
-                **told,
+                **cache_env,
                 **request.env,
             },
             cwd=host_workdir(request, self._spec),

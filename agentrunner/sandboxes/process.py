@@ -215,7 +215,7 @@ class Running:
         self._kill_family()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(DRAIN_SEC):
-                await self._box_gone()
+                await self._sandbox_gone()
                 await self.drained.wait()
         self.close()
 
@@ -276,7 +276,7 @@ class Running:
                 self._reported = int(fact["exit-code"])
             self._oom |= "oom" in fact
 
-    async def _box_gone(self) -> None:
+    async def _sandbox_gone(self) -> None:
         """Wait for the end of the PID namespace, which comes after that of its last process."""
         if self._box_pidfd < 0:
             return

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from agentrunner.sandboxes.base import BoxSpec, Door, ErrorKind, Request, SandboxError
+from agentrunner.sandboxes.base import Door, ErrorKind, Request, SandboxError, SandboxOrder
 
 LOADER_VARIABLES = ("GCONV_PATH", "GLIBC_TUNABLES", "LOCPATH")
 """Beside LD_*: they make the sandbox's own helper, which is not in the box, load code."""
 
 
-def check_request(request: Request, spec: BoxSpec) -> None:
+def check_request(request: Request, spec: SandboxOrder) -> None:
     """Raises SandboxError(INVALID_REQUEST) with the reason."""
     if not request.command or not request.command[0]:
         raise invalid("the command is empty")
@@ -22,7 +22,7 @@ def check_request(request: Request, spec: BoxSpec) -> None:
             raise invalid(f"{name!r} cannot be an environment variable")
         if name.startswith("LD_") or name in LOADER_VARIABLES:
             raise invalid(
-                f"{name} would reach the sandbox's helper outside the box;"
+                f"{name} would reach the sandbox's helper outside the sandbox;"
                 f" start the command with `env {name}=…` instead"
             )
     if request.network == "full" and spec.network != "full":
@@ -37,14 +37,14 @@ def check_request(request: Request, spec: BoxSpec) -> None:
     _check_workdir(request, spec)
 
 
-def host_workdir(request: Request, spec: BoxSpec) -> Path:
+def host_workdir(request: Request, spec: SandboxOrder) -> Path:
     """Where the request's working folder is on this host: in the copy, where there is one."""
     if request.repo_copy is not None and request.workdir.is_relative_to(spec.repo):
         return request.repo_copy / request.workdir.relative_to(spec.repo)
     return request.workdir
 
 
-def _check_workdir(request: Request, spec: BoxSpec) -> None:
+def _check_workdir(request: Request, spec: SandboxOrder) -> None:
     if request.repo_copy is not None and not (
         request.repo_copy.is_absolute() and request.repo_copy.is_dir()
     ):

@@ -169,7 +169,7 @@ class _Search:
                 here = step
                 continue
             text = os.readlink(step)  # noqa: PTH115 - the text as it stands
-            if not self._in_box(step):
+            if not self._in_sandbox(step):
                 self._links[step] = text
             target = Path(text)
             if target.is_absolute():
@@ -179,13 +179,13 @@ class _Search:
                 todo += reversed(target.parts)
         return here
 
-    def _in_box(self, path: Path) -> bool:
+    def _in_sandbox(self, path: Path) -> bool:
         # Debian's /usr/bin/java leads through /etc/alternatives, which every box has.
         shown = (*SYSTEM_ROOTS, Path("/etc/alternatives"), self._repo)
         return any(holds(place, path) for place in shown)
 
     def _add(self, root: Path | None) -> None:
-        if root is not None and not self._in_box(root):
+        if root is not None and not self._in_sandbox(root):
             self._roots.add(root)
 
     def _root(self, file: Path) -> Path | None:

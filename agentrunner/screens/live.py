@@ -195,7 +195,7 @@ def header_rows(header: Mapping[str, Any], home: str) -> list[tuple[str, str]]:
         *_landing_rows(header.get("landing") or {}, home),
         ("planner", str(header.get("planner") or "?")),
         ("worker", "; ".join([str(header.get("worker") or "?"), *_told(header, "key")])),
-        ("box", str(header.get("box") or "?")),
+        ("sandbox", str(header.get("box") or "?")),
         ("reaches", "; ".join(_told(header, "reach") or _told(header, "network")) or "none"),
         ("tests", f"{tests}  ({where})" if where else str(tests)),
         *_env_rows(header.get("env") or {}),

@@ -103,8 +103,9 @@ class Story:
         self.run_id = str(event.get("run_id") or "")
         self.title = str(event.get("title") or "")
         self.task_id = str(event.get("task_id") or "")
-        told = ("repo", "planner", "worker", "key", "box", "reach")
-        fields = {"run": self.run_id, **{name: self.header.get(name) for name in told}}
+        shown = ("repo", "planner", "worker", "key", "sandbox", "reach")
+        header = {**self.header, "sandbox": self.header.get("box")}
+        fields = {"run": self.run_id, **{name: header.get(name) for name in shown}}
         if landing := self.header.get("landing"):
             names = {"commit": "branch", "takes": "carried", "leaves": "left"}
             some = {name: landing.get(key) for name, key in names.items()}

@@ -82,8 +82,8 @@ def dry_run_screen(
     lines = [row for label, text in header for row in labelled(label, text, width)]
     lines += ["", criteria, "", "The worker's command:"]
     lines += [f"  {flat(word)}" for word in worker_command]
-    lines += ["", "Visible in the box:", *(f"  {flat(mount)}" for mount in mounts)]
-    lines += ["", "Reachable from the box:"]
+    lines += ["", "Visible in the sandbox:", *(f"  {flat(mount)}" for mount in mounts)]
+    lines += ["", "Reachable from the sandbox:"]
     lines += [row for who, hosts in reach.items() for row in labelled(who, hosts, width)]
     lines.append("")
     for error in missing:

@@ -12,6 +12,8 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from agentrunner.errors import UsageError
+from agentrunner.errors.runs import WrongAnswer
+from agentrunner.errors.task_files import PolicyBreach
 
 if TYPE_CHECKING:  # screens that only name limits start without these models
     from agentrunner.config.spec import TaskSpec
@@ -123,16 +125,15 @@ def _check(name: str, granted: float, spec: TaskSpec) -> None:
         raise _wrong(f"This run has no limit {name} that could be raised.", "leave it out")
     cap = spec.budget_caps.get(name)
     if cap is not None and own + granted > cap:
-        raise UsageError(
+        raise PolicyBreach(
             f"runner.budget.{name} would be {own + granted:,g}; the policy allows {cap:,g}.",
-            code="policy-breach",
             path=f"runner.budget.{name}",
             remedy=f"{name}=+{cap - own:g} at most, over all grants" if cap > own else STOP,
         )
 
 
 def _wrong(message: str, remedy: str) -> UsageError:
-    return UsageError(message, code="wrong-answer", path="--budget", remedy=remedy)
+    return WrongAnswer(message, path="--budget", remedy=remedy)
 
 
 def figure_of(name: str, value: float) -> str:

@@ -158,11 +158,11 @@ def _criterion(criterion: Criterion) -> View:
 def _last_worker(recent: list[WorkerRun], output: str, errors: str) -> View:
     if not recent:
         return {"exists": False}
-    told = _worker_run(recent[-1])
+    view = _worker_run(recent[-1])
     for name in ("changes", "commands"):  # they stand among the recent runs
-        del told[name]
+        del view[name]
     tails = {"stdout_tail": tail(output, TAIL_BYTES), "stderr_tail": tail(errors, TAIL_BYTES)}
-    return {"exists": True, **told, **tails}
+    return {"exists": True, **view, **tails}
 
 
 def _worker_run(run: WorkerRun) -> View:

@@ -44,7 +44,7 @@ class EventLog:
 
     def emit(self, event: str, **fields: Any) -> Event:
         """Write an event, tell the listeners, return it; raises OSError on a full disk."""
-        said = fields if self.redact is None else redact_strings(fields, self.redact)
+        redacted = fields if self.redact is None else redact_strings(fields, self.redact)
         with self._lock:
             self._seq += 1
             line: Event = {
@@ -52,7 +52,7 @@ class EventLog:
                 "seq": self._seq,
                 "run_id": self.run_id,
                 "event": event,
-                **said,
+                **redacted,
             }
             append_line(self.path, line, sync=False)
         for listener in self.listeners:

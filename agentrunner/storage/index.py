@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
 from agentrunner.errors import UsageError
+from agentrunner.errors.runs import AmbiguousRun, UnknownRun
 from agentrunner.storage.run_folder import RunFolder, make_private, runs_root, write_private
 from agentrunner.storage.worker_ledger import read_json
 
@@ -117,26 +118,21 @@ class RunIndex:
             return begun[0].run_id
         if begun:
             raise _ambiguous(f'"{name}" is the beginning of several runs', begun)
-        raise UsageError(
-            f'there is no run "{name}"', code="unknown-run", remedy="agentrunner list --all"
-        )
+        raise UnknownRun(f'there is no run "{name}"', remedy="agentrunner list --all")
 
     def newest(self, repo: Path) -> str:
         """The newest run of a repository; raises UsageError (`unknown-run`) if it has none."""
         rows = self.runs(repo)
         if not rows:
-            raise UsageError(
-                f"there is no run of {repo}", code="unknown-run", remedy="agentrunner list --all"
-            )
+            raise UnknownRun(f"there is no run of {repo}", remedy="agentrunner list --all")
         return rows[0].run_id
 
     def waiting(self, repo: Path) -> str:
         """The only run of a repository that waits for a person; UsageError for none or several."""
         rows = [row for row in self.runs(repo) if row.waiting]
         if not rows:
-            raise UsageError(
+            raise UnknownRun(
                 f"no run of {repo} is waiting for you",
-                code="unknown-run",
                 remedy="agentrunner list",
             )
         if len(rows) > 1:
@@ -187,6 +183,4 @@ class RunIndex:
 def _ambiguous(message: str, rows: list[RunRow]) -> UsageError:
     shown = rows[:SHOWN_CANDIDATES]
     details = tuple((row.run_id, f"{row.state}, {row.title}") for row in shown)
-    return UsageError(
-        message, code="ambiguous-run", details=details, remedy=f"name one, e.g. {shown[0].run_id}"
-    )
+    return AmbiguousRun(message, details=details, remedy=f"name one, e.g. {shown[0].run_id}")

@@ -13,7 +13,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from agentrunner.config.naming import is_safe_id
-from agentrunner.errors import UsageError
+from agentrunner.errors.command_line import AlreadyExists, BadName
+from agentrunner.errors.plans import NoPlan, UnknownPlan
 from agentrunner.storage.locks import Holder
 from agentrunner.storage.plan_folder import PlanFolder, plan_folder, repository_key
 from agentrunner.storage.run_folder import make_private, write_private
@@ -43,9 +44,8 @@ def find_aside(state_dir: Path, repo: Path, name: str) -> PlanAside:
     for one in plans_aside(state_dir, repo):
         if one.name == name:
             return one
-    raise UsageError(
+    raise UnknownPlan(
         f'This repository has no plan "{name}" beside the current one.',
-        code="unknown-plan",
         remedy="agentrunner plan list --all",
     )
 
@@ -60,9 +60,7 @@ def put_aside(
     current = plan_folder(state_dir, repo)
     target = _free(state_dir, repo, name)
     if not current.plan.is_file():
-        raise UsageError(
-            "There is no current plan.", code="no-plan", remedy='agentrunner plan "what you want"'
-        )
+        raise NoPlan("There is no current plan.", remedy='agentrunner plan "what you want"')
     make_private(target.parent)
     with _held(current, holder):
         _note(current.root, name, archived)
@@ -77,9 +75,8 @@ def take_back(state_dir: Path, repo: Path, name: str) -> PlanFolder:
     """
     aside, current = find_aside(state_dir, repo, name), plan_folder(state_dir, repo)
     if current.plan.is_file():
-        raise UsageError(
+        raise AlreadyExists(
             "There is a current plan; it has to be put aside first.",
-            code="exists",
             remedy="agentrunner plan new NAME",
         )
     if current.root.is_dir():  # a lock or settings of a plan that never came to be
@@ -124,14 +121,10 @@ def _place(state_dir: Path, repo: Path) -> Path:
 
 def _free(state_dir: Path, repo: Path, name: str) -> Path:
     if not is_safe_id(name):
-        raise UsageError(
-            f'"{name}" cannot name a plan: letters, digits, ".", "_" and "-" only.', code="bad-name"
-        )
+        raise BadName(f'"{name}" cannot name a plan: letters, digits, ".", "_" and "-" only.')
     target = _place(state_dir, repo) / name
     if target.exists():
-        raise UsageError(
-            f'There is a plan "{name}" already.', code="exists", remedy=f"another name: {name}-2"
-        )
+        raise AlreadyExists(f'There is a plan "{name}" already.', remedy=f"another name: {name}-2")
     return target
 
 

@@ -14,7 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agentrunner.errors import CheckpointCorrupt, UsageError
+from agentrunner.errors import CheckpointCorrupt
+from agentrunner.errors.runs import StateInRepository, UnknownRun
 
 if TYPE_CHECKING:
     # Looking at a run must not wait for the models of a task.
@@ -41,10 +42,9 @@ def new_run_id(task_id: str, random_bytes: bytes) -> str:
 def refuse_inside(state_dir: Path, repo: Path) -> None:
     """Raise UsageError where the state folder is in the repository, which workers write to."""
     if state_dir.resolve().is_relative_to(repo.resolve()):
-        raise UsageError(
+        raise StateInRepository(
             f"the state folder {state_dir} is inside the repository {repo}, where workers could "
             "change it",
-            code="state-in-repository",
             remedy="--state-dir with a folder elsewhere, or unset AGENTRUNNER_STATE_DIR",
         )
 
@@ -133,7 +133,7 @@ class RunFolder:
         there is such a run.
         """
         if not RUN_ID.match(run_id) or ".." in run_id:
-            raise UsageError(f"{run_id!r} is not a run id", code="unknown-run")
+            raise UnknownRun(f"{run_id!r} is not a run id")
         if repo is not None:
             refuse_inside(state_dir, repo)
         make_private(runs_root(state_dir))
@@ -156,9 +156,8 @@ class RunFolder:
         """The folder of a run that exists; raises UsageError (`unknown-run`), never creates."""
         root = runs_root(state_dir) / run_id
         if not RUN_ID.match(run_id) or ".." in run_id or not root.is_dir():
-            raise UsageError(
+            raise UnknownRun(
                 f"there is no run {run_id!r}",
-                code="unknown-run",
                 remedy="agentrunner list --all",
             )
         return cls(root)
@@ -240,12 +239,12 @@ def load_spec(folder: RunFolder) -> TaskSpec:
         ) from error
 
 
-def keep_box(folder: RunFolder, kind: str, image: str) -> None:
+def keep_sandbox(folder: RunFolder, kind: str, image: str) -> None:
     """Note in which kind of box this run's baseline started, and on which image: it stays there."""
     folder.write(folder.box_file.name, json.dumps({"kind": kind, "image": image}))
 
 
-def kept_box(folder: RunFolder) -> tuple[str, str]:
+def kept_sandbox(folder: RunFolder) -> tuple[str, str]:
     """The kind of box that this run works in, and its image; empty before its baseline."""
     try:
         facts = json.loads(folder.box_file.read_bytes())

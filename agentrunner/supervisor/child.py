@@ -118,14 +118,14 @@ class Child:
     @property
     def complaint(self) -> str:
         """Why the helper could not run the command, in its own words; "" if it did not say."""
-        said = ERROR.search(self.box_says)
-        return str(json.loads(said[1])) if said else ""
+        match = ERROR.search(self.box_says)
+        return str(json.loads(match[1])) if match else ""
 
     @property
     def exit_code(self) -> int | None:
         """As reported by the helper, else the status of the process."""
-        said = EXIT_CODE.search(self.box_says)
-        return int(said[1]) if said else self.status
+        match = EXIT_CODE.search(self.box_says)
+        return int(match[1]) if match else self.status
 
     def signal(self, number: int) -> None:
         """Signal the command's process group; for SIGKILL, everything.

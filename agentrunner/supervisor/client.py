@@ -63,7 +63,7 @@ Outcome = Literal[
 
 @dataclass(frozen=True)
 class SupervisorOrder:
-    """What a supervisor is to do. Secrets may be in `launch.env`, `stdin` and `mask`."""
+    """What a supervisor is to do. Secrets may be in `launch.env`, `stdin` and `secrets`."""
 
     launch: Launch
     wall_sec: float
@@ -86,7 +86,7 @@ class SupervisorOrder:
     """
     disk: tuple[tuple[Path, ...], int] | None = None
     """Folders, and by how many bytes they may grow together."""
-    mask: Mapping[bytes, str] = field(default_factory=dict, repr=False)
+    secrets: Mapping[bytes, str] = field(default_factory=dict, repr=False)
     """What must not get into the output files: each spelling of a secret, and its mark."""
 
 
@@ -141,7 +141,7 @@ def order_bytes(order: SupervisorOrder, folder: Path) -> bytes:
             "after_timeout_sec": order.after_timeout_sec,
             "companion": _companion(order.companion),
             "disk": order.disk and [[str(folder) for folder in order.disk[0]], order.disk[1]],
-            "mask": [[spelling.hex(), mark] for spelling, mark in order.mask.items()],
+            "secrets": [[spelling.hex(), name] for spelling, name in order.secrets.items()],
         }
     ).encode()
     return b"%d %d\n" % (len(text), len(order.stdin)) + text + order.stdin
@@ -167,9 +167,9 @@ def start(order: SupervisorOrder, claim: Claim, repo_lock: FileLock) -> subproce
     """
     python = getattr(sys, "_base_executable", None) or sys.executable
     try:
-        said = claim.dir / "supervisor.log"
-        said.touch(mode=0o600)
-        with said.open("wb") as log:
+        log_path = claim.dir / "supervisor.log"
+        log_path.touch(mode=0o600)
+        with log_path.open("wb") as log:
             process = subprocess.Popen(
                 [python, "-I", "-S", "-c", BOOTSTRAP, _package_home()],
                 stdin=subprocess.PIPE,
@@ -218,7 +218,7 @@ async def wait(
         "stdout": Tail(folder, "stdout", from_end=not replay),
         "stderr": Tail(folder, "stderr", from_end=not replay),
     }
-    began = heard = time.monotonic()
+    began = last_output = time.monotonic()
     asked = False
     try:
         with _end_of(process) as ended:
@@ -236,10 +236,10 @@ async def wait(
                 if now - began >= (START_SEC if deadline is None else deadline):
                     signal_supervisor(folder, signal.SIGKILL, process)
                 if _hear(tails, on_output):
-                    heard = now
+                    last_output = now
                     await asyncio.sleep(0)
                 else:
-                    await ended.pause(POLL_SEC if now - heard < QUIET_SEC else QUIET_POLL_SEC)
+                    await ended.pause(POLL_SEC if now - last_output < QUIET_SEC else QUIET_POLL_SEC)
         while _hear(tails, on_output):  # noqa: ASYNC110 - lets others run in between
             await asyncio.sleep(0)
     finally:
@@ -316,13 +316,13 @@ def _longest(ledger: Ledger, worker_run_id: str) -> float | None:
 
 def _hear(tails: Mapping[str, Tail], on_output: OnOutput | None) -> bool:
     """Pass on what was printed; returns whether there was anything."""
-    heard = False
+    fresh = False
     for name, tail in tails.items():
         data = tail.read() if on_output is not None else b""
         if data and on_output is not None:
             on_output(cast("Literal['stdout', 'stderr']", name), data)
-            heard = True
-    return heard
+            fresh = True
+    return fresh
 
 
 def read_result(ledger: Ledger, worker_run_id: str, standing: Standing) -> SupervisedResult:
@@ -337,8 +337,8 @@ def read_result(ledger: Ledger, worker_run_id: str, standing: Standing) -> Super
                 )
         case NeverStarted():
             log = folder / "supervisor.log"
-            said = log.read_text("utf-8", "replace")[-2000:].strip() if log.exists() else ""
-            error = f"the supervisor ended before the worker started. {said}".strip()
+            output = log.read_text("utf-8", "replace")[-2000:].strip() if log.exists() else ""
+            error = f"the supervisor ended before the worker started. {output}".strip()
             return SupervisedResult(worker_run_id, "infra", *files, error=error)
         case Absent():
             raise ValueError(f"worker run {worker_run_id} was never claimed")

@@ -43,7 +43,7 @@ class Companion:
         while not self.ready and self.alive and time.monotonic() < deadline:
             self.loop.poll(deadline)
         if not self.ready:
-            raise ValueError("the gateway of the box did not start")
+            raise ValueError("the gateway of the sandbox did not start")
 
     def end(self) -> None:
         """Let it end in order, or else end it."""
@@ -99,11 +99,11 @@ class Companion:
             with contextlib.suppress(ValueError, AttributeError):
                 self._obey(json.loads(line))
 
-    def _obey(self, said: dict[str, Any]) -> None:
-        if said.get("event") == "ready":
+    def _obey(self, message: dict[str, Any]) -> None:
+        if message.get("event") == "ready":
             self.ready = True
-        elif said.get("event") == "stop" and not self.stop_reason:
-            self.stop_reason = str(said.get("reason"))[:300]
+        elif message.get("event") == "stop" and not self.stop_reason:
+            self.stop_reason = str(message.get("reason"))[:300]
 
     def _pass_on(self, child: Child) -> None:
         """Its complaints go to the supervisor's own log."""

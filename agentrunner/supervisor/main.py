@@ -39,7 +39,7 @@ from agentrunner.supervisor.processes import (
     process_table,
     start_time,
 )
-from agentrunner.supervisor.streams import COUNTS, Mask, Stream
+from agentrunner.supervisor.streams import COUNTS, Stream, redactor_of
 from agentrunner.supervisor.watching import Watch, Watcher
 
 RESERVED = 1 << 16
@@ -64,9 +64,9 @@ class Supervisor:
         self.order = order
         self.dir = Path(order["dir"])
         self.stdin = memoryview(stdin)
-        pairs = [(bytes.fromhex(spelling), mark.encode()) for spelling, mark in order["mask"]]
-        self.out = Stream(self.dir / "stdout", Mask(pairs))
-        self.err = Stream(self.dir / "stderr", Mask(pairs))
+        redactor = redactor_of((bytes.fromhex(text), name) for text, name in order["secrets"])
+        self.out = Stream(self.dir / "stdout", redactor)
+        self.err = Stream(self.dir / "stderr", redactor)
         self.watcher = Watcher(Watch(**order["watch"]))
         self.counts = self.open_new("counts")
         os.write(self.counts, COUNTS.pack(0, 0))  # room for it, as for the result

@@ -5,57 +5,40 @@ of TAIL bytes after them: byte n is at HEAD + (n - HEAD) % TAIL. The file `count
 bytes of stdout and of stderr there are: two little-endian 64-bit numbers. In the end the file is
 put in order, with a line where bytes are missing.
 
-Standard library only, for the supervisor.
+Standard library and `Redactor` only, for the supervisor.
 """
 
 from __future__ import annotations
 
 import os
 import struct
+from collections.abc import Iterable
 from pathlib import Path
+
+from agentrunner.text.redaction import Redactor
 
 HEAD = 1 << 20
 TAIL = 63 << 20
 COUNTS = struct.Struct("<QQ")
 
 
-class Mask:
-    """Replaces secrets in a stream, also where a read cuts one in two."""
-
-    def __init__(self, pairs: list[tuple[bytes, bytes]]) -> None:
-        self.pairs = sorted(pairs, key=lambda pair: len(pair[0]), reverse=True)
-        self.longest = len(self.pairs[0][0]) if pairs else 0
-        self.held = b""
-
-    def feed(self, data: bytes) -> bytes:
-        """What can be let go after this read."""
-        if not self.pairs:
-            return data
-        data = self.held + data
-        for spelling, mark in self.pairs:
-            if spelling in data:
-                data = data.replace(spelling, mark)
-        cut = len(data)
-        for at in range(max(0, len(data) - self.longest + 1), len(data)):
-            rest = data[at:]
-            if any(spelling.startswith(rest) for spelling, _ in self.pairs):
-                cut = at
-                break
-        self.held = data[cut:]
-        return data[:cut]
-
-    def rest(self) -> bytes:
-        """What was held back: the beginning of a secret, so at most that."""
-        held, self.held = self.held, b""
-        return held
+def redactor_of(spellings: Iterable[tuple[bytes, str]]) -> Redactor:
+    """One for a stream of bytes, each of which is a character of its own."""
+    return Redactor.of_spellings(
+        {
+            spelling.decode("latin-1"): name.encode().decode("latin-1")
+            for spelling, name in spellings
+        }
+    )
 
 
 class Stream:
     """One output of the worker on its way into a capped file."""
 
-    def __init__(self, path: Path, mask: Mask) -> None:
+    def __init__(self, path: Path, redactor: Redactor) -> None:
+        """The redactor knows spellings whose characters are bytes (`redactor_of`)."""
         self.path = path
-        self.mask = mask
+        self.redacted = redactor.stream()
         self.printed = 0
         """Bytes that the worker printed."""
         self.size = 0
@@ -67,7 +50,7 @@ class Stream:
     def feed(self, data: bytes) -> None:
         """Take a read."""
         self.printed += len(data)
-        self._store(self.mask.feed(data))
+        self._store(self.redacted.feed(data.decode("latin-1")).encode("latin-1"))
 
     def _store(self, data: bytes) -> None:
         view = memoryview(data)
@@ -88,7 +71,7 @@ class Stream:
 
     def finish(self) -> None:
         """Put the file in order."""
-        self._store(self.mask.rest())
+        self._store(self.redacted.finish().encode("latin-1"))
         left_out = self.size - HEAD - TAIL
         if left_out > 0:
             self._straighten(left_out)

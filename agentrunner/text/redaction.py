@@ -1,19 +1,14 @@
 """Secrets taken out of everything that is kept, shown or sent.
 
-A `Redactor` knows each secret in the spellings in which programs print it: raw, base64 at the
-three byte alignments, URL-, JSON-, shell-, HTML- and hex-encoded, and line by line.
+A `Redactor` knows each secret in the spellings in which programs print it. The supervisor, which
+starts with every worker, is handed those spellings and imports nothing of how they are made.
 """
 
 from __future__ import annotations
 
-import base64
-import html
-import json
 import re
-import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
-from urllib.parse import quote, quote_plus
 
 MIN_LENGTH = 6
 """Shorter values would blot out ordinary words; they are named in `Redactor.unprotected`."""
@@ -26,28 +21,55 @@ class Redactor:
     one mark with all names. Nothing here shows a value: not `repr`, not the marks.
     """
 
-    def __init__(self, secrets: Mapping[str, str]) -> None:
+    def __init__(self, secrets: Mapping[str, str], *, any_case: bool = False) -> None:
+        """With `any_case` a secret is known in capitals and small letters, too."""
         self.unprotected: tuple[str, ...] = ()
         """Names of secrets too short to be masked; worth a warning."""
         self._names: dict[str, str] = {}
+        self._any_case = any_case
         self._pattern: re.Pattern[str] | None = None
+        self._longest = 0
+        self._by_start: dict[str, list[str]] = {}
+        """Spellings by their first character."""
         self.learn(secrets)
+
+    @classmethod
+    def of_spellings(cls, names: Mapping[str, str]) -> Redactor:
+        """One that knows just these spellings, with the names of their secrets."""
+        made = cls({})
+        made._know(names)
+        return made
 
     def learn(self, secrets: Mapping[str, str]) -> None:
         """Further secrets, for everything that is redacted from now on."""
-        known = len(self._names)
+        if not secrets:
+            return
+        from agentrunner.text.spellings import spellings_of
+
         values = {name: value for name, value in secrets.items() if value}
         self.unprotected += tuple(
             name for name, value in values.items() if len(value.strip()) < MIN_LENGTH
         )
+        found: dict[str, str] = {}
         for name, value in values.items():
-            for spelling in _spellings(value):
+            for spelling in spellings_of(value):
                 if len(spelling) >= MIN_LENGTH:
-                    self._names.setdefault(spelling, name)
-        if self._pattern is not None and len(self._names) == known:
+                    found.setdefault(spelling, name)
+        self._know(found)
+
+    def _know(self, names: Mapping[str, str]) -> None:
+        fresh = {self._folded(spelling): name for spelling, name in names.items()}
+        if fresh.keys() <= self._names.keys():
             return  # making the pattern anew takes as long as redacting a whole step
-        self._longest = max(map(len, self._names), default=0)
-        self._pattern = _any_of(self._names) if self._names else None
+        self._names = {**fresh, **self._names}
+        self._longest = max(map(len, self._names))
+        self._pattern = _any_of(self._names, re.IGNORECASE if self._any_case else 0)
+        self._by_start = {}
+        for spelling in self._names:
+            self._by_start.setdefault(spelling[0], []).append(spelling)
+
+    def _folded(self, text: str) -> str:
+        return text.lower() if self._any_case else text
 
     def __repr__(self) -> str:
         names = ", ".join(sorted(set(self._names.values())))
@@ -55,9 +77,9 @@ class Redactor:
 
     @property
     def spellings(self) -> dict[bytes, str]:
-        """Each way a secret may be printed, with its mark: for who masks bytes by itself."""
+        """Each way a secret may be printed, with its name, for a redactor in another process."""
         return {
-            spelling.encode("utf-8", "surrogateescape"): f"[{name} redacted]"
+            spelling.encode("utf-8", "surrogateescape"): name
             for spelling, name in self._names.items()
         }
 
@@ -78,21 +100,29 @@ class Redactor:
         """A fresh stream, for text that comes in chunks."""
         return Stream(self)
 
+    def _certain(self, text: str) -> int:
+        """Where the first beginning of a secret stands that the text may have cut off."""
+        for at in range(max(0, len(text) - self._longest + 1), len(text)):
+            words = self._by_start.get(self._folded(text[at]))
+            if words and any(word.startswith(self._folded(text[at:])) for word in words):
+                return at
+        return len(text)
+
     def _hits(self, text: str, end: int) -> Iterator[tuple[int, int, str]]:
         """Start, stop and name of the longest secret at each start before `end`."""
         position = 0
         while self._pattern and (hit := self._pattern.search(text, position)):
             if hit.start() >= end:
                 return
-            yield hit.start(), hit.end(), self._names[hit[0]]
+            yield hit.start(), hit.end(), self._names[self._folded(hit[0])]
             position = hit.start() + 1
 
 
 class Stream:
     """Redacts chunk by chunk, to the same text as `redact` of the whole.
 
-    A secret may be cut anywhere between chunks, so the last characters, one fewer than the
-    longest spelling, are held back until the next chunk or `finish`.
+    A secret may be cut anywhere between chunks, so what may be the beginning of one is held back
+    until the next chunk or `finish`, and a mark that another secret may join.
     """
 
     def __init__(self, redactor: Redactor) -> None:
@@ -109,13 +139,13 @@ class Stream:
     def feed(self, chunk: str) -> str:
         """What is certain after this chunk."""
         text = self._held + chunk
-        return self._advance(text, max(0, len(text) - max(0, self._redactor._longest - 1)))
+        return self._advance(text, self._redactor._certain(text))
 
     def finish(self) -> str:
         """The rest; the stream can then be used anew."""
-        return self._advance(self._held, len(self._held)) + self._close_mark()
+        return self._advance(self._held, len(self._held), last=True) + self._close_mark()
 
-    def _advance(self, text: str, end: int) -> str:
+    def _advance(self, text: str, end: int, *, last: bool = False) -> str:
         out: list[str] = []
         position = 0
         for start, stop, name in self._redactor._hits(text, end):
@@ -125,7 +155,7 @@ class Stream:
             self._mark_end = max(self._mark_end, stop)
             if name not in self._mark:
                 self._mark.append(name)
-        if self._mark and self._mark_end >= end and end < len(text):
+        if self._mark and self._mark_end >= end and not last:
             self._mark_end -= end
         else:
             position = max(position, self._mark_end)
@@ -139,54 +169,9 @@ class Stream:
         return f"[{', '.join(names)} redacted]" if names else ""
 
 
-def _spellings(value: str) -> Iterator[str]:
-    """Every way in which a program may print the value."""
-    raw = value.encode("utf-8", "surrogateescape")
-    for text in dict.fromkeys((value, value.strip(), *map(str.strip, value.splitlines()))):
-        yield text
-        yield from _quoted(text)
-    for data in dict.fromkeys((raw, raw.strip())):
-        yield from (data.hex(), data.hex().upper())
-        for encoded in _base64(data):
-            yield encoded
-            yield encoded.translate(_URL_ALPHABET)
-
-
-_URL_ALPHABET = str.maketrans("+/", "-_")
-
-
-def _base64(data: bytes) -> Iterator[str]:
-    """The encoding on its own, then what stays the same whatever stands before and after."""
-    alone = base64.b64encode(data).decode("ascii")
-    yield from (alone, alone.rstrip("="))
-    for before in range(3):
-        bits = 8 * (before + len(data))
-        encoded = base64.b64encode(bytes(before) + data).decode("ascii")
-        yield encoded[-(-8 * before // 6) : bits // 6]
-
-
-def _quoted(text: str) -> Iterator[str]:
-    for ascii_only in (True, False):
-        once = json.dumps(text, ensure_ascii=ascii_only)[1:-1]
-        yield once
-        yield once.replace("/", "\\/")
-        yield json.dumps(once, ensure_ascii=ascii_only)[1:-1]  # an event stream quoted in another
-    for url in (quote(text, safe="", errors="replace"), quote_plus(text, errors="replace")):
-        yield url
-        yield re.sub("%..", lambda code: code[0].lower(), url)
-    yield quote(text, errors="replace")
-    yield quote(text, safe="!'()*~", errors="replace")  # encodeURIComponent
-    yield shlex.quote(text)[1:-1] if shlex.quote(text) != text else text
-    yield text.replace("'", "'\\''")
-    yield re.sub(r"([^\w@%+=:,./-])", r"\\\1", text, flags=re.ASCII)  # printf %q
-    yield re.sub(r'([\\"$`])', r"\\\1", text)  # between double quotes
-    yield repr(text)[1:-1]
-    yield html.escape(text)
-
-
-def _any_of(words: Iterable[str]) -> re.Pattern[str]:
+def _any_of(words: Iterable[str], flags: int = 0) -> re.Pattern[str]:
     """Matches the longest of the words; grouped by beginnings, so that a miss costs little."""
-    return re.compile(_branch(sorted(words, reverse=True), depth=3))
+    return re.compile(_branch(sorted(words, reverse=True), depth=3), flags)
 
 
 def _branch(words: list[str], depth: int) -> str:

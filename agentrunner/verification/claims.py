@@ -84,7 +84,7 @@ class Picked:
 
 
 def pick(
-    said: Sequence[str], before: Results, wanted: Sequence[str], mapped: Collection[str]
+    marks: Sequence[str], before: Results, wanted: Sequence[str], mapped: Collection[str]
 ) -> Picked:
     """Which red tests these names or globs mean, and which of them cannot be known reds.
 
@@ -96,7 +96,7 @@ def pick(
     names: list[str] = []
     green: list[str] = []
     unknown: list[str] = []
-    for one in said:
+    for one in marks:
         meant = [name for name in red if _is(name, one)]
         names += meant
         if not meant:

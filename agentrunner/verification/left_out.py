@@ -30,23 +30,23 @@ class LeftOut:
         self._snapshots = rooms.snapshots
         self._rooms = rooms
 
-    def named(self, said: str) -> list[str]:
+    def named(self, text: str) -> list[str]:
         """Ignored files that no room has, and that a command's words name."""
-        return [path for path in self._snapshots.ignored_seen() if _is_file_named(path, said)]
+        return [path for path in self._snapshots.ignored_seen() if _is_file_named(path, text)]
 
-    def changed(self, said: str) -> list[str]:
+    def changed(self, text: str) -> list[str]:
         """Ignored files and folders that are not as they were sealed, and that words name."""
         before = self._rooms.sealed.files_seen()
         found = [
             path
             for path, facts in self._snapshots.ignored_seen().items()
-            if before is not None and before.get(path) != facts and _is_file_named(path, said)
+            if before is not None and before.get(path) != facts and _is_file_named(path, text)
         ]
         folders = self._rooms.sealed.folders()
         sealed = {one.name: source for one, source in folders if one.copied}
         large = {one.name for one, _ in folders if not one.copied}
         for name in self._snapshots.ignored_folders():
-            if name in large or not _is_folder_named(name, said):
+            if name in large or not _is_folder_named(name, text):
                 continue
             now = _facts(self._snapshots.work_tree / name)
             if now is not None and now != (_facts(sealed[name]) if name in sealed else {}):
@@ -56,22 +56,22 @@ class LeftOut:
 
 def words_of_red(test: TestOutcome | None, checks: Sequence[CheckOutcome]) -> str:
     """What the red commands printed, as far as it is kept with their outcomes."""
-    said: list[str] = []
+    texts: list[str] = []
     if test is not None and not test.green:
-        said += [test.tail, *(red.message for red in test.red)]
+        texts += [test.tail, *(red.message for red in test.red)]
     for check in checks:
         if check.outcome == "failed":
-            said += [check.detail, *(red.message for red in check.red)]
-    return "\n".join(said)
+            texts += [check.detail, *(red.message for red in check.red)]
+    return "\n".join(texts)
 
 
-def _is_file_named(path: str, said: str) -> bool:
+def _is_file_named(path: str, text: str) -> bool:
     name = re.escape(path.rpartition("/")[2])
-    return bool(re.search(rf"(?<![\w.-]){name}(?![\w-])", said))
+    return bool(re.search(rf"(?<![\w.-]){name}(?![\w-])", text))
 
 
-def _is_folder_named(path: str, said: str) -> bool:
-    return bool(re.search(rf"(?<![\w.-]){re.escape(path)}/", said))
+def _is_folder_named(path: str, text: str) -> bool:
+    return bool(re.search(rf"(?<![\w.-]){re.escape(path)}/", text))
 
 
 def _facts(folder: Path) -> Facts | None:

@@ -17,8 +17,8 @@ from pathlib import Path
 from agentrunner.sandboxes.base import Mount
 from agentrunner.state.run_state import FileRef
 from agentrunner.storage.run_folder import RunFolder, make_private
-from agentrunner.verification.box import CommandOutcome, DecisionBox
 from agentrunner.verification.checks import ReadFile
+from agentrunner.verification.decision_sandbox import CommandOutcome, DecisionSandbox
 from agentrunner.verification.results.model import Exchanged, Results, TestResult
 from agentrunner.verification.results.registry import (
     instrument,
@@ -41,7 +41,7 @@ class Measurer:
 
     def __init__(
         self,
-        box: DecisionBox,
+        box: DecisionSandbox,
         folder: RunFolder,
         hosts: Sequence[str],
         ignored: Callable[[], Iterable[str]],

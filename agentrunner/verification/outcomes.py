@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Literal
 
 from agentrunner.state.run_state import CheckOutcome, FileRef, RedTest, TestOutcome
-from agentrunner.verification.box import TIMED_OUT
 from agentrunner.verification.claims import Claims, red_names
 from agentrunner.verification.counts import Counts, disbelief
+from agentrunner.verification.decision_sandbox import TIMED_OUT
 from agentrunner.verification.results.hints import hint_of
 from agentrunner.verification.results.model import Results
 from agentrunner.verification.results.names import changing, gone, settled

@@ -104,7 +104,7 @@ def _proposal(
     tried: Tried, absent: _Absent | None, collected: Mapping[str, bool], asked: str
 ) -> Proposal:
     outcome = tried.outcome
-    made = Proposal(tried.criterion.id, "red", outcome.what, _said(tried))
+    made = Proposal(tried.criterion.id, "red", outcome.what, _ending(tried))
     if is_kind(tried.criterion, "diff"):
         return made  # nothing has changed before the run, whatever it asks
     if outcome.outcome == "passed":
@@ -126,7 +126,7 @@ def _proposal(
     return replace(made, standing="to_write", awaits=Awaited(kind="test", what=where))
 
 
-def _said(tried: Tried) -> str:
+def _ending(tried: Tried) -> str:
     if tried.measured is None:
         return tried.outcome.detail[:SAID]
     lines = tried.measured.ran.tail.strip().splitlines()

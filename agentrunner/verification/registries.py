@@ -97,12 +97,12 @@ def _of_cargo(environ: Mapping[str, str]) -> Iterator[str]:
         if (match := _CARGO_INDEX.fullmatch(folder.name)) is None:
             continue
         try:
-            told = json.loads(_text(folder / "config.json"))
+            config = json.loads(_text(folder / "config.json"))
         except ValueError:
             continue  # an index of another kind
         yield f"https://{match['host']}"
-        if isinstance(told, dict) and str(told.get("dl", "")).startswith("https://"):
-            yield str(told["dl"])
+        if isinstance(config, dict) and str(config.get("dl", "")).startswith("https://"):
+            yield str(config["dl"])
 
 
 def _hosts(urls: Iterable[str]) -> Iterator[str]:

@@ -19,7 +19,7 @@ from pathlib import Path
 from agentrunner.git.ignored_content import copy_file
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.sandboxes.base import Mount
-from agentrunner.verification.box import CopyOfRepo
+from agentrunner.verification.decision_sandbox import CopyOfRepo
 from agentrunner.verification.editable import editable_installs
 from agentrunner.verification.kept_copies import Copy, KeptCopies
 from agentrunner.verification.room_git import RoomGit

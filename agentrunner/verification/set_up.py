@@ -9,7 +9,7 @@ from agentrunner.config.load import resolve_env
 from agentrunner.config.rules import env_reference
 from agentrunner.config.spec import SetupSpec, TaskSpec
 from agentrunner.errors import EnvironmentNotReady
-from agentrunner.verification.box import CommandOutcome, CopyOfRepo, DecisionBox
+from agentrunner.verification.decision_sandbox import CommandOutcome, CopyOfRepo, DecisionSandbox
 from agentrunner.verification.registries import registries_of
 
 MOST_LINES = 8
@@ -17,7 +17,7 @@ MOST_LINES = 8
 
 
 async def run_set_up(
-    box: DecisionBox,
+    box: DecisionSandbox,
     spec: TaskSpec,
     *,
     copy: CopyOfRepo | None = None,
@@ -53,17 +53,17 @@ def set_up_failed(
     setup = spec.task.setup
     assert setup is not None
     how = f"not over after {setup.timeout_sec:g} s" if ran.timed_out else f"exit {ran.exit_code}"
-    said = [line for line in ran.tail.splitlines() if line.strip()][-MOST_LINES:]
+    lines = [line for line in ran.tail.splitlines() if line.strip()][-MOST_LINES:]
     hosts = registries_of(Path(spec.repo), environ) if environ is not None else []
     named = ", ".join(hosts) or "HOST:443"
     fetch = f"task.setup.network: [{named}], for what it fetches   |   "
     return EnvironmentNotReady(
-        "The set-up command fails in the box.",
+        "The set-up command fails in the sandbox.",
         path="task.setup.command",
         details=(
             ("ran", f"{setup.command}      {how}"),
-            ("said", "\n".join(said) or "nothing"),
-            ("box", box),
+            ("output", "\n".join(lines) or "nothing"),
+            ("sandbox", box),
         ),
         remedy=f"{'' if _is_full(spec) or setup.network else fetch}task.setup.command",
         nothing_spent=True,
@@ -75,7 +75,7 @@ def withheld(setup: SetupSpec) -> list[str]:
     return [name for name, text in setup.env.items() if env_reference(text) is not None]
 
 
-def _environment(box: DecisionBox, setup: SetupSpec, *, trusted: bool) -> dict[str, str]:
+def _environment(box: DecisionSandbox, setup: SetupSpec, *, trusted: bool) -> dict[str, str]:
     """Its variables, without references to ours where it is not the user's own code alone."""
     given = setup.env
     if not trusted:

@@ -160,16 +160,16 @@ def _start_failed(shell: str, repo: Path, ran: Ended) -> str:
     return ""
 
 
-def _conftest_lacks(said: str, repo: Path) -> str:
+def _conftest_lacks(output: str, repo: Path) -> str:
     """The package that pytest's conftest needs and nobody installed; "" where it is another thing.
 
     A module of the repository's own that is still to be written is red.
     """
-    if not CONFTEST.search(said):
+    if not CONFTEST.search(output):
         return ""
-    if cure := CURE.search(said):
+    if cure := CURE.search(output):
         return cure[0].removeprefix("E").strip()
-    absent = ABSENT.search(said)
+    absent = ABSENT.search(output)
     if absent is not None and _is_declared(absent["module"], repo):
         return absent[0].removeprefix("E").strip()
     return ""

@@ -157,8 +157,8 @@ def _red_on_old_code(
     if old.results is None:
         if old.passed:
             return dict.fromkeys(names, "it passes on the old code as well")
-        told = _names_missing(old.ran.stdout + old.ran.stderr, added)
-        return dict.fromkeys(names, "" if told else "the tests do not run on the old code")
+        missing = _names_missing(old.ran.stdout + old.ran.stderr, added)
+        return dict.fromkeys(names, "" if missing else "the tests do not run on the old code")
     broken = [test for test in old.results.red if test.outcome == "error"]
     found = {}
     for name in names:

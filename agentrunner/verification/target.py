@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from agentrunner.config.spec import TaskSpec, TestSpec
 from agentrunner.state.run_state import Author, Criterion
-from agentrunner.verification.box import CommandOutcome
 from agentrunner.verification.checks import Command, ReadFile, command_of
+from agentrunner.verification.decision_sandbox import CommandOutcome
 from agentrunner.verification.results.model import Results
 
 TEST = "test"

@@ -185,31 +185,31 @@ def _executed(
         return _by_test_command(criterion, evidence, proof, late=late)
     if outcome is None or outcome.outcome == "not_run":
         return _CriterionState(proof=outcome.detail if outcome else "")
-    said = f"{outcome.what} → {outcome.detail or outcome.exit_code}"
+    detail = f"{outcome.what} → {outcome.detail or outcome.exit_code}"
     kind: EvidenceKind = "tested" if check.kind == "test" else "checked"
     if outcome.outcome == "failed":
-        return _CriterionState("failed", kind, proof=said)
+        return _CriterionState("failed", kind, proof=detail)
     if late:
-        return _CriterionState(proof=f"{said}, but {LATE}")
+        return _CriterionState(proof=f"{detail}, but {LATE}")
     if proof is not None:
-        said += ", failed before"
+        detail += ", failed before"
         if proof.author == "worker":
-            said += "; by the worker's own test"
-        return _CriterionState("passed", kind, proof.grade, proof.author, said)
+            detail += "; by the worker's own test"
+        return _CriterionState("passed", kind, proof.grade, proof.author, detail)
     by_person = criterion.check_origin != "model"
     if by_person and outcome.before == "green":
-        return _CriterionState("passed", kind, "kept", "person", f"{said}, as before")
+        return _CriterionState("passed", kind, "kept", "person", f"{detail}, as before")
     if not evidence.examined:  # what it is worth is found out when completion is asked for
         red = outcome.before == "red"
         return (
-            _CriterionState("passed", kind, proof=said + ", failed before" * red)
+            _CriterionState("passed", kind, proof=detail + ", failed before" * red)
             if (red or by_person)
-            else _CriterionState(proof=f"{said}, but it was not seen failing before")
+            else _CriterionState(proof=f"{detail}, but it was not seen failing before")
         )
     if by_person and outcome.before == "unknown":
-        return _CriterionState("passed", kind, "kept", "person", said)
+        return _CriterionState("passed", kind, "kept", "person", detail)
     why = evidence.doubts.get(criterion.id) or "it was not seen failing before"
-    return _CriterionState(proof=f"{said}, but {why}")
+    return _CriterionState(proof=f"{detail}, but {why}")
 
 
 def _by_test_command(
@@ -217,20 +217,20 @@ def _by_test_command(
 ) -> _CriterionState:
     if evidence.test is None:
         return _CriterionState()
-    said = f"{evidence.test.command} → {evidence.test.exit_code}"
+    detail = f"{evidence.test.command} → {evidence.test.exit_code}"
     if not evidence.test.green:
         finding = f" ({evidence.test.finding})" * bool(evidence.test.finding)
-        return _CriterionState("failed", "tested", proof=said + finding)
+        return _CriterionState("failed", "tested", proof=detail + finding)
     if late:
-        return _CriterionState(proof=f"{said}, but {LATE}")
+        return _CriterionState(proof=f"{detail}, but {LATE}")
     if proof is not None:
         return _CriterionState(
-            "passed", "tested", proof.grade, proof.author, f"{said}; {proof.text}"
+            "passed", "tested", proof.grade, proof.author, f"{detail}; {proof.text}"
         )
     if not evidence.examined:
-        return _CriterionState(proof=said)
+        return _CriterionState(proof=detail)
     why = evidence.doubts.get("test") or "it was green before"
-    return _CriterionState(proof=f"{said}, but {why}")
+    return _CriterionState(proof=f"{detail}, but {why}")
 
 
 def _accepted(
@@ -263,8 +263,8 @@ def judge(
     unproven = [_why_unproven(c, mode) for c in criteria if _lacks_proof(c, mode, proven=proven)]
     if mode != "judged" and not proven and not anyone:
         doubt = next((text for text in evidence.doubts.values() if text), "").rstrip(".")
-        said = NOT_EXAMINED if _has_turned(evidence) and not evidence.examined else NO_PROOF
-        unproven.append(f"{said}{f' ({doubt})' * bool(doubt)}")
+        reason = NOT_EXAMINED if _has_turned(evidence) and not evidence.examined else NO_PROOF
+        unproven.append(f"{reason}{f' ({doubt})' * bool(doubt)}")
     return Judgement(
         red=_red(criteria, evidence),
         open=[
@@ -314,14 +314,14 @@ def _which(test: TestOutcome) -> str:
 
 def _way_out(test: TestOutcome) -> str:
     """What would tell more, and what a person can do where several were red before."""
-    said = f". {test.hint[:1].upper()}{test.hint[1:]}" * bool(test.hint)
+    hint = f". {test.hint[:1].upper()}{test.hint[1:]}" * bool(test.hint)
     several = test.turned or len(test.still_red) > 1
     if test.still_red and several and not test.newly_red and not test.finding:
-        said += (
+        hint += (
             ". Each of these counts as asked for; where one is red for another reason:"
             " agentrunner accept --known-red NAME --reason TEXT"
         )
-    return said
+    return hint
 
 
 def _some(names: Sequence[str]) -> str:

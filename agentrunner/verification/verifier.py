@@ -27,9 +27,9 @@ from agentrunner.state.run_state import (
     Finding,
     TestOutcome,
 )
-from agentrunner.verification.box import DecisionBox, not_ready, why_not_started
 from agentrunner.verification.checks import ReadFile, read_check
 from agentrunner.verification.claims import Claims, claims_of, listed_but_green, red_names
+from agentrunner.verification.decision_sandbox import DecisionSandbox, not_ready, why_not_started
 from agentrunner.verification.findings import set_up_fails
 from agentrunner.verification.handed_over import HandedOver, installs_anew
 from agentrunner.verification.left_out import LeftOut, words_of_red
@@ -68,7 +68,7 @@ class Verifier:
     """Measures trees; `emit` receives the events `baseline` and `check`."""
 
     spec: TaskSpec
-    box: DecisionBox
+    box: DecisionSandbox
     snapshots: Snapshots
     rooms: Rooms
     measurer: Measurer
@@ -339,8 +339,8 @@ class Verifier:
                 )
                 if outcome is not None:
                     checks.append(outcome)
-        if said := words_of_red(test, checks):
-            named = await asyncio.to_thread(self.left_out.changed, said)
+        if words := words_of_red(test, checks):
+            named = await asyncio.to_thread(self.left_out.changed, words)
             lacking = [*lacking, *(path for path in named if path not in lacking)]
         findings += findings_about(test, lacking, checks)
         return Evidence(
@@ -555,8 +555,8 @@ class Verifier:
 
 def wanted_by(spec: TaskSpec, criteria: Sequence[Criterion]) -> list[str]:
     """All texts that say what is asked for: PRD, title, criteria and their checks."""
-    said = [f"{c.description}\n{c.detail}\n{c.check or ''}" for c in criteria]
-    return [spec.prd_text, spec.title, *said]
+    texts = [f"{c.description}\n{c.detail}\n{c.check or ''}" for c in criteria]
+    return [spec.prd_text, spec.title, *texts]
 
 
 def mapped_by(criteria: Sequence[Criterion]) -> set[str]:

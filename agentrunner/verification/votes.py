@@ -20,9 +20,9 @@ def merged(votes: Sequence[Assessment]) -> Assessment:
     failed = set().union(*(vote.failed for vote in votes))
     passed = set(votes[0].passed).intersection(*(vote.passed for vote in votes)) - failed
     # Of a criterion's comments the one that says what is wrong, else the first.
-    comments = {name: said for vote in reversed(votes) for name, said in vote.comments.items()}
+    comments = {name: text for vote in reversed(votes) for name, text in vote.comments.items()}
     for vote in reversed(votes):
-        comments |= {name: said for name, said in vote.comments.items() if name in vote.failed}
+        comments |= {name: text for name, text in vote.comments.items() if name in vote.failed}
     risks = dict.fromkeys(risk for vote in votes for risk in vote.risks)
     most = max(votes, key=lambda vote: vote.unseen_count)
     split = f"{len(votes) - len(against)} of {len(votes)} judges are satisfied. "

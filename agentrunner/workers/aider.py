@@ -129,12 +129,12 @@ class AiderWorker(CliWorker):
 
 def facts_of(lines: Iterable[str]) -> Iterator[Fact]:
     """What the lines of a run tell, in their order."""
-    said: list[str] = []
+    latest: list[str] = []
     for line in lines:
         if _ANSWERED.match(line):
-            yield WorkerMessage("\n".join(said).strip())
+            yield WorkerMessage("\n".join(latest).strip())
             yield Finished(clean=True)
-            said.clear()
+            latest.clear()
         elif found := _APPLIED.match(line):
             yield FileChanged(found[1])
         elif found := _MODEL.match(line):
@@ -145,6 +145,6 @@ def facts_of(lines: Iterable[str]) -> Iterator[Fact]:
         elif _EXHAUSTED in line:
             yield Trouble(line, "context")
         elif line.startswith("Repo-map: "):
-            said.clear()  # the banner ends
+            latest.clear()  # the banner ends
         else:
-            said = [*said[-MAX_SAID_LINES:], line]
+            latest = [*latest[-MAX_SAID_LINES:], line]

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from agentrunner.errors import InfraError
+from agentrunner.errors.workers import LoginExpired
 from agentrunner.workers.login import Access, LoginState, Now, fingerprint, not_logged_in
 
 TOKEN_ENV = "CLAUDE_CODE_OAUTH_TOKEN"
@@ -44,9 +44,8 @@ class ClaudeLogin:
         if not self._token:
             raise not_logged_in(f"{self._missing()}.", _CURE)
         if refused == fingerprint(self._token):
-            raise InfraError(
+            raise LoginExpired(
                 f"Anthropic does not take the token in {TOKEN_ENV} any more.",
-                code="login-expired",
                 remedy=_CURE,
             )
         return Access(self._token, BASE_URL, token_env=TOKEN_ENV)

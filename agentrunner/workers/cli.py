@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from agentrunner.config.agents import WorkerSpec
-from agentrunner.errors import UsageError
+from agentrunner.errors.workers import BadWorkerCommand, BadWorkerUrl
 from agentrunner.workers.base import (
     Ended,
     EventReader,
@@ -97,9 +97,8 @@ class CliWorker(ABC):
         self._version = ""
         self.provider_url = spec.base_url or self.default_url
         if self.provider_url and not re.fullmatch(r"https?://[\x21-\x7e]+", self.provider_url):
-            raise UsageError(
+            raise BadWorkerUrl(
                 "A base URL begins with http:// or https:// and has no blanks.",
-                code="worker-base-url",
                 path="runner.worker.base_url",
             )
 
@@ -124,10 +123,10 @@ class CliWorker(ABC):
             )
             return Probe(None, tested=self.tested, problem=missing, cure=self.cure)
         try:
-            said = self._asked(path)
+            output = self._asked(path)
         except (OSError, subprocess.SubprocessError) as error:
             return Probe(path=path, tested=self.tested, problem=f"{path} does not run: {error}")
-        found = _VERSION.search(said.decode("utf-8", "replace"))
+        found = _VERSION.search(output.decode("utf-8", "replace"))
         self._version = found[0] if found else ""
         return Probe(path=path, version=self._version, tested=self.tested)
 
@@ -222,9 +221,8 @@ def _binary_setting(kind: str, command: list[str] | str | None) -> str:
     if not words:
         return ""
     if len(words) > 1 or not Path(words[0]).is_absolute():
-        raise UsageError(
+        raise BadWorkerCommand(
             f"For the worker kind {kind} the command is one absolute path, of its binary.",
-            code="worker-command",
             path="runner.worker.command",
             remedy="put options into runner.worker.flags",
         )

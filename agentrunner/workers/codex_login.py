@@ -24,6 +24,8 @@ from pathlib import Path
 from typing import Any
 
 from agentrunner.errors import InfraError
+from agentrunner.errors.planners import BaseUrlRefused
+from agentrunner.errors.workers import LoginExpired, LoginUnreachable
 from agentrunner.workers.codex import ACCOUNT_ENV
 from agentrunner.workers.login import Access, LoginState, Now, fingerprint, not_logged_in
 from agentrunner.workers.token_file import Replacement, locked
@@ -85,9 +87,8 @@ class CodexLogin:
         """A token that is good for `min_valid_sec`; see `Login.access`."""
         for name, url in ((BASE_URL_ENV, self._base_url), (REFRESH_URL_ENV, self._refresh_url)):
             if not is_safe_url(url):
-                raise InfraError(
+                raise BaseUrlRefused(
                     f"{name} is no https:// address: a token would cross the network in the clear.",
-                    code="base-url-refused",
                     path=name,
                     remedy=f"unset {name}",
                     nothing_spent=True,
@@ -222,16 +223,14 @@ def _stamp(now: float) -> str:
 
 
 def _expired(reason: str) -> InfraError:
-    return InfraError(
+    return LoginExpired(
         f"The Codex login of this machine is over: {reason}.",
-        code="login-expired",
         remedy="codex login, then agentrunner resume",
     )
 
 
 def _unreachable(reason: str) -> InfraError:
-    return InfraError(
+    return LoginUnreachable(
         f"The Codex login needs a new access token, and its issuer is not reached: {reason}.",
-        code="login-unreachable",
         remedy="look at the network, then agentrunner resume",
     )

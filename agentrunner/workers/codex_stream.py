@@ -44,8 +44,8 @@ def facts_of(record: dict[str, Any]) -> Iterator[Fact]:
         yield TurnBegan()
     elif kind == "turn.completed":
         usage = dict_of(record.get("usage"))
-        told = count_of(usage.get("input_tokens")), count_of(usage.get("output_tokens"))
-        yield Tokens(*told, scope="session")
+        tokens = count_of(usage.get("input_tokens")), count_of(usage.get("output_tokens"))
+        yield Tokens(*tokens, scope="session")
         yield Finished(clean=True)
     elif kind == "turn.failed":
         yield _trouble(record)

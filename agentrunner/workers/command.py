@@ -12,6 +12,7 @@ from pathlib import Path
 
 from agentrunner.config.agents import WorkerSpec
 from agentrunner.errors import UsageError
+from agentrunner.errors.workers import BadWorkerCommand
 from agentrunner.workers.base import Probe, WorkerCall, WorkerCommand
 from agentrunner.workers.binary import find_program
 from agentrunner.workers.plain import PlainWorker
@@ -49,7 +50,7 @@ class CommandWorker(PlainWorker):
         """Where the first word is on this host; it may still exist in the box only."""
         word = self.program()
         path = find_program(word, avoid=self._repo)
-        problem = "" if path else f"{word} is not found on this machine; the box may have it"
+        problem = "" if path else f"{word} is not found on this machine; the sandbox may have it"
         return Probe(path=path, problem=problem)
 
     def program(self) -> str:
@@ -93,4 +94,4 @@ def _words(command: str) -> list[str]:
 
 
 def _unusable(message: str, remedy: str) -> UsageError:
-    return UsageError(message, code="worker-command", path="runner.worker.command", remedy=remedy)
+    return BadWorkerCommand(message, path="runner.worker.command", remedy=remedy)

@@ -116,8 +116,8 @@ def facts_of(record: dict[str, Any]) -> Iterator[Fact]:
         yield TurnBegan()
     elif kind == "assistant.message":
         yield Model(text_of(data.get("model")))
-        if said := text_of(data.get("content")):
-            yield WorkerMessage(said)
+        if text := text_of(data.get("content")):
+            yield WorkerMessage(text)
     elif kind == "tool.execution_start":
         given = dict_of(data.get("arguments"))
         yield ToolBegan(

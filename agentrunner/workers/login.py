@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Protocol
 
 from agentrunner.errors import InfraError
+from agentrunner.errors.workers import LoginMissing
 from agentrunner.registry import LOGINS, load
 
 MIN_VALID_SEC = 300.0
@@ -100,4 +101,4 @@ def fingerprint(token: str) -> str:
 
 def not_logged_in(message: str, remedy: str) -> InfraError:
     """The error for a login that is not there or cannot be used."""
-    return InfraError(message, code="login-missing", remedy=remedy, nothing_spent=True)
+    return LoginMissing(message, remedy=remedy, nothing_spent=True)

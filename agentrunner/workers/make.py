@@ -43,3 +43,9 @@ def network_of(spec: TaskSpec, worker: Worker) -> NetworkSpec:
     """The policy in force: the task's, else no more than the worker's model asks for."""
     written = spec.runner.sandbox.network
     return written or NetworkSpec(policy="allowlist" if worker.needs_model else "none")
+
+
+def has_gateway(spec: TaskSpec, worker: Worker) -> bool:
+    """Whether the worker's model calls go through the gateway, so that it needs no real key."""
+    isolates = spec.runner.sandbox.isolates
+    return bool(worker.wire) and isolates and network_of(spec, worker).policy != "none"

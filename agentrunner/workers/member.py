@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
+from agentrunner.config.sandbox import NetworkSpec
 from agentrunner.config.spec import TaskSpec
 from agentrunner.workers.base import Probe, Worker
-from agentrunner.workers.make import make_worker
+from agentrunner.workers.make import has_gateway, make_worker, network_of
 
 
 @dataclass(frozen=True)
@@ -19,6 +21,21 @@ class Member:
     """The task, with this candidate as its `runner.worker`."""
     worker: Worker
     probe: Probe
+
+    @cached_property
+    def network(self) -> NetworkSpec:
+        """What it may reach: as the task says, else no more than its model asks for."""
+        return network_of(self.spec, self.worker)
+
+    @cached_property
+    def has_gateway(self) -> bool:
+        """Whether its model calls go through the gateway, so that it needs no real key."""
+        return has_gateway(self.spec, self.worker)
+
+    @property
+    def subscribed(self) -> bool:
+        """Whether its calls are part of a subscription, so that no price is paid for them."""
+        return self.spec.runner.worker.auth == "login"
 
 
 def make_members(spec: TaskSpec) -> tuple[Member, ...]:

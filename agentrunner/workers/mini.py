@@ -117,14 +117,14 @@ def facts_of(record: dict[str, Any]) -> Iterator[Fact]:
     for message in map(dict_of, list_of(record.get("messages"))):
         extra = dict_of(message.get("extra"))
         if message.get("role") == "assistant":
-            yield from _of_turn(message, extra)
+            yield from _of_round(message, extra)
         elif message.get("role") == "tool":
             yield _of_result(message, extra)
         elif message.get("role") == "exit":
             yield from _of_end(message, extra)
 
 
-def _of_turn(message: dict[str, Any], extra: dict[str, Any]) -> Iterator[Fact]:
+def _of_round(message: dict[str, Any], extra: dict[str, Any]) -> Iterator[Fact]:
     yield WorkerMessage(text_of(message.get("content")))
     for action in map(dict_of, list_of(extra.get("actions"))):
         command = text_of(action.get("command"))
@@ -147,10 +147,10 @@ def _of_result(message: dict[str, Any], extra: dict[str, Any]) -> ToolEnded:
 
 
 def _of_end(message: dict[str, Any], extra: dict[str, Any]) -> Iterator[Fact]:
-    status, said = text_of(extra.get("exit_status")), text_of(message.get("content"))
+    status, words = text_of(extra.get("exit_status")), text_of(message.get("content"))
     clean = status == "Submitted"
     if not clean:
-        yield Trouble(said or status or "it failed")
+        yield Trouble(words or status or "it failed")
     yield Finished(clean, text_of(extra.get("submission")).strip() or None)
 
 

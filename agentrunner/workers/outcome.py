@@ -81,8 +81,8 @@ def _stopped(ended: Ended, reading: WorkerReading, gateway_error: Call | None) -
     if ended.outcome == "login_prompt":
         return WorkerOutcome("auth", how)
     if ended.outcome in STUCK_AT_MODEL and gateway_error is not None:
-        came = _failed_call(gateway_error, reading)
-        return came._replace(error=clip(f"{how}: {came.error}"))
+        outcome = _failed_call(gateway_error, reading)
+        return outcome._replace(error=clip(f"{how}: {outcome.error}"))
     if ended.outcome == "retry_storm":
         failure = reading.failure
         if failure is None:

@@ -54,5 +54,5 @@ def read_plain(ended: Ended) -> WorkerReading:
 def _why(ended: Ended) -> str:
     if ended.outcome != "exited":
         return ended_by(ended.outcome)
-    said = last_lines(tail_of(ended.stderr), 3)
-    return f"exit code {ended.exit_code}" + (f": {said}" if said else "")
+    lines = last_lines(tail_of(ended.stderr), 3)
+    return f"exit code {ended.exit_code}" + (f": {lines}" if lines else "")

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agentrunner.errors import ProtocolError
+from agentrunner.errors.replies import ReplyInvalid
 from agentrunner.protocol import WorkerCall
 from agentrunner.protocol.taking import NOTHING
 from agentrunner.workers.make import canonical_kind
@@ -146,4 +147,4 @@ def _check_env(env: Mapping[str, str]) -> None:
 
 
 def _refused(place: str, reason: str) -> ProtocolError:
-    return ProtocolError("invalid", f"worker_call.{place}", f"refused by the task: {reason}")
+    return ReplyInvalid(f"worker_call.{place}", f"refused by the task: {reason}")

@@ -141,9 +141,9 @@ def _of_end(record: dict[str, Any]) -> Iterator[Fact]:
     for denial in map(dict_of, list_of(record.get("permission_denials"))):
         yield ToolDenied(text_of(denial.get("tool_name")))
     text = text_of(record.get("result"))
-    told = _API_ERROR.search(text)
-    clean = record.get("subtype") == "success" and record.get("is_error") is False and not told
+    match = _API_ERROR.search(text)
+    clean = record.get("subtype") == "success" and record.get("is_error") is False and not match
     if not clean:
         error = text_of(dict_of(record.get("error")).get("message"))
-        yield Trouble(told[1] if told else error or text or "it failed")
+        yield Trouble(match[1] if match else error or text or "it failed")
     yield Finished(clean, text if clean and text else None)

@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Self
 
 from agentrunner.errors import InfraError, LockHeld
+from agentrunner.errors.workers import LoginUnwritable
 from agentrunner.storage.locks import try_flock
 
 PATIENCE_SEC = 60.0
@@ -98,8 +99,7 @@ class Replacement:
 
 
 def _unwritable(path: Path, error: OSError) -> InfraError:
-    return InfraError(
+    return LoginUnwritable(
         f"The login has to be refreshed, and {path} cannot be written: {error.strerror}.",
-        code="login-unwritable",
         remedy="run it as the user whose login it is",
     )

@@ -77,9 +77,9 @@ def refreshed(url: str, body: Mapping[str, str]) -> dict[str, Any]:
 def _code_of(error: urllib.error.HTTPError) -> str:
     """`refresh_token_reused` of {"error": {"code": …}}, `invalid_grant` of {"error": …}."""
     try:
-        said = json.loads(error.read(_MOST_BYTES))
+        reply = json.loads(error.read(_MOST_BYTES))
     except (OSError, HTTPException, ValueError):
         return ""
-    said = said.get("error") if isinstance(said, dict) else None
-    code = said.get("code") if isinstance(said, dict) else said
+    reply = reply.get("error") if isinstance(reply, dict) else None
+    code = reply.get("code") if isinstance(reply, dict) else reply
     return code.replace("_", " ") if isinstance(code, str) and _CODE.fullmatch(code) else ""

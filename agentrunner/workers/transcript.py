@@ -364,6 +364,6 @@ def _why(ended: Ended, tally: TranscriptFacts, stderr: str) -> str:
         return tally.failure[0] + storm
     if tally.clean:
         return f"exit code {ended.exit_code} after the turn was completed"
-    said = last_lines(stderr, 3)
+    lines = last_lines(stderr, 3)
     ending = f"exit code {ended.exit_code} without the end of the turn"
-    return ending + (f": {said}" if said else "")
+    return ending + (f": {lines}" if lines else "")

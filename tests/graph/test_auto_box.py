@@ -45,7 +45,7 @@ def test_an_image_in_which_the_tests_do_not_start_is_passed_over(run: Run) -> No
     run.start(SCRIPT, worker, test=NOT_IN_DOCKER, runner=AUTO)
     assert run.kind == "ask_human"
     (told,) = [message for code, message in run.warnings() if code == "box-changed"]
-    assert "cannot start in the box" in told and "bwrap" in told
+    assert "cannot start in the sandbox" in told and "bwrap" in told
     assert told in run.note()
     run.answer("This.")
     assert run.ending == ("COMPLETE", "complete", 0)

@@ -13,7 +13,7 @@ from agentrunner.plans.execution.merging.proofs import ProofBook
 from agentrunner.plans.execution.status import look
 from agentrunner.plans.plan import PlanTaskStatus
 from agentrunner.screens.plan_status import status_screen
-from agentrunner.storage.run_folder import RunFolder, kept_box
+from agentrunner.storage.run_folder import RunFolder, kept_sandbox
 from tests.kit.plan_project import PlanProject, Work
 
 ELSEWHERE = "case $PWD in */merged/tree) exit 1; esac"
@@ -43,7 +43,7 @@ def test_a_check_that_only_the_room_of_its_run_passes_is_told_of(tmp_path: Path)
     assert told in status_screen(found, width=160)
     run = RunFolder.open(plan.project.state_dir, plan.standings()["TASK-0001"].run_id)
     merged = RunFolder(plan.folder.root / "merged")
-    assert kept_box(merged) == kept_box(run) != ("", "")
+    assert kept_sandbox(merged) == kept_sandbox(run) != ("", "")
 
 
 def test_tests_that_only_the_room_of_a_run_passes_are_for_another_round(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from agentrunner.errors import SandboxUnavailable
-from agentrunner.sandboxes.base import BoxSpec
+from agentrunner.sandboxes.base import SandboxOrder
 from agentrunner.sandboxes.docker import DockerSandbox
 from agentrunner.sandboxes.docker.engine import Engine, EngineError
 from tests.kit.missing import missing
@@ -28,12 +28,12 @@ IN_DOCKER: dict[str, dict[str, Any]] = {
 """The `runner` of a task that runs in that image, with the Python of these tests."""
 
 
-def on_host_usr(spec: BoxSpec) -> BoxSpec:
+def on_host_usr(spec: SandboxOrder) -> SandboxOrder:
     """The same box in that image."""
     return replace(spec, image=IMAGE, read_paths=(Path("/usr"), *spec.read_paths))
 
 
-def docker(spec: BoxSpec) -> DockerSandbox:
+def docker(spec: SandboxOrder) -> DockerSandbox:
     """A box on the engine of this environment; for the conformance suite."""
     environ = dict(os.environ)
     return DockerSandbox(

@@ -13,11 +13,11 @@ from agentrunner.config.sandbox import SandboxSpec
 from agentrunner.config.spec import PrdSpec, RunnerSection, TaskSection, TaskSpec
 from agentrunner.planners.base import ChatMessage, MetaRequest, Reply
 from agentrunner.planners.cli import CliMeta
-from agentrunner.planners.cli_box import Tape
+from agentrunner.planners.cli_sandbox import Tape
 from agentrunner.planners.make import make_meta
 from agentrunner.planners.workplace import Workplace
 from agentrunner.protocol import message_schema
-from agentrunner.sandboxes.base import BoxSpec, Sandbox
+from agentrunner.sandboxes.base import Sandbox, SandboxOrder
 from agentrunner.sandboxes.choose import open_sandbox
 from agentrunner.storage.run_folder import RunFolder
 from agentrunner.text.redaction import Redactor
@@ -81,7 +81,7 @@ class Desk:
 
     async def client(self, spec: TaskSpec, tape: Tape = UNTAPED) -> tuple[CliMeta, Sandbox]:
         """The planner with its place, and the run's box, which is to be closed."""
-        box = BoxSpec(repo=self.repo, home=self.folder.box_dir, sockets=self.folder.sock_dir)
+        box = SandboxOrder(repo=self.repo, home=self.folder.box_dir, sockets=self.folder.sock_dir)
         sandbox = await open_sandbox(
             self.box,
             on_host_usr(box) if self.box == "docker" else box,

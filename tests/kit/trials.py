@@ -26,7 +26,7 @@ from agentrunner.gateway.order import (
 from agentrunner.gateway.process import companion
 from agentrunner.gateway.usage import Usage, read_usage
 from agentrunner.git.snapshots import Snapshots
-from agentrunner.sandboxes.base import BoxSpec, Door, Request
+from agentrunner.sandboxes.base import Door, Request, SandboxOrder
 from agentrunner.sandboxes.bwrap import BwrapSandbox
 from agentrunner.sandboxes.environment import proxy_environment
 from agentrunner.storage.locks import me, repository_lock
@@ -228,7 +228,7 @@ class Bench:
             door=Door(self._folder.sock_dir, ports),
         )
         box = BwrapSandbox(
-            BoxSpec(
+            SandboxOrder(
                 repo=self.repo,
                 home=self._folder.box_dir,
                 programs=(worker.program(), "sh"),

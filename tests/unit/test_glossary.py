@@ -12,20 +12,7 @@ ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "glossary.md"
 HEADING = "## Words that are not identifiers here"
 PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
-LEFT = {
-    "box": 21,
-    "conduct": 1,
-    "crew": 1,
-    "heard": 4,
-    "hollow": 1,
-    "meta": 22,
-    "said": 11,
-    "seat": 2,
-    "surroundings": 1,
-    "tally": 1,
-    "told": 10,
-    "turn": 4,
-}
+LEFT = {"heard": 1, "meta": 22, "said": 1, "seat": 2, "told": 3, "turn": 1}
 """Names that hold such a word still. A number may only fall, and a new word gets none."""
 
 

@@ -43,8 +43,8 @@ def sources_of(snapshots: Snapshots, tree: str, reds: Sequence[RedTest], redact:
         source = ""
         if path and data is not None and not is_binary(data):
             source = "" if holds_credentials(path, data) else _source(one, path, data)
-        said = clean_text(f"{one.name}\n{one.message}".strip(), redact)
-        text = f"=== {said}\n"
+        message = clean_text(f"{one.name}\n{one.message}".strip(), redact)
+        text = f"=== {message}\n"
         if source:
             text += f"--- {shown_name(path)}\n{_cut(clean_text(source, redact), TEST_CHARS)}\n"
         if len(text) > left:

@@ -20,13 +20,13 @@ UNPROVEN = "No test command and no check of a criterion: nothing of the plan pro
 
 def advice(clone: CloneStore, spec: TaskSpec, plan: Plan) -> list[str]:
     """Sentences for a person; `spec` is any task of the plan, whose branch exists. Blocking."""
-    told = unproven(clone.repo, spec, plan)
+    messages = unproven(clone.repo, spec, plan)
     if spec.task.setup is None:
         head = clone.resolve(f"{BRANCHES}{BRANCH}")
         out = clone.git.run("ls-tree", "-z", "--name-only", head)
         there = {to_text(name) for name in out.split(b"\0")}
-        told += not_taken_along(clone.repo, there, "--setup {}")
-    return told
+        messages += not_taken_along(clone.repo, there, "--setup {}")
+    return messages
 
 
 def unproven(repo: Path, spec: TaskSpec, plan: Plan) -> list[str]:

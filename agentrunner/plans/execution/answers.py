@@ -6,7 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from agentrunner.errors import AgentRunnerError, UsageError
+from agentrunner.errors import AgentRunnerError
+from agentrunner.errors.plans import UnknownQuestion
 from agentrunner.plans.plan import Plan
 from agentrunner.plans.store import BUDGET, OpenQuestion, PlanStore, unknown_question
 from agentrunner.state.lifecycle import TaskState
@@ -28,14 +29,14 @@ def asked_text(waiting: Mapping[str, Any]) -> str:
 
 def ended_text(result: Mapping[str, Any]) -> str:
     """What is asked about a run that ended otherwise than COMPLETE."""
-    said = str(result["text"] or result["reason"] or "")
-    lines = [str(line) for line in result["missing"] if str(line) != said.rstrip(".")]
+    text = str(result["text"] or result["reason"] or "")
+    lines = [str(line) for line in result["missing"] if str(line) != text.rstrip(".")]
     missing = "".join(f"\n- {line}" for line in lines)
     ways = "What should the next attempt know?"
     if result["state"] == TaskState.NEEDS_REVIEW and not _is_red(result):
         accept = f'`agentrunner accept {result["run_id"]} --reason "..."`'
         ways = f"{ways} Or, if it is good as it is: {accept}"
-    return f"{result['state']}: {said}{missing}\n{ways}"
+    return f"{result['state']}: {text}{missing}\n{ways}"
 
 
 def _is_red(result: Mapping[str, Any]) -> bool:
@@ -49,8 +50,8 @@ def _is_red(result: Mapping[str, Any]) -> bool:
 
 def apart_text(rounds: int, evidence: str) -> str:
     """What is asked about work that could not be brought together with the rest."""
-    told = f"it does not go together with the rest, after {rounds} more rounds: {evidence}"
-    return f"NEEDS_REVIEW: {told}\nWhat should the next round know?"
+    text = f"it does not go together with the rest, after {rounds} more rounds: {evidence}"
+    return f"NEEDS_REVIEW: {text}\nWhat should the next round know?"
 
 
 def allowance_text(evidence: str) -> str:
@@ -66,13 +67,13 @@ def is_yes(text: str) -> bool:
 
 def unfit_text(error: AgentRunnerError) -> str:
     """What is asked about a task that cannot be begun."""
-    told = [f"It cannot run: {error.message}"]
-    told += [f"{label}: {text}" for label, text in error.details]
-    told += [f"try: {error.remedy}"] * bool(error.remedy)
-    return "\n".join([*told, "The next `plan run` tries it again, once that is put right."])
+    lines = [f"It cannot run: {error.message}"]
+    lines += [f"{label}: {text}" for label, text in error.details]
+    lines += [f"try: {error.remedy}"] * bool(error.remedy)
+    return "\n".join([*lines, "The next `plan run` tries it again, once that is put right."])
 
 
-def said(question: Question, text: str) -> Answer:
+def answer_of(question: Question, text: str) -> Answer:
     """A person's words as the answer to a run's question: yes, or no and why, where that is it."""
     if question.kind in IN_WORDS:
         return Answer(id=question.id, kind=question.kind, text=text)
@@ -104,9 +105,8 @@ def asked_by(store: PlanStore, name: str) -> OpenQuestion:
         return found[0]
     found = [q for q in open_questions(store) if q.task_id.casefold() == name.casefold()]
     if not found:
-        raise UsageError(
+        raise UnknownQuestion(
             f"{name} has no open question.",
-            code="unknown-question",
             remedy="agentrunner plan status",
         )
     return found[-1]

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from agentrunner.config.naming import slug
-from agentrunner.errors import UsageError
+from agentrunner.errors.repositories import BranchCheckedOut, BranchExists, UncommittedWork
 from agentrunner.git.private_clone import HEAD, CloneStore, Identity
 from agentrunner.git.user_repository import UserRepository
 from agentrunner.git.worktree import WorktreePlace, prepare
@@ -71,10 +71,9 @@ def begin(
         )
         notices.append(f"Taken along, though not committed: {some(found.carried)}.")
     elif found.carried and done:
-        raise UsageError(
+        raise UncommittedWork(
             f"{some(done)} became COMPLETE in {clone.repo} itself, and not all of what is there is "
             f"committed ({some(found.carried)}): the plan's branch would be without it.",
-            code="uncommitted-work",
             remedy="git add -A && git commit -m 'first tasks', then agentrunner plan run; or "
             "agentrunner plan run --include-uncommitted",
         )
@@ -153,8 +152,8 @@ class Publisher:
             name = known.name if number == 1 else f"{known.name}-{number}"
             try:
                 return self._move(replace(known, name=name), commit)
-            except UsageError as error:
-                if error.code != "branch-exists" or number == MOST_NAMES - 1:
+            except BranchExists:
+                if number == MOST_NAMES - 1:
                     raise
         raise AssertionError("the last name was returned or raised")
 
@@ -162,11 +161,10 @@ class Publisher:
         places = (known.commit, *known.coming)
         try:
             there = self._clone.check_branch(known.name, commit, *places)
-        except UsageError as error:
-            if known.commit and error.code == "branch-exists":
-                raise UsageError(
+        except BranchExists as error:
+            if known.commit:
+                raise BranchExists(
                     f"{known.name} was moved since the plan put it there, and is left as it is.",
-                    code="branch-exists",
                     remedy=f"git branch -m {known.name} NAME, then agentrunner plan run",
                 ) from error
             raise
@@ -187,9 +185,8 @@ def check_not_checked_out(
     """Raises UsageError (`branch-checked-out`): its folder would not be what the branch is."""
     place = user.checked_out().get(branch)
     if place is not None:
-        raise UsageError(
+        raise BranchCheckedOut(
             f"{branch} is checked out in {place}, and AgentRunner changes no checkout.",
-            code="branch-checked-out",
             path=path,
             remedy=remedy or "git switch - in that folder, then agentrunner plan run",
         )
@@ -207,7 +204,7 @@ def _file(folder: PlanFolder) -> Path:
 
 def _read(file: Path) -> Published | None:
     try:
-        told = json.loads(file.read_bytes())
-        return Published(**{**told, "coming": tuple(told["coming"])})
+        fields = json.loads(file.read_bytes())
+        return Published(**{**fields, "coming": tuple(fields["coming"])})
     except (OSError, ValueError, TypeError, KeyError):
         return None

@@ -8,9 +8,9 @@ from typing import Any
 
 from agentrunner.config.spec import TaskSpec
 from agentrunner.errors import AgentRunnerError
+from agentrunner.errors.repositories import GitFailed
 from agentrunner.execution.credentials import secrets_in
 from agentrunner.git.private_clone import CloneStore
-from agentrunner.git.process import GitFailed
 from agentrunner.plans.execution.advice import advice
 from agentrunner.plans.execution.branch import BRANCH, Publisher, begin
 from agentrunner.plans.execution.commit_message import DEFAULT_TEMPLATE
@@ -78,9 +78,9 @@ class BranchTarget:
             self._tests,
             self._template,
         )
-        told = await asyncio.to_thread(self._begin_branch, plan, spec.runner.note.dir)
+        messages = await asyncio.to_thread(self._begin_branch, plan, spec.runner.note.dir)
         await self._sweep(plan)
-        return told + await asyncio.to_thread(advice, clone, spec, plan)
+        return messages + await asyncio.to_thread(advice, clone, spec, plan)
 
     def _begin_branch(self, plan: Plan, note_dir: str) -> list[str]:
         order, clone, folder = self._order, self._clone, self._folder
@@ -128,8 +128,8 @@ class BranchTarget:
             name = self._publisher.publish(head)
         except (AgentRunnerError, OSError) as trouble:  # also where the repository is away
             error = trouble if isinstance(trouble, AgentRunnerError) else GitFailed(str(trouble))
-            told = f"{error.message} {error.remedy}".strip()
-            self._tell({"event": "warning", "code": error.code, "message": told})
+            message = f"{error.message} {error.remedy}".strip()
+            self._tell({"event": "warning", "code": error.code, "message": message})
             self.kept_back = True
             return
         self.kept_back = False

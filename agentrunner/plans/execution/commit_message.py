@@ -9,6 +9,7 @@ from jinja2 import StrictUndefined, TemplateError
 from jinja2.sandbox import SandboxedEnvironment
 
 from agentrunner.errors import UsageError
+from agentrunner.errors.plans import BadCommitMessage
 from agentrunner.text.terminal import one_line, sanitize
 
 DEFAULT_TEMPLATE = """\
@@ -79,9 +80,8 @@ def commit_message(
 
 
 def _bad_template(why: str) -> UsageError:
-    return UsageError(
+    return BadCommitMessage(
         f"The template of commit messages cannot be used: {why}.",
-        code="commit-message",
         path="--commit-message",
         remedy="its names are title, proof, task_id and run_id",
     )

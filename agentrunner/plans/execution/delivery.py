@@ -11,7 +11,9 @@ import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from agentrunner.errors import TaskFailed, UsageError
+from agentrunner.errors import TaskFailed
+from agentrunner.errors.plans import OntoConflict, OntoRed
+from agentrunner.errors.repositories import UnknownBranch
 from agentrunner.git.private_clone import BRANCHES, CloneStore, Identity
 from agentrunner.git.push import push, push_environment
 from agentrunner.git.user_repository import UserRepository
@@ -134,9 +136,8 @@ class Delivery:
         name = self._wishes.onto
         there = self._user.branch_at(name)
         if there is None:
-            raise UsageError(
+            raise UnknownBranch(
                 f"There is no branch {name}.",
-                code="unknown-branch",
                 path="--onto",
                 remedy=f"git branch {name}",
             )
@@ -153,7 +154,7 @@ class Delivery:
             verdict = await self._tests.joined(made, there, commit)
             if verdict.evidence:
                 why = f"Tests or checks fail on {name} with it."
-                raise self._cannot(branch, why, verdict.evidence, code="onto-red")
+                raise self._cannot(branch, why, verdict.evidence, error=OntoRed)
         await asyncio.to_thread(self._clone.publish, made, name, replaces=there)
 
     def _joined(self, there: str, branch: str, commit: str) -> tuple[str, bool]:
@@ -166,7 +167,7 @@ class Delivery:
         if merged.conflicts:
             names = ", ".join(merged.conflicts[:10])
             why = f"It conflicts with {self._wishes.onto}."
-            raise self._cannot(branch, why, names, code="onto-conflict")
+            raise self._cannot(branch, why, names, error=OntoConflict)
         message = f"Merge branch '{branch}' into {self._wishes.onto}\n"
         made = self._clone.commit_tree(
             merged.tree,
@@ -177,10 +178,11 @@ class Delivery:
         )
         return made, True
 
-    def _cannot(self, branch: str, why: str, evidence: str, *, code: str) -> TaskFailed:
-        return TaskFailed(
+    def _cannot(
+        self, branch: str, why: str, evidence: str, *, error: type[TaskFailed]
+    ) -> TaskFailed:
+        return error(
             f"The plan's result was not brought onto {self._wishes.onto}. {why}",
-            code=code,
             path="--onto",
             details=(("evidence", evidence[:4000]),),
             remedy=f"git switch {self._wishes.onto} && git merge {branch}",

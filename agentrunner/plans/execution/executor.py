@@ -122,7 +122,7 @@ class _Execution:
         self._tell({"event": "plan_started", "tasks": tasks, **ahead})
         budget = PlanBudget(purse, self._store, self._kept_budget, self._clock.stamp, self._tell)
         runs = self._runs(purse, budget)
-        conduct = Scheduler(
+        scheduler = Scheduler(
             self._post.plan,
             runs,
             parallel=self._site.most,
@@ -133,7 +133,7 @@ class _Execution:
             may_start=lambda: may_start() and budget.room() and runs.ready,
             on_wait=runs.waits,
         )
-        outcome = await conduct.conduct()
+        outcome = await scheduler.run()
         self._site.publish()
         result = self._result(outcome, purse)
         try:

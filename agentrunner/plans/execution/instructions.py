@@ -9,8 +9,8 @@ from typing import Any
 from agentrunner.config.spec import TaskSpec
 from agentrunner.engine.attempt_run import Options
 from agentrunner.engine.policies import capped
-from agentrunner.engine.resolve import assemble
-from agentrunner.errors import UsageError
+from agentrunner.engine.resolve import resolve
+from agentrunner.errors.plans import NoPlan, UnknownTask
 from agentrunner.plans.execution.delivery import DeliveryOptions
 from agentrunner.plans.execution.plan_settings import PlanSettings
 from agentrunner.plans.execution.preflight import check_place
@@ -70,15 +70,13 @@ def check_order(order: PlanInstructions, plan: Plan) -> tuple[list[str], TaskSpe
     Raises UsageError where there is none, and Surroundings where nobody is there to plan or work.
     """
     if not plan.tasks:
-        raise UsageError(
+        raise NoPlan(
             "There is no plan of this repository yet.",
-            code="no-plan",
             remedy='agentrunner plan "what you want"',
         )
     if unknown := [name for name in order.only if name not in plan.tasks]:
-        raise UsageError(
+        raise UnknownTask(
             f"The plan has no task {', '.join(unknown)}.",
-            code="unknown-task",
             path="--only",
             remedy="agentrunner plan status",
         )
@@ -86,7 +84,7 @@ def check_order(order: PlanInstructions, plan: Plan) -> tuple[list[str], TaskSpe
     spec = order.spec_of(plan, tasks[0], order.repo)
     options = order.options
     spec = capped(spec, options.environ, options.state_dir, options.policy)
-    assemble(spec, options.environ, options.cassette)
+    resolve(spec, options.environ, options.cassette).ready()
     check_place(  # last: in a terminal a person is asked how to go on
         order.repo,
         options.environ,

@@ -16,6 +16,7 @@ from agentrunner.config.agents import BudgetSpec
 from agentrunner.config.spec import TaskSpec
 from agentrunner.engine.policies import capped_as_far
 from agentrunner.errors import UsageError
+from agentrunner.errors.runs import WrongAnswer
 from agentrunner.execution.budget_questions import wanted
 from agentrunner.plans.execution.answers import RAISED
 from agentrunner.plans.execution.plan_settings import load_settings, save_settings
@@ -68,8 +69,8 @@ class PlanBudget:
         elif self._purse.reached:
             text = asked_text(self._purse)
             self._asked = self._store.ask(text, self._stamp(), BUDGET)
-            told = {"task_id": BUDGET, "question": self._asked, "text": text}
-            self._tell({"event": "plan_question", **told, "status": str(PlanTaskStatus.BLOCKED)})
+            fields = {"task_id": BUDGET, "question": self._asked, "text": text}
+            self._tell({"event": "plan_question", **fields, "status": str(PlanTaskStatus.BLOCKED)})
         return self._asked
 
     def more(self, question: Question, spec: TaskSpec, counters: Counters) -> str:
@@ -96,16 +97,16 @@ class PlanBudget:
         """Take in what a person said to the question, here or with another `plan run`."""
         if not self._asked or self._open() is not None:
             return
-        said = next(q.answer for q in self._store.questions() if q.id == self._asked)
+        answer = next(q.answer for q in self._store.questions() if q.id == self._asked)
         self._asked = 0
-        if (said or "").strip().lower() == STOP:
+        if (answer or "").strip().lower() == STOP:
             self._stopped = True
             return
         try:
             self._purse.renew(self._kept())
         except UsageError as error:
-            told = f"{error.message} {error.remedy}".strip()
-            self._tell({"event": "warning", "code": error.code, "message": told})
+            message = f"{error.message} {error.remedy}".strip()
+            self._tell({"event": "warning", "code": error.code, "message": message})
 
     def _open(self) -> OpenQuestion | None:
         asked = (q for q in self._store.questions() if q.task_id == BUDGET and q.answer is None)
@@ -148,9 +149,8 @@ def raise_budget(
     asked = Spending(state_dir, spec.runner.budget, runs).reached
     grants = read_grants(text, spec, {}, asked)
     if other := [name for name in grants if name not in LIMITS]:
-        raise UsageError(
+        raise WrongAnswer(
             f"{other[0]} is no limit of the whole plan.",
-            code="wrong-answer",
             remedy=f"one of {', '.join(LIMITS)}",
         )
     limits = limits_of(spec, {})

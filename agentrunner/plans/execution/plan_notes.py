@@ -9,8 +9,8 @@ from typing import Any
 
 from agentrunner.config.naming import slug
 from agentrunner.errors import AgentRunnerError
+from agentrunner.execution.bill import bill_of
 from agentrunner.notes import note_name, write_note
-from agentrunner.notes.bill import bill_of
 from agentrunner.notes.plan_note import EventKind, PlanEvent, PlanFacts, PlanQuestion, PlanRow
 from agentrunner.plans.execution.answers import BY_ITSELF, is_living
 from agentrunner.plans.execution.rounds import RoundBook
@@ -154,7 +154,7 @@ def _changes(store: PlanStore) -> Iterator[PlanEvent]:
 
 
 def _events(log: list[dict[str, Any]]) -> Iterator[PlanEvent]:
-    said: set[str] = set()
+    known: set[str] = set()
     for event in log:
         task_id, at = str(event.get("task_id") or ""), str(event.get("ts") or "")
         name, status = event.get("event"), event.get("status")
@@ -163,11 +163,11 @@ def _events(log: list[dict[str, Any]]) -> Iterator[PlanEvent]:
         if kind := _KINDS.get(str(name)):
             if kind == "merged" and not event["commit"]:
                 kind = "done"
-            told = event.get("text") or event.get("evidence") or event.get("commit", "")[:10]
-            yield PlanEvent(at, kind, task_id, str(told).partition("\n")[0])
+            detail = event.get("text") or event.get("evidence") or event.get("commit", "")[:10]
+            yield PlanEvent(at, kind, task_id, str(detail).partition("\n")[0])
         elif name == "plan_started":
-            fresh = [str(text) for text in event["notices"] if text not in said]
-            said.update(fresh)
+            fresh = [str(text) for text in event["notices"] if text not in known]
+            known.update(fresh)
             yield from (PlanEvent(at, "notice", text=text) for text in fresh)
         elif name == "plan_task" and status in FELL_SHORT:
             yield PlanEvent(at, "ended", task_id, f"{status}: {event['detail']}")

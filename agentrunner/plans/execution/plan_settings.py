@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from agentrunner.errors import UsageError
+from agentrunner.errors.plans import BadCommitAuthor, PlanDamaged
 from agentrunner.git.identity import identity_of
 from agentrunner.git.private_clone import CloneStore, Identity
 from agentrunner.plans.execution.commit_message import commit_message
@@ -66,8 +66,8 @@ class PlanSettings(BaseModel):
         others = {
             name: text for name, text in self.overrides.items() if not name.startswith(spends)
         }
-        told = json.dumps([self.options, self.setup, others], sort_keys=True)
-        return hashlib.sha256(told.encode()).hexdigest()[:16]
+        content = json.dumps([self.options, self.setup, others], sort_keys=True)
+        return hashlib.sha256(content.encode()).hexdigest()[:16]
 
     def with_commits(self, author: str | None, message: str | None) -> PlanSettings:
         """These settings with another author and template, where they are given.
@@ -90,9 +90,8 @@ def read_identity(text: str) -> Identity:
     """ "NAME <EMAIL>" as its parts; raises UsageError (`commit-author`)."""
     found = _IDENTITY.match(text)
     if found is None:
-        raise UsageError(
+        raise BadCommitAuthor(
             f'"{text}" names no author.',
-            code="commit-author",
             path="--author",
             remedy='--author "NAME <EMAIL>"',
         )
@@ -106,9 +105,8 @@ def load_settings(folder: PlanFolder, base_dir: Path) -> PlanSettings:
     except FileNotFoundError:
         return PlanSettings(base_dir=str(base_dir.absolute()))
     except ValidationError as error:
-        raise UsageError(
+        raise PlanDamaged(
             f"The settings of the plan in {folder.settings} cannot be read.",
-            code="plan-damaged",
             path=str(folder.settings),
             remedy=f"rm {folder.settings}, and give the options again",
         ) from error

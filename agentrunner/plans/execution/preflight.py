@@ -11,6 +11,8 @@ from pathlib import Path
 
 from agentrunner.config.repo import git_root
 from agentrunner.errors import UsageError
+from agentrunner.errors.plans import NotInPlace
+from agentrunner.errors.repositories import NoCommit, NoRepository
 from agentrunner.git.first_commit import make_first_commit, takes_first_commit
 from agentrunner.git.private_clone import CloneStore, Identity
 from agentrunner.git.user_repository import UserRepository
@@ -44,10 +46,9 @@ def check_place(
     if in_place and delivered:
         raise UsageError("--in-place makes no branch, which --pr, --onto and --squash are about.")
     if in_place and here:
-        raise UsageError(
+        raise NotInPlace(
             f"{repo} is a git repository, so tasks have work trees of their own, and what they do "
             "lands on a branch.",
-            code="in-place",
             path="--in-place",
             remedy="agentrunner plan run, without --in-place",
         )
@@ -57,9 +58,8 @@ def check_place(
         raise _no_repository(repo)
     if UserRepository(repo, environ).unborn():
         begun = "git commit -m start, then agentrunner plan run"
-        raise UsageError(
+        raise NoCommit(
             f"{repo} has no commit yet, so there is nothing for the plan to begin from.",
-            code="no-commit",
             remedy=f"{MAKE_ONE} commits what is there" if ways_on(repo) else begun,
         )
 
@@ -67,16 +67,14 @@ def check_place(
 def _no_repository(repo: Path) -> UsageError:
     root = git_root(repo)
     if root is not None:
-        return UsageError(
+        return NoRepository(
             f"{repo} is a folder of the git repository {root}.",
-            code="no-repository",
             path="--repo",
             remedy="--in-place: one task after another, in the folder itself; or make the plan in "
             f"the repository, with --repo {root}",
         )
-    return UsageError(
+    return NoRepository(
         f"{repo} is no git repository, so tasks cannot have work trees of their own.",
-        code="no-repository",
         remedy=f"{MAKE_ONE} makes it one, with a commit of what is there; --in-place works in the "
         "folder itself, one task after another",
     )
@@ -102,9 +100,8 @@ def check_no_branch(clone: CloneStore) -> None:
     Where there is no clone yet, there is none.
     """
     if clone.git.git_dir.is_dir() and clone.branch_at(BRANCH) is not None:
-        raise UsageError(
+        raise NotInPlace(
             f"The plan has begun on a branch, and {clone.repo} is no git repository any more.",
-            code="in-place",
             path="--in-place",
             remedy=f"{MAKE_ONE} makes it one, and goes on with the branch",
         )

@@ -86,8 +86,8 @@ class TaskQuestions:
 
         A process that was killed may have settled it, and not have kept the round without it.
         """
-        said = next((q.answer for q in self._store.questions() if q.id == turn.question), None)
-        return "" if said in BY_ITSELF else said
+        reply = next((q.answer for q in self._store.questions() if q.id == turn.question), None)
+        return "" if reply in BY_ITSELF else reply
 
     def asked(self, turn: Round) -> str:
         """The round's question, its first line; "" where it has none."""

@@ -103,7 +103,7 @@ class Scheduler:
         """Tasks that were at work when the plan was changed."""
         self._outcome = PlanOutcome()
 
-    async def conduct(self) -> PlanOutcome:
+    async def run(self) -> PlanOutcome:
         """Until nothing can be started any more, or it is stopped; then all has ended in order."""
         stopping = asyncio.create_task(self._stop.wait())
         ticking = asyncio.create_task(self._tick())

@@ -7,10 +7,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from agentrunner.execution.bill import NOTHING, Amount
 from agentrunner.plans.execution.answers import is_living
 from agentrunner.plans.execution.branch import published
 from agentrunner.plans.execution.rounds import RoundBook
-from agentrunner.plans.execution.spending import NOTHING, Spent, spent_by
+from agentrunner.plans.execution.spending import spent_by
 from agentrunner.plans.plan import AT_WORK, Plan, PlanTaskStatus
 from agentrunner.plans.store import OpenQuestion, PlanStore, StoredTask
 from agentrunner.storage.index import RunIndex, RunRow
@@ -34,7 +35,7 @@ class TaskStatus:
     """0 where that is not known."""
     seconds: float = 0.0
     """That its runs worked, without the time that they waited for somebody or lay still."""
-    spent: Spent = NOTHING
+    spent: Amount = NOTHING
 
     @property
     def at_work(self) -> bool:
@@ -57,7 +58,7 @@ class PlanStatus:
     """In the user's repository; "" before anything has landed."""
 
     @property
-    def spent(self) -> Spent:
+    def spent(self) -> Amount:
         """By all tasks."""
         return sum((task.spent for task in self.tasks.values()), NOTHING)
 
@@ -119,7 +120,7 @@ def _task(
     status: PlanTaskStatus,
     standing: StoredTask,
     rows: list[RunRow],
-    spent: Spent,
+    spent: Amount,
     now: datetime | None,
 ) -> TaskStatus:
     """`now` is None where nobody carries the plan out: then no run of it works."""

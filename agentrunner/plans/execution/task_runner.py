@@ -21,15 +21,17 @@ from agentrunner.config.spec import TaskSpec
 from agentrunner.engine import runs
 from agentrunner.engine.attempt_run import Options
 from agentrunner.errors import AgentRunnerError, EnvironmentNotReady, InfraError, UsageError
+from agentrunner.errors.runs import StaleAnswer, WrongAnswer
+from agentrunner.errors.task_files import PolicyBreach
 from agentrunner.plans.execution.answers import (
     SETTLED,
     TRIED_AGAIN,
     allowance_text,
+    answer_of,
     apart_text,
     asked_text,
     ended_text,
     is_yes,
-    said,
 )
 from agentrunner.plans.execution.decisions import decided_before, keep_allowance
 from agentrunner.plans.execution.merging.merge_queue import (
@@ -60,7 +62,7 @@ CHANGED = "was changed, and begins anew"
 LANDING, ALLOWANCE = "landing", "allowance"
 """In place of a question of the run: it is asked about work that is COMPLETE and does not land,
 as it does not go together with the rest, or as it changes what proves others."""
-WRONG_ANSWERS = ("wrong-answer", "stale-answer", "policy-breach")
+WRONG_ANSWERS = (WrongAnswer, StaleAnswer, PolicyBreach)
 
 Event = Mapping[str, Any]
 SpecOf = Callable[[Plan, str, Round], TaskSpec]
@@ -132,7 +134,7 @@ class TaskRuns:
     async def _carry_out(self, task_id: str, stop: asyncio.Event) -> TaskOutcome:
         if task_id not in self._plan().tasks:
             return TaskOutcome(PlanTaskStatus.PENDING, GONE, self._run_of(task_id))
-        turn, paid = await self._turn(task_id), ""
+        turn, paid = await self._round(task_id), ""
         while (plan := self._plan_of(turn)) is not None:
             result = await self._run(turn, plan, stop)
             turn = self._book.latest(task_id) or turn
@@ -171,7 +173,7 @@ class TaskRuns:
             turn = await self._next(turn, landed, words)
         return await self._leave(turn)
 
-    async def _turn(self, task_id: str) -> Round:
+    async def _round(self, task_id: str) -> Round:
         """The round that the task is in; a new one where there is none that it can go on with."""
         turn = self._book.latest(task_id)
         if turn is None:
@@ -208,8 +210,8 @@ class TaskRuns:
         self, turn: Round, refused: Conflict | TestsRed, words: str | None = None
     ) -> Round:
         """Another round for what was refused; with a person's `words`, the first of as many."""
-        told = f"\n\nA person has looked at it and says: {words}" if words else ""
-        evidence = refused.evidence + told
+        comment = f"\n\nA person has looked at it and says: {words}" if words else ""
+        evidence = refused.evidence + comment
         self._note(turn.task_id, PlanTaskStatus.FIXING, first_line(refused.evidence))
         self._tell({"event": "plan_fixing", "task_id": turn.task_id, "evidence": evidence})
         broken = refused.broken if isinstance(refused, TestsRed) else ()
@@ -239,8 +241,8 @@ class TaskRuns:
         what = {"commit": landed.commit, "files": list(landed.files)}
         self._tell({"event": "plan_landed", "task_id": turn.task_id, **what})
         if ending.detail:
-            told = {"message": f"{turn.task_id}: {ending.detail}", "task_id": turn.task_id}
-            self._tell({"event": "warning", "code": "fresh-checkout", **told})
+            fields = {"message": f"{turn.task_id}: {ending.detail}", "task_id": turn.task_id}
+            self._tell({"event": "warning", "code": "fresh-checkout", **fields})
         await self._places.close(turn)
         return ending
 
@@ -297,13 +299,11 @@ class TaskRuns:
         """Give the run its answer; asked once more where it is none to its question."""
         assert saved.question is not None and saved.result is not None
         try:
-            words = said(saved.question, answer).model_copy(update={"by": by})
+            words = answer_of(saved.question, answer).model_copy(update={"by": by})
             return await runs.respond(turn.run_id, words, options)
-        except UsageError as error:
-            if error.code not in WRONG_ANSWERS:
-                raise
-            told = f"{error.message} {error.remedy}".strip()
-            waiting = {**saved.result["waiting"], "text": f"{told}\n{saved.question.text}"}
+        except WRONG_ANSWERS as error:
+            message = f"{error.message} {error.remedy}".strip()
+            waiting = {**saved.result["waiting"], "text": f"{message}\n{saved.question.text}"}
             return {**saved.result, "waiting": waiting}
 
     async def _pay(

@@ -1,5 +1,5 @@
 """A container per box, on any engine that speaks Docker's API."""
 
-from agentrunner.sandboxes.docker.box import DockerSandbox
+from agentrunner.sandboxes.docker.sandbox import DockerSandbox
 
 __all__ = ["DockerSandbox"]

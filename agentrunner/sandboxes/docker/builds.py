@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
-from agentrunner.errors import SandboxUnavailable
+from agentrunner.errors.sandboxes import ImageBuildFailed
 from agentrunner.sandboxes.docker.engine import Engine
 from agentrunner.sandboxes.docker.own_package import own_files, own_requirements
 from agentrunner.sandboxes.docker.progress import BuildProgress, followed
@@ -87,9 +87,8 @@ async def build(engine: Engine, order: Order, on_progress: OnProgress) -> None:
         progress,
     )
     if words:
-        raise SandboxUnavailable(
+        raise ImageBuildFailed(
             f"the image {order.name} could not be built: {words}",
-            code="image-build-failed",
             details=tuple(("printed", line) for line in list(progress.last)[-5:]),
         )
 

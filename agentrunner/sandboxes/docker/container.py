@@ -149,7 +149,7 @@ class Container:
                 await run.begin()
                 state, killed = await run.ready()
             if state != "clean":
-                raise NeverStarted("run", f"the box is {state} after an earlier command")
+                raise NeverStarted("run", f"the sandbox is {state} after an earlier command")
             self.fresh = False
             started()
             await run.follow(stdin, hear)
@@ -172,9 +172,9 @@ class Container:
         words = [f"{port}:{SOCKETS / name}" for port, name in door.ports.items()]
         script, python, node = read_inside("door.sh", "forward.py", "forward.js")
         argv = ("/bin/sh", "-c", script, "door", python, node, *words)
-        code, said = await self._quick_words(argv, self._user.keeper)
+        code, output = await self._quick_words(argv, self._user.keeper)
         if code != 0:
-            raise EngineError("door", NO_FORWARDER if code == 3 else said or f"exit code {code}")
+            raise EngineError("door", NO_FORWARDER if code == 3 else output or f"exit code {code}")
 
     async def pause(self) -> None:
         """Freeze everything in it."""
@@ -218,16 +218,16 @@ class Container:
     async def _asked_users(self) -> list[int]:
         """The uids of its processes by the engine's word; [] where it has none."""
         try:
-            told = await self._engine.call("top", lambda api: api.top(self.id, "-eo pid,uid"))
-            column = told["Titles"].index("UID")
-            return [int(process[column]) for process in told["Processes"]]
+            reply = await self._engine.call("top", lambda api: api.top(self.id, "-eo pid,uid"))
+            column = reply["Titles"].index("UID")
+            return [int(process[column]) for process in reply["Processes"]]
         except (EngineError, KeyError, ValueError, TypeError):
             return []
 
     async def _killed_for_memory(self) -> int:
         with contextlib.suppress(EngineError, ValueError):
-            _, said = await self._quick(read_inside("oom.sh")[0], self._user.keeper)
-            return int(said)
+            _, output = await self._quick(read_inside("oom.sh")[0], self._user.keeper)
+            return int(output)
         return 0
 
     async def _open_scratch(self) -> None:
@@ -242,15 +242,15 @@ class Container:
 
     async def _quick_words(self, argv: Sequence[str], user: str) -> tuple[int, str]:
         """Something short of our own: exit code and output."""
-        said: list[bytes] = []
+        chunks: list[bytes] = []
         run = Exec(self._engine, self.id, Command(tuple(argv), {}, "/"), user)
         try:
             await run.begin()
-            await run.follow(_nothing(), lambda _, data: said.append(data))
+            await run.follow(_nothing(), lambda _, data: chunks.append(data))
             code = await run.exit_code()
         finally:
             run.close()
-        return code, b"".join(said).decode(errors="replace").strip()
+        return code, b"".join(chunks).decode(errors="replace").strip()
 
 
 @cache
@@ -270,7 +270,7 @@ async def remove_container(engine: Engine, ident: str) -> bool:
     """Whether it was us who removed it, running or not; raises EngineError if nobody can."""
     try:
         await engine.call(
-            "remove a box", lambda api: api.remove_container(ident, force=True, v=True)
+            "remove a sandbox", lambda api: api.remove_container(ident, force=True, v=True)
         )
     except EngineError as error:
         # Gone already, or the engine or another of us is at it.

@@ -88,7 +88,7 @@ class Engine:
         host = await asyncio.to_thread(engine_address, environ)
         if not host.startswith("unix://"):
             raise SandboxUnavailable(
-                f"the engine at {host} is not on this machine, whose folders a box needs",
+                f"the engine at {host} is not on this machine, whose folders a sandbox needs",
                 remedy="let DOCKER_HOST name a socket of this machine (unix:///…)",
             )
         try:

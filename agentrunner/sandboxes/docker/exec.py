@@ -77,9 +77,9 @@ class Exec:
         try:
             async for pieces in self._chunks():
                 self._early += pieces
-                said = b"".join(data for stream, data in self._early if stream == "stdout")
-                if b"\n" in said:
-                    line, _, rest = said.partition(b"\n")
+                output = b"".join(data for stream, data in self._early if stream == "stdout")
+                if b"\n" in output:
+                    line, _, rest = output.partition(b"\n")
                     errors = [piece for piece in self._early if piece[0] == "stderr"]
                     self._early = [*errors, ("stdout", rest)] if rest else errors
                     state, killed = line.decode("ascii", "replace").split()

@@ -20,8 +20,8 @@ async def describe_engine(engine: Engine) -> str:
         "" if traits.bridge else "no network of its own",
         f"cannot limit {', '.join(sorted(traits.lacks))}" if traits.lacks else "",
     ]
-    told = ", ".join(filter(None, parts))
-    return f"{traits.product} {traits.version}; {told}; {engine.host}"
+    description = ", ".join(filter(None, parts))
+    return f"{traits.product} {traits.version}; {description}; {engine.host}"
 
 
 async def our_images(engine: Engine) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from agentrunner.errors import SandboxUnavailable
+from agentrunner.errors.sandboxes import BadImageHelper
 from agentrunner.sandboxes.deny import holds
 
 
@@ -25,9 +25,8 @@ def check_helpers(repo: Path) -> None:
         place = Path(found)
         inside = any(holds(repo, path) for path in (place, place.resolve()))
         if inside or not place.is_absolute():
-            raise SandboxUnavailable(
+            raise BadImageHelper(
                 f"PATH leads to {found} in the repository, which would be given the registry's"
                 " credentials",
-                code="image-helper",
                 remedy="take the repository and relative folders out of PATH",
             )

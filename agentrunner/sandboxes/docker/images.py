@@ -15,7 +15,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from agentrunner.errors import SandboxUnavailable, UsageError
-from agentrunner.sandboxes.base import BoxSpec
+from agentrunner.errors.sandboxes import (
+    BadImageName,
+    ImageMissing,
+    ImagePullFailed,
+    WrongArchitecture,
+    WrongDigest,
+)
+from agentrunner.sandboxes.base import SandboxOrder
 from agentrunner.sandboxes.docker.builds import (
     Order,
     build,
@@ -71,7 +78,7 @@ class Wanted:
     """What a person types to get it; "" is the engine's own pull."""
 
 
-async def ensure_image(engine: Engine, spec: BoxSpec) -> Image:
+async def ensure_image(engine: Engine, spec: SandboxOrder) -> Image:
     """The image of this box, ready to be started.
 
     With `spec.pull` "missing" one that is not there is fetched, or built where it is made from
@@ -100,7 +107,7 @@ def _quiet(line: str) -> None:
     pass
 
 
-def wanted_image(spec: BoxSpec) -> Wanted:
+def wanted_image(spec: SandboxOrder) -> Wanted:
     """The image that a box asks for; reads the repository's files where it is made from them.
 
     Raises UsageError (`image-name`, `image-source`).
@@ -135,9 +142,8 @@ def _named(name: str, source: str) -> Wanted:
 
 
 def _bad_name(name: str) -> UsageError:
-    return UsageError(
+    return BadImageName(
         f'"{name}" cannot be the name of an image.',
-        code="image-name",
         path="runner.worker.docker_image",
     )
 
@@ -168,9 +174,8 @@ def _check_architecture(name: str, facts: Mapping[str, Any], machine: str) -> No
     system = str(facts.get("Os") or "linux")
     runs = _RUNS.get(machine, (made_for,))
     if system != "linux" or (made_for and made_for not in runs):
-        raise SandboxUnavailable(
+        raise WrongArchitecture(
             f"the image {name} is for {system}/{made_for}, this machine is linux/{runs[0]}",
-            code="image-architecture",
             remedy=f"docker pull --platform linux/{runs[0]} {name}",
         )
 
@@ -181,9 +186,8 @@ def _digest(name: str, facts: Mapping[str, Any]) -> str:
     repository, _, asked = name.partition("@")
     if asked:
         if asked not in {str(facts["Id"]), *(digest for _, _, digest in known)}:
-            raise SandboxUnavailable(
+            raise WrongDigest(
                 f"the engine has another image under the name {name}",
-                code="image-digest",
                 remedy=f"docker image rm {name}, then docker pull {name}",
                 details=(("it is", str(facts["Id"])),),
             )
@@ -219,9 +223,8 @@ async def _pull(engine: Engine, wanted: Wanted, on_progress: OnProgress) -> None
         progress,
     )
     if words:
-        raise SandboxUnavailable(
+        raise ImagePullFailed(
             f"the image {wanted.name} could not be fetched: {words}",
-            code="image-pull-failed",
             remedy=_pull_command(engine, wanted.name),
         )
 
@@ -230,9 +233,8 @@ def _missing(engine: Engine, wanted: Wanted) -> SandboxUnavailable:
     message = f"the image {wanted.name} ({wanted.source}) is not on the engine"
     if wanted.order is not None and wanted.order.foreign:
         message += "; building it runs the repository's own commands in a container"
-    return SandboxUnavailable(
+    return ImageMissing(
         message,
-        code="image-missing",
         remedy=wanted.command or _pull_command(engine, wanted.name),
         details=(("or", "runner.sandbox.pull: missing"),) if _obtainable(wanted) else (),
     )

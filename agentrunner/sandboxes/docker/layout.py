@@ -8,15 +8,15 @@ import struct
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from agentrunner.sandboxes.base import BoxSpec, Mount, Request
+from agentrunner.sandboxes.base import Mount, Request, SandboxOrder
 from agentrunner.sandboxes.deny import exposes, holds
 from agentrunner.sandboxes.docker.config import SOCKETS
 from agentrunner.sandboxes.gitdirs import GitData, remove_mask
 from agentrunner.sandboxes.toolchain import SYSTEM_ROOTS
 
 
-def box_mounts(
-    spec: BoxSpec, git: GitData, request: Request | None = None, programs: Sequence[Mount] = ()
+def sandbox_mounts(
+    spec: SandboxOrder, git: GitData, request: Request | None = None, programs: Sequence[Mount] = ()
 ) -> tuple[Mount, ...]:
     """Everything that is bound into the box of a request, each target once."""
     tree = (request and request.repo_copy) or spec.repo
@@ -37,7 +37,7 @@ def box_mounts(
     return tuple({mount.target: mount for mount in mounts}.values())
 
 
-def host_programs(spec: BoxSpec, host_home: Path) -> dict[Path, Mount]:
+def host_programs(spec: SandboxOrder, host_home: Path) -> dict[Path, Mount]:
     """Programs that were named by their absolute path: with what would make each visible.
 
     That is the folder of one, as its libraries and data may be beside it; the file alone where

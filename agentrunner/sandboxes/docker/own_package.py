@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from importlib import metadata, resources
 from pathlib import Path
 
-from agentrunner.errors import UsageError
+from agentrunner.errors.command_line import NotInstalled
 
 DISTRIBUTION = "agentrunner-graph"
 _LEFT_OUT = frozenset({"__pycache__"})
-_BESIDE = ("images", "docs/errors")
+_BESIDE = ("images",)
 """In a checkout they stand at its root, in a wheel inside the package."""
 
 
@@ -33,14 +33,13 @@ def own_requirements() -> list[str]:
     Raises UsageError where the installation does not say it.
     """
     try:
-        told = metadata.requires(DISTRIBUTION) or []
+        requirements = metadata.requires(DISTRIBUTION) or []
     except metadata.PackageNotFoundError as error:
-        raise UsageError(
+        raise NotInstalled(
             f"{DISTRIBUTION} is not installed here as a package, so that its needs are not known.",
-            code="not-installed",
             remedy="run scripts/setup.sh runtime, or pip install . in AgentRunner's folder",
         ) from error
-    return [one for one in told if "extra ==" not in one]
+    return [one for one in requirements if "extra ==" not in one]
 
 
 def _below(folder: Path, place: str) -> Iterator[tuple[str, bytes]]:

@@ -133,11 +133,11 @@ class Running:
 
     def _result(self, executing: asyncio.Future[Exit], end: _Clock, *, late: bool) -> Result:
         ended = self._limit is None and not late and not self._stopped
-        told = executing.result() if ended else Exit(KILLED, oom=False)
-        ending = self._limit or (Ending.OOM if told.oom else Ending.EXITED)
+        exited = executing.result() if ended else Exit(KILLED, oom=False)
+        ending = self._limit or (Ending.OOM if exited.oom else Ending.EXITED)
         out, err = self._spools["stdout"], self._spools["stderr"]
         result = Result(
-            exit_code=told.code,
+            exit_code=exited.code,
             stdout=out.value(),
             stderr=err.value(),
             started_at=self._start.at,

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from agentrunner.errors import UsageError
+from agentrunner.errors.sandboxes import BadImageSource
 
 MOST_TEXT = 1 << 20
 MOST_CONTEXT = 1 << 30
@@ -202,9 +203,8 @@ def _add_bytes(archive: tarfile.TarFile, name: str, data: bytes) -> None:
 
 
 def _refused(path: Path, reason: str, remedy: str = "") -> UsageError:
-    return UsageError(
+    return BadImageSource(
         f"No image can be made from {path}: {reason}.",
-        code="image-source",
         path="runner.sandbox.image_from",
         remedy=remedy,
     )

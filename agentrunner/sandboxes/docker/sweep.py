@@ -18,7 +18,7 @@ async def remove_dead(engine: Engine) -> list[str]:
     left alone. Two sweeps at a time do not hurt each other. Raises EngineError.
     """
     boxes = await engine.call(
-        "look for boxes that are left",
+        "look for sandboxes that are left",
         lambda api: api.containers(all=True, filters={"label": OWNER_PID}),
     )
     removed = []

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from agentrunner.sandboxes.base import BoxSpec
+from agentrunner.sandboxes.base import SandboxOrder
 from agentrunner.sandboxes.docker.config import MEMORY, PIDS
 from agentrunner.sandboxes.docker.engine import Traits
 from agentrunner.sandboxes.homes import shared
 from agentrunner.sandboxes.limits import UNLIMITED
 
 
-def describe(spec: BoxSpec, traits: Traits | None, image: str) -> str:
+def describe(spec: SandboxOrder, traits: Traits | None, image: str) -> str:
     """One line for the header; `traits` and `image` are unknown before it is open."""
     name = f"{traits.product} {traits.version}".strip() if traits else "Docker"
     network = "no route out" if spec.network == "none" else "the whole network on demand"
@@ -25,7 +25,7 @@ def describe(spec: BoxSpec, traits: Traits | None, image: str) -> str:
     return f"{name}; " + "; ".join([*parts, ", ".join(held)])
 
 
-def isolation(spec: BoxSpec, traits: Traits | None) -> dict[str, str]:
+def isolation(spec: SandboxOrder, traits: Traits | None) -> dict[str, str]:
     """What holds, and by which means."""
     known = traits or Traits()
     limits = spec.limits
@@ -41,7 +41,9 @@ def isolation(spec: BoxSpec, traits: Traits | None) -> dict[str, str]:
     for name in known.lacks:
         held[lacking.get(name, name)] = "not held: the engine cannot here"
     on_demand = f"; {full} for commands that ask for it" if spec.network == "full" else ""
-    user = "the engine's user, as uid 0 of the box" if known.rootless else "the repository's owner"
+    user = (
+        "the engine's user, as uid 0 of the sandbox" if known.rootless else "the repository's owner"
+    )
     return {
         "processes": "a container for one command at a time; nothing outlives it",
         "files": "repository and run folder writable, .git and the system read-only, no HOME",

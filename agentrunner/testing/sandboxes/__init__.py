@@ -32,7 +32,7 @@ NO_WALLS = '"none" isolates nothing'
 async def run_conformance(
     make_sandbox: Make, scratch: Path, *, checks: Sequence[Check] = CHECKS
 ) -> list[CheckResult]:
-    """Run the checks, each on a sandbox that `make_sandbox` builds from a BoxSpec.
+    """Run the checks, each on a sandbox that `make_sandbox` builds from a SandboxOrder.
 
     `scratch` is an empty folder below which repositories and a state folder are made; the caller
     removes it. A variable with a random value is in our environment meanwhile, as bait.
@@ -47,7 +47,7 @@ async def run_conformance(
 
 async def _run(check: Check, bench: Workbench) -> CheckResult:
     name = check.__name__
-    if check not in running.CHECKS and bench.sandbox.kind == "none":
+    if check not in running.CHECKS and not bench.sandbox.isolates:
         return CheckResult(name, "not_applicable", NO_WALLS)
     try:
         async with asyncio.timeout(_CHECK_TIMEOUT_SEC):

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from agentrunner.sandboxes.base import BoxSpec, Door, Request, Result, Sandbox
+from agentrunner.sandboxes.base import Door, Request, Result, Sandbox, SandboxOrder
 from agentrunner.sandboxes.environment import proxy_environment
 from agentrunner.testing.sandboxes.workbench import (
     Broken,
@@ -199,8 +199,8 @@ class Egress:
         """Without TLS not even a listed host is reached, and the program is told."""
         async with self._outside(bench) as outside, outside.start():
             result = await outside.sh(f"get {outside.url.replace('https', 'http')}")
-            said = result.stdout + result.stderr
-            expect(b"https" in said or b"405" in said, f"it was told {said!r}")
+            output = result.stdout + result.stderr
+            expect(b"https" in output or b"405" in output, f"it was told {output!r}")
             lines = [(line["decision"], line["host"]) for line in outside.lines()]
             expect(lines == [("refused", HOST)], f"the lines are {lines}")
             expect(outside.server.connections == 0, "the server was reached")
@@ -244,7 +244,7 @@ class Egress:
             expect(result.exit_code == 0, f"it did not come back: {result.stderr!r}")
             expect(outside.server.connections == 2, f"{outside.server.connections} connections")
 
-    async def box_cannot_extend_its_door(self, bench: Workbench) -> None:
+    async def sandbox_cannot_extend_its_door(self, bench: Workbench) -> None:
         """The socket on which sandboxes hand over listeners hears nobody inside of a box."""
         async with self._outside(bench) as outside, outside.start():
             result = await outside.sh(CONTROL)
@@ -252,7 +252,7 @@ class Egress:
 
     @asynccontextmanager
     async def _outside(self, bench: Workbench) -> AsyncIterator[Outside]:
-        if bench.sandbox.kind == "none":
+        if not bench.sandbox.isolates:
             raise NotApplicable('"none" isolates nothing')
         run = bench.home.parent
         (run / "sock").mkdir()
@@ -262,7 +262,7 @@ class Egress:
         context.load_cert_chain(certificate, key)
         listening = await asyncio.start_server(server.greet, "127.0.0.1", 0, ssl=context)
         server.port = listening.sockets[0].getsockname()[1]
-        spec = BoxSpec(bench.repo, bench.home, programs=("sh",), sockets=run / "sock")
+        spec = SandboxOrder(bench.repo, bench.home, programs=("sh",), sockets=run / "sock")
         sandbox = bench.make(spec)
         allow = (f"{HOST}:{server.port}@127.0.0.1",)
         log = run / "egress.jsonl"
@@ -309,5 +309,5 @@ def egress_checks(start_proxy: StartProxy) -> tuple[Check, ...]:
         egress.plain_http_is_refused,
         egress.nothing_goes_around_the_proxy,
         egress.proxy_may_crash_and_come_back,
-        egress.box_cannot_extend_its_door,
+        egress.sandbox_cannot_extend_its_door,
     )

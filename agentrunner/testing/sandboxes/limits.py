@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from agentrunner.errors import SandboxUnavailable, UsageError
-from agentrunner.sandboxes.base import BoxSpec, Ending, Request, ResourceLimit, Sandbox
+from agentrunner.sandboxes.base import Ending, Request, ResourceLimit, Sandbox, SandboxOrder
 from agentrunner.testing.sandboxes.workbench import Check, NotApplicable, Workbench, expect
 
 MEMORY = "96m"
@@ -17,7 +17,7 @@ HOG = "head -c 400000000 /dev/zero | tail -c 400000000 >/dev/null"
 @asynccontextmanager
 async def _limited(bench: Workbench, limits: ResourceLimit) -> AsyncIterator[Sandbox]:
     """Another box with these limits."""
-    spec = BoxSpec(repo=bench.repo, home=bench.home, programs=("sh",), limits=limits)
+    spec = SandboxOrder(repo=bench.repo, home=bench.home, programs=("sh",), limits=limits)
     try:
         sandbox = bench.make(spec)
         await sandbox.open()
@@ -40,7 +40,7 @@ async def memory_is_limited(bench: Workbench) -> None:
         expect((after.exit_code, after.ending) == (3, Ending.EXITED), f"the next one: {after}")
 
 
-async def said_oom_is_no_oom(bench: Workbench) -> None:
+async def printed_oom_is_no_oom(bench: Workbench) -> None:
     """What looks like the kernel's end of it, or the box's, is only the command's own word."""
     words = "Killed; OOMKilled; container is not running; Cannot connect to the Docker daemon"
     result = await bench.sh(f"echo '{words}' >&2; exit 137")
@@ -126,6 +126,6 @@ async def no_devices_made(bench: Workbench) -> None:
 
 
 CHECKS: tuple[Check, ...] = (
-    memory_is_limited, said_oom_is_no_oom, scratch_is_limited, processors_are_limited,
+    memory_is_limited, printed_oom_is_no_oom, scratch_is_limited, processors_are_limited,
     processes_are_limited, nothing_reaches_the_next, few_system_calls, no_devices_made,
 )  # fmt: skip

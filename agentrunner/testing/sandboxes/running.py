@@ -185,7 +185,7 @@ async def kill_all_ends_it(bench: Workbench) -> None:
     async with asyncio.timeout(5):
         outcome = (await asyncio.gather(task, return_exceptions=True))[0]
     expect(isinstance(outcome, SandboxError), f"it came to {outcome}")
-    expect((await bench.sh("true")).exit_code == 0, "the box is gone")
+    expect((await bench.sh("true")).exit_code == 0, "the sandbox is gone")
 
 
 async def pause_and_go_on(bench: Workbench) -> None:
@@ -266,10 +266,10 @@ async def launched_from_outside(bench: Workbench) -> None:
         os.close(write)
     output, _ = await process.communicate()
     with os.fdopen(read) as status:
-        told = status.read()
+        text = status.read()
     expect((output, process.returncode) == (b"launched\n", 3), f"{output!r}, {process.returncode}")
     reports = "{status_fd}" in launch.argv
-    expect(not reports or '"exit-code": 3' in told, f"the helper told {told!r}")
+    expect(not reports or '"exit-code": 3' in text, f"the helper told {text!r}")
 
 
 async def close_twice(bench: Workbench) -> None:

@@ -10,7 +10,7 @@ import socket
 from dataclasses import replace
 from pathlib import Path
 
-from agentrunner.sandboxes.base import BoxSpec, Sandbox
+from agentrunner.sandboxes.base import Sandbox, SandboxOrder
 from agentrunner.sandboxes.deny import CREDENTIALS
 from agentrunner.testing.sandboxes.workbench import Check, Workbench, expect, wait_for
 
@@ -69,7 +69,7 @@ async def absent_git_stays_absent(bench: Workbench) -> None:
     """Where there is no `.git` none can be made, and none is left."""
     plain = bench.root / "plain"
     plain.mkdir()
-    sandbox = bench.make(BoxSpec(repo=plain, home=bench.home))
+    sandbox = bench.make(SandboxOrder(repo=plain, home=bench.home))
     await sandbox.open()
     try:
         request = replace(
@@ -88,11 +88,11 @@ async def _git_stays_masked(bench: Workbench, sandbox: Sandbox, plain: Path) -> 
     script = "touch on; while [ ! -e go ]; do sleep 0.02; done; mkdir -p .git/hooks"
     task = asyncio.create_task(sandbox.run(replace(bench.request(script), workdir=plain)))
     await wait_for(plain / "on")
-    other = bench.make(BoxSpec(repo=plain, home=bench.home))
+    other = bench.make(SandboxOrder(repo=plain, home=bench.home))
     await other.open()
     await other.close()
     (plain / "go").touch()
-    expect((await task).exit_code != 0, "the mask was lost with the end of another box")
+    expect((await task).exit_code != 0, "the mask was lost with the end of another sandbox")
     (plain / "on").unlink()
     (plain / "go").unlink()
 
@@ -195,7 +195,7 @@ async def read_path_is_read_only(bench: Workbench) -> None:
     data = bench.root / "data"
     data.mkdir()
     (data / "rows.csv").write_text("1\n")
-    sandbox = bench.make(BoxSpec(repo=bench.repo, home=bench.home, read_paths=(data,)))
+    sandbox = bench.make(SandboxOrder(repo=bench.repo, home=bench.home, read_paths=(data,)))
     await sandbox.open()
     try:
         result = await sandbox.run(bench.request(f"cat {data}/rows.csv; echo 2 > {data}/rows.csv"))

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-from agentrunner.sandboxes.base import BoxSpec, Request, Result, Sandbox
+from agentrunner.sandboxes.base import Request, Result, Sandbox, SandboxOrder
 
 CANARY = "AGENTRUNNER_CONFORMANCE_CANARY"
-Make = Callable[[BoxSpec], Sandbox]
+Make = Callable[[SandboxOrder], Sandbox]
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Workbench:
         git(repo, "init", "-q")
         git(repo, "add", ".")
         git(repo, "commit", "-q", "-m", "first")
-        spec = BoxSpec(repo=repo, home=home, programs=("sh", "git"))
+        spec = SandboxOrder(repo=repo, home=home, programs=("sh", "git"))
         return cls(root, repo, state, home, make(spec), make, bait, secrets.token_hex(8))
 
     async def sh(self, script: str, **fields: Any) -> Result:

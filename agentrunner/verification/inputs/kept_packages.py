@@ -58,7 +58,7 @@ def keep_package_json(before: str, after: str, around: Surrounding) -> Kept:
     if not isinstance(one, dict) or not isinstance(two, dict):
         return old(before)
     out = dict(one)
-    said = []
+    reasons = []
     for key in two:
         if key in NPM_DATA or (key not in one and key in ("bin", "types", "exports", "files")):
             out[key] = two[key]
@@ -67,14 +67,14 @@ def keep_package_json(before: str, after: str, around: Surrounding) -> Kept:
     for key in NPM_DEPENDENCIES:
         fine = _npm_dependencies(table(one, key), table(two, key), around)
         if fine != table(one, key):
-            said.append(REGISTRY)
+            reasons.append(REGISTRY)
             out[key] = fine
     scripts = _npm_scripts(table(one, "scripts"), table(two, "scripts"), around)
     if scripts != table(one, "scripts"):
-        said.append("a script that nothing runs by itself")
+        reasons.append("a script that nothing runs by itself")
         out["scripts"] = scripts
     if out == two:
-        return whole(after, said[0] if said else "keys that no test tool reads")
+        return whole(after, reasons[0] if reasons else "keys that no test tool reads")
     return Kept(json.dumps(out, indent=2, ensure_ascii=False).encode() + b"\n")
 
 
@@ -157,15 +157,15 @@ def keep_text_lock(before: str, after: str, around: Surrounding) -> Kept:
 def keep_pyproject(before: str, after: str, around: Surrounding) -> Kept:
     """pyproject.toml: dependencies, data about the project, settings of tools that nobody runs."""
     one, two = tomllib.loads(before), tomllib.loads(after)
-    said = ""
+    reason = ""
     fine = _same_but(one, two, ("project", "dependency-groups", "tool"))
     project = _project(table(one, "project"), table(two, "project"), around)
     groups = _groups(table(one, "dependency-groups"), table(two, "dependency-groups"), around)
     tools = _tools(table(one, "tool"), table(two, "tool"), around)
     if one.get("project") != two.get("project") or groups != "same":
-        said = REGISTRY if project == "added" or groups == "added" else ""
+        reason = REGISTRY if project == "added" or groups == "added" else ""
     if fine and project and groups and tools:
-        return whole(after, said or "keys that no test tool reads")
+        return whole(after, reason or "keys that no test tool reads")
     return Kept(_spliced(before, after, lambda name: _is_free_table(name, around)).encode())
 
 
@@ -380,7 +380,7 @@ def keep_go_sum(before: str, after: str, around: Surrounding) -> Kept:
 def keep_cargo(before: str, after: str, around: Surrounding) -> Kept:
     """Cargo.toml: dependencies from the registry, a new program, data about the package."""
     one, two = tomllib.loads(before), tomllib.loads(after)
-    said, fine = (
+    reason, fine = (
         "",
         _same_but(
             one, two, ("package", "dependencies", "dev-dependencies", "features", "bin", "target")
@@ -389,7 +389,7 @@ def keep_cargo(before: str, after: str, around: Surrounding) -> Kept:
     fine = fine and _same_but(table(one, "package"), table(two, "package"), CARGO_DATA)
     for key in ("dependencies", "dev-dependencies"):
         fine = fine and _crates(table(one, key), table(two, key), around)
-        said = said or REGISTRY * (one.get(key) != two.get(key))
+        reason = reason or REGISTRY * (one.get(key) != two.get(key))
     targets = [table(two, "target"), table(one, "target")]
     for name in {*targets[0], *targets[1]}:
         was, now = table(targets[1], name), table(targets[0], name)
@@ -400,9 +400,9 @@ def keep_cargo(before: str, after: str, around: Surrounding) -> Kept:
             and _crates(table(was, "dependencies"), table(now, "dependencies"), around)
         )
     fine = fine and _programs(one.get("bin"), two.get("bin"), around)
-    said = said or "a new program in a list of programs" * (one.get("bin") != two.get("bin"))
+    reason = reason or "a new program in a list of programs" * (one.get("bin") != two.get("bin"))
     if fine:
-        return whole(after, said or "keys that no test tool reads")
+        return whole(after, reason or "keys that no test tool reads")
     return old(before)
 
 

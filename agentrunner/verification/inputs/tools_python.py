@@ -133,19 +133,19 @@ def pytest(context: Context, step: Step, words: list[str], by: str) -> None:
         for base in bases:
             context.name_folder(base, "testpaths names it")
         bases = bases or [folder]
-        said = "testpaths names it" if start else "pytest collects it"
+        reason = "testpaths names it" if start else "pytest collects it"
     else:
-        said = f"{by} names it"
+        reason = f"{by} names it"
     given = [*words, *_words(settings.get("addopts"))]
     for base in bases:
-        _pytest_base(context, base, patterns, said, by, "--doctest-modules" in given)
+        _pytest_base(context, base, patterns, reason, by, "--doctest-modules" in given)
         for name, value in options:
             if name == "--doctest-glob":
                 context.collect(inside(base, f"**/{value}"), "pytest runs its examples")
 
 
 def _pytest_base(
-    context: Context, base: str, patterns: list[str], said: str, by: str, doctests: bool
+    context: Context, base: str, patterns: list[str], reason: str, by: str, doctests: bool
 ) -> None:
     tree = context.tree
     for place in above(base if base in tree.folders else folder_of(base)):
@@ -158,8 +158,8 @@ def _pytest_base(
         context.place(base, f"{by} names it", "test")
         return
     context.roots.add(base)
-    if said != "pytest collects it":
-        context.name_folder(base, said)
+    if reason != "pytest collects it":
+        context.name_folder(base, reason)
     for pattern in patterns:
         context.collect(inside(base, f"**/{pattern}"), f"pytest collects {pattern} by its rules")
     context.collect(inside(base, "**/conftest.py"), "pytest loads it before the tests", "runner")

@@ -50,10 +50,10 @@ def made(
 ) -> TestResult:
     """A result whose texts are safe; an outcome that is none of the known ones is an error."""
     kind: TestOutcomeKind = outcome if outcome in OUTCOMES else "error"  # type: ignore[assignment]
-    said = ""
+    text = ""
     if message and kind in ("failed", "error"):
-        said = MESSAGE_CONTROL.sub("?", message[: MOST_MESSAGE + 1].strip())[:MOST_MESSAGE]
-    return TestResult(clean(name), kind, clean(file), line, said)
+        text = MESSAGE_CONTROL.sub("?", message[: MOST_MESSAGE + 1].strip())[:MOST_MESSAGE]
+    return TestResult(clean(name), kind, clean(file), line, text)
 
 
 def below(folder: str, started: str) -> str:

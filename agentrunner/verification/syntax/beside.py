@@ -42,8 +42,8 @@ def random_tests(source: bytes, language: str, path: str, name: str) -> list[Can
         after = parse(changed, language)
         if after is not None and (parsed.root.has_error or not after.root.has_error):
             line = source[: edit.start].count(b"\n") + 1
-            said = f"a test {own} in {path} that fails by `{statement}`"
-            made.append(Canary(changed, own, kind, said, line, (edit,)))
+            description = f"a test {own} in {path} that fails by `{statement}`"
+            made.append(Canary(changed, own, kind, description, line, (edit,)))
     return made
 
 
@@ -201,15 +201,15 @@ def _java(parsed: Parsed, tests: list[Found], word: str) -> Iterator[_Made]:
         statements.insert(1, ("equality", f'{used.group(1).decode()}("made", "to fail");'))
     for kind, statement in statements:
         own = f"test{word[:1].upper()}{word[1:]}{kind.capitalize()}"
-        said = f"{mark}{line}{indent}" if mark else ""
+        lead = f"{mark}{line}{indent}" if mark else ""
         body = f"{{{line}{indent}    {statement}{line}{indent}}}"
-        text = f"{line}{line}{indent}{said}public void {own}() {body}"
+        text = f"{line}{line}{indent}{lead}public void {own}() {body}"
         yield ".".join((*last.span.parts[:-1], own)), kind, statement, Edit(at, at, text)
 
 
 def _java_mark(parsed: Parsed, found: Found) -> str | None:
-    said = re.match(r"[^{]*?(@(?:[\w.]+\.)?Test)\b", parsed.text(found.whole))
-    return said.group(1) if said else None
+    match = re.match(r"[^{]*?(@(?:[\w.]+\.)?Test)\b", parsed.text(found.whole))
+    return match.group(1) if match else None
 
 
 _writers: dict[str, Callable[[Parsed, list[Found], str], Iterator[_Made]]] = {

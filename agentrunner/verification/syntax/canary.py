@@ -164,5 +164,5 @@ def _made(
     line = line_of(stated.node)
     what = "the contrary is asserted" if kind == "outcome" else "another value is expected"
     shown = " ".join(parsed.text(stated.node).split())
-    said = f"{what} in {span.name} (line {line}: {shown[:120]})"
-    return Canary(changed, span.name, kind, said, line, tuple(edits))
+    description = f"{what} in {span.name} (line {line}: {shown[:120]})"
+    return Canary(changed, span.name, kind, description, line, tuple(edits))

@@ -131,8 +131,8 @@ def _negations(parsed: Parsed, node: Node) -> Iterator[Change]:
     inner = field(node, "argument") or field(node, "operand")
     inner = inner or next(iter(node.named_children), None)
     if operator is not None and inner is not None and parsed.text(operator) in ("not", "!"):
-        said = f"`{_shown(parsed, node)}` is not negated"
-        yield said, [Edit(node.start_byte, inner.start_byte, "")]
+        description = f"`{_shown(parsed, node)}` is not negated"
+        yield description, [Edit(node.start_byte, inner.start_byte, "")]
 
 
 def _numbers(parsed: Parsed, node: Node) -> Iterator[Change]:

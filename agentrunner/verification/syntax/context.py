@@ -194,8 +194,8 @@ def imports_in(parsed: Parsed) -> dict[str, str]:
         elif node.type == "variable_declarator" and parsed.language in SCRIPTS:
             found.update(_required(parsed, node))
         elif node.type == "import_declaration" and parsed.language == "java":
-            said = parsed.text(node).removeprefix("import").strip(" ;")
-            found[said.rpartition(".")[2]] = said
+            name = parsed.text(node).removeprefix("import").strip(" ;")
+            found[name.rpartition(".")[2]] = name
         elif node.type == "use_declaration":
             argument = field(node, "argument")
             found.update(_used(parsed, argument) if argument is not None else {})
@@ -210,24 +210,24 @@ def imports_in(parsed: Parsed) -> dict[str, str]:
 def _imported(parsed: Parsed, node: Node) -> dict[str, str]:
     found: dict[str, str] = {}
     module = field(node, "module_name")
-    said = parsed.text(module) if module is not None else ""
+    name = parsed.text(module) if module is not None else ""
     for one in node.children_by_field_name("name"):
         alias, path = field(one, "alias"), parsed.text(field(one, "name") or one)
         bound = parsed.text(alias) if alias else path
-        found[bound if module or alias else bound.split(".")[0]] = f"{said} {path}".strip()
+        found[bound if module or alias else bound.split(".")[0]] = f"{name} {path}".strip()
     return found
 
 
 def _script_imported(parsed: Parsed, node: Node) -> dict[str, str]:
     found: dict[str, str] = {}
     source = field(node, "source")
-    said = parsed.text(source) if source is not None else ""
+    place = parsed.text(source) if source is not None else ""
     for one in walk(node):
         name, around = field(one, "name"), one.parent
         if one.type == "import_specifier" and name is not None:
-            found[parsed.text(field(one, "alias") or name)] = f"{said} {parsed.text(name)}"
+            found[parsed.text(field(one, "alias") or name)] = f"{place} {parsed.text(name)}"
         elif around is not None and around.type in ("import_clause", "namespace_import"):
-            found[parsed.text(one)] = f"{said} {around.type}"
+            found[parsed.text(one)] = f"{place} {around.type}"
     return found
 
 
@@ -236,16 +236,16 @@ def _required(parsed: Parsed, declarator: Node) -> dict[str, str]:
     name, value = field(declarator, "name"), field(declarator, "value")
     if name is None or value is None or not parsed.text(value).startswith("require("):
         return {}
-    said = parsed.text(value)
+    place = parsed.text(value)
     if name.type == "identifier":
-        return {parsed.text(name): said}
+        return {parsed.text(name): place}
     found: dict[str, str] = {}
     for one in name.named_children:
         key, bound = field(one, "key"), field(one, "value")
         if key is not None and bound is not None:
-            found[parsed.text(bound)] = f"{said} {parsed.text(key)}"
+            found[parsed.text(bound)] = f"{place} {parsed.text(key)}"
         else:
-            found[parsed.text(one)] = f"{said} {parsed.text(one)}"
+            found[parsed.text(one)] = f"{place} {parsed.text(one)}"
     return found
 
 

@@ -73,10 +73,10 @@ def _python(parsed: Parsed, function: Function) -> Edit | None:
         return None
     indent = indent_of(parsed, kept[0])
     if indent is None:
-        said = "return; yield" if yields else "pass"
+        filler = "return; yield" if yields else "pass"
     else:
-        said = f"return{newline(parsed.source)}{indent}yield" if yields else "pass"
-    return Edit(kept[0].start_byte, kept[-1].end_byte, said)
+        filler = f"return{newline(parsed.source)}{indent}yield" if yields else "pass"
+    return Edit(kept[0].start_byte, kept[-1].end_byte, filler)
 
 
 def _script(parsed: Parsed, function: Function) -> Edit | None:
@@ -87,22 +87,22 @@ def _script(parsed: Parsed, function: Function) -> Edit | None:
         one.type == "return_statement" and one.named_child_count
         for one in walk(body, lambda inner: inner.type not in FUNCTIONS)
     )
-    said = "{ return undefined as any; }" if typed and (gives or kind is not None) else "{}"
+    filler = "{ return undefined as any; }" if typed and (gives or kind is not None) else "{}"
     name = field(node, "name")
     if name is not None and parsed.text(name) == "constructor":
         above = [one for one in statements(body) if parsed.text(one).startswith("super(")]
-        said = f"{{ {parsed.text(above[0]).rstrip(';')}; }}" if above else "{}"
+        filler = f"{{ {parsed.text(above[0]).rstrip(';')}; }}" if above else "{}"
     if body.type == "statement_block" and not statements(body):
         return None
-    return replaced(body, said)
+    return replaced(body, filler)
 
 
 def _gives_nothing(parsed: Parsed, kind: Node | None) -> bool:
     """Whether a type of TypeScript lets a function end without a value."""
     if kind is None:
         return False
-    said = parsed.text(kind).lstrip(": ")
-    return said in ("void", "Promise<void>", "never") or said.startswith("asserts ")
+    text = parsed.text(kind).lstrip(": ")
+    return text in ("void", "Promise<void>", "never") or text.startswith("asserts ")
 
 
 def _go(parsed: Parsed, function: Function) -> Edit | None:
@@ -151,13 +151,15 @@ _ZEROS = {
 
 def _java(parsed: Parsed, function: Function) -> Edit | None:
     kind = field(function.node, "type")
-    said = parsed.text(kind) if kind is not None else "void"
+    type_ = parsed.text(kind) if kind is not None else "void"
     if not statements(function.body):
         return None
-    if said == "void":
+    if type_ == "void":
         return replaced(function.body, "{}")
     array = field(function.node, "dimensions") is not None
-    return replaced(function.body, f"{{ return {'null' if array else _ZEROS.get(said, 'null')}; }}")
+    return replaced(
+        function.body, f"{{ return {'null' if array else _ZEROS.get(type_, 'null')}; }}"
+    )
 
 
 _emptiers: dict[str, Callable[[Parsed, Function], Edit | None]] = {

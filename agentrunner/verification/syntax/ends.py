@@ -50,8 +50,8 @@ def failing_end(source: bytes, language: str, span: TestSpan) -> Canary | None:
     changed = applied(source, edits)
     if not edits or not _as_sound(parsed, changed):
         return None
-    said = f"a failing statement at the end of {span.name} (line {span.line})"
-    return Canary(changed, span.name, "end", said, span.line, tuple(edits))
+    description = f"a failing statement at the end of {span.name} (line {span.line})"
+    return Canary(changed, span.name, "end", description, span.line, tuple(edits))
 
 
 def _as_sound(parsed: Parsed, changed: bytes) -> bool:

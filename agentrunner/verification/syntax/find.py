@@ -160,12 +160,12 @@ def _go_subtests(parsed: Parsed, outer: Node, own: str) -> Iterator[Found]:
 
 def _go_score(found: Found, name: str) -> tuple[int, ...] | None:
     own = found.span.parts[0]
-    said = re.search(rf"(?:^|\W){re.escape(own)}(?:/(.*))?$", name, re.DOTALL)
-    if said is None:
+    match = re.search(rf"(?:^|\W){re.escape(own)}(?:/(.*))?$", name, re.DOTALL)
+    if match is None:
         return None
     if len(found.span.parts) == 1:
         return (1, 0)
-    first = (said.group(1) or "").replace(" ", "_")
+    first = (match.group(1) or "").replace(" ", "_")
     title = found.titles[1]
     return (2, title.literal) if first and title.start_in(first) is not None else None
 
@@ -186,8 +186,8 @@ def attributes(node: Node) -> list[Node]:
 
 def attribute_path(parsed: Parsed, item: Node) -> str:
     """The path of an attribute: "cfg", "tokio::test"."""
-    said = re.match(r"#\s*\[\s*([\w:]+)", parsed.text(item))
-    return said.group(1) if said else ""
+    match = re.match(r"#\s*\[\s*([\w:]+)", parsed.text(item))
+    return match.group(1) if match else ""
 
 
 def _rust(parsed: Parsed) -> Iterator[Found]:
@@ -246,9 +246,9 @@ def _java(parsed: Parsed) -> Iterator[Found]:
 
 def name_parts(name: str, language: str) -> list[str]:
     """The parts of a result's name, innermost last, without parameters."""
-    said = re.match(r"(\w+) \(([^()]+)\)", name)
-    if said and language == "python":  # unittest: test_y (tests.test_a.TestX[.test_y])
-        own, path = said.groups()
+    match = re.match(r"(\w+) \(([^()]+)\)", name)
+    if match and language == "python":  # unittest: test_y (tests.test_a.TestX[.test_y])
+        own, path = match.groups()
         name = path if path.endswith("." + own) else f"{path}.{own}"
     cut = re.search(r"[\[(]", name)
     if cut and cut.start() and language in ("python", "java"):
@@ -257,9 +257,9 @@ def name_parts(name: str, language: str) -> list[str]:
 
 
 def _plain_score(found: Found, name: str) -> tuple[int, ...] | None:
-    said = name_parts(name, found.language)
+    parts = name_parts(name, found.language)
     same = 0
-    for part, other in zip(reversed(found.span.parts), reversed(said), strict=False):
+    for part, other in zip(reversed(found.span.parts), reversed(parts), strict=False):
         if part != other:
             break
         same += 1

@@ -48,11 +48,11 @@ def functions_of(parsed: Parsed) -> list[Function]:
 
 def altered(before: Parsed | None, after: Parsed) -> list[Function]:
     """The functions of `after` that `before` does not have just so; none that lies in another."""
-    old = Counter(_told(before)) if before is not None else Counter()
+    old = Counter(_texts(before)) if before is not None else Counter()
     changed: list[Function] = []
-    for function, told in zip(functions_of(after), _told(after), strict=True):
-        if old[told]:
-            old[told] -= 1
+    for function, label in zip(functions_of(after), _texts(after), strict=True):
+        if old[label]:
+            old[label] -= 1
         elif not any(
             one.node.start_byte <= function.node.start_byte
             and function.node.end_byte <= one.node.end_byte
@@ -62,7 +62,7 @@ def altered(before: Parsed | None, after: Parsed) -> list[Function]:
     return changed
 
 
-def _told(parsed: Parsed) -> list[tuple[str, str]]:
+def _texts(parsed: Parsed) -> list[tuple[str, str]]:
     """Name and own text of each function; the bodies of functions in it are not its own."""
     functions = functions_of(parsed)
     bodies = {one.body.id for one in functions}
@@ -117,8 +117,8 @@ def _named(parsed: Parsed, node: Node, _: bool) -> _Named:
     name, body = field(node, "name"), field(node, "body")
     if node.type in kinds and name is not None and body is not None:
         receiver = field(node, "receiver")
-        said = _receiver(parsed, receiver) if receiver is not None else ""
-        return said + parsed.text(name), body
+        text = _receiver(parsed, receiver) if receiver is not None else ""
+        return text + parsed.text(name), body
     if node.type == "assignment":
         left, right = field(node, "left"), field(node, "right")
         inner = field(right, "body") if right is not None and right.type == "lambda" else None
@@ -146,9 +146,9 @@ def _script_named(parsed: Parsed, node: Node, within: bool) -> _Named:
     if name is not None:
         return parsed.text(name), body
     for label in ("name", "key", "left", "property"):
-        said = field(parent, label)
-        if said is not None and said != node:
-            return parsed.text(said), body
+        named = field(parent, label)
+        if named is not None and named != node:
+            return parsed.text(named), body
     if parent is not None and parent.type == "export_statement":
         return "default", body
     return None if within else (_handed_to(parsed, node), body)
@@ -162,8 +162,8 @@ def _handed_to(parsed: Parsed, node: Node) -> str:
     if arguments is None or call is None or callee is None or arguments.type != "arguments":
         return "function"
     first = arguments.named_children[0]
-    said = parsed.text(first) if first.type in STRINGS else ""
-    return f"{parsed.text(callee)[:100]}({said})"
+    text = parsed.text(first) if first.type in STRINGS else ""
+    return f"{parsed.text(callee)[:100]}({text})"
 
 
 _NAMING: dict[str, Callable[[Parsed, Node, bool], _Named]] = dict.fromkeys(SCRIPTS, _script_named)

@@ -47,7 +47,7 @@ def mutants(before: bytes | None, after: bytes, language: str, most: int) -> lis
             by_line.setdefault(line, []).extend(changes_at(parsed, node))
     found: list[Mutant] = []
     seen = {after}
-    for line, said, edits in _spread(by_line, most):
+    for line, description, edits in _spread(by_line, most):
         if len(found) == most:
             break
         changed = applied(after, edits)
@@ -55,7 +55,7 @@ def mutants(before: bytes | None, after: bytes, language: str, most: int) -> lis
         sound = tree is not None and (parsed.root.has_error or not tree.root.has_error)
         if sound and changed not in seen:
             seen.add(changed)
-            found.append(Mutant(changed, line, f"line {line}: {said}"))
+            found.append(Mutant(changed, line, f"line {line}: {description}"))
     return found
 
 

@@ -89,10 +89,10 @@ def _rust(parsed: Parsed) -> Iterator[Region]:
             continue
         marks = [] if node.type == "attribute_item" else attributes(node)
         for mark in marks:
-            said = attribute_path(parsed, mark).split("::")[-1]
-            under = said == "cfg" and bool(_MARKS.match(parsed.text(mark)))
+            name = attribute_path(parsed, mark).split("::")[-1]
+            under = name == "cfg" and bool(_MARKS.match(parsed.text(mark)))
             under = under and "not(test" not in parsed.text(mark).replace(" ", "")
-            if under or said == "test":
+            if under or name == "test":
                 kind = "module" if node.type == "mod_item" else "item"
                 yield _region(parsed, marks[0], node, kind, _rust_name(parsed, node))
                 break
@@ -109,11 +109,11 @@ def _rust_examples(parsed: Parsed) -> Iterator[Region]:
     lines = parsed.source.split(b"\n")
     at, opened, number = 0, -1, 0
     for index, line in enumerate(lines):
-        said = re.match(rb"\s*//[/!]\s*(```|~~~)", line)
-        if said and opened < 0:
+        match = re.match(rb"\s*//[/!]\s*(```|~~~)", line)
+        if match and opened < 0:
             opened = at
-        elif said or (opened >= 0 and not re.match(rb"\s*//[/!]", line)):
-            if said:
+        elif match or (opened >= 0 and not re.match(rb"\s*//[/!]", line)):
+            if match:
                 number += 1
                 below = (one.strip() for one in lines[index + 1 :])
                 item = next((one for one in below if not one.startswith((b"//", b"#"))), b"")
@@ -169,11 +169,11 @@ def _examples(parsed: Parsed, string: Node) -> Iterator[Region]:
     name = field(owner, "name")
     text = parsed.source[string.start_byte : string.end_byte]
     found = re.compile(rb"(?m)^[ \t]*>>> .*(?:\r?\n[ \t]*(?!\"\"\"|''')\S.*)*\r?\n?")
-    for number, said in enumerate(found.finditer(text)):
+    for number, match in enumerate(found.finditer(text)):
         closing = max(text.rfind(b'"""'), text.rfind(b"'''"))
-        end = min(said.end(), closing) if closing > said.start() else said.end()
+        end = min(match.end(), closing) if closing > match.start() else match.end()
         label = f"{parsed.text(name) if name is not None else ''}#{number}"
-        yield Region(string.start_byte + said.start(), string.start_byte + end, "doctest", label)
+        yield Region(string.start_byte + match.start(), string.start_byte + end, "doctest", label)
 
 
 # JavaScript and TypeScript ------------------------------------------------------------------------
@@ -182,8 +182,8 @@ def _examples(parsed: Parsed, string: Node) -> Iterator[Region]:
 def _script(parsed: Parsed) -> Iterator[Region]:
     for node in parsed.root.named_children:
         condition = field(node, "condition")
-        said = parsed.text(condition).replace(" ", "") if condition is not None else ""
-        if node.type == "if_statement" and "import.meta.vitest" in said:
+        text = parsed.text(condition).replace(" ", "") if condition is not None else ""
+        if node.type == "if_statement" and "import.meta.vitest" in text:
             yield _region(parsed, node, node, "block", "vitest")
 
 

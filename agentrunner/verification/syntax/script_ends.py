@@ -40,8 +40,8 @@ def ends(parsed: Parsed, found: Found) -> Iterator[Edit]:
 
 def _expression(parsed: Parsed, found: Found) -> Iterator[Edit]:
     value = parsed.text(found.body)
-    said = field(found.function, "return_type")
-    if said is not None and parsed.text(said).lstrip(": ") == "void":
+    type_ = field(found.function, "return_type")
+    if type_ is not None and parsed.text(type_).lstrip(": ") == "void":
         yield replaced(found.body, f"{{ {value}; throw {_ERROR}; }}")
     else:
         yield replaced(found.body, f"Promise.resolve({_argument(found.body, value)}){_LATER}")

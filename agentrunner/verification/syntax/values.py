@@ -103,14 +103,14 @@ def _longer(node: Node, text: str) -> Edit | None:
 
 def _number(text: str, wide: bool) -> str | None:
     """Another number; a smaller one where a type may not hold a larger one."""
-    said = re.fullmatch(
+    match = re.fullmatch(
         r"(0[xX][0-9a-fA-F_]+|0[oO][0-7_]+|0[bB][01_]+|[\d_]*\.?[\d_]*(?:[eE][+-]?\d+)?)"
         r"(_?[a-zA-Z]\w*)?",
         text,
     )
-    if said is None or (said.group(2) or "") in ("j", "J", "i"):
+    if match is None or (match.group(2) or "") in ("j", "J", "i"):
         return None
-    digits, suffix = said.group(1).replace("_", ""), said.group(2) or ""
+    digits, suffix = match.group(1).replace("_", ""), match.group(2) or ""
     try:
         return _other(_whole(digits), wide) + suffix
     except ValueError:

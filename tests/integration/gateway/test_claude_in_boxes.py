@@ -13,7 +13,7 @@ from aiohttp import web
 from agentrunner.gateway.order import GATEWAY_PORT, GATEWAY_SOCKET
 from agentrunner.gateway.process import running
 from agentrunner.gateway.usage import read_usage
-from agentrunner.sandboxes.base import BoxSpec, Door, Request
+from agentrunner.sandboxes.base import Door, Request, SandboxOrder
 from agentrunner.sandboxes.choose import open_sandbox
 from tests.kit.bwrap import require_bwrap
 from tests.kit.claude import anthropic_messages, require_claude
@@ -24,13 +24,13 @@ LOOK = "env; cat /proc/[0-9]*/environ; echo hello > hello.txt"
 STEPS = (("Making it.", LOOK), ("Done.", ""))
 
 
-def spec_of(kind: str, place: Path, binary: Path) -> BoxSpec:
+def spec_of(kind: str, place: Path, binary: Path) -> SandboxOrder:
     """A box on an empty repository, which sees the program."""
     repo, run = place / "shop", place / "state" / "runs" / "shop-1a2b3c4d"
     for folder in (repo, run / "sock", run / "box" / "claude", run / "box" / "tmp"):
         folder.mkdir(parents=True, mode=0o700)
     programs = (str(binary), "sh")
-    spec = BoxSpec(repo=repo, home=run / "box", programs=programs, sockets=run / "sock")
+    spec = SandboxOrder(repo=repo, home=run / "box", programs=programs, sockets=run / "sock")
     return on_host_usr(spec) if kind == "docker" else spec
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from agentrunner.gateway.order import PROXY_PORT, PROXY_SOCKET
 from agentrunner.gateway.process import GatewayProcess, proxy_starter
-from agentrunner.sandboxes.base import BoxSpec, OnOutput, Request, Result, Sandbox
+from agentrunner.sandboxes.base import OnOutput, Request, Result, Sandbox, SandboxOrder
 from agentrunner.sandboxes.bwrap import BwrapSandbox
 from agentrunner.sandboxes.choose import make_sandbox
 from agentrunner.testing.sandboxes import run_conformance
@@ -25,7 +25,7 @@ from tests.kit.engine import connected
 start_proxy = proxy_starter(os.environ)
 
 
-def box(kind: str, spec: BoxSpec) -> Sandbox:
+def box(kind: str, spec: SandboxOrder) -> Sandbox:
     state = spec.home.parents[2]
     if kind == "docker":
         # An empty image, which stands on this machine's own programs.
@@ -54,7 +54,7 @@ async def test_docker_lets_out_what_is_listed_and_nothing_else(tmp_path: Path) -
 class Leaking(BwrapSandbox):
     """Has the host's network."""
 
-    def __init__(self, spec: BoxSpec) -> None:
+    def __init__(self, spec: SandboxOrder) -> None:
         super().__init__(replace(spec, network="full"), environ=os.environ, host_home=Path.home())
 
     async def run(self, request: Request, on_output: OnOutput | None = None) -> Result:
@@ -64,7 +64,7 @@ class Leaking(BwrapSandbox):
 class Shut(BwrapSandbox):
     """Has no door."""
 
-    def __init__(self, spec: BoxSpec) -> None:
+    def __init__(self, spec: SandboxOrder) -> None:
         super().__init__(spec, environ=os.environ, host_home=Path.home())
 
     async def run(self, request: Request, on_output: OnOutput | None = None) -> Result:

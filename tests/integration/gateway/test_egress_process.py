@@ -92,7 +92,7 @@ async def test_it_listens_before_the_block_and_is_gone_after_it(order: GatewayOr
         writer.close()
         assert list(order.sockets.iterdir()) == []
         assert not Path(f"/proc/{process.pid}").exists()
-        assert process.said == ""
+        assert process.complaints == ""
         (use,) = read_egress(order.egress_log)
         assert (use.host, use.allowed, use.bytes) == ("model.test", 1, 10)
 
@@ -210,7 +210,7 @@ async def test_no_client_can_end_it(order: GatewayOrder) -> None:
                 writer.write(said)
                 writer.transport.abort()
         assert b"not_listed" in await ask(order, "evil.test:443")
-    assert process.said == ""
+    assert process.complaints == ""
 
 
 def test_it_ends_with_whoever_started_it(order: GatewayOrder) -> None:

@@ -12,7 +12,7 @@ import pytest
 from agentrunner.errors import TaskFailed
 from agentrunner.gateway.usage import read_usage
 from agentrunner.planners.base import MetaUnavailable
-from agentrunner.planners.cli_box import Tape
+from agentrunner.planners.cli_sandbox import Tape
 from tests.kit.faults import Refusal
 from tests.kit.planner_desk import KEY_OF, REAL_KEY, SECRET, Desk
 from tests.kit.planner_server import STRUCTURED, PlannerServer

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agentrunner.sandboxes.base import BoxSpec, Sandbox
+from agentrunner.sandboxes.base import Sandbox, SandboxOrder
 from agentrunner.sandboxes.choose import make_sandbox
 from agentrunner.testing.sandboxes.workbench import git
 from tests.kit.bwrap import require_bwrap
@@ -29,8 +29,8 @@ class Place:
     home: Path
     user: Path
 
-    def spec(self, **fields: object) -> BoxSpec:
-        return BoxSpec(**{"repo": self.repo, "home": self.home, **fields})  # type: ignore[arg-type]
+    def spec(self, **fields: object) -> SandboxOrder:
+        return SandboxOrder(**{"repo": self.repo, "home": self.home, **fields})  # type: ignore[arg-type]
 
     def box(self, kind: str = "bwrap", **fields: object) -> Sandbox:
         environ = {"PATH": os.environ["PATH"]}

@@ -24,7 +24,7 @@ from .conftest import Place, absent
 
 
 async def run(place: Place, *command: str, **fields: object) -> Result:
-    """One command in a box made for it; `fields` are those of a BoxSpec."""
+    """One command in a box made for it; `fields` are those of a SandboxOrder."""
     box = place.box("bwrap", **{"programs": (command[0],), **fields})
     try:
         return await box.run(Request(command=command, workdir=place.repo, timeout_sec=60))
@@ -249,7 +249,7 @@ async def test_a_gigabyte_of_output_needs_no_memory(place: Place) -> None:
 async def test_a_library_cannot_be_loaded_into_the_helper(place: Place) -> None:
     """LD_PRELOAD would run in bwrap, on the host, before there is a box."""
     request = Request(("true",), place.repo, env={"LD_PRELOAD": str(place.repo / "evil.so")})
-    with pytest.raises(SandboxError, match="outside the box"):
+    with pytest.raises(SandboxError, match="outside the sandbox"):
         await place.box().run(request)
 
 

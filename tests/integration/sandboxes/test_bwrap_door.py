@@ -27,14 +27,14 @@ AS_ANOTHER = f"""
 import asyncio, os
 from pathlib import Path
 from control_server import ControlServer
-from agentrunner.sandboxes.base import BoxSpec, Door, Request
+from agentrunner.sandboxes.base import SandboxOrder, Door, Request
 from agentrunner.sandboxes.bwrap import BwrapSandbox
 
 repo, home, sock = (Path.cwd() / name for name in ("repo", "home", "sock"))
 for folder in (repo, home, sock):
     folder.mkdir()
 server = ControlServer(sock)
-box = BwrapSandbox(BoxSpec(repo=repo, home=home), environ=os.environ, host_home=home)
+box = BwrapSandbox(SandboxOrder(repo=repo, home=home), environ=os.environ, host_home=home)
 script = "{READ.format(port=8787)}"
 request = Request(("bash", "-c", script), repo, door=Door(sock, {PORTS}))
 result = asyncio.run(box.run(request))
@@ -166,5 +166,5 @@ async def test_a_door_that_makes_no_sense_is_refused(place: Place, door: Door) -
 
 async def test_without_walls_there_is_no_door(place: Place, sockets: Path) -> None:
     box = LocalSandbox(place.spec(), environ=os.environ, host_home=place.user)
-    with pytest.raises(SandboxError, match="needs a box"):
+    with pytest.raises(SandboxError, match="needs a sandbox"):
         await box.run(ask(place, Door(sockets, PORTS), "true"))

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from agentrunner.sandboxes.base import BoxSpec, Request, Result, Sandbox
+from agentrunner.sandboxes.base import Request, Result, Sandbox, SandboxOrder
 from agentrunner.sandboxes.bwrap import BwrapSandbox
 from agentrunner.sandboxes.find_caches import find_caches
 from tests.kit.caches import SECRET, Make, Project, cargo, go, maven, npm, serving, uv
@@ -35,7 +35,7 @@ def fetched(make: Make, place: Place) -> Project:
         return make(place.user, place.repo, server)
 
 
-def boxed(kind: str, place: Place, spec: BoxSpec) -> Sandbox:
+def boxed(kind: str, place: Place, spec: SandboxOrder) -> Sandbox:
     if kind == "docker":
         return docker(spec)
     environ = {"PATH": os.environ["PATH"], "HOME": str(Path.home())}

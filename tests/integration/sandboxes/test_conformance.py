@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from agentrunner.sandboxes.base import BoxSpec, Launch, Request, Sandbox
+from agentrunner.sandboxes.base import Launch, Request, Sandbox, SandboxOrder
 from agentrunner.sandboxes.bwrap import BwrapSandbox
 from agentrunner.sandboxes.local import LocalSandbox
 from agentrunner.testing.sandboxes import CHECKS, run_conformance
@@ -44,11 +44,11 @@ GRACE_SEC = 0.5
 """In place of 5 s, which three checks would wait for each time."""
 
 
-def bwrap(spec: BoxSpec) -> Sandbox:
+def bwrap(spec: SandboxOrder) -> Sandbox:
     return BwrapSandbox(spec, environ=os.environ, host_home=Path.home(), grace_sec=GRACE_SEC)
 
 
-def none(spec: BoxSpec) -> Sandbox:
+def none(spec: SandboxOrder) -> Sandbox:
     return LocalSandbox(spec, environ=os.environ, host_home=Path.home(), grace_sec=GRACE_SEC)
 
 
@@ -93,7 +93,7 @@ async def test_the_bundled_bwrap_keeps_every_promise(
     folder = place.root / "no-bwrap-here"
     folder.mkdir()
 
-    def bundled(spec: BoxSpec) -> Sandbox:
+    def bundled(spec: SandboxOrder) -> Sandbox:
         return BwrapSandbox(
             spec, environ={"PATH": str(folder)}, host_home=Path.home(), grace_sec=GRACE_SEC
         )
@@ -144,7 +144,7 @@ class Weakened(BwrapSandbox):
 async def test_a_wall_that_is_missing_is_noticed(
     place: Place, without: tuple[str, ...], added: tuple[str, ...], check: str
 ) -> None:
-    def weakened(spec: BoxSpec) -> Sandbox:
+    def weakened(spec: SandboxOrder) -> Sandbox:
         sandbox = Weakened(spec, environ={"PATH": os.environ["PATH"]}, host_home=place.user)
         sandbox.without, sandbox.added = without, added
         return sandbox
@@ -155,7 +155,7 @@ async def test_a_wall_that_is_missing_is_noticed(
 
 
 async def test_an_inherited_environment_is_noticed(place: Place) -> None:
-    def leaking(spec: BoxSpec) -> Sandbox:
+    def leaking(spec: SandboxOrder) -> Sandbox:
         sandbox = Weakened(spec, environ=os.environ, host_home=Path.home())
         sandbox.env = dict(os.environ)
         return sandbox

@@ -20,7 +20,6 @@ from typing import Any
 import pytest
 
 from agentrunner.sandboxes.base import (
-    BoxSpec,
     Door,
     Ending,
     ErrorKind,
@@ -28,6 +27,7 @@ from agentrunner.sandboxes.base import (
     Request,
     ResourceLimit,
     SandboxError,
+    SandboxOrder,
 )
 from agentrunner.sandboxes.docker import DockerSandbox, labels
 from agentrunner.sandboxes.docker.engine import Engine
@@ -49,11 +49,11 @@ async def engine(address: str) -> AsyncIterator[Engine]:
     engine.close()
 
 
-def box_spec(root: Path, **fields: Any) -> BoxSpec:
+def box_spec(root: Path, **fields: Any) -> SandboxOrder:
     repo, home = root / "repo", root / "state/runs/r/box"
     for folder in (repo, home):
         folder.mkdir(parents=True, exist_ok=True)
-    return BoxSpec(**{"repo": repo, "home": home, "owner": Owner(uuid.uuid4().hex), **fields})
+    return SandboxOrder(**{"repo": repo, "home": home, "owner": Owner(uuid.uuid4().hex), **fields})
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def sh(tmp_path: Path, script: str, **fields: Any) -> Request:
     return Request(("sh", "-c", script), tmp_path / "repo", **{"timeout_sec": 30.0, **fields})
 
 
-async def boxes(engine: Engine, spec: BoxSpec) -> list[dict[str, Any]]:
+async def boxes(engine: Engine, spec: SandboxOrder) -> list[dict[str, Any]]:
     wanted = {"label": f"{labels.RUN}={spec.owner.run_id}"}
     found: list[dict[str, Any]] = await engine.call(
         "list", lambda api: api.containers(all=True, filters=wanted)
@@ -207,11 +207,11 @@ async def test_a_door_is_there_for_those_alone_who_have_one(address: str, tmp_pa
 DRIVER = """
 import asyncio, sys
 from pathlib import Path
-from agentrunner.sandboxes.base import BoxSpec, Owner, Request
+from agentrunner.sandboxes.base import SandboxOrder, Owner, Request
 from tests.kit.docker import docker
 
 async def main(repo, home, run):
-    sandbox = docker(BoxSpec(repo, home, owner=Owner(run)))
+    sandbox = docker(SandboxOrder(repo, home, owner=Owner(run)))
     await sandbox.open()
     await sandbox.run(Request(("sh", "-c", "touch on; sleep 1000"), repo))
 

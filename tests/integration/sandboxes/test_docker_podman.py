@@ -14,7 +14,7 @@ from uuid import uuid4
 
 import pytest
 
-from agentrunner.sandboxes.base import BoxSpec, Sandbox
+from agentrunner.sandboxes.base import Sandbox, SandboxOrder
 from agentrunner.sandboxes.docker import DockerSandbox
 from agentrunner.testing.sandboxes import CHECKS, run_conformance
 from tests.kit.docker import GRACE_SEC, on_host_usr
@@ -88,7 +88,7 @@ async def podman() -> AsyncIterator[str]:
 
 
 async def test_podman_keeps_the_same_promises(podman: str, tmp_path: Path) -> None:
-    def box(spec: BoxSpec) -> Sandbox:
+    def box(spec: SandboxOrder) -> Sandbox:
         environ = {"DOCKER_HOST": podman}
         return DockerSandbox(
             on_host_usr(spec), environ=environ, host_home=Path.home(), grace_sec=GRACE_SEC

@@ -33,7 +33,7 @@ def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str
     if kind == "docker":
         require_docker()
     if how == "copy":
-        monkeypatch.setattr("agentrunner.sandboxes.docker.box.can_overlay", _cannot)
+        monkeypatch.setattr("agentrunner.sandboxes.docker.sandbox.can_overlay", _cannot)
     return kind
 
 

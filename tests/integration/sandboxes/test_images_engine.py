@@ -16,7 +16,7 @@ import docker
 import pytest
 
 from agentrunner.errors import AgentRunnerError
-from agentrunner.sandboxes.base import BoxSpec
+from agentrunner.sandboxes.base import SandboxOrder
 from agentrunner.sandboxes.docker.builds import import_host_image
 from agentrunner.sandboxes.docker.engine import Engine
 from agentrunner.sandboxes.docker.images import ensure_image, find_image
@@ -40,11 +40,11 @@ async def name(engine: Engine) -> AsyncIterator[str]:
         await engine.call("tidy up", lambda api: api.remove_image(made, force=True))
 
 
-def spec(image: str, **fields: Any) -> BoxSpec:
-    return BoxSpec(repo=Path("/repo"), home=Path("/home"), image=image, **fields)
+def spec(image: str, **fields: Any) -> SandboxOrder:
+    return SandboxOrder(repo=Path("/repo"), home=Path("/home"), image=image, **fields)
 
 
-async def refused(engine: Engine, box: BoxSpec) -> AgentRunnerError:
+async def refused(engine: Engine, box: SandboxOrder) -> AgentRunnerError:
     with pytest.raises(AgentRunnerError) as caught:
         await ensure_image(engine, box)
     return caught.value
@@ -120,7 +120,7 @@ async def test_the_repositorys_dockerfile_makes_the_image(engine: Engine, tmp_pa
     (tmp_path / "Dockerfile").write_text("FROM scratch\nCOPY a.txt /a.txt\nENV MADE=here\n")
     (tmp_path / "a.txt").write_text(secrets.token_hex(8))
     lines: list[str] = []
-    box = BoxSpec(
+    box = SandboxOrder(
         repo=tmp_path,
         home=tmp_path,
         image_from=Path("Dockerfile"),

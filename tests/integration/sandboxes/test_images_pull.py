@@ -12,7 +12,7 @@ import docker
 import pytest
 
 from agentrunner.errors import SandboxUnavailable
-from agentrunner.sandboxes.base import BoxSpec
+from agentrunner.sandboxes.base import SandboxOrder
 from agentrunner.sandboxes.docker.engine import Engine
 from agentrunner.sandboxes.docker.images import ensure_image
 from tests.kit.engine import connected
@@ -46,11 +46,11 @@ async def _tidy(engine: Engine, registry: Registry) -> AsyncIterator[None]:
     await engine.call("tidy up", tidy_up)
 
 
-def spec(image: str, **fields: Any) -> BoxSpec:
-    return BoxSpec(repo=Path("/repo"), home=Path("/home"), image=image, **fields)
+def spec(image: str, **fields: Any) -> SandboxOrder:
+    return SandboxOrder(repo=Path("/repo"), home=Path("/home"), image=image, **fields)
 
 
-async def refused(engine: Engine, box: BoxSpec) -> SandboxUnavailable:
+async def refused(engine: Engine, box: SandboxOrder) -> SandboxUnavailable:
     with pytest.raises(SandboxUnavailable) as caught:
         await ensure_image(engine, box)
     return caught.value

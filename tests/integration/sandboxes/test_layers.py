@@ -101,6 +101,6 @@ async def test_a_source_that_is_gone_is_refused(box: Sandbox, place: Place) -> N
 
 async def test_without_a_box_there_is_no_layer(place: Place, packages: Path) -> None:
     sandbox = LocalSandbox(place.spec(), environ={"PATH": "/usr/bin:/bin"}, host_home=place.user)
-    with pytest.raises(SandboxError, match="a layer needs a box") as caught:
+    with pytest.raises(SandboxError, match="a layer needs a sandbox") as caught:
         await sh(sandbox, place, "true", over(place, packages))
     assert caught.value.kind is ErrorKind.INVALID_REQUEST

@@ -15,7 +15,7 @@ import docker.errors
 import pytest
 
 from agentrunner import cli
-from agentrunner.sandboxes.base import BoxSpec
+from agentrunner.sandboxes.base import SandboxOrder
 from agentrunner.sandboxes.docker.builds import import_host_image
 from agentrunner.sandboxes.docker.engine import Engine
 from agentrunner.sandboxes.docker.labels import OWNER_START, RUN, owner_labels
@@ -109,7 +109,7 @@ async def test_a_box_that_is_closed_leaves_none_of_a_helper_that_was_killed(
     await asyncio.to_thread(require_docker)
     for name in ("repo", "run/box"):
         (tmp_path / name).mkdir(parents=True)
-    sandbox = docker_box(BoxSpec(repo=tmp_path / "repo", home=tmp_path / "run/box"))
+    sandbox = docker_box(SandboxOrder(repo=tmp_path / "repo", home=tmp_path / "run/box"))
     await sandbox.open()
     dead = await left.add({**owner_labels(), **NEVER}, running=True)
     await sandbox.close()

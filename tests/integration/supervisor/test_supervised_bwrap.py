@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from agentrunner.sandboxes.base import BoxSpec, Door, Request, ResourceLimit
+from agentrunner.sandboxes.base import Door, Request, ResourceLimit, SandboxOrder
 from agentrunner.sandboxes.bwrap import BwrapSandbox
 from agentrunner.sandboxes.cgroups import Limit, hierarchies, hold
 from agentrunner.sandboxes.enter import GROUP_PREFIX, sweep
@@ -26,7 +26,7 @@ def boxed(stage: Stage, script: str, **fields: object) -> SupervisorOrder:
     limits, door = fields.pop("limits", ResourceLimit()), fields.pop("door", None)
     home = stage.root / "home"
     home.mkdir(exist_ok=True)
-    spec = BoxSpec(repo=stage.repo, home=home, programs=("python3",), limits=limits)  # type: ignore[arg-type]
+    spec = SandboxOrder(repo=stage.repo, home=home, programs=("python3",), limits=limits)  # type: ignore[arg-type]
     sandbox = BwrapSandbox(spec, environ=os.environ, host_home=home)
     env = {"MARKER": stage.marker}
     request = Request(("bash", "-c", script), stage.repo, env=env, door=door)  # type: ignore[arg-type]

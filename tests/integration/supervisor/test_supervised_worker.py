@@ -57,10 +57,10 @@ async def test_the_worker_sees_nothing_of_ours(
 async def test_secrets_are_in_no_file_and_in_no_command_line(stage: Stage) -> None:
     secret = "hunter2-" + stage.marker
     script = 'printf hunter2; sleep 0.1; printf %s "-$MARKER"; echo; printenv KEY >&2; cat'
-    order = stage.order(script, stdin=secret.encode(), mask={secret.encode(): "[KEY redacted]"})
+    order = stage.order(script, stdin=secret.encode(), secrets={secret.encode(): "KEY"})
     launch = Launch(order.launch.argv, {**order.launch.env, "KEY": secret}, order.launch.cwd)
     process = await asyncio.to_thread(
-        stage.start, "w1", SupervisorOrder(launch, 30, stdin=order.stdin, mask=order.mask)
+        stage.start, "w1", SupervisorOrder(launch, 30, stdin=order.stdin, secrets=order.secrets)
     )
     line = Path(f"/proc/{process.pid}/cmdline").read_bytes()
     line += Path(f"/proc/{process.pid}/environ").read_bytes()

@@ -1,77 +1,77 @@
-"""Every error code in the code has a page, and no page is about nothing."""
+"""Every error has one code, a meaning and advice, and the page of them is that of the classes."""
 
 from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from agentrunner import cli
-from agentrunner.commands.texts import error_pages
-from agentrunner.sandboxes.base import ErrorKind
+from agentrunner import cli, errors
+from agentrunner.errors.base import AgentRunnerError
+from agentrunner.errors.reference import by_code, old_codes, page, whole_page
 
 ROOT = Path(__file__).parents[3]
-NO_ERRORS = {"Finding", "emit", "warn", "add"}
-"""Calls whose `code` names a finding or a warning."""
-POSITIONAL = {"_error", "ProtocolError", "fault"}
-"""Calls whose first argument is the code."""
+KINDS = by_code()
 
 
-def sources() -> Iterator[ast.Module]:
+def test_a_code_is_one_word_of_one_class() -> None:
+    folder = Path(errors.__file__).parent
+    trees = [ast.parse(file.read_text(encoding="utf-8")) for file in folder.glob("*.py")]
+    written = Counter(
+        node.value.value
+        for tree in trees
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign)
+        and getattr(node.targets[0], "id", "") == "code"
+        and isinstance(node.value, ast.Constant)
+    )
+    assert set(written) == set(KINDS) and set(written.values()) == {1}
+    assert [code for code in KINDS if not re.fullmatch(r"[a-z]+(-[a-z]+)*", code)] == []
+    assert set(old_codes()).isdisjoint(KINDS)
+
+
+def calls() -> Iterator[tuple[Path, ast.Call]]:
     for folder in ("agentrunner", "graph", "nodes", "prompts"):
         for file in (ROOT / folder).rglob("*.py"):
-            yield ast.parse(file.read_text(encoding="utf-8"))
+            for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.Call):
+                    yield file, node
 
 
-def codes_in(tree: ast.Module) -> Iterator[str]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "default_code":
-            yield from constants(node.value)
-        if not isinstance(node, ast.Call):
-            continue
-        name = getattr(node.func, "attr", getattr(node.func, "id", ""))
-        if name in POSITIONAL and node.args:
-            yield from constants(node.args[0])
-        if name not in NO_ERRORS:
-            for keyword in node.keywords:
-                if keyword.arg == "code":
-                    yield from constants(keyword.value)
+def test_an_error_has_the_code_of_its_class() -> None:
+    """Findings and warnings have codes of their own; what is raised has a class."""
+    names = {kind.__name__ for kind in KINDS.values()}
+    spelled = [
+        f"{file}:{call.lineno}"
+        for file, call in calls()
+        if getattr(call.func, "id", "") in names
+        for keyword in call.keywords
+        if keyword.arg == "code" and isinstance(keyword.value, ast.Constant)
+    ]
+    assert spelled == []
 
 
-def constants(node: ast.expr) -> Iterator[str]:
-    """A text, or the texts of a choice; the name before a colon (`budget: NAME`)."""
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        yield node.value
-    if isinstance(node, ast.IfExp):
-        yield from constants(node.body)
-        yield from constants(node.orelse)
-
-
-def codes() -> set[str]:
-    found = {code for tree in sources() for code in codes_in(tree)}
-    return found | {f"sandbox-{kind}" for kind in ErrorKind}
-
-
-def test_every_code_has_a_page() -> None:
-    assert sorted(codes() - set(error_pages())) == []
-
-
-def test_every_page_has_a_code() -> None:
-    assert sorted(set(error_pages()) - codes()) == []
-
-
-@pytest.mark.parametrize("code", sorted(error_pages()))
-def test_a_page_says_what_it_means_and_what_to_do(code: str) -> None:
-    text = error_pages()[code]
-    assert text.startswith(f"# {code}\n\n") and "**What to do.**" in text
-    assert all(len(line) <= 100 for line in text.splitlines())
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_an_error_says_what_it_means_and_what_to_do(kind: type[AgentRunnerError]) -> None:
+    text = page(kind)
+    assert text.startswith(f"# {kind.code}\n\n") and "**What to do.** " in text
     for command in re.findall(r"`agentrunner ([a-z]+)\b", text):
         assert command in cli.COMMANDS
 
 
-def test_explain_prints_the_page(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.call(cli.app, ["explain", "budget: tokens"], "agentrunner") == 0
-    assert capsys.readouterr().out == error_pages()["budget"]
+def test_the_page_of_all_codes_is_that_of_the_classes() -> None:
+    written = (ROOT / "docs" / "reference" / "errors.md").read_text(encoding="utf-8")
+    assert written == whole_page(), "python scripts/error_page.py"
+
+
+@pytest.mark.parametrize(
+    ("asked", "code"),
+    [("budget: tokens", "budget"), ("too_large", "reply-too-large"), ("too-large", "too-large")],
+)
+def test_explain_prints_the_page(asked: str, code: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.call(cli.app, ["explain", asked], "agentrunner") == 0
+    assert capsys.readouterr().out == page(KINDS[code])

@@ -124,7 +124,7 @@ def test_doctor_says_only_what_was_seen(repo: Path, capsys: pytest.CaptureFixtur
     _, out, _ = call(capsys, "doctor")
     said = " ".join(out.split())
     assert "FAIL tests make test: exit 3, no test was seen to run: no such thing here" in said
-    assert "starts in the box" not in said
+    assert "starts in the sandbox" not in said
 
 
 def test_options_of_plug_ins_that_are_not_installed_are_left_out(

@@ -123,7 +123,7 @@ def test_doctor_s_report_is_json(runs: Shell, monkeypatch: pytest.MonkeyPatch) -
     from agentrunner.commands import setup
     from agentrunner.screens.doctor import Finding, Report
 
-    report = Report("here", [("Boxes", [Finding("ok", "bwrap", "0.9")])], "Ready", ready=True)
+    report = Report("here", [("Sandboxes", [Finding("ok", "bwrap", "0.9")])], "Ready", ready=True)
     monkeypatch.setattr(setup, "examine", lambda *_, **__: report)
     assert runs("doctor", "--json") == 0
     told = json.loads(runs.out)

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from agentrunner.config.load import TaskSource, load_task
-from agentrunner.discovery.versions import box_version
-from agentrunner.sandboxes.base import BoxSpec
+from agentrunner.discovery.versions import sandbox_version
+from agentrunner.sandboxes.base import SandboxOrder
 from agentrunner.sandboxes.choose import open_sandbox
 from agentrunner.workers.member import Member, make_members
 from tests.kit.bwrap import require_bwrap
@@ -49,10 +49,10 @@ class Program:
 
     def version(self, member: Member) -> str:
         async def ask() -> str:
-            spec = BoxSpec(repo=self.repo, home=self.home, programs=(str(self.path),))
+            spec = SandboxOrder(repo=self.repo, home=self.home, programs=(str(self.path),))
             sandbox = await open_sandbox("bwrap", spec, os.environ, self.home, state_root=self.home)
             try:
-                return await box_version(sandbox, member, self.cache)
+                return await sandbox_version(sandbox, member, self.cache)
             finally:
                 await sandbox.close()
 

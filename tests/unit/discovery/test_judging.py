@@ -9,8 +9,8 @@ import pytest
 from agentrunner.discovery import Found
 from agentrunner.discovery.judging import Kind, TriedCommand, judge, mended, not_tried, ranked
 from agentrunner.state.run_state import FileRef
-from agentrunner.verification.box import CommandOutcome
 from agentrunner.verification.counts import read_counts
+from agentrunner.verification.decision_sandbox import CommandOutcome
 
 
 def ran(

@@ -9,7 +9,7 @@ import pytest
 
 from agentrunner.config.spec import TaskSpec
 from agentrunner.engine.header import header_of, reach_of_all
-from agentrunner.engine.resolve import Agents, find_agents
+from agentrunner.engine.resolve import resolve
 from agentrunner.workers.member import make_members
 from tests.kit.project import Project
 
@@ -28,23 +28,22 @@ def spec_of(
 
 
 def header(spec: TaskSpec) -> dict[str, Any]:
-    crew = Agents(None, make_members(spec))
-    return header_of(spec, crew, KEY, box="a box", max_loops=1)
+    return header_of(resolve(spec, KEY), box="a box", max_loops=1)
 
 
 @pytest.mark.parametrize(
     ("sandbox", "reach", "key"),
     [
-        ({"kind": "bwrap"}, "its model alone", "OPENAI_API_KEY stays out of the box"),
+        ({"kind": "bwrap"}, "its model alone", "OPENAI_API_KEY stays out of the sandbox"),
         (
             {"kind": "docker", "network": {"allow": ["docs.example.org:443"]}},
             "its model, docs.example.org:443",
-            "OPENAI_API_KEY stays out of the box",
+            "OPENAI_API_KEY stays out of the sandbox",
         ),
         (
             {"kind": "bwrap", "network": "full"},
             "all that this machine reaches",
-            "OPENAI_API_KEY stays out of the box",
+            "OPENAI_API_KEY stays out of the sandbox",
         ),
         ({"kind": "none"}, "all that this machine reaches", ""),
         ({"kind": "bwrap", "network": "none"}, "nothing", ""),
@@ -91,11 +90,11 @@ def test_set_up_and_tests_have_hosts_of_their_own(tmp_path: Path) -> None:
 def test_a_key_that_goes_elsewhere_than_the_planners_is_told(tmp_path: Path) -> None:
     spec = spec_of(tmp_path, {"kind": "bwrap"})
     elsewhere = {**KEY, "OPENAI_BASE_URL": "http://127.0.0.1:1/v1"}
-    (said,) = [n for n in find_agents(spec, elsewhere).notices if "OPENAI_BASE_URL" in n]
+    (said,) = [n for n in resolve(spec, elsewhere).notices if "OPENAI_BASE_URL" in n]
     assert "https://api.openai.com/v1" in said
-    assert not [n for n in find_agents(spec, KEY).notices if "OPENAI_BASE_URL" in n]
+    assert not [n for n in resolve(spec, KEY).notices if "OPENAI_BASE_URL" in n]
     own = spec_of(tmp_path / "own", {"kind": "bwrap"}, {"base_url": "http://127.0.0.1:1/v1"})
-    assert not [n for n in find_agents(own, elsewhere).notices if "OPENAI_BASE_URL" in n]
+    assert not [n for n in resolve(own, elsewhere).notices if "OPENAI_BASE_URL" in n]
 
 
 @pytest.mark.parametrize(("model", "told"), [("gpt-5", 0), ("my-own", 1), (None, 1)])
@@ -106,5 +105,5 @@ def test_a_budget_that_no_price_can_hold_is_told(
     budget = spec.runner.budget.model_copy(update={"usd": 1.0})
     runner = spec.runner.model_copy(update={"budget": budget})
     priced = spec.model_copy(update={"runner": runner})
-    assert len([n for n in find_agents(priced, KEY).notices if "budget.usd" in n]) == told
-    assert not [n for n in find_agents(spec, KEY).notices if "budget.usd" in n]
+    assert len([n for n in resolve(priced, KEY).notices if "budget.usd" in n]) == told
+    assert not [n for n in resolve(spec, KEY).notices if "budget.usd" in n]

@@ -13,6 +13,7 @@ from agentrunner.config.load import TaskSource, load_task
 from agentrunner.config.spec import TaskSpec
 from agentrunner.engine.limits import check_enforced, not_held
 from agentrunner.errors import UsageError
+from agentrunner.gateway.prices import load_prices
 from agentrunner.workers.member import make_members
 
 CODEX = {"kind": "codex-cli", "model": "gpt-5.1"}
@@ -27,8 +28,12 @@ def task(place: Path, worker: dict[str, Any], *settings: str) -> TaskSpec:
     return load_task(source, overrides=given, options=options, environ=os.environ, cwd=place)
 
 
+def open_limits(spec: TaskSpec) -> list[tuple[str, str]]:
+    return not_held(spec, make_members(spec), os.environ, load_prices())
+
+
 def unheld(spec: TaskSpec) -> list[str]:
-    return [name for name, _ in not_held(spec, make_members(spec), os.environ)]
+    return [name for name, _ in open_limits(spec)]
 
 
 BOTH = ("runner.budget.tokens=1000", "runner.budget.usd=1")
@@ -58,7 +63,7 @@ def test_what_nothing_can_stop(
 def test_the_price_of_the_planner_counts_too(tmp_path: Path) -> None:
     planner = ("runner.meta.kind=openai-chat", "runner.meta.model=own")
     spec = task(tmp_path, CODEX, *BOTH, *planner)
-    ((name, why),) = not_held(spec, make_members(spec), os.environ)
+    ((name, why),) = open_limits(spec)
     assert name == "usd"
     assert "own, for the planner, is not known" in why
 
@@ -66,13 +71,13 @@ def test_the_price_of_the_planner_counts_too(tmp_path: Path) -> None:
 def test_a_hard_limit_is_refused_where_it_cannot_be_held(tmp_path: Path) -> None:
     open_ = (*BOTH, "runner.sandbox.kind=none")
     soft = task(tmp_path, CODEX, *open_)
-    check_enforced(soft, make_members(soft), os.environ)
+    check_enforced(soft, open_limits(soft))
     hard = task(tmp_path, CODEX, *open_, "runner.budget.enforce=hard")
     with pytest.raises(UsageError, match="pass no gateway") as refused:
-        check_enforced(hard, make_members(hard), os.environ)
+        check_enforced(hard, open_limits(hard))
     assert (refused.value.exit_code, refused.value.code) == (2, "budget-not-held")
     held = task(tmp_path, CODEX, *BOTH, "runner.budget.enforce=hard")
-    check_enforced(held, make_members(held), os.environ)
+    check_enforced(held, open_limits(held))
 
 
 def test_the_option_sets_a_limit(tmp_path: Path) -> None:

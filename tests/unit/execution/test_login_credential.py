@@ -45,12 +45,12 @@ def task(**worker: Any) -> TaskSpec:
 async def test_a_key_stays_with_the_gateway() -> None:
     spec = task()
     worker = CodexWorker(spec.runner.worker)
-    shown = await credential_for(spec, worker, {"CODEX_API_KEY": REAL}, "bwrap")
+    shown = await credential_for(spec, worker, {"CODEX_API_KEY": REAL}, gateway=True)
     assert shown.upstream is not None
     assert (shown.upstream.credential, shown.upstream.scheme) == (REAL, "key")
     assert shown.key == shown.upstream.placeholder != REAL
     assert REAL not in repr(shown)
-    bare = await credential_for(spec, worker, {"CODEX_API_KEY": REAL}, "none")
+    bare = await credential_for(spec, worker, {"CODEX_API_KEY": REAL}, gateway=False)
     assert (bare.upstream, bare.key) == (None, REAL)
 
 
@@ -60,30 +60,31 @@ async def test_a_login_of_codex_stays_with_the_gateway(tmp_path: Path) -> None:
     environ = {"HOME": str(tmp_path), "CODEX_API_KEY": REAL}
     with TokenIssuer() as issuer:
         issuer.write_login(tmp_path / ".codex" / "auth.json")
-    shown = await credential_for(spec, worker, environ, "bwrap")
+    shown = await credential_for(spec, worker, environ, gateway=True)
     assert shown.upstream is not None
     upstream = shown.upstream
     assert (upstream.credential, upstream.scheme) == (issuer.made[0], "bearer")
     assert upstream.base_url == "https://chatgpt.com/backend-api/codex"
     assert (shown.key, shown.env) == (upstream.placeholder, {"AR_ACCOUNT_ID": ACCOUNT})
-    assert (shown.warning, shown.base_url) == ("", None)
+    assert (shown.bare_login, shown.base_url) == (False, "")
     assert list(shown.secrets.values()) == [issuer.made[0]]
     assert issuer.made[0] not in repr(shown)
-    bare = await credential_for(spec, worker, environ, "none")
+    bare = await credential_for(spec, worker, environ, gateway=False)
     assert (bare.upstream, bare.key) == (None, issuer.made[0])
     assert bare.base_url == upstream.base_url
-    assert "sees the access token" in bare.warning
+    assert bare.bare_login
 
 
 async def test_a_login_of_claude_goes_by_its_own_variable() -> None:
     spec = task(kind="claude-code", auth="login")
     environ = {"CLAUDE_CODE_OAUTH_TOKEN": TOKEN, "ANTHROPIC_API_KEY": REAL}
-    shown = await credential_for(spec, Claude(spec.runner.worker), environ, "bwrap")
+    shown = await credential_for(spec, Claude(spec.runner.worker), environ, gateway=True)
     assert shown.upstream is not None
     assert (shown.upstream.wire, shown.upstream.scheme) == ("anthropic", "bearer")
     assert shown.upstream.credential == TOKEN
-    assert shown.key == ""  # an ANTHROPIC_API_KEY would win over the token
-    assert shown.env == {"CLAUDE_CODE_OAUTH_TOKEN": shown.upstream.placeholder}
+    # An ANTHROPIC_API_KEY would win over the token, so it goes by its own variable alone.
+    assert (shown.token_env, shown.env) == ("CLAUDE_CODE_OAUTH_TOKEN", {})
+    assert shown.key == shown.upstream.placeholder
 
 
 async def test_a_token_that_the_task_names_is_taken_and_its_other_variables_are_not(
@@ -92,7 +93,7 @@ async def test_a_token_that_the_task_names_is_taken_and_its_other_variables_are_
     env = {"CLAUDE_CODE_OAUTH_TOKEN": "env:TEAM_TOKEN"}
     spec = task(kind="claude-code", auth="login", env=env)
     worker = Claude(spec.runner.worker)
-    shown = await credential_for(spec, worker, {"TEAM_TOKEN": TOKEN}, "bwrap")
+    shown = await credential_for(spec, worker, {"TEAM_TOKEN": TOKEN}, gateway=True)
     assert shown.upstream is not None
     assert shown.upstream.credential == TOKEN
     evil = {"CODEX_REFRESH_TOKEN_URL_OVERRIDE": "https://evil.test", "CODEX_HOME": "/evil"}
@@ -100,7 +101,7 @@ async def test_a_token_that_the_task_names_is_taken_and_its_other_variables_are_
     with TokenIssuer(lifetime_sec=3600) as issuer:
         issuer.write_login(tmp_path / ".codex" / "auth.json")
     environ = {"HOME": str(tmp_path)}
-    taken = await credential_for(codex, CodexWorker(codex.runner.worker), environ, "bwrap")
+    taken = await credential_for(codex, CodexWorker(codex.runner.worker), environ, gateway=True)
     assert taken.upstream is not None
     assert taken.upstream.credential == issuer.made[0]
 
@@ -108,7 +109,7 @@ async def test_a_token_that_the_task_names_is_taken_and_its_other_variables_are_
 async def test_a_replay_needs_no_login(tmp_path: Path) -> None:
     spec = task(auth="login")
     worker = CodexWorker(spec.runner.worker)
-    shown = await credential_for(spec, worker, {"HOME": str(tmp_path)}, "bwrap", replays=True)
+    shown = await credential_for(spec, worker, {"HOME": str(tmp_path)}, gateway=True, replays=True)
     assert shown.upstream is not None
     assert shown.upstream.credential == ""
 

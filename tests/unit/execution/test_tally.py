@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from agentrunner.execution.accounting import Accounting, amounts_of, caught_up, with_worker
+from agentrunner.execution.bill import MadeCalls, bill, bill_of
 from agentrunner.gateway.prices import Prices, load_prices
 from agentrunner.gateway.usage import Call, Usage, total
-from agentrunner.notes.bill import MadeCalls, bill, bill_of
 from agentrunner.planners.base import MetaCall
 from agentrunner.state.run_state import Counters, TaskContext
 from agentrunner.storage.run_log import RunLog

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from agentrunner.errors import UsageError
+from agentrunner.errors.repositories import GitFailed
 from agentrunner.git.first_commit import FirstCommit, make_first_commit
 from agentrunner.git.private_clone import CloneStore, Identity
-from agentrunner.git.process import GitFailed
 from tests.unit.git.test_workspace import AT, WHO, git
 
 

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from agentrunner.errors import InfraError
+from agentrunner.errors.repositories import GitFailed
 from agentrunner.git import snapshot_writer as taking
-from agentrunner.git.process import Git, GitFailed
+from agentrunner.git.process import Git
 from agentrunner.git.snapshots import Change, Snapshots, find_git
 
 

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from agentrunner.errors.repositories import GitFailed
 from agentrunner.git import borrow, user_index
 from agentrunner.git.attributes import Attributes
-from agentrunner.git.process import GitFailed
 from agentrunner.git.snapshots import Snapshots, worked_mark
 
 ENV = {

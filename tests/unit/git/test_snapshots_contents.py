@@ -14,9 +14,10 @@ from typing import IO
 import pytest
 
 from agentrunner.errors import InfraError
+from agentrunner.errors.repositories import GitFailed
 from agentrunner.git import ignore, pack, walk
 from agentrunner.git import snapshot_writer as taking
-from agentrunner.git.process import Git, GitFailed
+from agentrunner.git.process import Git
 from agentrunner.git.snapshots import Snapshots
 from tests.unit.git.test_snapshots_ignored import git, put
 

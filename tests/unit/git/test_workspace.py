@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from agentrunner.errors import UsageError
+from agentrunner.errors.repositories import GitFailed
 from agentrunner.git.private_clone import CloneStore, Identity
-from agentrunner.git.process import GitFailed
 from agentrunner.git.scratch import room
 
 WHO = Identity("Hana", "hana@example.org")

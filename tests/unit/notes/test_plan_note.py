@@ -11,7 +11,7 @@ from typing import get_args
 import pytest
 
 from agentrunner.errors import UsageError
-from agentrunner.notes.bill import Amount, BillRow
+from agentrunner.execution.bill import Amount, BillRow
 from agentrunner.notes.plan_note import (
     MAX_DRAWN,
     EventKind,

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from agentrunner.errors import ProtocolError, TaskFailed
+from agentrunner.errors import TaskFailed
+from agentrunner.errors.replies import ReplyInvalid
 from agentrunner.planners.asking import Asker
 from agentrunner.planners.base import MetaCall, MetaRequest, MetaUnavailable, Reply
 from agentrunner.planners.openai_chat import OpenAIChatMeta
@@ -238,7 +239,7 @@ async def test_what_is_not_allowed_is_a_bad_answer(
     make_spec: MakeSpec, clock: VirtualClock
 ) -> None:
     def check(message: Message) -> None:
-        raise ProtocolError("invalid", "payload.decision.action", "not while tests are red")
+        raise ReplyInvalid("payload.decision.action", "not while tests are red")
 
     desk = Desk(make_spec, clock, [reply(DONE)] * 5)
     with pytest.raises(TaskFailed, match="not while tests are red") as caught:

@@ -15,10 +15,10 @@ from agentrunner.errors import AgentRunnerError, InfraError, UsageError
 from agentrunner.planners.base import ChatMessage, MetaRequest
 from agentrunner.planners.claude_code import ClaudeMeta
 from agentrunner.planners.cli import CliAnswer, CliCall, CliMeta
-from agentrunner.planners.cli_access import CliCredential
-from agentrunner.planners.cli_box import CliFolders
+from agentrunner.planners.cli_sandbox import CliFolders
 from agentrunner.planners.codex_cli import CodexMeta
 from agentrunner.planners.make import make_meta
+from agentrunner.workers.launching import CliCredential
 from tests.unit.planners.faults import MakeSpec
 
 CLIS = {"codex-cli": CodexMeta, "claude-code": ClaudeMeta}

@@ -12,13 +12,14 @@ from typing import Any
 import pytest
 
 from agentrunner.errors import TaskFailed, UsageError
+from agentrunner.errors.plans import PlanConflict
 from agentrunner.plans.conversation import MAX_MESSAGE_BYTES, Conversation
 from agentrunner.plans.edits import Edit
 from agentrunner.plans.patch import PatchRejected, apply
 from agentrunner.plans.plan import Plan, PlanTaskStatus
 from agentrunner.plans.planner_view import plan_facts
 from agentrunner.plans.proposal import keep, kept, propose
-from agentrunner.plans.store import PlanConflict, StoredTask
+from agentrunner.plans.store import StoredTask
 from agentrunner.prompts import assemble
 from agentrunner.protocol import PlanPatch, parse_reply
 from agentrunner.screens.plan_diff import proposal_screen

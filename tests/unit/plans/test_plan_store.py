@@ -15,11 +15,12 @@ from pathlib import Path
 import pytest
 
 from agentrunner.errors import UsageError
+from agentrunner.errors.plans import PlanConflict
 from agentrunner.plans.edits import Edit
 from agentrunner.plans.patch import PatchRejected, apply
 from agentrunner.plans.plan import Hint, Plan, PlanTaskStatus, PotentialConflict
 from agentrunner.plans.serialization import files_of, plan_from_files, plan_from_json, plan_to_json
-from agentrunner.plans.store import KEPT_PLANS, ChangeKind, PlanConflict, PlanStore, StoredTask
+from agentrunner.plans.store import KEPT_PLANS, ChangeKind, PlanStore, StoredTask
 
 AT = "2026-01-01T00:00:00.000Z"
 

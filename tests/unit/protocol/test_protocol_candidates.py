@@ -27,7 +27,7 @@ def action(text: str) -> str:
 def code(text: str) -> str:
     with pytest.raises(ProtocolError) as caught:
         parse_reply(text, "next_action")
-    return caught.value.code
+    return caught.value.fault
 
 
 FORGED = answer("abort")

@@ -63,7 +63,7 @@ def test_hand_made_case(case: dict[str, Any]) -> None:
     if case["expect"] == "refuse":
         with pytest.raises(ProtocolError) as caught:
             parse_reply(case["raw"], "next_action")
-        assert caught.value.code == CODES[case["name"]]
+        assert caught.value.fault == CODES[case["name"]]
         return
     payload = parse_reply(case["raw"], "next_action").payload
     assert isinstance(payload, NextAction)
@@ -77,7 +77,7 @@ def outcome(row: dict[str, Any], expected: MessageType) -> str:
     try:
         message = parse_reply(row["raw"], expected, finish_reason=row["finish_reason"])
     except ProtocolError as error:
-        return error.code
+        return error.fault
     json.dumps(message.as_dict(), allow_nan=False).encode()
     return "ok"
 

@@ -85,14 +85,14 @@ from agentrunner.protocol import loading, parse_reply
 import yaml
 
 VALID, BOMB, MERGE_BOMB, cases, base = json.load(sys.stdin)
-loading.YAML_BASE = getattr(yaml, base)
+loading.LOADER = getattr(yaml, base)
 
 def outcome(text, expected):
     try:
         parse_reply(text, expected)
         return "ok"
     except ProtocolError as error:
-        return error.code
+        return error.fault
 
 def measured(text):
     pages = int(open("/proc/self/statm").read().split()[0])
@@ -154,7 +154,7 @@ def outcome(text: str | bytes, expected: MessageType) -> str:
         message = parse_reply(text, expected)
     except ProtocolError as error:
         str(error).encode()
-        return error.code
+        return error.fault
     json.dumps(message.as_dict(), allow_nan=False, ensure_ascii=False).encode()
     return "ok"
 

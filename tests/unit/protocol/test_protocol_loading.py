@@ -32,7 +32,7 @@ def base(request: pytest.FixtureRequest) -> type[Any]:
 def code(text: str, base: type[Any] | None = None) -> str:
     with pytest.raises(ProtocolError) as caught:
         load_yaml(text, base) if base else load_document(text)
-    return caught.value.code
+    return caught.value.fault
 
 
 @pytest.mark.parametrize(

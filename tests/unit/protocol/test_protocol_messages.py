@@ -33,7 +33,7 @@ def refusal(type_: MessageType, **payload: Any) -> tuple[str, str]:
     with pytest.raises(ProtocolError) as caught:
         message(type_, **payload)
     assert caught.value.path.startswith("payload.")
-    return caught.value.code, caught.value.path.removeprefix("payload.")
+    return caught.value.fault, caught.value.path.removeprefix("payload.")
 
 
 def criteria(*items: object) -> list[CriterionDraft]:
@@ -215,7 +215,7 @@ def test_retry_with_context_is_reserved() -> None:
     text = "type: next_action\ndecision: {action: retry_with_context, reason: r}\n"
     with pytest.raises(ProtocolError, match="reserved") as caught:
         parse_reply(text, "next_action")
-    assert (caught.value.code, caught.value.path) == ("invalid", "decision.action")
+    assert (caught.value.fault, caught.value.path) == ("invalid", "decision.action")
 
 
 @pytest.mark.parametrize(

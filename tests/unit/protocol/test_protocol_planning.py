@@ -35,7 +35,7 @@ def message(type_: MessageType, **payload: Any) -> Message:
 def refusal(type_: MessageType, **payload: Any) -> tuple[str, str]:
     with pytest.raises(ProtocolError) as caught:
         message(type_, **payload)
-    return caught.value.code, caught.value.path
+    return caught.value.fault, caught.value.path
 
 
 def phases(*tasks: object) -> list[dict[str, Any]]:
@@ -83,7 +83,7 @@ def test_decompose_needs_its_fields(key: str) -> None:
     payload = without({"understanding": "u", "phases": []}, key)
     with pytest.raises(ProtocolError) as caught:
         parse_reply(json.dumps({"type": "decompose", **payload}), "decompose")
-    assert (caught.value.code, caught.value.path) == ("missing", key)
+    assert (caught.value.fault, caught.value.path) == ("missing", key)
 
 
 @pytest.mark.parametrize(

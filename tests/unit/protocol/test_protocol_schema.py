@@ -175,4 +175,4 @@ def test_who_may_not_look_is_not_read_as_one_who_does() -> None:
     value = {"type": "look", "version": 1, "payload": {"looks": [{"read": "a.py"}]}}
     with pytest.raises(ProtocolError) as caught:
         take_reply(json.dumps(value), "next_action")
-    assert caught.value.code == "wrong_type"
+    assert caught.value.fault == "wrong_type"

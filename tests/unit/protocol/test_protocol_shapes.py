@@ -17,7 +17,7 @@ ASK = {"action": "ask_human", "reason": "which port?"}
 def refusal(text: str | bytes, expected: MessageType = "next_action") -> tuple[str, str]:
     with pytest.raises(ProtocolError) as caught:
         parse_reply(text, expected)
-    return caught.value.code, caught.value.path
+    return caught.value.fault, caught.value.path
 
 
 def read(document: dict[str, Any]) -> NextAction:
@@ -210,7 +210,7 @@ def test_every_fault_is_told_at_once() -> None:
     text = json.dumps({"type": "next_action", "decision": {"action": "finish", "reason": "..."}})
     with pytest.raises(ProtocolError) as caught:
         parse_reply(text, "next_action")
-    assert (caught.value.code, caught.value.path) == ("invalid", "decision.action")
+    assert (caught.value.fault, caught.value.path) == ("invalid", "decision.action")
     assert "'run_worker'" in caught.value.message and "not 'finish'" in caught.value.message
     assert "decision.reason" in caught.value.message
 
@@ -229,7 +229,7 @@ def test_a_reply_that_did_not_stop_by_itself_is_never_read(finish_reason: str, c
     text = json.dumps({"type": "next_action", "decision": ASK})
     with pytest.raises(ProtocolError) as caught:
         parse_reply(text, "next_action", finish_reason=finish_reason)
-    assert caught.value.code == code
+    assert caught.value.fault == code
 
 
 @pytest.mark.parametrize("type_", MESSAGE_TYPES)
@@ -251,9 +251,9 @@ def test_a_cut_yaml_answer_is_refused_where_it_is_known_to_be_cut(
     for end in range(len(text)):
         with pytest.raises(ProtocolError) as caught:
             parse_reply(text[:end], type_, finish_reason="length")
-        assert caught.value.code == "incomplete"
+        assert caught.value.fault == "incomplete"
         # without the model's word it may be read, but only ever as a message or a refusal
         try:
             parse_reply(text[:end], type_)
         except ProtocolError as error:
-            assert error.code  # noqa: PT017 - both ends are right here
+            assert error.fault  # noqa: PT017 - both ends are right here

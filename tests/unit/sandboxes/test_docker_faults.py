@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agentrunner.errors import SandboxUnavailable
-from agentrunner.sandboxes.base import BoxSpec, ErrorKind, Request, SandboxError
+from agentrunner.sandboxes.base import ErrorKind, Request, SandboxError, SandboxOrder
 from agentrunner.sandboxes.docker import DockerSandbox
 from agentrunner.sandboxes.docker import engine as engine_room
 from agentrunner.sandboxes.docker import exec as execs
@@ -28,7 +28,7 @@ def box(tmp_path: Path, address: str) -> DockerSandbox:
     repo, home = tmp_path / "repo", tmp_path / "box"
     for folder in (repo, home):
         folder.mkdir(exist_ok=True)
-    spec = BoxSpec(repo=repo, home=home, image="some/image:1")
+    spec = SandboxOrder(repo=repo, home=home, image="some/image:1")
     return DockerSandbox(
         spec, environ={"DOCKER_HOST": address}, host_home=tmp_path / "user", grace_sec=0.2
     )

@@ -14,12 +14,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentrunner.sandboxes.base import BoxSpec, Door, Mount, Request, ResourceLimit
+from agentrunner.sandboxes.base import Door, Mount, Request, ResourceLimit, SandboxOrder
 from agentrunner.sandboxes.docker import labels, words
 from agentrunner.sandboxes.docker.config import User
 from agentrunner.sandboxes.docker.engine import Traits, engine_address
 from agentrunner.sandboxes.docker.exec import Command
-from agentrunner.sandboxes.docker.layout import Mask, box_mounts, host_programs, make_places
+from agentrunner.sandboxes.docker.layout import Mask, host_programs, make_places, sandbox_mounts
 from agentrunner.sandboxes.docker.order import AttachOrder
 from agentrunner.sandboxes.docker.stream import Frames
 from agentrunner.sandboxes.gitdirs import GitData, remove_mask
@@ -77,11 +77,11 @@ def test_an_owner_is_alive_as_long_as_its_process() -> None:
 
 def test_each_place_is_mounted_once_and_the_copy_is_not_covered(tmp_path: Path) -> None:
     repo, home, copy = tmp_path / "repo", tmp_path / "box", tmp_path / "copy"
-    spec = BoxSpec(repo, home, read_paths=(repo / "data", tmp_path), sockets=tmp_path / "sock")
+    spec = SandboxOrder(repo, home, read_paths=(repo / "data", tmp_path), sockets=tmp_path / "sock")
     extra = Mount(tmp_path / "cache", repo / "node_modules", read_only=False)
     request = Request(("true",), repo, repo_copy=copy, mounts=(extra,))
     git = GitData(paths=(repo / ".git",))
-    mounts = {mount.target: mount for mount in box_mounts(spec, git, request)}
+    mounts = {mount.target: mount for mount in sandbox_mounts(spec, git, request)}
     assert mounts[repo] == Mount(copy, repo, read_only=False)
     assert mounts[repo / ".git"] == Mount(repo / ".git", repo / ".git")
     assert mounts[repo / "node_modules"] is extra
@@ -97,7 +97,7 @@ def test_of_a_program_its_folder_is_shown_unless_that_shows_too_much(tmp_path: P
         file.touch(mode=0o755)
     sh = str(Path("/bin/sh"))
     programs = ("make", str(tool), str(loose), sh, str(tmp_path / "absent"))
-    spec = BoxSpec(tmp_path / "repo", tmp_path / "box", programs=programs)
+    spec = SandboxOrder(tmp_path / "repo", tmp_path / "box", programs=programs)
     found = host_programs(spec, home)
     assert found[tool] == Mount(tool.parent, tool.parent)
     assert found[loose] == Mount(loose, loose), "the folder is a home"
@@ -142,7 +142,7 @@ def test_the_engine_is_the_one_that_is_named(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_what_is_not_held_is_not_claimed() -> None:
-    spec = BoxSpec(Path("/r"), Path("/h"), limits=ResourceLimit(memory="1g", cpus=2))
+    spec = SandboxOrder(Path("/r"), Path("/h"), limits=ResourceLimit(memory="1g", cpus=2))
     held = words.isolation(spec, Traits())
     names = "processes files network privileges user memory cpus pids disk"
     assert set(held) == {*names.split(), "system calls"}

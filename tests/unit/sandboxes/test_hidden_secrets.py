@@ -25,7 +25,7 @@ LAUNCH = Launch(("true",), {"KEY": SECRET}, HERE)
         LAUNCH,
         Request(("true",), HERE, env={"KEY": SECRET}, stdin=SECRET.encode()),
         AttachOrder("unix:///x", HERE, {}, User(1000, 1000), COMMAND, None, None),
-        SupervisorOrder(LAUNCH, 1, stdin=SECRET.encode(), mask={SECRET.encode(): "[KEY]"}),
+        SupervisorOrder(LAUNCH, 1, stdin=SECRET.encode(), secrets={SECRET.encode(): "KEY"}),
     ],
     ids=lambda thing: type(thing).__name__,
 )

@@ -14,7 +14,7 @@ import pytest
 import requests
 
 from agentrunner.errors import AgentRunnerError, SandboxUnavailable, UsageError
-from agentrunner.sandboxes.base import BoxSpec
+from agentrunner.sandboxes.base import SandboxOrder
 from agentrunner.sandboxes.docker.engine import Engine, EngineError, Traits
 from agentrunner.sandboxes.docker.images import Image, ensure_image, wanted_image
 from agentrunner.sandboxes.docker.recipes import ALL_IN_ONE, HOST_IMAGE, RECIPES, default_recipe
@@ -71,8 +71,8 @@ class Images:
         return Engine(quiet_address(), self, Traits(**traits))  # type: ignore[arg-type]
 
 
-def spec(**fields: Any) -> BoxSpec:
-    return BoxSpec(**{"repo": Path("/repo"), "home": Path("/home"), **fields})
+def spec(**fields: Any) -> SandboxOrder:
+    return SandboxOrder(**{"repo": Path("/repo"), "home": Path("/home"), **fields})
 
 
 async def refused(images: Images, **fields: Any) -> AgentRunnerError:

@@ -110,7 +110,7 @@ async def test_a_box_that_another_sweep_removes_is_none_of_ours(status: int) -> 
 async def test_a_box_that_cannot_be_removed_is_told() -> None:
     boxes = seeded()
     boxes.failure = 500
-    with pytest.raises(EngineError, match="remove a box"):
+    with pytest.raises(EngineError, match="remove a sandbox"):
         await remove_dead(boxes.engine())
 
 

@@ -14,7 +14,7 @@ HEADER = {
     "branch": "main",
     "planner": "openai-chat gpt-5.5 at api.openai.com",
     "worker": "codex-cli 0.169.0 at api.openai.com",
-    "key": "OPENAI_API_KEY stays out of the box",
+    "key": "OPENAI_API_KEY stays out of the sandbox",
     "box": "bwrap 0.9.0; no route out, system read-only",
     "network": "allowlist",
     "reach": "its model, docs.example.org:443",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from agentrunner.notes.bill import Amount, BillRow
+from agentrunner.execution.bill import Amount, BillRow
 from agentrunner.screens.bill import bill_lines, cost_line
 
 PLANNER = BillRow(

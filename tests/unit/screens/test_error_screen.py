@@ -20,8 +20,11 @@ ERRORS = {
         remedy="did you mean max_run_time_sec?",
     ),
     "environment-not-ready": EnvironmentNotReady(
-        "The test command cannot start in the box.",
-        details=(("ran", 'uv run pytest -q      exit 127, "uv: not found"'), ("box", "bwrap 0.9")),
+        "The test command cannot start in the sandbox.",
+        details=(
+            ("ran", 'uv run pytest -q      exit 127, "uv: not found"'),
+            ("sandbox", "bwrap 0.9"),
+        ),
         remedy="task.setup.command   |   sandbox.read_paths",
         nothing_spent=True,
     ),

@@ -106,12 +106,12 @@ def test_doctor(golden: Golden) -> None:
                 Finding("ok", "git", "branch main"),
                 Finding("ok", "tests", "uv run pytest -q: 42 passed, 0 failed, 3.8 s"),
             ]),
-            ("Boxes", [
+            ("Sandboxes", [
                 Finding("FAIL", "bwrap", "cannot make a user namespace: AppArmor forbids it here, "
                         "and something long follows", "sudo sysctl kernel.x=0"),
             ]),
         ],
-        "Not ready: no box works. Nothing was started, nothing was spent.",
+        "Not ready: no sandbox works. Nothing was started, nothing was spent.",
     )  # fmt: skip
     golden("screens/doctor.txt", doctor_screen(report) + "\n")
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from agentrunner.state.run_state import FileRef
-from agentrunner.verification.box import CommandOutcome
+from agentrunner.verification.decision_sandbox import CommandOutcome
 from agentrunner.verification.integrity import SILENT, beyond, exchanged
 from agentrunner.verification.results.lines import by_path, read_lines
 from agentrunner.verification.results.model import Exchanged, Results, TestResult

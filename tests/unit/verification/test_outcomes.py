@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from agentrunner.state.run_state import Author, FileRef, TestOutcome
-from agentrunner.verification.box import TIMED_OUT, CommandOutcome
 from agentrunner.verification.claims import Claims
 from agentrunner.verification.counts import Counts
+from agentrunner.verification.decision_sandbox import TIMED_OUT, CommandOutcome
 from agentrunner.verification.outcomes import check_outcome, counts_of, outcome_of, red_tests
 from agentrunner.verification.results.model import Results, TestOutcomeKind, TestResult
 from agentrunner.verification.target import TEST, Measured, Target

@@ -5,7 +5,7 @@ from typing import Any
 
 from agentrunner.config.spec import RunnerSection, TaskSection, TaskSpec
 from agentrunner.state.run_state import FileRef
-from agentrunner.verification.box import CommandOutcome
+from agentrunner.verification.decision_sandbox import CommandOutcome
 from agentrunner.verification.set_up import MOST_LINES, set_up_failed
 
 RAN = CommandOutcome(
@@ -25,10 +25,10 @@ def spec(**setup: Any) -> TaskSpec:
 
 def test_the_end_of_its_output_is_told_and_that_it_has_no_network() -> None:
     error = set_up_failed(spec(), RAN, "bubblewrap")
-    assert error.message == "The set-up command fails in the box."
+    assert error.message == "The set-up command fails in the sandbox."
     told = dict(error.details)
     assert told["ran"] == "npm ci      exit 1"
-    assert told["said"] == "error EAI_AGAIN\nerror getaddrinfo"
+    assert told["output"] == "error EAI_AGAIN\nerror getaddrinfo"
     assert error.remedy.startswith("task.setup.network: [HOST:443]")
 
 
@@ -40,5 +40,5 @@ def test_one_that_has_a_network_is_not_told_to_have_none() -> None:
 def test_much_output_is_cut_and_an_end_by_time_is_called_so() -> None:
     long = replace(RAN, tail="line\n" * 100, timed_out=True)
     told = dict(set_up_failed(spec(timeout_sec=5), long, "bubblewrap").details)
-    assert len(told["said"].splitlines()) == MOST_LINES
+    assert len(told["output"].splitlines()) == MOST_LINES
     assert told["ran"] == "npm ci      not over after 5 s"

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from agentrunner.config.spec import PrdSpec, RunnerSection, SetupSpec, TaskSection, TaskSpec
-from agentrunner.sandboxes.base import BoxSpec
+from agentrunner.sandboxes.base import SandboxOrder
 from agentrunner.sandboxes.bwrap import BwrapSandbox
 from agentrunner.storage.run_folder import RunFolder
-from agentrunner.verification.box import CopyOfRepo, DecisionBox
+from agentrunner.verification.decision_sandbox import CopyOfRepo, DecisionSandbox
 from agentrunner.verification.set_up import run_set_up
 from tests.kit.bwrap import require_bwrap
 
@@ -36,12 +36,12 @@ async def test_a_reference_is_for_the_user_s_own_code_alone(tmp_path: Path, spec
     for place in (Path(spec.repo), folder.box_dir, folder.checks_dir, copy):
         place.mkdir(parents=True)
     sandbox = BwrapSandbox(
-        BoxSpec(repo=Path(spec.repo), home=folder.box_dir),
+        SandboxOrder(repo=Path(spec.repo), home=folder.box_dir),
         environ={"PATH": os.environ["PATH"]},
         host_home=tmp_path,
     )
     environ = {"OURS": "s3cret"}
-    box = DecisionBox(sandbox, Path(spec.repo), folder, str, environ, spec.task.env)
+    box = DecisionSandbox(sandbox, Path(spec.repo), folder, str, environ, spec.task.env)
     first = await run_set_up(box, spec)
     again = await run_set_up(box, spec, copy=CopyOfRepo(copy, ()))
     test = await box.run(ASK)

@@ -6,7 +6,7 @@ import pytest
 
 from agentrunner.config.spec import Check, RunnerSection, TaskSection, TaskSpec, TestSpec
 from agentrunner.state.run_state import Criterion, FileRef
-from agentrunner.verification.box import CommandOutcome
+from agentrunner.verification.decision_sandbox import CommandOutcome
 from agentrunner.verification.target import TEST, Measured, Target, target_of
 from agentrunner.verification.target import test_target as suite_target
 

@@ -100,7 +100,7 @@ def test_the_program_is_the_first_word(command: object, program: str) -> None:
 
 def test_a_program_of_this_machine_is_found() -> None:
     assert worker(["sh"]).probe().path is not None
-    assert "box may have it" in worker(["no-such-agent"]).probe().problem
+    assert "sandbox may have it" in worker(["no-such-agent"]).probe().problem
 
 
 def test_exit_code_0_is_completed_and_the_last_lines_are_the_summary(tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ def refusal(call: WorkerCall, **spec: object) -> str:
     """Where the call is refused."""
     with pytest.raises(ProtocolError) as refused:
         check(call, **spec)
-    assert refused.value.code == "invalid"
+    assert refused.value.fault == "invalid"
     assert refused.value.message.startswith("refused by the task: ")
     return refused.value.path
 

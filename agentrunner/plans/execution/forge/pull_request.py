@@ -14,6 +14,7 @@ from typing import Any, Protocol, TypeVar
 
 from agentrunner.environment import how_to_add
 from agentrunner.errors import InfraError
+from agentrunner.errors.plans import ForgePackagesMissing, ForgeRequestRefused, ForgeUnavailable
 from agentrunner.plans.execution.forge.remote import NAMES, Remote
 from agentrunner.storage.failpoints import reach
 from agentrunner.text.redaction import Redactor
@@ -114,9 +115,8 @@ def forge_of(remote: Remote) -> Forge:
     try:
         return _GitHub(remote) if remote.kind == "github" else _GitLab(remote)
     except ImportError as error:
-        raise InfraError(
+        raise ForgePackagesMissing(
             f"Requests on {NAMES[remote.kind]} need a client that is not installed.",
-            code="forge-missing",
             path="--pr",
             remedy=how_to_add("forge"),
         ) from error
@@ -140,17 +140,17 @@ class _GitHub:
         )
 
     def find(self, head: str) -> str | None:
-        told = self._call(
+        rows = self._call(
             "GET", "/pulls", params={"head": f"{self._owner}:{head}", "state": "open"}
         )
-        ours = [one for one in told if one["head"]["ref"] == head]
+        ours = [one for one in rows if one["head"]["ref"] == head]
         return str(ours[0]["html_url"]) if ours else None
 
     def create(self, wanted: RequestDraft) -> str:
         base = wanted.base or self._call("GET", "")["default_branch"]
         texts = {"title": wanted.title, "body": wanted.body}
-        told = self._call("POST", "/pulls", json={"head": wanted.head, "base": base, **texts})
-        return str(told["html_url"])
+        fields = self._call("POST", "/pulls", json={"head": wanted.head, "base": base, **texts})
+        return str(fields["html_url"])
 
     def _call(self, method: str, path: str, **how: Any) -> Any:
         from githubkit.exception import GitHubException, RequestFailed
@@ -193,14 +193,14 @@ class _GitLab:
     def create(self, wanted: RequestDraft) -> str:
         def make() -> str:
             base = wanted.base or self._project().default_branch
-            told = {
+            fields = {
                 "source_branch": wanted.head,
                 "target_branch": base,
                 "title": wanted.title,
                 "description": wanted.body,
             }
             project = self._project(lazy=True)
-            return str(project.mergerequests.create(told, obey_rate_limit=False).web_url)
+            return str(project.mergerequests.create(fields, obey_rate_limit=False).web_url)
 
         return self._call(make)
 
@@ -218,16 +218,15 @@ class _GitLab:
             raise ForgeRefused(0, str(error)) from error
 
 
-def _said(remote: Remote, error: ForgeRefused) -> str:
+def _words_of(remote: Remote, error: ForgeRefused) -> str:
     words = Redactor({"token": remote.token}).redact(one_line(str(error), 300))
     status = f"{error.status}: " if error.status else ""
     return f"{status}{words}"
 
 
 def _refused(remote: Remote, error: ForgeRefused) -> InfraError:
-    return InfraError(
-        f"{NAMES[remote.kind]} refuses the request ({_said(remote, error)}).",
-        code="forge-refused",
+    return ForgeRequestRefused(
+        f"{NAMES[remote.kind]} refuses the request ({_words_of(remote, error)}).",
         path="--pr",
         remedy="a token with the right to open requests in "
         f"{remote.project}; the branch is pushed, so it can be opened by hand, too",
@@ -235,9 +234,8 @@ def _refused(remote: Remote, error: ForgeRefused) -> InfraError:
 
 
 def _unavailable(remote: Remote, error: ForgeRefused) -> InfraError:
-    return InfraError(
-        f"{NAMES[remote.kind]} cannot be reached or is out of order ({_said(remote, error)}).",
-        code="forge-unavailable",
+    return ForgeUnavailable(
+        f"{NAMES[remote.kind]} cannot be reached or is out of order ({_words_of(remote, error)}).",
         path="--pr",
         remedy="agentrunner plan run --pr, once it is back; no second request is opened",
     )

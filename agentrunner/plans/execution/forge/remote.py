@@ -9,7 +9,8 @@ from ipaddress import ip_address
 from typing import Literal
 from urllib.parse import SplitResult, urlsplit
 
-from agentrunner.errors import InfraError, UsageError
+from agentrunner.errors import UsageError
+from agentrunner.errors.plans import ForgeTokenMissing, UnknownForge
 
 Kind = Literal["github", "gitlab"]
 TOKENS: dict[Kind, tuple[str, ...]] = {
@@ -65,9 +66,8 @@ def remote_of(address: str, environ: Mapping[str, str]) -> Remote:
         raise _unknown(f"A token would cross the network in the clear: {host} is not on https.")
     token = next((environ[name] for name in TOKENS[kind] if environ.get(name)), "")
     if not token:
-        raise InfraError(
+        raise ForgeTokenMissing(
             f"There is no token for {NAMES[kind]} at {host}.",
-            code="forge-token",
             path="--pr",
             remedy=f"export {TOKENS[kind][0]}=…, with the right to push and to open requests",
         )
@@ -144,9 +144,8 @@ def _is_loopback(host: str) -> bool:
 
 
 def _unknown(why: str) -> UsageError:
-    return UsageError(
+    return UnknownForge(
         why,
-        code="forge-unknown",
         path="--pr",
         remedy="git remote set-url origin https://…; for a server of your own also export"
         " GITHUB_SERVER_URL or CI_SERVER_URL",

@@ -87,10 +87,10 @@ def _tree(plan: Plan, shown: Callable[[str], str]) -> Iterator[str]:
 def _proofs(
     plan: Plan, reports: Mapping[str, TaskReport], shown: Callable[[str], str]
 ) -> Iterator[str]:
-    told = [task_id for task_id in plan.task_order() if task_id in reports]
-    if told:
+    task_ids = [task_id for task_id in plan.task_order() if task_id in reports]
+    if task_ids:
         yield from ("", "### What proves it", "")
-    for task_id in told:
+    for task_id in task_ids:
         report = reports[task_id]
         files = f"{report.files} {'file' if report.files == 1 else 'files'}"
         yield f"- {task_id}, run {shown(report.run_id)}, {files}: {shown(report.text)}"

@@ -11,17 +11,17 @@ from pathlib import Path
 
 from agentrunner.config.prd import describe_check
 from agentrunner.config.spec import TaskSpec
-from agentrunner.engine.resources import box_spec, with_caches
+from agentrunner.engine.resources import sandbox_order, with_caches
 from agentrunner.execution.credentials import secrets_of
 from agentrunner.git.private_clone import CloneStore
 from agentrunner.plans.execution.merging.merge_verdict import CheckSeen, CommitFindings, SetUpFailed
 from agentrunner.plans.execution.merging.proofs import Proof
-from agentrunner.sandboxes.base import BoxSpec, Owner
+from agentrunner.sandboxes.base import Owner, SandboxOrder
 from agentrunner.sandboxes.choose import open_sandbox
 from agentrunner.storage.run_folder import RunFolder, make_private
 from agentrunner.text.redaction import Redactor
-from agentrunner.verification.box import CopyOfRepo, DecisionBox, why_not_started
 from agentrunner.verification.checks import read_check
+from agentrunner.verification.decision_sandbox import CopyOfRepo, DecisionSandbox, why_not_started
 from agentrunner.verification.measure import Measurer
 from agentrunner.verification.outcomes import check_outcome, outcome_of
 from agentrunner.verification.room import Room
@@ -31,14 +31,14 @@ from agentrunner.workers.member import Member, make_members
 
 
 @dataclass(frozen=True)
-class CommitBox:
+class CommitSandbox:
     """One commit of a clone, looked at."""
 
     clone: CloneStore
     spec: TaskSpec
     commit: str
     tree: Path
-    box: DecisionBox
+    box: DecisionSandbox
     measurer: Measurer
 
     async def look(self, proofs: Iterable[Proof], *, test: bool) -> CommitFindings:
@@ -86,8 +86,8 @@ class CommitBox:
         measured = await self.measurer.run(target, self._room, self._read)
         why = why_not_started(target.shell, measured.ran, self.tree, is_test=False)
         outcome = check_outcome(measured, describe_check(criterion.check), why)
-        told = f"{outcome.detail}\n{measured.ran.tail}".strip()
-        return CheckSeen(outcome.outcome == "failed", told, started=not why)
+        detail = f"{outcome.detail}\n{measured.ran.tail}".strip()
+        return CheckSeen(outcome.outcome == "failed", detail, started=not why)
 
     def _read(self, path: str) -> bytes | None:
         """A file as it is committed, whatever the commands made of it."""
@@ -106,7 +106,7 @@ async def open_commit(
     *,
     state_dir: Path,
     environ: Mapping[str, str],
-) -> AsyncIterator[CommitBox]:
+) -> AsyncIterator[CommitSandbox]:
     """Check a commit out below `folder`, with a box around it; both are gone at the end.
 
     `spec` is any task of the plan, `box` the kind and image that its runs had, where known, and
@@ -119,7 +119,7 @@ async def open_commit(
         here = spec.model_copy(update={"repo": str(tree), "criteria": criteria})
         members = make_members(here)
         kind, image = box
-        wanted = _box_spec(here, members, run, image, folder.parent.name)
+        wanted = _sandbox_order(here, members, run, image, folder.parent.name)
         sandbox = await open_sandbox(
             kind or spec.runner.sandbox.kind,
             await asyncio.to_thread(with_caches, wanted, here, environ),
@@ -129,11 +129,11 @@ async def open_commit(
         )
         try:
             redact = Redactor(secrets_of(here, members, environ)).redact
-            decides = DecisionBox(sandbox, tree, run, redact, environ, here.task.env)
+            decides = DecisionSandbox(sandbox, tree, run, redact, environ, here.task.env)
             hosts = spec.task.test.network if spec.task.test else ()
-            mounts = sandbox.kind != "none"
+            mounts = sandbox.isolates
             measurer = Measurer(decides, run, hosts, tuple, mounts=mounts)
-            yield CommitBox(clone, here, commit, tree, decides, measurer)
+            yield CommitSandbox(clone, here, commit, tree, decides, measurer)
         finally:
             await sandbox.close()
     finally:
@@ -154,9 +154,9 @@ def _clear(clone: CloneStore, run: RunFolder, tree: Path) -> None:
     shutil.rmtree(run.root, ignore_errors=True)
 
 
-def _box_spec(
+def _sandbox_order(
     spec: TaskSpec, members: Sequence[Member], run: RunFolder, image: str, plan: str
-) -> BoxSpec:
+) -> SandboxOrder:
     """As the runs have it; nothing is fetched for it, they have done that."""
-    wanted = box_spec(spec, members, run)
+    wanted = sandbox_order(spec, members, run)
     return replace(wanted, image=image or wanted.image, pull="never", owner=Owner(plan, "merged"))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from agentrunner.config.spec import TaskSpec
 from agentrunner.git.private_clone import CloneStore
-from agentrunner.plans.execution.merging.commit_sandbox import CommitBox, open_commit
+from agentrunner.plans.execution.merging.commit_sandbox import CommitSandbox, open_commit
 from agentrunner.plans.execution.merging.merge_verdict import (
     Candidate,
     CommitFindings,
@@ -22,7 +22,7 @@ from agentrunner.plans.execution.merging.merge_verdict import (
 from agentrunner.plans.execution.merging.old_tests import with_old_tests
 from agentrunner.plans.execution.merging.outcomes import OutcomeBook
 from agentrunner.plans.execution.merging.proofs import Proof, ProofBook
-from agentrunner.storage.run_folder import RunFolder, keep_box, kept_box
+from agentrunner.storage.run_folder import RunFolder, keep_sandbox, kept_sandbox
 from agentrunner.verification.target import Target, target_of, test_target
 
 
@@ -66,7 +66,7 @@ class MergedTests:
         """See `TreeTests`."""
         async with self._one:
             proofs = tuple(await asyncio.to_thread(self._landed))
-            box = await asyncio.to_thread(kept_box, RunFolder(self._folder))
+            box = await asyncio.to_thread(kept_sandbox, RunFolder(self._folder))
             return await self._examine(Candidate(commit, onto, head, proofs=proofs, box=box), ())
 
     async def sets_up(self, commit: str, box: tuple[str, str]) -> bool:
@@ -87,7 +87,7 @@ class MergedTests:
         """From now on what the task has proven counts, and the box is that of the plan."""
         self._proofs.save(candidate.task_id, candidate.proofs, verdict.doubts)
         if any(candidate.box):
-            keep_box(RunFolder(self._folder), *candidate.box)
+            keep_sandbox(RunFolder(self._folder), *candidate.box)
 
     async def _examine(self, candidate: Candidate, landed: Sequence[Proof]) -> Verdict:
         """Look at the commit, and at those it is compared with as far as that decides."""
@@ -120,10 +120,10 @@ class MergedTests:
             return verdict
         await asyncio.to_thread(self._know, candidate.commit, box, now)
         red = now.red(landed)
-        hollow = await self._hollow(candidate, [proof for proof in landed if proof not in red])
+        hollow = await self._unproven(candidate, [proof for proof in landed if proof not in red])
         return hollow if hollow.evidence else verdict
 
-    async def _hollow(self, candidate: Candidate, landed: Sequence[Proof]) -> Verdict:
+    async def _unproven(self, candidate: Candidate, landed: Sequence[Proof]) -> Verdict:
         """Whether checks of others are green only because it changes the tests that they run."""
         landed = [proof for proof in landed if proof.key not in candidate.allowed]
         if not landed:
@@ -172,7 +172,7 @@ class MergedTests:
 
     def _open(
         self, commit: str, box: tuple[str, str], proofs: Sequence[Proof] = ()
-    ) -> AbstractAsyncContextManager[CommitBox]:
+    ) -> AbstractAsyncContextManager[CommitSandbox]:
         return open_commit(
             self._clone,
             self._folder,

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
+from agentrunner.errors.repositories import GitFailed
 from agentrunner.git.private_clone import CloneStore, Identity
-from agentrunner.git.process import GitFailed
 from agentrunner.plans.execution.commit_message import (
     DEFAULT_TEMPLATE,
     TITLE_WIDTH,
@@ -61,7 +61,7 @@ class TaskWork:
     proofs: tuple[Proof, ...] = ()
     """Checks that were green in the run."""
     box: tuple[str, str] = ("", "")
-    """Kind and image of the box that it had (`kept_box`)."""
+    """Kind and image of the box that it had (`kept_sandbox`)."""
     allowed: tuple[str, ...] = ()
     """See `Candidate.allowed`."""
 
@@ -192,8 +192,8 @@ async def _to_be_solved(
     """A conflict with a tree on which a run can begin: set-ups read files that may have marks."""
     if await tests.sets_up(marked, work.box):
         return found
-    told = UNFIT.format(names=", ".join(found.files[:MAX_FILES]))
-    anew = await asyncio.to_thread(_anew, clone, work, mine, told)
+    text = UNFIT.format(names=", ".join(found.files[:MAX_FILES]))
+    anew = await asyncio.to_thread(_anew, clone, work, mine, text)
     return replace(found, evidence=anew, tree=await asyncio.to_thread(clone.tree_of, found.head))
 
 
@@ -262,12 +262,12 @@ def _merge(
         return Merged(head)
     if unsolved := _unsolved(clone, work, mine):
         names = ", ".join(unsolved)
-        told = f"Marks of the conflict are still in {names}. Bring both sides together."
-        return Conflict(told, work.parents[0], clone.tree_of(mine), tuple(unsolved))
+        text = f"Marks of the conflict are still in {names}. Bring both sides together."
+        return Conflict(text, work.parents[0], clone.tree_of(mine), tuple(unsolved))
     merged = clone.merge(head, mine)
     if merged.conflicts:
-        told = _told(clone, merged.tree, merged.conflicts)
-        return Conflict(told, head, merged.tree, merged.conflicts)
+        text = _described(clone, merged.tree, merged.conflicts)
+        return Conflict(text, head, merged.tree, merged.conflicts)
     if merged.tree == clone.tree_of(head):
         return _Merge(head, head, merged.tree)
     if head == work.parents[0]:
@@ -309,7 +309,7 @@ def _marked(content: bytes) -> bool:
     return bool(_OPENS.search(content) and _CLOSES.search(content))
 
 
-def _told(clone: CloneStore, tree: str, conflicts: Iterable[str]) -> str:
+def _described(clone: CloneStore, tree: str, conflicts: Iterable[str]) -> str:
     """The conflict in words and hunks, bounded."""
     names = list(conflicts)
     text = (

@@ -47,7 +47,7 @@ class Candidate:
     removed: int = 0
     """How many tests fewer there are with good reason."""
     box: tuple[str, str] = ("", "")
-    """Kind and image of the box that the task's run had (`kept_box`), where that is known."""
+    """Kind and image of the box that the task's run had (`kept_sandbox`), where that is known."""
     allowed: tuple[str, ...] = ()
     """Checks of others (`Proof.key`) that a person lets it leave hollow: only those it saw."""
 
@@ -135,8 +135,8 @@ def judge(
         )
     )
     if broken:
-        told = _text_of_checks(broken, now, ALONE if lone else where)
-        text = "\n".join(filter(None, [text, told]))
+        shown = _text_of_checks(broken, now, ALONE if lone else where)
+        text = "\n".join(filter(None, [text, shown]))
         stuck = stuck or not all(now.seen[proof.key].started for proof in broken)
     return Verdict(text, broken, doubts, stuck)
 
@@ -154,9 +154,9 @@ def judge_old_tests(
     more = f" and {len(touched) - MAX_TOLD} more" * (len(touched) > MAX_TOLD)
     names = f"{', '.join(touched[:MAX_TOLD])}{more}"
     what = f"It changes what proves other tasks: {names}.\n"
-    told = _text_of_checks(hollow, old, f"with {names} as before")
+    text = _text_of_checks(hollow, old, f"with {names} as before")
     asks = f"{what}With that as it was before, these are red:\n{_listed(hollow)}"
-    return Verdict(what + told, hollow, asks=asks)
+    return Verdict(what + text, hollow, asks=asks)
 
 
 def _each_once(proofs: Iterable[Proof]) -> tuple[Proof, ...]:
@@ -214,8 +214,8 @@ def _text_of_tests(red: NewRed, where: str) -> str:
 
 
 def _text_of_set_up(failed: SetUpFailed, where: str) -> str:
-    told = [(label, text) for label, text in failed.error.details if label != "said"]
-    facts = "\n".join(f"{label}: {text}" for label, text in told)
+    details = [(label, text) for label, text in failed.error.details if label != "output"]
+    facts = "\n".join(f"{label}: {text}" for label, text in details)
     text = f"The set-up command fails {where}, and did not before.\n{facts}\n"
     return text + LACKS * (where == ALONE) + _end_of(failed.output)
 

@@ -48,8 +48,8 @@ def with_old_tests(
 
 
 def _changes(clone: CloneStore, before: str, commit: str) -> Changes:
-    told = clone.git.run("diff-tree", "-r", "-z", "--name-status", "--no-renames", before, commit)
-    words = told.split(b"\0")
+    output = clone.git.run("diff-tree", "-r", "-z", "--name-status", "--no-renames", before, commit)
+    words = output.split(b"\0")
     kinds = {to_text(path): kind for kind, path in zip(words[::2], words[1::2], strict=False)}
     return Changes(
         added=frozenset(path for path, kind in kinds.items() if kind == b"A"),

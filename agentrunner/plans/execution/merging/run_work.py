@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from agentrunner.engine import attempts
-from agentrunner.errors import InfraError, UsageError
+from agentrunner.errors.plans import WorkChanged
+from agentrunner.errors.runs import NothingToShow
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.nodes.validate import worker_changes
 from agentrunner.plans.execution.merging.proofs import Proof, proofs_of
-from agentrunner.storage.run_folder import RunFolder, kept_box, load_spec
+from agentrunner.storage.run_folder import RunFolder, kept_sandbox, load_spec
 from agentrunner.storage.run_log import RunLog
 from agentrunner.verification.trees import Trees
 
@@ -26,7 +27,7 @@ class RunWork:
     proofs: tuple[Proof, ...] = ()
     """Checks of its criteria that were green then."""
     box: tuple[str, str] = ("", "")
-    """Kind and image of the box that it had (`kept_box`)."""
+    """Kind and image of the box that it had (`kept_sandbox`)."""
 
 
 async def run_work(state_dir: Path, run_id: str) -> RunWork:
@@ -39,11 +40,11 @@ async def run_work(state_dir: Path, run_id: str) -> RunWork:
     state = await attempts.latest(folder)
     evidence, baseline = state.get("evidence"), state.get("baseline")
     if evidence is None or baseline is None:
-        raise UsageError(f"{run_id} has made nothing yet.", code="nothing-to-show")
+        raise NothingToShow(f"{run_id} has made nothing yet.")
     work = await asyncio.to_thread(_read, folder, baseline.tree, evidence.tree)
     task_id = load_spec(folder).task.id
     proofs = proofs_of(task_id, state["criteria"], evidence.checks)
-    return replace(work, proofs=proofs, box=kept_box(folder))
+    return replace(work, proofs=proofs, box=kept_sandbox(folder))
 
 
 def _read(folder: RunFolder, before: str, judged: str) -> RunWork:
@@ -58,9 +59,8 @@ def _read(folder: RunFolder, before: str, judged: str) -> RunWork:
     paths = trees.by_workers(worker_changes(log), trees.between(before, judged)).all
     later = {change.path for change in snapshots.changes(judged, trees.now())}
     if changed := sorted(later.intersection(paths)):
-        raise InfraError(
+        raise WorkChanged(
             f"{', '.join(changed[:5])} was changed since {folder.run_id} was found complete.",
-            code="work-changed",
             path=spec.repo,
             remedy=f"agentrunner diff {folder.run_id} shows what was judged; put the files back",
         )

@@ -141,7 +141,7 @@ class Look:
         functions, pid, getpid = self.functions, os.getpid(), os.getpid
         code_type = types.CodeType
 
-        def heard(event, arguments):
+        def take(event, arguments):
             if event == "object.__setattr__":
                 held = functions.get(id(arguments[0]))
                 if held is not None and held[0] is arguments[0] and getpid() == pid:
@@ -157,7 +157,7 @@ class Look:
         def hook(event, arguments):
             if event in EVENTS:
                 try:
-                    heard(event, arguments)
+                    take(event, arguments)
                 except Exception:
                     pass  # It would stop what is done there.
 

@@ -282,12 +282,12 @@ class Plugin:
         name = self._name(report.nodeid)
         context = getattr(report, "context", None)
         if context is not None and type(report).__name__.lower().startswith("subtest"):
-            said = str(
+            text = str(
                 report.sub_test_description() if hasattr(report, "sub_test_description") else ""
             )
             self._write(
                 k="test",
-                n=name + " " + (said or "[subtest]"),
+                n=name + " " + (text or "[subtest]"),
                 o=outcome_of(report),
                 f=self._path(report.location[0]),
                 m=text_of(report),
@@ -364,9 +364,9 @@ def text_of(report):
     if report.outcome != "failed":
         return ""
     crash = getattr(getattr(report, "longrepr", None), "reprcrash", None)
-    said = str(getattr(crash, "message", "") or "")
+    text = str(getattr(crash, "message", "") or "")
     whole = str(getattr(report, "longrepr", "") or "")
-    return (said + "\n" + whole[-MOST:])[:MOST] if said else whole[-MOST:]
+    return (text + "\n" + whole[-MOST:])[:MOST] if text else whole[-MOST:]
 
 
 # --- unittest -----------------------------------------------------------------------------------
@@ -396,7 +396,7 @@ def hook_unittest(result_module):
     atexit.register(quietly(session.leave))
 
 
-def wrap(base, name, told):
+def wrap(base, name, report):
     """Replace a method by one that first tells and then does what it did."""
     import functools
 
@@ -404,7 +404,7 @@ def wrap(base, name, told):
 
     @functools.wraps(original)
     def method(self, *arguments, **named):
-        told(self, *arguments, **named)
+        report(self, *arguments, **named)
         return original(self, *arguments, **named)
 
     setattr(base, name, method)
@@ -476,9 +476,9 @@ class Unittest:
             return
         outcome, message = "passed", ""
         for wanted in ("failed", "error", "xfailed", "xpassed", "skipped", "passed"):
-            said = [each for each in self.problems if each[0] == wanted]
-            if said:
-                outcome, message = said[0]
+            problems = [each for each in self.problems if each[0] == wanted]
+            if problems:
+                outcome, message = problems[0]
                 break
         else:
             outcome, message = "error", "it ended without a result"
@@ -509,10 +509,10 @@ class Unittest:
         if type(test).__name__ == "_FailedTest":
             self._open().write(k="lost", n=name_of(test))
         inside = self.test is test and in_body(test, error)
-        self._add(result, test, "failed" if inside else "error", said(error))
+        self._add(result, test, "failed" if inside else "error", text_of_error(error))
 
     def addFailure(self, result, test, error):
-        self._add(result, test, "failed", said(error))
+        self._add(result, test, "failed", text_of_error(error))
 
     def addSkip(self, result, test, reason):
         if self.test is None and self._ours(result):
@@ -529,7 +529,7 @@ class Unittest:
     def addSubTest(self, result, test, subtest, error):
         if not self._ours(result) or self.test is not test:
             return
-        outcome, message = ("passed", "") if error is None else ("failed", said(error))
+        outcome, message = ("passed", "") if error is None else ("failed", text_of_error(error))
         self._write(subtest, outcome, message)
         if error is not None:
             self.problems.append((outcome, message))
@@ -570,7 +570,7 @@ def in_body(test, error):
     return False
 
 
-def said(error):
+def text_of_error(error):
     """The end of an error's text."""
     if isinstance(error, tuple) and len(error) == 3:
         import traceback

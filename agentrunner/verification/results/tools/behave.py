@@ -93,14 +93,14 @@ def _feature(feature: dict[str, Any]) -> list[TestResult]:
         )
         if status == "untested":
             outcome = "skipped"
-        said = ""
+        text = ""
         for step in bad:
             message = step.get("error_message")
-            said = (
+            text = (
                 "\n".join(message) if isinstance(message, list) else str(message or step["status"])
             )
         number = int(line) if line.isascii() and line.isdigit() else None
-        found.append(made(f"{file} > {element.get('name') or ''}", outcome, file, number, said))
+        found.append(made(f"{file} > {element.get('name') or ''}", outcome, file, number, text))
     return found
 
 

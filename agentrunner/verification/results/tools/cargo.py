@@ -88,10 +88,10 @@ def _logs(ran: Ran, sections: list[tuple[str, str, str]]) -> Results | None:
     found: list[TestResult] = []
     complete, any_report = True, False
     targets = {binary.rsplit("/", 1)[-1]: target for target, binary, _ in sections if binary}
-    said = {hit[1]: hit[2] for _, _, block in sections for hit in SAID.finditer(block)}
+    messages = {hit[1]: hit[2] for _, _, block in sections for hit in SAID.finditer(block)}
     for report in reports(ran.place, "agentrunner_cargo-*.cargo"):
         any_report = True
-        complete &= _log(report.content.decode("utf-8", "replace"), targets, said, found)
+        complete &= _log(report.content.decode("utf-8", "replace"), targets, messages, found)
         complete &= not report.cut
     docs = [section for section in sections if section[0].startswith("doc ")]
     if docs and (text := _text(docs)) is not None:
@@ -105,7 +105,9 @@ def _logs(ran: Ran, sections: list[tuple[str, str, str]]) -> Results | None:
     return Results("cargo", tuple(found), complete=complete)
 
 
-def _log(text: str, targets: dict[str, str], said: dict[str, str], found: list[TestResult]) -> bool:
+def _log(
+    text: str, targets: dict[str, str], messages: dict[str, str], found: list[TestResult]
+) -> bool:
     package, binary, ended = "", "", False
     listed: dict[str, None] = {}
     seen: set[str] = set()
@@ -130,7 +132,7 @@ def _log(text: str, targets: dict[str, str], said: dict[str, str], found: list[T
             file = target if target.endswith(".rs") else ""
             outcome = WORDS[word.rstrip(":,")]
             found.append(
-                made(f"{package} {target} {test}", outcome, file, message=said.get(test, ""))
+                made(f"{package} {target} {test}", outcome, file, message=messages.get(test, ""))
             )
     return ended and not [test for test in listed if test not in seen]
 
@@ -139,14 +141,14 @@ def _text(sections: list[tuple[str, str, str]]) -> Results | None:
     found: list[TestResult] = []
     complete = True
     for target, binary, block in sections:
-        said = {hit[1]: hit[2] for hit in SAID.finditer(block)}
+        messages = {hit[1]: hit[2] for hit in SAID.finditer(block)}
         crate = re.sub(r"-[0-9a-f]{16}$", "", binary.rsplit("/", 1)[-1])
         where = " ".join(part for part in (crate, target) if part)
         tests = list(LINE.finditer(block))
         for hit in tests:
             test = re.sub(r" - should panic$", "", hit[1])
             name = f"{where} {test}".strip()
-            found.append(made(name, WORDS[hit[2]], message=said.get(hit[1], "")))
+            found.append(made(name, WORDS[hit[2]], message=messages.get(hit[1], "")))
         wanted = BLOCK.match(block)
         complete &= (
             wanted is not None and int(wanted[1]) == len(tests) and "\ntest result: " in block
@@ -156,11 +158,11 @@ def _text(sections: list[tuple[str, str, str]]) -> Results | None:
 
 def _nextest(ran: Ran) -> Results | None:
     hits = list(NEXTEST.finditer(re.sub(r"\x1b\[[0-9;]*m", "", ran.stderr)))
-    told = {f"{hit[2]} {hit[3]}": hit[1] for hit in hits}
+    statuses = {f"{hit[2]} {hit[3]}": hit[1] for hit in hits}
     passing = ("PASS", "LEAK", "FLAKY")
     tests = [
         made(name, "passed" if word.startswith(passing) else "failed")
-        for name, word in told.items()
+        for name, word in statuses.items()
     ]
     total = re.search(r"Summary \[.*?\] +(\d+) tests? run", ran.stderr)
     complete = total is not None and int(total[1]) == len(tests)

@@ -86,8 +86,8 @@ def read_trx(content: bytes) -> tuple[list[TestResult], bool]:
 
     whole = xml.parse(content, opened, closed)
     found = []
-    for test, name, outcome, said in rows:
+    for test, name, outcome, message in rows:
         where = classes.get(test, "")
         full = name if not where or name.startswith(where) else f"{where}.{name}"
-        found.append(made(full, WORDS.get(outcome, "error"), message="\n".join(said)))
+        found.append(made(full, WORDS.get(outcome, "error"), message="\n".join(message)))
     return found, whole and state["outcome"] not in ("Aborted", "Error", "Timeout", "Disconnected")

@@ -118,13 +118,13 @@ def _one(content: bytes, found: list[TestResult]) -> bool:
             continue
         package = packages.setdefault(name, _Package())
         if action == "output" and isinstance(output, str):
-            _told(package, test, output)
+            _keep_output(package, test, output)
         elif test and action == "run":
             package.running[test] = []
         elif test and action in FINAL:
-            said = "".join(package.running.pop(test, []))
+            message = "".join(package.running.pop(test, []))
             package.red |= action == "fail"
-            found.append(made(f"{name}.{test}", FINAL[str(action)], message=_message(said)))
+            found.append(made(f"{name}.{test}", FINAL[str(action)], message=_message(message)))
         elif action in FINAL:
             package.final = str(action)
     for name, package in packages.items():
@@ -136,7 +136,7 @@ def _one(content: bytes, found: list[TestResult]) -> bool:
     return complete
 
 
-def _told(package: _Package, test: str, output: str) -> None:
+def _keep_output(package: _Package, test: str, output: str) -> None:
     if test:
         lines = package.running.setdefault(test, [])
         if sum(len(line) for line in lines[-50:]) < 2 * MOST_MESSAGE:
@@ -147,8 +147,8 @@ def _told(package: _Package, test: str, output: str) -> None:
         package.broken = True
 
 
-def _message(said: str) -> str:
-    lines = said.splitlines(keepends=True)
+def _message(output: str) -> str:
+    lines = output.splitlines(keepends=True)
     return "".join(line for line in lines if not line.lstrip().startswith(("=== ", "--- ")))
 
 

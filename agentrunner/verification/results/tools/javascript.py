@@ -107,8 +107,8 @@ def _suites(content: dict[str, Any], started: str) -> tuple[list[TestResult], bo
             state = STATES.get(str(test.get("status")), "error")
             location = test.get("location")
             line = location.get("line") if isinstance(location, dict) else None
-            said = "\n".join(str(each) for each in _list(test.get("failureMessages")))
-            found.append(made(name, state, file, line if isinstance(line, int) else None, said))
+            message = "\n".join(str(each) for each in _list(test.get("failureMessages")))
+            found.append(made(name, state, file, line if isinstance(line, int) else None, message))
         red = any(test.get("status") == "failed" for test in tests)
         if suite.get("status") == "failed" and not red:
             found.append(made(file, "error", file, message=str(suite.get("message") or "")))

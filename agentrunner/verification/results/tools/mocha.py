@@ -45,8 +45,8 @@ def _json(ran: Ran) -> Results | None:
                 for test in content[key]:
                     file = below(str(test.get("file") or ""), ran.folder)
                     name = " > ".join(part for part in (file, str(test["fullTitle"])) if part)
-                    said = str((test.get("err") or {}).get("message") or "")
-                    found.append(made(name, outcome, file, message=said))
+                    message = str((test.get("err") or {}).get("message") or "")
+                    found.append(made(name, outcome, file, message=message))
         except (ValueError, RecursionError, TypeError, KeyError, AttributeError):
             return Results("mocha", complete=False)
         return Results("mocha", tuple(found), complete=not report.cut)

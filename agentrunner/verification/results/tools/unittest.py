@@ -83,5 +83,5 @@ def _text(ran: Ran) -> Results | None:
         found.append(made(name, WORDS[word.split()[0]]))
     if not found:
         return None
-    said = sum(int(number) for number in RAN.findall(ran.stderr or ran.stdout))
-    return Results("unittest", tuple(found), weak=True, complete=said == len(found))
+    counted = sum(int(number) for number in RAN.findall(ran.stderr or ran.stdout))
+    return Results("unittest", tuple(found), weak=True, complete=counted == len(found))

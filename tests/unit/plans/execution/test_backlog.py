@@ -10,16 +10,18 @@ from agentrunner.config.agents import BudgetSpec
 from agentrunner.errors import UsageError
 from agentrunner.plans.execution.answers import (
     answer,
+    answer_of,
     asked_text,
     ended_text,
     open_questions,
-    said,
     unfit_text,
 )
-from agentrunner.plans.execution.spending import Spent
+from agentrunner.plans.execution.spending import Spending
 from agentrunner.plans.store import PlanStore
 from agentrunner.state.lifecycle import TaskState
 from agentrunner.state.run_state import Question
+from agentrunner.storage.run_folder import RunFolder
+from agentrunner.storage.run_log import RunLog
 
 AT = "2026-01-01T00:00:00Z"
 
@@ -37,13 +39,15 @@ AT = "2026-01-01T00:00:00Z"
 )
 def test_an_approval_is_yes_or_no_and_why(text: str, decision: str, reason: str) -> None:
     question = Question(id="a1", kind="plan", text="?", subject="{}", state=TaskState.PLANNING)
-    found = said(question, text)
+    found = answer_of(question, text)
     assert (found.id, found.decision, found.text) == ("a1", decision, reason)
 
 
 def test_other_questions_are_answered_in_words() -> None:
     question = Question(id="a1", kind="budget", text="?", subject="{}", state=TaskState.RUNNING)
-    assert said(question, "yes").text == "yes" and said(question, "yes").decision == "answer"
+    assert (
+        answer_of(question, "yes").text == "yes" and answer_of(question, "yes").decision == "answer"
+    )
 
 
 def test_a_question_is_answered_by_its_task_or_its_number(tmp_path: Path) -> None:
@@ -60,13 +64,21 @@ def test_a_question_is_answered_by_its_task_or_its_number(tmp_path: Path) -> Non
         assert caught.value.code == "unknown-question"
 
 
-def test_the_next_run_has_what_is_left_of_the_budget() -> None:
-    spent = Spent(300, 1.25) + Spent(200, 0.5)
-    left = spent.left(BudgetSpec(usd=2, tokens=400))
+def test_the_next_run_has_what_is_left_of_the_budget(tmp_path: Path) -> None:
+    folder = RunFolder.create(tmp_path, "a-1", Path("/nowhere"))
+    log = RunLog(folder.log_file)
+    for number, (tokens, usd) in enumerate(((300, 1.25), (200, 0.5))):
+        call = {"usage": {"input_tokens": tokens}, "usd": usd, "known": "counted"}
+        log.append("meta_call", str(number), call, attempt=1, loop=0, at=AT)
+
+    def spending(**limits: float) -> Spending:
+        return Spending(tmp_path, BudgetSpec.model_validate(limits), ["a-1", "gone-1"])
+
+    left = spending(usd=2, tokens=400).left(BudgetSpec())
     assert (left.usd, left.tokens) == (0.25, 0)
-    assert spent.limit_of(BudgetSpec(usd=2, tokens=400)) == "tokens"
-    assert spent.limit_of(BudgetSpec(usd=1.75)) == "usd"
-    assert spent.limit_of(BudgetSpec()) == ""
+    assert spending(usd=2, tokens=400).reached == "tokens"
+    assert spending(usd=1.75).reached == "usd"
+    assert spending().reached == ""
 
 
 def test_a_question_names_the_ways_on() -> None:

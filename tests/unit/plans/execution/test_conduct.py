@@ -71,7 +71,7 @@ def conduct(plan: Plan, play: Play, **how: Any) -> Scheduler:
 
 async def test_no_more_than_so_many_are_at_work() -> None:
     play = Play()
-    outcome = await conduct(plan_of([Work()] * 9), play, parallel=3).conduct()
+    outcome = await conduct(plan_of([Work()] * 9), play, parallel=3).run()
     assert (len(outcome.endings), play.most) == (9, 3)
     assert play.began == [f"TASK-000{n}" for n in range(1, 10)]
 
@@ -79,7 +79,7 @@ async def test_no_more_than_so_many_are_at_work() -> None:
 async def test_what_depends_on_a_failure_is_blocked_and_the_rest_goes_on() -> None:
     plan = plan_of([Work(), Work(needs=[1]), Work()])
     play = Play(TASK_0001=[FAILED])
-    outcome = await conduct(plan, play).conduct()
+    outcome = await conduct(plan, play).run()
     assert play.began == [A, C] and outcome.blocked == [B]
 
 
@@ -89,14 +89,14 @@ async def test_surroundings_are_tried_three_times_more() -> None:
     plan = plan_of([Work(), Work(needs=[1])])
     outcome = await conduct(
         plan, play, clock=clock, on_wait=lambda task, end, seconds: told.append(seconds)
-    ).conduct()
+    ).run()
     assert play.began == [A] * 4 and told == [30, 120, 600, None]
     assert outcome.endings[A] == RETRY and outcome.blocked == [B]
 
 
 async def test_a_task_that_waits_to_be_tried_again_takes_no_place() -> None:
     play = Play(TASK_0001=[RETRY])
-    await conduct(plan_of([Work(), Work()]), play, parallel=1).conduct()
+    await conduct(plan_of([Work(), Work()]), play, parallel=1).run()
     assert sorted(play.began) == [A, A, B]
 
 
@@ -104,7 +104,7 @@ async def test_an_answer_lets_a_task_go_on() -> None:
     post = Post()
     play = Play(TASK_0001=[TaskOutcome(PlanTaskStatus.BLOCKED, question=7)])
     post.answers.add(7)
-    outcome = await conduct(plan_of([Work(), Work(needs=[1])]), play, post=post).conduct()
+    outcome = await conduct(plan_of([Work(), Work(needs=[1])]), play, post=post).run()
     assert play.began == [A, A, B] and outcome.blocked == []
 
 
@@ -117,7 +117,7 @@ async def test_a_task_that_ended_and_is_another_one_now_begins_anew(
     plan = plan_of([Work(), Work(needs=[1])])
     play = Play(TASK_0001=[TaskOutcome(PlanTaskStatus.FAILED, question=7)])
     changed = apply(plan, [Edit("update", A, given)])
-    await conduct(plan, play, post=Post(changed)).conduct()
+    await conduct(plan, play, post=Post(changed)).run()
     assert play.began == began
 
 
@@ -134,7 +134,7 @@ async def test_tasks_of_a_changed_plan_are_carried_out() -> None:
         return await play(task_id, failures, stop)
 
     how: Any = {"parallel": 2, "post": post, "stop": asyncio.Event(), "clock": Waits()}
-    outcome = await Scheduler(plan, carry_out, **how).conduct()
+    outcome = await Scheduler(plan, carry_out, **how).run()
     assert set(outcome.endings) == {A, B, C}
 
 
@@ -151,7 +151,7 @@ async def test_a_task_that_is_taken_out_of_the_plan_while_at_work_ends(ending: T
         return ending if task_id == B else FAILED
 
     how: Any = {"parallel": 2, "post": post, "stop": asyncio.Event(), "clock": Waits()}
-    outcome = await Scheduler(plan, carry_out, **how).conduct()
+    outcome = await Scheduler(plan, carry_out, **how).run()
     assert began == [A, B] and set(outcome.endings) == {A, B}
 
 
@@ -198,7 +198,7 @@ async def test_only_a_task_that_is_another_one_now_is_stopped(after: Any, began:
         return DONE
 
     how: Any = {"parallel": 2, "post": post, "stop": asyncio.Event(), "clock": Waits()}
-    outcome = await Scheduler(plan, carry_out, **how).conduct()
+    outcome = await Scheduler(plan, carry_out, **how).run()
     assert seen[: len(began)] == began and not outcome.interrupted
     assert stopped == ([A, B] if began == [A, B] else [A])
 
@@ -214,7 +214,7 @@ async def test_where_it_stands_in_the_tree_makes_no_other_task_of_it() -> None:
         return DONE
 
     how: Any = {"parallel": 1, "post": post, "stop": asyncio.Event(), "clock": Waits()}
-    await Scheduler(plan, carry_out, only=[A], **how).conduct()
+    await Scheduler(plan, carry_out, only=[A], **how).run()
     assert not any(stopped)
 
 
@@ -229,7 +229,7 @@ async def test_a_task_that_is_gone_is_not_waited_for() -> None:
 
     play = Play(TASK_0001=[RETRY])
     async with asyncio.timeout(10):
-        await conduct(plan, play, post=post, clock=Looks()).conduct()
+        await conduct(plan, play, post=post, clock=Looks()).run()
     assert play.began == [A]
 
 
@@ -238,7 +238,7 @@ async def test_one_answer_lets_all_go_on_that_wait_for_it() -> None:
     wait = TaskOutcome(PlanTaskStatus.BLOCKED, question=7)
     play = Play(TASK_0001=[wait], TASK_0002=[wait])
     post.answers.add(7)
-    outcome = await conduct(plan_of([Work(), Work()]), play, post=post).conduct()
+    outcome = await conduct(plan_of([Work(), Work()]), play, post=post).run()
     assert sorted(play.began) == [A, A, B, B] and set(outcome.endings.values()) == {DONE}
 
 
@@ -250,7 +250,7 @@ async def test_nobody_is_asked_for_leave_where_nothing_could_begin() -> None:
         return True
 
     play = Play(TASK_0001=[FAILED])
-    await conduct(plan_of([Work(), Work(needs=[1])]), play, may_start=may_start).conduct()
+    await conduct(plan_of([Work(), Work(needs=[1])]), play, may_start=may_start).run()
     assert len(asked) == 1
 
 
@@ -267,7 +267,7 @@ async def test_a_stop_ends_all_in_order() -> None:
         return TaskOutcome(PlanTaskStatus.PENDING)
 
     how: Any = {"parallel": 2, "post": Post(), "stop": stop, "clock": Waits()}
-    outcome = await Scheduler(plan_of([Work()] * 3), carry_out, **how).conduct()
+    outcome = await Scheduler(plan_of([Work()] * 3), carry_out, **how).run()
     assert outcome.interrupted and sorted(ended) == [A, B]
     assert exit_code(outcome, {}) == 130
 
@@ -283,13 +283,13 @@ async def test_what_nobody_foresaw_stops_the_others_and_is_raised() -> None:
 
     how: Any = {"parallel": 2, "post": Post(), "stop": stop, "clock": Waits()}
     with pytest.raises(ZeroDivisionError):
-        await Scheduler(plan_of([Work()] * 2), carry_out, **how).conduct()
+        await Scheduler(plan_of([Work()] * 2), carry_out, **how).run()
     assert stop.is_set()
 
 
 async def test_nothing_begins_while_it_may_not() -> None:
     play = Play()
-    outcome = await conduct(plan_of([Work()]), play, may_start=lambda: False).conduct()
+    outcome = await conduct(plan_of([Work()]), play, may_start=lambda: False).run()
     assert play.began == [] and outcome.endings == {}
 
 

@@ -16,7 +16,7 @@ from agentrunner.plans.execution.merging.merge_checks import MergedTests
 from agentrunner.plans.execution.merging.merge_verdict import Candidate, Verdict
 from agentrunner.plans.execution.merging.proofs import Proof
 from agentrunner.state.run_state import Criterion
-from agentrunner.storage.run_folder import RunFolder, kept_box
+from agentrunner.storage.run_folder import RunFolder, kept_sandbox
 from tests.kit.project import Project, require_bwrap
 from tests.unit.plans.execution.test_landing import AT, WHO
 
@@ -222,7 +222,7 @@ async def test_the_box_is_that_of_the_run(trees: Trees) -> None:
     await trees.look(first, trees.base, proofs=(shows,), box=("none", ""))
     assert outside.exists() and trees.set_ups == 2
     await trees.look(first, trees.base, proofs=(shows,), box=("bwrap", ""))
-    assert kept_box(RunFolder(trees.folder)) == ("bwrap", "")
+    assert kept_sandbox(RunFolder(trees.folder)) == ("bwrap", "")
     outside.unlink()
     trees.living.append("T-2")
     joined = trees.commit(first, "theirs.txt")

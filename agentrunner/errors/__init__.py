@@ -1,0 +1,30 @@
+"""Everything that can go wrong by name, and who should act on it.
+
+    AgentRunnerError          message, code, place, remedy; its class has exit code and advice
+    ├── UsageError      (2)   the caller's mistake: task file, option, unknown run, stale answer
+    │   └── ProtocolError     a reply of the planner that can't be read (asked again first)
+    ├── InfraError      (5)   missing key, binary, sandbox; lock held; state damaged; disk full
+    └── TaskFailed      (1)   the task ends FAILED: the planner, its API, a worker, a budget
+
+Each further class stands in the module of its subject, and has one code. Its docstring says what
+it means, `advice` what to do. `reference.py` makes the pages of them.
+
+A non-zero exit code of a worker or a test is a result, not an error.
+"""
+
+from agentrunner.errors.base import AgentRunnerError, InfraError, TaskFailed, UsageError
+from agentrunner.errors.replies import ProtocolError
+from agentrunner.errors.runs import CheckpointCorrupt, LockHeld
+from agentrunner.errors.sandboxes import EnvironmentNotReady, SandboxUnavailable
+
+__all__ = [
+    "AgentRunnerError",
+    "CheckpointCorrupt",
+    "EnvironmentNotReady",
+    "InfraError",
+    "LockHeld",
+    "ProtocolError",
+    "SandboxUnavailable",
+    "TaskFailed",
+    "UsageError",
+]

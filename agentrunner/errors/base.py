@@ -1,0 +1,87 @@
+"""What every error has, and the four classes that say who should act."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class AgentRunnerError(Exception):
+    """AgentRunner itself made a mistake. The traceback is in the file that the message names, with
+    secrets masked; only you can read it.
+    """
+
+    exit_code = 1
+    code = "internal"
+    """One spelling for people and programs; `agentrunner explain CODE` says more."""
+    old_codes: ClassVar[tuple[str, ...]] = ()
+    """Earlier spellings, which `agentrunner explain` still knows."""
+    advice: ClassVar[str] = """
+    The run, if there was one, is kept: `agentrunner resume`. Please report it with that file,
+    after a look at what is in it.
+    """
+    """What to do about errors of this class, as Markdown; inherited by none."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: str | None = None,
+        path: str = "",
+        source_line: str = "",
+        remedy: str = "",
+        details: tuple[tuple[str, str], ...] = (),
+        nothing_spent: bool = False,
+    ) -> None:
+        """`path` names the place ("task.yaml:21", "runner.worker.kind"), `source_line` that line's
+        text, `remedy` one command or change to try, `details` further "label: text" lines.
+        `code` is for an error that passes on the code of another.
+        """
+        super().__init__(message)
+        self.message = message
+        self.code = code or type(self).code
+        self.path = path
+        self.source_line = source_line
+        self.remedy = remedy
+        self.details = details
+        self.nothing_spent = nothing_spent
+
+    def as_dict(self) -> dict[str, str]:
+        """The `error` object of the result and of `parse`."""
+        return {
+            "code": self.code,
+            "path": self.path,
+            "message": self.message,
+            "remedy": self.remedy,
+        }
+
+
+class UsageError(AgentRunnerError):
+    """The command line asked for something that cannot be done as asked. The message says which
+    option or argument.
+    """
+
+    exit_code = 2
+    code = "usage"
+    advice = "`agentrunner COMMAND --help` lists what there is. Nothing was changed."
+
+
+class InfraError(AgentRunnerError):
+    """Something on this machine is in the way, not the model and not the task."""
+
+    exit_code = 5
+    code = "infrastructure"
+    old_codes = ("surroundings",)
+    advice = """
+    The message says what. The run is kept; fix it and `agentrunner resume`.
+    `agentrunner doctor` tries everything a run needs.
+    """
+
+
+class TaskFailed(AgentRunnerError):
+    """The task cannot go on and ends FAILED. The message says why."""
+
+    code = "task-failed"
+    advice = """
+    `agentrunner logs` shows what happened; `agentrunner resume -m "..."` tries
+    again with a hint, `agentrunner undo` puts the files back.
+    """

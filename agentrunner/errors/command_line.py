@@ -1,0 +1,149 @@
+"""Errors of the command line, of its files, and of AgentRunner itself."""
+
+from __future__ import annotations
+
+from agentrunner.errors.base import InfraError, TaskFailed, UsageError
+
+
+class BadOption(UsageError):
+    """An option of the command line is not written as it must be, or cannot be laid over the
+    task file.
+    """
+
+    code = "bad-option"
+    advice = """
+    `--set key.path=VALUE`, with VALUE in YAML; `--approve plan,worker,complete`;
+    `--build-arg NAME=VALUE`.
+    """
+
+
+class BadName(UsageError):
+    """The name cannot be a task id: 1 to 128 letters, digits, `.`, `_` or `-`, a letter or
+    digit first, no `..`.
+    """
+
+    code = "bad-name"
+    advice = "Choose another name."
+
+
+class BadEnvironment(InfraError):
+    """A variable of the environment that AgentRunner reads has a value it cannot use."""
+
+    code = "bad-environment"
+    advice = "The message names it."
+
+
+class AlreadyExists(UsageError):
+    """`init` found a file of this name and never overwrites."""
+
+    code = "exists"
+    advice = "Choose another name."
+
+
+class UnknownCode(UsageError):
+    """There is no page for this code."""
+
+    code = "unknown-code"
+    advice = "The codes stand between the brackets of `error[CODE]`."
+
+
+class UnknownSchema(UsageError):
+    """There is no schema of this name."""
+
+    code = "unknown-schema"
+    advice = "`agentrunner schema` lists them."
+
+
+class UnknownKind(UsageError):
+    """There is no planner, worker, sandbox or image of this kind."""
+
+    code = "unknown-kind"
+    advice = "The message lists the kinds there are."
+
+
+class BadExtension(UsageError):
+    """A worker, planner or sandbox that is no part of AgentRunner cannot be imported. The
+    message names the kind and the place of its class.
+    """
+
+    code = "extension"
+    advice = """
+    Install the package that has it into the environment of `agentrunner`, or correct
+    `extensions` in your `config.yaml`.
+    """
+
+
+class NoEditor(InfraError):
+    """The editor that EDITOR or VISUAL names, or `vi`, cannot be started."""
+
+    code = "no-editor"
+    advice = "Set EDITOR to an editor that is installed, for example `EDITOR=nano`."
+
+
+class NotInstalled(UsageError):
+    """AgentRunner runs from its source code and is not installed as a package, so the packages
+    that it needs in an image are not known.
+    """
+
+    code = "not-installed"
+    advice = """
+    In the source folder run `scripts/setup.sh runtime`, or install it with pip, and try
+    again.
+    """
+
+
+class EventsInRepository(UsageError):
+    """The file of `--events` lies inside the repository. It grows while the run goes on, so
+    every look at the tree would find it changed, and count it as an edit.
+    """
+
+    code = "events-in-repository"
+    advice = """
+    Name a file outside the repository, for example
+    `agentrunner run users-api.md --events /tmp/users-api.jsonl`.
+    """
+
+
+class RecordInRepository(UsageError):
+    """The file of `--record` would be inside the repository. It grows while the run works, so
+    it would count as a change at every look.
+    """
+
+    code = "record-in-repository"
+    advice = "Name a file elsewhere, for example `--record /tmp/run.jsonl`."
+
+
+class BadRecording(UsageError):
+    """The file of `--record` or `--replay` cannot be read, or is no recording of this version."""
+
+    code = "cassette-invalid"
+    advice = """
+    Record again with `agentrunner run … --record FILE`. A recording is JSON lines; one
+    that was cut by a crash can still be played.
+    """
+
+
+class ReplayMismatch(TaskFailed):
+    """A run was replayed from a recording, and asked a model for something else than when it
+    was recorded. The message names the first request that differs, and where.
+    """
+
+    code = "replay-mismatch"
+    advice = """
+    Compare task file, PRD and repository with those of the recorded run, or record it
+    again with `agentrunner run … --record FILE`.
+    """
+
+
+class NotReachable(UsageError):
+    """A control word (`agentrunner plan pause`, `agentrunner plan stop`) was said to a plan
+    that another process carries out, and it cannot be done from here: only the chat that runs
+    the plan can pause it, and a process of another machine cannot be reached.
+    """
+
+    code = "not-here"
+    advice = """
+    Type `/pause` in that chat, or Ctrl-C where `agentrunner plan run` is at work. `agentrunner
+    plan stop` on the same machine ends the tasks at work in order; `agentrunner plan run` goes
+    on where they were.
+    """

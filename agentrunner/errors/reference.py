@@ -1,0 +1,58 @@
+"""The codes of all errors, and their pages: what `agentrunner explain` prints."""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Iterator
+from importlib import import_module
+from inspect import cleandoc
+
+from agentrunner import errors
+from agentrunner.errors.base import AgentRunnerError
+
+HEADING = """# Error codes
+
+An error is printed as `error[CODE]: sentence`, with its place and one thing to try.
+`agentrunner explain CODE` prints its part of this page. The exit code follows from the class:
+2 is for what was asked, 5 for the machine, 1 for a task that failed.
+
+<!-- `python scripts/error_page.py` writes this page; a test holds it to the classes. -->
+"""
+
+
+def by_code() -> dict[str, type[AgentRunnerError]]:
+    """Every code with its class, sorted. A subclass without a code of its own has that of its
+    base.
+    """
+    for module in pkgutil.iter_modules(errors.__path__, f"{errors.__name__}."):
+        import_module(module.name)
+    found = {kind.code: kind for kind in _kinds(AgentRunnerError) if "code" in vars(kind)}
+    return dict(sorted(found.items()))
+
+
+def _kinds(kind: type[AgentRunnerError]) -> Iterator[type[AgentRunnerError]]:
+    if kind.__module__.startswith(f"{errors.__name__}."):
+        yield kind
+    for below in kind.__subclasses__():
+        yield from _kinds(below)
+
+
+def old_codes() -> dict[str, str]:
+    """Earlier spellings, and the code that each has become."""
+    return {old: code for code, kind in by_code().items() for old in kind.old_codes}
+
+
+def page(kind: type[AgentRunnerError]) -> str:
+    """What an error of this class means and what to do, as Markdown."""
+    return f"# {kind.code}\n\n{_text(kind)}\n"
+
+
+def whole_page() -> str:
+    """The reference of all codes, as Markdown."""
+    parts = [f"## {code}\n\nExit code {kind.exit_code}.\n\n{_text(kind)}\n"
+             for code, kind in by_code().items()]  # fmt: skip
+    return "\n".join([HEADING, *parts])
+
+
+def _text(kind: type[AgentRunnerError]) -> str:
+    return f"{cleandoc(kind.__doc__ or '')}\n\n**What to do.** {cleandoc(kind.advice)}"

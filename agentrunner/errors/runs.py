@@ -1,0 +1,266 @@
+"""Errors of runs: their state, their budget, and answers to them."""
+
+from __future__ import annotations
+
+from agentrunner.errors.base import InfraError, TaskFailed, UsageError
+
+
+class AmbiguousRun(UsageError):
+    """Several runs fit. They are listed in the message."""
+
+    code = "ambiguous-run"
+    advice = "Name one of them in full."
+
+
+class OutOfBudget(TaskFailed):
+    """A budget of the task (`runner.budget`) is spent, and a person said `stop`, or the task
+    says `on_spent: fail`. Budgets count over all attempts of a run. The work is kept. What is
+    said about a plan counts as well, over all conversations about it.
+    """
+
+    code = "budget"
+    advice = """
+    `agentrunner resume --budget NAME=+AMOUNT` raises it and goes on, such as
+    `--budget usd=+5`; or take the work back with `agentrunner undo`.
+    To talk on about a plan: `--set runner.budget.NAME=AMOUNT`.
+    """
+
+
+class BudgetNotHeld(UsageError):
+    """`runner.budget.enforce: hard` asks that every limit can be held while a worker runs, and
+    one of them cannot: its model calls pass no gateway, its model has no price, or they belong
+    to a subscription. Nothing was started.
+    """
+
+    code = "budget-not-held"
+    advice = """
+    Use a sandbox with a gateway (`--sandbox bwrap`, network `allowlist`), name a model
+    with a price or add it to your `prices.yaml`, leave out the limit, or set
+    `runner.budget.enforce: soft`.
+    """
+
+
+class LockHeld(InfraError):
+    """Another process drives this run, or works in this repository; two workers in one checkout
+    would spoil each other's work. The message names it.
+    """
+
+    code = "busy"
+    advice = """
+    Wait for it (`agentrunner logs -f RUN`) or end it (`agentrunner cancel RUN`). Or work
+    outside of the checkout, beside it: [`agentrunner run … --worktree`](../how-to/worktree.md).
+    A worker that outlived its AgentRunner finishes its round by itself; `agentrunner resume
+    RUN` attaches to it.
+    """
+
+
+class DiskFull(InfraError):
+    """There is no room left for the run's state. What was written before is whole."""
+
+    code = "disk-full"
+    advice = "Make room (`agentrunner gc` deletes old runs), then `agentrunner resume`."
+
+
+class InputsChanged(UsageError):
+    """The task file, or a file it names, is not what the run was made from. The differences are
+    in the message.
+    """
+
+    code = "inputs-changed"
+    advice = """
+    `--on-change replan` starts a new attempt with the files as they are now,
+    `--on-change continue` goes on with those that were kept.
+    """
+
+
+class NoTestNames(UsageError):
+    """The test command reported totals at most before the run, so no test can be told from
+    another by name.
+    """
+
+    code = "no-test-names"
+    advice = """
+    Use a test command whose tool reports names, as pytest, unittest, node, Jest, Go and
+    Cargo do.
+    """
+
+
+class NoTestOutput(UsageError):
+    """The test command did not run in that round, or what it printed is not kept."""
+
+    code = "no-test-output"
+    advice = """
+    The message names the rounds in which it ran; choose one of them. `agentrunner logs`
+    tells what happened in each round.
+    """
+
+
+class NotAKnownRed(UsageError):
+    """The test was green before the run, or what was asked for names it: then it has to pass."""
+
+    code = "not-a-known-red"
+    advice = """
+    Mend it. Where it is red for another reason although the task names it, list it in
+    `task.test.known_red` for the next run.
+    """
+
+
+class NotARun(UsageError):
+    """What was named is a file, for instance a plan or a task file. Only a run can be verified."""
+
+    code = "not-a-run"
+    advice = """
+    Name a run: `agentrunner list` shows them. Left out, it is the newest run of this
+    repository.
+    """
+
+
+class NotAcceptable(UsageError):
+    """Only a run that ended NEEDS_REVIEW or FAILED can be accepted."""
+
+    code = "not-acceptable"
+    advice = "`agentrunner show RUN` says where it stands."
+
+
+class NotWaiting(UsageError):
+    """The run does not wait for anyone: it goes on, has ended, or was answered already. The
+    first answer counts.
+    """
+
+    code = "not-waiting"
+    advice = "`agentrunner show RUN`."
+
+
+class BadNoteFolder(UsageError):
+    """`runner.note.dir` is not a folder inside the repository, or it holds other things than
+    task notes. Snapshots leave this folder out, so nothing else may stand in it.
+    """
+
+    code = "note-dir"
+    advice = "Name a folder of its own, relative to the repository."
+
+
+class NoteNotWritten(InfraError):
+    """The note could be written neither to the repository nor to the run's folder."""
+
+    code = "note-not-written"
+    advice = "Look at free space and permissions. The run itself is kept."
+
+
+class BadNoteTemplate(UsageError):
+    """The template of the note cannot be rendered."""
+
+    code = "note-template"
+    advice = "The message says why; `core` and `architecture` are built in."
+
+
+class NothingDelivered(UsageError):
+    """The run has not got so far that a worker left something, so there is nothing to verify."""
+
+    code = "nothing-delivered"
+    advice = "Let it go on with `agentrunner resume`, and verify it afterwards."
+
+
+class NothingToShow(UsageError):
+    """The run ended before it looked at the repository, so it changed nothing."""
+
+    code = "nothing-to-show"
+    advice = "`agentrunner logs RUN` says how far it came."
+
+
+class StaleAnswer(UsageError):
+    """The id belongs to an earlier question or to another run. After any rework an approval is
+    asked anew, under a new id, so that a yes is always to exactly what will be done.
+    """
+
+    code = "stale-answer"
+    advice = "`agentrunner show RUN` prints what is asked now; answer that."
+
+
+class CheckpointCorrupt(InfraError):
+    """The saved state of a run is damaged, empty, foreign, or was written by a newer version.
+    Other runs are not touched by it.
+    """
+
+    code = "state-damaged"
+    advice = """
+    The repository and the note are as they were. `agentrunner undo RUN` may still
+    put the files back; start a new run otherwise.
+    """
+
+
+class StateInRepository(UsageError):
+    """The state folder lies inside the repository, where workers could change it."""
+
+    code = "state-in-repository"
+    advice = "Choose another with `--state-dir` or `AGENTRUNNER_STATE_DIR`."
+
+
+class StateUnwritable(InfraError):
+    """The folder in which AgentRunner keeps its runs cannot be written: it belongs to someone
+    else, is on a read-only file system, or a part of its path is a file.
+    """
+
+    code = "state-unwritable"
+    advice = """
+    Name a folder of your own with `--state-dir DIR` or AGENTRUNNER_STATE_DIR. It must
+    not be inside the repository. A run that was begun goes on with `agentrunner resume RUN`.
+    """
+
+
+class UnknownCriterion(UsageError):
+    """The run has no acceptance criterion of this id. The message lists those it has."""
+
+    code = "unknown-criterion"
+    advice = "`agentrunner show RUN`."
+
+
+class UnknownRound(UsageError):
+    """The run has no worker run of this number. Rounds count from 1."""
+
+    code = "unknown-round"
+    advice = "`agentrunner logs RUN` shows the rounds there are."
+
+
+class UnknownRun(UsageError):
+    """No run has this id, this beginning of an id, or this task id in this repository; or there
+    is no run at all, or none that waits.
+    """
+
+    code = "unknown-run"
+    advice = "`agentrunner list --all` shows every run."
+
+
+class UnknownTest(UsageError):
+    """No test was called like this before the run. The message lists those that were red."""
+
+    code = "unknown-test"
+    advice = """
+    Take a name from the message, or `agentrunner show RUN --json` and look at `test`.
+    """
+
+
+class WrongAnswer(UsageError):
+    """The answer is of another kind than the question, empty, too long, or an edited plan that
+    cannot be read. The question stays.
+    """
+
+    code = "wrong-answer"
+    advice = """
+    `answer` is for questions in words, `approve` and `reject` for approvals; only a
+    plan can be edited. A spent budget is answered with `NAME=+AMOUNT`, such as `usd=+5`, or `stop`.
+    """
+
+
+class BadPrices(UsageError):
+    """The file of prices cannot be read, or does not say per model what a million tokens cost."""
+
+    code = "prices-invalid"
+    advice = """
+    The message names the place. In US dollars per million tokens:
+
+    ```yaml
+    models:
+      my-model: {input: 1.25, cached: 0.125, output: 10}
+    ```
+    """

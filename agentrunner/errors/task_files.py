@@ -1,0 +1,235 @@
+"""Errors of what a person writes: task file, PRD, settings and policies."""
+
+from __future__ import annotations
+
+from agentrunner.errors.base import UsageError
+
+
+class BadCheck(UsageError):
+    """The check of a criterion cannot be read. A check that were ignored would look like proof."""
+
+    code = "bad-check"
+    advice = """
+    In a PRD: ``(check: `COMMAND`)`` at the end of the item or on its own line; also ``check:
+    test `NAME` `` and `check: file PATH contains "TEXT"`. A word that is nearly `check`
+    (`chekc:`, `checks:`, `test:`, `verify:`) is refused as well: it would be read as prose.
+    """
+
+
+class BadValue(UsageError):
+    """A setting has a value that it cannot have."""
+
+    code = "bad-value"
+    advice = "The message says which values it can have."
+
+
+class DuplicateId(UsageError):
+    """Two acceptance criteria have the same id, or two workers the same name."""
+
+    code = "duplicate-id"
+    advice = "Give one of them another, or none."
+
+
+class DuplicateKey(UsageError):
+    """A key stands twice in one mapping; which of the two is meant cannot be told."""
+
+    code = "duplicate-key"
+    advice = "Remove one; the message has the line."
+
+
+class EmptyCriteria(UsageError):
+    """A heading for acceptance criteria has no list under it, or an item has no text."""
+
+    code = "empty-criteria"
+    advice = "Write one list item per criterion, or remove the heading."
+
+
+class EmptyPrd(UsageError):
+    """The PRD holds nothing."""
+
+    code = "empty-prd"
+    advice = "Write what is wanted."
+
+
+class BadEncoding(UsageError):
+    """The file is not UTF-8. The message says what it looks like."""
+
+    code = "encoding"
+    advice = "Convert it, e.g. with `iconv`. A byte order mark and CRLF line ends are fine."
+
+
+class VariableMissing(UsageError):
+    """A setting takes a variable of the environment (`env:NAME`) that is not set."""
+
+    code = "env-missing"
+    advice = "Export it. A text that begins with `env:` is written `literal:TEXT`."
+
+
+class ForbiddenYaml(UsageError):
+    """The file uses something of YAML that task files do not: anchors, aliases, tags, or
+    several documents.
+    """
+
+    code = "forbidden-yaml"
+    advice = "Write the values out; the message has the line."
+
+
+class LostCriteria(UsageError):
+    """Checks stand in a list under a heading that is not read, or the heading is nearly one
+    that is. The list would be lost without a word, and with it the proof that it asks for.
+    """
+
+    code = "lost-criteria"
+    advice = """
+    Name the heading "Acceptance criteria", "Definition of Done", "Done when" or
+    受け入れ条件. A list that is no list of criteria has no `check:` in it.
+    """
+
+
+class MissingKey(UsageError):
+    """A setting that is needed is not there."""
+
+    code = "missing-key"
+    advice = "The message names it."
+
+
+class NoTestCommand(UsageError):
+    """`test: auto` found no test command in the repository."""
+
+    code = "no-test"
+    advice = "Write the command: `test: COMMAND`, or `--test COMMAND`."
+
+
+class FileOutside(UsageError):
+    """A file that the task names lies outside the repository and outside the task file's
+    folder.
+    """
+
+    code = "outside"
+    advice = "Copy it in. A PRD can also be named with `--prd`, from anywhere."
+
+
+class ProjectSetting(UsageError):
+    """The file `agentrunner.yaml` of the repository sets what a repository may not set. Whoever
+    can change a repository could otherwise choose who works on your machine, what that may read
+    and reach, what it may spend and what counts as proven.
+    """
+
+    code = "project-setting"
+    advice = """
+    Write the setting into the task file, which you read before you run it, or into
+    your own `~/.config/agentrunner/config.yaml`.
+    """
+
+
+class FileTooLarge(UsageError):
+    """A task file, PRD or file it names is larger than 1 MiB."""
+
+    code = "too-large"
+    advice = "Shorten it, or let it name other files for the worker to read."
+
+
+class UnknownCandidate(UsageError):
+    """`force` in `runner.profiles` names somebody who is not among the candidates of that role."""
+
+    code = "unknown-candidate"
+    advice = """
+    Name one of those that are listed, or remove `force`. A worker's name is its `name`
+    in `runner.workers`, else its kind; that of a planner is its kind, with its model where one is
+    written.
+    """
+
+
+class UnknownFile(UsageError):
+    """From name and content it cannot be told whether this is a task file or a PRD."""
+
+    code = "unknown-file"
+    advice = "End its name in `.yaml` or `.md`, or use `--prd FILE`."
+
+
+class UnknownKey(UsageError):
+    """The task file has a key that is not a setting. Misspelled settings would otherwise be
+    ignored in silence.
+    """
+
+    code = "unknown-key"
+    advice = "The message suggests the nearest one; `agentrunner schema task` has all."
+
+
+class Unreadable(UsageError):
+    """A file that was named cannot be read: it is missing, not a regular file, or not yours to
+    read.
+    """
+
+    code = "unreadable"
+    advice = "Look at the path and its permissions."
+
+
+class YamlSyntax(UsageError):
+    """The file is not valid YAML."""
+
+    code = "yaml-syntax"
+    advice = "The message has the line."
+
+
+class BadTaskId(UsageError):
+    """The task id cannot be a file name."""
+
+    code = "task-id"
+    advice = "1 to 128 letters, digits, `.`, `_` or `-`, a letter or digit first, no `..`."
+
+
+class BadPatterns(UsageError):
+    """The file of command patterns is not of the form it must have."""
+
+    code = "patterns-invalid"
+    advice = "`{version: 1, patterns: {NAME: {summary: TEXT, instructions: TEXT}}}`."
+
+
+class PolicyBreach(UsageError):
+    """The task asks for more than a policy of this machine allows. Nothing was started. The
+    message names the line of the task and that of the policy; `also` lists further ones.
+    """
+
+    code = "policy-breach"
+    advice = """
+    Change the task as the message says. What a policy allows is up to whoever keeps
+    it; `docs/how-to/policy.md` explains its settings.
+    """
+
+
+class PolicyMissing(UsageError):
+    """A policy file is named, by `--policy`, by `AGENTRUNNER_POLICY` or by the run that goes
+    on, and cannot be read. It is never passed over: without it nothing would be limited.
+    """
+
+    code = "policy-missing"
+    advice = """
+    Name a file that is there, or unset the variable. A run stays under the policies
+    that it was started with; put the file back, or start a new run.
+    """
+
+
+class PolicyUnsafe(UsageError):
+    """A policy file could be changed by those whom it limits: it stands in the repository,
+    belongs to somebody else, or can be written by others, as may a folder above it.
+    """
+
+    code = "policy-unsafe"
+    advice = "Keep it in `/etc/agentrunner` or in a folder of your own, with `chmod go-w`."
+
+
+class BadLimit(UsageError):
+    """A limit of the sandbox cannot be read, or cannot be kept by this sandbox."""
+
+    code = "limit"
+    advice = "The message says which; `memory` is written `512m` or `4g`."
+
+
+class BadReadPath(UsageError):
+    """A folder in `runner.sandbox.read_paths` holds credentials, AgentRunner's state, or all of
+    your home folder.
+    """
+
+    code = "read-path"
+    advice = "Name the folder that is needed, and only that."

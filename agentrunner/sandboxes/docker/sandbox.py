@@ -1,0 +1,334 @@
+"""Docker, or any engine with its API: containers that are kept, and one command at a time in each.
+
+A container serves requests that see the same files and have the same way out. What a command
+leaves in it is emptied before the next; a worker has a container of its own, which belongs to
+the helper that the supervisor starts (see `attach`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+
+from agentrunner.errors import AgentRunnerError, SandboxUnavailable
+from agentrunner.sandboxes.base import (
+    Caches,
+    ErrorKind,
+    Launch,
+    Mount,
+    OnOutput,
+    Request,
+    Result,
+    SandboxError,
+    SandboxOrder,
+)
+from agentrunner.sandboxes.docker import labels, words
+from agentrunner.sandboxes.docker.config import BOX_HOME, Plan, User, container_config
+from agentrunner.sandboxes.docker.copies import Copies
+from agentrunner.sandboxes.docker.engine import PATIENCE_SEC, Engine, EngineError
+from agentrunner.sandboxes.docker.exec import Command, NeverStarted
+from agentrunner.sandboxes.docker.images import Image, ensure_image
+from agentrunner.sandboxes.docker.layout import (
+    Mask,
+    host_programs,
+    identity,
+    make_places,
+    sandbox_mounts,
+)
+from agentrunner.sandboxes.docker.lifeline import remove_dead_lifelines
+from agentrunner.sandboxes.docker.order import BOOTSTRAP, PASSED_ON, AttachOrder
+from agentrunner.sandboxes.docker.overlays import can_overlay
+from agentrunner.sandboxes.docker.pool import Pool, Recipe
+from agentrunner.sandboxes.docker.running import Running
+from agentrunner.sandboxes.docker.sweep import remove_dead
+from agentrunner.sandboxes.environment import base_environment
+from agentrunner.sandboxes.gitdirs import GitData, git_data
+from agentrunner.sandboxes.homes import cache_environment, home_mounts, without_large
+from agentrunner.sandboxes.layers import LAYERS, sweep_layers
+from agentrunner.sandboxes.limits import watch_disk
+from agentrunner.sandboxes.process import GRACE_SEC, STATUS_FD
+from agentrunner.sandboxes.requests import check_request
+from agentrunner.sandboxes.shims import environments_of
+from agentrunner.sandboxes.toolchain import SYSTEM_PATH
+
+OPEN_SEC = 30.0
+MISSING = 'for each; do [ -e "$each" ] || printf "%s\\0" "$each"; done'
+
+
+class DockerSandbox:
+    """See the module. `environ` tells which engine, `host_home` what is never shown."""
+
+    kind = "docker"
+    isolates = True
+    byte_code = Path("/var/cache/agentrunner/pycache")
+    """Not below /tmp: what is there is removed after every command."""
+
+    def __init__(
+        self,
+        spec: SandboxOrder,
+        *,
+        environ: Mapping[str, str],
+        host_home: Path,
+        grace_sec: float = GRACE_SEC,
+    ) -> None:
+        self._spec = spec
+        self._environ = environ
+        self._host_home = host_home
+        self._grace_sec = grace_sec
+        self._engine: Engine | None = None
+        self._image: Image | None = None
+        self._path: tuple[Path, ...] = SYSTEM_PATH
+        self._programs: tuple[Mount, ...] = ()
+        self._overlays = False
+        """Whether the engine lays throw-away layers; else they are copied."""
+        self._pool: Pool | None = None
+        self._mask = Mask(spec.repo)
+        self._live: set[Running] = set()
+
+    @property
+    def image(self) -> str:
+        """The id of the very image it stands on."""
+        return self._image.id if self._image else ""
+
+    def describe(self) -> str:
+        """One line: engine, image, network, what is writable, limits."""
+        traits = self._engine.traits if self._engine else None
+        return words.describe(self._spec, traits, str(self._image or ""))
+
+    def isolation(self) -> Mapping[str, str]:
+        """What it holds and by which means."""
+        return words.isolation(self._spec, self._engine.traits if self._engine else None)
+
+    def mounts(self) -> list[Mount]:
+        """Everything of the host that is visible; the rest is the image's.
+
+        Before the box is open it is not known which programs the image has itself.
+        """
+        programs = self._programs
+        if self._image is None:
+            programs = tuple(host_programs(self._spec, self._host_home).values())
+        return list(sandbox_mounts(self._spec, git_data(self._spec.repo), programs=programs))
+
+    async def open(self) -> None:
+        """Make the main container and try it. Raises SandboxUnavailable with a cure.
+
+        Boxes that a dead process of ours has left on the engine are removed first.
+        """
+        try:
+            self._engine = engine = await Engine.connect(self._environ)
+            self._pool = Pool(engine, self._spec.home.parent)
+            await self._sweep()
+            self._refuse_promises(engine)
+            self._image = image = await ensure_image(engine, self._spec)
+            await self._read_image(engine, image)
+            layers = [cache.source for cache in self._spec.caches.folders if cache.layer]
+            if layers:
+                run = self._spec.home.parent
+                self._overlays = await can_overlay(engine, image.id, run, layers)
+            await self._try_out()
+        except SandboxError as error:
+            await self.close()
+            raise SandboxUnavailable(
+                f"no sandbox on {self._engine and self._engine.host}: {error.cause}"
+            ) from error
+        except BaseException:
+            await self.close()
+            raise
+
+    def launch(self, request: Request) -> Launch:
+        """A helper that makes a container of its own, and reports on `{status_fd}`."""
+        recipe, command = self._prepare(request, "worker")
+        assert self._engine is not None
+        order = AttachOrder(
+            host=self._engine.host,
+            folder=self._spec.home.parent,
+            config=recipe.config,
+            user=recipe.user,
+            command=command,
+            door=request.door,
+            masked=self._spec.repo if recipe.masked else None,
+            layers=recipe.layers,
+        )
+        package_home = str(Path(__file__).resolve().parents[3])
+        argv = (sys.executable, "-I", "-c", BOOTSTRAP, package_home, STATUS_FD)
+        names = [name for name in PASSED_ON if name in self._environ]
+        env = {**order.to_env(), **{name: self._environ[name] for name in names}}
+        return Launch(argv, env, cwd=Path("/"))
+
+    async def run(self, request: Request, on_output: OnOutput | None = None) -> Result:
+        """Run in a container that nothing else runs in meanwhile.
+
+        A program that is missing is a result with exit code 127 (126 where it cannot be
+        executed). What the engine does wrong is SandboxError(INFRA); if the command surely had
+        not started, it is first tried again in a new container.
+        """
+        recipe, command = await asyncio.to_thread(self._prepare, request, "command")
+        assert self._pool is not None
+        running = Running(request, on_output, self._grace_sec)
+        self._live.add(running)
+        tree = request.repo_copy or self._spec.repo
+        disk = await asyncio.to_thread(watch_disk, self._spec.limits, tree, self._spec.home)
+        began = time.monotonic()
+        try:
+            async with recipe.layers.made():
+                while True:
+                    container = await self._pool.take(recipe)
+                    try:
+                        return await running.to_its_end(container, command, disk)
+                    except NeverStarted:
+                        # An engine that hung once is not waited for twice.
+                        if container.fresh or time.monotonic() - began > PATIENCE_SEC:
+                            raise
+                    finally:
+                        await self._pool.give_back(recipe, container)
+        finally:
+            self._live.discard(running)
+            running.over.set()
+
+    async def pause(self) -> None:
+        """Freeze the containers. Deadlines go on."""
+        if self._pool is not None:
+            await self._pool.pause()
+
+    async def unpause(self) -> None:
+        """Let them go on."""
+        if self._pool is not None:
+            await self._pool.unpause()
+
+    async def kill_all(self) -> None:
+        """End what `run` has started; a worker is ended by its supervisor."""
+        live = list(self._live)
+        for running in live:
+            running.stop()
+        for running in live:
+            await running.over.wait()
+
+    async def close(self) -> None:
+        """End everything and remove the containers, and the empty `.git` that was a mask."""
+        await self.kill_all()
+        if self._pool is not None:
+            with contextlib.suppress(EngineError):  # the boxes end by themselves, with us
+                await self._pool.close()
+        if self._engine is not None and not self._engine.silent:
+            with contextlib.suppress(EngineError):
+                await self._sweep()
+        await asyncio.to_thread(self._mask.lift)
+        if self._engine is not None:
+            self._engine.close()
+
+    async def _sweep(self) -> None:
+        """Remove what dead processes of ours have left; raises EngineError.
+
+        At the end as at the beginning: a worker's helper that was killed while it made its box is
+        not there to end it, and the run may be over.
+        """
+        assert self._engine is not None
+        await remove_dead(self._engine)
+        run = self._spec.home.parent
+        await asyncio.to_thread(remove_dead_lifelines, run, now=time.time())
+        await asyncio.to_thread(sweep_layers, str(self._spec.home.parent / LAYERS))
+
+    def _refuse_promises(self, engine: Engine) -> None:
+        """Raises SandboxUnavailable for a limit that this engine would only pretend to hold."""
+        limits = self._spec.limits
+        asked = {"memory": limits.memory, "cpus": limits.cpus, "pids": limits.pids}
+        for name in sorted(engine.traits.lacks & {key for key, value in asked.items() if value}):
+            raise SandboxUnavailable(
+                f"the engine cannot limit {name} here",
+                path=f"runner.sandbox.{name}",
+                remedy=f"leave {name} out, or run an engine with all cgroup controllers",
+            )
+
+    async def _read_image(self, engine: Engine, image: Image) -> None:
+        facts = await engine.call("image", lambda api: api.inspect_image(image.id))
+        for line in (facts.get("Config") or {}).get("Env") or ():
+            name, _, value = line.partition("=")
+            if name == "PATH":
+                self._path = tuple(map(Path, filter(None, value.split(":"))))
+
+    async def _try_out(self) -> None:
+        """Run something; and find out which of the host's programs the image lacks."""
+        programs = await asyncio.to_thread(host_programs, self._spec, self._host_home)
+        command = ("/bin/sh", "-c", MISSING, "sh", *map(str, programs))
+        result = await self.run(Request(command, self._spec.repo, timeout_sec=OPEN_SEC))
+        if result.exit_code != 0:
+            stderr = result.stderr.decode(errors="replace").strip()
+            raise SandboxError(ErrorKind.INFRA, "open", stderr or f"exit code {result.exit_code}")
+        missing = [Path(word) for word in result.stdout.decode().split("\0")[:-1]]
+        self._programs = tuple(programs[path] for path in missing if path in programs)
+
+    def _prepare(self, request: Request, purpose: str) -> tuple[Recipe, Command]:
+        """The container and the command of a request; raises SandboxError(INVALID_REQUEST)."""
+        check_request(request, self._spec)
+        try:
+            git = git_data(self._spec.repo)
+            return self._recipe(request, git, purpose), self._command(request)
+        except AgentRunnerError as error:
+            raise SandboxError(ErrorKind.INVALID_REQUEST, "run", error.message) from error
+        except OSError as error:
+            raise SandboxError(ErrorKind.INVALID_REQUEST, "run", str(error)) from error
+
+    def _recipe(self, request: Request, git: GitData, purpose: str) -> Recipe:
+        if self._engine is None or self._image is None:
+            raise SandboxError(ErrorKind.INVALID_REQUEST, "run", "the sandbox is not open")
+        spec, traits = self._spec, self._engine.traits
+        homely = self._home_mounts(request)
+        mounts = sandbox_mounts(spec, git, request, (*homely, *self._programs))
+        layers = Copies.of(mounts, spec.home.parent, overlays=self._overlays)
+        masks = (spec.repo / ".git",) if git.absent else ()
+        if masks:
+            self._mask.put()
+        if spec.sockets is not None:
+            # The forwarder is another user. What is above the folder is closed to others.
+            spec.sockets.chmod(0o711)
+        make_places(request.repo_copy or spec.repo, spec.repo, (*mounts, *masks))
+        owner = spec.repo.stat()
+        user = User(0, 0) if traits.rootless else User(owner.st_uid, owner.st_gid)
+        full = "bridge" if traits.bridge else "host"
+        plan = Plan(
+            image=self._image.id,
+            user=user,
+            mounts=layers.laid(mounts),
+            masks=masks,
+            network=full if request.network == "full" else "none",
+            limits=spec.limits,
+            labels={
+                labels.RUN: spec.owner.run_id,
+                labels.TASK: spec.owner.task_id,
+                labels.PURPOSE: purpose,
+            },
+        )
+        config = container_config(plan, traits)
+        whose = identity(mounts)
+        return Recipe(config, user, request.door, whose, masked=bool(masks), layers=layers)
+
+    def _command(self, request: Request) -> Command:
+        own = tuple(venv / "bin" for venv in environments_of(self._spec.repo))
+        base = base_environment(
+            (*own, *self._path), home=BOX_HOME, repo=self._spec.repo, pycache=self.byte_code
+        )
+        base.update(cache_environment(request, self._caches, BOX_HOME))
+        return Command(request.command, {**base, **request.env}, str(request.workdir))
+
+    def _home_mounts(self, request: Request) -> list[Mount]:
+        """What is mounted at and below the command's home."""
+        spec = replace(self._spec, caches=self._caches)
+        mounts = home_mounts(request, spec, BOX_HOME, overlays=self._overlays)
+        if request.home is not None and os.geteuid() == 0:
+            owner = spec.repo.stat()
+            for here, _, _ in os.walk(request.home):
+                if os.lstat(here).st_uid == 0:
+                    os.chown(here, owner.st_uid, owner.st_gid)
+        return mounts
+
+    @cached_property
+    def _caches(self) -> Caches:
+        """Those that can be shown here."""
+        return self._spec.caches if self._overlays else without_large(self._spec.caches)

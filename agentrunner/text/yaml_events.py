@@ -1,0 +1,131 @@
+"""YAML read event by event: nothing is constructed that anchors, tags or nesting could make large.
+
+Who reads says what a scalar means, where a value stands, and which error a fault is.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import yaml
+
+LOADER: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+"""The C one is ten times as fast."""
+
+Path = tuple[str | int, ...]
+Fault = Literal["documents", "anchor", "tag", "deep", "many", "key", "duplicate"]
+"""What a document has that none may have. An alias is an `anchor`; a `key` is no text."""
+
+
+@dataclass
+class _Open:
+    """A container that is being filled."""
+
+    value: Any
+    path: Path
+    key: list[str] = field(default_factory=list)
+    """Of a mapping, the key that waits for its value."""
+
+
+class YamlReader(ABC):
+    """Builds one value of texts, lists and mappings; every key is text and stands there once."""
+
+    max_depth: int
+    """Containers in one another, at most."""
+    max_values: float = float("inf")
+
+    def __init__(self) -> None:
+        self.value: Any = None
+        self._open: list[_Open] = []
+        self._documents = 0
+        self._values = 0
+
+    @abstractmethod
+    def fault(self, fault: Fault, event: Any, key: str = "", path: Path = ()) -> Exception:
+        """The error for this fault; of a duplicate with its key and its place."""
+
+    @abstractmethod
+    def scalar(self, event: yaml.ScalarEvent) -> Any:
+        """The value of a scalar; raises for one that cannot be."""
+
+    def key(self, event: yaml.ScalarEvent) -> str:
+        """A key of a mapping; raises for one that cannot be."""
+        text: str = event.value
+        return text
+
+    def document(self, event: yaml.DocumentStartEvent) -> None:  # noqa: B027 - most allow any
+        """A document begins; raises for one that is refused."""
+
+    def placed(self, path: Path, event: Any) -> None:  # noqa: B027 - only who tells places
+        """A key or an item stands here."""
+
+    def read(self, text: str, loader: type[Any] = LOADER) -> Any:
+        """The value of the text; raises what `fault` and PyYAML give."""
+        for event in yaml.parse(text, Loader=loader):
+            self._take(event)
+        return self.value
+
+    def _take(self, event: Any) -> None:
+        if isinstance(event, yaml.DocumentStartEvent):
+            self._documents += 1
+            if self._documents > 1:
+                raise self.fault("documents", event)
+            self.document(event)
+        elif isinstance(event, yaml.NodeEvent):
+            self._node(event)
+        elif isinstance(event, yaml.CollectionEndEvent):
+            self._open.pop()
+
+    def _node(self, event: Any) -> None:
+        self._values += 1
+        if self._values > self.max_values:
+            raise self.fault("many", event)
+        if event.anchor is not None:  # an alias has the name of its anchor
+            raise self.fault("anchor", event)
+        if getattr(event, "tag", None) is not None:
+            raise self.fault("tag", event)
+        around = self._open[-1] if self._open else None
+        if around and isinstance(around.value, dict) and not around.key:
+            self._key(event, around)
+        elif isinstance(event, yaml.ScalarEvent):
+            self._path(event, around)
+            self._put(self.scalar(event), around)
+        else:
+            self._container(event, around)
+
+    def _container(self, event: Any, around: _Open | None) -> None:
+        path = self._path(event, around)
+        if len(self._open) >= self.max_depth:
+            raise self.fault("deep", event)
+        value: Any = {} if isinstance(event, yaml.MappingStartEvent) else []
+        self._put(value, around)
+        self._open.append(_Open(value, path))
+
+    def _key(self, event: Any, around: _Open) -> None:
+        if not isinstance(event, yaml.ScalarEvent):
+            raise self.fault("key", event)
+        name = self.key(event)
+        path = (*around.path, name)
+        if name in around.value:
+            raise self.fault("duplicate", event, name, path)
+        around.key.append(name)
+        self.placed(path, event)
+
+    def _path(self, event: Any, around: _Open | None) -> Path:
+        if around is None:
+            return ()
+        if isinstance(around.value, dict):
+            return (*around.path, around.key[-1])
+        path = (*around.path, len(around.value))
+        self.placed(path, event)
+        return path
+
+    def _put(self, value: Any, around: _Open | None) -> None:
+        if around is None:
+            self.value = value
+        elif isinstance(around.value, list):
+            around.value.append(value)
+        else:
+            around.value[around.key.pop()] = value
