@@ -109,7 +109,7 @@ class Before(ConfigModel):
     passing: list[str] = []
 
 
-class Said(ConfigModel):
+class PersonWords(ConfigModel):
     """What a person has decided in this run."""
 
     kind: Literal["ask_human", "message"] = "message"
@@ -133,7 +133,7 @@ class Scene(ConfigModel):
     planned: list[Criterion] = []
     """Criteria that the planner had added."""
     rounds: list[RoundSeen] = []
-    people: list[Said] = []
+    people: list[PersonWords] = []
     remarks: list[str] = []
     """What code tells the planner beside the facts, such as why completion was refused."""
     max_loops: int = Field(5, ge=0, le=100)

@@ -335,11 +335,11 @@ def _wrong_verdicts(named: Named, given: Given | None) -> tuple[tuple[str, ...],
 
 
 def _in_a_line(given: Given) -> str:
-    text = " ".join(_told(given).split())
+    text = " ".join(_in_words(given).split())
     return text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"
 
 
-def _told(given: Given) -> str:
+def _in_words(given: Given) -> str:
     if given.action is not None:
         chosen = given.action
         said = chosen.worker_call.prompt if chosen.worker_call else chosen.question
@@ -349,11 +349,11 @@ def _told(given: Given) -> str:
         passed, failed = ", ".join(judged.passed) or "none", ", ".join(judged.failed) or "none"
         return f"passed: {passed}; failed: {failed}; {judged.summary}"
     if given.proposal is not None:
-        return _told_of_plan(given.proposal)
+        return _plan_in_words(given.proposal)
     return "; ".join(f"{one.id} {one.description}" for one in given.criteria)
 
 
-def _told_of_plan(proposal: Proposal) -> str:
+def _plan_in_words(proposal: Proposal) -> str:
     plan = proposal.after
     titles = "; ".join(f"{name} {plan.design_of(name).title}" for name in plan.task_order())
     asked = f"; asks: {' / '.join(proposal.questions)}" if proposal.questions else ""

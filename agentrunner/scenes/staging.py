@@ -29,7 +29,7 @@ from agentrunner.execution.seeing import seeing
 from agentrunner.nodes.plan import criteria_of, keep_context, names_for_planner, repository_before
 from agentrunner.planners.panel import Panel
 from agentrunner.prompts import PromptType
-from agentrunner.scenes.model import FileText, Filler, Named, RoundSeen, Said, Scene, TestSeen
+from agentrunner.scenes.model import FileText, Filler, Named, RoundSeen, PersonWords, Scene, TestSeen
 from agentrunner.state.lifecycle import TaskState
 from agentrunner.state.run_state import (
     Baseline,
@@ -304,7 +304,7 @@ def _results(scene: Scene) -> Iterator[TestResult]:
         yield TestResult(name, "passed")
 
 
-def _decided(number: int, said: Said) -> PersonDecision:
+def _decided(number: int, said: PersonWords) -> PersonDecision:
     decision = "answer" if said.kind == "ask_human" else "message"
     return PersonDecision.model_validate(
         {

@@ -139,7 +139,8 @@ def _sentence(rows: Sequence[Row], first: int, scenes: int) -> str:
     if not _met(rows, STEERS):
         return f"Too many wrong answers where it {weak}. Take another one."
     if not _met(rows, JUDGES):
-        passes = f"; {lets_pass} times it let pass what is not met" if lets_pass else ""
+        times = "once" if lets_pass == 1 else f"{lets_pass} times"
+        passes = f"; {times} it let pass what is not met" if lets_pass else ""
         return (
             f"It can steer a run, and cannot judge one{passes}. Give every criterion a check, use "
             "--strict, or name another judge (runner.assess)."
