@@ -14,7 +14,7 @@ from typing import Any, Literal
 from agentrunner.config.spec import TaskSpec
 from agentrunner.errors import InfraError, UsageError
 from agentrunner.execution.accounting import cost_of
-from agentrunner.execution.asking import AskFailed, NeedsPerson, ask
+from agentrunner.execution.asking import CUT, AskFailed, NeedsPerson, ask
 from agentrunner.execution.deps import Clock, Deps
 from agentrunner.execution.planner_candidates import Chosen
 from agentrunner.execution.quota import MustWait
@@ -75,6 +75,8 @@ class Played:
     passed_wrongly: tuple[str, ...] = ()
     """Criteria that are not met, and that the judge let pass."""
     failed_wrongly: tuple[str, ...] = ()
+    cut: str = ""
+    """What is wrong where the planner's server cut the prompt, in a sentence."""
 
 
 @dataclass
@@ -90,6 +92,7 @@ class _Calls:
     output_tokens: int = 0
     usd: float | None = 0.0
     seconds: float = 0.0
+    cut: str = ""
 
     def add(self, call: Mapping[str, Any], *, answered: bool) -> None:
         """One attempt on the wire, as the log of a run has it."""
@@ -277,6 +280,9 @@ async def _about_plan(named: Named, stage: Stage, calls: _Calls) -> Given:
 
 
 def _count(deps: Deps, calls: _Calls) -> None:
+    for record in deps.log.records("warning"):
+        if record.data.get("code") == CUT:
+            calls.cut = str(record.data["message"])
     for record in deps.log.records("meta_call"):
         used = record.data["usage"]["output_tokens"]
         calls.add(record.data, answered=bool(record.data["response"]["size"] or used))
@@ -323,6 +329,7 @@ def _played(
         seconds=round(calls.seconds, 3),
         passed_wrongly=wrong[0],
         failed_wrongly=wrong[1],
+        cut=calls.cut,
     )
 
 

@@ -29,7 +29,15 @@ from agentrunner.execution.seeing import seeing
 from agentrunner.nodes.plan import criteria_of, keep_context, names_for_planner, repository_before
 from agentrunner.planners.panel import Panel
 from agentrunner.prompts import PromptType
-from agentrunner.scenes.model import FileText, Filler, Named, RoundSeen, PersonWords, Scene, TestSeen
+from agentrunner.scenes.model import (
+    FileText,
+    Filler,
+    Named,
+    PersonWords,
+    RoundSeen,
+    Scene,
+    TestSeen,
+)
 from agentrunner.state.lifecycle import TaskState
 from agentrunner.state.run_state import (
     Baseline,

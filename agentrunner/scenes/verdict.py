@@ -69,6 +69,8 @@ class Trial:
     output_tokens: int
     usd: float | None
     seconds: float
+    cut: str
+    """What is wrong where its server cut prompts, in a sentence."""
     usable: bool
     sentence: str
 
@@ -78,6 +80,7 @@ def summed(played: Sequence[Played]) -> Trial:
     rows = tuple(row for group in GROUPS if (row := _row(group, played)).scenes)
     asked = [one for one in played if one.calls]
     first = sum(one.first for one in asked)
+    cut = next((one.cut for one in played if one.cut), "")
     known = [one.usd for one in played if one.usd is not None]
     return Trial(
         rows=rows,
@@ -91,7 +94,8 @@ def summed(played: Sequence[Played]) -> Trial:
         output_tokens=sum(one.output_tokens for one in played),
         usd=sum(known) if len(known) == len(played) else None,
         seconds=sum(one.seconds for one in played),
-        usable=_usable(rows, first, len(asked)),
+        cut=cut,
+        usable=not cut and _usable(rows, first, len(asked)),
         sentence=_sentence(rows, first, len(asked)),
     )
 

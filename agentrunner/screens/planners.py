@@ -68,6 +68,12 @@ def trial_screen(
     lines = wrap(f"{flat(planner)}: {count(of, 'scene')}{begun}", width)
     lines += ["", *_table(trial["rows"], paint), "", *_wrong(played, width)]
     lines += [*_cost(trial), ""]
+    if trial["cut"]:
+        lines += [
+            paint.bad("It did not read all that it was asked."),
+            *wrap(trial["cut"], width),
+            "",
+        ]
     if not whole:
         return "\n".join([*lines, "Not all scenes were played; the same command goes on."])
     mark = paint.good("Usable.") if trial["usable"] else paint.bad("Not usable as it is.")

@@ -16,8 +16,9 @@ from agentrunner.prompts.rounds import tokens
 from agentrunner.protocol import take_reply
 from agentrunner.protocol.looks import Looks
 from agentrunner.registry import METAS
-from agentrunner.scenes.model import LANGUAGES, OWN, load_scenes, read_scene
-from agentrunner.scenes.playing import Played, play_all
+from agentrunner.scenes.model import LANGUAGES, OWN, Named, load_scenes, read_scene
+from agentrunner.scenes.playing import Company, Played, play, play_all
+from agentrunner.scenes.staging import staged
 from agentrunner.scenes.verdict import GROUPS, INPUT_TOKENS, summed
 from tests.kit.scene_player import ScenePlayer
 from tests.unit.planners.faults import Fault, FaultServer, completion
@@ -154,9 +155,7 @@ def test_a_planner_out_of_reach_ends_with_5_and_the_trial_goes_on_later(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-0123456789")
     monkeypatch.setenv("AGENTRUNNER_STATE_DIR", str(tmp_path / "state"))
-    scene = load_scenes(only=["green.en"])[0].scene
-    answer = {"type": "next_action", "version": 1, "payload": scene.answer[0]}
-    good = completion(json.dumps(answer))
+    good = completion(_reply(load_scenes(only=["green.en"])[0]))
     server.script = [completion("I think so."), good, Fault(401, '{"error": {"message": "no"}}')]
     words = ["planners", "try", "--planner", "openai-chat", "--base-url", server.url]
     words += ["--only", "green", "--planner-model", "some-model"]
@@ -172,3 +171,38 @@ def test_a_planner_out_of_reach_ends_with_5_and_the_trial_goes_on_later(
         ("green.ja", "right", True),
     ]
     assert not list((tmp_path / "state" / "planner-trials").glob("*"))
+
+
+async def test_a_server_that_cuts_prompts_is_told_once_and_what_comes_is_shown(
+    tmp_path: Path, server: FaultServer
+) -> None:
+    [named] = load_scenes(only=["red-tests.en"])
+    whole = json.loads(completion(_reply(named)).body)
+    whole["usage"] = {"prompt_tokens": 2048, "completion_tokens": 90, "total_tokens": 2138}
+    first = {**whole, "choices": [{**whole["choices"][0], "finish_reason": "length"}]}
+    server.script = [
+        Fault(body=json.dumps(first), streamed=True),
+        Fault(body=json.dumps(whole), streamed=True),
+    ]
+    spec = spec_of(tmp_path, "openai-chat")
+    meta = spec.runner.meta.model_copy(update={"base_url": server.url})
+    box = spec.runner.sandbox.model_copy(update={"kind": "none"})
+    runner = spec.runner.model_copy(update={"meta": meta, "sandbox": box})
+    spec = spec.model_copy(update={"runner": runner})
+    environ = {**os.environ, "OPENAI_API_KEY": "sk-secret-0123456789"}
+    company = Company(spec, environ)
+    async with staged(named, spec, company.panel_of, tmp_path / "s", environ) as stage:
+        played = await play(named, stage)
+        events = stage.deps.events.read()
+    assert played.grade == "right" and not played.first and played.calls == 2
+    assert "read 2,048 of about" in played.cut and "OLLAMA_CONTEXT_LENGTH=" in played.cut
+    assert not summed([played]).usable
+    assert [one["code"] for one in events if one["event"] == "warning"] == ["prompt-cut"]
+    awaited = [one for one in events if one["event"] == "awaiting"]
+    assert awaited[0]["what"] == "next_action" and "text" not in awaited[0]
+    assert any(one.get("text") and one["written_tokens"] > 0 for one in awaited)
+
+
+def _reply(named: Named) -> str:
+    payload = named.scene.answer[0]
+    return json.dumps({"type": named.scene.asks, "version": 1, "payload": payload})
