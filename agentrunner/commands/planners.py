@@ -6,7 +6,9 @@ import asyncio
 import json
 import os
 import sys
-from collections.abc import Mapping, Sequence
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
@@ -24,6 +26,7 @@ from agentrunner.registry import METAS
 
 if TYPE_CHECKING:
     from agentrunner.config.spec import TaskSpec
+    from agentrunner.errors import InfraError
     from agentrunner.scenes.model import Named
     from agentrunner.scenes.playing import Company, Played
 
@@ -142,10 +145,12 @@ def try_out(
         settled = _scripted(settled_planner(os.environ, state, policy, kind="mock")[0])
         settled = settled.model_copy(update={"script_text": reference_script(chosen)})
     else:
-        settled, _ = settled_planner(
+        settled, why = settled_planner(
             os.environ, state, policy, kind=planner, model=planner_model, base_url=base_url,
             overrides=overrides or (),
         )  # fmt: skip
+        if not why:
+            raise no_planner()
     company = Company(settled, os.environ)
     if not as_json:
         show(f"{len(chosen)} scenes, {company.describe()}", sys.stderr)
@@ -158,6 +163,18 @@ def try_out(
 def _scripted(settled: TaskSpec) -> TaskSpec:
     meta = settled.runner.meta.model_copy(update={"kind": "script", "model": None})
     return settled.model_copy(update={"runner": settled.runner.model_copy(update={"meta": meta})})
+
+
+def no_planner() -> InfraError:
+    """The error where none is set, and none can be chosen."""
+    from agentrunner.errors import InfraError
+
+    return InfraError(
+        "No planner is set, and none is ready that would be chosen by itself.",
+        code="no-planner",
+        remedy="agentrunner planners tells what each of them lacks",
+        nothing_spent=True,
+    )
 
 
 def settled_planner(
@@ -177,36 +194,64 @@ def settled_planner(
     """
     from agentrunner.config.agents import ProfilesSpec
     from agentrunner.config.load import TaskSource, load_task
-    from agentrunner.engine.policies import capped, capped_as_far
-    from agentrunner.errors import UsageError
 
-    repo = here()
-    options = {"repo": str(repo), "meta": kind, "planner_model": model}
     if base_url:
         overrides = [*overrides, f"runner.meta.base_url={json.dumps(base_url)}"]
-    spec = load_task(
-        TaskSource("goal", "A planner is tried."),
-        overrides=overrides,
-        options=options,
-        environ=environ,
-        cwd=repo,
-        auto=True,
-    )
-    settled, missing = capped_as_far(spec, environ, state_dir, policy)
-    if missing:
-        for error in missing:
-            if error.code == "no-planner" and kind is None:
-                return settled, ""
-        try:
-            settled = capped(settled, environ, state_dir, policy)
-        except UsageError:
-            if kind is not None:
-                raise
+    with _somewhere(environ) as repo:
+        spec = load_task(
+            TaskSource("goal", "A planner is tried."),
+            overrides=overrides,
+            options={"repo": str(repo), "meta": kind, "planner_model": model},
+            environ=environ,
+            cwd=repo,
+            auto=True,
+        )
+        settled = _within_policies(spec, environ, state_dir, policy, named=kind is not None)
+    if settled is None:
+        return spec, ""
     if kind is not None:
         runner = settled.runner.model_copy(update={"profiles": ProfilesSpec(), "assess": None})
         settled = settled.model_copy(update={"runner": runner})
     why = settled.chosen.get("meta") or settled.places.get("runner.meta.kind") or "the default"
     return settled, why
+
+
+@contextmanager
+def _somewhere(environ: Mapping[str, str]) -> Iterator[Path]:
+    """The repository one stands in, for its settings; an empty folder where that can be none.
+
+    A planner is looked at from anywhere, also from the home folder.
+    """
+    from agentrunner.config.repo import checked_repo
+    from agentrunner.config.yaml_text import Place
+    from agentrunner.errors import UsageError
+
+    try:
+        repo = checked_repo(here(), Place("."), environ)
+    except UsageError:
+        with tempfile.TemporaryDirectory(prefix="agentrunner-") as folder:
+            yield Path(folder)
+        return
+    yield repo
+
+
+def _within_policies(
+    spec: TaskSpec, environ: Mapping[str, str], state_dir: Path, policy: Path | None, *, named: bool
+) -> TaskSpec | None:
+    """The settings with a planner, within every policy; None where there is none to choose."""
+    from agentrunner.engine.policies import capped, capped_as_far
+    from agentrunner.errors import UsageError
+
+    settled, missing = capped_as_far(spec, environ, state_dir, policy)
+    if missing:
+        if not named and any(error.code == "no-planner" for error in missing):
+            return None
+        try:  # no worker is needed: the usual one stands in for it
+            settled = capped(settled, environ, state_dir, policy)
+        except UsageError:
+            if named:
+                raise
+    return settled
 
 
 def rows_of(settled: TaskSpec, why: str, environ: Mapping[str, str]) -> list[dict[str, Any]]:

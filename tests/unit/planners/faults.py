@@ -62,7 +62,7 @@ def events_of(body: str, request: dict[str, Any]) -> bytes:
     told = [{**head, "choices": [{"index": 0, "delta": delta}]} for delta in [*deltas, rest]]
     end = {"index": 0, "delta": {}, "finish_reason": choice["finish_reason"]}
     told.append({**head, "choices": [end]})
-    if (request.get("stream_options") or {}).get("include_usage"):
+    if (request.get("stream_options") or {}).get("include_usage") and "usage" in whole:
         told.append({**head, "choices": [], "usage": whole["usage"]})
     lines = [f"data: {json.dumps(one)}\n\n" for one in told]
     return "".join([*lines, "data: [DONE]\n\n"]).encode()
@@ -73,6 +73,8 @@ class FaultServer:
 
     def __init__(self) -> None:
         self.script: list[Fault] = []
+        self.pages: dict[str, object] | None = None
+        """What GET finds, by path; without it GET takes from the script as well."""
         self.requests: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
         self.paths: list[str] = []
@@ -96,6 +98,9 @@ class FaultServer:
         self._thread.start()
 
     def answer(self, handler: BaseHTTPRequestHandler) -> None:
+        if handler.command == "GET" and self.pages is not None:
+            self.page(handler)
+            return
         raw = handler.rfile.read(int(handler.headers.get("content-length") or 0))
         fault = self.script[min(len(self.paths), len(self.script) - 1)]
         self.requests.append(json.loads(raw or "{}"))
@@ -122,6 +127,15 @@ class FaultServer:
             self.over.wait(30)
         else:
             handler.wfile.write(body)
+
+    def page(self, handler: BaseHTTPRequestHandler) -> None:
+        """What the server says of itself."""
+        found = (self.pages or {}).get(handler.path)
+        body = json.dumps(found).encode()
+        handler.send_response(404 if found is None else 200)
+        handler.send_header("content-length", str(len(body)))
+        handler.end_headers()
+        handler.wfile.write(body)
 
     def stream(self, handler: BaseHTTPRequestHandler, fault: Fault) -> None:
         """A stream as the fault has it; its end closes the connection."""
