@@ -50,6 +50,7 @@ GROUPS: Mapping[str, Entries] = {
         "validate": ("start:validate", "Check a task file or PRD; show what will be executed."),
         "doctor": ("setup:doctor", "What works on this machine, found out by trying."),
         "workers": ("workers:workers", "The worker CLIs: versions, needs, what each can report."),
+        "planners": ("planners:app", "Who can plan here; try one before you trust it."),
         "config": ("config:config", "The settings in force, where each comes from; change them."),
         "image": ("images:image", "Build the images that workers run in."),
         "completion": ("completion:completion", "Completion of commands, runs and files by Tab."),

@@ -6,8 +6,6 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-DEFAULT_META_TIMEOUT_SEC = 60.0
-
 TRACING = (
     "LANGSMITH_TRACING_V2",
     "LANGSMITH_TRACING",

@@ -84,6 +84,10 @@ class Awaiting(RunEvent):
     what: str
     at_most_sec: float | None = None
     """Of a command: when it is stopped."""
+    written_tokens: int | None = None
+    """Of a planner that streams: about how much it has written, thoughts included."""
+    text: str | None = None
+    """The end of that. Nothing is done with it before it is whole."""
 
 
 class PlannerCalled(RunEvent):

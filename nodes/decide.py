@@ -53,7 +53,7 @@ async def decide(state: TaskContext, deps: Deps) -> Command[str]:
         replied["person_order"] = None
     else:
         message, counters = await ask(
-            state, deps, "next_action", state["counters"], check=_allowed(deps)
+            state, deps, "next_action", state["counters"], check=allowed(deps)
         )
         assert isinstance(message.payload, NextAction)
         chosen = message.payload
@@ -126,7 +126,7 @@ async def _as_edited(state: TaskContext, deps: Deps, criteria: list[Criterion]) 
     return await deps.verifier.colours(criteria, baseline)
 
 
-def _allowed(deps: Deps) -> Callable[[Message], None]:
+def allowed(deps: Deps) -> Callable[[Message], None]:
     """Refuses a worker_call that the task does not allow; the planner is asked again."""
 
     def check(message: Message) -> None:

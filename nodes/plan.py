@@ -50,12 +50,12 @@ async def plan(state: TaskContext, deps: Deps) -> Command[str]:
     own = criteria_of(deps.spec.criteria)
     baseline = await _baseline(state, deps, own)
     asking = cast("TaskContext", {**state, **replied, "criteria": own, "baseline": baseline})
-    known = await asyncio.to_thread(_repository, deps, baseline)
+    known = await asyncio.to_thread(repository_before, deps, baseline)
     names = await asyncio.to_thread(deps.verifier.before, baseline)
     if known is not None:
         if names is not None:
             known["tests"] = names_for_planner(names)
-        await asyncio.to_thread(_keep_context, deps, baseline, known)
+        await asyncio.to_thread(keep_context, deps, baseline, known)
         if seeing(state, deps).see == "nothing":
             known = None
     counters = asking["counters"]
@@ -98,7 +98,7 @@ def names_for_planner(results: Results) -> dict[str, Any]:
     }
 
 
-def _repository(deps: Deps, baseline: Baseline) -> dict[str, Any] | None:
+def repository_before(deps: Deps, baseline: Baseline) -> dict[str, Any] | None:
     """What a model should know of the repository as it was, the same however often it is asked.
 
     None where nobody plans who would read it.
@@ -117,7 +117,7 @@ def _repository(deps: Deps, baseline: Baseline) -> dict[str, Any] | None:
     )
 
 
-def _keep_context(deps: Deps, baseline: Baseline, known: dict[str, Any]) -> None:
+def keep_context(deps: Deps, baseline: Baseline, known: dict[str, Any]) -> None:
     """What was told, names of tests included: each later prompt begins with the same."""
     kept = deps.folder.root / CONTEXT_FILE
     facts = {name: value for name, value in known.items() if name != "tests"}

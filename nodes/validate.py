@@ -300,7 +300,7 @@ async def _assess(state: TaskContext, deps: Deps) -> Update:
         view = seeing(asking, deps)
         message, counters = await ask(
             asking, deps, "completion_assessment", counters, view=view, turn=turn,
-            check=_looks_first(asking["criteria"], view),
+            check=looks_first(asking["criteria"], view),
         )  # fmt: skip
         vote = assessment_of(message, state["criteria"], evidence.tree)
         votes.append(as_seen(vote, asking["criteria"], view))
@@ -336,7 +336,7 @@ def assessment_of(message: Message, criteria: list[Criterion], tree: str) -> Ass
     )
 
 
-def _looks_first(criteria: list[Criterion], view: Seeing) -> Callable[[Message], None]:
+def looks_first(criteria: list[Criterion], view: Seeing) -> Callable[[Message], None]:
     """Refuses, once, a judge who passes a critical criterion and has not looked at what is cut."""
     asked: list[bool] = []
 

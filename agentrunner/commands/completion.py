@@ -263,6 +263,7 @@ SOURCES: Mapping[str, Callable[[Sequence[str]], list[Candidate]]] = {
     "file": _task_files,
     "prd": _task_files,
     "meta": _kinds("METAS", "auto"),
+    "planner": _kinds("METAS"),
     "worker": _kinds("WORKERS", "auto"),
     "kind": _kinds("WORKERS", "all-in-one", "host"),
     "sandbox": _kinds("SANDBOXES", "auto"),
@@ -272,7 +273,7 @@ SOURCES: Mapping[str, Callable[[Sequence[str]], list[Candidate]]] = {
     "approve": _moments,
     **dict.fromkeys(
         ("repo", "folder", "state_dir", "policy", "events", "record", "replay", "edit", "source",
-         "output_file"),
+         "output_file", "scenes"),
         _files,
     ),
 }  # fmt: skip

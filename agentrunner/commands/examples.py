@@ -95,12 +95,26 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "graph": ("agentrunner graph",),
     "image": ("agentrunner image build codex-cli", "agentrunner image build --from Dockerfile"),
     "workers": ("agentrunner workers",),
+    "planners": (
+        "agentrunner planners                  the kinds, and which are ready here",
+        "agentrunner planners try              what the one that is set can be trusted with",
+    ),
+    "planners list": ("agentrunner planners list --json",),
+    "planners try": (
+        "agentrunner planners try --planner openai-chat --planner-model gpt-5.5",
+        "agentrunner planners try --base-url http://127.0.0.1:8080/v1 --lang ja",
+        "agentrunner planners try --scenes my-scenes --json -o trial.json",
+    ),
     "config": (
         "agentrunner config show --all",
         "agentrunner config set runner.worker.kind codex-cli",
         "agentrunner config edit --project",
     ),
-    "doctor": ("agentrunner doctor", "agentrunner doctor --sandbox docker"),
+    "doctor": (
+        "agentrunner doctor",
+        "agentrunner doctor --sandbox docker",
+        "agentrunner doctor --planner          tries it with a small request",
+    ),
     "init": ("agentrunner init users-api", "agentrunner init users-api --yaml --no-try"),
     "explain": ("agentrunner explain busy",),
     "completion": (
@@ -128,6 +142,9 @@ PAGES: Mapping[str, str] = {
     "validate": "how-to/prd.md",
     "image": "how-to/docker.md",
     "workers": "how-to/workers.md",
+    "planners": "reference/planners.md",
+    "planners list": "reference/planners.md",
+    "planners try": "reference/planner-scenes.md",
     "config": "how-to/settings.md",
 }
 """Pages below docs/."""

@@ -23,6 +23,7 @@ from agentrunner.commands.boxes import SandboxProbe, image_for_trying, look_at_b
 from agentrunner.commands.chosen import chosen
 from agentrunner.commands.console import paint_for, show, width_of
 from agentrunner.commands.limits import login_findings, policy_findings
+from agentrunner.commands.planner_probe import probe_planner
 from agentrunner.commands.runs import here
 from agentrunner.commands.trying import Trial
 from agentrunner.errors import InfraError
@@ -48,6 +49,10 @@ def doctor(
             help=f"Try all that a sandbox promises: {', '.join(SANDBOXES)}.",
         ),
     ] = None,
+    planner: Annotated[
+        bool,
+        typer.Option("--planner", help="Try the planner that is set: this sends requests to it."),
+    ] = False,
     no_try: Annotated[
         bool, typer.Option("--no-try", help="Do not run the repository's tests.")
     ] = False,
@@ -58,6 +63,8 @@ def doctor(
     """What works on this machine, found out by trying. Exit 0, or 5 when nothing is ready."""
     if sandbox:
         report = asyncio.run(_conformance(sandbox, os.environ))
+    elif planner:
+        report = probe_planner(os.environ, environment.state_dir(state_dir), policy)
     else:
         report = examine(here(), os.environ, environment.state_dir(state_dir), policy, skip=no_try)
     if as_json:

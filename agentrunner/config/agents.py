@@ -70,7 +70,8 @@ class MetaSpec(ConfigModel):
     format: Literal["auto", "yaml", "json"] = "auto"
     """The format replies are asked for in."""
     timeout_sec: float | None = Field(None, gt=0)
-    """Seconds for one call. Left out: META_TIMEOUT_SEC, else 60; of a CLI 600."""
+    """Seconds for one call. Left out: of a chat model META_TIMEOUT_SEC, else 600, and 1,800 for a
+    server on this machine or in its network; of a CLI 600."""
     language: Literal["auto", "en", "ja"] = "auto"
     """Of the prompts; `auto` goes by the PRD."""
     on_unusable: Literal["ask", "fail"] = "ask"

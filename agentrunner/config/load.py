@@ -51,6 +51,8 @@ __all__ = [
 ]
 
 DetectTest = Callable[[Path], str | None]
+CHAT_MODELS = frozenset({"openai-chat", "chat"})
+"""Planners each of whose attempts is one call of a model."""
 MODEL_VARIABLES = ("AGENTRUNNER_META_MODEL", "OPENAI_MODEL")
 TEMPLATES = ("core", "architecture")
 """Note templates that are built in."""
@@ -232,12 +234,15 @@ def _with_test(
 def with_environment(meta: MetaSpec, environ: Mapping[str, str]) -> MetaSpec:
     """A planner with what the environment says where nothing is written, then the default.
 
-    Its time limit stays open without either: that of a CLI is another than that of a model.
+    META_TIMEOUT_SEC is for chat models: a CLI reads and starts for longer than one call of a
+    model takes. The time limit stays open without either.
     Raises UsageError for a META_TIMEOUT_SEC that is no number.
     """
     update: dict[str, Any] = {}
     if meta.timeout_sec is None and environ.get("META_TIMEOUT_SEC"):
-        update["timeout_sec"] = _timeout(environ["META_TIMEOUT_SEC"])
+        seconds = _timeout(environ["META_TIMEOUT_SEC"])  # one that is no number is told anyway
+        if meta.kind in CHAT_MODELS:
+            update["timeout_sec"] = seconds
     if meta.kind == "openai-chat" and not meta.model:
         name = model_variable(environ)
         update["model"] = environ[name] if name else DEFAULT_META_MODEL

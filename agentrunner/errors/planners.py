@@ -187,3 +187,12 @@ class MessageTooLong(UsageError):
     Put it into a file of the repository, and say what of it is to be planned, or say
     it in several messages.
     """
+
+
+class InvalidScene(UsageError):
+    """A scene for `planners try` has a key or a value that scenes do not have."""
+
+    code = "scene-invalid"
+    advice = """
+    The message names the file and the place. docs/reference/planner-scenes.md lists the keys.
+    """

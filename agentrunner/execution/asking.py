@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
+from agentrunner.config.load import CHAT_MODELS
 from agentrunner.errors import TaskFailed
 from agentrunner.execution.accounting import Accounting
 from agentrunner.execution.budget_questions import FOR_CALL, BudgetSpent, allowance, check_budget
@@ -18,15 +19,29 @@ from agentrunner.execution.quota import MustWait
 from agentrunner.execution.seeing import Seeing, seeing
 from agentrunner.execution.silence import Silence, silence_of
 from agentrunner.planners.asking import Asked, Asker
-from agentrunner.planners.base import MetaCall, MetaClient, MetaUnavailable, MetaUnusable
+from agentrunner.planners.base import (
+    MetaCall,
+    MetaClient,
+    MetaUnavailable,
+    MetaUnusable,
+    Written,
+)
+from agentrunner.planners.cut import cut_of
 from agentrunner.planners.make import reply_format
 from agentrunner.planners.panel import role_of
 from agentrunner.prompts import PromptInput, PromptType
+from agentrunner.prompts.rounds import tokens
 from agentrunner.protocol import Choices, Message
 from agentrunner.protocol.known_ids import with_known_ids
 from agentrunner.protocol.schema import KINDS
 from agentrunner.state.run_state import Counters, TaskContext
 from agentrunner.state.summary import summarize
+
+WRITTEN_SEC = 2.0
+"""Between two events about an answer that is being written."""
+WRITTEN_CHARS = 160
+CUT = "prompt-cut"
+"""Of the warning that a server reads a part of what it is sent."""
 
 
 async def ask(
@@ -52,6 +67,7 @@ async def ask(
     async def record(call: MetaCall) -> None:
         cost = tally.add(call)
         await asyncio.to_thread(_record, state, deps, call, cost)
+        await asyncio.to_thread(_warn_of_cut, state, deps, call)
 
     def before_attempt() -> None:
         check_budget(state, deps, tally.counters, FOR_CALL)
@@ -80,7 +96,6 @@ async def ask(
 
     async def asked_of(client: MetaClient) -> Asked:
         view.begin()
-        deps.emit("awaiting", who="planner", what=type)
         asker = Asker(
             client,
             look=view.answer if view.looks else None,
@@ -89,7 +104,9 @@ async def ask(
             sleep=deps.clock.sleep,
             redact=deps.redactor.redact,
             allowance=lambda: allowance(deps.spec, state, tally.counters),
+            progress=_Telling(deps, type).written,
         )
+        deps.emit("awaiting", who="planner", what=type)
         try:
             return await asker.ask(replace(prompt, call_number=tally.counters.meta_calls), check)
         except MetaUnavailable as failure:
@@ -115,6 +132,41 @@ async def ask(
     for warning in message.warnings:
         deps.warn(state, f"reply-{warning.code}", f"{type} {warning.path}: {warning.message}")
     return message, tally.counters
+
+
+class _Telling:
+    """Says how far an answer has come, at most every other second."""
+
+    def __init__(self, deps: Deps, type_: PromptType) -> None:
+        self._deps = deps
+        self._type = type_
+        self._next = 0.0
+
+    def written(self, so_far: Written) -> None:
+        """What has come so far; only its end is shown, without secrets."""
+        now = self._deps.clock.monotonic()
+        if now < self._next:
+            return
+        self._next = now + WRITTEN_SEC
+        # Redacted before it is cut: half a secret would not be known for one.
+        end = self._deps.redactor.redact(so_far.text)[-WRITTEN_CHARS:]
+        self._deps.emit(
+            "awaiting",
+            who="planner",
+            what=self._type,
+            written_tokens=tokens(so_far.text) + so_far.thoughts // 4,
+            text=" ".join(end.split()),
+        )
+
+
+def _warn_of_cut(state: TaskContext, deps: Deps, call: MetaCall) -> None:
+    """Say once in a run that a server reads less than it is sent, and what mends that. Blocks."""
+    if call.known != "counted" or call.candidate.partition(":")[0] not in CHAT_MODELS:
+        return
+    found = cut_of((message.content for message in call.messages), call.input_tokens)
+    known = any(one.data.get("code") == CUT for one in deps.log.records("warning"))
+    if found is not None and not known:
+        deps.warn(state, CUT, found.sentence())
 
 
 class NeedsPerson(TaskFailed):

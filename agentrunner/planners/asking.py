@@ -22,6 +22,7 @@ from agentrunner.planners.base import (
     MetaUnavailable,
     MetaUnusable,
     Reply,
+    Written,
 )
 from agentrunner.planners.retry import capped, wait_before_retry
 from agentrunner.prompts import Looked, PromptInput, Repair, assemble
@@ -83,11 +84,13 @@ class Asker:
         redact: Callable[[str], str],
         allowance: Callable[[], Allowance] = Allowance,
         look: Look_ | None = None,
+        progress: Callable[[Written], None] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`before_attempt` raises where the budget allows no further call, `allowance` tells what
         is left of it; `redact` takes secrets out of everything that is sent, recorded or handed
-        on. `look` finds what the planner looks at; without it, it cannot.
+        on. `look` finds what the planner looks at; without it, it cannot. `progress` is told what
+        has come of an answer, of clients that stream it; its text is not redacted.
         """
         self._client = client
         self._record = record
@@ -96,6 +99,7 @@ class Asker:
         self._redact = redact
         self._allowance = allowance
         self._look = look
+        self._progress = progress
         self._clock = clock
 
     async def ask(
@@ -178,6 +182,7 @@ class Asker:
             call_number=number,
             max_output_tokens=progress.limit,
             allowance=self._allowance(),
+            progress=self._progress,
         )
 
     async def _read(

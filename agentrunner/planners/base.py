@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
@@ -43,6 +43,18 @@ def in_turns(messages: Iterable[ChatMessage]) -> list[ChatMessage]:
 
 
 @dataclass(frozen=True)
+class Written:
+    """What has come of an answer so far, of a planner that streams."""
+
+    text: str
+    """The answer; nothing of it may be used before it is whole."""
+    thoughts: int = 0
+    """Characters of reasoning, which is no part of the answer."""
+    seconds: float = 0
+    """Since its server began to answer."""
+
+
+@dataclass(frozen=True)
 class MetaRequest:
     """One attempt on the wire."""
 
@@ -59,6 +71,8 @@ class MetaRequest:
     """What the run may still spend, for clients whose calls pass a gateway."""
     simpler: Mapping[str, Any] | None = None
     """A schema that is not made for the task, where a server does not take the other."""
+    progress: Callable[[Written], None] | None = None
+    """Is called as the answer comes, by clients that stream it."""
 
 
 @dataclass(frozen=True)

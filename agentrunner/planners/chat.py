@@ -8,25 +8,32 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Mapping
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from agentrunner.config.spec import TaskSpec
 from agentrunner.environment import how_to_add, quiet_libraries
 from agentrunner.errors import InfraError, UsageError
 from agentrunner.errors.planners import BadChatModel, ChatPackagesMissing, NoPlannerKey
-from agentrunner.planners.base import MetaRequest, MetaUnavailable, Reply, in_turns
+from agentrunner.planners.base import MetaRequest, MetaUnavailable, Reply, Written, in_turns
 from agentrunner.planners.chat_reply import reply_of
-from agentrunner.planners.endpoint import checked_url, timeout_of
+from agentrunner.planners.endpoint import checked_url
+from agentrunner.planners.limits import limits_of
 from agentrunner.planners.retry import capped, http_failure, parse_retry_after
+from agentrunner.planners.streaming import Progress, silent
 from agentrunner.planners.workplace import Workplace
 from agentrunner.text.redaction import Redactor
 from agentrunner.workers.failures import failure_of
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
+    from langchain_core.messages import AIMessage, AIMessageChunk
+
+Messages = Sequence[tuple[str, str]]
 
 _SECRET_WORDS = ("KEY", "TOKEN", "SECRET")
 _INSTALL = re.compile(r"pip install (?:-U )?`?([\w.-]+)")
@@ -66,7 +73,10 @@ class ChatMeta:
             raise _no_model(f"{meta.model!r} names no provider" if meta.model else "none is given")
         if meta.base_url:
             checked_url(meta.base_url, "runner.meta.base_url", from_file=True)
-        self._timeout_sec = timeout_of(meta, environ)
+        bare = urlsplit(meta.base_url).hostname if meta.base_url else ""
+        self._limits = limits_of(meta, environ, bare or "")
+        self._streams = True
+        """Until its provider turns out to have no stream."""
         self._secrets = _secrets_of(self._provider, environ)
         self._redactor = Redactor(self._secrets)
         self._chat = self._client(meta.base_url)
@@ -86,17 +96,52 @@ class ChatMeta:
             options["max_tokens"] = request.max_output_tokens
         messages = [(message.role, message.content) for message in in_turns(request.messages)]
         try:
-            async with asyncio.timeout(self._timeout_sec):
-                answer = await self._chat.ainvoke(messages, **options)
+            async with asyncio.timeout(self._limits.whole):
+                answer = await self._answer(messages, options, request.progress)
+        except MetaUnavailable:
+            raise
         except TimeoutError:
             raise MetaUnavailable(
-                f"The planner ({self.describe()}) gave no answer within {self._timeout_sec:g} s.",
+                f"The planner ({self.describe()}) gave no answer within {self._limits.whole:g} s.",
                 retryable=True,
                 kind="network",
             ) from None
         except Exception as problem:  # noqa: BLE001  (every provider's library has its own)
             raise self._failure(problem) from None
         return reply_of(answer)
+
+    async def _answer(
+        self, messages: Messages, options: Mapping[str, Any], progress: Progress | None
+    ) -> AIMessage:
+        """One answer, as it comes; a provider without a stream gives it in one piece."""
+        if self._streams:
+            pieces = [piece async for piece in self._pieces(messages, options, progress)]
+            if pieces:
+                return _joined(pieces)
+            self._streams = False  # it understood the wish, and has nothing to stream
+        return await self._chat.ainvoke(list(messages), **options)
+
+    async def _pieces(
+        self, messages: Messages, options: Mapping[str, Any], progress: Progress | None
+    ) -> AsyncIterator[AIMessageChunk]:
+        source = aiter(self._chat.astream(list(messages), **options))
+        text, begun, wait = "", time.monotonic(), self._limits.first
+        while True:
+            try:
+                async with asyncio.timeout(wait):
+                    piece = await anext(source, None)
+            except TimeoutError:
+                raise silent(self.describe(), wait, len(text)) from None
+            except ValueError as problem:
+                if "No generation" not in str(problem):
+                    raise
+                return
+            if piece is None:
+                return
+            yield piece
+            text, wait = text + str(piece.text), self._limits.between
+            if progress is not None:
+                progress(Written(text, 0, time.monotonic() - begun))
 
     async def close(self) -> None:
         """LangChain's models have nothing to close."""
@@ -107,7 +152,7 @@ class ChatMeta:
             from langchain.chat_models import init_chat_model
         except ImportError:
             raise _no_package("langchain", how_to_add("chat")) from None
-        options: dict[str, Any] = {"max_retries": 0, "timeout": self._timeout_sec}
+        options: dict[str, Any] = {"max_retries": 0, "timeout": self._limits.whole}
         if base_url:
             options["base_url"] = base_url
         try:
@@ -127,6 +172,8 @@ class ChatMeta:
                 remedy=f"export {self._provider.upper()}_API_KEY=…",
                 nothing_spent=True,
             ) from None
+        if "stream_usage" in type(chat).model_fields:  # else some tell no tokens of a stream
+            chat = chat.model_copy(update={"stream_usage": True})
         return chat
 
     def _failure(self, problem: Exception) -> MetaUnavailable:
@@ -149,6 +196,18 @@ class ChatMeta:
             kind=kind,
             reset_at=failure.reset_at if failure else "",
         )
+
+
+def _joined(pieces: Sequence[AIMessageChunk]) -> AIMessage:
+    """The pieces of a stream as one answer, each fact about it as it was told last."""
+    whole = pieces[0]
+    for piece in pieces[1:]:
+        whole = whole + piece
+    facts: dict[str, Any] = {}
+    for piece in pieces:  # added up, equal words would stand there twice
+        facts.update({name: value for name, value in piece.response_metadata.items() if value})
+    whole.response_metadata = facts
+    return whole
 
 
 def _secrets_of(provider: str, environ: Mapping[str, str]) -> dict[str, str]:

@@ -24,6 +24,7 @@ class ClaudeMeta(CliMeta):
     """See the module."""
 
     kind = "claude-code"
+    takes_schema = "that the CLI holds answers to"
 
     def command(self, call: CliCall, program: str, model: str | None) -> WorkerCommand:
         """`claude -p`, whose session is not kept."""

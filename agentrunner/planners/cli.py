@@ -76,6 +76,8 @@ class CliMeta(ABC):
 
     kind: str
     recordable = True
+    is_program = True
+    """It works in a sandbox, and spends what its own model takes."""
 
     def __init__(
         self,

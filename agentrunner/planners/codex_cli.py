@@ -31,6 +31,7 @@ class CodexMeta(CliMeta):
     """See the module."""
 
     kind = "codex-cli"
+    takes_schema = "that its provider holds answers to; the CLI does not look"
 
     def command(self, call: CliCall, program: str, model: str | None) -> WorkerCommand:
         """`codex exec`, whose session is not kept."""

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from agentrunner.config.agents import DEFAULT_META_MODEL, MetaSpec
-from agentrunner.environment import DEFAULT_META_TIMEOUT_SEC
 from agentrunner.errors import AgentRunnerError
-from agentrunner.errors.command_line import BadEnvironment
 from agentrunner.errors.planners import BaseUrlRefused, InheritedUrlRefused
+from agentrunner.planners.limits import TimeLimits, limits_of
 
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
 
@@ -25,7 +24,7 @@ class Endpoint:
     host: str
     """With the port where the URL names one; what people are shown."""
     loopback: bool
-    timeout_sec: float
+    limits: TimeLimits
     """For one attempt, from connecting to the last byte."""
 
 
@@ -45,7 +44,8 @@ def endpoint(meta: MetaSpec, environ: Mapping[str, str]) -> Endpoint:
     base_url = from_file or environ.get("OPENAI_BASE_URL") or DEFAULT_BASE_URL
     place = "runner.meta.base_url" if from_file else "OPENAI_BASE_URL"
     host, loopback = checked_url(base_url, place, from_file=bool(from_file))
-    return Endpoint(model, base_url, host, loopback, timeout_of(meta, environ))
+    bare = urlsplit(base_url).hostname or ""
+    return Endpoint(model, base_url, host, loopback, limits_of(meta, environ, bare))
 
 
 def checked_url(base_url: str, place: str, *, from_file: bool) -> tuple[str, bool]:
@@ -87,24 +87,3 @@ def _is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
-
-
-def timeout_of(meta: MetaSpec, environ: Mapping[str, str]) -> float:
-    """Seconds for one attempt at a chat model; raises Surroundings for a bad META_TIMEOUT_SEC."""
-    if meta.timeout_sec is not None:
-        return meta.timeout_sec
-    text = environ.get("META_TIMEOUT_SEC", "").strip()
-    if not text:
-        return DEFAULT_META_TIMEOUT_SEC
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = 0
-    if not 0 < seconds <= 86_400:
-        raise BadEnvironment(
-            f"META_TIMEOUT_SEC is {text!r}, which is not a number of seconds.",
-            path="META_TIMEOUT_SEC",
-            remedy="export META_TIMEOUT_SEC=60",
-            nothing_spent=True,
-        )
-    return seconds

@@ -1,6 +1,8 @@
 """The planner behind an OpenAI-compatible API.
 
 The library retries, parses and follows redirects on its own; all three are switched off here.
+Answers are streamed where nothing is recorded or replayed, and read by `streaming.py`; a server
+that answers in one piece is read as well.
 Retries are counted and recorded by `asking.py`, replies are read by our parser, which accepts
 what the library's would throw away, and a redirect must not carry the key to another host.
 """
@@ -9,10 +11,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import warnings
 from collections.abc import Mapping
+from contextvars import ContextVar
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
@@ -27,20 +30,33 @@ from agentrunner.planners.endpoint import endpoint
 from agentrunner.planners.make import reply_format
 from agentrunner.planners.recorded import Recording, replay_transport
 from agentrunner.planners.retry import capped, http_failure, parse_retry_after
+from agentrunner.planners.streaming import read_stream, silent, with_sane_usage
 from agentrunner.text.redaction import Redactor
 
 if TYPE_CHECKING:
     from langchain_openai import ChatOpenAI
+    from openai import Timeout
 
 KEY_NAME = "OPENAI_API_KEY"
 MAX_BODY_BYTES = 8 * 1024 * 1024
 """Room for any reply; a server that sends more is not waited for."""
+CONNECT_SEC = 30.0
+EVENTS = "text/event-stream"
 _FORMAT_REFUSALS = ("response_format", "text.format", "schema", "grammar", "structured output")
 """What a 400 about constrained output speaks of, as far as seen."""
 
 
 Constraint = Literal["task", "general", "none"]
 """The schema that replies are held to: made for the task, for all tasks, or none."""
+Streaming = Literal["counted", "plain", "no"]
+"""How answers are streamed: with a count of tokens at the end, without one, or not at all."""
+_STREAM_REFUSALS: Mapping[Streaming, tuple[str, Streaming]] = {
+    "counted": (r"\bstream_options\b|\binclude_usage\b", "plain"),
+    "plain": (r"\bstream(ing)?\b", "no"),
+}
+"""What a 400 about streaming speaks of, and how it is asked then."""
+_ASKED: ContextVar[MetaRequest | None] = ContextVar("asked", default=None)
+"""The request that the present task sends."""
 
 
 class OpenAIChatMeta:
@@ -48,6 +64,7 @@ class OpenAIChatMeta:
 
     kind = "openai-chat"
     recordable = True
+    takes_schema = "that its server holds answers to, where it can"
     key_name = KEY_NAME
 
     def __init__(
@@ -81,6 +98,8 @@ class OpenAIChatMeta:
                 nothing_spent=True,
             )
         self._constrain: Constraint = "task" if reply_format(spec) == "json" else "none"
+        # On a cassette an answer is one piece.
+        self._streams: Streaming = "no" if record or replay else "counted"
         self._chat: ChatOpenAI | None = None
 
     def describe(self) -> str:
@@ -96,11 +115,14 @@ class OpenAIChatMeta:
         if constrained == "task" and request.simpler is None:
             constrained = "general"  # there is only one
         options = _constraint(chat, request, constrained)
+        streams: Streaming = "no" if chat.use_responses_api else self._streams
+        _add_streaming(options, streams)
         if request.max_output_tokens is not None:
             options["max_tokens"] = request.max_output_tokens
         messages = [(message.role, message.content) for message in in_turns(request.messages)]
+        asked = _ASKED.set(request)
         try:
-            async with asyncio.timeout(self._endpoint.timeout_sec):
+            async with asyncio.timeout(self._endpoint.limits.whole):
                 answer = await chat.ainvoke(messages, **options)
         except MetaUnavailable:
             raise
@@ -109,11 +131,27 @@ class OpenAIChatMeta:
         except Mismatch as problem:
             raise MetaUnavailable(f"Replay: {problem}", retryable=False) from None
         except Exception as problem:  # noqa: BLE001  (a server's answer breaks the library anywhere)
-            self._ended(problem, constrained=constrained)
+            self._ended(problem, constrained=constrained, streams=streams)
         finally:
+            _ASKED.reset(asked)
             if self._recording is not None:
                 self._recording.give_up("the planner gave no answer.")
         return reply_of(answer)
+
+    def _simplified(self, body: str, constrained: Constraint, streams: Streaming) -> bool:
+        """Whether the server refuses something that can be left out; then it is, from now on.
+
+        Servers say so only when they are asked. The prompt states the form of a reply anyway: a
+        simpler schema is tried, then none. Several requests may be refused at once for the same.
+        """
+        word, less = _STREAM_REFUSALS.get(streams, ("", "no"))
+        if word and re.search(word, body.lower()):
+            self._streams = less
+            return True
+        if constrained != "none" and _refuses_format(body):
+            self._constrain = "general" if constrained == "task" else "none"
+            return True
+        return False
 
     async def close(self) -> None:
         """Release connections."""
@@ -137,38 +175,78 @@ class OpenAIChatMeta:
                 base_url=where.base_url,
                 api_key=SecretStr(self._key or "none"),  # a replay needs none
                 max_retries=0,
-                timeout=where.timeout_sec,
+                timeout=self._timeout(),
                 openai_proxy=None,
                 http_async_client=DefaultAsyncHttpxClient(
-                    timeout=where.timeout_sec,
+                    timeout=self._timeout(),
                     follow_redirects=False,
                     # a proxy for the outside world must not see what goes to this machine
                     trust_env=not where.loopback,
                     transport=replay_transport(self._player) if self._player else None,
                     event_hooks={
                         "request": [recording.begin] if recording else [],
-                        "response": [partial(_take_body, recording=recording)],
+                        "response": [self._take_body],
                     },
                 ),
             )
         return self._chat
 
-    def _too_slow(self) -> MetaUnavailable:
+    def _timeout(self) -> Timeout:
+        """Of the library: how long the server may be silent."""
+        from openai import Timeout
+
+        first = self._endpoint.limits.first
+        return Timeout(self._endpoint.limits.whole, connect=min(first, CONNECT_SEC), read=first)
+
+    async def _take_body(self, response: Any) -> None:
+        """Read the body in the library's place: no more than fits, and only a completion."""
+        kind = str(response.headers.get("content-type", "")).partition(";")[0].strip().lower()
+        if response.status_code == 200 and kind == EVENTS:
+            asked, where = _ASKED.get(), self._endpoint
+            progress = asked.progress if asked is not None else None
+            try:
+                body = await read_stream(response.aiter_bytes(), where.limits, where.host, progress)
+            finally:
+                await response.aclose()
+            # What aread() would set: there is no public way to hand over a body that was read.
+            response._content = json.dumps(body).encode()
+            response.headers["content-type"] = "application/json"
+            return
+        chunks = await _whole_body(response)
+        response._content = b"".join(chunks)
+        if self._recording is not None:
+            self._recording.end(response, chunks)
+        if response.status_code == 200:
+            body = _checked_completion(response.text)
+            response._content = json.dumps(body).encode()
+
+    def _too_slow(self, problem: Exception | None = None) -> MetaUnavailable:
+        causes = _causes(problem)
+        if "ReadTimeout" in causes:
+            return silent(self._endpoint.host, self._endpoint.limits.first, 0)
+        if "ConnectTimeout" in causes:
+            return MetaUnavailable(
+                f"The planner at {self._endpoint.host} cannot be reached: it takes no connection.",
+                retryable=True,
+                kind="network",
+            )
         return MetaUnavailable(
             f"The planner at {self._endpoint.host} gave no answer within "
-            f"{self._endpoint.timeout_sec:g} s.",
+            f"{self._endpoint.limits.whole:g} s.",
             retryable=True,
             kind="network",
         )
 
-    def _ended(self, problem: Exception, *, constrained: Constraint) -> NoReturn:
+    def _ended(
+        self, problem: Exception, *, constrained: Constraint, streams: Streaming
+    ) -> NoReturn:
         """Raise MetaUnavailable for what an exception of the library means."""
         import openai
 
         if isinstance(problem, openai.APIStatusError):
-            self._status_failure(problem, constrained=constrained)
+            self._status_failure(problem, constrained=constrained, streams=streams)
         if isinstance(problem, openai.APITimeoutError):
-            raise self._too_slow() from None
+            raise self._too_slow(problem) from None
         if isinstance(problem, openai.APIConnectionError):
             raise MetaUnavailable(
                 f"The planner at {self._endpoint.host} cannot be reached: "
@@ -182,14 +260,12 @@ class OpenAIChatMeta:
             kind="protocol",
         ) from None
 
-    def _status_failure(self, problem: Any, *, constrained: Constraint) -> NoReturn:
+    def _status_failure(
+        self, problem: Any, *, constrained: Constraint, streams: Streaming
+    ) -> NoReturn:
         response = problem.response
         body = response.text
-        refused = response.status_code in (400, 422) and _refuses_format(body)
-        if refused and constrained != "none":
-            # Servers without constrained output say so only when asked. The prompt states the
-            # form anyway: a simpler schema is tried, then this run does without.
-            self._constrain = "general" if constrained == "task" else "none"
+        if response.status_code in (400, 422) and self._simplified(body, constrained, streams):
             raise MetaUnavailable(
                 f"OpenAI API error: {response.status_code} {capped(body)}",
                 retryable=True,
@@ -203,8 +279,17 @@ class OpenAIChatMeta:
         ) from None
 
 
-async def _take_body(response: Any, *, recording: Recording | None) -> None:
-    """Read the body in the library's place: no more than fits, and only what is a completion."""
+def _causes(problem: BaseException | None) -> set[str]:
+    """Names of an exception's class and of those behind it: libraries wrap each other's."""
+    found: set[str] = set()
+    while problem is not None and type(problem).__name__ not in found:
+        found.add(type(problem).__name__)
+        problem = problem.__cause__
+    return found
+
+
+async def _whole_body(response: Any) -> list[bytes]:
+    """The body of an answer that comes in one piece, no more than fits."""
     size = 0
     chunks: list[bytes] = []
     async for chunk in response.aiter_bytes():
@@ -216,16 +301,11 @@ async def _take_body(response: Any, *, recording: Recording | None) -> None:
                 kind="protocol",
             )
         chunks.append(chunk)
-    # What aread() would set: there is no public way to hand over a body that a hook has read.
-    response._content = b"".join(chunks)
-    if recording is not None:
-        recording.end(response, chunks)
-    if response.status_code == 200:
-        _check_completion(response.text)
+    return chunks
 
 
-def _check_completion(body: str) -> None:
-    """Raise MetaUnavailable for a 200 that the library would only stumble over."""
+def _checked_completion(body: str) -> dict[str, Any]:
+    """The completion, for the library; raises MetaUnavailable for what it would stumble over."""
     try:
         data = json.loads(body)
     except (ValueError, RecursionError):
@@ -234,6 +314,17 @@ def _check_completion(body: str) -> None:
         raise http_failure(200, body)
     if not data.get("choices") and "output" not in data:  # `output`: the Responses API
         raise MetaUnavailable("no choices returned from LLM", retryable=False, kind="protocol")
+    return with_sane_usage(data)
+
+
+def _add_streaming(options: dict[str, Any], streams: Streaming) -> None:
+    """Ask the server for a stream, past the library, which is not to read it."""
+    if streams == "no":
+        return
+    extra = options.setdefault("extra_body", {})
+    extra["stream"] = True
+    if streams == "counted":
+        extra["stream_options"] = {"include_usage": True}
 
 
 def _constraint(chat: ChatOpenAI, request: MetaRequest, how: Constraint) -> dict[str, Any]:

@@ -41,6 +41,11 @@ _TEXT_AT = 20
 """Column where the text of a line begins: behind the time and the word."""
 
 
+def _same(before: Event | None, event: Event) -> bool:
+    """Whether an `awaiting` event tells more of what was awaited already."""
+    return before is not None and all(before.get(key) == event.get(key) for key in ("who", "what"))
+
+
 class LiveView:
     """Feeds on events, gives lines that stay. Times are seconds of one monotonic clock."""
 
@@ -70,8 +75,9 @@ class LiveView:
         """The lines that `event` completes."""
         self._started = now if self._started is None else self._started
         self._last_event = now
+        before = self.story.awaited
         lines = [text for line in self.story.feed(event) for text in self._format(line)]
-        if event.get("event") == "awaiting":
+        if event.get("event") == "awaiting" and not _same(before, event):
             self._awaited_since = now
         if self._words and event.get("event") == "worker_event":
             lines += live_lines(event, self._width, self._paint)

@@ -63,10 +63,20 @@ def awaited_words(awaited: Mapping[str, object], seconds: float) -> str:
     """`planner: thinking, 12 s`, `your tests: make test, 40 s of at most 10 min`."""
     who, what = str(awaited.get("who")), flat(str(awaited.get("what") or ""))
     if who == "planner":
-        return f"planner: thinking, {whole(seconds)}"
+        return _planner_words(awaited, seconds)
     limit = awaited.get("at_most_sec")
     most = f" of at most {minutes(limit)}" if isinstance(limit, int | float) else ""
     return f"{_WHO.get(who, flat(who))}, {whole(seconds)}{most}: {what}"
+
+
+def _planner_words(awaited: Mapping[str, object], seconds: float) -> str:
+    """`planner: thinking, 12 s`; of one that streams `planner: writing, 120 tokens, 14 s: …`."""
+    written, text = awaited.get("written_tokens"), flat(str(awaited.get("text") or ""))
+    if not isinstance(written, int):
+        return f"planner: thinking, {whole(seconds)}"
+    if not text:
+        return f"planner: thinking, {amount(written)}, {whole(seconds)}"
+    return f"planner: writing, {amount(written)}, {whole(seconds)}: {text}"
 
 
 def minutes(seconds: float) -> str:

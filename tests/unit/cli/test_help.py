@@ -19,13 +19,18 @@ from agentrunner.commands import completion
 from agentrunner.commands.examples import EXAMPLES, PAGES
 from agentrunner.commands.index import Index
 from agentrunner.commands.plan import COMMANDS as PLAN
+from agentrunner.commands.planners import COMMANDS as PLANNERS
 from agentrunner.config.load import TaskSource, load_task
 from agentrunner.storage.index import RunIndex, RunRow
 from agentrunner.storage.run_folder import RunFolder
 from tests.kit.missing import missing
 
 DOCS = Path(__file__).parents[3] / "docs"
-NAMES = [*cli.COMMANDS, *(f"plan {name}" for name in PLAN)]
+NAMES = [
+    *cli.COMMANDS,
+    *(f"plan {name}" for name in PLAN),
+    *(f"planners {name}" for name in PLANNERS),
+]
 
 
 def call(*arguments: str) -> int:

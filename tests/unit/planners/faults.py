@@ -25,6 +25,10 @@ class Fault:
     """Close it in the middle of the body."""
     stall: bool = False
     """Send the head, then nothing until the test ends."""
+    streamed: bool = False
+    """Whether it comes as a stream, where one is asked for."""
+    pieces: tuple[bytes, ...] | None = None
+    """The body of a stream, piece by piece; an empty one is silence until the test ends."""
 
 
 def completion(content: str | None, finish_reason: str = "stop", **message: Any) -> Fault:
@@ -42,7 +46,26 @@ def completion(content: str | None, finish_reason: str = "stop", **message: Any)
         "choices": [choice],
         "usage": {"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7},
     }
-    return Fault(body=json.dumps(body))
+    return Fault(body=json.dumps(body), streamed=True)
+
+
+def events_of(body: str, request: dict[str, Any]) -> bytes:
+    """An ordinary answer as the stream that a server makes of it."""
+    whole = json.loads(body)
+    choice = whole["choices"][0]
+    head = {key: whole[key] for key in ("id", "created", "model")}
+    head["object"] = "chat.completion.chunk"
+    text = choice["message"].get("content")
+    deltas: list[Any] = [{"role": "assistant", "content": ""}]
+    deltas += [{"content": text[at : at + 7]} for at in range(0, len(text or ""), 7)]
+    rest = {k: v for k, v in choice["message"].items() if k not in ("role", "content")}
+    told = [{**head, "choices": [{"index": 0, "delta": delta}]} for delta in [*deltas, rest]]
+    end = {"index": 0, "delta": {}, "finish_reason": choice["finish_reason"]}
+    told.append({**head, "choices": [end]})
+    if (request.get("stream_options") or {}).get("include_usage") and "usage" in whole:
+        told.append({**head, "choices": [], "usage": whole["usage"]})
+    lines = [f"data: {json.dumps(one)}\n\n" for one in told]
+    return "".join([*lines, "data: [DONE]\n\n"]).encode()
 
 
 class FaultServer:
@@ -50,6 +73,8 @@ class FaultServer:
 
     def __init__(self) -> None:
         self.script: list[Fault] = []
+        self.pages: dict[str, object] | None = None
+        """What GET finds, by path; without it GET takes from the script as well."""
         self.requests: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
         self.paths: list[str] = []
@@ -73,6 +98,9 @@ class FaultServer:
         self._thread.start()
 
     def answer(self, handler: BaseHTTPRequestHandler) -> None:
+        if handler.command == "GET" and self.pages is not None:
+            self.page(handler)
+            return
         raw = handler.rfile.read(int(handler.headers.get("content-length") or 0))
         fault = self.script[min(len(self.paths), len(self.script) - 1)]
         self.requests.append(json.loads(raw or "{}"))
@@ -81,10 +109,16 @@ class FaultServer:
         handler.close_connection = True
         if fault.reset:
             return
+        if fault.pieces is not None:
+            self.stream(handler, fault)
+            return
         body = fault.body.encode()
+        kind = "application/json"
+        if self.requests[-1].get("stream") and fault.streamed:
+            body, kind = events_of(fault.body, self.requests[-1]), "text/event-stream"
         size = len(body) + (100 if fault.cut or fault.stall else 0)
         handler.send_response(fault.status)
-        headers = {"content-type": "application/json", "content-length": str(size)}
+        headers = {"content-type": kind, "content-length": str(size)}
         for name, value in {**headers, **fault.headers}.items():
             handler.send_header(name, value)
         handler.end_headers()
@@ -93,6 +127,27 @@ class FaultServer:
             self.over.wait(30)
         else:
             handler.wfile.write(body)
+
+    def page(self, handler: BaseHTTPRequestHandler) -> None:
+        """What the server says of itself."""
+        found = (self.pages or {}).get(handler.path)
+        body = json.dumps(found).encode()
+        handler.send_response(404 if found is None else 200)
+        handler.send_header("content-length", str(len(body)))
+        handler.end_headers()
+        handler.wfile.write(body)
+
+    def stream(self, handler: BaseHTTPRequestHandler, fault: Fault) -> None:
+        """A stream as the fault has it; its end closes the connection."""
+        handler.send_response(200)
+        handler.send_header("content-type", "text/event-stream")
+        handler.end_headers()
+        for piece in fault.pieces or ():
+            handler.wfile.flush()
+            if not piece:
+                self.over.wait(30)
+                return
+            handler.wfile.write(piece)
 
     def close(self) -> None:
         self.over.set()

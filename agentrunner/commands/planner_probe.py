@@ -1,0 +1,189 @@
+"""`doctor --planner`: one small call of the planner that is set, and what is wrong with it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from agentrunner.config.load import CHAT_MODELS
+from agentrunner.errors import AgentRunnerError, InfraError, UsageError
+from agentrunner.screens.doctor import Finding, Report
+
+if TYPE_CHECKING:
+    from agentrunner.config.spec import TaskSpec
+    from agentrunner.planners.base import MetaClient, MetaUnavailable
+    from agentrunner.planners.probe import Tried
+    from agentrunner.planners.servers import Server
+
+PROMPT_TOKENS = 4000
+"""Of a first question of a run, about."""
+ROOM_TOKENS = 16_384
+"""A context in which a run of some rounds has room."""
+SLOW_SEC = 120
+SCENE = "first-step.en"
+"""Played by planners that are programs: their own call is the smallest there is."""
+CURES: Mapping[str, str] = {
+    "auth": "set {key} to a key that is good",
+    "model": "name a model that it has: --set runner.meta.model=NAME, or AGENTRUNNER_META_MODEL",
+    "network": "see whether its server is up at {url}",
+    "server": "see the log of its server at {url}; a model too large for the memory fails so",
+    "overload": "its server is overloaded: try again later",
+    "quota": "raise the quota, or wait",
+    "rate_limit": "raise the quota, or wait",
+    "context": "give its server a longer context",
+    "request": "another model or server may take the request",
+}
+
+
+def probe_planner(environ: Mapping[str, str], state_dir: Path, policy: Path | None) -> Report:
+    """What a call of the planner showed; at least one request is sent. Blocks."""
+    from agentrunner.commands.planners import no_planner, settled_planner
+
+    try:
+        settled, why = settled_planner(environ, state_dir, policy)
+        if not why:
+            raise no_planner()
+        head, findings, ready = asyncio.run(_probed(settled, why, environ))
+    except (InfraError, UsageError) as error:
+        head, findings, ready = "The planner", [_failed(error)], False
+    verdict = "The planner answers." if ready else "The planner cannot be used as it is set."
+    more = "   What it is fit for: agentrunner planners try" if ready else ""
+    return Report(head, [("Planner (requests were sent to it)", findings)], verdict + more, ready)
+
+
+def _failed(error: AgentRunnerError) -> Finding:
+    return Finding("FAIL", "planner", error.message, error.remedy)
+
+
+async def _probed(
+    settled: TaskSpec, why: str, environ: Mapping[str, str]
+) -> tuple[str, list[Finding], bool]:
+    from agentrunner.planners.make import make_meta
+
+    kind = settled.runner.meta.kind
+    if kind not in CHAT_MODELS:
+        return await _played(settled, why, environ)
+    client = make_meta(settled, environ)
+    try:
+        head = f"{client.describe()}: {why}"
+        findings = [one async for one in _tried(client, settled, environ)]
+    finally:
+        await client.close()
+    return head, findings, all(one.mark != "FAIL" for one in findings)
+
+
+async def _played(
+    settled: TaskSpec, why: str, environ: Mapping[str, str]
+) -> tuple[str, list[Finding], bool]:
+    """A planner that is no chat model answers one scene, in its own sandbox."""
+    from agentrunner.scenes.model import load_scenes
+    from agentrunner.scenes.playing import Company, play_all
+
+    company = Company(settled, environ)
+    head = f"{company.describe()}: {why}"
+    try:
+        [played] = [one async for one in play_all(load_scenes(only=[SCENE]), settled, environ)]
+    except InfraError as error:
+        return head, [_failed(error)], False
+    if played.grade == "unusable":
+        return head, [Finding("FAIL", "answer", played.why, "agentrunner planners try")], False
+    told = f"usable, after {played.seconds:.1f} s"
+    cost = f"; {played.input_tokens:,} tokens in, {played.output_tokens:,} out"
+    return head, [Finding("ok", "answer", told + cost * bool(played.input_tokens))], True
+
+
+async def _tried(client: MetaClient, settled: TaskSpec, environ: Mapping[str, str]) -> Any:
+    """The facts that one call of a chat model shows, and what its server says of itself."""
+    from agentrunner.planners.base import MetaUnavailable
+    from agentrunner.planners.probe import try_once
+
+    url, near = _address(settled, environ)
+    try:
+        tried = await try_once(client)
+    except MetaUnavailable as failure:
+        server = await _server(url, settled, near=near)
+        yield _refusal(failure, client, url, server)
+        return
+    server = await _server(url, settled, near=near)
+    for finding in _facts(tried, server, settled):
+        yield finding
+
+
+def _address(settled: TaskSpec, environ: Mapping[str, str]) -> tuple[str, bool]:
+    from urllib.parse import urlsplit
+
+    from agentrunner.planners.endpoint import DEFAULT_BASE_URL
+    from agentrunner.planners.limits import is_near
+
+    meta = settled.runner.meta
+    url = meta.base_url or ""
+    if meta.kind == "openai-chat":
+        url = url or environ.get("OPENAI_BASE_URL") or DEFAULT_BASE_URL
+    return url, is_near(urlsplit(url).hostname or "")
+
+
+async def _server(url: str, settled: TaskSpec, *, near: bool) -> Server:
+    from agentrunner.planners.servers import Server, look_at
+
+    if not near:  # a provider's own pages say how long its contexts are
+        return Server()
+    return await asyncio.to_thread(look_at, url, settled.runner.meta.model or "")
+
+
+def _refusal(failure: MetaUnavailable, client: MetaClient, url: str, server: Server) -> Finding:
+    from agentrunner.planners.faults import reason_of, words_of_failure
+
+    reason = reason_of(failure)
+    key = str(getattr(client, "key_name", "")) or "its key"
+    cure = CURES.get(reason, "").format(key=key, url=url or "its provider")
+    if reason == "model" and server.models:
+        cure = f"--set runner.meta.model=NAME; it has {', '.join(server.models)}"
+    return Finding("FAIL", "answer", f"{words_of_failure(failure)}. {failure.message}", cure)
+
+
+def _facts(tried: Tried, server: Server, settled: TaskSpec) -> Iterator[Finding]:
+    model = tried.reply.model or settled.runner.meta.model or "a model"
+    who = f"{server.name}, {model}" if server.name else model
+    yield Finding("ok", "answer", f"{who}, after {tried.whole_sec:.1f} s")
+    yield _speed(tried)
+    yield _schema(tried, settled)
+    if tried.reply.known != "counted":
+        told = "it tells no tokens: budgets of tokens and money cannot be held"
+        yield Finding("WARN", "usage", told)
+    yield from _context(tried, server)
+
+
+def _speed(tried: Tried) -> Finding:
+    first = PROMPT_TOKENS / tried.read_per_sec
+    told = f"reads about {tried.read_per_sec:,.0f} tokens a second"
+    if tried.written_per_sec is not None:
+        told += f" and writes {tried.written_per_sec:,.0f}"
+    told += f"; a first question of a run ({PROMPT_TOKENS:,} tokens) waits about {first:.0f} s"
+    return Finding("WARN" if first > SLOW_SEC else "ok", "speed", told)
+
+
+def _schema(tried: Tried, settled: TaskSpec) -> Finding:
+    if settled.runner.meta.kind == "chat" or settled.runner.meta.format == "yaml":
+        return Finding("--", "schema", "none is sent; the form is asked for in words")
+    if tried.enforced:
+        return Finding("ok", "schema", "enforced: answers have the form that is asked for")
+    why = "refused" if any("schema" in one or "format" in one for one in tried.refused) else "taken"
+    told = f"{why}, and not enforced; answers are checked all the same, and asked for again"
+    return Finding("WARN", "schema", told)
+
+
+def _context(tried: Tried, server: Server) -> Iterator[Finding]:
+    if tried.cut is not None:
+        cure = server.setting(tried.cut.wanted) if server.name else ""
+        yield Finding("FAIL", "context", tried.cut.sentence(), cure)
+        return
+    if server.context is None:
+        return
+    told = f"{server.context:,} tokens"
+    if server.context >= ROOM_TOKENS:
+        yield Finding("ok", "context", told)
+        return
+    told += f": a run asks {PROMPT_TOKENS:,} at first, and more with each round"
+    yield Finding("WARN", "context", told, server.setting(ROOM_TOKENS))

@@ -1,0 +1,69 @@
+"""How long a model may take: for its first token, between two of them, and for all of it."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from agentrunner.config.agents import MetaSpec
+from agentrunner.errors.command_line import BadEnvironment
+
+NEAR = (1800.0, 600.0)
+"""Seconds for all of an answer, and for its first token, of a server on this machine or in its
+own network: it may have to load the model, and reads a long prompt slowly."""
+FAR = (600.0, 300.0)
+"""The same anywhere else."""
+BETWEEN_SEC = 120.0
+"""Seconds between two signs of life once it writes."""
+MOST_SEC = 86_400.0
+
+
+@dataclass(frozen=True)
+class TimeLimits:
+    """Seconds. Any byte is a sign of life, also one that keeps the connection open."""
+
+    whole: float
+    first: float
+    """Until the first sign of life, connecting included."""
+    between: float = BETWEEN_SEC
+
+
+def limits_of(meta: MetaSpec, environ: Mapping[str, str], host: str = "") -> TimeLimits:
+    """The limits for a chat model at `host`; raises BadEnvironment for a bad META_TIMEOUT_SEC.
+
+    A time-out that is set bounds the whole call, and so everything within it.
+    """
+    whole, first = NEAR if is_near(host) else FAR
+    if meta.timeout_sec is not None:
+        whole = meta.timeout_sec
+    elif text := environ.get("META_TIMEOUT_SEC", "").strip():
+        whole = _seconds(text)
+    return TimeLimits(whole, min(first, whole), min(BETWEEN_SEC, whole))
+
+
+def is_near(host: str) -> bool:
+    """Whether a server is on this machine or in its own network, by its address alone."""
+    name = host.strip("[]")
+    if name == "localhost":
+        return True
+    try:
+        address = ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return address.is_loopback or address.is_private or address.is_link_local
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0
+    if 0 < seconds <= MOST_SEC:
+        return seconds
+    raise BadEnvironment(
+        f"META_TIMEOUT_SEC is {text!r}, which is not a number of seconds.",
+        path="META_TIMEOUT_SEC",
+        remedy="export META_TIMEOUT_SEC=600",
+        nothing_spent=True,
+    )

@@ -1,0 +1,125 @@
+"""One small call of a planner's model: whether it answers, how fast, and whether a schema holds it.
+
+Nothing of a repository is sent. What a call tells is put into words by whoever asked for it.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from agentrunner.planners.base import (
+    ChatMessage,
+    MetaClient,
+    MetaRequest,
+    MetaUnavailable,
+    Reply,
+    Written,
+)
+from agentrunner.planners.cut import Cut, cut_of
+from agentrunner.prompts.rounds import tokens
+
+MOST_TRIES = 5
+"""A server may refuse the schema twice and streaming twice before it answers."""
+LINES = 360
+MOST_OUTPUT = 256
+ASKED = "Now say hello in one short sentence, and tell in which line the word heron stands."
+WANTED = {"colour": "ultramarine", "number": 4711}
+"""What no model would answer to that by itself: only a schema that is enforced brings it about."""
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {name: {"enum": [value]} for name, value in WANTED.items()},
+    "required": list(WANTED),
+    "additionalProperties": False,
+}
+
+
+@dataclass(frozen=True)
+class Tried:
+    """What one call showed."""
+
+    reply: Reply
+    enforced: bool
+    """Whether the schema held the answer."""
+    first_sec: float
+    """Until the first text came; all of it where the answer came in one piece."""
+    whole_sec: float
+    sent: int
+    """About how many tokens."""
+    cut: Cut | None
+    """Where its server cut the prompt."""
+    refused: tuple[str, ...] = ()
+    """What the server did not take, in its own words."""
+
+    @property
+    def read_per_sec(self) -> float:
+        """Tokens, loading of the model included."""
+        return self.sent / max(self.first_sec, 0.001)
+
+    @property
+    def written_per_sec(self) -> float | None:
+        """Tokens; None where that cannot be told."""
+        took = self.whole_sec - self.first_sec
+        written = self.reply.output_tokens or tokens(self.reply.text)
+        return written / took if took > 0.05 and written > 2 else None
+
+
+async def try_once(client: MetaClient) -> Tried:
+    """One answer of the planner's model; raises MetaUnavailable, and as `complete` does.
+
+    What a server refuses and can do without is left out, as in a run.
+    """
+    texts = ("You are tried before you are used.", f"{_lines()}\n\n{ASKED}")
+    refused: list[str] = []
+    for number in range(MOST_TRIES):
+        begun, first = time.monotonic(), list[float]()
+
+        def told(so_far: Written, begun: float = begun, first: list[float] = first) -> None:
+            if so_far.text or so_far.thoughts:
+                first[:] = first or [time.monotonic() - begun]
+
+        request = MetaRequest(
+            type="next_action",
+            messages=(ChatMessage("system", texts[0]), ChatMessage("user", texts[1])),
+            schema=SCHEMA,
+            facts={},
+            call_number=number,
+            max_output_tokens=MOST_OUTPUT,
+            progress=told,
+        )
+        try:
+            reply = await client.complete(request)
+        except MetaUnavailable as failure:
+            if failure.retry_after != 0 or number == MOST_TRIES - 1:
+                raise
+            refused.append(failure.message)
+            continue
+        whole = time.monotonic() - begun
+        return Tried(
+            reply=reply,
+            enforced=_is_wanted(reply.text),
+            first_sec=first[0] if first else whole,
+            whole_sec=whole,
+            sent=sum(map(tokens, texts)),
+            cut=cut_of(texts, reply.input_tokens),
+            refused=tuple(refused),
+        )
+    raise AssertionError("the last try returns or raises")
+
+
+def _lines() -> str:
+    """Some text to read, so that its speed can be told."""
+    birds = ("swift", "wren", "crane", "robin", "rook")
+    return "\n".join(
+        f"Line {n}: {'heron' if n == LINES // 3 else birds[n % len(birds)]}"
+        for n in range(1, LINES + 1)
+    )
+
+
+def _is_wanted(text: str) -> bool:
+    try:
+        return bool(json.loads(text) == WANTED)
+    except (ValueError, RecursionError):
+        return False

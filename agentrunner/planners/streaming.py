@@ -1,0 +1,238 @@
+"""A streamed chat completion, put together again as the answer that it is.
+
+Reading it ourselves tells when the first token comes and when the next one does not, so that a
+slow server is waited for and a dead one is not. What is wrong with a stream is told as such: one
+that stops in the middle is never taken for an answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+from agentrunner.planners.base import MetaUnavailable, Written
+from agentrunner.planners.limits import TimeLimits
+from agentrunner.planners.retry import http_failure
+
+MAX_STREAM_BYTES = 64 * 1024 * 1024
+"""Of events, which are some hundred bytes for each token."""
+MAX_TEXT = 8 * 1024 * 1024
+BLANKS = 2000
+"""Blanks in a row after which a constrained model is taken to be caught in them."""
+END_SEC = 1.0
+"""For the end of a body whose last event was there: then its connection can be used again."""
+MOST_TOKENS = 100_000_000
+"""More than any model reads or writes at once; such a figure is no count."""
+REASONING = ("reasoning_content", "reasoning")
+"""Keys of a delta that hold thoughts, as far as seen."""
+
+Progress = Callable[[Written], None]
+
+
+class CompletionStream:
+    """Takes bytes as they come, in whatever pieces; raises MetaUnavailable for a bad stream."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+        self._data: list[str] = []
+        self._text: list[str] = []
+        self._length = 0
+        self._blanks = 0
+        self._head: dict[str, Any] = {}
+        self._usage: Any = None
+        self._refusal = ""
+        self._size = 0
+        self.finish_reason = ""
+        self.done = False
+        self.thoughts = 0
+        """Characters of reasoning, which is no part of the answer."""
+
+    @property
+    def characters(self) -> int:
+        """Of the answer so far."""
+        return self._length
+
+    @property
+    def text(self) -> str:
+        """The answer so far."""
+        if len(self._text) > 1:
+            self._text = ["".join(self._text)]
+        return self._text[0] if self._text else ""
+
+    @property
+    def caught(self) -> bool:
+        """Whether nothing but blanks has come for so long that nothing else will."""
+        return self._blanks > BLANKS
+
+    def feed(self, data: bytes) -> None:
+        """More of the body."""
+        self._size += len(data)
+        if self._size > MAX_STREAM_BYTES or self._length > MAX_TEXT:
+            raise MetaUnavailable(
+                "The planner's server sent more than an answer can have.",
+                retryable=False,
+                kind="protocol",
+            )
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        for line in lines:
+            self._line(line.removesuffix(b"\r"))
+
+    def end(self) -> dict[str, Any]:
+        """The body of an ordinary completion; raises MetaUnavailable where it broke off."""
+        if self._rest.strip():
+            self._line(self._rest)
+        self._event()
+        if not (self.done or self.finish_reason or self.caught):
+            raise broken(self.characters)
+        reason = self.finish_reason or "stop"
+        if self.caught:  # its limit would have ended it; what is cut is asked for again
+            reason = "length" if self.text.strip() else "stop"
+        message: dict[str, Any] = {"role": "assistant", "content": self.text}
+        if self._refusal:
+            message["refusal"] = self._refusal
+        body = {
+            "id": str(self._head.get("id") or "stream"),
+            "object": "chat.completion",
+            "created": 0,
+            "model": str(self._head.get("model") or ""),
+            "choices": [{"index": 0, "finish_reason": reason, "message": message}],
+            "usage": self._usage,
+        }
+        return with_sane_usage(body)
+
+    def _line(self, line: bytes) -> None:
+        if not line:
+            self._event()
+            return
+        try:
+            text = line.decode("utf-8")
+        except UnicodeDecodeError:
+            raise MetaUnavailable(
+                "The planner's server sent an event that is no UTF-8: the stream is damaged.",
+                retryable=True,
+                kind="network",
+            ) from None
+        name, _, value = text.partition(":")
+        if name in ("data", "error"):  # older llama.cpp servers name a fault so
+            self._data.append(value.removeprefix(" "))
+
+    def _event(self) -> None:
+        """What the lines so far come to."""
+        text, self._data = "\n".join(self._data), []
+        if not text.strip():
+            return
+        if text.strip() == "[DONE]":
+            self.done = True
+            return
+        try:
+            event = json.loads(text)
+        except (ValueError, RecursionError):
+            raise MetaUnavailable(
+                f"The planner's server sent an event that is no JSON: {text[:200]}",
+                retryable=True,
+                kind="protocol",
+            ) from None
+        if not isinstance(event, dict) or event.get("error") or "code" in event:
+            raise http_failure(200, text)
+        self._take(event)
+
+    def _take(self, event: dict[str, Any]) -> None:
+        self._head = self._head or event
+        if event.get("usage") is not None:
+            self._usage = event["usage"]
+        choices = event.get("choices")
+        choice = choices[0] if isinstance(choices, list) and choices else {}
+        if not isinstance(choice, dict):
+            return
+        delta = choice.get("delta") or choice.get("message") or {}
+        if isinstance(delta, dict):
+            self._add(delta.get("content"))
+            self._refusal += _text(delta.get("refusal"))
+            self.thoughts += sum(len(_text(delta.get(name))) for name in REASONING)
+        self.finish_reason = _text(choice.get("finish_reason")) or self.finish_reason
+
+    def _add(self, content: object) -> None:
+        piece = _text(content)
+        if not piece:
+            return
+        self._text.append(piece)
+        self._length += len(piece)
+        end = len(piece) - len(piece.rstrip())
+        self._blanks = self._blanks + end if end == len(piece) else end
+
+
+def broken(characters: int) -> MetaUnavailable:
+    """The failure of a stream that ended before its answer did."""
+    return MetaUnavailable(
+        f"The planner's answer broke off after {characters} characters.",
+        retryable=True,
+        kind="network",
+    )
+
+
+def with_sane_usage(body: dict[str, Any]) -> dict[str, Any]:
+    """The body without a usage that cannot be one: then it is not known what it took."""
+    usage = body.get("usage")
+    names = ("prompt_tokens", "completion_tokens")
+    if "output" in body:  # the Responses API
+        names = ("input_tokens", "output_tokens")
+    sane = isinstance(usage, dict) and all(_is_count(usage.get(name)) for name in names)
+    if sane and isinstance(usage, dict):
+        total = usage.get("total_tokens")
+        if _is_count(total):
+            return body
+        return {**body, "usage": {**usage, "total_tokens": sum(usage[name] for name in names)}}
+    return {**body, "usage": None}
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_TOKENS
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+async def read_stream(
+    chunks: AsyncIterator[bytes],
+    limits: TimeLimits,
+    host: str,
+    progress: Progress | None = None,
+    clock: Callable[[], float] = time.monotonic,
+) -> dict[str, Any]:
+    """The completion that a stream holds, as the body of an ordinary answer.
+
+    Raises MetaUnavailable where nothing comes for too long, and where what comes is no answer.
+    """
+    stream, begun = CompletionStream(), clock()
+    source = aiter(chunks)
+    while not stream.caught:
+        # Until it writes it may load the model, and read; keep-alives are signs of that.
+        writes = bool(stream.characters or stream.thoughts)
+        wait = limits.between if writes else max(limits.first, limits.between)
+        try:
+            async with asyncio.timeout(END_SEC if stream.done else wait):
+                piece = await anext(source, None)
+        except TimeoutError:
+            if stream.done:
+                break
+            raise silent(host, wait, stream.characters) from None
+        if piece is None:
+            break
+        stream.feed(piece)
+        if progress is not None:
+            progress(Written(stream.text, stream.thoughts, clock() - begun))
+    return stream.end()
+
+
+def silent(host: str, seconds: float, characters: int) -> MetaUnavailable:
+    """The failure of a server that is connected and says nothing for too long."""
+    said = f"stopped after {characters} characters" if characters else "wrote nothing"
+    return MetaUnavailable(
+        f"The planner at {host} {said}: no sign of life for {seconds:g} s.",
+        retryable=True,
+        kind="network",
+    )

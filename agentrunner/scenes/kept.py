@@ -1,0 +1,54 @@
+"""What was played of a trial that has not come to its end, so that it can go on."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import asdict
+from pathlib import Path
+
+from agentrunner import __version__, prompts
+from agentrunner.config.spec import TaskSpec
+from agentrunner.scenes.playing import Played
+from agentrunner.storage.run_folder import make_private
+from agentrunner.storage.run_log import append_line, read_lines
+
+FOLDER = "planner-trials"
+
+
+class Kept:
+    """A file of one planner with these settings, asked by these prompts."""
+
+    def __init__(self, state_dir: Path, settled: TaskSpec) -> None:
+        """Where it is; nothing is made."""
+        meta = settled.runner.meta.model_dump_json()
+        key = hashlib.sha256(f"{__version__}\n{meta}\n{_prompts()}".encode()).hexdigest()[:16]
+        self._folder = state_dir / FOLDER
+        self._file = self._folder / f"{key}.jsonl"
+
+    def read(self) -> dict[str, Played]:
+        """What was played, by the digest of its scene; a torn line is left out."""
+        found = {}
+        for line in read_lines(self._file):
+            told = dict(line["played"])
+            told |= {name: tuple(told[name]) for name in ("passed_wrongly", "failed_wrongly")}
+            found[str(line["scene"])] = Played(**told)
+        return found
+
+    def add(self, scene: str, played: Played) -> None:
+        """One more; raises OSError."""
+        make_private(self._folder)
+        append_line(self._file, {"scene": scene, "played": asdict(played)}, sync=False)
+
+    def forget(self) -> None:
+        """The trial is over."""
+        self._file.unlink(missing_ok=True)
+
+
+def _prompts() -> str:
+    """What the prompts are made of: another text is another trial."""
+    folder = Path(prompts.__file__).parent
+    digest = hashlib.sha256()
+    for path in sorted(folder.rglob("*")):
+        if path.suffix in (".jinja", ".yaml", ".py"):
+            digest.update(path.read_bytes())
+    return digest.hexdigest()

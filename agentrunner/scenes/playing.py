@@ -1,0 +1,383 @@
+"""Playing a scene: it is asked by the code of a run, and the answer graded by the scene's rules."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from agentrunner.config.spec import TaskSpec
+from agentrunner.errors import InfraError, UsageError
+from agentrunner.execution.accounting import cost_of
+from agentrunner.execution.asking import CUT, AskFailed, NeedsPerson, ask
+from agentrunner.execution.deps import Clock, Deps
+from agentrunner.execution.planner_candidates import Chosen
+from agentrunner.execution.quota import MustWait
+from agentrunner.execution.seeing import seeing
+from agentrunner.nodes.decide import allowed
+from agentrunner.nodes.plan import criteria_of, merged
+from agentrunner.nodes.validate import as_seen, assessment_of, looks_first
+from agentrunner.planners.asking import Asker
+from agentrunner.planners.base import MetaCall, MetaUnavailable, MetaUnusable, answers_by_code
+from agentrunner.planners.faults import reason_of, words_of_failure
+from agentrunner.planners.panel import ROLES, Panel, make_panel
+from agentrunner.plans.conversation import Check, Conversation
+from agentrunner.plans.plan import Plan
+from agentrunner.plans.proposal import Proposal, propose
+from agentrunner.plans.store import PlanStore
+from agentrunner.prompts import PromptInput
+from agentrunner.protocol import Decompose, Message, NextAction, PlanTask
+from agentrunner.scenes.model import Named
+from agentrunner.scenes.rules import Given, JudgeRule, wrongly_failed, wrongly_passed
+from agentrunner.scenes.staging import Stage, staged
+
+Grade = Literal["right", "acceptable", "wrong", "unusable"]
+OF_ONE_SCENE = frozenset({"context", "filter", "cut", "unusable", "protocol", "request"})
+"""Reasons that say something of the planner; with any other it is out of reach."""
+SHOWN = 300
+"""Characters of an answer that are kept."""
+
+
+class OutOfReach(InfraError):
+    """The planner cannot be asked at all, so that there is nothing to grade."""
+
+    default_code = "meta-unavailable"
+
+
+@dataclass(frozen=True)
+class Played:
+    """A scene that was played."""
+
+    id: str
+    group: str
+    language: str
+    asks: str
+    grade: Grade
+    why: str
+    """Why it is not right; the end of a sentence."""
+    answer: str
+    """What was answered, in a line."""
+    first: bool
+    """Whether the first answer could be used."""
+    looks: int
+    calls: int
+    input_tokens: int
+    cached_tokens: int
+    output_tokens: int
+    usd: float | None
+    """None where nobody knows what it cost, or where it is part of a subscription."""
+    seconds: float
+    passed_wrongly: tuple[str, ...] = ()
+    """Criteria that are not met, and that the judge let pass."""
+    failed_wrongly: tuple[str, ...] = ()
+    cut: str = ""
+    """What is wrong where the planner's server cut the prompt, in a sentence."""
+
+
+@dataclass
+class _Calls:
+    """What asking about one scene took."""
+
+    looks: int = 0
+    calls: int = 0
+    bad: int = 0
+    """Answers that could not be used."""
+    input_tokens: int = 0
+    cached_tokens: int = 0
+    output_tokens: int = 0
+    usd: float | None = 0.0
+    seconds: float = 0.0
+    cut: str = ""
+
+    def add(self, call: Mapping[str, Any], *, answered: bool) -> None:
+        """One attempt on the wire, as the log of a run has it."""
+        usage = call["usage"]
+        self.calls += 1
+        self.bad += bool(call["error"]) and answered
+        self.input_tokens += usage["input_tokens"]
+        self.cached_tokens += usage["cached_tokens"]
+        self.output_tokens += usage["output_tokens"]
+        self.seconds += call["duration_sec"]
+        usd = call["usd"]
+        self.usd = None if usd is None or self.usd is None else self.usd + usd
+
+
+class Company:
+    """The planner for all scenes: made once, or for each where code answers for its own task."""
+
+    def __init__(self, settled: TaskSpec, environ: Mapping[str, str]) -> None:
+        """Raises as `make_panel`, before anything is spent."""
+        self._environ = environ
+        self._panel = make_panel(settled, environ)
+        clients = [self._panel.seat(role).candidates[0].client for role in ROLES]
+        self._by_code = any(answers_by_code(one) for one in clients)
+        self.needs_sandbox = any(getattr(one, "is_program", False) for one in clients)
+        """Whether it is a program, which works in a sandbox of its own."""
+        self.pays = not self._by_code
+        self.notices = self._panel.notices
+
+    def describe(self) -> str:
+        """For people."""
+        return self._panel.describe()
+
+    def panel_of(self, spec: TaskSpec) -> Panel:
+        """The planner for this scene."""
+        return make_panel(spec, self._environ) if self._by_code else self._panel
+
+
+async def play_all(
+    scenes: Sequence[Named],
+    settled: TaskSpec,
+    environ: Mapping[str, str],
+    *,
+    company: Company | None = None,
+    begun: Callable[[Named], None] = lambda _: None,
+    clock: Clock | None = None,
+    call_number: int = 0,
+) -> AsyncIterator[Played]:
+    """Each scene as it was played, one after the other.
+
+    Raises OutOfReach where the planner cannot be asked, and what making it raises.
+    """
+    company = company or Company(settled, environ)
+    if not company.needs_sandbox:
+        box = settled.runner.sandbox.model_copy(update={"kind": "none"})
+        runner = settled.runner.model_copy(update={"sandbox": box})
+        settled = settled.model_copy(update={"runner": runner})
+    number = call_number
+    for one in scenes:
+        begun(one)
+        place = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="agentrunner-scene-"))
+        try:
+            async with staged(
+                one, settled, company.panel_of, place, environ, call_number=number, clock=clock
+            ) as stage:
+                played = await play(one, stage)
+        finally:
+            await asyncio.to_thread(shutil.rmtree, place, ignore_errors=True)
+        number += played.calls
+        yield played
+
+
+async def play(named: Named, stage: Stage) -> Played:
+    """The scene's question, asked and graded; raises OutOfReach."""
+    calls = _Calls()
+    about_plan = named.scene.asks in ("decompose", "plan_patch")
+    try:
+        if about_plan:
+            given = await _about_plan(named, stage, calls)
+        else:
+            given = await _about_run(named, stage)
+    except (NeedsPerson, AskFailed, MustWait, MetaUnavailable, MetaUnusable, UsageError) as error:
+        why = _why_unusable(error)
+        given = None
+    if not about_plan:
+        _count(stage.deps, calls)
+    calls.looks = max(0, calls.calls - calls.bad - 1) if given is not None else 0
+    if given is None:
+        return _played(named, calls, "unusable", why, "")
+    given = replace(given, looks=calls.looks)
+    grade, why = graded(named, given)
+    return _played(named, calls, grade, why, _in_a_line(given), given)
+
+
+def graded(named: Named, given: Given) -> tuple[Grade, str]:
+    """What an answer is worth by the scene's rules, and what is wrong with it."""
+    first = ""
+    grades: tuple[Literal["right", "acceptable"], ...] = ("right", "acceptable")
+    for grade in grades:
+        for rule in named.scene.rules_of(grade):
+            faults = list(rule.faults(given))
+            if not faults:
+                return grade, first
+            first = first or "; ".join(faults)
+    return "wrong", first
+
+
+async def _about_run(named: Named, stage: Stage) -> Given:
+    """What the nodes of a run ask, and what they make of the answer."""
+    state, deps, scene = stage.state, stage.deps, named.scene
+    counters = state["counters"]
+    orders = [one.order.prompt for one in scene.rounds]
+    if scene.asks == "plan_task":
+        message, _ = await ask(state, deps, "plan_task", counters, repository=stage.repository)
+        assert isinstance(message.payload, PlanTask)
+        own = criteria_of(deps.spec.criteria)
+        return Given(criteria=merged(own, message.payload, stage.names))
+    if scene.asks == "next_action":
+        message, _ = await ask(state, deps, "next_action", counters, check=allowed(deps))
+        assert isinstance(message.payload, NextAction)
+        return Given(action=message.payload, orders=orders)
+    view, criteria = seeing(state, deps), state["criteria"]
+    message, _ = await ask(
+        state, deps, "completion_assessment", counters, view=view, check=looks_first(criteria, view)
+    )
+    vote = assessment_of(message, criteria, state["tree"])
+    return Given(assessment=as_seen(vote, criteria, view))
+
+
+# -- about a plan ---------------------------------------------------------------------------------
+
+
+class _Planner:
+    """Asks the candidate for plans, as a conversation does, and keeps what it took."""
+
+    def __init__(self, stage: Stage, calls: _Calls) -> None:
+        self._stage = stage
+        self._calls = calls
+
+    async def ask(self, prompt: PromptInput, check: Check) -> Message:
+        """See `conversation.Planner`."""
+        deps = self._stage.deps
+        first = self._stage.state["counters"].meta_calls
+
+        async def record(call: MetaCall) -> None:
+            told = {"error": call.error, "duration_sec": call.duration_sec}
+            answered = bool(call.response or call.output_tokens)
+            self._calls.add({**told, **cost_of(call, deps.prices)}, answered=answered)
+
+        asker = Asker(
+            Chosen(deps.meta, deps.meta.seat("plan").candidates[0]),
+            record=record,
+            before_attempt=lambda: None,
+            sleep=deps.clock.sleep,
+            redact=deps.redactor.redact,
+        )
+        return (await asker.ask(replace(prompt, call_number=first), check)).message
+
+
+async def _about_plan(named: Named, stage: Stage, calls: _Calls) -> Given:
+    """One message of a conversation, with the plan that the scene has."""
+    deps, scene = stage.deps, named.scene
+    store = PlanStore(deps.folder.root / "plan" / "plan.sqlite")
+    store.path.parent.mkdir(mode=0o700)
+    if scene.plan:
+        known = propose(Plan(), "", Decompose.model_validate(scene.plan))
+        at = deps.clock.stamp()
+        store.save(
+            replace(known.after, goal=named.scene.plan["understanding"]), at=at, kind="decompose",
+            author="", message="", operations=known.operations,
+        )  # fmt: skip
+    talk = Conversation(
+        store=store,
+        planner=_Planner(stage, calls),
+        spec=deps.spec,
+        salt=named.digest,
+        stamp=deps.clock.stamp,
+        author="",
+        redact=deps.redactor.redact,
+        look=lambda: stage.repository,
+    )
+    return Given(proposal=await talk.propose(scene.message))
+
+
+# -- what came of it ------------------------------------------------------------------------------
+
+
+def _count(deps: Deps, calls: _Calls) -> None:
+    for record in deps.log.records("warning"):
+        if record.data.get("code") == CUT:
+            calls.cut = str(record.data["message"])
+    for record in deps.log.records("meta_call"):
+        used = record.data["usage"]["output_tokens"]
+        calls.add(record.data, answered=bool(record.data["response"]["size"] or used))
+
+
+def _why_unusable(error: BaseException) -> str:
+    """Why there is no answer, the end of a sentence; raises OutOfReach where nobody can say."""
+    cause = error if isinstance(error, MetaUnavailable | MetaUnusable) else error.__cause__
+    if isinstance(error, UsageError):
+        return f"it does not answer this: {error.message}"
+    if isinstance(error, MustWait):
+        raise OutOfReach(f"The planner cannot be asked: {error.wait.reason}.") from error
+    if not isinstance(cause, MetaUnavailable | MetaUnusable):
+        raise cause or error
+    if isinstance(cause, MetaUnusable):
+        return cause.fault
+    if reason_of(cause) in OF_ONE_SCENE:
+        return cause.message
+    raise OutOfReach(
+        f"The planner cannot be asked, {words_of_failure(cause)}: {cause.message}",
+        remedy="agentrunner doctor --planner tells what is wrong",
+    ) from error
+
+
+def _played(
+    named: Named, calls: _Calls, grade: Grade, why: str, answer: str, given: Given | None = None
+) -> Played:
+    wrong = _wrong_verdicts(named, given)
+    return Played(
+        id=named.id,
+        group=named.scene.group,
+        language=named.language,
+        asks=named.scene.asks,
+        grade=grade,
+        why=why,
+        answer=answer,
+        first=given is not None and not calls.bad,
+        looks=calls.looks,
+        calls=calls.calls,
+        input_tokens=calls.input_tokens,
+        cached_tokens=calls.cached_tokens,
+        output_tokens=calls.output_tokens,
+        usd=calls.usd,
+        seconds=round(calls.seconds, 3),
+        passed_wrongly=wrong[0],
+        failed_wrongly=wrong[1],
+        cut=calls.cut,
+    )
+
+
+def _wrong_verdicts(named: Named, given: Given | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    rule = named.scene.rules_of("right")[0]
+    judged = given.assessment if given is not None else None
+    if not isinstance(rule, JudgeRule) or judged is None:
+        return (), ()
+    return tuple(wrongly_passed(rule, judged)), tuple(wrongly_failed(rule, judged))
+
+
+def _in_a_line(given: Given) -> str:
+    text = " ".join(_in_words(given).split())
+    return text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"
+
+
+def _in_words(given: Given) -> str:
+    if given.action is not None:
+        chosen = given.action
+        said = chosen.worker_call.prompt if chosen.worker_call else chosen.question
+        return f"{chosen.decision.action}: {said or chosen.decision.reason}"
+    if given.assessment is not None:
+        judged = given.assessment
+        passed, failed = ", ".join(judged.passed) or "none", ", ".join(judged.failed) or "none"
+        return f"passed: {passed}; failed: {failed}; {judged.summary}"
+    if given.proposal is not None:
+        return _plan_in_words(given.proposal)
+    return "; ".join(f"{one.id} {one.description}" for one in given.criteria)
+
+
+def _plan_in_words(proposal: Proposal) -> str:
+    plan = proposal.after
+    titles = "; ".join(f"{name} {plan.design_of(name).title}" for name in plan.task_order())
+    asked = f"; asks: {' / '.join(proposal.questions)}" if proposal.questions else ""
+    return f"{titles or 'no task'}{asked}"
+
+
+def reference_script(scenes: Sequence[Named]) -> str:
+    """The scenes' own answers as a script, one item for each call, in the order of the scenes."""
+    items = [
+        {"expect": one.scene.asks, "reply": _reply(one.scene.asks, payload)}
+        for one in scenes
+        for payload in one.scene.answer
+    ]
+    return json.dumps(items, ensure_ascii=False)
+
+
+def _reply(asks: str, payload: Mapping[str, Any]) -> dict[str, Any]:
+    """A payload as a message; one with looks alone is a look."""
+    type_ = "look" if payload.keys() == {"looks"} else asks
+    return {"type": type_, "version": 1, "payload": dict(payload)}
