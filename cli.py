@@ -30,6 +30,7 @@ GROUPS: Mapping[str, Entries] = {
     },
     "Look": {
         "list": ("look:list_runs", "The runs of this repository."),
+        "watch": ("watch:watch", "See a run at work elsewhere, and answer what it asks."),
         "show": ("look:show_run", "How a run stands: what is proven and what is not."),
         "logs": ("look:logs", "What happened in a run, and what its workers did."),
         "diff": ("look:diff", "What a run changed."),
@@ -69,7 +70,7 @@ MEANT = {
     "status": "agentrunner show, or agentrunner plan status",
     "log": "agentrunner logs",
     "tail": "agentrunner logs -f",
-    "watch": "agentrunner logs -f",
+    "attach": "agentrunner watch",
     "start": "agentrunner run",
     "continue": "agentrunner resume",
     "retry": "agentrunner resume",

@@ -48,6 +48,10 @@ def _failed(row: RunRow, driven: bool) -> bool:
     return row.state == "FAILED"
 
 
+def _goes_on(row: RunRow, driven: bool) -> bool:
+    return driven
+
+
 def _waits(row: RunRow, driven: bool) -> bool:
     return bool(row.waiting)
 
@@ -61,6 +65,7 @@ def _idle(row: RunRow, driven: bool) -> bool:
 
 
 FITS: Mapping[str, tuple[str, tuple[Fits, ...]]] = {
+    "watch": ("goes on or waits for you", (_goes_on, _waits)),
     "resume": ("can go on", (_stopped, _not_complete)),
     "cancel": ("goes on or waits", (_unfinished,)),
     "undo": ("has changed anything", (_worked, _idle)),
@@ -95,7 +100,7 @@ def run_for(verb: str, name: str | None, state_dir: str | None, output: Output) 
         if found:
             break
     else:
-        raise _none(rows, driven, words, bool(groups == FITS["answer"][1]))
+        raise _none(rows, words)
     if interactive(output):
         return _asked(verb, found, driven)
     if len(found) > 1:
@@ -105,13 +110,7 @@ def run_for(verb: str, name: str | None, state_dir: str | None, output: Output) 
     return found[0].run_id
 
 
-def _none(rows: list[RunRow], driven: Mapping[str, bool], words: str, asks: bool) -> UsageError:
-    if asks and rows and not rows[0].part_of and driven.get(rows[0].run_id):
-        return UsageError(
-            f"{rows[0].run_id} goes on in another terminal; what it asks is asked there.",
-            code="not-waiting",
-            remedy="answer there, or type q there and then answer here",
-        )
+def _none(rows: list[RunRow], words: str) -> UsageError:
     return UsageError(
         f"no run of {here()} {words}" if rows else f"there is no run of {here()}",
         code="unknown-run",

@@ -89,6 +89,7 @@ def run(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would be done; no model is asked.")
     ] = False,
+    detach: opt.Detach = False,
     *,
     output: Output,
 ) -> int:
@@ -127,7 +128,7 @@ def run(
         cassette = _cassette(record, replay, Path(task.repo))
         return engine.run(task, replace(options, cassette=cassette, policy=policy))
 
-    return drive(work, output)
+    return drive(work, opt.detached(output, detach))
 
 
 def with_landing(spec: TaskSpec, worktree: str | None, *, clean: bool, commit: bool) -> TaskSpec:
