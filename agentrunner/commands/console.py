@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TextIO
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TextIO
 
 from agentrunner.screens.layout import MAX_WIDTH, WIDTH, Paint, flat, wants_colour
 
@@ -180,7 +180,7 @@ class Console:
             self._ring(f"needs you: {event.get('text')}")
             self._send("needs_you", event.get("text"), question=event.get("id"))
 
-    def catch_up(self, events: Sequence[Event], most: int) -> None:
+    def catch_up(self, events: Sequence[Event], most: int, *, goes_on: bool) -> None:
         """What happened before anybody looked: header and the last `most` lines; nothing rings."""
         view, self._view = self._view, None
         now, wall = time.monotonic(), datetime.now(UTC)
@@ -195,7 +195,7 @@ class Console:
         left_out = len(lines) - most if self._progress.isatty() else 0
         if left_out > 0:
             lines = [f"… {left_out} lines before: agentrunner logs {self.run_id}", *lines[-most:]]
-        self.write([*view.head(), *lines])
+        self.write([*view.head(), *lines], last=not goes_on)
 
     def _begins(self, event: Event) -> None:
         header = event.get("header") or {}
@@ -313,8 +313,17 @@ class _TextLines(logging.Formatter):
         return flat(f"{record.levelname.lower()}: {record.name}: {record.getMessage()}")
 
 
+class Lines(Protocol):
+    """Where lines for people go while something is drawn that is rewritten."""
+
+    output: Output
+
+    def write(self, lines: list[str]) -> None:
+        """Lines that stay."""
+
+
 class _ConsoleHandler(logging.Handler):
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Lines) -> None:
         super().__init__()
         self._console = console
 
@@ -323,7 +332,7 @@ class _ConsoleHandler(logging.Handler):
 
 
 @contextlib.contextmanager
-def logging_to(console: Console) -> Iterator[None]:
+def logging_to(console: Lines) -> Iterator[None]:
     """Send the logs of everything to the console while a run goes on."""
     handler = _ConsoleHandler(console)
     handler.setFormatter(_JsonLines() if console.output.log_format == "json" else _TextLines())

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
 
-from agentrunner.commands.console import Output, show
+from agentrunner.commands.console import Output, show, width_of
 
 OUTPUT = "output.txt"
 """What work that was left to itself prints, in the folder of the run or the plan."""
@@ -100,12 +100,19 @@ def _forwarded(child: int) -> Iterator[None]:
 
 
 def next_steps(steps: list[tuple[str, str]]) -> list[str]:
-    """Commands to go on with, and what each does."""
+    """Commands to go on with, and what each does where the terminal has room for that."""
     width = max(len(command) for command, _ in steps)
-    leads = ["Next:  ", *["       "] * (len(steps) - 1)]
-    return [
-        f"{lead}{one:<{width}}   {what}" for lead, (one, what) in zip(leads, steps, strict=True)
-    ]
+    rows = [f"{command:<{width}}   {what}" for command, what in steps]
+    if max(map(len, rows)) + 7 > width_of(sys.stdout):
+        rows = [command for command, _ in steps]
+    return [f"Next:  {rows[0]}", *(f"       {row}" for row in rows[1:])]
+
+
+def sentences(*texts: str) -> list[str]:
+    """Each in lines that end between words."""
+    from agentrunner.screens.layout import wrap
+
+    return [line for text in texts for line in wrap(text, width_of(sys.stdout))]
 
 
 def run_text(run_id: str) -> str:
@@ -117,8 +124,10 @@ def run_text(run_id: str) -> str:
     ]
     return "\n".join(
         [
-            f"{run_id} goes on by itself; this terminal may be closed.",
-            "A question pauses it: then nothing runs and nothing is spent until you answer.",
+            *sentences(
+                f"{run_id} goes on by itself; this terminal may be closed.",
+                "A question pauses it: then nothing runs and nothing is spent until you answer.",
+            ),
             "",
             *next_steps(steps),
         ]

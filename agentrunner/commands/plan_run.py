@@ -94,6 +94,7 @@ def run(
         str | None,
         typer.Option("--commit-message", metavar="TEMPLATE", help="Of each task's commit."),
     ] = None,
+    detach: opt.Detach = False,
     repo: opt.PlanRepo = None,
     policy: opt.PolicyFile = None,
     *,
@@ -128,7 +129,7 @@ def run(
         show("Nothing was started.", sys.stderr)
         return 0
     save_settings(ready.folder, ready.settings)
-    return drive_plan(ready, output)
+    return drive_plan(ready, opt.detached(output, detach))
 
 
 def _order(

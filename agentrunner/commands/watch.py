@@ -46,7 +46,7 @@ def watch(
     """
     run_id = "" if plan else _meant(run, output)
     if not run_id:
-        from agentrunner.commands.plan_live import watch_plan
+        from agentrunner.commands.plan_watch import watch_plan
 
         return watch_plan(repo, output)
     try:
@@ -88,7 +88,7 @@ def _meant(name: str | None, output: Output) -> str:
         return run_for("watch", None, output.state_dir, output)
     except UsageError:
         if rows and not any(row.waiting or is_driven(state, row.run_id) for row in rows):
-            return rows[0].run_id  # ended: how, is shown at once
+            return "" if rows[0].part_of else rows[0].run_id  # how it ended is shown at once
         raise
 
 
@@ -114,7 +114,8 @@ class _Watch:
 
     def to_the_end(self) -> int:
         """Follow it until nobody drives it any more; its exit code."""
-        self._console.catch_up(self._new(), TAIL)
+        driven = is_driven(self._state_dir, self._run_id)
+        self._console.catch_up(self._new(), TAIL, goes_on=driven)
         try:
             while True:
                 self._follow()

@@ -25,7 +25,7 @@ from agentrunner.screens.layout import (
     tilde,
     wrap,
 )
-from agentrunner.screens.status_line import awaited_words, fitted, minutes, spent_words, whole
+from agentrunner.screens.status_line import doing_words, fitted, minutes, spent_words, whole
 from agentrunner.screens.story import Event, Line, Story, moment
 from agentrunner.screens.worker_words import live_lines
 from agentrunner.state.budget import NAMES, amount_of
@@ -132,12 +132,7 @@ class LiveView:
             return [self._where(), (left,), (flat(story.waits_for),)]
         if silent >= QUIET_SEC and story.awaited is None:
             return [self._where(), (whole(elapsed),), (self._quiet(silent),)]
-        if story.awaited is not None:
-            doing = awaited_words(story.awaited, now - self._awaited_since)
-        elif story.doing:
-            doing = f"{flat(story.worker)}, {whole(silent)} ago: {flat(story.doing)}"
-        else:
-            doing = f"last sign of life {whole(silent)} ago"
+        doing = doing_words(story, silent, now - self._awaited_since)
         spent = spent_words(story)
         return [
             self._where(),

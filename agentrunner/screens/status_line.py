@@ -69,6 +69,18 @@ def awaited_words(awaited: Mapping[str, object], seconds: float) -> str:
     return f"{_WHO.get(who, flat(who))}, {whole(seconds)}{most}: {what}"
 
 
+def doing_words(story: Story, silent: float, awaited: float) -> str:
+    """What is being done, and by whom.
+
+    `silent` are seconds since the last event, `awaited` those since somebody is awaited.
+    """
+    if story.awaited is not None:
+        return awaited_words(story.awaited, awaited)
+    if story.doing:
+        return f"{flat(story.worker)}, {whole(silent)} ago: {flat(story.doing)}"
+    return f"last sign of life {whole(silent)} ago"
+
+
 def minutes(seconds: float) -> str:
     """Limits are set in minutes mostly; `90 s` where one is not."""
     return f"{seconds / 60:g} min" if seconds >= 60 and seconds % 30 == 0 else f"{seconds:g} s"
