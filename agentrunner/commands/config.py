@@ -21,6 +21,7 @@ _NEW = """\
 # runner:
 #   worker: {kind: codex-cli}
 #   budget: {usd: 5}
+# notify: notify-send AgentRunner "it needs you, or has ended"
 """
 
 
@@ -154,6 +155,11 @@ def _write(file: Path, text: str) -> None:
         raise UsageError(
             f"{file} cannot be written: {error.strerror}.", code="unreadable", path=str(file)
         ) from error
+
+
+def begin_settings(file: Path) -> None:
+    """Write a settings file that sets nothing and shows how; raises UsageError."""
+    _write(file, _NEW)
 
 
 def _edit(file: Path) -> int:

@@ -106,7 +106,11 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "agentrunner config set runner.worker.kind codex-cli",
         "agentrunner config edit --project",
     ),
-    "doctor": ("agentrunner doctor", "agentrunner doctor --sandbox docker"),
+    "doctor": (
+        "agentrunner doctor",
+        "agentrunner doctor --fix              offers what it can do itself",
+        "agentrunner doctor --sandbox docker",
+    ),
     "init": ("agentrunner init users-api", "agentrunner init users-api --yaml --no-try"),
     "explain": ("agentrunner explain busy",),
     "completion": (
