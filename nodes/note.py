@@ -55,6 +55,7 @@ def leave_note(
     """
     spec = deps.spec
     told: dict[str, Any] = {"bill": bill_of(deps.log), "commit": commit_of(deps.log)}
+    told["latest_at"] = deps.log.latest_at
     result = build_result(state, spec, waiting=waiting, reason=reason, **told).as_dict()
     view = build_view(
         result,

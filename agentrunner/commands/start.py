@@ -352,7 +352,17 @@ def criteria_of(name: str, spec: TaskSpec, width: int) -> str:
         strict=spec.completion == "strict",
         has_test=spec.task.test is not None,
         width=width,
+        by_code=_by_code(spec.runner.meta.kind),
     )
+
+
+def _by_code(kind: str) -> bool:
+    """Whether a planner of this kind is no model; one that is still to be chosen may be one."""
+    from agentrunner.config.agents import AUTO
+    from agentrunner.registry import METAS
+    from agentrunner.registry import load as load_kind
+
+    return kind != AUTO and bool(getattr(load_kind(METAS, kind, "the planner"), "by_code", False))
 
 
 def _criteria_rows(spec: TaskSpec) -> list[dict[str, Any]]:
