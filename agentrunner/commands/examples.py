@@ -131,6 +131,7 @@ PAGES: Mapping[str, str] = {
     "accept": "how-to/verify.md",
     "resume": "how-to/waiting-runs.md",
     "verify": "how-to/verify.md",
+    "watch": "how-to/leave-it-alone.md",
     "plan": "how-to/plan.md",
     "plan run": "how-to/plan-run.md",
     "plan export": "reference/plan-files.md",

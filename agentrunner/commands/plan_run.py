@@ -108,6 +108,7 @@ def run(
     from agentrunner.plans.execution.plan_settings import save_settings
 
     engine.load()
+    output = opt.detached(output, detach)
     place = repository(repo)
     options = {"test": test, "meta": meta, "worker": worker, "sandbox": sandbox}
     given = [*(overrides or []), *map(opt.budget_override, budget or [])]
@@ -129,7 +130,7 @@ def run(
         show("Nothing was started.", sys.stderr)
         return 0
     save_settings(ready.folder, ready.settings)
-    return drive_plan(ready, opt.detached(output, detach))
+    return drive_plan(ready, output)
 
 
 def _order(
