@@ -100,6 +100,7 @@ class Commands(Index):
     """All of them, with a "did you mean" for a name that is none."""
 
     entries = COMMANDS
+    groups = GROUPS
 
     def class_of(self, cmd_name: str) -> type[Command]:
         """`run` has an option that typer cannot read."""

@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TextIO
 
-from agentrunner.screens.layout import MAX_WIDTH, WIDTH, Paint, flat, wants_colour
+from agentrunner.screens.layout import MAX_WIDTH, WIDTH, Paint, flat, wants_colour, wrap
 
 if TYPE_CHECKING:
     from agentrunner.commands.notify import Notifier
@@ -237,7 +237,8 @@ class Console:
             self._say_problem(problem)
 
     def _say_problem(self, problem: str) -> None:
-        self.write([f"warning: {problem}. The run does not depend on it."])
+        text = f"warning: {problem}. The run does not depend on it."
+        self.write(wrap(text, width_of(self._progress)) if self._progress.isatty() else [text])
 
     def tick(self) -> None:
         """Time has passed: rewrite the status line, or give the log its heartbeat."""

@@ -13,6 +13,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
 
@@ -46,7 +47,8 @@ def in_background(work: Callable[[Begun], int], output: Output, text: Callable[[
             return 128 - code if code < 0 else code
     begun = json.loads(line)
     if output.json:
-        show(json.dumps({"event": "detached", **begun}))
+        stamp = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        show(json.dumps({"ts": stamp, "event": "detached", **begun}))
     else:
         show(text(str(begun["run_id"] or "")))
     return 0

@@ -96,6 +96,8 @@ class Index(TyperGroup):
     """The commands by name; `entries` is all that a subclass must have."""
 
     entries: ClassVar[Entries]
+    groups: ClassVar[Mapping[str, Entries]] = {}
+    """The same by what they are for, where there are so many."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         """In the order of the index."""

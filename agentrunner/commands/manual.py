@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from inspect import cleandoc
 from pathlib import Path
 from typing import Annotated, Any
@@ -35,19 +35,17 @@ FILES = (
 
 
 def man(
+    context: typer.Context,
     folder: Annotated[
         Path, typer.Argument(metavar="DIR", help="Of section 1, e.g. ~/.local/share/man/man1.")
     ],
 ) -> int:
     """Write a man page of the program and of each command into a folder; made where missing."""
-    from typer.main import get_command
-
-    from agentrunner.cli import GROUPS, app
-
+    program = context.find_root().command
     folder = folder.expanduser()
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        names = [name for name, _ in write_pages(get_command(app), GROUPS, folder)]
+        names = [name for name, _ in write_pages(program, folder)]
     except OSError as error:
         raise UsageError(
             f"{folder} cannot be written: {error.strerror}.",
@@ -59,19 +57,17 @@ def man(
     return 0
 
 
-def write_pages(
-    program: Any, groups: Mapping[str, Mapping[str, Any]], folder: Path
-) -> Iterator[tuple[str, str]]:
+def write_pages(program: Any, folder: Path) -> Iterator[tuple[str, str]]:
     """Write each page; its file name and text."""
-    for name, text in pages(program, groups):
+    for name, text in pages(program):
         (folder / name).write_text(text, encoding="utf-8")
         yield name, text
 
 
-def pages(program: Any, groups: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
-    """File name and text of each page; `groups` are the program's commands by what they are for."""
+def pages(program: Any) -> Iterator[tuple[str, str]]:
+    """File name and text of each page of the program and its commands."""
     context = typer.Context(program, info_name="agentrunner")
-    yield f"agentrunner.{SECTION}", _program_page(program, context, groups)
+    yield f"agentrunner.{SECTION}", _program_page(program, context)
     yield from _command_pages(program, context, "")
 
 
@@ -90,12 +86,12 @@ def _page(path: str) -> str:
     return "-".join(["agentrunner", *path.split()])
 
 
-def _program_page(program: Any, context: Any, groups: Mapping[str, Mapping[str, Any]]) -> str:
+def _program_page(program: Any, context: Any) -> str:
     lines = _head("", program.help or "")
     lines += [".SH SYNOPSIS", ".B agentrunner", _text("COMMAND [OPTIONS] [ARGUMENTS]"), ".br"]
     lines += [".B agentrunner", _quoted("what you want")]
     lines.append(".SH COMMANDS")
-    for title, entries in groups.items():
+    for title, entries in program.groups.items():
         lines.append(f".SS {_text(title)}")
         for name, (_, about) in entries.items():
             lines += [".TP", f".BR {_text(_page(name))} ({SECTION})", _text(about)]

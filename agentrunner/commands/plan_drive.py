@@ -113,13 +113,18 @@ class PlanConsole:
     def poll(self) -> None:
         """Look how the person's command of --notify fares; a failure is said once."""
         if self._notifier is not None and (problem := self._notifier.poll()):
-            self.write([f"warning: {problem}. The plan does not depend on it."])
+            self._say_problem(problem)
 
     def close(self) -> None:
         """No more events come."""
         self._lines.close()
         if self._notifier is not None and (problem := self._notifier.close()):
-            show(f"warning: {problem}. The plan does not depend on it.", sys.stderr)
+            self._say_problem(problem)
+
+    def _say_problem(self, problem: str) -> None:
+        from agentrunner.commands.plan_live import timed
+
+        self.write(timed(f"Warning: {problem}. The plan does not depend on it."))
 
 
 def drive_plan(order: PlanInstructions, output: Output) -> int:

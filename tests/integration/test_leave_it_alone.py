@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from agentrunner.events import Detached, checked_event
 from agentrunner.plans.execution.plan_settings import save_settings
 from agentrunner.storage.index import RunIndex
 from tests.kit.metas import Item, assess, consult, finish, plan, work
@@ -121,6 +122,7 @@ def test_a_detached_run_needs_no_terminal(shell: Shell) -> None:
     assert shell.run("run", task, "--detach", "--sandbox", "docker").returncode == 5
     begun = json.loads(shell.run("run", task, "--detach", "--json").stdout)
     assert begun["event"] == "detached" and begun["run_id"] == shell.run_id
+    assert isinstance(checked_event(begun), Detached)
     paused = shell.run("watch", "-q")
     assert paused.returncode == 4 and "WAITING FOR YOU" in paused.stdout
     left = shell.run("answer", "1", "--detach")
