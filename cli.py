@@ -90,7 +90,7 @@ MEANT = {
     "upgrade": "the tool that installed it, such as uv tool upgrade or git pull",
 }
 """What other programs call it, and what it is here."""
-DRIVERS = ("run", "resume", "answer", "approve", "reject", "accept")
+DRIVERS = ("run", "resume", "answer", "approve", "reject", "accept", "watch")
 """With --json each of them prints exactly one result, whatever happens."""
 PLAN_RUN = ("plan", "run")
 """So does this, a `plan_result`."""

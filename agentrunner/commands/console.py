@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import getpass
 import json
-import logging
 import os
 import shutil
 import sys
@@ -17,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TextIO
+from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 from agentrunner.screens.layout import MAX_WIDTH, WIDTH, Paint, flat, wants_colour, wrap
 
@@ -287,65 +286,6 @@ def _known(result: Mapping[str, Any]) -> dict[str, Any]:
     """Of a result, what tells which run it is and how it ended."""
     names = ("task_id", "title", "repo", "state", "exit_code", "reason", "note")
     return {name: result[name] for name in names if result.get(name) is not None}
-
-
-class _JsonLines(logging.Formatter):
-    """One JSON object per record: whatever a value holds, a line stays a line."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        """The record as JSON text, everything but ASCII escaped."""
-        stamp = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
-        entry = {
-            "ts": stamp,
-            "level": record.levelname.lower(),
-            "logger": record.name,
-            "message": record.getMessage(),
-        }
-        if record.exc_info and record.exc_info[0]:
-            entry["error"] = record.exc_info[0].__name__
-        return json.dumps(entry)
-
-
-class _TextLines(logging.Formatter):
-    """For people: level and message on one sanitised line."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        """The record as one line."""
-        return flat(f"{record.levelname.lower()}: {record.name}: {record.getMessage()}")
-
-
-class Lines(Protocol):
-    """Where lines for people go while something is drawn that is rewritten."""
-
-    output: Output
-
-    def write(self, lines: list[str]) -> None:
-        """Lines that stay."""
-
-
-class _ConsoleHandler(logging.Handler):
-    def __init__(self, console: Lines) -> None:
-        super().__init__()
-        self._console = console
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self._console.write([self.format(record)])
-
-
-@contextlib.contextmanager
-def logging_to(console: Lines) -> Iterator[None]:
-    """Send the logs of everything to the console while a run goes on."""
-    handler = _ConsoleHandler(console)
-    handler.setFormatter(_JsonLines() if console.output.log_format == "json" else _TextLines())
-    root = logging.getLogger()
-    before = root.level
-    root.addHandler(handler)
-    root.setLevel(console.output.log_level.upper())
-    try:
-        yield
-    finally:
-        root.removeHandler(handler)
-        root.setLevel(before)
 
 
 def who() -> str:

@@ -37,7 +37,7 @@ def in_background(work: Callable[[Begun], int], output: Output, text: Callable[[
     child = os.fork()
     if child == 0:
         os.close(reading)
-        _work(work, writing)
+        _work(work, writing, output)
     os.close(writing)
     with _forwarded(child), os.fdopen(reading, "rb") as pipe:
         line = pipe.readline()
@@ -54,13 +54,17 @@ def in_background(work: Callable[[Begun], int], output: Output, text: Callable[[
     return 0
 
 
-def _work(work: Callable[[Begun], int], writing: int) -> None:
+def _work(work: Callable[[Begun], int], writing: int, output: Output) -> None:
     """In the new process, to its end; never returns into what the old one was doing."""
+    from agentrunner.commands.fail import tell
+
     code = 1
     try:
         os.setsid()
         code = work(lambda run_id, folder: _leave(run_id, folder, writing))
-    except BaseException:  # noqa: BLE001 - nobody above may go on in this process
+    except Exception as error:  # noqa: BLE001 - nobody above may go on in this process
+        code = tell(error, as_json=output.json, state_dir=output.state_dir)
+    except BaseException:  # noqa: BLE001
         traceback.print_exc()
     finally:
         with contextlib.suppress(OSError, ValueError):

@@ -18,13 +18,13 @@ from agentrunner.commands.console import (
     Console,
     Output,
     interactive,
-    logging_to,
     paint_for,
     show,
     who,
     width_of,
 )
 from agentrunner.commands.fail import named
+from agentrunner.commands.log_lines import logging_to
 from agentrunner.commands.runs import in_git, name_needed
 from agentrunner.errors import AgentRunnerError
 from agentrunner.results import Result

@@ -17,13 +17,13 @@ from agentrunner.commands.console import (
     EventLines,
     Output,
     interactive,
-    logging_to,
     paint_for,
     ring,
     show,
     width_of,
 )
 from agentrunner.commands.fail import failed_plan, named
+from agentrunner.commands.log_lines import logging_to
 from agentrunner.commands.plan_status import show_status
 from agentrunner.screens.errors import error_screen
 

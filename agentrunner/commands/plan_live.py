@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import sqlite3
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -95,6 +96,7 @@ class PlanView:
         self._block = Block(sys.stderr)
         self._stories = RunStories(state_dir)
         self._held: list[str] = []
+        self._latest: tuple[PlanStatus, dict[str, str]] | None = None
         self.asking = False
 
     def say(self, lines: Sequence[str]) -> None:
@@ -105,8 +107,16 @@ class PlanView:
             self._block.above(lines)
 
     async def look(self) -> PlanStatus:
-        """How the plan stands now, which is drawn unless somebody is asked."""
-        status, doing = await asyncio.to_thread(self._look)
+        """How the plan stands now, which is drawn unless somebody is asked.
+
+        Where it cannot be read for once, it is as it was: a view must not end the work.
+        """
+        try:
+            self._latest = await asyncio.to_thread(self._look)
+        except (AgentRunnerError, OSError, sqlite3.Error):
+            if self._latest is None:
+                raise
+        status, doing = self._latest
         if not self.asking:
             self.draw(status, doing)
         return status
@@ -125,7 +135,7 @@ class PlanView:
         screen = status_screen(
             status,
             width=self._block.width,
-            height=self._block.height,
+            height=self._block.height - 1,
             paint=paint_for(sys.stderr),
             doing=doing,
         )

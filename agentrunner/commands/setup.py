@@ -60,6 +60,8 @@ def doctor(
     state_dir: opt.StateDir = None,
 ) -> int:
     """What works on this machine, found out by trying. Exit 0, or 5 when nothing is ready."""
+    if fix and sandbox:
+        raise UsageError("--sandbox tries one kind and fixes nothing.", path="--fix")
     if yes and not fix:
         raise UsageError("--yes says yes to --fix.", path="--yes", remedy="doctor --fix --yes")
     if sandbox:

@@ -119,8 +119,11 @@ class _Watch:
         try:
             while True:
                 self._follow()
-                waiting = self._standing()["waiting"]
-                if not (waiting and self._asks and self._answered(waiting)):
+                standing = self._standing()
+                waiting = standing["waiting"]
+                # What a plan's task asks is answered to the plan, which then drives it.
+                asks = waiting and self._asks and not standing["part_of"]
+                if not (asks and self._answered(waiting)):
                     break
         finally:
             self._console.close()

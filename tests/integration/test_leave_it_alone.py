@@ -120,6 +120,8 @@ def test_a_detached_run_needs_no_terminal(shell: Shell) -> None:
     wrong = shell.run("run", "nowhere.md", "--detach")
     assert (wrong.returncode, wrong.stdout) == (2, "") and "nowhere.md" in wrong.stderr
     assert shell.run("run", task, "--detach", "--sandbox", "docker").returncode == 5
+    typo = shell.run("run", task, "--detach", "--notify", "no-such-program")
+    assert (typo.returncode, typo.stderr[:18]) == (2, "error[bad-option]:")
     begun = json.loads(shell.run("run", task, "--detach", "--json").stdout)
     assert begun["event"] == "detached" and begun["run_id"] == shell.run_id
     assert isinstance(checked_event(begun), Detached)

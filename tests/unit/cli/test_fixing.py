@@ -42,6 +42,7 @@ def test_with_yes_it_is_done_and_once(doctor: Shell) -> None:
     assert doctor("config", "show") == 0, "what was written can be read"
     assert doctor("doctor", "--fix") == 0 and "There is nothing to fix." in doctor.out
     assert doctor("doctor", "--yes") == 2
+    assert doctor("doctor", "--fix", "--sandbox", "bwrap") == 2
 
 
 def test_what_fails_is_said_and_the_rest_is_done(doctor: Shell) -> None:
