@@ -1,6 +1,6 @@
 # Everything a newcomer needs: `make demo` and `make test` set up .venv by themselves.
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-whole test-workers lint format bench clean
+.PHONY: help demo test test-whole test-workers lint format bench man clean
 
 BIN := .venv/bin
 WORKERS ?= 2
@@ -35,6 +35,9 @@ format: .venv/.dev ## put the code into shape
 bench: .venv/.dev ## what it costs, as ratios to bases measured beside it (10 minutes)
 	@failed=0; for name in cold overhead growth gateway box plan prompts repositories verify; do \
 		$(BIN)/python -m benchmarks.$$name || failed=1; done; exit $$failed
+
+man: .venv/.runtime ## man pages, in build/man1
+	$(BIN)/agentrunner help --man build/man1
 
 clean: ## remove the environment and what the tools have left
 	rm -rf .venv .tools .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

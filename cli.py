@@ -30,6 +30,7 @@ GROUPS: Mapping[str, Entries] = {
     },
     "Look": {
         "list": ("look:list_runs", "The runs of this repository."),
+        "watch": ("watch:watch", "See a run at work elsewhere, and answer what it asks."),
         "show": ("look:show_run", "How a run stands: what is proven and what is not."),
         "logs": ("look:logs", "What happened in a run, and what its workers did."),
         "diff": ("look:diff", "What a run changed."),
@@ -61,6 +62,7 @@ GROUPS: Mapping[str, Entries] = {
         "schema": ("texts:schema", "A JSON Schema of a task file, result, event or message."),
         "parse": ("texts:parse", "Read a reply of a model as a run would."),
         "graph": ("texts:graph", "The graph as a Mermaid diagram."),
+        "man": ("manual:man", "Write man pages into a folder."),
     },
 }
 COMMANDS: Entries = {name: told for group in GROUPS.values() for name, told in group.items()}
@@ -70,7 +72,7 @@ MEANT = {
     "status": "agentrunner show, or agentrunner plan status",
     "log": "agentrunner logs",
     "tail": "agentrunner logs -f",
-    "watch": "agentrunner logs -f",
+    "attach": "agentrunner watch",
     "start": "agentrunner run",
     "continue": "agentrunner resume",
     "retry": "agentrunner resume",
@@ -89,7 +91,7 @@ MEANT = {
     "upgrade": "the tool that installed it, such as uv tool upgrade or git pull",
 }
 """What other programs call it, and what it is here."""
-DRIVERS = ("run", "resume", "answer", "approve", "reject", "accept")
+DRIVERS = ("run", "resume", "answer", "approve", "reject", "accept", "watch")
 """With --json each of them prints exactly one result, whatever happens."""
 PLAN_RUN = ("plan", "run")
 """So does this, a `plan_result`."""
@@ -99,6 +101,7 @@ class Commands(Index):
     """All of them, with a "did you mean" for a name that is none."""
 
     entries = COMMANDS
+    groups = GROUPS
 
     def class_of(self, cmd_name: str) -> type[Command]:
         """`run` has an option that typer cannot read."""
@@ -139,6 +142,8 @@ def _meant_by(word: str) -> str:
 def understood(arguments: Sequence[str]) -> list[str]:
     """A command line with what people also type: `help run`, `version`, a sentence as a goal."""
     first, *rest = arguments or [""]
+    if first == "help" and rest[:1] == ["--man"]:
+        return ["man", *rest[1:]]
     if first == "help":
         return [*rest, "--help"]
     if first == "version":

@@ -347,6 +347,16 @@ class PlanEnded(PlanEvent, PlanResult):
     event: Literal["plan_result"]
 
 
+class Detached(Event):
+    """All that a command with `--detach` prints; `output` is the file that has the rest."""
+
+    event: Literal["detached"]
+    run_id: str | None
+    """None for a plan."""
+    pid: int
+    output: str
+
+
 AnyRunEvent = Annotated[
     RunStarted | RunResumed | StateChanged | BaselineMeasured | Awaiting | PlannerCalled
     | CriteriaPlanned | DecisionMade | WorkerStarted | WorkerSpoke | WorkerFinished | CheckRun
@@ -356,7 +366,7 @@ AnyRunEvent = Annotated[
 ]  # fmt: skip
 AnyPlanEvent = Annotated[
     PlanStarted | PlanOpened | PlanTaskChanged | PlanQuestionAsked | PlanFixing | PlanLanded
-    | PlanPublished | PlanDelivered | PlanWarning | PlanEnded,
+    | PlanPublished | PlanDelivered | PlanWarning | PlanEnded | Detached,
     Field(discriminator="event"),
 ]  # fmt: skip
 

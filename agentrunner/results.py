@@ -220,6 +220,7 @@ class Result(Contract):
     usage: UsageTotals = UsageTotals()
     bill: list[BillEntry] = []
     duration_sec: float | None = None
+    waited_sec: float | None = None
     commit: CommitMade | None = None
     worktree: str | None = None
     part_of: Literal["plan"] | None = None

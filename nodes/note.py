@@ -54,6 +54,7 @@ def leave_note(
     """
     spec = deps.spec
     facts: dict[str, Any] = {"bill": bill_of(deps.log), "commit": commit_of(deps.log)}
+    facts["latest_at"] = deps.log.latest_at
     result = build_result(state, spec, waiting=waiting, reason=reason, **facts).as_dict()
     view = build_view(
         result,

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import json
+import select
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Literal
 
 from agentrunner.commands.console import Console, show, who, width_of
 from agentrunner.errors import AgentRunnerError, UsageError
+from agentrunner.screens.layout import flat
 from agentrunner.screens.paused import (
     QUESTION_PROMPT,
     approval_prompt,
@@ -27,13 +29,52 @@ if TYPE_CHECKING:
     from agentrunner.state.run_state import Answer, Question
 
 
+POLL_SEC = 0.25
+"""How often is looked, while somebody is asked, whether it was answered elsewhere."""
+_polls: list[Callable[[], None]] = []
+"""What is called while a line is waited for."""
+
+
+class AnsweredElsewhere(Exception):
+    """The answer came from another terminal while this one waited for a line."""
+
+    def __init__(self, answer: Answer) -> None:
+        super().__init__(answer.id)
+        self.answer = answer
+
+
+@contextlib.contextmanager
+def polling(poll: Callable[[], None]) -> Iterator[None]:
+    """Call `poll` again and again while a line is waited for; what it raises ends the prompt."""
+    _polls.append(poll)
+    try:
+        yield
+    finally:
+        _polls.remove(poll)
+
+
 def ask_inline(question: Question, console: Console, folder: Path) -> Answer | None:
     """The person's answer, or None: the run pauses and can be answered later.
 
-    `folder` is the run's, where a prompt to be approved stands.
+    `folder` is the run's, where a prompt to be approved stands. An answer that is given in
+    another terminal meanwhile counts as well.
     """
-    with console.silence():
-        return asked(question, folder)
+    from agentrunner.state.run_state import Answer
+    from agentrunner.storage.offered_answers import take
+    from agentrunner.storage.run_folder import RunFolder
+
+    def look_elsewhere() -> None:
+        console.poll()
+        if found := take(RunFolder(folder), question.id):
+            raise AnsweredElsewhere(Answer.model_validate(found))
+
+    with console.silence(), polling(look_elsewhere):
+        try:
+            return asked(question, folder)
+        except AnsweredElsewhere as found:
+            by = found.answer.by
+            show(f"\nAnswered in another terminal{f', by {flat(by)}' if by else ''}.", sys.stderr)
+            return found.answer
 
 
 def asked(question: Question, folder: Path, *, reject: bool = False) -> Answer | None:
@@ -190,6 +231,9 @@ def read_line(prompt: str) -> str:
     """The line that was typed; raises EOFError or KeyboardInterrupt."""
     sys.stderr.write(prompt)
     sys.stderr.flush()
+    while _polls and not select.select([sys.stdin], [], [], POLL_SEC)[0]:
+        for poll in _polls:
+            poll()
     line = sys.stdin.readline()
     if not line:
         raise EOFError

@@ -23,6 +23,7 @@ _NEW = """\
 # runner:
 #   worker: {kind: codex-cli}
 #   budget: {usd: 5}
+# notify: notify-send AgentRunner "it needs you, or has ended"
 """
 
 
@@ -152,6 +153,11 @@ def _write(file: Path, text: str) -> None:
         file.write_text(text, encoding="utf-8")
     except OSError as error:
         raise Unreadable(f"{file} cannot be written: {error.strerror}.", path=str(file)) from error
+
+
+def begin_settings(file: Path) -> None:
+    """Write a settings file that sets nothing and shows how; raises UsageError."""
+    _write(file, _NEW)
 
 
 def _edit(file: Path) -> int:

@@ -8,20 +8,20 @@ from __future__ import annotations
 import contextlib
 import getpass
 import json
-import logging
 import os
 import shutil
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, Literal, TextIO
 
-from agentrunner.screens.layout import MAX_WIDTH, WIDTH, Paint, flat, wants_colour
+from agentrunner.screens.layout import MAX_WIDTH, WIDTH, Paint, flat, wants_colour, wrap
 
 if TYPE_CHECKING:
+    from agentrunner.commands.notify import Notifier
     from agentrunner.screens.live import LiveView
     from agentrunner.screens.plain import PlainView
 
@@ -41,6 +41,10 @@ class Output:
     state_dir: str | None = None
     log_on_stdout: bool = False
     """`agent-runner` keeps its human log on stdout."""
+    notify: str | None = None
+    """The person's command for when they are needed; None leaves it to their settings."""
+    detach: bool = False
+    """It goes on without the terminal once it has begun."""
 
 
 def width_of(stream: TextIO) -> int:
@@ -112,35 +116,53 @@ class EventLines:
 class Console:
     """Shows events as they come: JSON lines, a file of them, and progress for people."""
 
-    def __init__(self, output: Output) -> None:
+    def __init__(
+        self,
+        output: Output,
+        *,
+        notifier: Notifier | None = None,
+        begun: Callable[[str], None] | None = None,
+        watched: bool = False,
+    ) -> None:
+        """`begun` is called with the run's id when the run begins or goes on.
+
+        `watched` is for a run that another process drives.
+        """
         self.output = output
+        self._notifier = notifier
+        self._begun = begun
+        self._about: dict[str, Any] = {}
+        """What a notification says of the run beside what has happened."""
         self.run_id: str | None = None
         self.state: str | None = None
         self._seq = 0
         self._result: Event | None = None
         self._status = ""
         self._progress = sys.stdout if output.log_on_stdout else sys.stderr
-        self._view = None if output.quiet else self._make_view()
+        self._view = None if output.quiet else self._make_view(watched)
         self._lines = EventLines(output)
 
-    def _make_view(self) -> LiveView | PlainView:
+    def _make_view(self, watched: bool) -> LiveView | PlainView:
         # Only what shows a run needs them: they lead to the models of a task.
         from agentrunner.screens.live import LiveView
         from agentrunner.screens.plain import PlainView
 
-        if not self._progress.isatty() or self.output.log_on_stdout:
+        if not self._progress.isatty() or self.output.log_on_stdout or self.output.detach:
             return PlainView()
         home = os.environ.get("HOME", "")
         width, paint = width_of(self._progress), paint_for(self._progress)
-        return LiveView(width=width, paint=paint, home=home, words=True)
+        return LiveView(width=width, paint=paint, home=home, words=True, watched=watched)
 
     @property
     def warnings(self) -> list[str]:
         """Those met on the way, for the last screen."""
         return self._view.story.warnings if self._view else []
 
-    def on_event(self, event: Event) -> None:
+    def on_event(self, event: Event, *, silently: bool = False) -> None:
         """An event of the engine. The result is kept back: it is printed once, and last."""
+        if self._result is not None:  # of a pause after which the run went on
+            self._record(self._result)
+            self._result = None
         self._seq = int(event.get("seq") or self._seq)
         self.run_id = event.get("run_id") or self.run_id
         if event.get("event") == "state_changed":
@@ -148,11 +170,38 @@ class Console:
         if event.get("event") == "result":
             self._result = event
             return
+        if event.get("event") in ("run_started", "run_resumed"):
+            self._begins(event)
         self._record(event)
         if self._view:
             self.write(self._view.feed(event, time.monotonic()))
-        if event.get("event") == "question":
-            self._notify(f"needs you: {event.get('text')}")
+        if event.get("event") == "question" and not silently:
+            self._ring(f"needs you: {event.get('text')}")
+            self._send("needs_you", event.get("text"), question=event.get("id"))
+
+    def catch_up(self, events: Sequence[Event], most: int, *, goes_on: bool) -> None:
+        """What happened before anybody looked: header and the last `most` lines; nothing rings."""
+        view, self._view = self._view, None
+        now, wall = time.monotonic(), datetime.now(UTC)
+        lines: list[str] = []
+        for event in events:
+            self.on_event(event, silently=True)
+            if view is not None:
+                lines += view.replay(event, now, wall)
+        self._view = view
+        if view is None:
+            return
+        left_out = len(lines) - most if self._progress.isatty() else 0
+        if left_out > 0:
+            lines = [f"… {left_out} lines before: agentrunner logs {self.run_id}", *lines[-most:]]
+        self.write([*view.head(), *lines], last=not goes_on)
+
+    def _begins(self, event: Event) -> None:
+        header = event.get("header") or {}
+        known = {"task_id": event.get("task_id"), "title": event.get("title")}
+        self._about = {**known, "repo": header.get("repo"), "run_id": self.run_id}
+        if self._begun is not None:
+            self._begun(str(self.run_id))
 
     def finish(self, result: Mapping[str, Any]) -> None:
         """The end: what was held back, then the one `result` of --json."""
@@ -162,15 +211,37 @@ class Console:
         self._record({**head, **(self._result or {}), "event": "result", **result})
         self._lines.close()
         if not result.get("waiting"):  # else the question has rung
-            self._notify(str(result.get("state") or "ended").replace("_", " "))
+            self._ring(str(result.get("state") or "ended").replace("_", " "))
+            self._send("ended", _end_text(result), **_known(result))
 
-    def _notify(self, text: str) -> None:
+    def _ring(self, text: str) -> None:
         """Ring, and have the terminal say so, where a person may be looking elsewhere."""
         if not (self.output.log_on_stdout or self.output.json):
             ring(self._progress, f"AgentRunner {self.run_id or ''}: {text}", os.environ)
 
+    def _send(self, kind: Literal["needs_you", "ended"], text: object, **facts: Any) -> None:
+        if self._notifier is None or not self.run_id:
+            return
+        command = f"agentrunner {'answer' if kind == 'needs_you' else 'show'} {self.run_id}"
+        self._notifier.send(kind, {**self._about, **facts, "text": text, "next": command})
+
+    def poll(self) -> None:
+        """Look how the person's command of --notify fares; a failure is said once."""
+        if self._notifier is not None and (problem := self._notifier.poll()):
+            self._say_problem(problem)
+
+    def close(self) -> None:
+        """Wait for that command, at most for its limit."""
+        if self._notifier is not None and (problem := self._notifier.close()):
+            self._say_problem(problem)
+
+    def _say_problem(self, problem: str) -> None:
+        text = f"warning: {problem}. The run does not depend on it."
+        self.write(wrap(text, width_of(self._progress)) if self._progress.isatty() else [text])
+
     def tick(self) -> None:
         """Time has passed: rewrite the status line, or give the log its heartbeat."""
+        self.poll()
         if self._view:
             self.write(self._view.tick(time.monotonic(), datetime.now().astimezone()))
 
@@ -203,54 +274,18 @@ class Console:
             self._view = view
 
 
-class _JsonLines(logging.Formatter):
-    """One JSON object per record: whatever a value holds, a line stays a line."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        """The record as JSON text, everything but ASCII escaped."""
-        stamp = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
-        entry = {
-            "ts": stamp,
-            "level": record.levelname.lower(),
-            "logger": record.name,
-            "message": record.getMessage(),
-        }
-        if record.exc_info and record.exc_info[0]:
-            entry["error"] = record.exc_info[0].__name__
-        return json.dumps(entry)
+def _end_text(result: Mapping[str, Any]) -> str:
+    """How a run has ended, in a sentence."""
+    error, missing = result.get("error") or {}, result.get("missing") or []
+    said = error.get("message") or result.get("text") or next(iter(missing), "")
+    state = str(result.get("state") or "ended").replace("_", " ")
+    return f"{state}: {said}" if said else state
 
 
-class _TextLines(logging.Formatter):
-    """For people: level and message on one sanitised line."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        """The record as one line."""
-        return flat(f"{record.levelname.lower()}: {record.name}: {record.getMessage()}")
-
-
-class _ConsoleHandler(logging.Handler):
-    def __init__(self, console: Console) -> None:
-        super().__init__()
-        self._console = console
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self._console.write([self.format(record)])
-
-
-@contextlib.contextmanager
-def logging_to(console: Console) -> Iterator[None]:
-    """Send the logs of everything to the console while a run goes on."""
-    handler = _ConsoleHandler(console)
-    handler.setFormatter(_JsonLines() if console.output.log_format == "json" else _TextLines())
-    root = logging.getLogger()
-    before = root.level
-    root.addHandler(handler)
-    root.setLevel(console.output.log_level.upper())
-    try:
-        yield
-    finally:
-        root.removeHandler(handler)
-        root.setLevel(before)
+def _known(result: Mapping[str, Any]) -> dict[str, Any]:
+    """Of a result, what tells which run it is and how it ended."""
+    names = ("task_id", "title", "repo", "state", "exit_code", "reason", "note")
+    return {name: result[name] for name in names if result.get(name) is not None}
 
 
 def who() -> str:

@@ -18,13 +18,13 @@ from agentrunner.commands.console import (
     Console,
     Output,
     interactive,
-    logging_to,
     paint_for,
     show,
     who,
     width_of,
 )
 from agentrunner.commands.fail import named
+from agentrunner.commands.log_lines import logging_to
 from agentrunner.commands.runs import in_git, name_needed
 from agentrunner.errors import AgentRunnerError
 from agentrunner.results import Result
@@ -41,13 +41,36 @@ Work = Callable[["Engine", "Options"], Awaitable["Result"]]
 TICK_SEC = 1.0
 
 
-def drive(work: Work, output: Output) -> int:
+def drive(work: Work, output: Output, *, left_alone: Callable[[str], str] | None = None) -> int:
     """Do `work`, show how it goes and how it ends; its exit code.
 
     `work` may raise before it returns its awaitable (a task file that is refused); however it
-    ends, exactly one result is printed with --json.
+    ends, exactly one result is printed with --json. With `detach` it ends in a process of its own,
+    and `left_alone` is what is said then, by the run's id.
     """
-    console = Console(output)
+    if not output.detach:
+        return _driven(work, output)
+    from agentrunner.commands.detach import Begun, in_background, run_text
+
+    def apart(begun: Begun) -> int:
+        place = environment.state_dir(output.state_dir) / "runs"
+        return _driven(work, output, lambda run_id: begun(run_id, place / run_id))
+
+    return in_background(apart, output, left_alone or run_text)
+
+
+def _driven(work: Work, output: Output, begun: Callable[[str], None] | None = None) -> int:
+    from agentrunner.commands.notify import notifier_of
+
+    console = Console(output, notifier=notifier_of(output.notify), begun=begun)
+    try:
+        return _to_the_end(work, console)
+    finally:
+        console.close()
+
+
+def _to_the_end(work: Work, console: Console) -> int:
+    output = console.output
     try:
         with logging_to(console):
             result = asyncio.run(_ticking(work, console)).as_dict()
@@ -63,7 +86,7 @@ def drive(work: Work, output: Output) -> int:
     if result.get("run_id"):
         _remember(environment.state_dir(output.state_dir), str(result["run_id"]))
     if not output.json:
-        _show_end(result, console)
+        show_end(result, console)
     return int(result["exit_code"])
 
 
@@ -104,13 +127,14 @@ def _options(console: Console) -> Options:
     return Options(
         state_dir=state_dir,
         on_event=console.on_event,
-        ask=ask if interactive(console.output) else None,
+        ask=ask if interactive(console.output) and not console.output.detach else None,
         confirm=(lambda text: ask_yes(text, console)) if interactive(console.output) else None,
         environ=os.environ,
     )
 
 
-def _show_end(result: dict[str, Any], console: Console) -> None:
+def show_end(result: dict[str, Any], console: Console) -> None:
+    """The last screen: how it ended, what it waits for, or the error before it began."""
     if sys.stdout.isatty():
         show("")
     state_dir = environment.state_dir(console.output.state_dir)

@@ -21,6 +21,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         'agentrunner run "fix the failing test" --test "pytest -q"',
         "agentrunner run users-api.md --worker claude-code --model opus --budget usd=5",
         "agentrunner run users-api.md --worktree          in a branch, outside of the checkout",
+        "agentrunner run users-api.md --detach            goes on when the terminal is closed",
         "agentrunner run users-api.md --json --no-input   in a script or in CI",
     ),
     "resume": (
@@ -50,6 +51,11 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "agentrunner list --state waiting",
         "agentrunner list --all -n 10",
         "agentrunner list --json | jq .run_id",
+    ),
+    "watch": (
+        "agentrunner watch                     what goes on here, to its end",
+        "agentrunner watch users-api --json    its events, from the first on",
+        "agentrunner watch --plan              the plan, as a tree",
     ),
     "show": ("agentrunner show", "agentrunner show users-api --json -o result.json"),
     "logs": (
@@ -112,11 +118,13 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     ),
     "doctor": (
         "agentrunner doctor",
-        "agentrunner doctor --sandbox docker",
         "agentrunner doctor --planner          tries it with a small request",
+        "agentrunner doctor --fix              offers what it can do itself",
+        "agentrunner doctor --sandbox docker",
     ),
     "init": ("agentrunner init users-api", "agentrunner init users-api --yaml --no-try"),
     "explain": ("agentrunner explain busy",),
+    "man": ("agentrunner man ~/.local/share/man/man1",),
     "completion": (
         'eval "$(agentrunner completion bash)"                        for ~/.bashrc',
         "agentrunner completion fish > ~/.config/fish/completions/agentrunner.fish",
@@ -134,6 +142,7 @@ PAGES: Mapping[str, str] = {
     "accept": "how-to/verify.md",
     "resume": "how-to/waiting-runs.md",
     "verify": "how-to/verify.md",
+    "watch": "how-to/leave-it-alone.md",
     "plan": "how-to/plan.md",
     "plan run": "how-to/plan-run.md",
     "plan export": "reference/plan-files.md",

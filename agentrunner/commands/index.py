@@ -23,16 +23,16 @@ class Command(TyperCommand):
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """Arguments as their metavars say them."""
-        return [self.options_metavar or "", *map(_usage_of, _arguments(self))]
+        return [self.options_metavar or "", *map(usage_of, _arguments(self))]
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Arguments and options, each with what it takes."""
-        arguments = [(_usage_of(one), one.help or "") for one in _arguments(self)]
+        arguments = [(usage_of(one), one.help or "") for one in _arguments(self)]
         told = [(word, text) for word, text in arguments if text]
         options: list[Any] = [
             one for one in self.get_params(ctx) if one.param_type_name == "option"
         ]
-        rows = [(_written(one), _about(one)) for one in options if not one.hidden]
+        rows = [(written_option(one), about_option(one)) for one in options if not one.hidden]
         for title, lines in (("Arguments", told), ("Options", rows)):
             if lines:
                 with formatter.section(title):
@@ -57,7 +57,7 @@ def _arguments(command: Any) -> list[Any]:
     return [one for one in command.params if one.param_type_name == "argument" and not one.hidden]
 
 
-def _usage_of(argument: Any) -> str:
+def usage_of(argument: Any) -> str:
     """`FILE`, `[RUN]`, `TEXT`: brackets where it may be left out."""
     word = str(argument.metavar or argument.name.upper())
     if argument.required or word.startswith("["):
@@ -65,7 +65,7 @@ def _usage_of(argument: Any) -> str:
     return f"[{word}]"
 
 
-def _written(option: Any) -> str:
+def written_option(option: Any) -> str:
     """`-q, --quiet`, `--worker KIND`, `--log-format text|json`."""
     names = ", ".join(sorted(option.opts, key=len))
     return names if option.is_flag or option.count else f"{names} {_value_of(option)}"
@@ -86,7 +86,8 @@ def choices_of(parameter: Any) -> list[str]:
     return [str(getattr(one, "value", one)) for one in found]
 
 
-def _about(option: Any) -> str:
+def about_option(option: Any) -> str:
+    """What an option does."""
     text = HELP if option.name == "help" else option.help or ""
     return f"{text}  [required]" if option.required else text
 
@@ -95,6 +96,8 @@ class Index(TyperGroup):
     """The commands by name; `entries` is all that a subclass must have."""
 
     entries: ClassVar[Entries]
+    groups: ClassVar[Mapping[str, Entries]] = {}
+    """The same by what they are for, where there are so many."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         """In the order of the index."""
@@ -120,7 +123,7 @@ class Index(TyperGroup):
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """The commands first, as that is what one looks for here."""
         self.format_commands(ctx, formatter)
-        options = [(_written(one), _about(one)) for one in self.get_params(ctx)]
+        options = [(written_option(one), about_option(one)) for one in self.get_params(ctx)]
         with formatter.section("Options"):
             formatter.write_dl(options)
 

@@ -7,6 +7,7 @@ import functools
 import inspect
 import io
 from collections.abc import Callable
+from dataclasses import replace
 from enum import StrEnum
 from itertools import pairwise
 from pathlib import Path
@@ -97,6 +98,10 @@ Overrides = Annotated[
 PlanRepo = Annotated[
     str | None, typer.Option("--repo", metavar="DIR", help="The repository. Default: this one.")
 ]
+Detach = Annotated[
+    bool,
+    typer.Option("--detach", "-d", help="Go on without this terminal; watch shows it."),
+]
 OneJson = Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")]
 
 
@@ -131,9 +136,13 @@ def _output(
     log_level: Annotated[
         LogLevel, typer.Option("--log-level", help="Least level to log.")
     ] = LogLevel.warning,
+    notify: Annotated[
+        str | None,
+        typer.Option("--notify", metavar="CMD", help="Run CMD when it needs you or has ended."),
+    ] = None,
     state_dir: StateDir = None,
 ) -> Output:
-    return Output(as_json, events, no_input, quiet, log_format, log_level, state_dir)
+    return Output(as_json, events, no_input, quiet, log_format, log_level, state_dir, notify=notify)
 
 
 def with_output(command: Callable[..., int]) -> Callable[..., int]:
@@ -154,6 +163,11 @@ def with_output(command: Callable[..., int]) -> Callable[..., int]:
     expanded.__annotations__ = {parameter.name: parameter.annotation for parameter in both}
     del expanded.__wrapped__  # the hints are those above
     return expanded
+
+
+def detached(output: Output, detach: bool) -> Output:
+    """How a command talks, with its option `--detach`."""
+    return replace(output, detach=detach)
 
 
 def with_file(command: Callable[..., int]) -> Callable[..., int]:

@@ -16,7 +16,7 @@ from agentrunner import environment
 from agentrunner.commands.console import Output, interactive, show, width_of
 from agentrunner.commands.runs import here, is_driven
 from agentrunner.errors import UsageError
-from agentrunner.errors.runs import AmbiguousRun, NotWaiting, UnknownRun
+from agentrunner.errors.runs import AmbiguousRun, UnknownRun
 from agentrunner.screens.layout import cell, flat
 from agentrunner.screens.runs import facts_of
 
@@ -49,6 +49,10 @@ def _failed(row: RunRow, driven: bool) -> bool:
     return row.state == "FAILED"
 
 
+def _goes_on(row: RunRow, driven: bool) -> bool:
+    return driven
+
+
 def _waits(row: RunRow, driven: bool) -> bool:
     return bool(row.waiting)
 
@@ -62,6 +66,7 @@ def _idle(row: RunRow, driven: bool) -> bool:
 
 
 FITS: Mapping[str, tuple[str, tuple[Fits, ...]]] = {
+    "watch": ("goes on or waits for you", (_goes_on, _waits)),
     "resume": ("can go on", (_stopped, _not_complete)),
     "cancel": ("goes on or waits", (_unfinished,)),
     "undo": ("has changed anything", (_worked, _idle)),
@@ -96,7 +101,7 @@ def run_for(verb: str, name: str | None, state_dir: str | None, output: Output) 
         if found:
             break
     else:
-        raise _none(rows, driven, words, bool(groups == FITS["answer"][1]))
+        raise _none(rows, words)
     if interactive(output):
         return _asked(verb, found, driven)
     if len(found) > 1:
@@ -106,12 +111,7 @@ def run_for(verb: str, name: str | None, state_dir: str | None, output: Output) 
     return found[0].run_id
 
 
-def _none(rows: list[RunRow], driven: Mapping[str, bool], words: str, asks: bool) -> UsageError:
-    if asks and rows and not rows[0].part_of and driven.get(rows[0].run_id):
-        return NotWaiting(
-            f"{rows[0].run_id} goes on in another terminal; what it asks is asked there.",
-            remedy="answer there, or type q there and then answer here",
-        )
+def _none(rows: list[RunRow], words: str) -> UsageError:
     return UnknownRun(
         f"no run of {here()} {words}" if rows else f"there is no run of {here()}",
         remedy="agentrunner list" if rows else "agentrunner list --all",

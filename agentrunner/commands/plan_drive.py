@@ -3,110 +3,259 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
 
 from agentrunner.commands.console import (
-    Console,
     EventLines,
     Output,
-    logging_to,
+    interactive,
     paint_for,
     ring,
     show,
     width_of,
 )
 from agentrunner.commands.fail import failed_plan, named
+from agentrunner.commands.log_lines import logging_to
 from agentrunner.commands.plan_status import show_status
 from agentrunner.screens.errors import error_screen
 
 if TYPE_CHECKING:
+    from agentrunner.commands.notify import Notifier
+    from agentrunner.commands.plan_live import PlanView
     from agentrunner.plans.execution.instructions import PlanInstructions
+    from agentrunner.plans.execution.status import PlanStatus
 
 
 class PlanConsole:
     """Shows events as they come: as JSON on stdout, in a file, or as lines on stderr."""
 
-    def __init__(self, output: Output) -> None:
-        self._output = output
+    def __init__(
+        self,
+        output: Output,
+        *,
+        view: PlanView | None = None,
+        notifier: Notifier | None = None,
+        begun: Callable[[], None] | None = None,
+        repo: str = "",
+    ) -> None:
+        """`begun` is called when the work begins, `view` has the tree in a terminal."""
+        self.output = output
         self._lines = EventLines(output)
+        self._view, self._notifier, self._begun, self._repo = view, notifier, begun, repo
         self._warned: set[str] = set()
         """Each run looks for itself; what was said once of the plan says nothing new again."""
         self.result: Mapping[str, Any] | None = None
-        """The `plan_result`, once it was heard."""
+        """The latest `plan_result`; it is printed once, and last."""
 
     def hear(self, event: Mapping[str, Any]) -> None:
         """An event of the plan, or of one of its runs."""
+        from agentrunner.commands.plan_live import timed
         from agentrunner.screens.plan_events import event_line
 
-        self._lines.write(event)
         if event["event"] == "plan_result":
             self.result = event
-            self._ring("the plan has come to a rest")
+            return
+        if event["event"] == "plan_started" and self._begun is not None:
+            self._begun()
+            self._begun = None
+        self._lines.write(event)
         if event["event"] == "plan_question":
             self._ring(f"{event.get('task_id') or 'the plan'} needs you")
+            command = f"agentrunner plan answer {event.get('question')} TEXT"
+            facts = {"task_id": event.get("task_id"), "question": event.get("question")}
+            self._send("needs_you", event.get("text"), command, **facts)
         told = event_line(event)
-        said = event["event"] == "warning" and event["message"] in self._warned
-        if self._output.json or self._output.quiet or not told or said:
+        drawn = self._view and event["event"] == "plan_task" and not event.get("detail")
+        known = event["event"] == "warning" and event["message"] in self._warned
+        if self.output.json or self.output.quiet or not told or known or drawn:
             return
         if event["event"] == "warning":
             self._warned.add(event["message"])
-        show(_timed(told), sys.stderr)
+        self.write(timed(told))
+
+    def write(self, lines: list[str]) -> None:
+        """Lines for people that stay."""
+        if self._view is not None:
+            self._view.say(lines)
+        else:
+            show("\n".join(lines), sys.stderr)
+
+    def finish(self) -> None:
+        """The end: the one `plan_result`, and whoever is to be told of it."""
+        if self.result is None:
+            return
+        self._lines.write(self.result)
+        self._ring("the plan has come to a rest")
+        from agentrunner.screens.plan_events import end_line
+
+        facts = {"exit_code": self.result["exit_code"], "tasks": dict(self.result["tasks"])}
+        self._send("ended", end_line(self.result), "agentrunner plan status", **facts)
 
     def _ring(self, text: str) -> None:
-        if not self._output.json:
+        if not self.output.json:
             ring(sys.stderr, f"AgentRunner: {text}", os.environ)
 
+    def _send(
+        self, kind: Literal["needs_you", "ended"], text: object, command: str, **facts: Any
+    ) -> None:
+        if self._notifier is not None:
+            about = {"run_id": None, "plan": True, "repo": self._repo}
+            self._notifier.send(kind, {**about, **facts, "text": text, "next": command})
+
+    def poll(self) -> None:
+        """Look how the person's command of --notify fares; a failure is said once."""
+        if self._notifier is not None and (problem := self._notifier.poll()):
+            self._say_problem(problem)
+
     def close(self) -> None:
-        """No more of them come."""
+        """No more events come."""
         self._lines.close()
+        if self._notifier is not None and (problem := self._notifier.close()):
+            self._say_problem(problem)
 
+    def _say_problem(self, problem: str) -> None:
+        from agentrunner.commands.plan_live import timed
 
-def _timed(text: str) -> str:
-    """With the time; in a terminal so that words stay whole, elsewhere always one line."""
-    from agentrunner.screens.layout import wrap
-
-    at = f"{datetime.now():%H:%M:%S}  "
-    if not sys.stderr.isatty():
-        return at + text
-    lines = wrap(text, width_of(sys.stderr), " " * len(at))
-    return "\n".join([at + lines[0][len(at) :], *lines[1:]])
+        self.write(timed(f"Warning: {problem}. The plan does not depend on it."))
 
 
 def drive_plan(order: PlanInstructions, output: Output) -> int:
-    """Carry it out to its end, and show how it goes; the exit code."""
-    console = PlanConsole(output)
-    with logging_to(Console(output)):
+    """Carry it out to its end, and show how it goes; the exit code.
+
+    With `detach` that is done by a process of its own.
+    """
+    if not output.detach:
+        return _driven(order, output)
+    from agentrunner.commands.detach import Begun, in_background
+
+    def apart(begun: Begun) -> int:
+        return _driven(order, output, lambda: begun("", order.folder.root))
+
+    return in_background(apart, output, lambda _: plan_text())
+
+
+def plan_text() -> str:
+    """What is said of a plan that was left to itself."""
+    from agentrunner.commands.detach import next_steps, sentences
+
+    steps = [
+        ("agentrunner watch --plan", "see it work, and answer it there"),
+        ("agentrunner plan answer ID TEXT", "when a task asks; the others go on"),
+        ("agentrunner plan stop", "stop the tasks; plan run goes on"),
+    ]
+    return "\n".join(
+        [
+            *sentences(
+                "The plan goes on by itself; this terminal may be closed.",
+                "Where all that is left waits for you, it ends: answer, then plan run --detach.",
+            ),
+            "",
+            *next_steps(steps),
+        ]
+    )
+
+
+def _driven(
+    order: PlanInstructions, output: Output, begun: Callable[[], None] | None = None
+) -> int:
+    from agentrunner.commands.notify import notifier_of
+    from agentrunner.commands.plan_live import PlanView
+
+    plain = output.json or output.quiet or output.detach or not sys.stderr.isatty()
+    view = None if plain else PlanView(order.options.state_dir, order.folder)
+    notifier = notifier_of(output.notify)
+    console = PlanConsole(output, view=view, notifier=notifier, begun=begun, repo=str(order.repo))
+    with logging_to(console):
         try:
-            code = asyncio.run(_carried_out(order, console))
+            code = asyncio.run(_carried_out(order, console, view))
         except Exception as raised:  # noqa: BLE001 - the last handler: told in one line, and kept
             error = named(raised, output.state_dir)
             if console.result is None:
-                console.hear(failed_plan(error))
+                console.result = failed_plan(error)
             show(error_screen(error, width_of(sys.stderr), paint_for(sys.stderr)), sys.stderr)
             return error.exit_code
         finally:
+            console.finish()
             console.close()
     if not output.json:
         show_status(order.options.state_dir, order.folder, result=console.result)
     return code
 
 
-async def _carried_out(order: PlanInstructions, console: PlanConsole) -> int:
-    from dataclasses import replace
-
+async def _carried_out(order: PlanInstructions, console: PlanConsole, view: PlanView | None) -> int:
+    """Until nothing can go on; in a terminal also until the person has answered or left it."""
     from agentrunner.plans.execution.executor import carry_out
 
     stop = asyncio.Event()
     options = replace(order.options, stop=stop, on_event=console.hear)
+    order = replace(order, options=options)
     with _signals(stop, order) as caught:
-        result = await carry_out(replace(order, options=options), console.hear)
+        if view is None:
+            async with _polling(console):
+                result = await carry_out(order, console.hear)
+        else:
+            try:
+                result = await _attended(order, console, view, stop)
+            finally:
+                view.close()
     return 128 + caught[0] if caught else int(result["exit_code"])
+
+
+async def _attended(
+    order: PlanInstructions, console: PlanConsole, view: PlanView, stop: asyncio.Event
+) -> dict[str, Any]:
+    """Carry it out below its tree; again after answers to what it had come to a rest with."""
+    from agentrunner.commands.plan_live import PlanQuestions, answering
+    from agentrunner.plans.execution.executor import carry_out
+
+    keep = answering(str(order.repo), str(order.options.state_dir))
+    questions = PlanQuestions(view, keep, stop, ask=interactive(console.output))
+    while True:
+        work = asyncio.create_task(carry_out(order, console.hear))
+        async with _polling(console):
+            attending = asyncio.create_task(questions.attend(partial(_is_over, work)))
+            try:
+                await asyncio.wait({work, attending}, return_when=asyncio.FIRST_COMPLETED)
+                result = await work  # a stop ends the attending first
+                status = await attending
+            finally:
+                attending.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await attending
+        still = {question.id for question in status.questions}
+        asked = {question["id"] for question in result["questions"]}
+        if stop.is_set() or asked <= still:
+            return result
+
+
+def _is_over(work: asyncio.Task[dict[str, Any]], status: PlanStatus) -> bool:
+    return work.done()
+
+
+@asynccontextmanager
+async def _polling(console: PlanConsole) -> AsyncIterator[None]:
+    """Look after the command of --notify meanwhile."""
+
+    async def poll() -> None:
+        while True:
+            await asyncio.sleep(1)
+            console.poll()
+
+    task = asyncio.create_task(poll())
+    try:
+        yield
+    finally:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
 
 
 @contextmanager

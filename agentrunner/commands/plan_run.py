@@ -96,6 +96,7 @@ def run(
         str | None,
         typer.Option("--commit-message", metavar="TEMPLATE", help="Of each task's commit."),
     ] = None,
+    detach: opt.Detach = False,
     repo: opt.PlanRepo = None,
     policy: opt.PolicyFile = None,
     *,
@@ -109,6 +110,7 @@ def run(
     from agentrunner.plans.execution.plan_settings import save_settings
 
     engine.load()
+    output = opt.detached(output, detach)
     place = repository(repo)
     options = {"test": test, "meta": meta, "worker": worker, "sandbox": sandbox}
     given = [*(overrides or []), *map(opt.budget_override, budget or [])]

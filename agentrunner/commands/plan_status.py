@@ -69,17 +69,21 @@ def _follow(state_dir: Path, folder: PlanFolder) -> None:
     from rich.live import Live
     from rich.text import Text
 
+    from agentrunner.commands.plan_live import RunStories
     from agentrunner.plans.execution.status import look
     from agentrunner.screens.plan_status import status_screen
 
+    stories = RunStories(state_dir)
     with Live(console=Terminal(), auto_refresh=False) as live:
         while True:
-            found = look(state_dir, folder, datetime.now(UTC))
+            now = datetime.now(UTC)
+            found = look(state_dir, folder, now)
             screen = status_screen(
                 found,
                 width=width_of(sys.stdout),
                 height=live.console.height,
                 paint=paint_for(sys.stdout),
+                doing=stories.doing(found, now),
             )
             live.update(Text.from_ansi(screen), refresh=True)
             if not found.driven:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -15,7 +15,7 @@ from agentrunner.commands import options as opt
 from agentrunner.commands.console import Output, interactive, show, who
 from agentrunner.commands.drive import drive
 from agentrunner.commands.pick import run_for
-from agentrunner.commands.runs import here, resolve
+from agentrunner.commands.runs import here, is_driven, resolve
 from agentrunner.errors import UsageError
 from agentrunner.errors.runs import NotWaiting
 from agentrunner.screens.layout import flat
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from agentrunner.commands.engine import Engine
     from agentrunner.engine.attempt_run import Options
     from agentrunner.results import Result
+    from agentrunner.state.run_state import Answer
 
 
 @opt.with_output
@@ -49,6 +50,7 @@ def resume(
         str | None,
         typer.Option("--planner-model", metavar="NAME", help="The planner's model from now on."),
     ] = None,
+    detach: opt.Detach = False,
     *,
     output: Output,
 ) -> int:
@@ -70,7 +72,7 @@ def resume(
             planner_model=planner_model,
         )
 
-    return drive(work, output)
+    return drive(work, opt.detached(output, detach))
 
 
 @opt.with_output
@@ -83,28 +85,66 @@ def answer(
         ),
     ] = None,
     identifier: opt.QuestionId = None,
+    detach: opt.Detach = False,
     *,
     output: Output,
 ) -> int:
     """Answer a question by an option's number or in words: "usd=+5", again, "model: NAME", …"""
+    output = opt.detached(output, detach)
     if interactive(output) and (not words or _is_run(words, output)):
         return dialog("answer", words[0] if words else None, output)
+    *names, text = words or [""]
+    if not text:
+        raise _needs("answer", None, "the answer is missing.", output)
+    if len(names) > 1:
+        raise UsageError(
+            "the answer is one argument.",
+            remedy=f'agentrunner answer "{" ".join(words or [])}"',
+        )
+    run_id = run_for("answer", names[0] if names else None, output.state_dir, output)
+    return give(run_id, _answer(identifier, text=text), output)
+
+
+def _answer(
+    identifier: str | None,
+    decision: Literal["answer", "approve", "reject"] = "answer",
+    text: str = "",
+    edit: str = "",
+) -> Answer:
+    from agentrunner.state.run_state import Answer
+
+    # Of which kind the question is, the engine finds out under the run's lock.
+    return Answer(
+        id=identifier or "", kind="ask_human", decision=decision, text=text, edit=edit, by=who()
+    )
+
+
+def give(
+    run_id: str,
+    said: Answer,
+    output: Output,
+    *,
+    left_alone: Callable[[str], str] | None = None,
+) -> int:
+    """Give a run its answer and drive it on; where another terminal drives it, it goes on there.
+
+    `left_alone` as for `drive`.
+    """
+    from agentrunner.commands.elsewhere import hand_over
+
+    state = environment.state_dir(output.state_dir)
+    if is_driven(state, run_id):
+        text = left_alone(run_id) if left_alone else ""
+        if (code := hand_over(state, run_id, said, output, text)) is not None:
+            return code
 
     def work(engine: Engine, options: Options) -> Awaitable[Result]:
-        *names, text = words or [""]
-        if not text:
-            raise _needs("answer", None, "the answer is missing.", output)
-        if len(names) > 1:
-            raise UsageError(
-                "the answer is one argument.",
-                remedy=f'agentrunner answer "{" ".join(words or [])}"',
-            )
-        run_id = run_for("answer", names[0] if names else None, output.state_dir, output)
         return engine.respond(
-            run_id, "answer", text, question=identifier or "", by=who(), how=options
-        )
+            run_id, said.decision, said.text, question=said.id, edit=said.edit,
+            by=said.by, how=options,
+        )  # fmt: skip
 
-    return drive(work, output)
+    return drive(work, output, left_alone=left_alone)
 
 
 def _is_run(words: list[str], output: Output) -> bool:
@@ -123,6 +163,7 @@ def approve(
         Path | None,
         typer.Option("--edit", metavar="FILE", help="Approve this instead (YAML or JSON)."),
     ] = None,
+    detach: opt.Detach = False,
     *,
     output: Output,
 ) -> int:
@@ -130,18 +171,13 @@ def approve(
 
     In a terminal the id may be left out: what is asked is shown, and you are asked.
     """
+    output = opt.detached(output, detach)
     if interactive(output) and identifier is None and edit is None:
         return dialog("approve", run, output)
-
-    def work(engine: Engine, options: Options) -> Awaitable[Result]:
-        if identifier is None:
-            raise _needs("approve", run, "a yes is to exactly one thing, named by --id.", output)
-        run_id = run_for("approve", run, output.state_dir, output)
-        return engine.respond(
-            run_id, "approve", question=identifier, edit=_edit_in(edit), by=who(), how=options
-        )
-
-    return drive(work, output)
+    if identifier is None:
+        raise _needs("approve", run, "a yes is to exactly one thing, named by --id.", output)
+    run_id = run_for("approve", run, output.state_dir, output)
+    return give(run_id, _answer(identifier, "approve", edit=_edit_in(edit)), output)
 
 
 def _edit_in(file: Path | None) -> str:
@@ -163,6 +199,7 @@ def reject(
         str | None,
         typer.Option("--reason", metavar="TEXT", help="What is wrong; the planner reads it."),
     ] = None,
+    detach: opt.Detach = False,
     *,
     output: Output,
 ) -> int:
@@ -170,16 +207,13 @@ def reject(
 
     In a terminal id and reason may be left out: what is asked is shown, and you are asked.
     """
+    output = opt.detached(output, detach)
     if interactive(output) and (identifier is None or reason is None):
         return dialog("reject", run, output)
-
-    def work(engine: Engine, options: Options) -> Awaitable[Result]:
-        if identifier is None or reason is None:
-            raise _needs("reject", run, "a no needs --id and --reason.", output)
-        run_id = run_for("reject", run, output.state_dir, output)
-        return engine.respond(run_id, "reject", reason, question=identifier, by=who(), how=options)
-
-    return drive(work, output)
+    if identifier is None or reason is None:
+        raise _needs("reject", run, "a no needs --id and --reason.", output)
+    run_id = run_for("reject", run, output.state_dir, output)
+    return give(run_id, _answer(identifier, "reject", reason), output)
 
 
 def dialog(verb: Literal["answer", "approve", "reject"], run: str | None, output: Output) -> int:
@@ -204,14 +238,7 @@ def dialog(verb: Literal["answer", "approve", "reject"], run: str | None, output
     if said is None:
         show(f"It goes on waiting:  agentrunner answer {run_id}", sys.stderr)
         return 4
-
-    def work(engine: Engine, options: Options) -> Awaitable[Result]:
-        return engine.respond(
-            run_id, said.decision, said.text, question=said.id, edit=said.edit,
-            by=said.by, how=options,
-        )  # fmt: skip
-
-    return drive(work, output)
+    return give(run_id, said, output)
 
 
 def _needs(verb: str, run: str | None, what: str, output: Output) -> UsageError:

@@ -9,7 +9,7 @@ import platform
 import shutil
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -21,12 +21,12 @@ from agentrunner.commands import options as opt
 from agentrunner.commands.announced import announced_trial
 from agentrunner.commands.boxes import SandboxProbe, image_for_trying, look_at_boxes
 from agentrunner.commands.chosen import chosen
-from agentrunner.commands.console import paint_for, show, width_of
+from agentrunner.commands.console import Output, interactive, paint_for, show, width_of
 from agentrunner.commands.limits import login_findings, policy_findings
 from agentrunner.commands.planner_probe import probe_planner
 from agentrunner.commands.runs import here
 from agentrunner.commands.trying import Trial
-from agentrunner.errors import InfraError
+from agentrunner.errors import InfraError, UsageError
 from agentrunner.registry import SANDBOXES
 from agentrunner.screens.doctor import Finding, Mark, Report, doctor_screen
 from agentrunner.screens.layout import tilde
@@ -56,22 +56,59 @@ def doctor(
     no_try: Annotated[
         bool, typer.Option("--no-try", help="Do not run the repository's tests.")
     ] = False,
+    fix: Annotated[
+        bool, typer.Option("--fix", help="Offer to do what doctor can do itself.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="With --fix: do all of it.")] = False,
     policy: opt.PolicyFile = None,
     as_json: opt.OneJson = False,
     state_dir: opt.StateDir = None,
 ) -> int:
     """What works on this machine, found out by trying. Exit 0, or 5 when nothing is ready."""
+    if fix and sandbox:
+        raise UsageError("--sandbox tries one kind and fixes nothing.", path="--fix")
+    if yes and not fix:
+        raise UsageError("--yes says yes to --fix.", path="--yes", remedy="doctor --fix --yes")
     if sandbox:
         report = asyncio.run(_conformance(sandbox, os.environ))
     elif planner:
         report = probe_planner(os.environ, environment.state_dir(state_dir), policy)
     else:
-        report = examine(here(), os.environ, environment.state_dir(state_dir), policy, skip=no_try)
+        state = environment.state_dir(state_dir)
+        report = examine(here(), os.environ, state, policy, skip=no_try)
+        if fix:
+            report = _fixed(report, yes, as_json, lambda: examine(
+                here(), os.environ, state, policy, skip=no_try
+            ))  # fmt: skip
     if as_json:
         show(json.dumps(asdict(report)))
         return 0 if report.ready else InfraError.exit_code
-    show(doctor_screen(report, width_of(sys.stdout), paint_for(sys.stdout)))
+    if not fix:
+        show(doctor_screen(report, width_of(sys.stdout), paint_for(sys.stdout)))
     return 0 if report.ready else InfraError.exit_code
+
+
+def _fixed(report: Report, yes: bool, as_json: bool, again: Callable[[], Report]) -> Report:
+    """The report after what is to be done was done; `again` looks anew where that may help."""
+    from agentrunner.commands.fixing import carry_out, fixes, outcome_lines
+    from agentrunner.config.agents import WorkerSpec
+
+    def shown(one: Report) -> None:
+        if not as_json:
+            show(doctor_screen(one, width_of(sys.stdout), paint_for(sys.stdout)))
+
+    shown(report)
+    output = Output(json=as_json)
+    done = carry_out(fixes(here(), os.environ, WorkerSpec().kind), yes=yes, output=output)
+    if any(entry.pop("readies", False) for entry in done):
+        report = again()
+        shown(report)
+    report.fixes = done
+    if not as_json:
+        show("\n".join(["", *outcome_lines(done)] if done else ["", "There is nothing to fix."]))
+        if not (yes or interactive(output)) and done:
+            show("Next:  agentrunner doctor --fix --yes   does all of it")
+    return report
 
 
 def examine(

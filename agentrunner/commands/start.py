@@ -96,6 +96,7 @@ def run(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would be done; no model is asked.")
     ] = False,
+    detach: opt.Detach = False,
     *,
     output: Output,
 ) -> int:
@@ -134,7 +135,7 @@ def run(
         cassette = _cassette(record, replay, Path(task.repo))
         return engine.run(task, replace(options, cassette=cassette, policy=policy))
 
-    return drive(work, output)
+    return drive(work, opt.detached(output, detach))
 
 
 def with_landing(spec: TaskSpec, worktree: str | None, *, clean: bool, commit: bool) -> TaskSpec:
@@ -351,7 +352,17 @@ def criteria_of(name: str, spec: TaskSpec, width: int) -> str:
         strict=spec.completion == "strict",
         has_test=spec.task.test is not None,
         width=width,
+        by_code=_by_code(spec.runner.meta.kind),
     )
+
+
+def _by_code(kind: str) -> bool:
+    """Whether a planner of this kind is no model; one that is still to be chosen may be one."""
+    from agentrunner.config.agents import AUTO
+    from agentrunner.registry import METAS
+    from agentrunner.registry import load as load_kind
+
+    return kind != AUTO and bool(getattr(load_kind(METAS, kind, "the planner"), "by_code", False))
 
 
 def _criteria_rows(spec: TaskSpec) -> list[dict[str, Any]]:

@@ -83,6 +83,17 @@ class ConfigFile(ConfigModel):
     """As in a task file."""
     extensions: Extensions = Extensions()
     """In your own file only: workers, planners and sandboxes of others."""
+    notify: str = ""
+    """In your own file only: a command that is run when a run needs you or has ended."""
+
+
+def notify_command(environ: Mapping[str, str]) -> str:
+    """The command of `notify` in the person's own file; "" for none. Raises UsageError."""
+    own = user_file(environ)
+    if own is None or not _is_there(own):
+        return ""
+    tree = _checked(read_yaml(read_text(own, name=str(own)), str(own)))
+    return str(tree.value.get("notify") or "")
 
 
 def read_layers(repo: Path, environ: Mapping[str, str]) -> list[Tree]:
@@ -126,6 +137,14 @@ def _refuse_all_but_harmless(tree: Tree) -> None:
             tree,
             ("extensions",),
             "A repository may not add workers, planners or sandboxes: they are code.",
+            error=ProjectSetting,
+            remedy="write it into your own config.yaml",
+        )
+    if tree.value.get("notify"):
+        raise mistake(
+            tree,
+            ("notify",),
+            "A repository may not set notify: it is a command that runs outside of the sandbox.",
             error=ProjectSetting,
             remedy="write it into your own config.yaml",
         )

@@ -23,7 +23,7 @@ def key_path(name: str) -> KeyPath:
             f'"{name}" names no setting.',
             remedy="agentrunner config set runner.worker.kind codex-cli",
         )
-    return parts if parts[0] in ("runner", "version") else ("runner", *parts)
+    return parts if parts[0] in ("runner", "version", "notify") else ("runner", *parts)
 
 
 def with_setting(text: str, path: KeyPath, value: str, name: str) -> str:

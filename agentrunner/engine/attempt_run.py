@@ -241,6 +241,7 @@ class Drive:
         note = path.read_text(encoding="utf-8") if path.exists() else None
         log = self.deps.log
         how |= {"note": note, "bill": bill_of(log), "commit": commit_of(log)}
+        how["latest_at"] = log.latest_at
         return build_result(state, self.deps.spec, **how).as_dict()
 
     # -- signals --------------------------------------------------------------------------------

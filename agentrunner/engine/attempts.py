@@ -133,6 +133,7 @@ def result_of(
         note=note,
         bill=bill_of(log),
         commit=commit_of(log),
+        latest_at=log.latest_at,
     ).as_dict()
 
 

@@ -56,6 +56,13 @@ class Indexer:
             self._row = replace(self._row, waiting_until=event["until"])
             note_in(self._folder, self._row)
             return
+        if event["event"] == "question":
+            self._row = replace(self._row, waiting=event["kind"])
+            note_in(self._folder, self._row)
+            return
+        if self._row.waiting is not None and event["event"] != "warning":
+            self._row = replace(self._row, waiting=None)
+            self._unsaid = True
         if self._row.waiting_until is not None:  # whatever happens, it waits no more
             self._row = replace(self._row, waiting_until=None)
             self._unsaid = True

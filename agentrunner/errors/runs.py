@@ -47,7 +47,7 @@ class LockHeld(InfraError):
 
     code = "busy"
     advice = """
-    Wait for it (`agentrunner logs -f RUN`) or end it (`agentrunner cancel RUN`). Or work
+    Wait for it (`agentrunner watch RUN`) or end it (`agentrunner cancel RUN`). Or work
     outside of the checkout, beside it: [`agentrunner run … --worktree`](../how-to/worktree.md).
     A worker that outlived its AgentRunner finishes its round by itself; `agentrunner resume
     RUN` attaches to it.

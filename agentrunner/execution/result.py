@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from agentrunner.config.spec import TaskSpec
@@ -39,10 +40,12 @@ def build_result(
     note: str | None = None,
     bill: Sequence[Mapping[str, Any]] = (),
     commit: Mapping[str, Any] | None = None,
+    latest_at: str = "",
 ) -> Result:
     """What a run has come to so far.
 
-    `bill` is what `notes.bill.bill_of` makes of the run log, `commit` what `commit_of` does.
+    `bill` is what `notes.bill.bill_of` makes of the run log, `commit` what `commit_of` does;
+    `latest_at` is when it was last written to.
     """
     run, counters = state["run"], state["counters"]
     verdict, evidence = state.get("verdict"), state.get("evidence")
@@ -91,6 +94,7 @@ def build_result(
         },
         "bill": [dict(row) for row in bill],
         "duration_sec": counters.wall_sec,
+        "waited_sec": _waited(run.started_at, latest_at, counters.wall_sec),
         "commit": _commit(commit),
         "worktree": spec.repo if spec.repo != spec.shown_repo else None,
         "part_of": spec.part_of,
@@ -122,6 +126,14 @@ def _waiting_until(state: TaskContext) -> str | None:
     """When it goes on by itself; None where it does not wait for a quota or a provider."""
     wait = state.get("wait")
     return wait.until if wait is not None and state["state"] not in TERMINAL else None
+
+
+def _waited(began: str, latest: str, worked: float) -> float | None:
+    """Seconds from the beginning to `latest` that were no work: for people, quotas, providers."""
+    if not (began and latest):
+        return None
+    whole = datetime.fromisoformat(latest) - datetime.fromisoformat(began)
+    return round(max(whole.total_seconds() - worked, 0.0), 3)
 
 
 def _usd(counters: Counters) -> float | None:

@@ -175,6 +175,8 @@ class Facts:
     added_lines: int = 0
     removed_lines: int = 0
     protected_touched: bool = False
+    waited: float = 0
+    """Seconds that it waited for people, quotas and providers; 0 where that is hardly any."""
     hosts_reached: tuple[str, ...] = ()
     """As host:port, in the order of their first time."""
     hosts_refused: tuple[str, ...] = ()

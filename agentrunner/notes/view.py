@@ -23,6 +23,7 @@ from agentrunner.notes.model import (
 )
 from agentrunner.notes.reading import Reading, attachment, local_time, period
 from agentrunner.state.decisions import words_of
+from agentrunner.state.lifecycle import LEAST_WAIT_SEC
 from agentrunner.state.red_tests import as_values, first_line, how_many, shown_red, title_of
 from agentrunner.state.run_state import FileRef, People, TaskContext, TestOutcome
 from agentrunner.storage.run_log import History
@@ -233,6 +234,7 @@ def _facts(reading: Reading) -> Facts:
             for way in ("input", "output")
         ),
         seconds=result["duration_sec"] or 0,
+        waited=waited if (waited := result.get("waited_sec") or 0) >= LEAST_WAIT_SEC else 0,
         worker=" ".join(filter(None, (spec.runner.worker.kind, spec.runner.worker.model))),
         meta=" ".join(filter(None, (spec.runner.meta.kind, spec.runner.meta.model))),
         box=spec.runner.sandbox.kind,

@@ -83,7 +83,7 @@ def _check(check: Any) -> tuple[str, Fields]:
     from agentrunner.config.spec import Check
 
     if not check:
-        return "nothing to execute: the model's word", {}
+        return "nothing to execute, so nothing can prove it", {}
     try:
         told = describe_check(Check.model_validate(check))
     except ValidationError:

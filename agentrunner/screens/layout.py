@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from agentrunner.state.lifecycle import LEAST_WAIT_SEC
 from agentrunner.text.terminal import cell_width, sanitize, shorten
 
 WIDTH = 80
@@ -147,6 +148,13 @@ def labelled(label: str, text: str, width: int, *, label_width: int = 9) -> list
     lead = 2 + label_width
     lines = wrap(text, width, " " * lead)
     return [f"  {cell(label, label_width)}{lines[0][lead:]}".rstrip(), *lines[1:]]
+
+
+def worked_and_waited(worked: object, waited: object) -> list[str]:
+    """`18 m 41 s`, and `waited 2 h 3 m` where it did; nothing where it did not work."""
+    times = [float(one) if isinstance(one, int | float) else 0.0 for one in (worked, waited)]
+    said = [duration(times[0])] if times[0] else []
+    return [*said, f"waited {duration(times[1])}"] if times[1] >= LEAST_WAIT_SEC else said
 
 
 def duration(seconds: float) -> str:

@@ -25,7 +25,7 @@ from agentrunner.screens.layout import (
     tilde,
     wrap,
 )
-from agentrunner.screens.status_line import awaited_words, fitted, minutes, spent_words, whole
+from agentrunner.screens.status_line import doing_words, fitted, minutes, spent_words, whole
 from agentrunner.screens.story import Event, Line, Story, moment
 from agentrunner.screens.worker_words import live_lines
 from agentrunner.state.budget import NAMES, amount_of
@@ -57,8 +57,12 @@ class LiveView:
         home: str = "",
         timezone: tzinfo | None = None,
         words: bool = False,
+        watched: bool = False,
     ) -> None:
-        """With `words` the worker's own words and its finished commands are lines, too."""
+        """With `words` the worker's own words and its finished commands are lines, too.
+
+        `watched` is for a run that another process drives.
+        """
         self.story = Story()
         self._width = min(width, MAX_WIDTH)
         self._paint = paint
@@ -67,6 +71,7 @@ class LiveView:
         self._started: float | None = None
         self._last_event = 0.0
         self._words = words
+        self._watched = watched
         self._awaited_since = 0.0
         self._wait_ends = 0.0
         """Of the wait that goes on, by the clock that only runs while this machine does."""
@@ -75,6 +80,8 @@ class LiveView:
         """The lines that `event` completes."""
         self._started = now if self._started is None else self._started
         self._last_event = now
+        if event.get("event") == "run_resumed":  # time counts anew for whoever goes on
+            self._started = now
         before = self.story.awaited
         lines = [text for line in self.story.feed(event) for text in self._format(line)]
         if event.get("event") == "awaiting" and not _same(before, event):
@@ -83,8 +90,23 @@ class LiveView:
             lines += live_lines(event, self._width, self._paint)
         self._count_down(now, moment(event.get("ts")))
         if event.get("event") == "run_started":
-            lines += header_lines(self.story, self._width, self._paint, self._home)
+            lines += self.head()
         return lines
+
+    def head(self) -> list[str]:
+        """What is known of the run beforehand; nothing before it has begun."""
+        if not self.story.header:
+            return []
+        return header_lines(self.story, self._width, self._paint, self._home, self._watched)
+
+    def replay(self, event: Event, now: float, wall: datetime) -> list[str]:
+        """The lines of an event of the past; `now` and `wall` are the same moment, the present."""
+        at = moment(event.get("ts"))
+        passed = (wall - at).total_seconds() if at is not None else 0.0
+        words, self._words = self._words, False
+        lines = self.feed(event, now - passed)
+        self._words = words
+        return [] if event.get("event") == "run_started" else lines
 
     def tick(self, now: float, wall: datetime) -> list[str]:
         """Nothing: the status line says that it is alive."""
@@ -116,12 +138,7 @@ class LiveView:
             return [self._where(), (left,), (flat(story.waits_for),)]
         if silent >= QUIET_SEC and story.awaited is None:
             return [self._where(), (whole(elapsed),), (self._quiet(silent),)]
-        if story.awaited is not None:
-            doing = awaited_words(story.awaited, now - self._awaited_since)
-        elif story.doing:
-            doing = f"{flat(story.worker)}, {whole(silent)} ago: {flat(story.doing)}"
-        else:
-            doing = f"last sign of life {whole(silent)} ago"
+        doing = doing_words(story, silent, now - self._awaited_since)
         spent = spent_words(story)
         return [
             self._where(),
@@ -167,7 +184,9 @@ class LiveView:
         return re.sub(r"\bpass\b", lambda match: self._paint.good(match[0]), text)
 
 
-def header_lines(story: Story, width: int, paint: Paint, home: str) -> list[str]:
+def header_lines(
+    story: Story, width: int, paint: Paint, home: str, watched: bool = False
+) -> list[str]:
     """What will be done, where, by whom and within which limits: before anything is spent."""
     title = " · ".join(flat(part) for part in (story.task_id, story.title) if part)
     top = spread(title, f"run {flat(story.run_id)}", width)
@@ -177,9 +196,10 @@ def header_lines(story: Story, width: int, paint: Paint, home: str) -> list[str]
     where = _where_edits_appear(story.header.get("landing") or {}) + " Undo: agentrunner undo"
     if story.header.get("part_of"):
         where = "It is a task of a plan: agentrunner plan run goes on with what comes of it."
-    foot = (
-        f"{where}\nCtrl-C stops the worker, keeps the run; in another window: agentrunner logs -f"
-    )
+    keys = "Ctrl-C stops the worker, keeps the run; in another window: agentrunner watch"
+    if watched:
+        keys = "Another process drives it. Ctrl-C ends this view, not the run."
+    foot = f"{where}\n{keys}"
     return [*lines, *wrap(foot, width, "  "), ""]
 
 

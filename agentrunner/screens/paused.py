@@ -12,9 +12,9 @@ from agentrunner.screens.layout import (
     WIDTH,
     Paint,
     count,
-    duration,
     flat,
     spread,
+    worked_and_waited,
     wrap,
 )
 from agentrunner.screens.summary import Result, next_lines
@@ -96,8 +96,8 @@ def _head(result: Result, kind: str, width: int, paint: Paint) -> str:
     names = " · ".join(flat(text) for text in (str(result.get("run_id")), subject) if text)
     loops, runs = (int(result.get(name) or 0) for name in ("loops", "worker_runs"))
     right = count(rounds_of(loops, runs), "round")
-    if result.get("duration_sec"):
-        right += f", {duration(float(result['duration_sec']))}"
+    times = worked_and_waited(result.get("duration_sec"), result.get("waited_sec"))
+    right = ", ".join([right, *times])
     line = spread(f"WAITING FOR YOU  {names}", right, width)
     return line.replace("WAITING FOR YOU", paint.warn("WAITING FOR YOU"), 1)
 

@@ -29,6 +29,14 @@ class PlainView:
         self._last_event = now
         return self._written(self.story.feed(event), now)
 
+    def head(self) -> list[str]:
+        """Nothing: a log has what is known beforehand in its first line."""
+        return []
+
+    def replay(self, event: Event, now: float, wall: datetime) -> list[str]:
+        """The lines of an event of the past; `now` and `wall` are the same moment, the present."""
+        return self.feed(event, now)
+
     def tick(self, now: float, wall: datetime) -> list[str]:
         """A sign of life once a minute while nothing else is printed."""
         if self._started is None or now - self._last_line < HEARTBEAT_SEC:

@@ -42,10 +42,12 @@ def status_screen(
     paint: Paint = PLAIN,
     chat: bool = False,
     result: Mapping[str, Any] | None = None,
+    doing: Mapping[str, str] | None = None,
 ) -> str:
     """The tree, what waits for a person, and what it comes to; `chat`: with a chat's commands.
 
-    `result` is the `plan_result` of who has just carried it out, and says where the work is.
+    `result` is the `plan_result` of who has just carried it out, and says where the work is;
+    `doing` says by task who is at work on it and on what.
 
     Where that is more than `height` lines, tasks are left out that are done, then such as have
     not begun; 0 is any height.
@@ -53,20 +55,26 @@ def status_screen(
     if not look.plan.tasks:
         return 'There is no plan yet. Say what you want: agentrunner plan "make a page"'
     for hidden in _HIDDEN:
-        lines = _screen(look, hidden, width, paint, chat=chat)
+        lines = _screen(look, hidden, width, paint, doing, chat=chat)
         if not height or len(lines) <= height:
             break
     return "\n".join([*lines, *_handed_over(look, result or {})])
 
 
 def _screen(
-    look: PlanStatus, hidden: Collection[PlanTaskStatus], width: int, paint: Paint, *, chat: bool
+    look: PlanStatus,
+    hidden: Collection[PlanTaskStatus],
+    width: int,
+    paint: Paint,
+    doing: Mapping[str, str] | None,
+    *,
+    chat: bool,
 ) -> list[str]:
     lines = [paint.bold(line) for line in wrap(look.plan.goal.partition("\n")[0], width)[:2]]
     lines += [*map(paint.dim, wrap(_summary(look), width)), ""]
-    lines += _tree(look, hidden, width, paint)
+    lines += _tree(look, hidden, width, paint, doing or {})
     lines += _asked(look, width)
-    after = _next(look, chat=chat)
+    after = _next(look, width, chat=chat, followed=doing is not None)
     return [*lines, "", *after] if after else lines
 
 
@@ -86,7 +94,11 @@ def _summary(look: PlanStatus) -> str:
 
 
 def _tree(
-    look: PlanStatus, hidden: Collection[PlanTaskStatus], width: int, paint: Paint
+    look: PlanStatus,
+    hidden: Collection[PlanTaskStatus],
+    width: int,
+    paint: Paint,
+    doing: Mapping[str, str],
 ) -> list[str]:
     plan, lines = look.plan, []
     left_out = [task.status for task in look.tasks.values() if task.status in hidden]
@@ -112,6 +124,8 @@ def _tree(
         aside = shorten(asides[node.task_id], aside_width)
         lines.append(f"{text}  {_coloured(task.status, aside, paint)}".rstrip())
         lines += _why(task, lead, width, paint)
+        if task.at_work and (words := doing.get(node.task_id)):
+            lines.append(paint.dim(shorten(f"{lead}           {flat(words)}", width)))
     if left_out:
         told = [f"{left_out.count(one)} {one.value}" for one in dict.fromkeys(left_out)]
         lines.append(paint.dim(f"… {', '.join(told)}"))
@@ -179,14 +193,15 @@ def _handed_over(look: PlanStatus, result: Mapping[str, Any]) -> list[str]:
     return []
 
 
-def _next(look: PlanStatus, *, chat: bool) -> list[str]:
+def _next(look: PlanStatus, width: int, *, chat: bool, followed: bool) -> list[str]:
     lines, lead = [], "/" if chat else "agentrunner plan "
     if look.questions:
         lines.append((f"{lead}answer ID TEXT", "ID is the number or the task"))
     unfinished = any(t.status != PlanTaskStatus.COMPLETE for t in look.tasks.values())
     if look.driven and not chat:
-        lines.append((f"{lead}status -f", "follows it"))
+        lines += [] if followed else [(f"{lead}status -f", "follows it")]
     elif unfinished and not look.driven:
         asked = any(question.task_id for question in look.questions)
         lines.append((f"{lead}run", "then goes on with it" if asked else "carries it out"))
-    return [f"  {command:<{len(lead) + 16}} {what}" for command, what in lines]
+    rows = [(f"  {command}", f"  {command:<{len(lead) + 16}} {what}") for command, what in lines]
+    return [whole if len(whole) <= width else short for short, whole in rows]

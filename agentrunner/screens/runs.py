@@ -150,8 +150,8 @@ _AFTER = {
     "waiting for you": ("answer", "shows what is asked"),
     "needs review": ("show", "then accept, or resume"),
     "stopped": ("resume", "goes on where it was"),
-    "running": ("logs -f", "follow it"),
-    "waiting": ("logs -f", "it goes on by itself"),
+    "running": ("watch", "see it work"),
+    "waiting": ("watch", "it goes on by itself"),
     "complete": ("diff", "what it changed"),
     "failed": ("show", "what is missing"),
 }

@@ -69,6 +69,18 @@ def awaited_words(awaited: Mapping[str, object], seconds: float) -> str:
     return f"{_WHO.get(who, flat(who))}, {whole(seconds)}{most}: {what}"
 
 
+def doing_words(story: Story, silent: float, awaited: float) -> str:
+    """What is being done, and by whom.
+
+    `silent` are seconds since the last event, `awaited` those since somebody is awaited.
+    """
+    if story.awaited is not None:
+        return awaited_words(story.awaited, awaited)
+    if story.doing:
+        return f"{flat(story.worker)}, {whole(silent)} ago: {flat(story.doing)}"
+    return f"last sign of life {whole(silent)} ago"
+
+
 def _planner_words(awaited: Mapping[str, object], seconds: float) -> str:
     """`planner: thinking, 12 s`; of one that streams `planner: writing, 120 tokens, 14 s: …`."""
     written, text = awaited.get("written_tokens"), flat(str(awaited.get("text") or ""))

@@ -14,12 +14,12 @@ from agentrunner.screens.layout import (
     Paint,
     cell,
     count,
-    duration,
     fit,
     flat,
     labelled,
     spread,
     tilde,
+    worked_and_waited,
 )
 from agentrunner.screens.red_tests import red_lines
 from agentrunner.state.lifecycle import rounds_of
@@ -103,7 +103,7 @@ def headline(result: Result, driven: bool = False) -> str:
 def _head(result: Result, width: int, paint: Paint, driven: bool) -> str:
     word = headline(result, driven)
     names = " · ".join(flat(str(result[k])) for k in ("task_id", "title") if result.get(k))
-    right = [duration(float(result["duration_sec"]))] if result.get("duration_sec") else []
+    right = worked_and_waited(result.get("duration_sec"), result.get("waited_sec"))
     if result.get("worker_runs") is not None:
         right.append(count(rounds_of(int(result["loops"]), int(result["worker_runs"])), "round"))
     line = spread(f"{word}  {names}", ", ".join(right), width)
@@ -290,7 +290,7 @@ def _next(result: Result, target: str, width: int, in_git: bool, driven: bool) -
     if result.get("part_of") and (state in _HEADS or not driven):
         return next_lines(_steps_of_plan(result, name), width)
     if driven and state not in _HEADS:
-        steps = [(f"agentrunner logs -f{name}", "what happens in it")]
+        steps = [(f"agentrunner watch{name}", "see it work")]
     elif reason == "interrupted" or state not in _HEADS:
         steps = [(f"agentrunner resume{name}", "go on where it was"), undo]
     elif state == "COMPLETE":

@@ -16,14 +16,21 @@ Row = Mapping[str, Any]
 
 
 def criteria_table(
-    name: str, rows: Sequence[Row], *, strict: bool, has_test: bool, width: int = WIDTH
+    name: str,
+    rows: Sequence[Row],
+    *,
+    strict: bool,
+    has_test: bool,
+    width: int = WIDTH,
+    by_code: bool = False,
 ) -> str:
     """What `validate` says: each criterion with its line and what will be executed for it.
 
     A row has `id`, `critical`, `line` (or None) and `runs` ("" where nothing can be executed).
+    `by_code` is for a planner that is no model: what nothing decides, it asks a person.
     """
     if not rows:
-        return "\n".join(_no_criteria(name, has_test, width))
+        return "\n".join(_no_criteria(name, has_test, width, by_code))
     runnable = sum(1 for row in rows if row["runs"])
     noun = count(len(rows), "criterion", "criteria")
     lines = [f"{flat(name)} is valid. {noun}, {runnable} can be executed:"]
@@ -33,7 +40,7 @@ def criteria_table(
         line = f"  line {row['line']:>{digits}}" if row["line"] else ""
         rank = "critical" if row["critical"] else "optional"
         lead = f"  {cell(str(row['id']), id_width)}  {rank}{line}  "
-        text = flat(str(row["runs"])) or _nothing(row, strict, has_test)
+        text = flat(str(row["runs"])) or _nothing(row, strict or by_code, has_test)
         first, *rest = wrap(text, max(width - cell_width(lead), 20))
         lines += [lead + first, *(" " * cell_width(lead) + more for more in rest)]
     return "\n".join(lines)
@@ -43,9 +50,10 @@ NO_CRITERIA = "It has no criteria: nothing in it says when it is done."
 """Also among the warnings of `validate --json`."""
 
 
-def _no_criteria(name: str, has_test: bool, width: int) -> list[str]:
+def _no_criteria(name: str, has_test: bool, width: int, by_code: bool) -> list[str]:
     """A task that can be read, and says nothing of its end, is never just valid."""
-    decides = "The test command alone decides." if has_test else "The model's word alone decides."
+    alone = "A person" if by_code else "The model's word"
+    decides = f"{'The test command' if has_test else alone} alone decides."
     remedy = "List what must be true under the heading of the first line (受け入れ条件, too):"
     return [
         *wrap(f"{flat(name)} can be read. {NO_CRITERIA} {decides}", width),

@@ -40,6 +40,10 @@ LOOPS = frozenset({(S.VALIDATING, S.RUNNING), (S.VALIDATING, S.FIXING)})
 """The moves that count as a loop."""
 
 
+LEAST_WAIT_SEC = 5.0
+"""Less than this is what opening a sandbox takes; people are not told of it as a wait."""
+
+
 def rounds_of(loops: int, worker_runs: int) -> int:
     """Rounds of an attempt, as people count them: a worker's run and what was seen after it.
 

@@ -268,6 +268,11 @@ class RunLog:
             if for_good:
                 self._written.append(record)
 
+    @property
+    def latest_at(self) -> str:
+        """When it was last written to, UTC, ISO 8601; "" for an empty one."""
+        return max((record.at for record in self.records()), default="")
+
     def history(self, attempt: int | None = None) -> History:
         """The records by kind, of one attempt or of all."""
         return History(tuple(r for r in self.records() if attempt is None or r.attempt == attempt))

@@ -59,6 +59,8 @@ OPTIONS: dict[str, tuple[list[str], Made, Any]] = {
     "--policy": (["p.yaml"], lambda order, output: order.options.policy, Path("p.yaml")),
     "--json": ([], lambda order, output: output.json, True),
     "--events": (["e.jsonl"], lambda order, output: output.events, Path("e.jsonl")),
+    "--detach": ([], lambda order, output: output.detach, True),
+    "--notify": (["true"], lambda order, output: output.notify, "true"),
     "--no-input": ([], lambda order, output: output.no_input, True),
     "--quiet": ([], lambda order, output: output.quiet, True),
     "--log-format": (["json"], lambda order, output: output.log_format, "json"),

@@ -72,3 +72,15 @@ def test_what_is_unknown_is_there_and_empty(spec: TaskSpec) -> None:
     for name in ("missing", "proof", "findings", "changed_files", "acceptance_criteria"):
         assert bare[name] == []
     assert bare["usage"]["usd"] is None
+
+
+@pytest.mark.parametrize(
+    ("latest", "waited"),
+    [("", None), ("2026-11-21T05:30:00.000Z", 1500.0), ("2026-11-21T05:01:00.000Z", 0.0)],
+)
+def test_what_was_no_work_was_waited(spec: TaskSpec, latest: str, waited: float | None) -> None:
+    state = context(TaskState.COMPLETE)
+    state["run"] = state["run"].model_copy(update={"started_at": "2026-11-21T05:00:00.000Z"})
+    state["counters"] = Counters(wall_sec=300)
+    result = build_result(state, spec, latest_at=latest).as_dict()
+    assert (result["duration_sec"], result["waited_sec"]) == (300, waited)

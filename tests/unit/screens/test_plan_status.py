@@ -69,3 +69,14 @@ def test_who_is_behind_another_task_says_so_and_titles_have_what_is_left() -> No
     screen = status_screen(look_at(STATUSES), width=80)
     assert "BLOCKED by TASK-0022" in screen
     assert "then goes on" not in screen, "it is at work"
+
+
+def test_the_live_tree_says_who_is_at_work_and_on_what() -> None:
+    doing = {"TASK-0021": "planner: thinking, 12 s", "TASK-0022": "not at work"}
+    screen = status_screen(look_at(STATUSES), width=44, doing=doing)
+    lines = screen.split("\n")
+    place = next(index for index, line in enumerate(lines) if "TASK-0021" in line)
+    assert lines[place + 1].strip() == "planner: thinking, 12 s"
+    assert "not at work" not in screen and "status -f" not in screen
+    assert max(map(cell_width, lines)) <= 44
+    assert "status -f" in status_screen(look_at(STATUSES), width=80)

@@ -19,7 +19,9 @@ FAILED_TEST = {
 ENDS: dict[str, dict[str, Any]] = {
     "complete": result(),
     "unproven": result(reason="unproven", acceptance_criteria=CRITERIA[3:], test=None, proof=[]),
-    "needs-review": result(state="NEEDS_REVIEW", exit_code=3, reason="loop_limit"),
+    "needs-review": result(
+        state="NEEDS_REVIEW", exit_code=3, reason="loop_limit", waited_sec=7384.0
+    ),
     "failed": result(
         state="FAILED", exit_code=1, reason="loop_limit", test=FAILED_TEST, proof=[],
         acceptance_criteria=[

@@ -108,7 +108,7 @@ def test_show_says_until_when() -> None:
     screen = summary_screen(waits, driven=True, timezone=JST)
     assert "until 2026-11-21 14:16:50" in screen
     assert "then it goes on by itself" in " ".join(screen.split())
-    assert "agentrunner resume" not in screen and "agentrunner logs -f" in screen
+    assert "agentrunner resume" not in screen and "agentrunner watch" in screen
 
 
 def test_a_run_that_was_killed_while_it_waited_has_to_be_resumed() -> None:

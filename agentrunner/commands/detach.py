@@ -1,0 +1,140 @@
+"""Leaving work to itself: it goes on in a session of its own, which outlives the terminal.
+
+Until it has begun, it talks to the terminal as ever: what is looked for beforehand and fails ends
+there, with its exit code. From then on its output goes to a file beside what it works on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from types import FrameType
+
+from agentrunner.commands.console import Output, show, width_of
+
+OUTPUT = "output.txt"
+"""What work that was left to itself prints, in the folder of the run or the plan."""
+Begun = Callable[[str, Path], None]
+"""Called by the work when it has begun, with the run's id ("" for a plan) and its folder."""
+_FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def in_background(work: Callable[[Begun], int], output: Output, text: Callable[[str], str]) -> int:
+    """Do `work` in another process; return as soon as that has begun, or with its exit code.
+
+    `text` says by the run's id what to tell the person then.
+    """
+    reading, writing = os.pipe()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    child = os.fork()
+    if child == 0:
+        os.close(reading)
+        _work(work, writing, output)
+    os.close(writing)
+    with _forwarded(child), os.fdopen(reading, "rb") as pipe:
+        line = pipe.readline()
+        if not line:
+            _, status = os.waitpid(child, 0)
+            code = os.waitstatus_to_exitcode(status)
+            return 128 - code if code < 0 else code
+    begun = json.loads(line)
+    if output.json:
+        stamp = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        show(json.dumps({"ts": stamp, "event": "detached", **begun}))
+    else:
+        show(text(str(begun["run_id"] or "")))
+    return 0
+
+
+def _work(work: Callable[[Begun], int], writing: int, output: Output) -> None:
+    """In the new process, to its end; never returns into what the old one was doing."""
+    from agentrunner.commands.fail import tell
+
+    code = 1
+    try:
+        os.setsid()
+        code = work(lambda run_id, folder: _leave(run_id, folder, writing))
+    except Exception as error:  # noqa: BLE001 - nobody above may go on in this process
+        code = tell(error, as_json=output.json, state_dir=output.state_dir)
+    except BaseException:  # noqa: BLE001
+        traceback.print_exc()
+    finally:
+        with contextlib.suppress(OSError, ValueError):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(code)
+
+
+def _leave(run_id: str, folder: Path, writing: int) -> None:
+    """Let the terminal go: output into a file from now on, nothing to read, and say so."""
+    place = folder / OUTPUT
+    how = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
+    file, nothing = os.open(place, how, 0o600), os.open(os.devnull, os.O_RDONLY)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    for source, target in ((nothing, 0), (file, 1), (file, 2)):
+        os.dup2(source, target)
+    os.close(file)
+    os.close(nothing)
+    begun = {"run_id": run_id or None, "pid": os.getpid(), "output": str(place)}
+    os.write(writing, json.dumps(begun).encode() + b"\n")
+    os.close(writing)
+
+
+@contextlib.contextmanager
+def _forwarded(child: int) -> Iterator[None]:
+    """What is to end us until then ends the work, gracefully; we wait for how."""
+
+    def forward(number: int, frame: FrameType | None) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(child, number)
+
+    before = {number: signal.signal(number, forward) for number in _FORWARDED}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def next_steps(steps: list[tuple[str, str]]) -> list[str]:
+    """Commands to go on with, and what each does where the terminal has room for that."""
+    width = max(len(command) for command, _ in steps)
+    rows = [f"{command:<{width}}   {what}" for command, what in steps]
+    if max(map(len, rows)) + 7 > width_of(sys.stdout):
+        rows = [command for command, _ in steps]
+    return [f"Next:  {rows[0]}", *(f"       {row}" for row in rows[1:])]
+
+
+def sentences(*texts: str) -> list[str]:
+    """Each in lines that end between words."""
+    from agentrunner.screens.layout import wrap
+
+    return [line for text in texts for line in wrap(text, width_of(sys.stdout))]
+
+
+def run_text(run_id: str) -> str:
+    """What is said of a run that was left to itself."""
+    steps = [
+        (f"agentrunner watch {run_id}", "see it work, and answer it there"),
+        (f"agentrunner answer {run_id} --detach", "when it asks; it goes on by itself"),
+        (f"agentrunner cancel {run_id}", "end it"),
+    ]
+    return "\n".join(
+        [
+            *sentences(
+                f"{run_id} goes on by itself; this terminal may be closed.",
+                "A question pauses it: then nothing runs and nothing is spent until you answer.",
+            ),
+            "",
+            *next_steps(steps),
+        ]
+    )

@@ -1,0 +1,89 @@
+"""An answer to a run that another terminal drives: it is left there, and the run goes on there."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agentrunner.commands.console import Console, Output, show
+from agentrunner.commands.runs import is_driven
+
+if TYPE_CHECKING:
+    from agentrunner.state.run_state import Answer
+    from agentrunner.storage.run_folder import RunFolder
+
+LOOK_SEC = 0.1
+PATIENCE_SEC = 3.0
+"""After this long it is said what is waited for."""
+
+
+def hand_over(
+    state_dir: Path, run_id: str, said: Answer, output: Output, text: str = ""
+) -> int | None:
+    """Give an answer to the terminal that drives the run; the exit code, once it was taken.
+
+    `text` is what is said then, where it is not to name the next command.
+
+    None where nobody drives it any more: then whoever answers can. Raises UsageError for an answer
+    that does not fit, and where nothing is asked.
+    """
+    from agentrunner.storage import offered_answers
+    from agentrunner.storage.run_folder import RunFolder
+
+    folder = RunFolder.open(state_dir, run_id)
+    checked = _checked(folder, said)
+    offered_answers.offer(folder, checked.model_dump(mode="json"))
+    began, patient = time.monotonic(), True
+    try:
+        while offered_answers.is_offered(folder):
+            if not is_driven(state_dir, run_id):
+                if offered_answers.withdraw(folder):
+                    return None
+                break
+            if patient and time.monotonic() - began > PATIENCE_SEC:
+                patient = False
+                show(
+                    "The other terminal is busy, perhaps with an editor; it takes the answer after "
+                    "that. Ctrl-C takes it back.",
+                    sys.stderr,
+                )
+            time.sleep(LOOK_SEC)
+    except BaseException:
+        offered_answers.withdraw(folder)
+        raise
+    _say_taken(state_dir, run_id, output, text)
+    return 0
+
+
+def _checked(folder: RunFolder, said: Answer) -> Answer:
+    """The answer as one to what is asked now, without secrets; raises UsageError."""
+    from agentrunner.engine.answers import checked_answer
+    from agentrunner.engine.attempts import read_sync
+    from agentrunner.engine.commits import load_task_of
+    from agentrunner.execution.budget_questions import granted
+    from agentrunner.execution.credentials import secrets_in
+    from agentrunner.storage.run_log import RunLog
+    from agentrunner.text.redaction import Redactor
+
+    redact = Redactor(secrets_in(os.environ)).redact
+    clean = said.model_copy(update={"text": redact(said.text), "edit": redact(said.edit)})
+    _, question = read_sync(folder)
+    grants = granted(RunLog(folder.log_file))
+    return checked_answer(folder.run_id, question, clean, load_task_of(folder), grants)
+
+
+def _say_taken(state_dir: Path, run_id: str, output: Output, text: str) -> None:
+    if output.json:
+        from agentrunner.engine import queries
+
+        standing = queries.show(state_dir, run_id)
+        Console(output).finish({**standing, "waiting": None, "exit_code": 0})
+        return
+    show(
+        text
+        or f"Answered. {run_id} goes on in the other terminal.\n"
+        f"Next:  agentrunner watch {run_id}   see it work"
+    )

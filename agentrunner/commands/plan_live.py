@@ -1,0 +1,304 @@
+"""A plan at work in a terminal: its tree, drawn again in place, and its questions below it.
+
+The same for the process that carries it out (`plan run`) and for one that watches (`watch --plan`):
+everything is read from the disk.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import sqlite3
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agentrunner.commands.console import paint_for, width_of
+from agentrunner.commands.terminal_block import Block
+from agentrunner.errors import AgentRunnerError
+from agentrunner.screens.story import Story, moment
+
+if TYPE_CHECKING:
+    from agentrunner.plans.execution.status import PlanStatus
+    from agentrunner.plans.store import OpenQuestion
+    from agentrunner.storage.plan_folder import PlanFolder
+
+DRAW_SEC = 1.0
+PROMPT = "your answer (empty leaves it waiting) > "
+
+
+@dataclass
+class _Followed:
+    """One run, as far as its events were read."""
+
+    story: Story = field(default_factory=Story)
+    offset: int = 0
+    last: datetime | None = None
+    awaited: datetime | None = None
+
+
+class RunStories:
+    """Who is at work on the tasks of a plan, and on what, from the events of their runs."""
+
+    def __init__(self, state_dir: Path) -> None:
+        self._state_dir = state_dir
+        self._runs: dict[str, _Followed] = {}
+
+    def doing(self, status: PlanStatus, now: datetime) -> dict[str, str]:
+        """By task that is at work, a few words. Blocks."""
+        from agentrunner.screens.status_line import doing_words
+
+        words = {}
+        for task_id, task in status.tasks.items():
+            if not (task.at_work and task.run_id and status.driven):
+                continue
+            run = self._read(task.run_id)
+            if run.last is None:
+                continue
+            story = run.story
+            if story.waits_until is not None:
+                until = story.waits_until.astimezone()
+                words[task_id] = f"goes on at {until:%H:%M:%S}: {story.waits_for}"
+                continue
+            silent = (now - run.last).total_seconds()
+            awaited = (now - (run.awaited or run.last)).total_seconds()
+            words[task_id] = doing_words(story, max(silent, 0), max(awaited, 0))
+        return words
+
+    def _read(self, run_id: str) -> _Followed:
+        from agentrunner.storage.events import read_from
+        from agentrunner.storage.run_folder import RunFolder, runs_root
+
+        run = self._runs.setdefault(run_id, _Followed())
+        folder = RunFolder(runs_root(self._state_dir) / run_id)
+        events, run.offset = read_from(folder.events_file, run.offset)
+        for event in events:
+            run.story.feed(event)
+            run.last = moment(event.get("ts"))
+            if event.get("event") == "awaiting":
+                run.awaited = run.last
+        return run
+
+
+class PlanView:
+    """The tree of a plan at the bottom of a terminal, events above it, and a prompt in its place.
+
+    While somebody is asked, the tree is not drawn and events are held back, so that what is typed
+    stays whole; the work goes on.
+    """
+
+    def __init__(self, state_dir: Path, folder: PlanFolder) -> None:
+        self._state_dir, self._folder = state_dir, folder
+        self._block = Block(sys.stderr)
+        self._stories = RunStories(state_dir)
+        self._held: list[str] = []
+        self._latest: tuple[PlanStatus, dict[str, str]] | None = None
+        self.asking = False
+
+    def say(self, lines: Sequence[str]) -> None:
+        """Lines that stay."""
+        if self.asking:
+            self._held += lines
+        else:
+            self._block.above(lines)
+
+    async def look(self) -> PlanStatus:
+        """How the plan stands now, which is drawn unless somebody is asked.
+
+        Where it cannot be read for once, it is as it was: a view must not end the work.
+        """
+        try:
+            self._latest = await asyncio.to_thread(self._look)
+        except (AgentRunnerError, OSError, sqlite3.Error):
+            if self._latest is None:
+                raise
+        status, doing = self._latest
+        if not self.asking:
+            self.draw(status, doing)
+        return status
+
+    def _look(self) -> tuple[PlanStatus, dict[str, str]]:
+        from agentrunner.plans.execution.status import look
+
+        now = datetime.now(UTC)
+        status = look(self._state_dir, self._folder, now)
+        return status, self._stories.doing(status, now)
+
+    def draw(self, status: PlanStatus, doing: Mapping[str, str]) -> None:
+        """The tree as it stands."""
+        from agentrunner.screens.plan_status import status_screen
+
+        screen = status_screen(
+            status,
+            width=self._block.width,
+            height=self._block.height - 1,
+            paint=paint_for(sys.stderr),
+            doing=doing,
+        )
+        self._block.draw(["", *screen.split("\n")])
+
+    @contextlib.contextmanager
+    def prompting(self) -> Iterator[None]:
+        """The tree gives way to a question."""
+        self._block.clear()
+        self.asking = True
+        try:
+            yield
+        finally:
+            self.asking = False
+            held, self._held = self._held, []
+            self._block.above(held)
+
+    def close(self) -> None:
+        """Leave the terminal without the tree."""
+        self._block.clear()
+
+
+class Typed:
+    """Lines that a person types, awaited beside everything else that goes on."""
+
+    async def read(self, prompt: str, given_up: Callable[[], bool]) -> str | None:
+        """The next line without its end; None at the end of input and once it is `given_up`.
+
+        What was typed before the prompt was shown is no answer to it.
+        """
+        import termios
+
+        loop, line = asyncio.get_running_loop(), asyncio.Event()
+        number = sys.stdin.fileno()
+        with contextlib.suppress(termios.error):
+            termios.tcflush(number, termios.TCIFLUSH)
+        sys.stderr.write(prompt)
+        sys.stderr.flush()
+        loop.add_reader(number, line.set)
+        try:
+            while not line.is_set():
+                if given_up():
+                    return None
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(line.wait(), DRAW_SEC / 4)
+        finally:
+            loop.remove_reader(number)
+        text = os.read(number, 65536).decode("utf-8", "replace")
+        return text.rstrip("\n") if text else None
+
+
+class PlanQuestions:
+    """Asks the open questions of a plan's tasks, one after the other, while the work goes on."""
+
+    def __init__(
+        self,
+        view: PlanView,
+        answer: Callable[[OpenQuestion, str], str],
+        stop: asyncio.Event,
+        *,
+        ask: bool = True,
+    ) -> None:
+        """`answer` keeps one and returns what to say; it raises for one that does not fit.
+
+        Without `ask` the tree is drawn and nobody is asked.
+        """
+        self._asks = ask
+        self._view, self._answer, self._stop = view, answer, stop
+        self._typed = Typed()
+        self._left: set[int] = set()
+        """Those that the person has left waiting."""
+        self._open: set[int] = set()
+
+    async def attend(self, ended: Callable[[PlanStatus], bool]) -> PlanStatus:
+        """Draw the tree and ask, until it has `ended` and nothing is left to be asked."""
+        while True:
+            status = await self._view.look()
+            self._open = {question.id for question in status.questions}
+            asked = [q for q in status.questions if q.task_id and q.id not in self._left]
+            asked = asked if self._asks else []
+            if self._stop.is_set() or (ended(status) and not asked):
+                return status
+            if asked:
+                await self._ask(asked[0])
+            else:
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self._stop.wait(), DRAW_SEC)
+
+    async def _ask(self, question: OpenQuestion) -> None:
+        from agentrunner.screens.layout import wrap
+
+        who = "The plan" if question.task_id == "budget" else question.task_id
+        with self._view.prompting():
+            width = width_of(sys.stderr)
+            lines = [f"{who} asks (question {question.id}):"]
+            for text in question.text.split("\n"):
+                lines += wrap(text, width, "    ")
+            _write("\n" + "\n".join([lines[0], *lines[1:]]) + "\n")
+            watching = asyncio.create_task(self._watch(question.id))
+            try:
+                await self._typed_answer(question)
+            finally:
+                watching.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await watching
+
+    async def _typed_answer(self, question: OpenQuestion) -> None:
+        def given_up() -> bool:
+            return self._stop.is_set() or question.id not in self._open
+
+        while True:
+            line = await self._typed.read(PROMPT, given_up)
+            if given_up():
+                _write("\n" if self._stop.is_set() else "\nAnswered in another terminal.\n")
+                return
+            if not (line or "").strip():
+                self._left.add(question.id)
+                _write(
+                    "\n" * (line is None)
+                    + f"It goes on waiting:  agentrunner plan answer {question.id} TEXT\n"
+                )
+                return
+            try:
+                _write(self._answer(question, str(line).strip()).partition("\n")[0] + "\n")
+            except AgentRunnerError as error:
+                _write(" ".join(filter(None, (error.message, error.remedy))) + "\n")
+            else:
+                return
+
+    async def _watch(self, number: int) -> None:
+        """See whether somebody else answers it."""
+        while number in self._open:
+            await asyncio.sleep(DRAW_SEC)
+            status = await self._view.look()
+            self._open = {question.id for question in status.questions}
+
+
+def _write(text: str) -> None:
+    with contextlib.suppress(BrokenPipeError):
+        sys.stderr.write(text)
+        sys.stderr.flush()
+
+
+def answering(repo: str | None, state_dir: str | None) -> Callable[[OpenQuestion, str], str]:
+    """Keeps answers in the plan's store, as `plan answer` does."""
+
+    def answer(question: OpenQuestion, text: str) -> str:
+        from agentrunner.commands.plan import answered
+        from agentrunner.execution.credentials import secrets_in
+        from agentrunner.text.redaction import Redactor
+
+        clean = Redactor(secrets_in(os.environ)).redact(text)
+        return answered(str(question.id), clean, repo, state_dir)
+
+    return answer
+
+
+def timed(text: str, now: datetime | None = None) -> list[str]:
+    """An event's line with its time; in a terminal in lines that end between words."""
+    from agentrunner.screens.layout import wrap
+
+    at = f"{now or datetime.now():%H:%M:%S}  "
+    if not sys.stderr.isatty():
+        return [at + text]
+    lines = wrap(text, width_of(sys.stderr), " " * len(at))
+    return [at + lines[0][len(at) :], *lines[1:]]

@@ -1,0 +1,122 @@
+"""`agentrunner watch --plan`: the tree of a plan that another process carries out."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from agentrunner import environment
+from agentrunner.commands.console import Output, interactive, show
+from agentrunner.commands.plan_drive import PlanConsole
+from agentrunner.commands.plan_place import repository
+from agentrunner.commands.plan_status import show_status
+from agentrunner.errors.plans import NoPlan
+
+if TYPE_CHECKING:
+    from agentrunner.commands.plan_live import PlanView
+    from agentrunner.storage.plan_folder import PlanFolder
+
+LOOK_SEC = 0.5
+INTERRUPTED = 130
+
+
+def watch_plan(repo: str | None, output: Output) -> int:
+    """Follow it until nobody carries it out any more; the exit code that ended with.
+
+    Raises UsageError (`no-plan`) where there is none.
+    """
+    from agentrunner.commands.notify import notifier_of
+    from agentrunner.commands.plan_live import PlanView
+    from agentrunner.storage.plan_folder import plan_folder
+
+    environment.quiet_libraries()
+    state_dir = environment.state_dir(output.state_dir)
+    folder = plan_folder(state_dir, repository(repo))
+    if not folder.root.is_dir():
+        raise NoPlan(
+            "There is no plan of this repository yet.",
+            remedy='agentrunner plan "what you want"',
+        )
+    notifier = notifier_of(output.notify, settings=False)
+    drawn = sys.stderr.isatty() and not (output.json or output.quiet)
+    view = PlanView(state_dir, folder) if drawn else None
+    console = PlanConsole(output, view=view, notifier=notifier, repo=str(repository(repo)))
+    try:
+        if view is not None:
+            asyncio.run(_drawn(folder, console, view, repo))
+        else:
+            _printed(folder, console)
+    except KeyboardInterrupt:
+        show("\nThe plan goes on.  agentrunner watch --plan", sys.stderr)
+        return INTERRUPTED
+    finally:
+        console.finish()
+        console.close()
+    result = _result(folder)
+    if not output.json:
+        show_status(state_dir, folder, result=result)
+    return int(result["exit_code"]) if result else 0
+
+
+async def _drawn(
+    folder: PlanFolder, console: PlanConsole, view: PlanView, repo: str | None
+) -> None:
+    """Its tree, and its questions, which are answered here."""
+    from agentrunner.commands.plan_live import PlanQuestions, answering
+
+    output = console.output
+    keep = answering(repo, output.state_dir)
+    questions = PlanQuestions(view, keep, asyncio.Event(), ask=interactive(output))
+    hearing = asyncio.create_task(_hear(folder, console))
+    try:
+        await questions.attend(lambda status: not status.driven)
+    finally:
+        hearing.cancel()
+        view.close()
+
+
+async def _hear(folder: PlanFolder, console: PlanConsole) -> None:
+    """Events that are written from now on."""
+    from agentrunner.storage.events import read_from
+
+    offset = folder.log.stat().st_size if folder.log.exists() else 0
+    while True:
+        events, offset = read_from(folder.log, offset)
+        for event in events:
+            console.hear(event)
+        console.poll()
+        await asyncio.sleep(LOOK_SEC)
+
+
+def _printed(folder: PlanFolder, console: PlanConsole) -> None:
+    for event in _followed(folder):
+        console.hear(event)
+        console.poll()
+
+
+def _followed(folder: PlanFolder) -> Iterator[dict[str, Any]]:
+    """The events since the latest `plan run` began, and those still to come."""
+    from agentrunner.storage.events import read_from
+
+    driven = folder.lock().taken()
+    past, offset = read_from(folder.log, 0)
+    begins = [index for index, one in enumerate(past) if one.get("event") == "plan_started"]
+    yield from past[begins[-1] if begins else 0 :]
+    while driven:
+        # Asked before reading: what is written until the answer is no is still read.
+        driven = folder.lock().taken()
+        events, offset = read_from(folder.log, offset)
+        yield from events
+        if driven:
+            time.sleep(LOOK_SEC)
+
+
+def _result(folder: PlanFolder) -> dict[str, Any] | None:
+    """How the latest `plan run` ended; None where none has."""
+    from agentrunner.storage.events import read_from
+
+    found = [one for one in read_from(folder.log, 0)[0] if one.get("event") == "plan_result"]
+    return found[-1] if found else None

@@ -1,0 +1,216 @@
+"""`agentrunner watch`: the live view of a run, or of the plan, that another process drives.
+
+All of it is read from the run's folder. A question that opens can be answered here.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from agentrunner import environment
+from agentrunner.commands import options as opt
+from agentrunner.commands.console import Console, Output, interactive, show
+from agentrunner.commands.runs import here, is_driven
+from agentrunner.errors import UsageError
+from agentrunner.errors.runs import AmbiguousRun
+
+if TYPE_CHECKING:
+    from agentrunner.state.run_state import Question
+
+LOOK_SEC = 0.25
+TAIL = 12
+"""Lines of what happened before that are shown in a terminal."""
+ASKED_SEC = 1.5
+"""A question that is open for so long is asked inline, where it runs; else the run pauses."""
+INTERRUPTED = 130
+
+
+@opt.with_output
+def watch(
+    run: opt.Run = None,
+    plan: Annotated[
+        bool, typer.Option("--plan", help="The plan of this repository, as a tree.")
+    ] = False,
+    repo: opt.PlanRepo = None,
+    *,
+    output: Output,
+) -> int:
+    """See a run at work that another process drives, and answer it; ends with the run.
+
+    The exit code is the run's. Ctrl-C ends only the watching.
+    """
+    run_id = "" if plan else _meant(run, output)
+    if not run_id:
+        from agentrunner.commands.plan_watch import watch_plan
+
+        return watch_plan(repo, output)
+    try:
+        return _Watch(run_id, output).to_the_end()
+    except KeyboardInterrupt:
+        if not output.json:
+            show(f"\n{run_id} goes on.  agentrunner watch {run_id}", sys.stderr)
+        return INTERRUPTED
+
+
+def _meant(name: str | None, output: Output) -> str:
+    """The id of the run; "" for the plan, where that goes on and nothing else does.
+
+    Raises UsageError as `run_for` does.
+    """
+    from agentrunner.commands.asking import ask_which
+    from agentrunner.commands.pick import run_for
+    from agentrunner.storage.index import RunIndex
+    from agentrunner.storage.plan_folder import plan_folder
+
+    state = environment.state_dir(output.state_dir)
+    if name:
+        return RunIndex(state).find(name, here())
+    folder = plan_folder(state, here())
+    rows = RunIndex(state).runs(here())
+    if folder.root.is_dir() and folder.lock().taken():
+        if not any(is_driven(state, row.run_id) for row in rows if not row.part_of):
+            return ""
+        if not interactive(output):
+            raise AmbiguousRun(
+                "both the plan and a run go on here.",
+                remedy="agentrunner watch --plan, or agentrunner watch RUN",
+            )
+        asked = {"p": "the plan", "r": "a run"}
+        if ask_which("Both the plan and a run go on here.", asked, Console(output)) == "p":
+            return ""
+    try:
+        return run_for("watch", None, output.state_dir, output)
+    except UsageError:
+        if rows and not any(row.waiting or is_driven(state, row.run_id) for row in rows):
+            return "" if rows[0].part_of else rows[0].run_id  # how it ended is shown at once
+        raise
+
+
+class _Watch:
+    """One person at one run."""
+
+    def __init__(self, run_id: str, output: Output) -> None:
+        from agentrunner.commands.notify import notifier_of
+        from agentrunner.storage.run_folder import RunFolder
+
+        self._run_id = run_id
+        self._output = output
+        self._state_dir = environment.state_dir(output.state_dir)
+        self._folder = RunFolder.open(self._state_dir, run_id)
+        notifier = notifier_of(output.notify, settings=False)  # who drives it asks the settings
+        self._console = Console(output, notifier=notifier, watched=True)
+        self._asks = interactive(output)
+        self._offset = 0
+        self._asked_at = 0.0
+        """Since when a question is open; 0 where none is."""
+        self._left: set[str] = set()
+        """Questions that the person has left waiting."""
+
+    def to_the_end(self) -> int:
+        """Follow it until nobody drives it any more; its exit code."""
+        driven = is_driven(self._state_dir, self._run_id)
+        self._console.catch_up(self._new(), TAIL, goes_on=driven)
+        try:
+            while True:
+                self._follow()
+                standing = self._standing()
+                waiting = standing["waiting"]
+                # What a plan's task asks is answered to the plan, which then drives it.
+                asks = waiting and self._asks and not standing["part_of"]
+                if not (asks and self._answered(waiting)):
+                    break
+        finally:
+            self._console.close()
+        return self._end()
+
+    def _new(self) -> list[dict[str, Any]]:
+        """Events that were written since the last look."""
+        from agentrunner.storage.events import read_from
+
+        events, self._offset = read_from(self._folder.events_file, self._offset)
+        for event in events:
+            if event.get("event") == "question":
+                self._asked_at = time.monotonic()
+            elif event.get("event") != "warning":
+                self._asked_at = 0.0
+        return events
+
+    def _follow(self) -> None:
+        while True:
+            # Asked before reading: what is written until the answer is no is still read.
+            driven = is_driven(self._state_dir, self._run_id)
+            events = self._new()
+            for event in events:
+                self._console.on_event(event)
+            if not driven and not events:
+                return
+            inline = self._asked_at and time.monotonic() - self._asked_at > ASKED_SEC
+            if driven and inline and self._asks:
+                waiting = self._standing()["waiting"]
+                self._asked_at = 0.0
+                if waiting:
+                    self._answered(waiting)
+            self._console.tick()
+            time.sleep(LOOK_SEC)
+
+    def _standing(self) -> dict[str, Any]:
+        from agentrunner.engine import queries
+
+        environment.quiet_libraries()
+        return queries.show(self._state_dir, self._run_id)
+
+    def _answered(self, waiting: dict[str, Any]) -> bool:
+        """Ask the person here; whether there is a reason to go on watching."""
+        from agentrunner.commands.asking import AnsweredElsewhere, asked, polling
+        from agentrunner.commands.respond import give
+        from agentrunner.state.run_state import Question
+
+        if waiting["id"] in self._left:
+            return False
+        question: Question = Question.model_validate({**waiting, "state": "PENDING"})
+        driven = is_driven(self._state_dir, self._run_id)
+        with self._console.silence(), polling(self._unless_answered(question, driven)):
+            try:
+                said = asked(question, self._folder.root)
+            except AnsweredElsewhere:
+                show("\nAnswered in another terminal.", sys.stderr)
+                return True
+        if said is None:
+            self._left.add(question.id)
+            return False
+        there = replace(self._output, detach=True, quiet=False, notify=None, events=None)
+        code = give(self._run_id, said, there, left_alone=lambda _: "It goes on by itself.")
+        return code in (0, UsageError.exit_code)  # a wrong answer is asked for again
+
+    def _unless_answered(self, question: Question, driven: bool) -> Callable[[], None]:
+        """Ends the prompt where somebody else answers, or whoever asked is gone."""
+        from agentrunner.commands.asking import AnsweredElsewhere
+        from agentrunner.state.run_state import Answer
+
+        def look() -> None:
+            self._console.poll()
+            answered = any(event.get("event") == "answer" for event in self._peek())
+            if answered or is_driven(self._state_dir, self._run_id) is not driven:
+                raise AnsweredElsewhere(Answer(id=question.id, kind=question.kind))
+
+        return look
+
+    def _peek(self) -> list[dict[str, Any]]:
+        from agentrunner.storage.events import read_from
+
+        return read_from(self._folder.events_file, self._offset)[0]
+
+    def _end(self) -> int:
+        from agentrunner.commands.drive import show_end
+
+        result = self._standing()
+        self._console.finish(result)
+        if not self._output.json:
+            show_end(result, self._console)
+        return int(result["exit_code"])

@@ -1,0 +1,43 @@
+"""An answer for the terminal that asks: given in another one, it lies in the run's folder.
+
+Who drives a run holds its lock while a person is asked. So whoever answers elsewhere can't drive
+it; the answer is left here, and the one who asks takes it up.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from agentrunner.storage.run_folder import RunFolder
+from agentrunner.storage.worker_ledger import read_json
+
+NAME = "offered-answer.json"
+
+
+def offer(folder: RunFolder, answer: Mapping[str, str]) -> None:
+    """Leave an answer; its `id` is the question's. An earlier one is replaced."""
+    folder.write(NAME, json.dumps(dict(answer)))
+
+
+def is_offered(folder: RunFolder) -> bool:
+    """Whether one still lies there."""
+    return (folder.root / NAME).exists()
+
+
+def take(folder: RunFolder, question_id: str) -> dict[str, str] | None:
+    """The answer to this question, which is no longer there afterwards; None for none."""
+    found = read_json(folder.root / NAME)
+    if found is None or found.get("id") != question_id or not withdraw(folder):
+        return None
+    return {name: str(value) for name, value in found.items()}
+
+
+def withdraw(folder: RunFolder) -> bool:
+    """Take it away unread; False where somebody was quicker."""
+    try:
+        Path(folder.root / NAME).unlink()
+    except FileNotFoundError:
+        return False
+    return True

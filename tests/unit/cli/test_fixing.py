@@ -1,0 +1,66 @@
+"""`doctor --fix`: each offered, done after a yes, and only named where nobody can be asked."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from agentrunner.commands import fixing, setup
+from agentrunner.commands.console import Output
+from agentrunner.screens.doctor import Finding, Report
+from tests.unit.cli.test_command_line import Shell, shell
+
+__all__ = ["shell"]  # a fixture
+
+
+@pytest.fixture
+def doctor(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Shell:
+    report = Report("here", [("Boxes", [Finding("ok", "bwrap", "0.9")])], "Ready", ready=True)
+    monkeypatch.setattr(setup, "examine", lambda *_, **__: report)
+    monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere/docker.sock")
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    return shell
+
+
+def test_without_a_terminal_it_only_names_what_it_can_do(doctor: Shell) -> None:
+    assert doctor("doctor", "--fix") == 0
+    assert "not done  add .agent-runner/ to .gitignore" in doctor.out
+    assert "agentrunner doctor --fix --yes" in doctor.out
+    assert not (doctor.repo / ".gitignore").exists()
+
+
+def test_with_yes_it_is_done_and_once(doctor: Shell) -> None:
+    assert doctor("doctor", "--fix", "--yes", "--json") == 0
+    done = json.loads(doctor.out)["fixes"]
+    assert [one["done"] for one in done] == [True, True]
+    assert (doctor.repo / ".gitignore").read_text() == ".agent-runner/\n"
+    settings = doctor.repo.parent / ".config" / "agentrunner" / "config.yaml"
+    assert "# notify:" in settings.read_text()
+    assert doctor("config", "show") == 0, "what was written can be read"
+    assert doctor("doctor", "--fix") == 0 and "There is nothing to fix." in doctor.out
+    assert doctor("doctor", "--yes") == 2
+    assert doctor("doctor", "--fix", "--sandbox", "bwrap") == 2
+
+
+def test_what_fails_is_said_and_the_rest_is_done(doctor: Shell) -> None:
+    (doctor.repo / ".gitignore").symlink_to("elsewhere")
+    assert doctor("doctor", "--fix", "--yes") == 0
+    assert "is a link and is left alone." in " ".join(doctor.out.split())
+    assert "done      write a file for your settings" in doctor.out
+
+
+def test_bubblewrap_goes_into_our_own_environment_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from agentrunner.sandboxes import bwrap
+
+    monkeypatch.setattr(bwrap, "USUAL_FOLDERS", ())
+    monkeypatch.setattr(bwrap, "bundled_bwrap", lambda: None)
+    offered = [fix for fix in fixing.fixes(tmp_path, {"PATH": ""}, "codex-cli") if fix.readies]
+    assert [sys.prefix in fix.why for fix in offered] == [True]
+    monkeypatch.setattr(sys, "prefix", sys.base_prefix)
+    assert not [fix for fix in fixing.fixes(tmp_path, {"PATH": ""}, "codex-cli") if fix.readies]
+    assert fixing.carry_out([], yes=True, output=Output()) == []

@@ -1,0 +1,86 @@
+"""The person's command: it gets the facts, and whatever it does, the run does not notice."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+from agentrunner.commands.notify import WHERE_SETTINGS, Notifier, notifier_of
+from agentrunner.errors import UsageError
+from tests.unit.cli.test_command_line import Shell, shell
+
+__all__ = ["shell"]  # a fixture
+
+
+def keeping(place: Path) -> str:
+    """A command that writes what it gets into files of a folder."""
+    code = (
+        "import os, pathlib, sys; p = pathlib.Path(sys.argv[1]);"
+        "open(p / 'told', 'a').write(sys.stdin.read() + '\\n');"
+        "known = os.environ['AGENTRUNNER_EVENT'] + os.environ['AGENTRUNNER_TEXT'];"
+        "open(p / 'env', 'a').write(known)"
+    )
+    return shlex.join([sys.executable, "-c", code, str(place)])
+
+
+def test_it_gets_the_facts_as_json_and_in_variables(tmp_path: Path) -> None:
+    notifier = notifier_of(keeping(tmp_path), {"PATH": ""})
+    assert notifier is not None
+    notifier.send("needs_you", {"run_id": "a-1", "text": "which?\x1b[2J\nnow\0", "n": 1})
+    assert notifier.close() == ""
+    told = json.loads((tmp_path / "told").read_text())
+    assert told == {"event": "needs_you", "run_id": "a-1", "text": "which?\x1b[2J\nnow\0", "n": 1}
+    assert (tmp_path / "env").read_text() == "needs_youwhich? now"
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (["sh", "-c", "echo no bus >&2; exit 3"], "exits 3: no bus"),
+        (["sh", "-c", "trap '' TERM; while :; do read -r line; done"], "was ended after 0.2 s"),
+        (["/nowhere/at-all"], "cannot be started"),
+        (["sh", "-c", "exec <&-; exit 1"], "exits 1"),
+    ],
+)
+def test_what_goes_wrong_is_said_once(argv: list[str], said: str) -> None:
+    notifier = Notifier(argv, WHERE_SETTINGS, limit_sec=0.2)
+    for _ in range(2):
+        notifier.send("ended", {"text": "x" * 100_000})
+    problem = notifier.close()
+    assert problem.startswith(WHERE_SETTINGS) and said in problem
+    notifier.send("ended", {})
+    assert notifier.close() == ""
+
+
+@pytest.mark.parametrize("option", ["say 'x", "no-such-program-here x"])
+def test_an_option_that_is_no_command_is_refused_at_once(option: str, shell: Shell) -> None:
+    assert shell("run", "t.yaml", "--notify", option) == 2
+    assert "error[bad-option]: --notify" in shell.err and shell.engine.asked == []
+    with pytest.raises(UsageError):
+        notifier_of(option)
+
+
+def test_settings_of_the_person_name_it_and_those_of_a_repository_may_not(
+    shell: Shell, tmp_path: Path
+) -> None:
+    assert shell("config", "set", "notify", keeping(tmp_path)) == 0
+    assert shell("run", "t.yaml") == 0
+    told = json.loads((tmp_path / "told").read_text())
+    assert (told["event"], told["state"], told["next"]) == (
+        "ended", "COMPLETE", f"agentrunner show {told['run_id']}",
+    )  # fmt: skip
+    assert shell("run", "t.yaml", "--notify", "") == 0
+    assert (tmp_path / "told").read_text().count("ended") == 1, "an empty option is none"
+    (shell.repo / "agentrunner.yaml").write_text("notify: touch /tmp/x\n")
+    assert shell("run", "t.yaml") == 2
+    assert "A repository may not set notify" in " ".join(shell.err.split())
+
+
+def test_a_failure_changes_neither_result_nor_exit_code(shell: Shell) -> None:
+    assert shell("run", "t.yaml", "--notify", "false") == 0
+    assert shell.err.count("warning: --notify: `false` exits 1") == 1
+    assert "does not depend on it" in shell.err
