@@ -76,7 +76,7 @@ async def try_once(client: MetaClient) -> Tried:
     for number in range(MOST_TRIES):
         begun, first = time.monotonic(), list[float]()
 
-        def told(so_far: Written, begun: float = begun, first: list[float] = first) -> None:
+        def report(so_far: Written, begun: float = begun, first: list[float] = first) -> None:
             if so_far.text or so_far.thoughts:
                 first[:] = first or [time.monotonic() - begun]
 

@@ -25,6 +25,7 @@ def pages(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
 def test_each_command_has_a_page(pages: Path) -> None:
     names = {f"agentrunner-{name}.1" for name in cli.COMMANDS}
     names |= {f"agentrunner-plan-{name}.1" for name in PLAN} | {"agentrunner.1"}
+    names |= {"agentrunner-planners-list.1", "agentrunner-planners-try.1"}
     assert {page.name for page in pages.iterdir()} == names
 
 
