@@ -87,7 +87,7 @@ async def try_once(client: MetaClient) -> Tried:
             facts={},
             call_number=number,
             max_output_tokens=MOST_OUTPUT,
-            progress=told,
+            progress=report,
         )
         try:
             reply = await client.complete(request)
