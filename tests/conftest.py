@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,6 +18,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update-golden", action="store_true", help="rewrite the golden files from what is now"
     )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark as `whole` all cases of a series but each n-th, which the gate runs."""
+    seen: Counter[str] = Counter()
+    for item in items:
+        if (series := item.get_closest_marker("series")) is None:
+            continue
+        test = item.nodeid.partition("[")[0]
+        if seen[test] % series.args[0]:
+            item.add_marker("whole")
+        seen[test] += 1
 
 
 @pytest.fixture

@@ -51,6 +51,7 @@ RUNNER_CASES = [(point, "bwrap") for point in IN_RUNNER] + [
 ]
 
 
+@pytest.mark.series(2)
 @pytest.mark.parametrize(("point", "sandbox"), RUNNER_CASES)
 def test_a_killed_runner_goes_on_where_it_was(
     tmp_path: Path, undisturbed: Notes, point: str, sandbox: str
@@ -65,6 +66,7 @@ def test_a_killed_runner_goes_on_where_it_was(
         drill.nothing_runs()
 
 
+@pytest.mark.series(3)
 @pytest.mark.parametrize("sandbox", ["bwrap", "none"])
 @pytest.mark.parametrize("point", IN_SUPERVISOR)
 def test_a_killed_supervisor_is_a_recorded_loss_and_never_a_third_blind_try(

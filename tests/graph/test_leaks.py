@@ -305,6 +305,7 @@ def structure(note: str) -> list[str]:
 # -- exceptions ------------------------------------------------------------------------------------
 
 
+@pytest.mark.series(2)
 @pytest.mark.parametrize("point", IN_RUNNER)
 def test_an_exception_anywhere_is_one_line_and_loses_nothing(
     tmp_path: Path,

@@ -18,6 +18,7 @@ SETUP = {"command": "sh hold.sh planning"}
 PHASES = ["planning", "worker", "validation"]
 
 
+@pytest.mark.series(2)
 @pytest.mark.parametrize("phase", PHASES)
 @pytest.mark.parametrize("number", SIGNALS, ids=[number.name for number in SIGNALS])
 def test_a_signal_stops_in_order_and_resume_goes_on(
