@@ -281,7 +281,7 @@ async def _conformance(kind: str, environ: Mapping[str, str]) -> Report:
             spec = replace(spec, image=image, read_paths=(*spec.read_paths, *read_paths))
             return make_sandbox(kind, spec, environ, home, state_root=state)
 
-        egress = egress_checks(proxy_starter(environ)) if kind != "none" else ()
+        egress = egress_checks(proxy_starter(environ)) if kind != NO_SANDBOX else ()
         results = await run_conformance(make, Path(root), checks=(*CHECKS, *egress))
     marks = {"passed": "ok", "failed": "FAIL", "not_applicable": "--"}
     rows = [Finding(marks[r.status], r.name, r.detail) for r in results]  # type: ignore[arg-type]
