@@ -28,6 +28,11 @@ def state_dir(option: str | None = None, environ: Mapping[str, str] | None = Non
     return Path(base).expanduser().absolute() / "agentrunner"
 
 
+def home_of(environ: Mapping[str, str]) -> Path:
+    """The person's home: HOME, else what the system says."""
+    return Path(environ.get("HOME") or Path.home())
+
+
 def how_to_add(extra: str) -> str:
     """The command that adds one of our extras. No registry has the package: it is a checkout's."""
     return f"uv tool install '.[{extra}]' or pip install '.[{extra}]' in AgentRunner's folder"

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from agentrunner.environment import home_of
 from agentrunner.errors import AgentRunnerError
 from agentrunner.screens.doctor import Finding
 
@@ -117,7 +118,7 @@ async def _open(
     """Open it, with as many of the limits as it can hold."""
     from agentrunner.sandboxes.choose import open_sandbox
 
-    home = Path(environ.get("HOME") or Path.home())
+    home = home_of(environ)
     refused: dict[str, str] = {}
     while True:
         try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from agentrunner.environment import home_of
 from agentrunner.errors import UsageError
 from agentrunner.screens.doctor import Finding
 from agentrunner.screens.layout import tilde
@@ -36,7 +37,7 @@ def login_findings(kinds: Sequence[str], environ: Mapping[str, str]) -> list[Fin
     """The login of each worker kind that can have one; never a token."""
     from agentrunner.workers.login import login_for
 
-    home = Path(environ.get("HOME") or Path.home())
+    home = home_of(environ)
     found = []
     for kind in kinds:
         if login := login_for(kind, environ, home):

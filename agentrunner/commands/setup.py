@@ -26,6 +26,7 @@ from agentrunner.commands.limits import login_findings, policy_findings
 from agentrunner.commands.planner_probe import probe_planner
 from agentrunner.commands.runs import here
 from agentrunner.commands.trying import Trial
+from agentrunner.environment import home_of
 from agentrunner.errors import InfraError, UsageError
 from agentrunner.registry import SANDBOXES
 from agentrunner.screens.doctor import Finding, Mark, Report, doctor_screen
@@ -265,12 +266,13 @@ def _system() -> str:
 
 async def _conformance(kind: str, environ: Mapping[str, str]) -> Report:
     """Every promise of a sandbox, tried from inside."""
+    from agentrunner.config.sandbox import NO_SANDBOX
     from agentrunner.gateway.process import proxy_starter
     from agentrunner.sandboxes.choose import make_sandbox
     from agentrunner.testing.sandboxes import CHECKS, run_conformance
     from agentrunner.testing.sandboxes.egress import egress_checks
 
-    home = Path(environ.get("HOME") or Path.home())
+    home = home_of(environ)
     image, read_paths = await image_for_trying(environ) if kind == "docker" else ("", ())
     with tempfile.TemporaryDirectory(prefix="agentrunner-") as root:
 
@@ -279,7 +281,7 @@ async def _conformance(kind: str, environ: Mapping[str, str]) -> Report:
             spec = replace(spec, image=image, read_paths=(*spec.read_paths, *read_paths))
             return make_sandbox(kind, spec, environ, home, state_root=state)
 
-        egress = egress_checks(proxy_starter(environ)) if kind != "none" else ()
+        egress = egress_checks(proxy_starter(environ)) if kind != NO_SANDBOX else ()
         results = await run_conformance(make, Path(root), checks=(*CHECKS, *egress))
     marks = {"passed": "ok", "failed": "FAIL", "not_applicable": "--"}
     rows = [Finding(marks[r.status], r.name, r.detail) for r in results]  # type: ignore[arg-type]

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from agentrunner.environment import home_of
 from agentrunner.errors import AgentRunnerError
 from agentrunner.verification.scripts import texts_run
 
@@ -122,7 +123,7 @@ class _Attempt:
         from agentrunner.storage.run_folder import RunFolder
         from agentrunner.verification.decision_sandbox import DecisionSandbox
 
-        home = Path(self.environ.get("HOME") or Path.home())
+        home = home_of(self.environ)
         words = [word for found in chosen for word in first_words(found.command)]
         with tempfile.TemporaryDirectory(prefix="agentrunner-") as root:
             folder = RunFolder(Path(root))

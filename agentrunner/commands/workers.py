@@ -15,6 +15,7 @@ import typer
 from agentrunner.commands import options as opt
 from agentrunner.commands.console import show, width_of
 from agentrunner.commands.runs import here
+from agentrunner.environment import home_of
 
 
 @opt.with_file
@@ -39,7 +40,7 @@ def list_workers(repo: Path, environ: Mapping[str, str]) -> list[dict[str, Any]]
     from agentrunner.registry import LOGINS, WORKERS
     from agentrunner.workers.login import login_for
 
-    home, rows = Path(environ.get("HOME") or Path.home()), []
+    home, rows = home_of(environ), []
     for kind in [kind for kind in WORKERS.own if kind not in NO_CLIS]:
         worker = adapter(kind, repo)
         probe = worker.probe()

@@ -17,6 +17,7 @@ from agentrunner.config.agents import AUTO, MetaSpec, WorkerSpec
 from agentrunner.config.load import resolve_env, with_environment
 from agentrunner.config.sandbox import SandboxSpec
 from agentrunner.config.spec import RunnerSection, TaskSpec
+from agentrunner.environment import home_of
 from agentrunner.errors import AgentRunnerError, InfraError
 from agentrunner.errors.planners import NoPlanner
 from agentrunner.errors.workers import WorkerNotReady
@@ -265,7 +266,7 @@ def _way(
         if not worker.key_names:
             return "it needs no key", "key", ""
         cures.append(f"export {worker.key_names[0]}=…")
-    home = Path(environ.get("HOME") or Path.home())
+    home = home_of(environ)
     if auth != "key" and login and (found := login_for(worker.kind, environ, home, given=own)):
         state = found.describe()
         if state.usable:

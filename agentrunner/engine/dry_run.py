@@ -12,6 +12,7 @@ from agentrunner.engine.header import header_of, reach_of_all
 from agentrunner.engine.policies import capped_as_far
 from agentrunner.engine.resolve import resolve
 from agentrunner.engine.resources import sandbox_order, with_caches
+from agentrunner.environment import home_of
 from agentrunner.gateway.order import GATEWAY_PORT
 from agentrunner.sandboxes.base import Mount, SandboxOrder
 from agentrunner.sandboxes.choose import AUTO, make_sandbox
@@ -38,7 +39,7 @@ def preview(spec: TaskSpec, options: Options) -> dict[str, Any]:
         kind,
         box,
         environ,
-        Path(environ.get("HOME") or Path.home()),
+        home_of(environ),
         state_root=state_dir,
     )
     first = resolved.members[0]

@@ -14,6 +14,7 @@ from agentrunner.config.spec import TaskSpec
 from agentrunner.discovery.versions import CACHE, sandbox_version
 from agentrunner.engine.known_reds import accepted_reds
 from agentrunner.engine.resolve import worker_missing
+from agentrunner.environment import home_of
 from agentrunner.errors.sandboxes import BadImageName
 from agentrunner.execution.deps import Cassette, Clock, Deps
 from agentrunner.execution.resolved import ResolvedRun
@@ -105,7 +106,7 @@ def with_caches(
     found = find_caches(
         repo or box.repo,
         environ,
-        Path(environ.get("HOME") or Path.home()),
+        home_of(environ),
         None if isinstance(wanted, str) else wanted,
         allowed=spec.cache_caps,
     )
@@ -132,7 +133,7 @@ def check_sandbox(resolved: ResolvedRun, state_dir: Path) -> None:
         spec.runner.sandbox.kind,
         sandbox_order(spec, resolved.members, RunFolder(Path(spec.repo))),
         environ,
-        Path(environ.get("HOME") or Path.home()),
+        home_of(environ),
         state_root=state_dir,
     )
 
@@ -314,6 +315,6 @@ async def _open_sandbox(
         kind or resolved.spec.runner.sandbox.kind,
         wanted,
         environ,
-        Path(environ.get("HOME") or Path.home()),
+        home_of(environ),
         state_root=state_dir,
     )

@@ -15,6 +15,7 @@ from typing import Any
 
 from agentrunner.config.spec import TaskSpec
 from agentrunner.engine.resources import make_verifier, sandbox_order
+from agentrunner.environment import home_of
 from agentrunner.errors.runs import NothingDelivered
 from agentrunner.execution.credentials import secrets_of
 from agentrunner.git.process import read_small
@@ -127,7 +128,7 @@ async def verify(
             kind or spec.runner.sandbox.kind,
             wanted,
             environ,
-            Path(environ.get("HOME") or Path.home()),
+            home_of(environ),
             state_root=state_dir,
         )
         try:

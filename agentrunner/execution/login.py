@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
 from agentrunner.config.load import resolve_env
 from agentrunner.config.spec import TaskSpec
+from agentrunner.environment import home_of
 from agentrunner.errors.workers import LoginElsewhere, LoginUnsupported
 from agentrunner.execution.credentials import credential
 from agentrunner.execution.deps import Deps
@@ -85,7 +85,7 @@ def _login(spec: TaskSpec, worker: Worker, environ: Mapping[str, str]) -> Login:
             path=spec.places.get("runner.worker.base_url", "runner.worker.base_url"),
             remedy="remove runner.worker.base_url, or set runner.worker.auth to key",
         )
-    home = Path(environ.get("HOME") or Path.home())
+    home = home_of(environ)
     given = resolve_env(spec.runner.worker.env, environ)
     login = login_for(worker.kind, environ, home, given=given)
     if login is None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import cast
 
 from langgraph.types import Command
 
+from agentrunner.environment import home_of
 from agentrunner.execution.credentials import credential
 from agentrunner.execution.deps import Deps, Update
 from agentrunner.execution.failure_policy import (
@@ -129,7 +129,7 @@ def cure_of(deps: Deps, order: WorkerOrder, run: WorkerRun) -> str:
 def _cure_of_credential(member: Member, deps: Deps) -> str:
     worker, spec = member.worker, member.spec
     if spec.runner.worker.auth == "login":
-        home = Path(deps.environ.get("HOME") or Path.home())
+        home = home_of(deps.environ)
         login = login_for(worker.kind, deps.environ, home)
         cure = login.describe().cure if login else ""
         cure = cure or f"{worker.kind.removesuffix('-cli')} login"

@@ -9,6 +9,7 @@ import platform
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from agentrunner.environment import home_of
 from agentrunner.errors.repositories import GitFailed
 from agentrunner.git.private_clone import CloneStore, Identity
 
@@ -39,7 +40,7 @@ def _files(clone: CloneStore, environ: Mapping[str, str]) -> Iterator[Path]:
             common = own / (own / "commondir").read_text(errors="replace").strip()
             yield common / "config"
         yield own / "config"
-    home = Path(environ.get("HOME") or Path.home())
+    home = home_of(environ)
     if chosen := environ.get("GIT_CONFIG_GLOBAL"):
         yield Path(chosen)
     else:

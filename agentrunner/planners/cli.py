@@ -30,8 +30,6 @@ from agentrunner.workers.launching import CliCredential
 from agentrunner.workers.make import make_worker
 
 TIMEOUT_SEC = 600.0
-IMAGES = ("auto", "docker")
-"""Boxes whose image may bring a program that this machine has not."""
 NOT_FOUND = 127
 
 

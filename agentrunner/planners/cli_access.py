@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 
 from agentrunner.config.spec import TaskSpec
+from agentrunner.environment import home_of
 from agentrunner.errors import InfraError
 from agentrunner.errors.planners import NoPlannerKey
 from agentrunner.errors.workers import LoginElsewhere, LoginUnsupported
@@ -82,7 +82,7 @@ def _usable_login(
             path="runner.meta.base_url",
             remedy="remove runner.meta.base_url, or set runner.meta.auth to key",
         )
-    home = Path(environ.get("HOME") or Path.home())
+    home = home_of(environ)
     login = login_for(worker.kind, environ, home)
     if login is None:
         raise LoginUnsupported(

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from agentrunner.config.agents import reads_repo
 from agentrunner.config.spec import TaskSpec
-from agentrunner.environment import prices_file
+from agentrunner.environment import home_of, prices_file
 from agentrunner.gateway.order import (
     GATEWAY_PORT,
     GATEWAY_SOCKET,
@@ -168,7 +168,7 @@ class CliSandbox:
             return self._box
         await self.close()
         state_dir = self._bench.state_dir.resolve()
-        home = Path(self._environ.get("HOME") or Path.home())
+        home = home_of(self._environ)
         kind = self._bench.sandbox.kind
         self._box = await open_sandbox(
             kind, self._sandbox_order(), self._environ, home, state_root=state_dir

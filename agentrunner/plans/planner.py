@@ -23,7 +23,7 @@ from agentrunner.config.agents import ProfilesSpec
 from agentrunner.config.spec import TaskSpec
 from agentrunner.discovery.context import repository_context
 from agentrunner.engine.policies import capped, capped_as_far
-from agentrunner.environment import prices_file
+from agentrunner.environment import home_of, prices_file
 from agentrunner.errors import InfraError
 from agentrunner.errors.planners import NoPlanner
 from agentrunner.errors.runs import OutOfBudget
@@ -303,7 +303,7 @@ async def _housed(
     for part in (desk.meta_dir, desk.box_dir, desk.sock_dir):
         make_private(part)
     box = SandboxOrder(repo=Path(spec.repo), home=desk.box_dir, owner=Owner("", spec.task_id))
-    home = Path(environ.get("HOME") or Path.home())
+    home = home_of(environ)
     try:
         kind = spec.runner.sandbox.kind
         sandbox = await open_sandbox(kind, box, environ, home, state_root=state_dir)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any
 
 from agentrunner.errors import AgentRunnerError
 from agentrunner.errors.plans import UnknownQuestion
 from agentrunner.plans.plan import Plan
 from agentrunner.plans.store import BUDGET, OpenQuestion, PlanStore, unknown_question
+from agentrunner.results import InboxItem, Result
 from agentrunner.state.lifecycle import TaskState
 from agentrunner.state.run_state import IN_WORDS, Answer, Question
 
@@ -20,32 +19,33 @@ _YES = frozenset({"yes", "y", "approve", "ok", "はい", "承認"})
 _NO = re.compile(r"(?:no|n|reject|いいえ|却下)\b[\s:,.、。：]*", re.IGNORECASE)
 
 
-def asked_text(waiting: Mapping[str, Any]) -> str:
+def asked_text(waiting: InboxItem) -> str:
     """A run's question as the plan keeps it, its options numbered."""
-    options = [f"{number}. {text}" for number, text in enumerate(waiting["options"], start=1)]
-    how = [] if waiting["kind"] in IN_WORDS else ["Answer yes, or no and why."]
-    return "\n".join([str(waiting["text"]), *options, *how])
+    options = [f"{number}. {text}" for number, text in enumerate(waiting.options, start=1)]
+    how = [] if waiting.kind in IN_WORDS else ["Answer yes, or no and why."]
+    return "\n".join([waiting.text, *options, *how])
 
 
-def ended_text(result: Mapping[str, Any]) -> str:
+def ended_text(result: Result) -> str:
     """What is asked about a run that ended otherwise than COMPLETE."""
-    text = str(result["text"] or result["reason"] or "")
-    lines = [str(line) for line in result["missing"] if str(line) != text.rstrip(".")]
+    text = result.text or result.reason or ""
+    lines = [line for line in result.missing if line != text.rstrip(".")]
     missing = "".join(f"\n- {line}" for line in lines)
     ways = "What should the next attempt know?"
-    if result["state"] == TaskState.NEEDS_REVIEW and not _is_red(result):
-        accept = f'`agentrunner accept {result["run_id"]} --reason "..."`'
+    if result.state == TaskState.NEEDS_REVIEW and not _is_red(result):
+        accept = f'`agentrunner accept {result.run_id} --reason "..."`'
         ways = f"{ways} Or, if it is good as it is: {accept}"
-    return f"{result['state']}: {text}{missing}\n{ways}"
+    return f"{result.state}: {text}{missing}\n{ways}"
 
 
-def _is_red(result: Mapping[str, Any]) -> bool:
+def _is_red(result: Result) -> bool:
     """Whether a test or a check says no: a person's yes does not stand in for that."""
-    failed = any(one["status"] == "failed" for one in result.get("acceptance_criteria") or ())
-    test = result.get("test") or {}
-    known = len(test.get("known_red") or ())
-    reds = test.get("failed")
-    return failed or bool(test.get("exit_code") and (reds is None or reds > known))
+    test = result.test
+    if any(one.status == "failed" for one in result.acceptance_criteria):
+        return True
+    if test is None or not test.exit_code:
+        return False
+    return test.failed is None or test.failed > len(test.known_red)
 
 
 def apart_text(rounds: int, evidence: str) -> str:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from agentrunner.engine import attempts
+from agentrunner.results import Result
 from agentrunner.state.run_state import Question, TaskContext
 from agentrunner.storage.run_folder import RunFolder, load_spec, runs_root
 
@@ -20,7 +19,7 @@ class SavedRun:
     """None where it has done nothing yet."""
     question: Question | None = None
     """What it waits for."""
-    result: Mapping[str, Any] | None = None
+    result: Result | None = None
 
 
 def is_begun(state_dir: Path, run_id: str) -> bool:
@@ -41,4 +40,4 @@ async def saved_run(state_dir: Path, run_id: str) -> SavedRun:
         return SavedRun(None)
     state, question = await attempts.read(folder)
     result = attempts.result_of(folder, load_spec(folder), state, question)
-    return SavedRun(state, question, result)
+    return SavedRun(state, question, Result.model_validate(result))

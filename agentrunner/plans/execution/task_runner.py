@@ -50,6 +50,7 @@ from agentrunner.plans.execution.spending import Spending
 from agentrunner.plans.execution.workspaces import Workspaces
 from agentrunner.plans.plan import AT_WORK, FELL_SHORT, Plan, PlanTaskStatus
 from agentrunner.plans.store import PlanStore, StoredTask
+from agentrunner.results import Result
 from agentrunner.state.lifecycle import TERMINAL, TaskState
 from agentrunner.state.run_state import BY_PLAN
 from agentrunner.storage.events import timestamp
@@ -140,10 +141,10 @@ class TaskRuns:
             turn = self._book.latest(task_id) or turn
             if result is None:
                 return self._still_open(turn)
-            self._purse.count(str(result["run_id"]))
+            self._purse.count(str(result.run_id))
             if (plan := self._plan_of(turn)) is None:
                 break
-            if result["state"] != TaskState.COMPLETE:
+            if result.state != TaskState.COMPLETE:
                 bill = await self._asks_for_budget(turn, result)
                 if bill in ("", paid):
                     return self._unfinished(turn, result)
@@ -248,7 +249,7 @@ class TaskRuns:
 
     # -- one run --------------------------------------------------------------------------------
 
-    async def _run(self, turn: Round, plan: Plan, stop: asyncio.Event) -> Mapping[str, Any] | None:
+    async def _run(self, turn: Round, plan: Plan, stop: asyncio.Event) -> Result | None:
         """Drive the round's run as far as it goes now; None where it still waits for a person."""
         options = replace(
             self._options, on_event=lambda event: self._hear(turn.task_id, event), stop=stop
@@ -256,13 +257,13 @@ class TaskRuns:
         if not is_begun(self._options.state_dir, turn.run_id):
             return await self._start(turn, plan, options)
         saved = await saved_run(self._options.state_dir, turn.run_id)
-        if saved.result is not None and saved.result["state"] == TaskState.COMPLETE:
+        if saved.result is not None and saved.result.state == TaskState.COMPLETE:
             return None if self._waits_to_land(turn) else saved.result
         ended = saved.state is not None and saved.state["state"] in TERMINAL
         anew = self._anew(turn, plan)
         how: dict[str, Any] = {"on_change": "continue", "instead": anew}
         if not ended and saved.question is None:
-            return await runs.resume(turn.run_id, options, **how)
+            return Result.model_validate(await runs.resume(turn.run_id, options, **how))
         if saved.question is not None and self._budget.is_asked(saved.question):
             return await self._pay(turn, saved, options)
         answer = self._desk.answer(turn)
@@ -276,7 +277,8 @@ class TaskRuns:
         asked = self._desk.asked(turn) if answer else ""
         self._desk.settle(turn, TRIED_AGAIN)
         self._book.save(replace(turn, question=0))
-        return await runs.resume(turn.run_id, options, message=answer, asked=asked, **how)
+        how |= {"message": answer, "asked": asked}
+        return Result.model_validate(await runs.resume(turn.run_id, options, **how))
 
     def _anew(self, turn: Round, plan: Plan) -> TaskSpec | None:
         """The task under other settings than its run began with; None where they are the same."""
@@ -284,31 +286,32 @@ class TaskRuns:
         spec = self._spec_of(plan, turn.task_id, turn)
         return None if kept in ("", spec.plan_settings) else spec
 
-    async def _start(self, turn: Round, plan: Plan, options: Options) -> Mapping[str, Any]:
+    async def _start(self, turn: Round, plan: Plan, options: Options) -> Result:
         """Begin the run, under a name that is kept before there is anything of it."""
         spec = self._within_limits(self._spec_of(plan, turn.task_id, turn))
         name = turn.run_id or new_run_id(turn.task_id, secrets.token_bytes(4))
         self._book.save(replace(turn, run_id=name, asked_for=asked_for(plan, turn.task_id)))
         rounds, at = self._book.of(turn.task_id), self._options.clock.stamp()
         before = await decided_before(self._options.state_dir, rounds, turn, at)
-        return await runs.start(spec, options, run_id=name, people=before)
+        result = await runs.start(spec, options, run_id=name, people=before)
+        return Result.model_validate(result)
 
     async def _respond(
         self, turn: Round, saved: SavedRun, answer: str, options: Options, by: str = ""
-    ) -> Mapping[str, Any]:
+    ) -> Result:
         """Give the run its answer; asked once more where it is none to its question."""
         assert saved.question is not None and saved.result is not None
         try:
             words = answer_of(saved.question, answer).model_copy(update={"by": by})
-            return await runs.respond(turn.run_id, words, options)
+            return Result.model_validate(await runs.respond(turn.run_id, words, options))
         except WRONG_ANSWERS as error:
             message = f"{error.message} {error.remedy}".strip()
-            waiting = {**saved.result["waiting"], "text": f"{message}\n{saved.question.text}"}
-            return {**saved.result, "waiting": waiting}
+            assert saved.result.waiting is not None
+            again = {"text": f"{message}\n{saved.question.text}"}
+            waiting = saved.result.waiting.model_copy(update=again)
+            return saved.result.model_copy(update={"waiting": waiting})
 
-    async def _pay(
-        self, turn: Round, saved: SavedRun, options: Options
-    ) -> Mapping[str, Any] | None:
+    async def _pay(self, turn: Round, saved: SavedRun, options: Options) -> Result | None:
         """Grant a run that has spent its part of the plan's budget what the plan has left."""
         assert saved.question is not None and saved.state is not None
         spec = load_spec(RunFolder.open(self._options.state_dir, turn.run_id))
@@ -317,9 +320,9 @@ class TaskRuns:
             return saved.result
         return await self._respond(turn, saved, more, options, by=BY_PLAN)
 
-    async def _asks_for_budget(self, turn: Round, result: Mapping[str, Any]) -> str:
+    async def _asks_for_budget(self, turn: Round, result: Result) -> str:
         """The id of the question about the plan's budget that its run waits with; "" for none."""
-        if not result["waiting"] or result["waiting"]["kind"] != "budget":
+        if result.waiting is None or result.waiting.kind != "budget":
             return ""
         question = (await saved_run(self._options.state_dir, turn.run_id)).question
         return question.id if question is not None and self._budget.is_asked(question) else ""
@@ -346,14 +349,14 @@ class TaskRuns:
 
     # -- what a person is asked -----------------------------------------------------------------
 
-    def _unfinished(self, turn: Round, result: Mapping[str, Any]) -> TaskOutcome:
-        if result["waiting"]:
-            asked = replace(turn, asked=str(result["waiting"]["id"]))
+    def _unfinished(self, turn: Round, result: Result) -> TaskOutcome:
+        if result.waiting is not None:
+            asked = replace(turn, asked=result.waiting.id)
             return self._desk.ask(
-                turn.task_id, PlanTaskStatus.BLOCKED, asked_text(result["waiting"]), asked
+                turn.task_id, PlanTaskStatus.BLOCKED, asked_text(result.waiting), asked
             )
-        if result["state"] in TERMINAL:
-            status = PlanTaskStatus(result["state"])
+        if result.state in TERMINAL:
+            status = PlanTaskStatus(result.state)
             return self._desk.ask(turn.task_id, status, ended_text(result), turn)
         return TaskOutcome(PlanTaskStatus.PENDING, "stopped on the way", turn.run_id)
 

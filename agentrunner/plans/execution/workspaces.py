@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from agentrunner.config.spec import CriterionSpec
 from agentrunner.execution.deps import Clock
@@ -26,6 +26,7 @@ from agentrunner.plans.execution.merging.merge_queue import (
 from agentrunner.plans.execution.merging.proofs import of_its_own
 from agentrunner.plans.execution.merging.run_work import RunWork, run_work
 from agentrunner.plans.execution.rounds import Round, RoundBook
+from agentrunner.results import Result
 from agentrunner.storage.run_folder import make_private
 
 _MARK = re.compile(rb"(?m)^(?:<{7}|>{7}) ")
@@ -49,7 +50,7 @@ class Workspaces(Protocol):
         """
 
     async def land(
-        self, turn: Round, title: str, result: Mapping[str, Any], wanted: Callable[[], bool]
+        self, turn: Round, title: str, result: Result, wanted: Callable[[], bool]
     ) -> Landing:
         """Bring what a COMPLETE run has made together with the rest.
 
@@ -128,14 +129,14 @@ class WorkTrees:
         )
 
     async def land(
-        self, turn: Round, title: str, result: Mapping[str, Any], wanted: Callable[[], bool]
+        self, turn: Round, title: str, result: Result, wanted: Callable[[], bool]
     ) -> Landing:
         """As a commit on the plan's branch."""
         async with self._landing:
             return await self._land(turn, title, result, wanted)
 
     async def _land(
-        self, turn: Round, title: str, result: Mapping[str, Any], wanted: Callable[[], bool]
+        self, turn: Round, title: str, result: Result, wanted: Callable[[], bool]
     ) -> Landing:
         made = await run_work(self._state_dir, turn.run_id)
         work = TaskWork(
@@ -195,10 +196,10 @@ class SingleFolder:
         return turn
 
     async def land(
-        self, turn: Round, title: str, result: Mapping[str, Any], wanted: Callable[[], bool]
+        self, turn: Round, title: str, result: Result, wanted: Callable[[], bool]
     ) -> Landing:
         """It is there already."""
-        return Merged("", tuple(map(str, result["changed_files"])))
+        return Merged("", tuple(result.changed_files))
 
     async def close(self, turn: Round) -> None:
         """The files stay."""

@@ -12,6 +12,7 @@ from pathlib import Path
 from agentrunner.config.prd import describe_check
 from agentrunner.config.spec import TaskSpec
 from agentrunner.engine.resources import sandbox_order, with_caches
+from agentrunner.environment import home_of
 from agentrunner.execution.credentials import secrets_of
 from agentrunner.git.private_clone import CloneStore
 from agentrunner.plans.execution.merging.merge_verdict import CheckSeen, CommitFindings, SetUpFailed
@@ -124,7 +125,7 @@ async def open_commit(
             kind or spec.runner.sandbox.kind,
             await asyncio.to_thread(with_caches, wanted, here, environ),
             environ,
-            Path(environ.get("HOME") or Path.home()),
+            home_of(environ),
             state_root=state_dir,
         )
         try:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from agentrunner.errors.repositories import GitFailed
 from agentrunner.git.private_clone import CloneStore, Identity
@@ -23,6 +23,7 @@ from agentrunner.plans.execution.commit_message import (
 )
 from agentrunner.plans.execution.merging.merge_verdict import Candidate, Verdict
 from agentrunner.plans.execution.merging.proofs import Proof
+from agentrunner.results import Result
 from agentrunner.storage.failpoints import reach
 
 MAX_EVIDENCE = 12_000
@@ -54,7 +55,7 @@ class TaskWork:
     """What it was checked out at."""
     parents: tuple[str, ...]
     """Of the commit to be made; the first is the plan's head of then."""
-    result: Mapping[str, Any]
+    result: Result
     """The `result` object of the run, which is COMPLETE."""
     paths: tuple[str, ...] | None = None
     """What the run changed, where the result may name only the first of it (`changed_paths`)."""
@@ -238,13 +239,13 @@ def _commit(clone: CloneStore, work: TaskWork, author: Identity, at: str, templa
     message = commit_message(
         template,
         title=work.title,
-        proof=work.result.get("proof", ()),
+        proof=work.result.proof,
         task_id=work.task_id,
-        run_id=work.result.get("run_id", ""),
+        run_id=work.result.run_id or "",
     )
     return clone.commit(
         work.folder,
-        work.result["changed_files"] if work.paths is None else work.paths,
+        work.result.changed_files if work.paths is None else work.paths,
         parents=work.parents,
         message=message,
         author=author,
@@ -335,11 +336,12 @@ def _hunks(clone: CloneStore, tree: str, names: Iterable[str]) -> Iterator[str]:
             yield f"\n{path}:\n\n```\n{hunk[:MAX_HUNK]}\n```\n"
 
 
-def _removed(result: Mapping[str, Any]) -> int:
+def _removed(result: Result) -> int:
     """How many tests fewer there are because the run, which is COMPLETE, took some away."""
-    test = result.get("test") or {}
-    names = ("baseline_passed", "baseline_failed", "passed", "failed")
-    if any(test.get(name) is None for name in names):
+    test = result.test
+    if test is None or None in (
+        counts := (test.baseline_passed, test.baseline_failed, test.passed, test.failed)
+    ):
         return 0
-    was = int(test["baseline_passed"]) + int(test["baseline_failed"])
-    return max(0, was - int(test["passed"]) - int(test["failed"]))
+    passed_before, failed_before, passed, failed = (count or 0 for count in counts)
+    return max(0, passed_before + failed_before - passed - failed)

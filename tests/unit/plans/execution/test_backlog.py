@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
 from agentrunner.config.agents import BudgetSpec
 from agentrunner.errors import UsageError
@@ -18,6 +20,7 @@ from agentrunner.plans.execution.answers import (
 )
 from agentrunner.plans.execution.spending import Spending
 from agentrunner.plans.store import PlanStore
+from agentrunner.results import CriterionResult, InboxItem, Result, TestSummary
 from agentrunner.state.lifecycle import TaskState
 from agentrunner.state.run_state import Question
 from agentrunner.storage.run_folder import RunFolder
@@ -81,19 +84,31 @@ def test_the_next_run_has_what_is_left_of_the_budget(tmp_path: Path) -> None:
     assert spending().reached == ""
 
 
+def made(model: type[BaseModel], **fields: Any) -> BaseModel:
+    """An entry of a result with these fields alone."""
+    return model.model_construct(**fields)
+
+
+def ended(state: str, **more: Any) -> str:
+    result = Result(
+        exit_code=1, run_id="TASK-0001-a1b2", text="", reason="loop_limit", missing=["AC-1"],
+        state=TaskState(state),
+    )  # fmt: skip
+    return ended_text(result.model_copy(update=more))
+
+
 def test_a_question_names_the_ways_on() -> None:
-    ended = {"run_id": "TASK-0001-a1b2", "text": "", "reason": "loop_limit", "missing": ["AC-1"]}
-    review = ended_text({**ended, "state": "NEEDS_REVIEW"})
+    review = ended("NEEDS_REVIEW")
     assert "- AC-1" in review and "agentrunner accept TASK-0001-a1b2 --reason" in review
-    assert "accept" not in ended_text({**ended, "state": "FAILED"})
-    red = {"acceptance_criteria": [{"id": "AC-1", "status": "failed"}], "test": None}
-    assert "accept" not in ended_text({**ended, "state": "NEEDS_REVIEW", **red})
-    known = {"test": {"exit_code": 1, "failed": 1, "known_red": ["a::b"]}}
-    assert "accept" in ended_text({**ended, "state": "NEEDS_REVIEW", **known})
-    assert "accept" not in ended_text(
-        {**ended, "state": "NEEDS_REVIEW", "test": {"exit_code": 2, "failed": None}}
-    )
-    waiting = {"text": "Which?", "options": ["a", "b"]}
-    assert asked_text({**waiting, "kind": "ask_human"}) == "Which?\n1. a\n2. b"
-    assert asked_text({**waiting, "kind": "complete"}).endswith("Answer yes, or no and why.")
+    assert "accept" not in ended("FAILED")
+    red = made(CriterionResult, id="AC-1", status="failed")
+    assert "accept" not in ended("NEEDS_REVIEW", acceptance_criteria=[red])
+    known = made(TestSummary, exit_code=1, failed=1, known_red=["a::b"])
+    assert "accept" in ended("NEEDS_REVIEW", test=known)
+    broken = made(TestSummary, exit_code=2, failed=None, known_red=[])
+    assert "accept" not in ended("NEEDS_REVIEW", test=broken)
+    waiting = InboxItem(id="a1", kind="ask_human", text="Which?", options=["a", "b"])
+    assert asked_text(waiting) == "Which?\n1. a\n2. b"
+    approval = waiting.model_copy(update={"kind": "complete"})
+    assert asked_text(approval).endswith("Answer yes, or no and why.")
     assert "change it" in unfit_text(UsageError("No.", remedy="change it"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -21,6 +22,7 @@ from agentrunner.plans.execution.merging.merge_queue import (
 )
 from agentrunner.plans.execution.merging.merge_verdict import Candidate, Verdict
 from agentrunner.plans.execution.merging.proofs import Proof
+from agentrunner.results import Result
 from agentrunner.state.run_state import Criterion
 from agentrunner.storage.failpoints import FailPointReached
 from tests.unit.git.test_workspace import shop
@@ -76,9 +78,10 @@ class Bench:
         self.clone.check_out(folder, start)
         for name, text in files.items():
             (folder / name).write_text(text)
-        told = {"changed_files": sorted(files), "proof": ["it was red"], "run_id": f"r{self.made}"}
+        fields = {"changed_files": sorted(files), "proof": ["it was red"], **result}
+        ended = Result(exit_code=0, run_id=f"r{self.made}").model_copy(update=fields)
         title = f"Task {self.made}"
-        return TaskWork(f"T-{self.made}", title, folder, start, (start,), {**told, **result})
+        return TaskWork(f"T-{self.made}", title, folder, start, (start,), ended)
 
     async def land(
         self, work: TaskWork, tests: Tests | None = None
@@ -194,7 +197,7 @@ async def test_evidence_is_bounded(bench: Bench) -> None:
 async def test_tests_decide_before_the_branch_moves(bench: Bench) -> None:
     head, tests = bench.head, Tests(["two tests fail"])
     counts = {"passed": 2, "failed": 0, "baseline_passed": 3, "baseline_failed": 1}
-    work = bench.work({"a.txt": "1\n"}, test=counts)
+    work = bench.work({"a.txt": "1\n"}, test=SimpleNamespace(**counts))
     refused = await bench.land(work, tests)
     assert isinstance(refused, TestsRed) and refused.evidence == "two tests fail"
     assert bench.head == head
