@@ -138,7 +138,7 @@ def notifier_of(
     """The command that an option names, else the person's settings; None where neither does.
 
     An empty option means none. Settings of a repository are not asked, and no program of it is
-    taken. Raises UsageError (`bad-option`) for an option that is no command.
+    taken. Raises BadOption for an option that is no command.
     """
     if option is not None:
         return Notifier(_argv(option, environ), WHERE_OPTION, environ) if option.strip() else None
@@ -149,7 +149,7 @@ def notifier_of(
         return None
     try:
         return Notifier(_argv(named, environ), WHERE_SETTINGS, environ)
-    except UsageError as error:  # it must not keep a run from starting
+    except BadOption as error:  # it must not keep a run from starting
         return Notifier([named], WHERE_SETTINGS, environ, problem=error.message)
 
 
