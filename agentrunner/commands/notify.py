@@ -10,7 +10,6 @@ import contextlib
 import json
 import os
 import shlex
-import shutil
 import signal
 import subprocess
 import tempfile
@@ -46,15 +45,20 @@ class Notifier:
         where: str = WHERE_OPTION,
         environ: Mapping[str, str] = os.environ,
         limit_sec: float = LIMIT_SEC,
+        problem: str = "",
     ) -> None:
+        """`problem` is why it cannot be run at all, to be said in its place."""
         self._argv, self._where, self._environ = argv, where, environ
         self._limit = limit_sec
         self._sent: list[_Sent] = []
-        self._problem = ""
+        self._problem = problem
+        self._usable = not problem
         self._said = False
 
     def send(self, kind: Literal["needs_you", "ended"], facts: Mapping[str, Any]) -> None:
         """Start the command with `facts` as JSON on its stdin; nothing is raised or waited for."""
+        if not self._usable:
+            return
         value = {"event": kind, **{name: _cut(one) for name, one in facts.items()}}
         own = {
             "AGENTRUNNER_EVENT": kind,
@@ -133,8 +137,8 @@ def notifier_of(
 ) -> Notifier | None:
     """The command that an option names, else the person's settings; None where neither does.
 
-    An empty option means none. Settings of a repository are not asked. Raises UsageError
-    (`bad-option`) for an option that is no command.
+    An empty option means none. Settings of a repository are not asked, and no program of it is
+    taken. Raises BadOption for an option that is no command.
     """
     if option is not None:
         return Notifier(_argv(option, environ), WHERE_OPTION, environ) if option.strip() else None
@@ -143,24 +147,30 @@ def notifier_of(
     named = notify_command(environ) if settings else ""
     if not named.strip():
         return None
-    with contextlib.suppress(ValueError):
-        return Notifier(shlex.split(named), WHERE_SETTINGS, environ)
-    return Notifier([named], WHERE_SETTINGS, environ)  # said when it is to be started
-
-
-def _argv(option: str, environ: Mapping[str, str]) -> list[str]:
     try:
-        argv = shlex.split(option)
+        return Notifier(_argv(named, environ), WHERE_SETTINGS, environ)
+    except BadOption as error:  # it must not keep a run from starting
+        return Notifier([named], WHERE_SETTINGS, environ, problem=error.message)
+
+
+def _argv(text: str, environ: Mapping[str, str]) -> list[str]:
+    """The words of a command, its program by its whole path."""
+    from agentrunner.commands.runs import here
+    from agentrunner.workers.binary import find_program
+
+    try:
+        name, *words = shlex.split(text)
     except ValueError as error:
         raise BadOption(
             f"--notify is no command: {error}.",
             path="--notify",
             remedy="--notify 'notify-send AgentRunner'",
         ) from error
-    if shutil.which(argv[0], path=environ.get("PATH")) is None:
+    program = find_program(name, avoid=here(), environ=environ)
+    if program is None:
         raise BadOption(
-            f"--notify: there is no program {argv[0]}.",
+            f"--notify: there is no program {name} outside of the repository.",
             path="--notify",
-            remedy="name a program that is on PATH, or its whole path; no shell reads the words",
+            remedy="name one that is on PATH, or its whole path; no shell reads the words",
         )
-    return argv
+    return [str(program), *words]

@@ -186,6 +186,8 @@ def _driven(
             console.finish()
             console.close()
     if not output.json:
+        if view is not None and sys.stdout.isatty():
+            show("")
         show_status(order.options.state_dir, order.folder, result=console.result)
     return code
 

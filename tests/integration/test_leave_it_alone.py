@@ -88,7 +88,6 @@ def test_an_open_question_is_answered_from_elsewhere(shell: Shell, tmp_path: Pat
     notify = shlex.join(["sh", "-c", f"cat >> {told}; echo >> {told}"])
     with shell.terminal("run", task, "--notify", notify) as asks:
         asks.until(PROMPT)
-        assert "waiting for you" in shell.run("list").stdout
         wrong = shell.run("approve", "add", "--id", "x")
         assert (wrong.returncode, "not waiting for x" in wrong.stderr) == (2, True)
         done = shell.run("answer", "2")
@@ -117,8 +116,6 @@ def test_an_open_question_is_answered_from_elsewhere(shell: Shell, tmp_path: Pat
 
 def test_a_detached_run_needs_no_terminal(shell: Shell) -> None:
     task = shell.task(plan(), consult("Which?", "up", "down"), consult("Sure?"), *ENDS)
-    wrong = shell.run("run", "nowhere.md", "--detach")
-    assert (wrong.returncode, wrong.stdout) == (2, "") and "nowhere.md" in wrong.stderr
     assert shell.run("run", task, "--detach", "--sandbox", "docker").returncode == 5
     typo = shell.run("run", task, "--detach", "--notify", "no-such-program")
     assert (typo.returncode, typo.stderr[:18]) == (2, "error[bad-option]:")
@@ -175,4 +172,3 @@ def test_a_plan_is_drawn_and_asks_while_it_goes_on(tmp_path: Path) -> None:
     watched = shell.run("watch", "--plan", "--json")
     assert watched.returncode == 1
     assert json.loads(watched.stdout.splitlines()[-1])["event"] == "plan_result"
-    assert "1 of 2 tasks complete" in shell.run("watch", "--plan", "-q").stdout
