@@ -103,6 +103,6 @@ def test_an_answer_that_is_streamed_is_seen_to_grow() -> None:
     assert "planner: thinking, 300 tokens, 6 s" in view.status(at + 6), "it began to think before"
     view.feed({**THINKS, "written_tokens": 1520, "text": '"reason": "red\x1b[31m"'}, at + 9)
     status = view.status(at + 10)
-    assert 'planner: writing, 2k tokens, 10 s: "reas' in status and "\x1b" not in status
+    assert 'planner: writing, 2k tokens, 10 s: "r' in status and "\x1b" not in status
     view, _ = fed({**THINKS, "written_tokens": 90, "text": "a" * 200}, width=44)
     assert cell_width(view.status(at)) <= 44
