@@ -30,7 +30,7 @@ from agentrunner.planners.endpoint import endpoint
 from agentrunner.planners.make import reply_format
 from agentrunner.planners.recorded import Recording, replay_transport
 from agentrunner.planners.retry import capped, http_failure, parse_retry_after
-from agentrunner.planners.streaming import read_stream, silent, with_sane_usage
+from agentrunner.planners.streaming import CompletionStream, read_stream, silent, with_sane_usage
 from agentrunner.text.redaction import Redactor
 
 if TYPE_CHECKING:
@@ -217,7 +217,13 @@ class OpenAIChatMeta:
         if self._recording is not None:
             self._recording.end(response, chunks)
         if response.status_code == 200:
-            body = _checked_completion(response.text)
+            whole = response._content
+            if whole.lstrip().startswith(b"data:"):  # a stream that is not called one
+                stream = CompletionStream()
+                stream.feed(whole)
+                body = stream.end()
+            else:
+                body = _checked_completion(response.text)
             response._content = json.dumps(body).encode()
 
     def _too_slow(self, problem: Exception | None = None) -> MetaUnavailable:
