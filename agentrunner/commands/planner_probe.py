@@ -39,7 +39,7 @@ CURES: Mapping[str, str] = {
 
 def probe_planner(environ: Mapping[str, str], state_dir: Path, policy: Path | None) -> Report:
     """What a call of the planner showed; at least one request is sent. Blocks."""
-    from agentrunner.commands.planners import no_planner, settled_planner
+    from agentrunner.commands.planner_settings import no_planner, settled_planner
 
     try:
         settled, why = settled_planner(environ, state_dir, policy)

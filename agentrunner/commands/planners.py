@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import sys
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,17 +14,13 @@ import typer
 
 from agentrunner import environment
 from agentrunner.commands import options as opt
-from agentrunner.commands.asking import read_line
-from agentrunner.commands.console import Output, interactive, paint_for, show, width_of
+from agentrunner.commands.console import paint_for, show, width_of
 from agentrunner.commands.index import CONTEXT, Entries, Index
-from agentrunner.commands.runs import here
+from agentrunner.commands.planner_settings import no_planner, settled_planner
 from agentrunner.registry import METAS
 
 if TYPE_CHECKING:
     from agentrunner.config.spec import TaskSpec
-    from agentrunner.errors import InfraError
-    from agentrunner.scenes.model import Named
-    from agentrunner.scenes.playing import Company, Played
 
 COMMANDS: Entries = {
     "list": ("planners:list_kinds", "The kinds of planner, and which are ready here."),
@@ -37,8 +29,6 @@ COMMANDS: Entries = {
         "Play scenes with a known right answer; see what it is fit for.",
     ),
 }
-NOT_USABLE = 1
-INTERRUPTED = 130
 
 
 class Language(StrEnum):
@@ -136,6 +126,7 @@ def try_out(
 
     Exit 0: it can steer and judge runs. 1: it cannot. 5: it cannot be asked.
     """
+    from agentrunner.commands.planner_trial import ScenesTrial, agreed
     from agentrunner.scenes.model import load_scenes
     from agentrunner.scenes.playing import Company, reference_script
 
@@ -154,103 +145,15 @@ def try_out(
     company = Company(settled, os.environ)
     if not as_json:
         show(f"{len(chosen)} scenes, {company.describe()}", sys.stderr)
-    if not _agreed(chosen, settled, company, yes=yes, as_json=as_json):
+    if not agreed(chosen, settled, company, yes=yes, as_json=as_json):
         return 0
-    trial = _Trial(state, settled, chosen, keep=company.pays, afresh=afresh, quiet=as_json)
+    trial = ScenesTrial(state, settled, chosen, keep=company.pays, afresh=afresh, quiet=as_json)
     return trial.run(company, as_json=as_json)
 
 
 def _scripted(settled: TaskSpec) -> TaskSpec:
     meta = settled.runner.meta.model_copy(update={"kind": "script", "model": None})
     return settled.model_copy(update={"runner": settled.runner.model_copy(update={"meta": meta})})
-
-
-def no_planner() -> InfraError:
-    """The error where none is set, and none can be chosen."""
-    from agentrunner.errors.planners import NoPlanner
-
-    return NoPlanner(
-        "No planner is set, and none is ready that would be chosen by itself.",
-        remedy="agentrunner planners tells what each of them lacks",
-        nothing_spent=True,
-    )
-
-
-def settled_planner(
-    environ: Mapping[str, str],
-    state_dir: Path,
-    policy: Path | None,
-    *,
-    kind: str | None = None,
-    model: str | None = None,
-    base_url: str | None = None,
-    overrides: Sequence[str] = (),
-) -> tuple[TaskSpec, str]:
-    """A task that carries the planner's settings, within every policy; and why it is that one.
-
-    Of a planner that is named here nothing else is asked. "" stands for why where there is none.
-    Raises UsageError for settings that cannot be, or that a policy forbids.
-    """
-    from agentrunner.config.agents import ProfilesSpec
-    from agentrunner.config.load import TaskSource, load_task
-
-    if base_url:
-        overrides = [*overrides, f"runner.meta.base_url={json.dumps(base_url)}"]
-    with _somewhere(environ) as repo:
-        spec = load_task(
-            TaskSource("goal", "A planner is tried."),
-            overrides=overrides,
-            options={"repo": str(repo), "meta": kind, "planner_model": model},
-            environ=environ,
-            cwd=repo,
-            auto=True,
-        )
-        settled = _within_policies(spec, environ, state_dir, policy, named=kind is not None)
-    if settled is None:
-        return spec, ""
-    if kind is not None:
-        runner = settled.runner.model_copy(update={"profiles": ProfilesSpec(), "assess": None})
-        settled = settled.model_copy(update={"runner": runner})
-    why = settled.chosen.get("meta") or settled.places.get("runner.meta.kind") or "the default"
-    return settled, why
-
-
-@contextmanager
-def _somewhere(environ: Mapping[str, str]) -> Iterator[Path]:
-    """The repository one stands in, for its settings; an empty folder where that can be none.
-
-    A planner is looked at from anywhere, also from the home folder.
-    """
-    from agentrunner.config.repo import checked_repo
-    from agentrunner.config.yaml_text import Place
-    from agentrunner.errors import UsageError
-
-    try:
-        repo = checked_repo(here(), Place("."), environ)
-    except UsageError:
-        with tempfile.TemporaryDirectory(prefix="agentrunner-") as folder:
-            yield Path(folder)
-        return
-    yield repo
-
-
-def _within_policies(
-    spec: TaskSpec, environ: Mapping[str, str], state_dir: Path, policy: Path | None, *, named: bool
-) -> TaskSpec | None:
-    """The settings with a planner, within every policy; None where there is none to choose."""
-    from agentrunner.engine.policies import capped, capped_as_far
-    from agentrunner.errors import UsageError
-
-    settled, missing = capped_as_far(spec, environ, state_dir, policy)
-    if missing:
-        if not named and any(error.code == "no-planner" for error in missing):
-            return None
-        try:  # no worker is needed: the usual one stands in for it
-            settled = capped(settled, environ, state_dir, policy)
-        except UsageError:
-            if named:
-                raise
-    return settled
 
 
 def rows_of(settled: TaskSpec, why: str, environ: Mapping[str, str]) -> list[dict[str, Any]]:
@@ -289,122 +192,3 @@ def _row(kind: str, settled: TaskSpec, why: str, environ: Mapping[str, str]) -> 
         "by_code": bool(getattr(client, "by_code", False)),
         "schema": takes,
     }
-
-
-# -- the price ------------------------------------------------------------------------------------
-
-
-def _agreed(
-    chosen: Sequence[Named], settled: TaskSpec, company: Company, *, yes: bool, as_json: bool
-) -> bool:
-    """Whether to go on: the price is told where it is known, and asked about in a terminal."""
-    from agentrunner.environment import prices_file
-    from agentrunner.gateway.prices import load_prices
-    from agentrunner.gateway.wires import Tokens
-    from agentrunner.scenes.verdict import INPUT_TOKENS, OUTPUT_TOKENS
-
-    model = settled.runner.meta.model
-    if not company.pays or not model or settled.runner.meta.auth == "login":
-        return True
-    tokens = Tokens(INPUT_TOKENS * len(chosen), OUTPUT_TOKENS * len(chosen), 0)
-    usd = load_prices(prices_file(os.environ)).cost(model, tokens)
-    if not usd:
-        return True
-    told = (
-        f"About {tokens.input:,} tokens in and {tokens.output:,} out: {usd:.2f} USD at the prices "
-        f"of {model}."
-    )
-    show(told, sys.stderr)
-    if yes or not interactive(Output(json=as_json)):
-        return True
-    return read_line("Go on? [y/N] ").strip().lower() in ("y", "yes")
-
-
-# -- a trial --------------------------------------------------------------------------------------
-
-
-class _Trial:
-    """Plays the scenes one by one, and keeps what was played until the last one is."""
-
-    def __init__(
-        self,
-        state_dir: Path,
-        settled: TaskSpec,
-        scenes: Sequence[Named],
-        *,
-        keep: bool,
-        afresh: bool,
-        quiet: bool,
-    ) -> None:
-        from agentrunner.scenes.kept import Kept
-
-        self._settled = settled
-        self._scenes = scenes
-        self._quiet = quiet
-        self._kept = Kept(state_dir, settled) if keep else None
-        if self._kept is not None and afresh:
-            self._kept.forget()
-
-    def run(self, company: Company, *, as_json: bool) -> int:
-        """All of it; the exit code."""
-        from agentrunner.errors import InfraError
-
-        known = self._kept.read() if self._kept is not None else {}
-        played = [known[one.digest] for one in self._scenes if one.digest in known]
-        left = [one for one in self._scenes if one.digest not in known]
-        if played:
-            self._say(f"{len(played)} scenes of an interrupted trial are taken over (--afresh).")
-        try:
-            asyncio.run(self._play(left, played, company))
-        except (InfraError, KeyboardInterrupt) as error:
-            if played:
-                self._show(played, company, as_json=as_json, whole=False)
-            if isinstance(error, KeyboardInterrupt):
-                return INTERRUPTED
-            raise
-        if self._kept is not None:
-            self._kept.forget()
-        usable = self._show(played, company, as_json=as_json, whole=True)
-        return 0 if usable else NOT_USABLE
-
-    async def _play(self, left: Sequence[Named], played: list[Played], company: Company) -> None:
-        from agentrunner.scenes.playing import play_all
-
-        digests = {one.id: one.digest for one in left}
-        async for one in play_all(left, self._settled, os.environ, company=company):
-            played.append(one)
-            if self._kept is not None:
-                self._kept.add(digests[one.id], one)
-            why = f": {one.why}" if one.grade != "right" else ""
-            self._say(f"{len(played):>3} of {len(self._scenes)}  {one.grade:<10}  {one.id}{why}")
-
-    def _say(self, text: str) -> None:
-        from agentrunner.screens.layout import fit
-        from agentrunner.text.terminal import sanitize
-
-        if not self._quiet:
-            show(fit(sanitize(text), width_of(sys.stderr)), sys.stderr)
-
-    def _show(
-        self, played: Sequence[Played], company: Company, *, as_json: bool, whole: bool
-    ) -> bool:
-        from agentrunner.scenes.verdict import summed
-        from agentrunner.screens.planners import trial_screen
-
-        trial = summed(played)
-        if as_json:
-            told = {
-                "planner": company.describe(),
-                "complete": whole,
-                **asdict(trial),
-                "played": [asdict(one) for one in played],
-            }
-            show(json.dumps(told, ensure_ascii=False))
-        else:
-            show(
-                trial_screen(
-                    asdict(trial), company.describe(), [asdict(one) for one in played],
-                    of=len(self._scenes), width=width_of(sys.stdout), paint=paint_for(sys.stdout),
-                )
-            )  # fmt: skip
-        return trial.usable

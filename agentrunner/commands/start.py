@@ -326,7 +326,7 @@ def validate(
     if as_json:
         from agentrunner.screens.table import NO_CRITERIA
 
-        warnings = [*inputs.problems, *([] if spec.criteria else [NO_CRITERIA])]
+        warnings = [*inputs.problems, *([] if spec.criteria else [NO_CRITERIA]), *_formless(spec)]
         told = {"valid": True, "criteria": _criteria_rows(spec), "inputs": inputs.lists,
                 "warnings": warnings}  # fmt: skip
         show(json.dumps(told))
@@ -335,11 +335,29 @@ def validate(
     show(criteria_of(name, spec, width))
     for text in counts_lines(inputs.lists):
         show("\n".join(labelled("counts", text, width)))
-    for problem in inputs.problems:
+    for problem in [*inputs.problems, *_formless(spec)]:
         show("\n".join(labelled("warning", problem, width)))
     for source in spec.policies:
         show(f"  policy  {policy_line(source.path, source.sha256, os.environ.get('HOME', ''))}")
     return 0
+
+
+def _formless(spec: TaskSpec) -> list[str]:
+    """What to know of a planner whose answers no schema holds; nothing of any other."""
+    from agentrunner.config.agents import AUTO
+    from agentrunner.registry import METAS, load
+
+    def schema_of(kind: str) -> str | None:
+        """How a schema holds its answers; None where its adapter does not say."""
+        return getattr(load(METAS, kind, "the planner"), "takes_schema", None)
+
+    kind = spec.runner.meta.kind
+    if kind == AUTO or schema_of(kind) != "":
+        return []
+    others = ", ".join(one for one in METAS.own if schema_of(one))
+    told = f"The planner {kind} is sent no schema: the form of its answers is asked for in words, "
+    told += f"and more of them have to be asked for again. Those that take one: {others}."
+    return [told]
 
 
 def criteria_of(name: str, spec: TaskSpec, width: int) -> str:

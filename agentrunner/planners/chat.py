@@ -44,6 +44,8 @@ class ChatMeta:
 
     kind = "chat"
     recordable = True
+    takes_schema = ""
+    """Providers differ in what they take; the form of answers is asked for in words."""
 
     def __init__(
         self,

@@ -26,11 +26,12 @@ from agentrunner.gateway.cassette import META, Player, Recorder
 from agentrunner.gateway.exchange import Mismatch
 from agentrunner.planners.base import MetaRequest, MetaUnavailable, Reply, in_turns
 from agentrunner.planners.chat_reply import reply_of
+from agentrunner.planners.completions import causes, checked_completion, whole_body
 from agentrunner.planners.endpoint import endpoint
 from agentrunner.planners.make import reply_format
 from agentrunner.planners.recorded import Recording, replay_transport
 from agentrunner.planners.retry import capped, http_failure, parse_retry_after
-from agentrunner.planners.streaming import read_stream, silent, with_sane_usage
+from agentrunner.planners.streaming import CompletionStream, read_stream, silent
 from agentrunner.text.redaction import Redactor
 
 if TYPE_CHECKING:
@@ -38,8 +39,6 @@ if TYPE_CHECKING:
     from openai import Timeout
 
 KEY_NAME = "OPENAI_API_KEY"
-MAX_BODY_BYTES = 8 * 1024 * 1024
-"""Room for any reply; a server that sends more is not waited for."""
 CONNECT_SEC = 30.0
 EVENTS = "text/event-stream"
 _FORMAT_REFUSALS = ("response_format", "text.format", "schema", "grammar", "structured output")
@@ -212,19 +211,25 @@ class OpenAIChatMeta:
             response._content = json.dumps(body).encode()
             response.headers["content-type"] = "application/json"
             return
-        chunks = await _whole_body(response)
+        chunks = await whole_body(response)
         response._content = b"".join(chunks)
         if self._recording is not None:
             self._recording.end(response, chunks)
         if response.status_code == 200:
-            body = _checked_completion(response.text)
+            whole = response._content
+            if whole.lstrip().startswith(b"data:"):  # a stream that is not called one
+                stream = CompletionStream()
+                stream.feed(whole)
+                body = stream.end()
+            else:
+                body = checked_completion(response.text)
             response._content = json.dumps(body).encode()
 
     def _too_slow(self, problem: Exception | None = None) -> MetaUnavailable:
-        causes = _causes(problem)
-        if "ReadTimeout" in causes:
+        behind = causes(problem)
+        if "ReadTimeout" in behind:
             return silent(self._endpoint.host, self._endpoint.limits.first, 0)
-        if "ConnectTimeout" in causes:
+        if "ConnectTimeout" in behind:
             return MetaUnavailable(
                 f"The planner at {self._endpoint.host} cannot be reached: it takes no connection.",
                 retryable=True,
@@ -277,44 +282,6 @@ class OpenAIChatMeta:
         raise http_failure(
             response.status_code, body, wish, headers=response.headers, now=now
         ) from None
-
-
-def _causes(problem: BaseException | None) -> set[str]:
-    """Names of an exception's class and of those behind it: libraries wrap each other's."""
-    found: set[str] = set()
-    while problem is not None and type(problem).__name__ not in found:
-        found.add(type(problem).__name__)
-        problem = problem.__cause__
-    return found
-
-
-async def _whole_body(response: Any) -> list[bytes]:
-    """The body of an answer that comes in one piece, no more than fits."""
-    size = 0
-    chunks: list[bytes] = []
-    async for chunk in response.aiter_bytes():
-        size += len(chunk)
-        if size > MAX_BODY_BYTES:
-            raise MetaUnavailable(
-                f"The planner's server sent more than {MAX_BODY_BYTES >> 20} MiB.",
-                retryable=False,
-                kind="protocol",
-            )
-        chunks.append(chunk)
-    return chunks
-
-
-def _checked_completion(body: str) -> dict[str, Any]:
-    """The completion, for the library; raises MetaUnavailable for what it would stumble over."""
-    try:
-        data = json.loads(body)
-    except (ValueError, RecursionError):
-        data = None
-    if not isinstance(data, dict) or data.get("error"):
-        raise http_failure(200, body)
-    if not data.get("choices") and "output" not in data:  # `output`: the Responses API
-        raise MetaUnavailable("no choices returned from LLM", retryable=False, kind="protocol")
-    return with_sane_usage(data)
 
 
 def _add_streaming(options: dict[str, Any], streams: Streaming) -> None:

@@ -13,34 +13,26 @@ from typing import Any, Literal
 
 from agentrunner.config.spec import TaskSpec
 from agentrunner.errors import InfraError, UsageError
-from agentrunner.execution.accounting import cost_of
 from agentrunner.execution.asking import CUT, AskFailed, NeedsPerson, ask
 from agentrunner.execution.deps import Clock, Deps
-from agentrunner.execution.planner_candidates import Chosen
 from agentrunner.execution.quota import MustWait
 from agentrunner.execution.seeing import seeing
 from agentrunner.nodes.decide import allowed
 from agentrunner.nodes.plan import criteria_of, merged
 from agentrunner.nodes.validate import as_seen, assessment_of, looks_first
-from agentrunner.planners.asking import Asker
-from agentrunner.planners.base import MetaCall, MetaUnavailable, MetaUnusable, answers_by_code
+from agentrunner.planners.base import MetaUnavailable, MetaUnusable, answers_by_code
 from agentrunner.planners.faults import reason_of, words_of_failure
 from agentrunner.planners.panel import ROLES, Panel, make_panel
-from agentrunner.plans.conversation import Check, Conversation
-from agentrunner.plans.plan import Plan
-from agentrunner.plans.proposal import Proposal, propose
-from agentrunner.plans.store import PlanStore
-from agentrunner.prompts import PromptInput
-from agentrunner.protocol import Decompose, Message, NextAction, PlanTask
+from agentrunner.protocol import NextAction, PlanTask
+from agentrunner.scenes.about_plans import Calls, about_plan
 from agentrunner.scenes.model import Named
 from agentrunner.scenes.rules import Given, JudgeRule, wrongly_failed, wrongly_passed
 from agentrunner.scenes.staging import Stage, staged
+from agentrunner.scenes.wording import in_a_line
 
 Grade = Literal["right", "acceptable", "wrong", "unusable"]
 OF_ONE_SCENE = frozenset({"context", "filter", "cut", "unusable", "protocol", "request"})
 """Reasons that say something of the planner; with any other it is out of reach."""
-SHOWN = 300
-"""Characters of an answer that are kept."""
 
 
 class OutOfReach(InfraError):
@@ -77,34 +69,6 @@ class Played:
     failed_wrongly: tuple[str, ...] = ()
     cut: str = ""
     """What is wrong where the planner's server cut the prompt, in a sentence."""
-
-
-@dataclass
-class _Calls:
-    """What asking about one scene took."""
-
-    looks: int = 0
-    calls: int = 0
-    bad: int = 0
-    """Answers that could not be used."""
-    input_tokens: int = 0
-    cached_tokens: int = 0
-    output_tokens: int = 0
-    usd: float | None = 0.0
-    seconds: float = 0.0
-    cut: str = ""
-
-    def add(self, call: Mapping[str, Any], *, answered: bool) -> None:
-        """One attempt on the wire, as the log of a run has it."""
-        usage = call["usage"]
-        self.calls += 1
-        self.bad += bool(call["error"]) and answered
-        self.input_tokens += usage["input_tokens"]
-        self.cached_tokens += usage["cached_tokens"]
-        self.output_tokens += usage["output_tokens"]
-        self.seconds += call["duration_sec"]
-        usd = call["usd"]
-        self.usd = None if usd is None or self.usd is None else self.usd + usd
 
 
 class Company:
@@ -166,24 +130,24 @@ async def play_all(
 
 async def play(named: Named, stage: Stage) -> Played:
     """The scene's question, asked and graded; raises OutOfReach."""
-    calls = _Calls()
-    about_plan = named.scene.asks in ("decompose", "plan_patch")
+    calls = Calls()
+    plans = named.scene.asks in ("decompose", "plan_patch")
     try:
-        if about_plan:
-            given = await _about_plan(named, stage, calls)
+        if plans:
+            given = await about_plan(named, stage, calls)
         else:
             given = await _about_run(named, stage)
     except (NeedsPerson, AskFailed, MustWait, MetaUnavailable, MetaUnusable, UsageError) as error:
         why = _why_unusable(error)
         given = None
-    if not about_plan:
+    if not plans:
         _count(stage.deps, calls)
     calls.looks = max(0, calls.calls - calls.bad - 1) if given is not None else 0
     if given is None:
         return _played(named, calls, "unusable", why, "")
     given = replace(given, looks=calls.looks)
     grade, why = graded(named, given)
-    return _played(named, calls, grade, why, _in_a_line(given), given)
+    return _played(named, calls, grade, why, in_a_line(given), given)
 
 
 def graded(named: Named, given: Given) -> tuple[Grade, str]:
@@ -221,65 +185,10 @@ async def _about_run(named: Named, stage: Stage) -> Given:
     return Given(assessment=as_seen(vote, criteria, view))
 
 
-# -- about a plan ---------------------------------------------------------------------------------
-
-
-class _Planner:
-    """Asks the candidate for plans, as a conversation does, and keeps what it took."""
-
-    def __init__(self, stage: Stage, calls: _Calls) -> None:
-        self._stage = stage
-        self._calls = calls
-
-    async def ask(self, prompt: PromptInput, check: Check) -> Message:
-        """See `conversation.Planner`."""
-        deps = self._stage.deps
-        first = self._stage.state["counters"].meta_calls
-
-        async def record(call: MetaCall) -> None:
-            told = {"error": call.error, "duration_sec": call.duration_sec}
-            answered = bool(call.response or call.output_tokens)
-            self._calls.add({**told, **cost_of(call, deps.prices)}, answered=answered)
-
-        asker = Asker(
-            Chosen(deps.meta, deps.meta.seat("plan").candidates[0]),
-            record=record,
-            before_attempt=lambda: None,
-            sleep=deps.clock.sleep,
-            redact=deps.redactor.redact,
-        )
-        return (await asker.ask(replace(prompt, call_number=first), check)).message
-
-
-async def _about_plan(named: Named, stage: Stage, calls: _Calls) -> Given:
-    """One message of a conversation, with the plan that the scene has."""
-    deps, scene = stage.deps, named.scene
-    store = PlanStore(deps.folder.root / "plan" / "plan.sqlite")
-    store.path.parent.mkdir(mode=0o700)
-    if scene.plan:
-        known = propose(Plan(), "", Decompose.model_validate(scene.plan))
-        at = deps.clock.stamp()
-        store.save(
-            replace(known.after, goal=named.scene.plan["understanding"]), at=at, kind="decompose",
-            author="", message="", operations=known.operations,
-        )  # fmt: skip
-    talk = Conversation(
-        store=store,
-        planner=_Planner(stage, calls),
-        spec=deps.spec,
-        salt=named.digest,
-        stamp=deps.clock.stamp,
-        author="",
-        redact=deps.redactor.redact,
-        look=lambda: stage.repository,
-    )
-    return Given(proposal=await talk.propose(scene.message))
-
-
 # -- what came of it ------------------------------------------------------------------------------
 
 
-def _count(deps: Deps, calls: _Calls) -> None:
+def _count(deps: Deps, calls: Calls) -> None:
     for record in deps.log.records("warning"):
         if record.data.get("code") == CUT:
             calls.cut = str(record.data["message"])
@@ -308,7 +217,7 @@ def _why_unusable(error: BaseException) -> str:
 
 
 def _played(
-    named: Named, calls: _Calls, grade: Grade, why: str, answer: str, given: Given | None = None
+    named: Named, calls: Calls, grade: Grade, why: str, answer: str, given: Given | None = None
 ) -> Played:
     wrong = _wrong_verdicts(named, given)
     return Played(
@@ -339,32 +248,6 @@ def _wrong_verdicts(named: Named, given: Given | None) -> tuple[tuple[str, ...],
     if not isinstance(rule, JudgeRule) or judged is None:
         return (), ()
     return tuple(wrongly_passed(rule, judged)), tuple(wrongly_failed(rule, judged))
-
-
-def _in_a_line(given: Given) -> str:
-    text = " ".join(_in_words(given).split())
-    return text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"
-
-
-def _in_words(given: Given) -> str:
-    if given.action is not None:
-        chosen = given.action
-        said = chosen.worker_call.prompt if chosen.worker_call else chosen.question
-        return f"{chosen.decision.action}: {said or chosen.decision.reason}"
-    if given.assessment is not None:
-        judged = given.assessment
-        passed, failed = ", ".join(judged.passed) or "none", ", ".join(judged.failed) or "none"
-        return f"passed: {passed}; failed: {failed}; {judged.summary}"
-    if given.proposal is not None:
-        return _plan_in_words(given.proposal)
-    return "; ".join(f"{one.id} {one.description}" for one in given.criteria)
-
-
-def _plan_in_words(proposal: Proposal) -> str:
-    plan = proposal.after
-    titles = "; ".join(f"{name} {plan.design_of(name).title}" for name in plan.task_order())
-    asked = f"; asks: {' / '.join(proposal.questions)}" if proposal.questions else ""
-    return f"{titles or 'no task'}{asked}"
 
 
 def reference_script(scenes: Sequence[Named]) -> str:

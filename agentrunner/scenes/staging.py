@@ -101,7 +101,7 @@ async def staged(
     await asyncio.to_thread(_write, repo, named.scene.files)
     spec = spec_of(named, settled, repo)
     panel = panel_of(spec)
-    folder = RunFolder.create(place / "state", f"scene-{named.digest[:8]}", repo)
+    folder = RunFolder.create(place / "state", f"run-{named.digest[:8]}", repo)
     members = make_members(spec)
     secrets = secrets_of(spec, members, environ)
     prices = load_prices(prices_file(environ))
@@ -115,7 +115,8 @@ async def staged(
 def spec_of(named: Named, settled: TaskSpec, repo: Path) -> TaskSpec:
     """The scene's task with the planner's settings; raises UsageError for a task that is none."""
     scene = named.scene
-    task = {"id": named.id.replace(".", "-"), "title": "A plan", "prd": {"text": scene.message}}
+    # The name of a scene would tell what it tries.
+    task = {"id": f"task-{named.digest[:6]}", "title": "A plan", "prd": {"text": scene.message}}
     worker = {"kind": "command", "name": WORKER, "command": [shutil.which("true") or "true"]}
     tree = {
         "version": "1",

@@ -14,6 +14,8 @@ from agentrunner.text.terminal import cell_width, shorten
 
 LEAST_DOING = 34
 """Cells of what is being done that are worth more than any other part."""
+NEWEST = 40
+"""Characters of an answer that are shown while it is written: the last ones."""
 _WHO = {"tests": "your tests", "setup": "set-up"}
 
 
@@ -88,7 +90,8 @@ def _planner_words(awaited: Mapping[str, object], seconds: float) -> str:
         return f"planner: thinking, {whole(seconds)}"
     if not text:
         return f"planner: thinking, {amount(written)}, {whole(seconds)}"
-    return f"planner: writing, {amount(written)}, {whole(seconds)}: {text}"
+    end = text if len(text) <= NEWEST else f"…{text[1 - NEWEST :]}"
+    return f"planner: writing, {amount(written)}, {whole(seconds)}: {end}"
 
 
 def minutes(seconds: float) -> str:

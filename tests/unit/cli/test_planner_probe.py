@@ -140,3 +140,20 @@ def test_without_a_planner_and_with_one_that_is_no_model(
     settings.write_text("runner: {meta: {kind: checklist}}\n")
     assert doctor(0)["answer"]["text"].startswith("usable")
     assert server.requests == []
+
+
+def test_kinds_are_listed_with_what_each_lacks(
+    doctor: Doctor, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "kinds.jsonl"
+    assert cli.call(cli.app, ["planners", "--json", "-o", str(file)], "agentrunner") == 0
+    rows = {row["kind"]: row for row in map(json.loads, file.read_text("utf-8").splitlines())}
+    assert set(rows) >= {"openai-chat", "chat", "codex-cli", "claude-code", "checklist", "script"}
+    mine = rows["openai-chat"]
+    assert (mine["ready"], mine["set"], mine["why"]) == (True, True, "OPENAI_API_KEY is set")
+    assert mine["is"].startswith("openai-chat qwen3:8b at 127.0.0.1:") and mine["schema"]
+    assert not rows["chat"]["ready"] and "provider:name" in rows["chat"]["needs"]
+    assert rows["checklist"]["by_code"] and not rows["checklist"]["set"]
+    assert KEY not in file.read_text("utf-8")
+    assert cli.call(cli.app, ["planners"], "agentrunner") == 0
+    assert "Set: openai-chat (OPENAI_API_KEY is set)." in capsys.readouterr().out

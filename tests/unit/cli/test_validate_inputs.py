@@ -48,3 +48,14 @@ def test_programs_get_all_of_them(repo: Path, capsys: pytest.CaptureFixture[str]
     assert {one["path"] for one in told["inputs"]["tests"]} >= {"**/test_*.py", "tests/**"}
     assert len(told["warnings"]) == 2
     assert told["warnings"][1].startswith("It has no criteria")
+
+
+def test_a_planner_whose_answers_no_schema_holds_is_named(
+    repo: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    planner = 'runner: {meta: {kind: chat, model: "anthropic:some-model"}}\n'
+    (repo / "t.yaml").write_text(TASK + planner)
+    assert call("validate", "t.yaml", "--json") == 0
+    told = json.loads(capsys.readouterr().out)["warnings"][-1]
+    assert told.startswith("The planner chat is sent no schema")
+    assert told.endswith("Those that take one: openai-chat, codex-cli, claude-code.")

@@ -13,7 +13,8 @@ from agentrunner import environment
 from agentrunner.config.agents import DEFAULT_META_MODEL
 from agentrunner.errors import AgentRunnerError, InfraError, UsageError
 from agentrunner.planners.base import ChatMessage, MetaRequest, MetaUnavailable, Reply
-from agentrunner.planners.openai_chat import MAX_BODY_BYTES, OpenAIChatMeta
+from agentrunner.planners.completions import MAX_BODY_BYTES
+from agentrunner.planners.openai_chat import OpenAIChatMeta
 from agentrunner.protocol import message_schema
 from tests.unit.planners.faults import Fault, FaultServer, MakeSpec, completion
 

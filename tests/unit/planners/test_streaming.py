@@ -75,10 +75,11 @@ def test_comments_carriage_returns_thoughts_and_messages_are_read() -> None:
 async def test_what_has_come_is_told_and_the_answer_is_the_same_as_in_one_piece(
     make_spec: MakeSpec, server: FaultServer
 ) -> None:
-    server.script = [completion(TEXT), Fault(body=completion(TEXT).body)]
+    unnamed = Fault(body=WHOLE.decode())  # a stream that says that it is JSON
+    server.script = [completion(TEXT), Fault(body=completion(TEXT).body), unnamed]
     told: list[Written] = []
     streamed = await ask(make_spec, server, request(progress=told.append))
-    assert streamed == await ask(make_spec, server)
+    assert streamed == await ask(make_spec, server) == await ask(make_spec, server)
     assert streamed.text == TEXT and streamed.known == "counted"
     assert told and told[-1].text == TEXT
     assert server.requests[0]["stream"] is True

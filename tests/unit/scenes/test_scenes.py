@@ -74,6 +74,7 @@ async def test_the_scenes_own_answers_are_right_as_a_run_asks_them(
         told = SHOWN.get(name.rpartition(".")[0], [])
         assert [words for words in told if words not in text] == [], name
         assert str(tmp_path) not in text and "agentrunner-scene-" not in text
+        assert name.replace(".", "-") not in text and name not in text, "it would tell the answer"
     mean = sum(tokens(text) for text in sent.values()) / len(sent)
     assert INPUT_TOKENS / 1.5 < mean < INPUT_TOKENS * 1.5
 
@@ -158,10 +159,11 @@ def test_a_planner_out_of_reach_ends_with_5_and_the_trial_goes_on_later(
     good = completion(_reply(load_scenes(only=["green.en"])[0]))
     server.script = [completion("I think so."), good, Fault(401, '{"error": {"message": "no"}}')]
     words = ["planners", "try", "--planner", "openai-chat", "--base-url", server.url]
-    words += ["--only", "green", "--planner-model", "some-model"]
+    words += ["--only", "green", "--planner-model", "gpt-5"]
     assert cli.call(cli.app, words, "agentrunner") == 5
     shown = capsys.readouterr()
     assert "2 scenes, 1 of them played" in shown.out and "(HTTP 401)" in shown.err
+    assert "About 8,000 tokens in and 500 out: 0.01 USD at the prices of gpt-5." in shown.err
     assert "sk-secret" not in shown.out + shown.err
     server.script = [good]
     assert cli.call(cli.app, [*words, "--json"], "agentrunner") == 1  # of two first answers one

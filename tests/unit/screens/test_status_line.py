@@ -93,3 +93,16 @@ def test_a_long_speech_is_cut_and_says_where_the_rest_is() -> None:
 
 def test_a_log_of_a_job_says_nothing_of_waiting() -> None:
     assert PlainView(timezone=JST).feed(THINKS, 0.0) == []
+
+
+def test_an_answer_that_is_streamed_is_seen_to_grow() -> None:
+    view, _ = fed(THINKS)
+    at = float(len(story_events()))
+    thoughts = {**THINKS, "written_tokens": 300, "text": ""}
+    view.feed(thoughts, at + 4)
+    assert "planner: thinking, 300 tokens, 6 s" in view.status(at + 6), "it began to think before"
+    view.feed({**THINKS, "written_tokens": 1520, "text": '"reason": "red\x1b[31m"'}, at + 9)
+    status = view.status(at + 10)
+    assert 'planner: writing, 2k tokens, 10 s: "r' in status and "\x1b" not in status
+    view, _ = fed({**THINKS, "written_tokens": 90, "text": "a" * 200}, width=44)
+    assert cell_width(view.status(at)) <= 44

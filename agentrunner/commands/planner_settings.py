@@ -1,0 +1,104 @@
+"""Which planner is set here, with all its settings, wherever one stands."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agentrunner.commands.runs import here
+
+if TYPE_CHECKING:
+    from agentrunner.config.spec import TaskSpec
+    from agentrunner.errors import InfraError
+
+
+def no_planner() -> InfraError:
+    """The error where none is set, and none can be chosen."""
+    from agentrunner.errors.planners import NoPlanner
+
+    return NoPlanner(
+        "No planner is set, and none is ready that would be chosen by itself.",
+        remedy="agentrunner planners tells what each of them lacks",
+        nothing_spent=True,
+    )
+
+
+def settled_planner(
+    environ: Mapping[str, str],
+    state_dir: Path,
+    policy: Path | None,
+    *,
+    kind: str | None = None,
+    model: str | None = None,
+    base_url: str | None = None,
+    overrides: Sequence[str] = (),
+) -> tuple[TaskSpec, str]:
+    """A task that carries the planner's settings, within every policy; and why it is that one.
+
+    Of a planner that is named here nothing else is asked. "" stands for why where there is none.
+    Raises UsageError for settings that cannot be, or that a policy forbids.
+    """
+    from agentrunner.config.agents import ProfilesSpec
+    from agentrunner.config.load import TaskSource, load_task
+
+    if base_url:
+        overrides = [*overrides, f"runner.meta.base_url={json.dumps(base_url)}"]
+    with _somewhere(environ) as repo:
+        spec = load_task(
+            TaskSource("goal", "A planner is tried."),
+            overrides=overrides,
+            options={"repo": str(repo), "meta": kind, "planner_model": model},
+            environ=environ,
+            cwd=repo,
+            auto=True,
+        )
+        settled = _within_policies(spec, environ, state_dir, policy, named=kind is not None)
+    if settled is None:
+        return spec, ""
+    if kind is not None:
+        runner = settled.runner.model_copy(update={"profiles": ProfilesSpec(), "assess": None})
+        settled = settled.model_copy(update={"runner": runner})
+    why = settled.chosen.get("meta") or settled.places.get("runner.meta.kind") or "the default"
+    return settled, why
+
+
+@contextmanager
+def _somewhere(environ: Mapping[str, str]) -> Iterator[Path]:
+    """The repository one stands in, for its settings; an empty folder where that can be none.
+
+    A planner is looked at from anywhere, also from the home folder.
+    """
+    from agentrunner.config.repo import checked_repo
+    from agentrunner.config.yaml_text import Place
+    from agentrunner.errors import UsageError
+
+    try:
+        repo = checked_repo(here(), Place("."), environ)
+    except UsageError:
+        with tempfile.TemporaryDirectory(prefix="agentrunner-") as folder:
+            yield Path(folder)
+        return
+    yield repo
+
+
+def _within_policies(
+    spec: TaskSpec, environ: Mapping[str, str], state_dir: Path, policy: Path | None, *, named: bool
+) -> TaskSpec | None:
+    """The settings with a planner, within every policy; None where there is none to choose."""
+    from agentrunner.engine.policies import capped, capped_as_far
+    from agentrunner.errors import UsageError
+
+    settled, missing = capped_as_far(spec, environ, state_dir, policy)
+    if missing:
+        if not named and any(error.code == "no-planner" for error in missing):
+            return None
+        try:  # no worker is needed: the usual one stands in for it
+            settled = capped(settled, environ, state_dir, policy)
+        except UsageError:
+            if named:
+                raise
+    return settled

@@ -1,0 +1,136 @@
+"""A trial of a planner on the command line: its price, its progress, and its end."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agentrunner.commands.asking import read_line
+from agentrunner.commands.console import Output, interactive, paint_for, show, width_of
+
+if TYPE_CHECKING:
+    from agentrunner.config.spec import TaskSpec
+    from agentrunner.scenes.model import Named
+    from agentrunner.scenes.playing import Company, Played
+
+NOT_USABLE = 1
+INTERRUPTED = 130
+
+
+def agreed(
+    chosen: Sequence[Named], settled: TaskSpec, company: Company, *, yes: bool, as_json: bool
+) -> bool:
+    """Whether to go on: the price is told where it is known, and asked about in a terminal."""
+    from agentrunner.environment import prices_file
+    from agentrunner.gateway.prices import load_prices
+    from agentrunner.gateway.wires import Tokens
+    from agentrunner.scenes.verdict import INPUT_TOKENS, OUTPUT_TOKENS
+
+    model = settled.runner.meta.model
+    if not company.pays or not model or settled.runner.meta.auth == "login":
+        return True
+    tokens = Tokens(INPUT_TOKENS * len(chosen), OUTPUT_TOKENS * len(chosen), 0)
+    usd = load_prices(prices_file(os.environ)).cost(model, tokens)
+    if not usd:
+        return True
+    told = (
+        f"About {tokens.input:,} tokens in and {tokens.output:,} out: {usd:.2f} USD at the prices "
+        f"of {model}."
+    )
+    show(told, sys.stderr)
+    if yes or not interactive(Output(json=as_json)):
+        return True
+    return read_line("Go on? [y/N] ").strip().lower() in ("y", "yes")
+
+
+class ScenesTrial:
+    """Plays the scenes one by one, and keeps what was played until the last one is."""
+
+    def __init__(
+        self,
+        state_dir: Path,
+        settled: TaskSpec,
+        scenes: Sequence[Named],
+        *,
+        keep: bool,
+        afresh: bool,
+        quiet: bool,
+    ) -> None:
+        from agentrunner.scenes.kept import Kept
+
+        self._settled = settled
+        self._scenes = scenes
+        self._quiet = quiet
+        self._kept = Kept(state_dir, settled) if keep else None
+        if self._kept is not None and afresh:
+            self._kept.forget()
+
+    def run(self, company: Company, *, as_json: bool) -> int:
+        """All of it; the exit code."""
+        from agentrunner.errors import InfraError
+
+        known = self._kept.read() if self._kept is not None else {}
+        played = [known[one.digest] for one in self._scenes if one.digest in known]
+        left = [one for one in self._scenes if one.digest not in known]
+        if played:
+            self._say(f"{len(played)} scenes of an interrupted trial are taken over (--afresh).")
+        try:
+            asyncio.run(self._play(left, played, company))
+        except (InfraError, KeyboardInterrupt) as error:
+            if played:
+                self._show(played, company, as_json=as_json, whole=False)
+            if isinstance(error, KeyboardInterrupt):
+                return INTERRUPTED
+            raise
+        if self._kept is not None:
+            self._kept.forget()
+        usable = self._show(played, company, as_json=as_json, whole=True)
+        return 0 if usable else NOT_USABLE
+
+    async def _play(self, left: Sequence[Named], played: list[Played], company: Company) -> None:
+        from agentrunner.scenes.playing import play_all
+
+        digests = {one.id: one.digest for one in left}
+        async for one in play_all(left, self._settled, os.environ, company=company):
+            played.append(one)
+            if self._kept is not None:
+                self._kept.add(digests[one.id], one)
+            why = f": {one.why}" if one.grade != "right" else ""
+            self._say(f"{len(played):>3} of {len(self._scenes)}  {one.grade:<10}  {one.id}{why}")
+
+    def _say(self, text: str) -> None:
+        from agentrunner.screens.layout import fit
+        from agentrunner.text.terminal import sanitize
+
+        if not self._quiet:
+            show(fit(sanitize(text), width_of(sys.stderr)), sys.stderr)
+
+    def _show(
+        self, played: Sequence[Played], company: Company, *, as_json: bool, whole: bool
+    ) -> bool:
+        from agentrunner.scenes.verdict import summed
+        from agentrunner.screens.planners import trial_screen
+
+        trial = summed(played)
+        if as_json:
+            told = {
+                "planner": company.describe(),
+                "complete": whole,
+                **asdict(trial),
+                "played": [asdict(one) for one in played],
+            }
+            show(json.dumps(told, ensure_ascii=False))
+        else:
+            show(
+                trial_screen(
+                    asdict(trial), company.describe(), [asdict(one) for one in played],
+                    of=len(self._scenes), width=width_of(sys.stdout), paint=paint_for(sys.stdout),
+                )
+            )  # fmt: skip
+        return trial.usable

@@ -1,0 +1,101 @@
+"""A scene about a plan: asked as a conversation asks, with the plan that the scene has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from agentrunner.execution.accounting import cost_of
+from agentrunner.execution.planner_candidates import Chosen
+from agentrunner.planners.asking import Asker
+from agentrunner.planners.base import MetaCall
+from agentrunner.plans.conversation import Check, Conversation
+from agentrunner.plans.plan import Plan
+from agentrunner.plans.proposal import propose
+from agentrunner.plans.store import PlanStore
+from agentrunner.prompts import PromptInput
+from agentrunner.protocol import Decompose, Message
+from agentrunner.scenes.model import Named
+from agentrunner.scenes.rules import Given
+from agentrunner.scenes.staging import Stage
+
+
+@dataclass
+class Calls:
+    """What asking about one scene took."""
+
+    looks: int = 0
+    calls: int = 0
+    bad: int = 0
+    """Answers that could not be used."""
+    input_tokens: int = 0
+    cached_tokens: int = 0
+    output_tokens: int = 0
+    usd: float | None = 0.0
+    seconds: float = 0.0
+    cut: str = ""
+
+    def add(self, call: Mapping[str, Any], *, answered: bool) -> None:
+        """One attempt on the wire, as the log of a run has it."""
+        usage = call["usage"]
+        self.calls += 1
+        self.bad += bool(call["error"]) and answered
+        self.input_tokens += usage["input_tokens"]
+        self.cached_tokens += usage["cached_tokens"]
+        self.output_tokens += usage["output_tokens"]
+        self.seconds += call["duration_sec"]
+        usd = call["usd"]
+        self.usd = None if usd is None or self.usd is None else self.usd + usd
+
+
+class _Planner:
+    """Asks the candidate for plans, as a conversation does, and keeps what it took."""
+
+    def __init__(self, stage: Stage, calls: Calls) -> None:
+        self._stage = stage
+        self._calls = calls
+
+    async def ask(self, prompt: PromptInput, check: Check) -> Message:
+        """See `conversation.Planner`."""
+        deps = self._stage.deps
+        first = self._stage.state["counters"].meta_calls
+
+        async def record(call: MetaCall) -> None:
+            told = {"error": call.error, "duration_sec": call.duration_sec}
+            answered = bool(call.response or call.output_tokens)
+            self._calls.add({**told, **cost_of(call, deps.prices)}, answered=answered)
+
+        asker = Asker(
+            Chosen(deps.meta, deps.meta.seat("plan").candidates[0]),
+            record=record,
+            before_attempt=lambda: None,
+            sleep=deps.clock.sleep,
+            redact=deps.redactor.redact,
+        )
+        return (await asker.ask(replace(prompt, call_number=first), check)).message
+
+
+async def about_plan(named: Named, stage: Stage, calls: Calls) -> Given:
+    """One message of a conversation, with the plan that the scene has."""
+    deps, scene = stage.deps, named.scene
+    store = PlanStore(deps.folder.root / "plan" / "plan.sqlite")
+    store.path.parent.mkdir(mode=0o700)
+    if scene.plan:
+        known = propose(Plan(), "", Decompose.model_validate(scene.plan))
+        at = deps.clock.stamp()
+        store.save(
+            replace(known.after, goal=named.scene.plan["understanding"]), at=at, kind="decompose",
+            author="", message="", operations=known.operations,
+        )  # fmt: skip
+    talk = Conversation(
+        store=store,
+        planner=_Planner(stage, calls),
+        spec=deps.spec,
+        salt=named.digest,
+        stamp=deps.clock.stamp,
+        author="",
+        redact=deps.redactor.redact,
+        look=lambda: stage.repository,
+    )
+    return Given(proposal=await talk.propose(scene.message))

@@ -1,0 +1,43 @@
+"""The real CLIs as planners play scenes, each in a sandbox of its own, as in a run."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agentrunner.scenes.model import load_scenes
+from agentrunner.scenes.playing import play_all
+from agentrunner.scenes.verdict import summed
+from tests.kit.planner_desk import KEY_OF, REAL_KEY, Desk, require
+from tests.kit.planner_server import PlannerServer
+from tests.kit.process import living
+
+
+def filled_in(payload: dict[str, Any], answer: dict[str, Any]) -> dict[str, Any]:
+    """A look is a key of the message beside the others, and has all of its own keys."""
+    looks = [{"from": 0, "to": 0, **look} for look in payload.get("looks", [])]
+    return {**answer, **payload, "looks": looks} if looks else payload
+
+
+@pytest.mark.parametrize("kind", ["codex-cli", "claude-code"])
+async def test_a_cli_plays_scenes(kind: str, tmp_path: Path) -> None:
+    desk = Desk(kind, "bwrap", tmp_path, require(kind, "bwrap"))
+    desk.repo.mkdir()
+    scenes = load_scenes(only=["look-at-what-did-not-change.ja", "split-too-vague.en"])
+    items = [
+        {"type": one.scene.asks, "version": 1, "payload": filled_in(payload, one.scene.answer[-1])}
+        for one in scenes
+        for payload in one.scene.answer
+    ]
+    with PlannerServer(items) as server:
+        environ = {**os.environ, KEY_OF[kind]: REAL_KEY, "HOME": str(tmp_path)}
+        spec = desk.spec(server, model="planner-1")
+        played = [one async for one in play_all(scenes, spec, environ)]
+    found = [(one.grade, one.why, one.looks) for one in played]
+    assert found == [("right", "", 1), ("right", "", 0)]
+    trial = summed(played)
+    assert trial.input_tokens == server.told.input_tokens and trial.calls == 3
+    assert trial.usable and living(tmp_path) == {}
