@@ -85,7 +85,8 @@ def _leave(run_id: str, folder: Path, writing: int) -> None:
     os.close(file)
     os.close(nothing)
     begun = {"run_id": run_id or None, "pid": os.getpid(), "output": str(place)}
-    os.write(writing, json.dumps(begun).encode() + b"\n")
+    with contextlib.suppress(BrokenPipeError):  # whoever waited for it was ended: it goes on
+        os.write(writing, json.dumps(begun).encode() + b"\n")
     os.close(writing)
 
 
