@@ -107,13 +107,13 @@ LOGINS = {
 METAS = Kinds(
     "planners",
     {
-        "openai-chat": "agentrunner.planners.openai_chat:OpenAIChatMeta",
-        "chat": "agentrunner.planners.chat:ChatMeta",
-        "codex-cli": "agentrunner.planners.codex_cli:CodexMeta",
-        "claude-code": "agentrunner.planners.claude_code:ClaudeMeta",
-        "mock": "agentrunner.planners.mock:MockMeta",
-        "script": "agentrunner.planners.script:ScriptMeta",
-        "checklist": "agentrunner.planners.checklist:ChecklistMeta",
+        "openai-chat": "agentrunner.planners.openai_chat:OpenAIChatPlanner",
+        "chat": "agentrunner.planners.chat:ChatPlanner",
+        "codex-cli": "agentrunner.planners.codex_cli:CodexPlanner",
+        "claude-code": "agentrunner.planners.claude_code:ClaudePlanner",
+        "mock": "agentrunner.planners.mock:MockPlanner",
+        "script": "agentrunner.planners.script:ScriptPlanner",
+        "checklist": "agentrunner.planners.checklist:ChecklistPlanner",
     },
 )
 

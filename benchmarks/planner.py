@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agentrunner.config.spec import TaskSpec
-from agentrunner.planners.base import MetaRequest, Reply
+from agentrunner.planners.base import PlannerRequest, Reply
 
 
 def plan() -> str:
@@ -35,7 +35,7 @@ def _message(type_: str, payload: Mapping[str, Any]) -> str:
     return json.dumps({"type": type_, "version": 1, "payload": payload})
 
 
-class LoopMeta:
+class LoopPlanner:
     """The same answers without a client and a server."""
 
     kind = "loop"
@@ -47,7 +47,7 @@ class LoopMeta:
         """For the header."""
         return "loop"
 
-    async def complete(self, request: MetaRequest) -> Reply:
+    async def complete(self, request: PlannerRequest) -> Reply:
         """The answer to this type of message."""
         text = plan() if request.type == "plan_task" else next_action()
         return Reply(text, input_tokens=100, output_tokens=10)

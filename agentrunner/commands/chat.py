@@ -127,7 +127,7 @@ class Chat:
                 if line.strip() in ("/quit", "/exit"):
                     return
                 try:
-                    await self._heard(line)
+                    await self._replied(line)
                 except AgentRunnerError as error:
                     _tell(error)
         finally:
@@ -149,7 +149,7 @@ class Chat:
         else:
             self._leaving.set()
 
-    async def _heard(self, line: str) -> None:
+    async def _replied(self, line: str) -> None:
         from agentrunner.plans.control_words import control_word
 
         text = line.strip()

@@ -10,7 +10,7 @@ from agentrunner.errors import InfraError, UsageError
 from agentrunner.screens.doctor import Finding
 
 if TYPE_CHECKING:
-    from agentrunner.config.agents import MetaSpec
+    from agentrunner.config.agents import PlannerSpec
     from agentrunner.discovery.agents import Choice
     from agentrunner.policy.model import Policy
 
@@ -55,7 +55,7 @@ def chosen(
     return found
 
 
-def _sight(meta: MetaSpec, places: Mapping[str, str], policies: Sequence[Policy]) -> Finding:
+def _sight(meta: PlannerSpec, places: Mapping[str, str], policies: Sequence[Policy]) -> Finding:
     """What of the code leaves for a planner's provider, and who says so."""
     from agentrunner.config.agents import SEES, seen_by
     from agentrunner.engine.header import SIGHTS

@@ -29,7 +29,7 @@ def editor() -> list[str]:
 
 
 def open_editor(file: Path) -> None:
-    """Let the person edit a file, and wait; raises Surroundings where there is no editor."""
+    """Let the person edit a file, and wait; raises InfraError where there is no editor."""
     try:
         subprocess.run([*editor(), str(file)], check=False)
     except OSError as error:

@@ -13,7 +13,7 @@ from agentrunner.screens.doctor import Finding, Report
 
 if TYPE_CHECKING:
     from agentrunner.config.spec import TaskSpec
-    from agentrunner.planners.base import MetaClient, MetaUnavailable
+    from agentrunner.planners.base import PlannerClient, PlannerUnavailable
     from agentrunner.planners.probe import Tried
     from agentrunner.planners.servers import Server
 
@@ -60,12 +60,12 @@ def _failed(error: AgentRunnerError) -> Finding:
 async def _probed(
     settled: TaskSpec, why: str, environ: Mapping[str, str]
 ) -> tuple[str, list[Finding], bool]:
-    from agentrunner.planners.make import make_meta
+    from agentrunner.planners.make import make_planner
 
     kind = settled.runner.meta.kind
     if kind not in CHAT_MODELS:
         return await _played(settled, why, environ)
-    client = make_meta(settled, environ)
+    client = make_planner(settled, environ)
     try:
         head = f"{client.describe()}: {why}"
         findings = [one async for one in _tried(client, settled, environ)]
@@ -94,15 +94,15 @@ async def _played(
     return head, [Finding("ok", "answer", told + cost * bool(played.input_tokens))], True
 
 
-async def _tried(client: MetaClient, settled: TaskSpec, environ: Mapping[str, str]) -> Any:
+async def _tried(client: PlannerClient, settled: TaskSpec, environ: Mapping[str, str]) -> Any:
     """The facts that one call of a chat model shows, and what its server says of itself."""
-    from agentrunner.planners.base import MetaUnavailable
+    from agentrunner.planners.base import PlannerUnavailable
     from agentrunner.planners.probe import try_once
 
     url, near = _address(settled, environ)
     try:
         tried = await try_once(client)
-    except MetaUnavailable as failure:
+    except PlannerUnavailable as failure:
         server = await _server(url, settled, near=near)
         yield _refusal(failure, client, url, server)
         return
@@ -132,7 +132,9 @@ async def _server(url: str, settled: TaskSpec, *, near: bool) -> Server:
     return await asyncio.to_thread(look_at, url, settled.runner.meta.model or "")
 
 
-def _refusal(failure: MetaUnavailable, client: MetaClient, url: str, server: Server) -> Finding:
+def _refusal(
+    failure: PlannerUnavailable, client: PlannerClient, url: str, server: Server
+) -> Finding:
     from agentrunner.planners.faults import reason_of, words_of_failure
 
     reason = reason_of(failure)

@@ -163,7 +163,7 @@ def rows_of(settled: TaskSpec, why: str, environ: Mapping[str, str]) -> list[dic
 
 def _row(kind: str, settled: TaskSpec, why: str, environ: Mapping[str, str]) -> dict[str, Any]:
     from agentrunner.errors import InfraError, UsageError
-    from agentrunner.planners.make import make_meta
+    from agentrunner.planners.make import make_planner
 
     meta, mine = settled.runner.meta, settled.runner.meta.kind == kind and bool(why)
     if not mine:  # settings of another kind say nothing of this one
@@ -182,7 +182,7 @@ def _row(kind: str, settled: TaskSpec, why: str, environ: Mapping[str, str]) -> 
         "schema": "",
     }
     try:
-        client = make_meta(spec, environ)
+        client = make_planner(spec, environ)
     except (InfraError, UsageError) as error:
         return {**row, "ready": False, "needs": error.message, "remedy": error.remedy}
     takes = str(getattr(client, "takes_schema", ""))

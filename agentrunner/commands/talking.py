@@ -155,7 +155,7 @@ def meant(line: str) -> bool | str:
 
     One short word that is no yes is a no: nobody says in it what should be different.
     """
-    if said_yes(line):
+    if is_yes(line):
         return True
     words = line.strip()
     says_no = words.startswith("/") or words in ("いいえ", "いや", "やめて", "ｎ")
@@ -163,7 +163,7 @@ def meant(line: str) -> bool | str:
     return False if says_no or short or len(words) < 2 else words
 
 
-def said_yes(line: str) -> bool:
+def is_yes(line: str) -> bool:
     """Whether a line is a yes, also a Japanese one."""
     return line.strip().lower() in ("y", "yes", "はい", "うん", "ok", "ｙ")
 

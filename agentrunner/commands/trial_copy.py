@@ -14,7 +14,7 @@ def copy_of(repo: Path, place: Path) -> CopyOfRepo:
     """The files as a run would verify them, in the folder `place`, which is made. Blocks.
 
     Ignored folders are copied, too; one that is too large for that is seen where it is, read-only.
-    Raises GitFailed, Surroundings and OSError.
+    Raises GitFailed, InfraError and OSError.
     """
     place.mkdir(mode=0o700)
     target = place / "tree"

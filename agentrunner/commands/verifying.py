@@ -63,7 +63,7 @@ def verify(
     state = asyncio.run(attempts.latest(here))
     seconds = (mutants_sec or MUTANTS_SEC) if mutants or mutants_sec else 0
 
-    def told(event: str, **fields: Any) -> None:
+    def emit(event: str, **fields: Any) -> None:
         if not as_json and sys.stderr.isatty():
             what = fields.get("command") or fields.get("target")
             print(f"  {event}  {what}  {fields.get('outcome', '')}", file=sys.stderr)  # noqa: T201
@@ -75,7 +75,7 @@ def verify(
             state,
             state_dir=folder,
             environ=os.environ,
-            emit=told,
+            emit=emit,
             mutants_sec=seconds,
         )
     )

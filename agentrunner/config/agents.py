@@ -41,7 +41,7 @@ class BudgetSpec(ConfigModel):
     """`hard`: refuse to start where a limit cannot be held while a worker runs."""
 
 
-class MetaSpec(ConfigModel):
+class PlannerSpec(ConfigModel):
     """The planner, which plans, decides and assesses."""
 
     kind: str = "openai-chat"
@@ -81,19 +81,19 @@ class MetaSpec(ConfigModel):
     """Kind `script`: the file with the replies, relative to the task file."""
 
 
-def seen_by(meta: MetaSpec) -> See:
+def seen_by(meta: PlannerSpec) -> See:
     """What the planner may see of the code, what was left out filled in."""
     if meta.see is not None:
         return meta.see
     return "change" if meta.see_repo == "none" else "repo"
 
 
-def reads_repo(meta: MetaSpec) -> bool:
+def reads_repo(meta: PlannerSpec) -> bool:
     """Whether a CLI reads the repository itself."""
     return meta.see_repo == "read" and seen_by(meta) == "repo"
 
 
-class MetaCandidate(ConfigModel):
+class PlannerCandidate(ConfigModel):
     """One who can take a role of the planner. What is left out is that of `runner.meta`."""
 
     kind: str
@@ -124,7 +124,7 @@ class AssessSpec(ConfigModel):
 class RoleSpec(ConfigModel):
     """How a role is filled when its first candidate cannot work."""
 
-    candidates: list[MetaCandidate] = []
+    candidates: list[PlannerCandidate] = []
     """In order of preference. Left out, the one of `runner.meta` (or `runner.assess`)."""
     fallback_on_rate_limit: bool = True
     """Whether the next candidate takes over where a quota is spent; else the run waits."""

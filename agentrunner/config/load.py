@@ -16,7 +16,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from agentrunner.config.agents import DEFAULT_META_MODEL, MetaSpec
+from agentrunner.config.agents import DEFAULT_META_MODEL, PlannerSpec
 from agentrunner.config.config_files import lay_under, read_layers
 from agentrunner.config.document import Document, TaskSource, body, read_document, read_stdin
 from agentrunner.config.files import read_text
@@ -75,7 +75,7 @@ def load_task(
     worker, model, planner_model, sandbox, max_loops, approve, strict), which win. `detect_test`
     answers `test: auto` for a repository; `today` names a task whose title leaves nothing for an
     id. With `auto`, a planner and a worker of which nothing is said are of kind `auto`. Raises
-    UsageError with place and remedy, and Surroundings (`repo-owner`) for somebody else's
+    UsageError with place and remedy, and InfraError (`repo-owner`) for somebody else's
     repository.
     """
     cwd = cwd.absolute()
@@ -231,7 +231,7 @@ def _with_test(
     return task.model_copy(update={"test": task.test.model_copy(update={"command": command})})
 
 
-def with_environment(meta: MetaSpec, environ: Mapping[str, str]) -> MetaSpec:
+def with_environment(meta: PlannerSpec, environ: Mapping[str, str]) -> PlannerSpec:
     """A planner with what the environment says where nothing is written, then the default.
 
     META_TIMEOUT_SEC is for chat models: a CLI reads and starts for longer than one call of a

@@ -25,7 +25,7 @@ def checked_repo(path: Path, place: Place, environ: Mapping[str, str]) -> Path:
     """`path` with links resolved, if a task may work there.
 
     Raises UsageError (`bad-repo`) for a missing folder, a file, `/`, the home folder or a path
-    that is no text, and Surroundings (`repo-owner`) where the folder or its `.git` belongs to
+    that is no text, and InfraError (`repo-owner`) where the folder or its `.git` belongs to
     another user.
     """
     real = Path(os.path.realpath(path))

@@ -39,7 +39,7 @@ def refuse_state(repo: Path, *, elsewhere: bool = False) -> None:
     """Raise where a run could not begin, or would begin with half of a merge.
 
     `elsewhere` says that the work begins with a commit, in another folder: what is in progress in
-    the checkout does not matter then. UsageError (`bare-repository`), Surroundings
+    the checkout does not matter then. UsageError (`bare-repository`), InfraError
     (`repository-read-only`, `merge-in-progress`).
     """
     refuse_bare(repo)

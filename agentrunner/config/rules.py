@@ -155,7 +155,7 @@ def _check_kinds(file: TaskFile, tree: Tree) -> None:
     _check_kind(
         runner.sandbox.kind, ["auto", *registry.SANDBOXES], tree, ("runner", "sandbox", "kind")
     )
-    for path, kind in meta_candidates(runner):
+    for path, kind in planner_candidates(runner):
         _check_kind(kind, metas, tree, (*path, "kind"))
     for path, worker in written_workers(runner):
         alone = [AUTO] if path == ("runner", "worker") else []
@@ -204,7 +204,7 @@ def written_workers(runner: RunnerSection) -> list[tuple[KeyPath, WorkerSpec]]:
     return [(("runner", "workers", i), worker) for i, worker in enumerate(runner.workers)]
 
 
-def meta_candidates(runner: RunnerSection) -> Iterator[tuple[KeyPath, str]]:
+def planner_candidates(runner: RunnerSection) -> Iterator[tuple[KeyPath, str]]:
     """Kind and place of everyone who may take a role of the planner beside `runner.meta`."""
     if runner.assess is not None and runner.assess.kind is not None:
         yield ("runner", "assess"), runner.assess.kind

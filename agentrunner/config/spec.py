@@ -23,7 +23,7 @@ from pydantic.json_schema import SkipJsonSchema
 from agentrunner.config.agents import (
     AssessSpec,
     BudgetSpec,
-    MetaSpec,
+    PlannerSpec,
     ProfilesSpec,
     WorkerSpec,
     named_workers,
@@ -272,7 +272,7 @@ class RunnerSection(ConfigModel):
     """Where a person is asked first."""
     budget: BudgetSpec = BudgetSpec()
     """Limits of the whole run."""
-    meta: MetaSpec = MetaSpec()
+    meta: PlannerSpec = PlannerSpec()
     """Who plans and decides."""
     worker: WorkerSpec = WorkerSpec()
     """Who works."""

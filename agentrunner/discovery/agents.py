@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from agentrunner import registry
-from agentrunner.config.agents import AUTO, MetaSpec, WorkerSpec
+from agentrunner.config.agents import AUTO, PlannerSpec, WorkerSpec
 from agentrunner.config.load import resolve_env, with_environment
 from agentrunner.config.sandbox import SandboxSpec
 from agentrunner.config.spec import RunnerSection, TaskSpec
@@ -84,7 +84,7 @@ def choose_planner(facts: Facts, barred: Barred, *, provable: bool) -> Choice:
     """A chat model, else a CLI with a way to its model, else the checks alone if there are any.
 
     `provable` says whether the task has a test command or a check that can be run. Raises
-    Surroundings (`no-planner`) with all ways to get one.
+    InfraError (`no-planner`) with all ways to get one.
     """
     if facts.api_key and not barred("openai-chat"):
         return Choice("openai-chat", facts.api_key)
@@ -111,7 +111,7 @@ def choose_planner(facts: Facts, barred: Barred, *, provable: bool) -> Choice:
 def choose_worker(facts: Facts, barred: Barred, box: str) -> Choice:
     """The CLI that is installed and has a way to its model; of several the one last used here.
 
-    Where none is installed, the usual one, which the image of a box may have. Raises Surroundings
+    Where none is installed, the usual one, which the image of a box may have. Raises InfraError
     (`worker-not-ready`) with what each of those that are installed lacks.
     """
     installed = [cli for cli in facts.workers if cli.installed]
@@ -325,7 +325,7 @@ def settle(
     }
     chosen, update, missing = dict(spec.chosen), dict[str, Any](), []
     for name, choose in ways.items():
-        section: MetaSpec | WorkerSpec = getattr(runner, name)
+        section: PlannerSpec | WorkerSpec = getattr(runner, name)
         if section.kind != AUTO:
             continue
         try:

@@ -70,7 +70,7 @@ def _in_checkout(spec: TaskSpec, place: WorktreePlace) -> TaskSpec:
 
 
 def load_task_of(folder: RunFolder) -> TaskSpec:
-    """The task of a run that is to go on; raises Surroundings where its work tree is gone."""
+    """The task of a run that is to go on; raises InfraError where its work tree is gone."""
     spec = load_spec(folder)
     if spec.repo != spec.shown_repo and not Path(spec.repo).is_dir():
         after = "agentrunner plan status" if spec.part_of else "then start it again"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from agentrunner.config.agents import AssessSpec, MetaCandidate, RoleSpec
+from agentrunner.config.agents import AssessSpec, PlannerCandidate, RoleSpec
 from agentrunner.config.spec import TaskSpec
 from agentrunner.engine.policies import capped_again
 from agentrunner.errors import UsageError
@@ -40,16 +40,18 @@ def with_planner(
     judges = role == "assess" and (runner.assess is not None or profiles.assess is not None)
     if judges and runner.assess is not None:
         own = runner.assess.kind or runner.meta.kind
-        first = MetaCandidate(kind=own, model=runner.assess.model, base_url=runner.assess.base_url)
+        first = PlannerCandidate(
+            kind=own, model=runner.assess.model, base_url=runner.assess.base_url
+        )
     else:
-        first = MetaCandidate(
+        first = PlannerCandidate(
             kind=runner.meta.kind,
             model=runner.meta.model,
             base_url=runner.meta.base_url,
             auth=runner.meta.auth,
         )
     if kind is not None and kind != first.kind:  # its model, address and login are its own
-        first = MetaCandidate(kind=kind)
+        first = PlannerCandidate(kind=kind)
     if model is not None:
         first = first.model_copy(update={"model": model})
     if judges:
@@ -78,7 +80,7 @@ def with_planner(
     return spec.model_copy(update={"runner": runner.model_copy(update=changes)})
 
 
-def _in_front(profile: RoleSpec | None, first: MetaCandidate, role: str) -> RoleSpec | None:
+def _in_front(profile: RoleSpec | None, first: PlannerCandidate, role: str) -> RoleSpec | None:
     """A role's candidates with this one before them; as it is where it names none."""
     if profile is None:
         return None

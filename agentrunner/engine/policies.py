@@ -23,7 +23,7 @@ def capped(
 ) -> TaskSpec:
     """A new task, its planner and worker settled, within every policy in force and that of `file`.
 
-    Raises UsageError where it goes beyond one, Surroundings where nobody is there to plan or work.
+    Raises UsageError where it goes beyond one, InfraError where nobody is there to plan or work.
     A run that `replays` a recording needs no key.
     """
     spec, missing = capped_as_far(spec, environ, state_dir, file, replays=replays)

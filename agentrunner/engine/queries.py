@@ -104,7 +104,7 @@ def undo(state_dir: Path, run_id: str, force: bool = False) -> dict[str, Any]:
 
     Files that only a person changed while it waited stay as they are, and files that were edited
     since are refused by name, unless `force`. Raises Busy while the
-    repository is worked in, and Surroundings where the run's own work tree is gone.
+    repository is worked in, and InfraError where the run's own work tree is gone.
     """
     folder = RunFolder.open(state_dir, run_id)
     from agentrunner.engine.commits import load_task_of

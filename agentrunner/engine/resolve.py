@@ -144,7 +144,7 @@ def _tape_notices(tape: Cassette, member: Member) -> list[str]:
 
 
 def _check_model_access(member: Member, key: str, replays: bool) -> None:
-    """Raises Surroundings where the worker has no way to its model, or nothing to show there."""
+    """Raises InfraError where the worker has no way to its model, or nothing to show there."""
     spec, worker = member.spec, member.worker
     if not worker.needs_model:
         return

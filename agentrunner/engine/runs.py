@@ -51,7 +51,7 @@ async def start(
 
     `run_id` is its name (`new_run_id`) where one was chosen beforehand, `people` what people
     decided about the task before, in another run of it. Raises UsageError where it
-    goes beyond a policy, and Surroundings before anything is written where planner, worker or
+    goes beyond a policy, and InfraError before anything is written where planner, worker or
     repository are not to be had, and during the run where its box or its state fail; then `resume`
     goes on.
     """

@@ -11,7 +11,7 @@ from agentrunner.execution.deps import Update
 from agentrunner.gateway.prices import Prices
 from agentrunner.gateway.usage import ModelUsage, Usage
 from agentrunner.gateway.wires import Tokens
-from agentrunner.planners.base import MetaCall
+from agentrunner.planners.base import PlannerCall
 from agentrunner.state.run_state import Counters, TaskContext
 from agentrunner.workers.base import WorkerReading
 
@@ -23,7 +23,7 @@ class Accounting:
         self.counters = counters
         self._prices = prices
 
-    def add(self, call: MetaCall) -> dict[str, Any]:
+    def add(self, call: PlannerCall) -> dict[str, Any]:
         """Count one more attempt; what the run log is to say of its cost."""
         cost = cost_of(call, self._prices)
         amount = amount_of_call({"model": call.model, **cost})
@@ -31,7 +31,7 @@ class Accounting:
         return cost
 
 
-def cost_of(call: MetaCall, prices: Prices) -> dict[str, Any]:
+def cost_of(call: PlannerCall, prices: Prices) -> dict[str, Any]:
     """Tokens and money of a call, and how they are known, as fields of its record."""
     tokens = Tokens(call.input_tokens, call.output_tokens, call.cached_tokens)
     used = bool(tokens.input or tokens.output)

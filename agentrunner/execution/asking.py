@@ -20,10 +20,10 @@ from agentrunner.execution.seeing import Seeing, seeing
 from agentrunner.execution.silence import Silence, silence_of
 from agentrunner.planners.asking import Asked, Asker
 from agentrunner.planners.base import (
-    MetaCall,
-    MetaClient,
-    MetaUnavailable,
-    MetaUnusable,
+    PlannerCall,
+    PlannerClient,
+    PlannerUnavailable,
+    PlannerUnusable,
     Written,
 )
 from agentrunner.planners.cut import cut_of
@@ -64,7 +64,7 @@ async def ask(
     """
     tally = Accounting(counters, deps.prices)
 
-    async def record(call: MetaCall) -> None:
+    async def record(call: PlannerCall) -> None:
         cost = tally.add(call)
         await asyncio.to_thread(_record, state, deps, call, cost)
         await asyncio.to_thread(_warn_of_cut, state, deps, call)
@@ -94,7 +94,7 @@ async def ask(
         fields["repository"] = repository
     prompt = replace(prompt, choices=_choices(state, deps), **fields)
 
-    async def asked_of(client: MetaClient) -> Asked:
+    async def asked_of(client: PlannerClient) -> Asked:
         view.begin()
         asker = Asker(
             client,
@@ -109,7 +109,7 @@ async def ask(
         deps.emit("awaiting", who="planner", what=type)
         try:
             return await asker.ask(replace(prompt, call_number=tally.counters.meta_calls), check)
-        except MetaUnavailable as failure:
+        except PlannerUnavailable as failure:
             if failure.kind == "budget":  # its gateway refused a further call
                 check_budget(state, deps, tally.counters, FOR_CALL)
             raise
@@ -118,7 +118,7 @@ async def ask(
         asked = await ask_candidates(state, deps, type, tally, asked_of, turn=turn)
     except BudgetSpent:
         raise
-    except (MetaUnavailable, MetaUnusable) as error:
+    except (PlannerUnavailable, PlannerUnusable) as error:
         seat = deps.meta.seat(role_of(type))
         if asks(deps, seat):
             silence = silence_of(error, type, seat, deps)
@@ -159,7 +159,7 @@ class _Telling:
         )
 
 
-def _warn_of_cut(state: TaskContext, deps: Deps, call: MetaCall) -> None:
+def _warn_of_cut(state: TaskContext, deps: Deps, call: PlannerCall) -> None:
     """Say once in a run that a server reads less than it is sent, and what mends that. Blocks."""
     if call.known != "counted" or call.candidate.partition(":")[0] not in CHAT_MODELS:
         return
@@ -218,7 +218,7 @@ class AskFailed(TaskFailed):
         self.counters = counters
 
 
-def _record(state: TaskContext, deps: Deps, call: MetaCall, cost: Mapping[str, Any]) -> None:
+def _record(state: TaskContext, deps: Deps, call: PlannerCall, cost: Mapping[str, Any]) -> None:
     """Keep the whole exchange in files, and a line about it in log and events."""
     name = f"meta/{call.number:04d}-{call.type}"
     messages = [{"role": m.role, "content": m.content} for m in call.messages]

@@ -69,7 +69,7 @@ def commit_of(log: RunLog) -> dict[str, Any] | None:
 def commit_work(state: TaskContext, deps: Deps) -> None:
     """Commit the work of a run that is COMPLETE, or say why not. Blocking.
 
-    Raises Surroundings where the machine is in the way; once more then ends it.
+    Raises InfraError where the machine is in the way; once more then ends it.
     """
     if deps.spec.landing is None:
         return

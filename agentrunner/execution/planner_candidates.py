@@ -12,10 +12,10 @@ from agentrunner.execution.deps import Deps
 from agentrunner.execution.quota import MustWait, cooling_until, next_try, seconds_of, stamp
 from agentrunner.planners.base import (
     MessageType,
-    MetaClient,
-    MetaRequest,
-    MetaUnavailable,
-    MetaUnusable,
+    PlannerClient,
+    PlannerRequest,
+    PlannerUnavailable,
+    PlannerUnusable,
     Reply,
     answers_by_code,
 )
@@ -23,7 +23,7 @@ from agentrunner.planners.faults import is_outage, words_of_failure
 from agentrunner.planners.panel import Candidate, Panel, RoleCandidates, pick, role_of
 from agentrunner.state.run_state import TaskContext, Wait
 
-Silence = MetaUnavailable | MetaUnusable
+Silence = PlannerUnavailable | PlannerUnusable
 """Why a candidate gave nothing that can be used."""
 MENDED_BY_A_PERSON = ("auth", "model")
 UNMENDED_SEC = 86_400.0
@@ -50,7 +50,7 @@ class Chosen:
         """As the client itself."""
         return self._candidate.client.describe()
 
-    async def complete(self, request: MetaRequest) -> Reply:
+    async def complete(self, request: PlannerRequest) -> Reply:
         """One attempt of this candidate; raises as its client."""
         return await self._panel.complete_by(self._candidate, request)
 
@@ -63,7 +63,7 @@ async def ask_candidates(
     deps: Deps,
     message: MessageType,
     tally: Accounting,
-    ask: Callable[[MetaClient], Awaitable[Answered]],
+    ask: Callable[[PlannerClient], Awaitable[Answered]],
     *,
     turn: int = 0,
 ) -> Answered:
@@ -71,8 +71,8 @@ async def ask_candidates(
     thing, the one of `turn` n begins with the n-th.
 
     Raises MustWait where each is away for a while, and where that is for longer than the task may
-    wait, or for another reason, the last one's error: MetaUnavailable or MetaUnusable, or
-    Surroundings (`meta-quota`) where a quota is spent for too long and nobody is asked.
+    wait, or for another reason, the last one's error: PlannerUnavailable or PlannerUnusable, or
+    InfraError (`meta-quota`) where a quota is spent for too long and nobody is asked.
     """
     seat = deps.meta.seat(role_of(message))
     # By name, in their order; a short cool-down must not bring them back in a circle.
@@ -83,7 +83,7 @@ async def ask_candidates(
             raise _must_wait(state, deps, seat, tally, failed)
         try:
             return await ask(Chosen(deps.meta, chosen))
-        except (MetaUnavailable, MetaUnusable) as failure:
+        except (PlannerUnavailable, PlannerUnusable) as failure:
             failed[chosen.name] = failure
             deps.cooled[f"meta:{chosen.name}"] = stamp(_until(deps, seat, chosen, failure))
             following = _choice(state, deps, seat, tally, turn, failed)
@@ -101,7 +101,7 @@ def _passes(seat: RoleCandidates, name: str, failure: Silence) -> bool:
     if not is_outage(failure):
         return False
     by_code = any(answers_by_code(one.client) for one in seat.candidates if one.name == name)
-    return not by_code or (isinstance(failure, MetaUnavailable) and failure.kind == "rate_limit")
+    return not by_code or (isinstance(failure, PlannerUnavailable) and failure.kind == "rate_limit")
 
 
 def _choice(
@@ -131,7 +131,7 @@ def _cooling(state: TaskContext, deps: Deps) -> dict[str, str]:
 def _until(deps: Deps, seat: RoleCandidates, chosen: Candidate, failure: Silence) -> datetime:
     """How long one is left alone that did not answer."""
     now = deps.clock.now()
-    if not isinstance(failure, MetaUnavailable):
+    if not isinstance(failure, PlannerUnavailable):
         return now + timedelta(seconds=seat.cool_down_sec)
     alone = len(seat.candidates) == 1 or not seat.fallback_on_rate_limit
     if failure.kind == "rate_limit":
@@ -193,7 +193,7 @@ def _must_wait(
         why += f"{wait.until}, and runner.budget.wait_sec allows waits of {limit:g} s."
         # Under a key of its own each time: the waits that come later are counted from here.
         deps.record(state, "warning", f"{PARKED}-{wait.since}", {"code": PARKED, "message": why})
-        spent = isinstance(last, MetaUnavailable) and last.kind == "rate_limit"
+        spent = isinstance(last, PlannerUnavailable) and last.kind == "rate_limit"
         if asks(deps, seat) or not spent:
             for one in failed:
                 deps.cooled.pop(f"meta:{one}", None)
@@ -205,9 +205,9 @@ def _must_wait(
     return MustWait(wait, tally.counters)
 
 
-def _left_alone(name: str) -> MetaUnavailable:
+def _left_alone(name: str) -> PlannerUnavailable:
     """Of a candidate that was not asked now, because its quota was spent before."""
-    return MetaUnavailable(
+    return PlannerUnavailable(
         f"{name} is left alone because its quota was spent.",
         retryable=False,
         kind="rate_limit",

@@ -12,7 +12,7 @@ from agentrunner.errors import ProtocolError, UsageError
 from agentrunner.errors.runs import WrongAnswer
 from agentrunner.execution.deps import Deps
 from agentrunner.execution.questions import question
-from agentrunner.planners.base import MessageType, MetaUnavailable, MetaUnusable
+from agentrunner.planners.base import MessageType, PlannerUnavailable, PlannerUnusable
 from agentrunner.planners.faults import reason_of, words_of_failure
 from agentrunner.planners.panel import Candidate, Role, RoleCandidates, role_of
 from agentrunner.protocol import WorkerCall
@@ -65,15 +65,18 @@ class PlannerOrder:
 
 
 def silence_of(
-    error: MetaUnavailable | MetaUnusable, asked_for: MessageType, seat: RoleCandidates, deps: Deps
+    error: PlannerUnavailable | PlannerUnusable,
+    asked_for: MessageType,
+    seat: RoleCandidates,
+    deps: Deps,
 ) -> Silence:
     """What a person is told about this failure; nothing in it is a provider's own form."""
     named = getattr(error, "candidate", "")
     one = next((c for c in seat.candidates if c.name == named), seat.candidates[-1])
     fault = words_of_failure(error)
-    if isinstance(error, MetaUnusable) and reason_of(error) == "unusable":
+    if isinstance(error, PlannerUnusable) and reason_of(error) == "unusable":
         fault = f"no answer can be used; of the last one: {_bounded(error.fault, MOST_FAULT)}"
-    answer = error.answer if isinstance(error, MetaUnusable) else ""
+    answer = error.answer if isinstance(error, PlannerUnusable) else ""
     return Silence(
         asked_for=asked_for,
         candidate=one.name,

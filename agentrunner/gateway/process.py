@@ -88,7 +88,7 @@ class GatewayProcess:
             self._process.kill()
 
     async def start(self, order: bytes) -> None:
-        """Give it its order, and wait until it listens; raises Surroundings."""
+        """Give it its order, and wait until it listens; raises InfraError."""
         assert self._process.stdin is not None
         self._process.stdin.write(b"%d\n" % len(order) + order)
         waits = {
@@ -105,7 +105,7 @@ class GatewayProcess:
             raise await self._failed("did not start" if died else f"hangs ({READY_SEC:.0f} s)")
 
     async def finish(self) -> None:
-        """Let it end; raises Surroundings if it had ended before."""
+        """Let it end; raises InfraError if it had ended before."""
         await self._leave()
         if self._process.returncode != 0 and not self._killed:
             raise await self._failed("ended while it was needed")
@@ -160,7 +160,7 @@ class GatewayProcess:
 async def running(order: GatewayOrder, environ: Mapping[str, str]) -> AsyncIterator[GatewayProcess]:
     """The gateway process of an order, for as long as the block lasts.
 
-    Raises Surroundings (`gateway`) when it does not listen within 15 s, and at the end of a block
+    Raises InfraError (`gateway`) when it does not listen within 15 s, and at the end of a block
     that came to no error of its own if it died meanwhile: what was run then proves nothing.
     """
     how = companion(order, environ)

@@ -51,7 +51,7 @@ def push(
     """Let a branch of the server point to a commit; blocking. Once more changes nothing.
 
     A branch that is there is only moved from a commit of `ours`. Raises UsageError
-    (`branch-exists`) for any other, and Surroundings (`push-failed`).
+    (`branch-exists`) for any other, and InfraError (`push-failed`).
     """
     name = f"{BRANCHES}{branch}"
     try:

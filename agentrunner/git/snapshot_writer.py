@@ -117,7 +117,7 @@ def take(
 ) -> Snapshot:
     """Snapshot `work_tree`; raises OSError (also GitFailed) where folder or disk fail.
 
-    Raises Surroundings where the folder has more files than anybody could work with.
+    Raises InfraError where the folder has more files than anybody could work with.
     """
     options = options or TakeOptions(note_dir)
     git.borrows = True

@@ -80,7 +80,7 @@ class Change:
 
 
 def find_git(work_tree: Path, search: str | None = None) -> str:
-    """The git binary, absolute and outside the work tree; raises Surroundings if there is none.
+    """The git binary, absolute and outside the work tree; raises InfraError if there is none.
 
     `search` is a PATH, ours when left out; its relative and empty entries are not looked at.
     """
@@ -97,7 +97,7 @@ def find_git(work_tree: Path, search: str | None = None) -> str:
 
 
 def check_open(work_tree: Path) -> None:
-    """Raise Surroundings where the permissions of the top folder keep everybody out.
+    """Raise InfraError where the permissions of the top folder keep everybody out.
 
     Root would still get in, but no command in a box.
     """
@@ -159,7 +159,7 @@ class Snapshots:
     def take(self) -> Snapshot:
         """The work tree as it is now. The note's folder is no part of it.
 
-        Raises Surroundings where it cannot be entered.
+        Raises InfraError where it cannot be entered.
         """
         check_open(self.work_tree)
         return take(self.git, self.work_tree, self.note_dir, self.options)

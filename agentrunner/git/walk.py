@@ -42,7 +42,7 @@ class Walk:
     def run(self) -> None:
         """Walk the whole folder, level by level, so that a level is judged in one go.
 
-        Raises Surroundings where there are more than `MOST_FILES` files.
+        Raises InfraError where there are more than `MOST_FILES` files.
         """
         level = [b""]
         while level:

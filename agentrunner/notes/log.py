@@ -9,7 +9,7 @@ from agentrunner.notes.model import (
     CommandRow,
     Line,
     Log,
-    MetaCallRow,
+    PlannerCallRow,
     RunRow,
     line,
 )
@@ -59,9 +59,9 @@ def summary_of(reading: Reading) -> str:
     return summaries[-1] if summaries else ""
 
 
-def _meta_call(data: Mapping[str, Any], reading: Reading, *, recent: bool) -> MetaCallRow:
+def _meta_call(data: Mapping[str, Any], reading: Reading, *, recent: bool) -> PlannerCallRow:
     usage = data.get("usage") or {}
-    return MetaCallRow(
+    return PlannerCallRow(
         type=str(data.get("type") or ""),
         at=local_time(str(data.get("at") or ""), reading.now),
         seconds=data.get("duration_sec") or 0,

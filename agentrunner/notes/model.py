@@ -94,7 +94,7 @@ class TestFacts:
 
 
 @dataclass(frozen=True)
-class MetaCallRow:
+class PlannerCallRow:
     """One attempt to ask the planner."""
 
     type: str
@@ -144,7 +144,7 @@ class RunRow:
 class Log:
     """What happened, newest kept where there is too much."""
 
-    meta_calls: tuple[MetaCallRow, ...] = ()
+    meta_calls: tuple[PlannerCallRow, ...] = ()
     meta_calls_omitted: int = 0
     runs: tuple[RunRow, ...] = ()
     runs_omitted: int = 0

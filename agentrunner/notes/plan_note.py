@@ -164,7 +164,7 @@ def write_plan_note(
 ) -> WrittenNote:
     """Write the note to `repo/note_dir/plan-<id>.md`, or else to the file `fallback`.
 
-    Raises UsageError for an id that is no file name, Surroundings where neither place can be
+    Raises UsageError for an id that is no file name, InfraError where neither place can be
     written. Blocking.
     """
     text = plan_note(facts, language, now=now, redact=redact)

@@ -44,7 +44,7 @@ def write_note(
     """Write the note to `repo/note_dir/task-<task_id>.md`, or else to the file `fallback`.
 
     A note of another run is kept as `task-<task_id>.<n>.md`; the same run's note is replaced
-    where it is. Raises UsageError for a task id that is no file name, Surroundings where neither
+    where it is. Raises UsageError for a task id that is no file name, InfraError where neither
     place can be written.
     """
     return write_marked(repo, note_dir, ("task", task_id), run_id, text, fallback=fallback)

@@ -16,11 +16,11 @@ from agentrunner.errors.replies import ReplyEmpty, ReplyInvalid
 from agentrunner.gateway.order import Allowance
 from agentrunner.planners.base import (
     ChatMessage,
-    MetaCall,
-    MetaClient,
-    MetaRequest,
-    MetaUnavailable,
-    MetaUnusable,
+    PlannerCall,
+    PlannerClient,
+    PlannerRequest,
+    PlannerUnavailable,
+    PlannerUnusable,
     Reply,
     Written,
 )
@@ -76,9 +76,9 @@ class Asker:
 
     def __init__(
         self,
-        client: MetaClient,
+        client: PlannerClient,
         *,
-        record: Callable[[MetaCall], Awaitable[None]],
+        record: Callable[[PlannerCall], Awaitable[None]],
         before_attempt: Callable[[], None],
         sleep: Callable[[float], Awaitable[None]],
         redact: Callable[[str], str],
@@ -108,8 +108,9 @@ class Asker:
         """The answer to `prompt`, whose `call_number` is that of the first attempt.
 
         `check` raises ProtocolError for an answer that is well formed but not allowed, which is
-        then asked for again like any bad one. Raises MetaUnusable (`meta-garbage`) after four bad
-        answers, MetaUnavailable when the server gives none, and whatever `before_attempt` raises.
+        then asked for again like any bad one. Raises PlannerUnusable (`meta-garbage`) after four
+        bad answers, PlannerUnavailable when the server gives none, and whatever
+        `before_attempt` raises.
         """
         progress = _Progress(call_number=prompt.call_number)
         fault: ProtocolError = ReplyEmpty("", "no answer")
@@ -124,7 +125,7 @@ class Asker:
                     output_tokens=progress.output_tokens,
                 )
             fault, answer = outcome
-        raise MetaUnusable(
+        raise PlannerUnusable(
             f"The planner gave no usable {prompt.type} in {ANSWERS} answers. The last one: {fault}",
             fault=str(fault),
             answer=answer,
@@ -148,7 +149,7 @@ class Asker:
             started = self._clock()
             try:
                 reply = await self._client.complete(request)
-            except MetaUnavailable as failure:
+            except PlannerUnavailable as failure:
                 clean = self._clean(failure)
                 progress.spend(failure.spent)
                 await self._note(request, started, reply=_spent(failure), error=str(clean))
@@ -167,10 +168,10 @@ class Asker:
             progress.after.append(Looked(found, LOOKS - progress.looked))
             retries = 0
 
-    def _request(self, prompt: PromptInput, progress: _Progress) -> MetaRequest:
+    def _request(self, prompt: PromptInput, progress: _Progress) -> PlannerRequest:
         number = progress.call_number + progress.attempts
         assembled = assemble(replace(prompt, call_number=number, after=tuple(progress.after)))
-        return MetaRequest(
+        return PlannerRequest(
             type=prompt.type,
             messages=tuple(
                 ChatMessage(role=message.role, content=self._redact(message.content))
@@ -187,7 +188,7 @@ class Asker:
 
     async def _read(
         self,
-        request: MetaRequest,
+        request: PlannerRequest,
         started: float,
         reply: Reply,
         progress: _Progress,
@@ -222,11 +223,16 @@ class Asker:
         return message
 
     async def _note(
-        self, request: MetaRequest, started: float, *, reply: Reply | None = None, error: str = ""
+        self,
+        request: PlannerRequest,
+        started: float,
+        *,
+        reply: Reply | None = None,
+        error: str = "",
     ) -> None:
         reply = reply or Reply(text="")
         await self._record(
-            MetaCall(
+            PlannerCall(
                 number=request.call_number,
                 type=request.type,
                 messages=request.messages,
@@ -244,8 +250,8 @@ class Asker:
             )
         )
 
-    def _clean(self, failure: MetaUnavailable) -> MetaUnavailable:
-        return MetaUnavailable(
+    def _clean(self, failure: PlannerUnavailable) -> PlannerUnavailable:
+        return PlannerUnavailable(
             self._redact(failure.message),
             retryable=failure.retryable,
             retry_after=failure.retry_after,
@@ -257,13 +263,13 @@ class Asker:
         )
 
 
-def _without_markers(text: str, request: MetaRequest) -> str:
+def _without_markers(text: str, request: PlannerRequest) -> str:
     """A reply without the numbers of our markers, which nobody else is to know."""
     numbers = set().union(*(numbers_in(message.content) for message in request.messages))
     return without_numbers(text, numbers)
 
 
-def _spent(failure: MetaUnavailable) -> Reply:
+def _spent(failure: PlannerUnavailable) -> Reply:
     """What a failed attempt has used, without any text."""
     spent = failure.spent or Reply("")
     return replace(spent, text="", candidate=failure.candidate or spent.candidate)

@@ -55,7 +55,7 @@ class Written:
 
 
 @dataclass(frozen=True)
-class MetaRequest:
+class PlannerRequest:
     """One attempt on the wire."""
 
     type: MessageType
@@ -98,7 +98,7 @@ class Reply:
     """The name of who answered, among those of the role."""
 
 
-class MetaClient(Protocol):
+class PlannerClient(Protocol):
     """Someone who can answer a request."""
 
     kind: str
@@ -106,8 +106,8 @@ class MetaClient(Protocol):
     def describe(self) -> str:
         """For the header: "openai-chat gpt-5.5 at api.example"."""
 
-    async def complete(self, request: MetaRequest) -> Reply:
-        """One attempt; raises MetaUnavailable, or Surroundings where a key is missing."""
+    async def complete(self, request: PlannerRequest) -> Reply:
+        """One attempt; raises PlannerUnavailable, or InfraError where a key is missing."""
 
     async def close(self) -> None:
         """Release connections."""
@@ -121,7 +121,7 @@ class NeedsWorkplace(Protocol):
         """Keep the place; starts nothing and spends nothing. Before the first `complete`."""
 
 
-class MetaUnavailable(NoPlannerAnswer):
+class PlannerUnavailable(NoPlannerAnswer):
     """The model's API did not answer. `retryable` with an optional server wish in seconds."""
 
     def __init__(
@@ -152,7 +152,7 @@ class MetaUnavailable(NoPlannerAnswer):
         self.status = status
 
 
-class MetaUnusable(NoUsableAnswer):
+class PlannerUnusable(NoUsableAnswer):
     """The model answered, and no answer was one that can be used."""
 
     def __init__(
@@ -178,7 +178,7 @@ def answers_by_code(client: object) -> bool:
 
 
 @dataclass(frozen=True)
-class MetaCall:
+class PlannerCall:
     """The record of one attempt on the wire, for the run log and the note."""
 
     number: int

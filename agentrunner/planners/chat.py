@@ -19,7 +19,7 @@ from agentrunner.config.spec import TaskSpec
 from agentrunner.environment import how_to_add, quiet_libraries
 from agentrunner.errors import InfraError, UsageError
 from agentrunner.errors.planners import BadChatModel, ChatPackagesMissing, NoPlannerKey
-from agentrunner.planners.base import MetaRequest, MetaUnavailable, Reply, Written, in_turns
+from agentrunner.planners.base import PlannerRequest, PlannerUnavailable, Reply, Written, in_turns
 from agentrunner.planners.chat_reply import reply_of
 from agentrunner.planners.endpoint import checked_url
 from agentrunner.planners.limits import limits_of
@@ -39,7 +39,7 @@ _SECRET_WORDS = ("KEY", "TOKEN", "SECRET")
 _INSTALL = re.compile(r"pip install (?:-U )?`?([\w.-]+)")
 
 
-class ChatMeta:
+class ChatPlanner:
     """Completes messages with a chat model of any provider."""
 
     kind = "chat"
@@ -58,7 +58,7 @@ class ChatMeta:
     ) -> None:
         """Make the provider's client; opens no connection.
 
-        Raises UsageError for a model that names no known provider and for a recording, Surroundings
+        Raises UsageError for a model that names no known provider and for a recording, InfraError
         (`chat-missing`) where a package lacks, and (`no-planner-key`) where the provider wants a
         key.
         """
@@ -91,8 +91,8 @@ class ChatMeta:
         """Tell the run which secrets its provider may use."""
         bench.redactor.learn(self._secrets)
 
-    async def complete(self, request: MetaRequest) -> Reply:
-        """One attempt; raises MetaUnavailable."""
+    async def complete(self, request: PlannerRequest) -> Reply:
+        """One attempt; raises PlannerUnavailable."""
         options: dict[str, Any] = {}
         if request.max_output_tokens is not None:
             options["max_tokens"] = request.max_output_tokens
@@ -100,10 +100,10 @@ class ChatMeta:
         try:
             async with asyncio.timeout(self._limits.whole):
                 answer = await self._answer(messages, options, request.progress)
-        except MetaUnavailable:
+        except PlannerUnavailable:
             raise
         except TimeoutError:
-            raise MetaUnavailable(
+            raise PlannerUnavailable(
                 f"The planner ({self.describe()}) gave no answer within {self._limits.whole:g} s.",
                 retryable=True,
                 kind="network",
@@ -178,7 +178,7 @@ class ChatMeta:
             chat = chat.model_copy(update={"stream_usage": True})
         return chat
 
-    def _failure(self, problem: Exception) -> MetaUnavailable:
+    def _failure(self, problem: Exception) -> PlannerUnavailable:
         """What an exception of a provider's library means: by its HTTP answer, else its words."""
         response = getattr(problem, "response", None)
         status = getattr(problem, "status_code", None) or getattr(problem, "code", None)
@@ -192,7 +192,7 @@ class ChatMeta:
         words = f"{type(problem).__name__}: {problem.__cause__ or problem}"
         failure = failure_of(words, now)
         kind = failure.kind if failure else "protocol"
-        return MetaUnavailable(
+        return PlannerUnavailable(
             f"The planner's provider {self._provider} gave no answer: {capped(words)}",
             retryable=kind in ("network", "server", "rate_limit"),
             kind=kind,

@@ -13,7 +13,7 @@ from typing import Any
 
 from agentrunner.config.spec import TaskSpec
 from agentrunner.errors import UsageError
-from agentrunner.planners.base import MetaRequest, Reply
+from agentrunner.planners.base import PlannerRequest, Reply
 from agentrunner.prompts import render
 from agentrunner.state.summary import FROM_PERSON, NOTICED, REFUSED
 
@@ -25,7 +25,7 @@ _HARD = ("checked", "tested", "accepted")
 Facts = Mapping[str, Any]
 
 
-class ChecklistMeta:
+class ChecklistPlanner:
     """Steers by the list of criteria and their checks."""
 
     kind = "checklist"
@@ -38,7 +38,7 @@ class ChecklistMeta:
         """For the header."""
         return "checklist (no model)"
 
-    async def complete(self, request: MetaRequest) -> Reply:
+    async def complete(self, request: PlannerRequest) -> Reply:
         """The answer that follows from the facts."""
         if request.type == "plan_task":
             payload = self._plan()

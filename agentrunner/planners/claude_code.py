@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 
-from agentrunner.planners.cli import CliAnswer, CliCall, CliMeta
+from agentrunner.planners.cli import CliAnswer, CliCall, CliPlanner
 from agentrunner.workers.base import WorkerCommand
 from agentrunner.workers.claude import KEY_ENV
 from agentrunner.workers.failures import kind_of_status
@@ -20,7 +20,7 @@ _READING = "Read,Grep,Glob"
 _UNSTRUCTURED = "error_max_structured_output_retries"
 
 
-class ClaudeMeta(CliMeta):
+class ClaudePlanner(CliPlanner):
     """See the module."""
 
     kind = "claude-code"

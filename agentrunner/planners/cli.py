@@ -19,7 +19,7 @@ from agentrunner.errors import InfraError, UsageError
 from agentrunner.errors.command_line import ReplayMismatch
 from agentrunner.errors.planners import PlannerMissing
 from agentrunner.gateway.usage import Call, Usage
-from agentrunner.planners.base import MetaRequest, MetaUnavailable, Reply
+from agentrunner.planners.base import PlannerRequest, PlannerUnavailable, Reply
 from agentrunner.planners.cli_access import CliAccess
 from agentrunner.planners.cli_sandbox import CliFolders, CliOutcome, CliSandbox, Tape
 from agentrunner.planners.retry import BY_CLASS, WORTH_A_RETRY, capped, seconds_until
@@ -38,7 +38,7 @@ class CliCall:
     """What is asked, and where."""
 
     place: CliFolders
-    request: MetaRequest
+    request: PlannerRequest
     system: str
     """Role, policy and format, for a file."""
     prompt: str
@@ -69,7 +69,7 @@ class CliAnswer:
     """What a code of its own says about that."""
 
 
-class CliMeta(ABC):
+class CliPlanner(ABC):
     """Completes messages with a CLI; adapters add its command line and read what it prints."""
 
     kind: str
@@ -90,7 +90,7 @@ class CliMeta(ABC):
         """Find the program and what it can show; starts nothing.
 
         `record` and `replay` are files for the gateway of its box, where each call has a channel
-        of its own, whatever `channel` says. Raises Surroundings
+        of its own, whatever `channel` says. Raises InfraError
         (`planner-missing`, `no-planner-key`, `login-missing`, …), or UsageError for settings that
         cannot work.
         """
@@ -134,8 +134,8 @@ class CliMeta(ABC):
         program = self._worker.program()
         self._box = CliSandbox(bench, self._spec, program, self._environ, self._tape)
 
-    async def complete(self, request: MetaRequest) -> Reply:
-        """One attempt; raises MetaUnavailable, or Surroundings where program, box or login lack."""
+    async def complete(self, request: PlannerRequest) -> Reply:
+        """One attempt; raises PlannerUnavailable, or InfraError where program or login lack."""
         assert self._box is not None and self._bench is not None, "open() comes first"
         shown = await self._access.shown(
             self._timeout_sec, gateway=self._box.walls, refused=self._refused
@@ -161,7 +161,7 @@ class CliMeta(ABC):
         if self._box is not None:
             await self._box.close()
 
-    def _call(self, place: CliFolders, request: MetaRequest, shown: CliCredential) -> CliCall:
+    def _call(self, place: CliFolders, request: PlannerRequest, shown: CliCredential) -> CliCall:
         system = "\n\n".join(m.content for m in request.messages if m.role == "system")
         said = [message.content for message in request.messages if message.role != "system"]
         if place.repo is not None:
@@ -177,7 +177,7 @@ class CliMeta(ABC):
         if last is not None and last.error == "replay":
             raise ReplayMismatch(last.detail, remedy="record the run again")
         if ran.result is None:
-            raise MetaUnavailable(
+            raise PlannerUnavailable(
                 f"The planner {self.kind} gave no answer within {self._timeout_sec:g} s.",
                 retryable=True,
                 kind=BY_CLASS[last.error] if last and last.error else "network",
@@ -225,13 +225,15 @@ class CliMeta(ABC):
         found = failure_of(words, self._clock(), kind=answer.kind)
         return found or Failure("protocol", words)
 
-    def _unavailable(self, failure: Failure, shown: CliCredential, spent: Reply) -> MetaUnavailable:
+    def _unavailable(
+        self, failure: Failure, shown: CliCredential, spent: Reply
+    ) -> PlannerUnavailable:
         retry = failure.kind in WORTH_A_RETRY
         wish = seconds_until(failure.reset_at, self._clock())
         if failure.kind == "auth" and shown.fingerprint and not self._refused:
             # The token may have been taken back; a fresh one is asked for once.
             self._refused, retry, wish = shown.fingerprint, True, 0.0
-        return MetaUnavailable(
+        return PlannerUnavailable(
             f"The planner {self.kind}: {capped(failure.message)}",
             retryable=retry,
             retry_after=wish,

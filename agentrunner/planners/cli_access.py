@@ -25,7 +25,7 @@ class CliAccess:
     def __init__(
         self, spec: TaskSpec, worker: Worker, environ: Mapping[str, str], *, replays: bool
     ) -> None:
-        """Raises Surroundings where neither is to be had, UsageError for settings that clash.
+        """Raises InfraError where neither is to be had, UsageError for settings that clash.
 
         A run that `replays` a recording needs neither.
         """
@@ -52,7 +52,7 @@ class CliAccess:
     async def shown(self, seconds: float, *, gateway: bool, refused: str = "") -> CliCredential:
         """What is shown in a call that may take `seconds`, a login refreshed where needed.
 
-        `refused` is the fingerprint of a token that was not taken. Raises Surroundings where a
+        `refused` is the fingerprint of a token that was not taken. Raises InfraError where a
         login is over or cannot be refreshed.
         """
         if self._login is not None:

@@ -123,7 +123,7 @@ class CliSandbox:
     ) -> CliOutcome:
         """Run to its end, or for `seconds`; nothing of it is left running on return.
 
-        Raises SandboxUnavailable, SandboxError or Surroundings (`gateway`) where box or gateway
+        Raises SandboxUnavailable, SandboxError or InfraError (`gateway`) where box or gateway
         do not work.
         """
         await asyncio.to_thread(_lay_out, command)

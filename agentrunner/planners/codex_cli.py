@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from agentrunner.planners.cli import CliAnswer, CliCall, CliMeta
+from agentrunner.planners.cli import CliAnswer, CliCall, CliPlanner
 from agentrunner.workers.base import WorkerCommand
 from agentrunner.workers.codex import KEY_ENV, provider_table
 from agentrunner.workers.streams import count_of, dict_of, parse_object, text_of
@@ -27,7 +27,7 @@ _NO_COMMANDS = ("--disable", "shell_tool", "--disable", "unified_exec")
 """Where there is no repository, there is nothing to run a command on."""
 
 
-class CodexMeta(CliMeta):
+class CodexPlanner(CliPlanner):
     """See the module."""
 
     kind = "codex-cli"

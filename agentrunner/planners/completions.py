@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from agentrunner.planners.base import MetaUnavailable
+from agentrunner.planners.base import PlannerUnavailable
 from agentrunner.planners.retry import http_failure
 from agentrunner.planners.streaming import with_sane_usage
 
@@ -29,7 +29,7 @@ async def whole_body(response: Any) -> list[bytes]:
     async for chunk in response.aiter_bytes():
         size += len(chunk)
         if size > MAX_BODY_BYTES:
-            raise MetaUnavailable(
+            raise PlannerUnavailable(
                 f"The planner's server sent more than {MAX_BODY_BYTES >> 20} MiB.",
                 retryable=False,
                 kind="protocol",
@@ -39,7 +39,7 @@ async def whole_body(response: Any) -> list[bytes]:
 
 
 def checked_completion(body: str) -> dict[str, Any]:
-    """The completion, for the library; raises MetaUnavailable for what it would stumble over."""
+    """The completion, for the library; raises PlannerUnavailable for what it would stumble over."""
     try:
         data = json.loads(body)
     except (ValueError, RecursionError):
@@ -47,5 +47,5 @@ def checked_completion(body: str) -> dict[str, Any]:
     if not isinstance(data, dict) or data.get("error"):
         raise http_failure(200, body)
     if not data.get("choices") and "output" not in data:  # `output`: the Responses API
-        raise MetaUnavailable("no choices returned from LLM", retryable=False, kind="protocol")
+        raise PlannerUnavailable("no choices returned from LLM", retryable=False, kind="protocol")
     return with_sane_usage(data)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from agentrunner.config.agents import DEFAULT_META_MODEL, MetaSpec
+from agentrunner.config.agents import DEFAULT_META_MODEL, PlannerSpec
 from agentrunner.errors import AgentRunnerError
 from agentrunner.errors.planners import BaseUrlRefused, InheritedUrlRefused
 from agentrunner.planners.limits import TimeLimits, limits_of
@@ -28,11 +28,11 @@ class Endpoint:
     """For one attempt, from connecting to the last byte."""
 
 
-def endpoint(meta: MetaSpec, environ: Mapping[str, str]) -> Endpoint:
+def endpoint(meta: PlannerSpec, environ: Mapping[str, str]) -> Endpoint:
     """The endpoint that is in force; `environ` is the process's own, never a file's.
 
-    Raises UsageError for a base URL of the task file and Surroundings for one of the environment
-    that must not be used, and Surroundings for a META_TIMEOUT_SEC that is no number.
+    Raises UsageError for a base URL of the task file and InfraError for one of the environment
+    that must not be used, and InfraError for a META_TIMEOUT_SEC that is no number.
     """
     model = (
         meta.model
@@ -51,7 +51,7 @@ def endpoint(meta: MetaSpec, environ: Mapping[str, str]) -> Endpoint:
 def checked_url(base_url: str, place: str, *, from_file: bool) -> tuple[str, bool]:
     """Host, with the port where the URL names one, and whether it is this machine.
 
-    Raises UsageError for a URL `from_file` to which no key may go, else Surroundings.
+    Raises UsageError for a URL `from_file` to which no key may go, else InfraError.
     """
     problem: type[AgentRunnerError] = BaseUrlRefused if from_file else InheritedUrlRefused
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from agentrunner.planners.base import MetaUnavailable, MetaUnusable
+from agentrunner.planners.base import PlannerUnavailable, PlannerUnusable
 
 OUTAGES = frozenset({"server", "network", "rate_limit"})
 """Kinds of failures that pass by themselves."""
@@ -29,23 +29,23 @@ ANSWERS: Mapping[str, str] = {"refusal": "filter", "content_filter": "filter", "
 """How the last answer ended, where that is why it cannot be used."""
 
 
-def reason_of(failure: MetaUnavailable | MetaUnusable) -> str:
+def reason_of(failure: PlannerUnavailable | PlannerUnusable) -> str:
     """A key of WORDS for this failure."""
-    if isinstance(failure, MetaUnusable):
+    if isinstance(failure, PlannerUnusable):
         return ANSWERS.get(failure.finish_reason, "unusable")
     return failure.reason or failure.kind or "protocol"
 
 
-def words_of_failure(failure: MetaUnavailable | MetaUnusable) -> str:
+def words_of_failure(failure: PlannerUnavailable | PlannerUnusable) -> str:
     """The end of a sentence that says what is wrong: "its server answers 503, overloaded"."""
     words = WORDS.get(reason_of(failure), WORDS["protocol"])
-    status = failure.status if isinstance(failure, MetaUnavailable) else None
+    status = failure.status if isinstance(failure, PlannerUnavailable) else None
     return f"{words} (HTTP {status})" if status else words
 
 
-def is_outage(failure: MetaUnavailable | MetaUnusable) -> bool:
+def is_outage(failure: PlannerUnavailable | PlannerUnusable) -> bool:
     """Whether it is worth waiting for: a provider that is away, and no mistake of anybody's."""
-    if not isinstance(failure, MetaUnavailable):
+    if not isinstance(failure, PlannerUnavailable):
         return False
     if failure.kind == "rate_limit":
         return True

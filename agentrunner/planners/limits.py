@@ -6,7 +6,7 @@ import ipaddress
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from agentrunner.config.agents import MetaSpec
+from agentrunner.config.agents import PlannerSpec
 from agentrunner.errors.command_line import BadEnvironment
 
 NEAR = (1800.0, 600.0)
@@ -29,7 +29,7 @@ class TimeLimits:
     between: float = BETWEEN_SEC
 
 
-def limits_of(meta: MetaSpec, environ: Mapping[str, str], host: str = "") -> TimeLimits:
+def limits_of(meta: PlannerSpec, environ: Mapping[str, str], host: str = "") -> TimeLimits:
     """The limits for a chat model at `host`; raises BadEnvironment for a bad META_TIMEOUT_SEC.
 
     A time-out that is set bounds the whole call, and so everything within it.

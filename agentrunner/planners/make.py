@@ -7,30 +7,30 @@ from pathlib import Path
 from typing import Any, Literal
 
 from agentrunner.config.spec import TaskSpec
-from agentrunner.planners.base import MetaClient
+from agentrunner.planners.base import PlannerClient
 from agentrunner.registry import METAS, load
 
 
-def make_meta(
+def make_planner(
     spec: TaskSpec,
     environ: Mapping[str, str],
     *,
     record: Path | None = None,
     replay: Path | None = None,
     channel: str = "",
-) -> MetaClient:
+) -> PlannerClient:
     """The planner of `runner.meta.kind`; opens no connection and spends nothing.
 
     Where it asks a server, `record` keeps every exchange in a cassette and `replay` answers from
     one; `channel` tells one planner's part of it from another's. Raises UsageError for an unknown
-    kind, a setting that cannot work or a cassette that cannot be used, Surroundings where a key is
+    kind, a setting that cannot work or a cassette that cannot be used, InfraError where a key is
     missing. `environ` is the environment of the process, never of a file in the repository.
     """
     kind = load(METAS, spec.runner.meta.kind, "the planner")
     tape: dict[str, Any] = {}
     if getattr(kind, "recordable", False):
         tape = {"record": record, "replay": replay, "channel": channel}
-    client: MetaClient = kind(spec, environ, **tape)
+    client: PlannerClient = kind(spec, environ, **tape)
     return client
 
 

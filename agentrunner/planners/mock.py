@@ -8,10 +8,10 @@ from typing import Any
 
 from agentrunner.config.spec import TaskSpec
 from agentrunner.errors import UsageError
-from agentrunner.planners.base import MetaRequest, Reply
+from agentrunner.planners.base import PlannerRequest, Reply
 
 
-class MockMeta:
+class MockPlanner:
     """One criterion, one worker run, then done."""
 
     kind = "mock"
@@ -24,7 +24,7 @@ class MockMeta:
         """For the header."""
         return "mock (no model)"
 
-    async def complete(self, request: MetaRequest) -> Reply:
+    async def complete(self, request: PlannerRequest) -> Reply:
         """The fixed answer to this type of message."""
         payload = self._payload(request)
         reply = {"type": request.type, "version": 1, "payload": payload}
@@ -33,7 +33,7 @@ class MockMeta:
     async def close(self) -> None:
         """Nothing is held."""
 
-    def _payload(self, request: MetaRequest) -> dict[str, Any]:
+    def _payload(self, request: PlannerRequest) -> dict[str, Any]:
         if request.type == "plan_task":
             return {
                 "task_id": "TASK-MOCK",

@@ -24,7 +24,7 @@ from agentrunner.environment import quiet_libraries
 from agentrunner.errors.planners import NoPlannerKey
 from agentrunner.gateway.cassette import META, Player, Recorder
 from agentrunner.gateway.exchange import Mismatch
-from agentrunner.planners.base import MetaRequest, MetaUnavailable, Reply, in_turns
+from agentrunner.planners.base import PlannerRequest, PlannerUnavailable, Reply, in_turns
 from agentrunner.planners.chat_reply import reply_of
 from agentrunner.planners.completions import causes, checked_completion, whole_body
 from agentrunner.planners.endpoint import endpoint
@@ -54,11 +54,11 @@ _STREAM_REFUSALS: Mapping[Streaming, tuple[str, Streaming]] = {
     "plain": (r"\bstream(ing)?\b", "no"),
 }
 """What a 400 about streaming speaks of, and how it is asked then."""
-_ASKED: ContextVar[MetaRequest | None] = ContextVar("asked", default=None)
+_ASKED: ContextVar[PlannerRequest | None] = ContextVar("asked", default=None)
 """The request that the present task sends."""
 
 
-class OpenAIChatMeta:
+class OpenAIChatPlanner:
     """Completes messages with a chat model."""
 
     kind = "openai-chat"
@@ -79,7 +79,7 @@ class OpenAIChatMeta:
 
         `record` is a file to keep every exchange in, `replay` one that answers in the server's
         place, without a key; `channel` is the part of it that is not the first planner's. Raises
-        Surroundings (`no-planner-key`, …) or UsageError for settings that cannot work, and for a
+        InfraError (`no-planner-key`, …) or UsageError for settings that cannot work, and for a
         cassette that cannot be used.
         """
         self._endpoint = endpoint(spec.runner.meta, environ)
@@ -105,8 +105,8 @@ class OpenAIChatMeta:
         """For the header."""
         return f"{self.kind} {self._endpoint.model} at {self._endpoint.host}"
 
-    async def complete(self, request: MetaRequest) -> Reply:
-        """One attempt; raises MetaUnavailable."""
+    async def complete(self, request: PlannerRequest) -> Reply:
+        """One attempt; raises PlannerUnavailable."""
         chat = self._chat
         if chat is None:
             chat = await asyncio.to_thread(self._client)
@@ -123,12 +123,12 @@ class OpenAIChatMeta:
         try:
             async with asyncio.timeout(self._endpoint.limits.whole):
                 answer = await chat.ainvoke(messages, **options)
-        except MetaUnavailable:
+        except PlannerUnavailable:
             raise
         except TimeoutError:
             raise self._too_slow() from None
         except Mismatch as problem:
-            raise MetaUnavailable(f"Replay: {problem}", retryable=False) from None
+            raise PlannerUnavailable(f"Replay: {problem}", retryable=False) from None
         except Exception as problem:  # noqa: BLE001  (a server's answer breaks the library anywhere)
             self._ended(problem, constrained=constrained, streams=streams)
         finally:
@@ -225,17 +225,17 @@ class OpenAIChatMeta:
                 body = checked_completion(response.text)
             response._content = json.dumps(body).encode()
 
-    def _too_slow(self, problem: Exception | None = None) -> MetaUnavailable:
+    def _too_slow(self, problem: Exception | None = None) -> PlannerUnavailable:
         behind = causes(problem)
         if "ReadTimeout" in behind:
             return silent(self._endpoint.host, self._endpoint.limits.first, 0)
         if "ConnectTimeout" in behind:
-            return MetaUnavailable(
+            return PlannerUnavailable(
                 f"The planner at {self._endpoint.host} cannot be reached: it takes no connection.",
                 retryable=True,
                 kind="network",
             )
-        return MetaUnavailable(
+        return PlannerUnavailable(
             f"The planner at {self._endpoint.host} gave no answer within "
             f"{self._endpoint.limits.whole:g} s.",
             retryable=True,
@@ -245,7 +245,7 @@ class OpenAIChatMeta:
     def _ended(
         self, problem: Exception, *, constrained: Constraint, streams: Streaming
     ) -> NoReturn:
-        """Raise MetaUnavailable for what an exception of the library means."""
+        """Raise PlannerUnavailable for what an exception of the library means."""
         import openai
 
         if isinstance(problem, openai.APIStatusError):
@@ -253,13 +253,13 @@ class OpenAIChatMeta:
         if isinstance(problem, openai.APITimeoutError):
             raise self._too_slow(problem) from None
         if isinstance(problem, openai.APIConnectionError):
-            raise MetaUnavailable(
+            raise PlannerUnavailable(
                 f"The planner at {self._endpoint.host} cannot be reached: "
                 f"{problem.__cause__ or problem}",
                 retryable=True,
                 kind="network",
             ) from None
-        raise MetaUnavailable(
+        raise PlannerUnavailable(
             f"OpenAI API error: 200 {type(problem).__name__}: {capped(str(problem))}",
             retryable=False,
             kind="protocol",
@@ -271,7 +271,7 @@ class OpenAIChatMeta:
         response = problem.response
         body = response.text
         if response.status_code in (400, 422) and self._simplified(body, constrained, streams):
-            raise MetaUnavailable(
+            raise PlannerUnavailable(
                 f"OpenAI API error: {response.status_code} {capped(body)}",
                 retryable=True,
                 retry_after=0,
@@ -294,7 +294,7 @@ def _add_streaming(options: dict[str, Any], streams: Streaming) -> None:
         extra["stream_options"] = {"include_usage": True}
 
 
-def _constraint(chat: ChatOpenAI, request: MetaRequest, how: Constraint) -> dict[str, Any]:
+def _constraint(chat: ChatOpenAI, request: PlannerRequest, how: Constraint) -> dict[str, Any]:
     """The options that ask for a reply of the message's schema; none where it is not asked for."""
     if how == "none":
         return {}

@@ -10,19 +10,19 @@ from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
-from agentrunner.config.agents import MetaCandidate, RoleSpec
+from agentrunner.config.agents import PlannerCandidate, RoleSpec
 from agentrunner.config.spec import TaskSpec
 from agentrunner.errors import InfraError, UsageError
 from agentrunner.errors.task_files import UnknownCandidate
 from agentrunner.planners.base import (
     MessageType,
-    MetaClient,
-    MetaRequest,
-    MetaUnavailable,
     NeedsWorkplace,
+    PlannerClient,
+    PlannerRequest,
+    PlannerUnavailable,
     Reply,
 )
-from agentrunner.planners.make import make_meta
+from agentrunner.planners.make import make_planner
 from agentrunner.planners.retry import seconds_until
 from agentrunner.planners.workplace import Workplace
 
@@ -37,7 +37,7 @@ class Candidate:
     name: str
     """Its kind, with the model where one is named: "codex-cli", "chat:anthropic:claude-…". The
     same candidate has the same name in each role."""
-    client: MetaClient
+    client: PlannerClient
     weight: int = 0
 
 
@@ -53,7 +53,7 @@ class RoleCandidates:
 
 
 class Panel:
-    """The clients of every role. As a plain `MetaClient` it asks the first of the role."""
+    """The clients of every role. As a plain `PlannerClient` it asks the first of the role."""
 
     kind = "panel"
 
@@ -82,16 +82,16 @@ class Panel:
             if isinstance(client, NeedsWorkplace):
                 await client.open(bench)
 
-    async def complete(self, request: MetaRequest) -> Reply:
+    async def complete(self, request: PlannerRequest) -> Reply:
         """One attempt of the first candidate of the role; raises as a client's `complete`."""
         first = self._seats[role_of(request.type)].candidates[0]
         return await self.complete_by(first, request)
 
-    async def complete_by(self, candidate: Candidate, request: MetaRequest) -> Reply:
+    async def complete_by(self, candidate: Candidate, request: PlannerRequest) -> Reply:
         """One attempt of this candidate, whose name is on what it answers or raises."""
         try:
             reply = await candidate.client.complete(request)
-        except MetaUnavailable as failure:
+        except PlannerUnavailable as failure:
             failure.candidate = candidate.name
             raise
         return replace(reply, candidate=candidate.name)
@@ -108,7 +108,7 @@ class Panel:
         for client in self._clients():
             await client.close()
 
-    def _clients(self) -> list[MetaClient]:
+    def _clients(self) -> list[PlannerClient]:
         """Each once, however many roles it has."""
         everyone = (one.client for seat in self._seats.values() for one in seat.candidates)
         return list({id(client): client for client in everyone}.values())
@@ -162,12 +162,12 @@ def make_panel(
     """The clients of `runner.meta`, `runner.assess` and `runner.profiles`.
 
     A candidate that is not to be had is left out as long as another one of its role is. Raises
-    as `make_meta`, with the first one's reason where a role is left empty, and UsageError for a
+    as `make_planner`, with the first one's reason where a role is left empty, and UsageError for a
     forced name that none has.
     """
 
-    def make(own: TaskSpec, channel: str) -> MetaClient:
-        return make_meta(own, environ, record=record, replay=replay, channel=channel)
+    def make(own: TaskSpec, channel: str) -> PlannerClient:
+        return make_planner(own, environ, record=record, replay=replay, channel=channel)
 
     bench = _Clients(spec, make)
     seats = {role: bench.seat(role) for role in ROLES}
@@ -177,10 +177,10 @@ def make_panel(
 class _Clients:
     """Makes each candidate once."""
 
-    def __init__(self, spec: TaskSpec, make: Callable[[TaskSpec, str], MetaClient]) -> None:
+    def __init__(self, spec: TaskSpec, make: Callable[[TaskSpec, str], PlannerClient]) -> None:
         self._spec = spec
         self._make = make
-        self._made: dict[MetaCandidate, tuple[str, MetaClient | InfraError]] = {}
+        self._made: dict[PlannerCandidate, tuple[str, PlannerClient | InfraError]] = {}
         self.notices: list[str] = []
 
     def seat(self, role: Role) -> RoleCandidates:
@@ -200,11 +200,11 @@ class _Clients:
         self.notices += [f"{name} is left out: {why.message}" for name, why in lacks]
         return RoleCandidates(tuple(found), profile.fallback_on_rate_limit, profile.cool_down_sec)
 
-    def _client(self, one: MetaCandidate) -> tuple[str, MetaClient | InfraError]:
+    def _client(self, one: PlannerCandidate) -> tuple[str, PlannerClient | InfraError]:
         key = one.model_copy(update={"weight": 0})
         if key not in self._made:
             name = self._free(f"{one.kind}:{one.model}" if one.model else one.kind)
-            client: MetaClient | InfraError
+            client: PlannerClient | InfraError
             try:
                 client = self._make(_spec_of(self._spec, one), name if self._made else "")
             except InfraError as error:
@@ -229,10 +229,10 @@ class _Clients:
         )
 
 
-def role_candidates(spec: TaskSpec, role: Role) -> tuple[RoleSpec, list[MetaCandidate]]:
+def role_candidates(spec: TaskSpec, role: Role) -> tuple[RoleSpec, list[PlannerCandidate]]:
     """How a role is filled, and by whom, with what was left out filled in."""
     profiles, judge = spec.runner.profiles, _judge(spec)
-    profile, alone = profiles.meta, MetaCandidate(kind=spec.runner.meta.kind)
+    profile, alone = profiles.meta, PlannerCandidate(kind=spec.runner.meta.kind)
     if role == "plan" and profiles.plan is not None:
         profile = profiles.plan
     elif role == "assess" and (profiles.assess is not None or judge is not None):
@@ -240,16 +240,16 @@ def role_candidates(spec: TaskSpec, role: Role) -> tuple[RoleSpec, list[MetaCand
     return profile, [_filled(spec, one) for one in profile.candidates or [alone]]
 
 
-def _judge(spec: TaskSpec) -> MetaCandidate | None:
+def _judge(spec: TaskSpec) -> PlannerCandidate | None:
     """The one of `runner.assess`, if it names any."""
     judge = spec.runner.assess
     if judge is None or not (judge.kind or judge.model or judge.base_url):
         return None
     kind = judge.kind or spec.runner.meta.kind
-    return MetaCandidate(kind=kind, model=judge.model, base_url=judge.base_url)
+    return PlannerCandidate(kind=kind, model=judge.model, base_url=judge.base_url)
 
 
-def _filled(spec: TaskSpec, one: MetaCandidate) -> MetaCandidate:
+def _filled(spec: TaskSpec, one: PlannerCandidate) -> PlannerCandidate:
     """What a candidate leaves out is that of `runner.meta`, if it is of the same kind."""
     meta = spec.runner.meta
     if one.kind != meta.kind:
@@ -263,7 +263,7 @@ def _filled(spec: TaskSpec, one: MetaCandidate) -> MetaCandidate:
     )
 
 
-def _spec_of(spec: TaskSpec, one: MetaCandidate) -> TaskSpec:
+def _spec_of(spec: TaskSpec, one: PlannerCandidate) -> TaskSpec:
     """The task, with this candidate as its `runner.meta`."""
     own = {"kind": one.kind, "model": one.model, "base_url": one.base_url, "auth": one.auth}
     meta = spec.runner.meta.model_copy(update=own)

@@ -12,9 +12,9 @@ from typing import Any
 
 from agentrunner.planners.base import (
     ChatMessage,
-    MetaClient,
-    MetaRequest,
-    MetaUnavailable,
+    PlannerClient,
+    PlannerRequest,
+    PlannerUnavailable,
     Reply,
     Written,
 )
@@ -66,8 +66,8 @@ class Tried:
         return written / took if took > 0.05 and written > 2 else None
 
 
-async def try_once(client: MetaClient) -> Tried:
-    """One answer of the planner's model; raises MetaUnavailable, and as `complete` does.
+async def try_once(client: PlannerClient) -> Tried:
+    """One answer of the planner's model; raises PlannerUnavailable, and as `complete` does.
 
     What a server refuses and can do without is left out, as in a run.
     """
@@ -80,7 +80,7 @@ async def try_once(client: MetaClient) -> Tried:
             if so_far.text or so_far.thoughts:
                 first[:] = first or [time.monotonic() - begun]
 
-        request = MetaRequest(
+        request = PlannerRequest(
             type="next_action",
             messages=(ChatMessage("system", texts[0]), ChatMessage("user", texts[1])),
             schema=SCHEMA,
@@ -91,7 +91,7 @@ async def try_once(client: MetaClient) -> Tried:
         )
         try:
             reply = await client.complete(request)
-        except MetaUnavailable as failure:
+        except PlannerUnavailable as failure:
             if failure.retry_after != 0 or number == MOST_TRIES - 1:
                 raise
             refused.append(failure.message)

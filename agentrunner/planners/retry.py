@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
 from agentrunner.gateway.upstream_errors import classify
-from agentrunner.planners.base import MetaUnavailable
+from agentrunner.planners.base import PlannerUnavailable
 from agentrunner.workers.base import FailureKind
 
 BACKOFF_SEC = (1.0, 2.0, 4.0)
@@ -32,7 +32,7 @@ def is_retryable(status: int) -> bool:
     return status in (408, 429) or status >= 500
 
 
-def wait_before_retry(failure: MetaUnavailable, retries_made: int) -> float | None:
+def wait_before_retry(failure: PlannerUnavailable, retries_made: int) -> float | None:
     """Seconds to wait before trying again; None where it makes no sense or was tried enough.
 
     A server's wish (Retry-After) takes the place of the back-off, up to 60 s. A quota that is
@@ -55,7 +55,7 @@ def http_failure(
     *,
     headers: Mapping[str, str] | None = None,
     now: datetime | None = None,
-) -> MetaUnavailable:
+) -> PlannerUnavailable:
     """The failure that stands for an HTTP answer other than 200.
 
     With `now`, when it came, it tells when a quota is there again: after `retry_after` seconds,
@@ -66,7 +66,7 @@ def http_failure(
     error = classify(status, {**(headers or {}), **waits}, body.encode("utf-8", "replace"), when)
     reset = error.reset_at if now is not None else None
     empty = any(word in body.lower() for word in _ACCOUNT_IS_EMPTY)
-    return MetaUnavailable(
+    return PlannerUnavailable(
         f"OpenAI API error: {status} {capped(body)}".rstrip(),
         retryable=is_retryable(status) and not (error.kind == "quota" and empty),
         retry_after=retry_after,

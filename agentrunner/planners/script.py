@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError,
 from agentrunner.config.spec import TaskSpec
 from agentrunner.config.yaml_text import read_yaml
 from agentrunner.errors.planners import BadScript, ScriptEnded, ScriptMismatch, ScriptMissing
-from agentrunner.planners.base import MetaRequest, MetaUnavailable, Reply
+from agentrunner.planners.base import PlannerRequest, PlannerUnavailable, Reply
 from agentrunner.planners.retry import http_failure
 from agentrunner.protocol.loading import load_yaml
 from agentrunner.protocol.message import MessageType
@@ -43,12 +43,12 @@ class WireFault(_Strict):
             raise ValueError("an error has exactly one of status and kind")
         return self
 
-    def failure(self, now: datetime) -> MetaUnavailable:
+    def failure(self, now: datetime) -> PlannerUnavailable:
         """What the client raises for it."""
         if self.status is not None:
             return http_failure(self.status, "(from the script)", self.retry_after, now=now)
         what = "no answer in time" if self.kind == "timeout" else "connection failed"
-        return MetaUnavailable(
+        return PlannerUnavailable(
             f"The planner: {what} (from the script).", retryable=True, kind="network"
         )
 
@@ -74,7 +74,7 @@ class Item(_Strict):
 _ITEMS = TypeAdapter(list[Item])
 
 
-class ScriptMeta:
+class ScriptPlanner:
     """Item n answers attempt n of the run, so a resumed run takes the next unused one."""
 
     kind = "script"
@@ -102,7 +102,7 @@ class ScriptMeta:
         """For the header."""
         return f"script with {len(self._items)} replies (no model)"
 
-    async def complete(self, request: MetaRequest) -> Reply:
+    async def complete(self, request: PlannerRequest) -> Reply:
         """The item at the position of this attempt.
 
         Raises TaskFailed (`script-ended`, `script-mismatch`), or the item's own error.
@@ -133,7 +133,7 @@ class ScriptMeta:
         named = item.reply.get("type") if isinstance(item.reply, dict) else None
         return type_ in (item.expect, named)
 
-    def _item(self, request: MetaRequest) -> Item:
+    def _item(self, request: PlannerRequest) -> Item:
         number = request.call_number + 1
         if number > len(self._items):
             raise ScriptEnded(

@@ -13,7 +13,7 @@ import time
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
-from agentrunner.planners.base import MetaUnavailable, Written
+from agentrunner.planners.base import PlannerUnavailable, Written
 from agentrunner.planners.limits import TimeLimits
 from agentrunner.planners.retry import http_failure
 
@@ -33,7 +33,7 @@ Progress = Callable[[Written], None]
 
 
 class CompletionStream:
-    """Takes bytes as they come, in whatever pieces; raises MetaUnavailable for a bad stream."""
+    """Takes bytes as they come, in whatever pieces; raises PlannerUnavailable for a bad stream."""
 
     def __init__(self) -> None:
         self._rest = b""
@@ -71,7 +71,7 @@ class CompletionStream:
         """More of the body."""
         self._size += len(data)
         if self._size > MAX_STREAM_BYTES or self._length > MAX_TEXT:
-            raise MetaUnavailable(
+            raise PlannerUnavailable(
                 "The planner's server sent more than an answer can have.",
                 retryable=False,
                 kind="protocol",
@@ -81,7 +81,7 @@ class CompletionStream:
             self._line(line.removesuffix(b"\r"))
 
     def end(self) -> dict[str, Any]:
-        """The body of an ordinary completion; raises MetaUnavailable where it broke off."""
+        """The body of an ordinary completion; raises PlannerUnavailable where it broke off."""
         if self._rest.strip():
             self._line(self._rest)
         self._event()
@@ -110,7 +110,7 @@ class CompletionStream:
         try:
             text = line.decode("utf-8")
         except UnicodeDecodeError:
-            raise MetaUnavailable(
+            raise PlannerUnavailable(
                 "The planner's server sent an event that is no UTF-8: the stream is damaged.",
                 retryable=True,
                 kind="network",
@@ -130,7 +130,7 @@ class CompletionStream:
         try:
             event = json.loads(text)
         except (ValueError, RecursionError):
-            raise MetaUnavailable(
+            raise PlannerUnavailable(
                 f"The planner's server sent an event that is no JSON: {text[:200]}",
                 retryable=True,
                 kind="protocol",
@@ -164,9 +164,9 @@ class CompletionStream:
         self._blanks = self._blanks + end if end == len(piece) else end
 
 
-def broken(characters: int) -> MetaUnavailable:
+def broken(characters: int) -> PlannerUnavailable:
     """The failure of a stream that ended before its answer did."""
-    return MetaUnavailable(
+    return PlannerUnavailable(
         f"The planner's answer broke off after {characters} characters.",
         retryable=True,
         kind="network",
@@ -205,7 +205,7 @@ async def read_stream(
 ) -> dict[str, Any]:
     """The completion that a stream holds, as the body of an ordinary answer.
 
-    Raises MetaUnavailable where nothing comes for too long, and where what comes is no answer.
+    Raises PlannerUnavailable where nothing comes for too long, and where what comes is no answer.
     """
     stream, begun = CompletionStream(), clock()
     source = aiter(chunks)
@@ -228,10 +228,10 @@ async def read_stream(
     return stream.end()
 
 
-def silent(host: str, seconds: float, characters: int) -> MetaUnavailable:
+def silent(host: str, seconds: float, characters: int) -> PlannerUnavailable:
     """The failure of a server that is connected and says nothing for too long."""
     said = f"stopped after {characters} characters" if characters else "wrote nothing"
-    return MetaUnavailable(
+    return PlannerUnavailable(
         f"The planner at {host} {said}: no sign of life for {seconds:g} s.",
         retryable=True,
         kind="network",

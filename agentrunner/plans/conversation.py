@@ -42,7 +42,7 @@ class Planner(Protocol):
         """The answer, asked for again where `check` raises ProtocolError.
 
         `call_number` of the prompt is the planner's to set. Raises TaskFailed where there is no
-        usable answer, and Surroundings where nobody can be asked.
+        usable answer, and InfraError where nobody can be asked.
         """
 
 
@@ -70,7 +70,7 @@ class Conversation:
 
         Message and answer are kept in the conversation, and what the planner asks as open
         questions. Raises UsageError (`message-too-long`, `message-empty`), TaskFailed
-        (`chat-timeout`, `meta-garbage`, …) and Surroundings.
+        (`chat-timeout`, `meta-garbage`, …) and InfraError.
         """
         check_message(text)
         text = self.redact(text)

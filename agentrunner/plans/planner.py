@@ -38,7 +38,7 @@ from agentrunner.gateway.prices import Prices, load_prices
 from agentrunner.git.snapshots import Snapshots, worked_mark
 from agentrunner.nodes.plan import NO_READERS
 from agentrunner.planners.asking import Asker
-from agentrunner.planners.base import MetaCall, MetaUnavailable, NeedsWorkplace
+from agentrunner.planners.base import NeedsWorkplace, PlannerCall, PlannerUnavailable
 from agentrunner.planners.panel import Panel, RoleCandidates, make_panel, pick
 from agentrunner.planners.retry import stamp
 from agentrunner.planners.workplace import Workplace
@@ -67,7 +67,7 @@ def planning_spec(
 ) -> TaskSpec:
     """The settings with only the role of the planner, settled and within every policy.
 
-    Raises UsageError where they go beyond one, Surroundings where nobody is there to plan. A
+    Raises UsageError where they go beyond one, InfraError where nobody is there to plan. A
     worker need not be there yet.
     """
     settled, missing = capped_as_far(spec, environ, state_dir, policy)
@@ -137,7 +137,7 @@ class CallLog:
             usd=None if usd is None else max(0.0, usd - spent.usd),
         )
 
-    def record(self, call: MetaCall, at: str) -> None:
+    def record(self, call: PlannerCall, at: str) -> None:
         """Keep a call: a line of the log, and what was sent and answered as files."""
         name = f"meta/{call.number:04d}-{call.type}"
         sent = [{"role": m.role, "content": m.content} for m in call.messages]
@@ -188,7 +188,7 @@ class PanelPlanner:
             asker = self._asker(Chosen(self._panel, chosen), prompt)
             try:
                 return (await asker.ask(replace(prompt, call_number=number), check)).message
-            except MetaUnavailable as failure:
+            except PlannerUnavailable as failure:
                 if failure.kind == "rate_limit" and not seat.fallback_on_rate_limit:
                     raise
                 self._cooling[f"meta:{chosen.name}"] = self._until(seat, failure)
@@ -197,7 +197,7 @@ class PanelPlanner:
                     raise
 
     def _asker(self, client: Chosen, prompt: PromptInput) -> Asker:
-        async def record(call: MetaCall) -> None:
+        async def record(call: PlannerCall) -> None:
             await asyncio.to_thread(self._log.record, call, self._clock.stamp())
 
         def before_attempt() -> None:
@@ -212,7 +212,7 @@ class PanelPlanner:
             allowance=self._log.allowance,
         )
 
-    def _until(self, seat: RoleCandidates, failure: MetaUnavailable) -> str:
+    def _until(self, seat: RoleCandidates, failure: PlannerUnavailable) -> str:
         told = failure.reset_at if failure.kind == "rate_limit" else ""
         return told or stamp(self._clock.now() + timedelta(seconds=seat.cool_down_sec))
 
@@ -229,7 +229,7 @@ async def open_conversation(
 ) -> AsyncIterator[tuple[Conversation, PanelPlanner]]:
     """A conversation about the plan of a repository, and who plans; closed again whatever happens.
 
-    `spec` is that of `planning_spec`. Raises UsageError and Surroundings where the planner is not
+    `spec` is that of `planning_spec`. Raises UsageError and InfraError where the planner is not
     to be had; then nothing is spent.
     """
     clock = clock or Clock()

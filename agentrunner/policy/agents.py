@@ -7,7 +7,7 @@ from typing import Any
 
 from agentrunner.config.agents import AUTO, SEES, seen_by
 from agentrunner.config.mistakes import dotted
-from agentrunner.config.rules import env_reference, meta_candidates, written_workers
+from agentrunner.config.rules import env_reference, planner_candidates, written_workers
 from agentrunner.policy.match import enumeration, matches
 from agentrunner.policy.model import Policy
 from agentrunner.policy.narrowing import Narrowing
@@ -49,7 +49,7 @@ def hold_agents(task: Narrowing) -> None:
     assess = task.spec.runner.assess
     if assess is not None and assess.kind is None and (assess.model or assess.base_url):
         _planner(task, "runner.assess")
-    for path, _ in meta_candidates(task.spec.runner):
+    for path, _ in planner_candidates(task.spec.runner):
         _planner(task, dotted(path))
 
 

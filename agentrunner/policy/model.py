@@ -90,7 +90,7 @@ class WorkerCaps(ConfigModel):
     """`false`: no `auth: login`."""
 
 
-class MetaCaps(ConfigModel):
+class PlannerCaps(ConfigModel):
     """Who may plan and decide."""
 
     kinds: list[Annotated[str, _one_of(registry.METAS)]] | None = None
@@ -129,7 +129,7 @@ class PolicyFile(ConfigModel):
     """Where work, tests and checks may run."""
     worker: WorkerCaps = WorkerCaps()
     """Who may work."""
-    meta: MetaCaps = MetaCaps()
+    meta: PlannerCaps = PlannerCaps()
     """Who may plan and decide."""
     budget: BudgetCaps = BudgetCaps()
     """The most that a run may use."""

@@ -9,7 +9,7 @@ from typing import Any
 from agentrunner.execution.accounting import cost_of
 from agentrunner.execution.planner_candidates import Chosen
 from agentrunner.planners.asking import Asker
-from agentrunner.planners.base import MetaCall
+from agentrunner.planners.base import PlannerCall
 from agentrunner.plans.conversation import Check, Conversation
 from agentrunner.plans.plan import Plan
 from agentrunner.plans.proposal import propose
@@ -61,7 +61,7 @@ class _Planner:
         deps = self._stage.deps
         first = self._stage.state["counters"].meta_calls
 
-        async def record(call: MetaCall) -> None:
+        async def record(call: PlannerCall) -> None:
             told = {"error": call.error, "duration_sec": call.duration_sec}
             answered = bool(call.response or call.output_tokens)
             self._calls.add({**told, **cost_of(call, deps.prices)}, answered=answered)

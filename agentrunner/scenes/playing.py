@@ -20,7 +20,7 @@ from agentrunner.execution.seeing import seeing
 from agentrunner.nodes.decide import allowed
 from agentrunner.nodes.plan import criteria_of, merged
 from agentrunner.nodes.validate import as_seen, assessment_of, looks_first
-from agentrunner.planners.base import MetaUnavailable, MetaUnusable, answers_by_code
+from agentrunner.planners.base import PlannerUnavailable, PlannerUnusable, answers_by_code
 from agentrunner.planners.faults import reason_of, words_of_failure
 from agentrunner.planners.panel import ROLES, Panel, make_panel
 from agentrunner.protocol import NextAction, PlanTask
@@ -137,7 +137,14 @@ async def play(named: Named, stage: Stage) -> Played:
             given = await about_plan(named, stage, calls)
         else:
             given = await _about_run(named, stage)
-    except (NeedsPerson, AskFailed, MustWait, MetaUnavailable, MetaUnusable, UsageError) as error:
+    except (
+        NeedsPerson,
+        AskFailed,
+        MustWait,
+        PlannerUnavailable,
+        PlannerUnusable,
+        UsageError,
+    ) as error:
         why = _why_unusable(error)
         given = None
     if not plans:
@@ -199,14 +206,14 @@ def _count(deps: Deps, calls: Calls) -> None:
 
 def _why_unusable(error: BaseException) -> str:
     """Why there is no answer, the end of a sentence; raises OutOfReach where nobody can say."""
-    cause = error if isinstance(error, MetaUnavailable | MetaUnusable) else error.__cause__
+    cause = error if isinstance(error, PlannerUnavailable | PlannerUnusable) else error.__cause__
     if isinstance(error, UsageError):
         return f"it does not answer this: {error.message}"
     if isinstance(error, MustWait):
         raise OutOfReach(f"The planner cannot be asked: {error.wait.reason}.") from error
-    if not isinstance(cause, MetaUnavailable | MetaUnusable):
+    if not isinstance(cause, PlannerUnavailable | PlannerUnusable):
         raise cause or error
-    if isinstance(cause, MetaUnusable):
+    if isinstance(cause, PlannerUnusable):
         return cause.fault
     if reason_of(cause) in OF_ONE_SCENE:
         return cause.message

@@ -220,9 +220,9 @@ def header_rows(header: Mapping[str, Any], home: str) -> list[tuple[str, str]]:
         ("repo", repo),
         *_landing_rows(header.get("landing") or {}, home),
         ("planner", str(header.get("planner") or "?")),
-        ("worker", "; ".join([str(header.get("worker") or "?"), *_told(header, "key")])),
+        ("worker", "; ".join([str(header.get("worker") or "?"), *_named(header, "key")])),
         ("sandbox", str(header.get("box") or "?")),
-        ("reaches", "; ".join(_told(header, "reach") or _told(header, "network")) or "none"),
+        ("reaches", "; ".join(_named(header, "reach") or _named(header, "network")) or "none"),
         ("tests", f"{tests}  ({where})" if where else str(tests)),
         *_env_rows(header.get("env") or {}),
         *(("counts", text) for text in counts_lines(header.get("inputs"))),
@@ -278,7 +278,7 @@ def _landing_rows(landing: Mapping[str, Any], home: str) -> list[tuple[str, str]
     return rows
 
 
-def _told(header: Mapping[str, Any], key: str) -> list[str]:
+def _named(header: Mapping[str, Any], key: str) -> list[str]:
     return [str(header[key])] if header.get(key) else []
 
 

@@ -187,7 +187,7 @@ def overview_screen(
             continue
         lines.append(paint.bold(title))
         for row in shown:
-            lines += _told(row, now, width, paint)
+            lines += _row_lines(row, now, width, paint)
         if more := len(found) - len(shown):
             lines.append(f"  {count(more, 'more', 'more')}: agentrunner list")
         lines.append("")
@@ -197,7 +197,7 @@ def overview_screen(
     return "\n".join([*lines, *_always(width)])
 
 
-def _told(row: Row, now: datetime, width: int, paint: Paint) -> list[str]:
+def _row_lines(row: Row, now: datetime, width: int, paint: Paint) -> list[str]:
     state, name = state_word(row), flat(str(row["run_id"]))
     facts = facts_of(row, now)
     head = f"  {name}  {_coloured(state, state, paint)}"

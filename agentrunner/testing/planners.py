@@ -15,15 +15,15 @@ from agentrunner.errors import AgentRunnerError
 from agentrunner.planners.base import (
     ChatMessage,
     MessageType,
-    MetaClient,
-    MetaRequest,
-    MetaUnavailable,
+    PlannerClient,
+    PlannerRequest,
+    PlannerUnavailable,
     Reply,
 )
 from agentrunner.protocol import message_schema, parse_reply
 from agentrunner.testing.sandboxes.workbench import CheckResult, expect
 
-Make = Callable[[], MetaClient]
+Make = Callable[[], PlannerClient]
 QUESTION = (
     ChatMessage("system", "You plan the work of a coding agent. Answer with one JSON object."),
     ChatMessage("user", "The task: calc.add(a, b) must return the sum. What is to be met?"),
@@ -31,7 +31,7 @@ QUESTION = (
 
 
 async def check_planner(make: Make) -> list[CheckResult]:
-    """Try the promises of `agentrunner.planners.base.MetaClient` on clients that `make` makes."""
+    """Try the promises of `planners.base.PlannerClient` on clients that `make` makes."""
     results = []
     for check in CHECKS:
         client = make()
@@ -47,17 +47,17 @@ async def check_planner(make: Make) -> list[CheckResult]:
     return results
 
 
-async def it_says_what_it_is(client: MetaClient) -> None:
+async def it_says_what_it_is(client: PlannerClient) -> None:
     """It has a kind, and a line for the header that spends nothing."""
     expect(isinstance(client.kind, str) and client.kind, "kind is a name")
     expect("\n" not in client.describe(), "describe is one line")
 
 
-async def it_answers_or_says_why_not(client: MetaClient) -> None:
+async def it_answers_or_says_why_not(client: PlannerClient) -> None:
     """An answer is a Reply that can be read; a failure is one of ours."""
     try:
         reply = await client.complete(_request("plan_task"))
-    except MetaUnavailable as error:
+    except PlannerUnavailable as error:
         expect(error.message, "a failure says what it is")
         return
     except AgentRunnerError as error:
@@ -70,20 +70,20 @@ async def it_answers_or_says_why_not(client: MetaClient) -> None:
     parse_reply(reply.text, "plan_task", finish_reason=reply.finish_reason)
 
 
-async def closing_twice_is_once(client: MetaClient) -> None:
+async def closing_twice_is_once(client: PlannerClient) -> None:
     """Close is idempotent."""
     await client.close()
     await client.close()
 
 
-CHECKS: tuple[Callable[[MetaClient], Awaitable[None]], ...] = (
+CHECKS: tuple[Callable[[PlannerClient], Awaitable[None]], ...] = (
     it_says_what_it_is,
     it_answers_or_says_why_not,
     closing_twice_is_once,
 )
 
 
-def _request(type_: MessageType) -> MetaRequest:
-    return MetaRequest(
+def _request(type_: MessageType) -> PlannerRequest:
+    return PlannerRequest(
         type=type_, messages=QUESTION, schema=message_schema(type_), facts={}, call_number=0
     )

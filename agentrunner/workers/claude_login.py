@@ -39,7 +39,7 @@ class ClaudeLogin:
     async def access(self, min_valid_sec: float, *, refused: str = "") -> Access:
         """The token as it is.
 
-        Raises Surroundings: `login-missing` without one, `login-expired` for one that was refused.
+        Raises InfraError: `login-missing` without one, `login-expired` for one that was refused.
         """
         if not self._token:
             raise not_logged_in(f"{self._missing()}.", _CURE)

@@ -156,7 +156,7 @@ class CodexLogin:
         raise error
 
     def _read(self) -> _Tokens:
-        """The file as it is now; raises Surroundings (`login-missing`)."""
+        """The file as it is now; raises InfraError (`login-missing`)."""
         try:
             document = json.loads(self._file.read_bytes())
         except FileNotFoundError:

@@ -69,7 +69,7 @@ class Login(Protocol):
         `refused` is the fingerprint of a token that the provider did not take any more. A token
         that cannot be refreshed is returned as long as it is good at all.
 
-        Raises Surroundings (`login-missing`, `login-expired`, `login-unreachable`).
+        Raises InfraError (`login-missing`, `login-expired`, `login-unreachable`).
         """
 
 

@@ -47,7 +47,7 @@ class Replacement:
     """A file's next content: room is taken when it is entered, the swap is `commit`.
 
     Mode and owner stay; a link leads to the file that is replaced. Without `commit` nothing has
-    changed. Raises Surroundings (`login-unwritable`) when it is entered, not later.
+    changed. Raises InfraError (`login-unwritable`) when it is entered, not later.
     """
 
     def __init__(self, path: Path) -> None:

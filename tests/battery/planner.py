@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agentrunner.config.spec import TaskSpec
-from agentrunner.planners.base import MetaRequest, Reply
+from agentrunner.planners.base import PlannerRequest, Reply
 from tests.battery.case import Case, case_named
 from tests.kit.metas import reply, run_worker
 
@@ -27,7 +27,7 @@ class Planner:
         """For the header."""
         return KIND
 
-    async def complete(self, request: MetaRequest) -> Reply:
+    async def complete(self, request: PlannerRequest) -> Reply:
         """The plan, a round of work for each script of the case, and then only completion."""
         if request.type == "plan_task":
             return reply("plan_task", {"acceptance_criteria": _criteria(self._case, self._spec)})

@@ -12,8 +12,8 @@ from tests.kit.project import Project
 
 @pytest.fixture(autouse=True)
 def _metas(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(registry.METAS, "liar", "tests.kit.metas:LiarMeta")
-    monkeypatch.setitem(registry.METAS, "true-check", "tests.kit.metas:TrueCheckMeta")
+    monkeypatch.setitem(registry.METAS, "liar", "tests.kit.metas:LiarPlanner")
+    monkeypatch.setitem(registry.METAS, "true-check", "tests.kit.metas:TrueCheckPlanner")
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 
 from agentrunner import registry
 from agentrunner.config.spec import TaskSpec
-from agentrunner.planners.base import MetaRequest, Reply
+from agentrunner.planners.base import PlannerRequest, Reply
 from tests.kit.metas import assess, finish, plan, reply, work
 from tests.kit.project import Project
 from tests.kit.runs import FIX, SMALL, TEST, Run
@@ -30,7 +30,7 @@ class Judge:
     def describe(self) -> str:
         return f"judge {self.name}"
 
-    async def complete(self, request: MetaRequest) -> Reply:
+    async def complete(self, request: PlannerRequest) -> Reply:
         Judge.asked.append(self.name)
         passed = Judge.says[self.name]
         verdict = {"id": "AC-2", "status": "passed" if passed else "failed", "comment": self.name}

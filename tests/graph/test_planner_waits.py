@@ -12,19 +12,19 @@ import pytest
 from agentrunner import registry
 from agentrunner.config.spec import TaskSpec
 from agentrunner.errors import InfraError
-from agentrunner.planners.base import MetaRequest, MetaUnavailable, Reply
+from agentrunner.planners.base import PlannerRequest, PlannerUnavailable, Reply
 from agentrunner.workers.base import FailureKind
 from tests.graph.test_waits import VirtualClock, at, waits
-from tests.kit.metas import LiarMeta
+from tests.kit.metas import LiarPlanner
 from tests.kit.project import Project
 from tests.kit.runs import FIX, SMALL, TEST, Run
 
 
-class Moody(LiarMeta):
+class Moody(LiarPlanner):
     """A planner that refuses some calls; which, is decided by the test."""
 
     kind = "moody"
-    refusals: ClassVar[dict[int, MetaUnavailable]]
+    refusals: ClassVar[dict[int, PlannerUnavailable]]
     """By the number of the call among those that this class was asked for."""
     asked: ClassVar[list[str]]
 
@@ -32,7 +32,7 @@ class Moody(LiarMeta):
         super().__init__(spec, environ)
         self.check = {"kind": "test"}
 
-    async def complete(self, request: MetaRequest) -> Reply:
+    async def complete(self, request: PlannerRequest) -> Reply:
         number = len(self.asked)
         self.asked.append(request.type)
         if (refusal := self.refusals.get(number)) is not None:
@@ -48,8 +48,8 @@ class Second(Moody):
     pass
 
 
-def no(kind: FailureKind, reset_at: str = "") -> MetaUnavailable:
-    return MetaUnavailable(f"the planner says: {kind}", retryable=False, kind=kind,
+def no(kind: FailureKind, reset_at: str = "") -> PlannerUnavailable:
+    return PlannerUnavailable(f"the planner says: {kind}", retryable=False, kind=kind,
                            reset_at=reset_at)  # fmt: skip
 
 

@@ -183,18 +183,18 @@ def test_the_suites_find_what_is_wrong() -> None:
 
 async def test_planners_are_held_to_theirs() -> None:
     from agentrunner.config.spec import PrdSpec, RunnerSection, TaskSection, TaskSpec
-    from agentrunner.planners.base import MetaRequest, Reply
-    from agentrunner.planners.mock import MockMeta
+    from agentrunner.planners.base import PlannerRequest, Reply
+    from agentrunner.planners.mock import MockPlanner
 
     spec = TaskSpec(
         task_id="t", title="T", repo="/r", prd_text="x",
         task=TaskSection(prd=PrdSpec(text="x")), runner=RunnerSection(), base_dir="/r",
     )  # fmt: skip
-    results = await check_planner(lambda: MockMeta(spec, {}))
+    results = await check_planner(lambda: MockPlanner(spec, {}))
     assert [one for one in results if one.status != "passed"] == []
 
-    class Silent(MockMeta):
-        async def complete(self, request: MetaRequest) -> Reply:
+    class Silent(MockPlanner):
+        async def complete(self, request: PlannerRequest) -> Reply:
             """Breaks its promise."""
             return Reply("", input_tokens=-1)
 

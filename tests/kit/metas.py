@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from agentrunner.config.spec import TaskSpec
-from agentrunner.planners.base import MetaRequest, Reply
+from agentrunner.planners.base import PlannerRequest, Reply
 
 
 def reply(type_: str, payload: Mapping[str, Any]) -> Reply:
@@ -16,7 +16,7 @@ def reply(type_: str, payload: Mapping[str, Any]) -> Reply:
     return Reply(json.dumps(message, ensure_ascii=False), input_tokens=100, output_tokens=10)
 
 
-class LiarMeta:
+class LiarPlanner:
     """Runs the worker once, then says for ever that all is done and everything passed."""
 
     kind = "liar"
@@ -28,7 +28,7 @@ class LiarMeta:
     def describe(self) -> str:
         return "liar"
 
-    async def complete(self, request: MetaRequest) -> Reply:
+    async def complete(self, request: PlannerRequest) -> Reply:
         ids = [item["id"] for item in request.facts["acceptance_criteria"]]
         if request.type == "plan_task":
             criterion = {"id": "AC-1", "description": "It works.", "check": self.check}
@@ -51,7 +51,7 @@ class LiarMeta:
         pass
 
 
-class TrueCheckMeta(LiarMeta):
+class TrueCheckPlanner(LiarPlanner):
     """A liar that also proposes a check which is always green."""
 
     kind = "true-check"
@@ -124,7 +124,7 @@ def _item(type_: str, payload: Mapping[str, Any]) -> Item:
     }
 
 
-class StubbornMeta(LiarMeta):
+class StubbornPlanner(LiarPlanner):
     """A liar that runs the worker `worker_runs` times first and proposes `proposed` as a check."""
 
     kind = "stubborn"
@@ -135,7 +135,7 @@ class StubbornMeta(LiarMeta):
         super().__init__(spec, environ)
         self.check = self.proposed
 
-    async def complete(self, request: MetaRequest) -> Reply:
+    async def complete(self, request: PlannerRequest) -> Reply:
         ran = request.facts["worker_runs_count"]
         if request.type == "next_action" and ran < self.worker_runs:
             return reply("next_action", run_worker(self.spec.runner.worker.kind))

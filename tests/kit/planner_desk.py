@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from agentrunner.config.agents import MetaSpec, WorkerSpec
+from agentrunner.config.agents import PlannerSpec, WorkerSpec
 from agentrunner.config.sandbox import SandboxSpec
 from agentrunner.config.spec import PrdSpec, RunnerSection, TaskSection, TaskSpec
-from agentrunner.planners.base import ChatMessage, MetaRequest, Reply
-from agentrunner.planners.cli import CliMeta
+from agentrunner.planners.base import ChatMessage, PlannerRequest, Reply
+from agentrunner.planners.cli import CliPlanner
 from agentrunner.planners.cli_sandbox import Tape
-from agentrunner.planners.make import make_meta
+from agentrunner.planners.make import make_planner
 from agentrunner.planners.workplace import Workplace
 from agentrunner.protocol import message_schema
 from agentrunner.sandboxes.base import Sandbox, SandboxOrder
@@ -72,14 +72,14 @@ class Desk:
             prd_text="Make it work.",
             task=TaskSection(prd=PrdSpec(text="Make it work.")),
             runner=RunnerSection(
-                meta=MetaSpec(kind=self.kind, **{**url, **meta}),
+                meta=PlannerSpec(kind=self.kind, **{**url, **meta}),
                 worker=WorkerSpec(kind=self.kind, command=[str(self.binary)]),
                 sandbox=SandboxSpec(**sandbox),
             ),
             base_dir=str(self.place),
         )
 
-    async def client(self, spec: TaskSpec, tape: Tape = UNTAPED) -> tuple[CliMeta, Sandbox]:
+    async def client(self, spec: TaskSpec, tape: Tape = UNTAPED) -> tuple[CliPlanner, Sandbox]:
         """The planner with its place, and the run's box, which is to be closed."""
         box = SandboxOrder(repo=self.repo, home=self.folder.box_dir, sockets=self.folder.sock_dir)
         sandbox = await open_sandbox(
@@ -89,8 +89,8 @@ class Desk:
             Path.home(),
             state_root=self.state_dir,
         )
-        meta = make_meta(spec, self.environ, record=tape.record, replay=tape.replay)
-        assert isinstance(meta, CliMeta)
+        meta = make_planner(spec, self.environ, record=tape.record, replay=tape.replay)
+        assert isinstance(meta, CliPlanner)
         await meta.open(Workplace(self.folder, self.state_dir, sandbox, self.redactor))
         return meta, sandbox
 
@@ -106,9 +106,9 @@ class Desk:
             await sandbox.close()
 
 
-def request(number: int = 0) -> MetaRequest:
+def request(number: int = 0) -> PlannerRequest:
     """A question for the next action."""
-    return MetaRequest(
+    return PlannerRequest(
         type="next_action",
         messages=(ChatMessage("system", "You decide."), ChatMessage("user", "The state.")),
         schema=message_schema("next_action"),

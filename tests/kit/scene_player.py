@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from agentrunner.config.spec import TaskSpec
-from agentrunner.planners.base import MetaRequest, Reply
+from agentrunner.planners.base import PlannerRequest, Reply
 from agentrunner.scenes.model import Named
 from agentrunner.scenes.playing import reference_script
 
@@ -17,7 +17,7 @@ class ScenePlayer:
 
     kind = "scene-player"
     scenes: ClassVar[list[Named]] = []
-    asked: ClassVar[list[MetaRequest]] = []
+    asked: ClassVar[list[PlannerRequest]] = []
 
     def __init__(self, spec: TaskSpec, environ: Mapping[str, str]) -> None:
         self._items: list[dict[str, Any]] = json.loads(reference_script(self.scenes))
@@ -25,7 +25,7 @@ class ScenePlayer:
     def describe(self) -> str:
         return "scene-player"
 
-    async def complete(self, request: MetaRequest) -> Reply:
+    async def complete(self, request: PlannerRequest) -> Reply:
         self.asked.append(request)
         item = self._items[request.call_number]
         assert item["expect"] == request.type

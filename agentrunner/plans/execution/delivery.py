@@ -88,7 +88,7 @@ class Delivery:
         `branch` is the name that the plan's will have.
 
         Raises UsageError (`branch-checked-out`, `unknown-branch`, `forge-unknown`) and
-        Surroundings (`forge-token`, `forge-missing`). Blocking.
+        InfraError (`forge-token`, `forge-missing`). Blocking.
         """
         if self._wishes.request:
             forge_of(self._remote())
@@ -99,7 +99,7 @@ class Delivery:
         """All that was wished for; once more changes nothing.
 
         Raises what `check` does, UsageError (`branch-exists`), TaskFailed (`onto-conflict`,
-        `onto-red`), and Surroundings (`push-failed`, `forge-refused`, `forge-unavailable`).
+        `onto-red`), and InfraError (`push-failed`, `forge-refused`, `forge-unavailable`).
         """
         wishes = self._wishes
         head = self._clone.resolve(f"{BRANCHES}{BRANCH}")

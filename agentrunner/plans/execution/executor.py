@@ -74,7 +74,7 @@ async def carry_out(
 
     `tell` hears what happens to the plan and its tasks; no further task begins while `may_start`
     says no. Raises UsageError where there is nothing to do or the settings cannot be, Busy where
-    another process carries it out, and Surroundings where nobody is there to plan or work.
+    another process carries it out, and InfraError where nobody is there to plan or work.
     """
     folder = order.folder
     store = PlanStore(folder.plan)

@@ -67,7 +67,7 @@ class PlanInstructions:
 def check_order(order: PlanInstructions, plan: Plan) -> tuple[list[str], TaskSpec]:
     """The tasks that are wanted, in order, and the first of them as it would be run.
 
-    Raises UsageError where there is none, and Surroundings where nobody is there to plan or work.
+    Raises UsageError where there is none, and InfraError where nobody is there to plan or work.
     """
     if not plan.tasks:
         raise NoPlan(

@@ -12,7 +12,7 @@ from typing import Any
 
 from agentrunner.config.spec import TaskSpec
 from agentrunner.errors import UsageError
-from agentrunner.planners.base import MetaRequest, Reply
+from agentrunner.planners.base import PlannerRequest, Reply
 
 
 class UntilGreen:
@@ -30,7 +30,7 @@ class UntilGreen:
         """For the header, one line."""
         return "until-green (no model)"
 
-    async def complete(self, request: MetaRequest) -> Reply:
+    async def complete(self, request: PlannerRequest) -> Reply:
         """One answer; `request.schema` is the JSON Schema that it has to satisfy."""
         answers = {
             "plan_task": self._criteria,

@@ -11,7 +11,7 @@ import pytest
 
 from agentrunner.errors import TaskFailed
 from agentrunner.gateway.usage import read_usage
-from agentrunner.planners.base import MetaUnavailable
+from agentrunner.planners.base import PlannerUnavailable
 from agentrunner.planners.cli_sandbox import Tape
 from tests.kit.faults import Refusal
 from tests.kit.planner_desk import KEY_OF, REAL_KEY, SECRET, Desk
@@ -75,7 +75,7 @@ async def test_a_refusal_is_told_and_hardly_repeated(
     desk: Desk, refusal: Refusal, kind: str, retryable: bool
 ) -> None:
     with PlannerServer([Turn(refusal=refusal, reset_sec=30, reset_in="header")]) as server:
-        with pytest.raises(MetaUnavailable) as caught:
+        with pytest.raises(PlannerUnavailable) as caught:
             await desk.ask(server, model="planner-1")
         # Of a stream that is refused with 404, Claude Code tries once without a stream.
         assert len(asked(server)) <= (2 if refusal == "404" else 1)
@@ -90,7 +90,7 @@ async def test_a_refusal_is_told_and_hardly_repeated(
 
 @pytest.mark.parametrize("item", [Turn(refusal="500"), Turn("A word.", cut=True)], ids=str)
 async def test_a_server_that_fails_is_worth_another_try(desk: Desk, item: Turn) -> None:
-    with PlannerServer([item]) as server, pytest.raises(MetaUnavailable) as caught:
+    with PlannerServer([item]) as server, pytest.raises(PlannerUnavailable) as caught:
         await desk.ask(server)
     assert caught.value.kind in ("server", "network")
     assert caught.value.retryable
@@ -101,7 +101,7 @@ HANGING = [("codex-cli", "bwrap"), ("claude-code", "docker"), ("claude-code", "n
 
 @pytest.mark.parametrize("desk", HANGING, indirect=True, ids="-".join)
 async def test_a_time_out_leaves_nothing_running(desk: Desk) -> None:
-    slow = pytest.raises(MetaUnavailable, match="no answer within 2 s")
+    slow = pytest.raises(PlannerUnavailable, match="no answer within 2 s")
     with PlannerServer([Turn("Thinking.", hang=True)]) as server, slow as caught:
         await desk.ask(server, timeout_sec=2)
     assert caught.value.retryable

@@ -12,7 +12,7 @@ from agentrunner.execution.accounting import Accounting, amounts_of, caught_up, 
 from agentrunner.execution.bill import MadeCalls, bill, bill_of
 from agentrunner.gateway.prices import Prices, load_prices
 from agentrunner.gateway.usage import Call, Usage, total
-from agentrunner.planners.base import MetaCall
+from agentrunner.planners.base import PlannerCall
 from agentrunner.state.run_state import Counters, TaskContext
 from agentrunner.storage.run_log import RunLog
 from agentrunner.workers.base import WorkerReading
@@ -26,12 +26,12 @@ BROKEN = Call(**{**vars(SENT), "input_tokens": None, "output_tokens": None, "usd
 REFUSED = Call(**{**vars(BROKEN), "status": 400, "usd": 0.0, "error": "budget"})
 
 
-def call(**how: Any) -> MetaCall:
+def call(**how: Any) -> PlannerCall:
     fields = {"number": 0, "type": "plan_task", "messages": (), "response": "", "error": ""}
-    return MetaCall(**{**fields, "duration_sec": 1.0, **how})
+    return PlannerCall(**{**fields, "duration_sec": 1.0, **how})
 
 
-def told(one: MetaCall, prices: Prices | None = None) -> tuple[Counters, Mapping[str, Any]]:
+def told(one: PlannerCall, prices: Prices | None = None) -> tuple[Counters, Mapping[str, Any]]:
     tally = Accounting(Counters(), prices or load_prices())
     cost = tally.add(one)
     return tally.counters, cost

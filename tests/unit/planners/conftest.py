@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from agentrunner.config.agents import MetaSpec, WorkerSpec
+from agentrunner.config.agents import PlannerSpec, WorkerSpec
 from agentrunner.config.spec import (
     CriterionSpec,
     PrdSpec,
@@ -62,7 +62,7 @@ def make_spec() -> MakeSpec:
                 "task": TaskSection(
                     prd=PrdSpec(text=prd), test=TestSpec(command=test) if test else None
                 ),
-                "runner": RunnerSection(meta=MetaSpec(**meta), worker=WorkerSpec(kind=worker)),
+                "runner": RunnerSection(meta=PlannerSpec(**meta), worker=WorkerSpec(kind=worker)),
                 "base_dir": "/repo",
                 "script_text": script_text,
                 "language": language,

@@ -14,9 +14,9 @@ import pytest
 from agentrunner.errors import TaskFailed
 from agentrunner.errors.replies import ReplyInvalid
 from agentrunner.planners.asking import Asker
-from agentrunner.planners.base import MetaCall, MetaRequest, MetaUnavailable, Reply
-from agentrunner.planners.openai_chat import OpenAIChatMeta
-from agentrunner.planners.script import ScriptMeta
+from agentrunner.planners.base import PlannerCall, PlannerRequest, PlannerUnavailable, Reply
+from agentrunner.planners.openai_chat import OpenAIChatPlanner
+from agentrunner.planners.script import ScriptPlanner
 from agentrunner.prompts import PromptInput
 from agentrunner.protocol import Message, NextAction
 from tests.unit.planners.faults import Fault, FaultServer, MakeSpec, VirtualClock, completion
@@ -42,8 +42,8 @@ class Desk:
         redact: Callable[[str], str] = str,
     ) -> None:
         spec = make_spec(kind="script", script_text=json.dumps(items))
-        self.client = Watched(ScriptMeta(spec, {}, sleep=clock.sleep))
-        self.calls: list[MetaCall] = []
+        self.client = Watched(ScriptPlanner(spec, {}, sleep=clock.sleep))
+        self.calls: list[PlannerCall] = []
         self.budget = 100
         self.asker = Asker(
             self.client,
@@ -63,7 +63,7 @@ class Desk:
             patterns={},
         )
 
-    async def record(self, call: MetaCall) -> None:
+    async def record(self, call: PlannerCall) -> None:
         self.calls.append(call)
 
     def _spend(self) -> None:
@@ -77,14 +77,14 @@ class Watched:
 
     kind = "watched"
 
-    def __init__(self, client: ScriptMeta) -> None:
+    def __init__(self, client: ScriptPlanner) -> None:
         self._client = client
-        self.requests: list[MetaRequest] = []
+        self.requests: list[PlannerRequest] = []
 
     def describe(self) -> str:
         return self._client.describe()
 
-    async def complete(self, request: MetaRequest) -> Reply:
+    async def complete(self, request: PlannerRequest) -> Reply:
         self.requests.append(request)
         return await self._client.complete(request)
 
@@ -128,7 +128,7 @@ async def test_three_retries_after_one_two_and_four_seconds(
 
 async def test_the_fourth_failure_is_the_last(make_spec: MakeSpec, clock: VirtualClock) -> None:
     desk = Desk(make_spec, clock, [error(500)] * 9)
-    with pytest.raises(MetaUnavailable, match="OpenAI API error: 500"):
+    with pytest.raises(PlannerUnavailable, match="OpenAI API error: 500"):
         await desk.asker.ask(desk.prompt)
     assert len(desk.calls) == 4 and clock.slept == [1, 2, 4]
 
@@ -138,7 +138,7 @@ async def test_no_retry_for_our_own_fault(
     make_spec: MakeSpec, clock: VirtualClock, status: int
 ) -> None:
     desk = Desk(make_spec, clock, [error(status), reply(DONE)])
-    with pytest.raises(MetaUnavailable):
+    with pytest.raises(PlannerUnavailable):
         await desk.asker.ask(desk.prompt)
     assert len(desk.calls) == 1 and clock.slept == []
 
@@ -156,7 +156,7 @@ async def test_a_quota_that_is_spent_for_longer_is_not_asked_for_again(
     make_spec: MakeSpec, clock: VirtualClock
 ) -> None:
     desk = Desk(make_spec, clock, [error(429, retry_after=600), reply(DONE)])
-    with pytest.raises(MetaUnavailable) as caught:
+    with pytest.raises(PlannerUnavailable) as caught:
         await desk.asker.ask(desk.prompt)
     assert (caught.value.kind, caught.value.retry_after) == ("rate_limit", 600)
     left = datetime.fromisoformat(caught.value.reset_at) - datetime.now(UTC)
@@ -298,7 +298,7 @@ async def test_the_key_in_a_servers_error_stays_with_us(
 ) -> None:
     server.script = [Fault(401, '{"error": "bad key sk-0123456789"}')]
     spec = make_spec(base_url=server.url)
-    client = OpenAIChatMeta(spec, {"OPENAI_API_KEY": "sk-0123456789"})
+    client = OpenAIChatPlanner(spec, {"OPENAI_API_KEY": "sk-0123456789"})
     desk = Desk(make_spec, clock, [])
     asker = Asker(
         client,
@@ -307,7 +307,7 @@ async def test_the_key_in_a_servers_error_stays_with_us(
         sleep=clock.sleep,
         redact=lambda text: text.replace("sk-0123456789", "***"),
     )
-    with pytest.raises(MetaUnavailable) as caught:
+    with pytest.raises(PlannerUnavailable) as caught:
         await asker.ask(desk.prompt)
     await client.close()
     assert str(caught.value) == 'OpenAI API error: 401 {"error": "bad key ***"}'
@@ -320,7 +320,7 @@ async def test_over_http_four_attempts_and_their_waits(
 ) -> None:
     server.script = [Fault(503), Fault(429, headers={"Retry-After": "50"}), Fault(reset=True)]
     server.script.append(completion(json.dumps(DONE)))
-    client = OpenAIChatMeta(make_spec(base_url=server.url), {"OPENAI_API_KEY": "key"})
+    client = OpenAIChatPlanner(make_spec(base_url=server.url), {"OPENAI_API_KEY": "key"})
     desk = Desk(make_spec, clock, [])
     asker = Asker(
         client,

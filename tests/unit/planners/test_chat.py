@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from agentrunner.errors import AgentRunnerError, InfraError, UsageError
-from agentrunner.planners.base import ChatMessage, MetaRequest, MetaUnavailable, Reply
-from agentrunner.planners.make import make_meta
+from agentrunner.planners.base import ChatMessage, PlannerRequest, PlannerUnavailable, Reply
+from agentrunner.planners.make import make_planner
 from agentrunner.protocol import message_schema
 from tests.kit.missing import missing
 from tests.unit.planners.faults import Fault, FaultServer, MakeSpec, completion
@@ -27,8 +27,8 @@ def langchain(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
 
 
-def request(**changes: Any) -> MetaRequest:
-    return MetaRequest(
+def request(**changes: Any) -> PlannerRequest:
+    return PlannerRequest(
         type="next_action",
         messages=(ChatMessage("system", "Decide."), ChatMessage("user", "The state.")),
         schema=message_schema("next_action"),
@@ -40,15 +40,15 @@ def request(**changes: Any) -> MetaRequest:
 
 async def ask(make_spec: MakeSpec, server: FaultServer, **meta: Any) -> Reply:
     spec = make_spec(kind="chat", **{"model": "openai:m-1", "base_url": server.url, **meta})
-    client = make_meta(spec, {"OPENAI_API_KEY": KEY})
+    client = make_planner(spec, {"OPENAI_API_KEY": KEY})
     try:
         return await client.complete(request())
     finally:
         await client.close()
 
 
-async def fail(make_spec: MakeSpec, server: FaultServer, **meta: Any) -> MetaUnavailable:
-    with pytest.raises(MetaUnavailable) as caught:
+async def fail(make_spec: MakeSpec, server: FaultServer, **meta: Any) -> PlannerUnavailable:
+    with pytest.raises(PlannerUnavailable) as caught:
         await ask(make_spec, server, **meta)
     assert KEY not in str(caught.value)
     return caught.value
@@ -101,7 +101,7 @@ async def test_too_slow(make_spec: MakeSpec, server: FaultServer) -> None:
 
 def refusal(make_spec: MakeSpec, **meta: Any) -> AgentRunnerError:
     with pytest.raises(AgentRunnerError) as caught:
-        make_meta(make_spec(kind="chat", **meta), {})
+        make_planner(make_spec(kind="chat", **meta), {})
     return caught.value
 
 
@@ -148,6 +148,6 @@ def test_a_key_crosses_no_network_in_the_clear(make_spec: MakeSpec) -> None:
 def test_it_is_not_recorded(make_spec: MakeSpec, tmp_path: Path) -> None:
     spec = make_spec(kind="chat", model="openai:m")
     with pytest.raises(UsageError, match="neither recorded nor replayed"):
-        make_meta(spec, {}, record=tmp_path / "tape")
+        make_planner(spec, {}, record=tmp_path / "tape")
     with pytest.raises(UsageError, match="neither recorded nor replayed"):
-        make_meta(spec, {}, replay=tmp_path / "tape")
+        make_planner(spec, {}, replay=tmp_path / "tape")

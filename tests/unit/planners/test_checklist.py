@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from agentrunner.config.spec import Check, CriterionSpec, TaskSpec
-from agentrunner.planners.base import MessageType, MetaRequest
-from agentrunner.planners.checklist import ChecklistMeta
+from agentrunner.planners.base import MessageType, PlannerRequest
+from agentrunner.planners.checklist import ChecklistPlanner
 from agentrunner.protocol import CompletionAssessment, parse_reply
 from agentrunner.state.lifecycle import TaskState
 from agentrunner.state.run_state import (
@@ -67,10 +67,10 @@ def state(criteria: list[Criterion], evidence: Evidence | None, **more: Any) -> 
 
 
 async def ask(spec: TaskSpec, type_: MessageType, context: TaskContext) -> Any:
-    request = MetaRequest(
+    request = PlannerRequest(
         type=type_, messages=(), schema={}, facts=summarize(context, spec), call_number=0
     )
-    reply = await ChecklistMeta(spec, {}).complete(request)
+    reply = await ChecklistPlanner(spec, {}).complete(request)
     parse_reply(reply.text, type_, finish_reason=reply.finish_reason)
     return json.loads(reply.text)["payload"]
 

@@ -12,20 +12,20 @@ from hypothesis import strategies as st
 
 from agentrunner.config.spec import TaskSpec
 from agentrunner.errors import AgentRunnerError, InfraError, UsageError
-from agentrunner.planners.base import ChatMessage, MetaRequest
-from agentrunner.planners.claude_code import ClaudeMeta
-from agentrunner.planners.cli import CliAnswer, CliCall, CliMeta
+from agentrunner.planners.base import ChatMessage, PlannerRequest
+from agentrunner.planners.claude_code import ClaudePlanner
+from agentrunner.planners.cli import CliAnswer, CliCall, CliPlanner
 from agentrunner.planners.cli_sandbox import CliFolders
-from agentrunner.planners.codex_cli import CodexMeta
-from agentrunner.planners.make import make_meta
+from agentrunner.planners.codex_cli import CodexPlanner
+from agentrunner.planners.make import make_planner
 from agentrunner.workers.launching import CliCredential
 from tests.unit.planners.faults import MakeSpec
 
-CLIS = {"codex-cli": CodexMeta, "claude-code": ClaudeMeta}
+CLIS = {"codex-cli": CodexPlanner, "claude-code": ClaudePlanner}
 NOBODY = {"HOME": "/nonexistent", "CODEX_HOME": "/nonexistent"}
 KEYS = {**NOBODY, "CODEX_API_KEY": "k" * 20, "ANTHROPIC_API_KEY": "k" * 20}
 TOKEN = {**NOBODY, "CLAUDE_CODE_OAUTH_TOKEN": "t" * 20}
-REQUEST = MetaRequest("next_action", (ChatMessage("user", "?"),), {"type": "object"}, {}, 0)
+REQUEST = PlannerRequest("next_action", (ChatMessage("user", "?"),), {"type": "object"}, {}, 0)
 
 
 def call(
@@ -42,9 +42,9 @@ def call(
     return CliCall(place, REQUEST, "You decide.", prompt, shown)
 
 
-def client(kind: str, make_spec: MakeSpec) -> CliMeta:
-    made = make_meta(make_spec(kind=kind), KEYS)
-    assert isinstance(made, CliMeta)
+def client(kind: str, make_spec: MakeSpec) -> CliPlanner:
+    made = make_planner(make_spec(kind=kind), KEYS)
+    assert isinstance(made, CliPlanner)
     return made
 
 
@@ -99,8 +99,8 @@ def test_a_login_of_claude_is_not_bare(make_spec: MakeSpec) -> None:
 
 
 async def test_a_token_and_no_key_are_shown_to_the_gateway_only(make_spec: MakeSpec) -> None:
-    meta = make_meta(make_spec(kind="claude-code"), TOKEN)
-    assert isinstance(meta, CliMeta)
+    meta = make_planner(make_spec(kind="claude-code"), TOKEN)
+    assert isinstance(meta, CliPlanner)
     assert meta.describe() == "claude-code its own model, with its login"
     shown = await meta._access.shown(600, gateway=True)
     assert shown.upstream is not None
@@ -115,7 +115,7 @@ async def test_a_token_and_no_key_are_shown_to_the_gateway_only(make_spec: MakeS
 
 def refusal(spec: TaskSpec, environ: dict[str, str], **how: Any) -> AgentRunnerError:
     with pytest.raises(AgentRunnerError) as caught:
-        make_meta(spec, environ, **how)
+        make_planner(spec, environ, **how)
     return caught.value
 
 

@@ -8,22 +8,22 @@ from typing import Any
 import pytest
 
 from agentrunner.errors import InfraError, UsageError
-from agentrunner.planners.base import MessageType, MetaRequest
-from agentrunner.planners.make import make_meta, reply_format
-from agentrunner.planners.mock import MockMeta
+from agentrunner.planners.base import MessageType, PlannerRequest
+from agentrunner.planners.make import make_planner, reply_format
+from agentrunner.planners.mock import MockPlanner
 from agentrunner.protocol import parse_reply
 from tests.unit.planners.faults import MakeSpec
 
 
-async def answer(client: MockMeta, type_: MessageType, **facts: Any) -> Any:
-    request = MetaRequest(type=type_, messages=(), schema={}, facts=facts, call_number=0)
+async def answer(client: MockPlanner, type_: MessageType, **facts: Any) -> Any:
+    request = PlannerRequest(type=type_, messages=(), schema={}, facts=facts, call_number=0)
     reply = await client.complete(request)
     parse_reply(reply.text, type_, finish_reason=reply.finish_reason)
     return json.loads(reply.text)
 
 
 async def test_word_for_word(make_spec: MakeSpec) -> None:
-    mock = MockMeta(make_spec(kind="mock", model="ignored"), {})
+    mock = MockPlanner(make_spec(kind="mock", model="ignored"), {})
     assert await answer(mock, "plan_task") == {
         "type": "plan_task",
         "version": 1,
@@ -57,7 +57,7 @@ async def test_word_for_word(make_spec: MakeSpec) -> None:
 
 
 async def test_the_worker_is_the_configured_one(make_spec: MakeSpec) -> None:
-    mock = MockMeta(make_spec(kind="mock", worker="command"), {})
+    mock = MockPlanner(make_spec(kind="mock", worker="command"), {})
     payload = (await answer(mock, "next_action", worker_runs_count=0))["payload"]
     assert payload["worker_call"]["worker_type"] == "command"
 
@@ -67,22 +67,22 @@ async def test_the_worker_is_the_configured_one(make_spec: MakeSpec) -> None:
     [("mock", "mock (no model)"), ("checklist", "checklist (no model)")],
 )
 def test_kinds_that_need_nothing(make_spec: MakeSpec, kind: str, says: str) -> None:
-    client = make_meta(make_spec(kind=kind), {})
+    client = make_planner(make_spec(kind=kind), {})
     assert client.kind == kind and client.describe() == says
 
 
 def test_kinds_that_need_something(make_spec: MakeSpec) -> None:
     with pytest.raises(InfraError, match="OPENAI_API_KEY"):
-        make_meta(make_spec(), {})
-    assert make_meta(make_spec(), {"OPENAI_API_KEY": "k"}).kind == "openai-chat"
-    assert make_meta(make_spec(kind="script", script_text="[]"), {}).kind == "script"
+        make_planner(make_spec(), {})
+    assert make_planner(make_spec(), {"OPENAI_API_KEY": "k"}).kind == "openai-chat"
+    assert make_planner(make_spec(kind="script", script_text="[]"), {}).kind == "script"
 
 
 def test_an_unknown_kind_names_the_known(make_spec: MakeSpec) -> None:
     with pytest.raises(
         UsageError, match="openai-chat, chat, codex-cli, claude-code, mock"
     ) as caught:
-        make_meta(make_spec(kind="checkist"), {})
+        make_planner(make_spec(kind="checkist"), {})
     assert caught.value.remedy == "did you mean checklist?"
 
 

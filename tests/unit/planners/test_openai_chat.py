@@ -12,16 +12,16 @@ import pytest
 from agentrunner import environment
 from agentrunner.config.agents import DEFAULT_META_MODEL
 from agentrunner.errors import AgentRunnerError, InfraError, UsageError
-from agentrunner.planners.base import ChatMessage, MetaRequest, MetaUnavailable, Reply
+from agentrunner.planners.base import ChatMessage, PlannerRequest, PlannerUnavailable, Reply
 from agentrunner.planners.completions import MAX_BODY_BYTES
-from agentrunner.planners.openai_chat import OpenAIChatMeta
+from agentrunner.planners.openai_chat import OpenAIChatPlanner
 from agentrunner.protocol import message_schema
 from tests.unit.planners.faults import Fault, FaultServer, MakeSpec, completion
 
 KEY = "sk-secret-0123456789"
 
 
-def request(**changes: Any) -> MetaRequest:
+def request(**changes: Any) -> PlannerRequest:
     values: dict[str, Any] = {
         "type": "next_action",
         "messages": (ChatMessage("system", "Decide."), ChatMessage("user", "The state.")),
@@ -30,19 +30,21 @@ def request(**changes: Any) -> MetaRequest:
         "call_number": 0,
         **changes,
     }
-    return MetaRequest(**values)
+    return PlannerRequest(**values)
 
 
 async def ask(make_spec: MakeSpec, server: FaultServer, **meta: Any) -> Reply:
-    client = OpenAIChatMeta(make_spec(**{"base_url": server.url, **meta}), {"OPENAI_API_KEY": KEY})
+    client = OpenAIChatPlanner(
+        make_spec(**{"base_url": server.url, **meta}), {"OPENAI_API_KEY": KEY}
+    )
     try:
         return await client.complete(request())
     finally:
         await client.close()
 
 
-async def fail(make_spec: MakeSpec, server: FaultServer, **meta: Any) -> MetaUnavailable:
-    with pytest.raises(MetaUnavailable) as caught:
+async def fail(make_spec: MakeSpec, server: FaultServer, **meta: Any) -> PlannerUnavailable:
+    with pytest.raises(PlannerUnavailable) as caught:
         await ask(make_spec, server, **meta)
     assert KEY not in str(caught.value)
     return caught.value
@@ -85,7 +87,7 @@ async def test_yaml_replies_are_not_constrained(make_spec: MakeSpec, server: Fau
 
 async def test_a_limit_is_sent(make_spec: MakeSpec, server: FaultServer) -> None:
     server.script = [completion("{}")]
-    client = OpenAIChatMeta(make_spec(base_url=server.url), {"OPENAI_API_KEY": KEY})
+    client = OpenAIChatPlanner(make_spec(base_url=server.url), {"OPENAI_API_KEY": KEY})
     await client.complete(request(max_output_tokens=8192))
     await client.close()
     assert server.requests[0]["max_completion_tokens"] == 8192
@@ -192,8 +194,8 @@ async def test_a_refused_format_is_left_out_from_then_on(
 ) -> None:
     refusal = '{"error": {"message": "response_format json_schema is not supported"}}'
     server.script = [Fault(400, refusal), completion("{}"), completion("{}")]
-    client = OpenAIChatMeta(make_spec(base_url=server.url), {"OPENAI_API_KEY": KEY})
-    with pytest.raises(MetaUnavailable) as caught:
+    client = OpenAIChatPlanner(make_spec(base_url=server.url), {"OPENAI_API_KEY": KEY})
+    with pytest.raises(PlannerUnavailable) as caught:
         await client.complete(request())
     assert caught.value.retryable and caught.value.retry_after == 0
     await client.complete(request())
@@ -307,14 +309,14 @@ async def test_tracing_stays_off(
 
 def test_no_key_costs_nothing(make_spec: MakeSpec) -> None:
     with pytest.raises(InfraError) as caught:
-        OpenAIChatMeta(make_spec(), {})
+        OpenAIChatPlanner(make_spec(), {})
     error = caught.value
     assert (error.code, error.exit_code, error.nothing_spent) == ("no-planner-key", 5, True)
     assert "OPENAI_API_KEY" in str(error)
 
 
 def described(make_spec: MakeSpec, environ: dict[str, str], **meta: Any) -> str:
-    return OpenAIChatMeta(make_spec(**meta), {"OPENAI_API_KEY": KEY, **environ}).describe()
+    return OpenAIChatPlanner(make_spec(**meta), {"OPENAI_API_KEY": KEY, **environ}).describe()
 
 
 def test_which_setting_wins(make_spec: MakeSpec) -> None:
@@ -351,7 +353,7 @@ def test_base_urls_that_are_refused(make_spec: MakeSpec, url: str, source: str) 
     environ = {"OPENAI_API_KEY": KEY, **({"OPENAI_BASE_URL": url} if source != "file" else {})}
     spec = make_spec(base_url=url if source == "file" else None)
     with pytest.raises(wanted) as caught:
-        OpenAIChatMeta(spec, environ)
+        OpenAIChatPlanner(spec, environ)
     assert caught.value.code == "base-url-refused" and caught.value.nothing_spent
 
 
@@ -371,8 +373,8 @@ def test_a_timeout_that_is_none(make_spec: MakeSpec, text: str) -> None:
 async def test_the_environments_timeout_counts(make_spec: MakeSpec, server: FaultServer) -> None:
     server.script = [Fault(stall=True)]
     environ = {"OPENAI_API_KEY": KEY, "META_TIMEOUT_SEC": "0.2"}
-    client = OpenAIChatMeta(make_spec(base_url=server.url), environ)
-    with pytest.raises(MetaUnavailable, match=r"within 0\.2 s"):
+    client = OpenAIChatPlanner(make_spec(base_url=server.url), environ)
+    with pytest.raises(PlannerUnavailable, match=r"within 0\.2 s"):
         await client.complete(request())
     await client.close()
 

@@ -12,7 +12,13 @@ import pytest
 from agentrunner.config.agents import AssessSpec, ProfilesSpec
 from agentrunner.config.spec import TaskSpec
 from agentrunner.errors import InfraError, UsageError
-from agentrunner.planners.base import ChatMessage, MessageType, MetaRequest, MetaUnavailable, Reply
+from agentrunner.planners.base import (
+    ChatMessage,
+    MessageType,
+    PlannerRequest,
+    PlannerUnavailable,
+    Reply,
+)
 from agentrunner.planners.panel import (
     ROLES,
     Candidate,
@@ -43,9 +49,9 @@ class Parrot:
     def describe(self) -> str:
         return self.name
 
-    async def complete(self, request: MetaRequest) -> Reply:
+    async def complete(self, request: PlannerRequest) -> Reply:
         if self.fails:
-            raise MetaUnavailable("busy", retryable=True)
+            raise PlannerUnavailable("busy", retryable=True)
         return Reply(self.name)
 
     async def close(self) -> None:
@@ -61,8 +67,8 @@ class Housed(Parrot):
         self.bench = bench
 
 
-def request(message: MessageType) -> MetaRequest:
-    return MetaRequest(message, (ChatMessage("user", "?"),), {}, {}, 0)
+def request(message: MessageType) -> PlannerRequest:
+    return PlannerRequest(message, (ChatMessage("user", "?"),), {}, {}, 0)
 
 
 def candidates(*weights: int) -> list[Candidate]:
@@ -138,7 +144,7 @@ async def test_as_a_plain_client_it_asks_the_first_of_the_role() -> None:
 async def test_a_failure_says_whose_it_is() -> None:
     seat = RoleCandidates((Candidate("p", Parrot("p", fails=True)),))
     panel = Panel({"meta": seat, "plan": seat, "assess": seat})
-    with pytest.raises(MetaUnavailable) as caught:
+    with pytest.raises(PlannerUnavailable) as caught:
         await panel.complete(request("plan_task"))
     assert caught.value.candidate == "p"
 

@@ -11,14 +11,20 @@ import pytest
 
 from agentrunner.errors import InfraError, UsageError
 from agentrunner.gateway.cassette import META, read_cassette
-from agentrunner.planners.base import ChatMessage, MetaClient, MetaRequest, MetaUnavailable, Reply
-from agentrunner.planners.make import make_meta
+from agentrunner.planners.base import (
+    ChatMessage,
+    PlannerClient,
+    PlannerRequest,
+    PlannerUnavailable,
+    Reply,
+)
+from agentrunner.planners.make import make_planner
 from agentrunner.protocol import message_schema
 from tests.unit.planners.faults import Fault, FaultServer, MakeSpec, completion
 
 KEY = "sk-secret-0123456789"
 KEYED = {"OPENAI_API_KEY": KEY}
-REQUEST = MetaRequest(
+REQUEST = PlannerRequest(
     type="next_action",
     messages=(ChatMessage("user", "The state at 2026-11-21T10:00:00Z of /repo."),),
     schema=message_schema("next_action"),
@@ -31,14 +37,16 @@ LATER = replace(
 OTHER = replace(REQUEST, messages=(ChatMessage("user", "Another state."),))
 
 
-async def answers(client: MetaClient, *requests: MetaRequest) -> list[Reply | MetaUnavailable]:
+async def answers(
+    client: PlannerClient, *requests: PlannerRequest
+) -> list[Reply | PlannerUnavailable]:
     """What each request brings, be it a failure."""
-    found: list[Reply | MetaUnavailable] = []
+    found: list[Reply | PlannerUnavailable] = []
     try:
         for request in requests:
             try:
                 found.append(await client.complete(request))
-            except MetaUnavailable as failure:
+            except PlannerUnavailable as failure:
                 found.append(failure)
     finally:
         await client.close()
@@ -51,11 +59,11 @@ async def test_a_recording_answers_without_server_and_key(
     tape = tmp_path / "run.cassette"
     server.script = [completion('{"a": 1}'), completion('{"b": 2}')]
     spec = make_spec(base_url=server.url)
-    recorded = await answers(make_meta(spec, KEYED, record=tape), REQUEST, OTHER)
+    recorded = await answers(make_planner(spec, KEYED, record=tape), REQUEST, OTHER)
     asked = len(server.paths)
     assert [exchange.channel for exchange in read_cassette(tape)] == [META, META]
     assert KEY not in tape.read_text()
-    assert await answers(make_meta(spec, {}, replay=tape), LATER, OTHER) == recorded
+    assert await answers(make_planner(spec, {}, replay=tape), LATER, OTHER) == recorded
     assert len(server.paths) == asked
 
 
@@ -72,8 +80,8 @@ async def test_failures_are_played_too(
     ]
     spec = make_spec(base_url=server.url)
     requests = [REQUEST] * 4
-    recorded = await answers(make_meta(spec, KEYED, record=tape), *requests)
-    replayed = await answers(make_meta(spec, {}, replay=tape), *requests)
+    recorded = await answers(make_planner(spec, KEYED, record=tape), *requests)
+    replayed = await answers(make_planner(spec, {}, replay=tape), *requests)
     assert (
         recorded[3]
         == replayed[3]
@@ -95,9 +103,9 @@ async def test_another_request_ends_the_replay_with_a_sentence(
     tape = tmp_path / "run.cassette"
     server.script = [completion("{}")]
     spec = make_spec(base_url=server.url)
-    await answers(make_meta(spec, KEYED, record=tape), REQUEST)
-    (failure,) = await answers(make_meta(spec, {}, replay=tape), OTHER)
-    assert isinstance(failure, MetaUnavailable) and not failure.retryable
+    await answers(make_planner(spec, KEYED, record=tape), REQUEST)
+    (failure,) = await answers(make_planner(spec, {}, replay=tape), OTHER)
+    assert isinstance(failure, PlannerUnavailable) and not failure.retryable
     assert str(failure) == (
         "Replay: request 1 of 'meta' ('Another state.') differs from the recorded one at "
         'messages[0].content: "The state at <date> of <workdir>." then, "Another state." now.'
@@ -106,17 +114,17 @@ async def test_another_request_ends_the_replay_with_a_sentence(
 
 def test_without_a_replay_a_key_is_needed(make_spec: MakeSpec, tmp_path: Path) -> None:
     with pytest.raises(InfraError):
-        make_meta(make_spec(), {}, record=tmp_path / "run.cassette")
+        make_planner(make_spec(), {}, record=tmp_path / "run.cassette")
 
 
 def test_a_file_that_cannot_be_played_is_refused_at_once(
     make_spec: MakeSpec, tmp_path: Path
 ) -> None:
     with pytest.raises(UsageError) as caught:
-        make_meta(make_spec(), {}, replay=tmp_path / "none")
+        make_planner(make_spec(), {}, replay=tmp_path / "none")
     assert caught.value.code == "cassette-invalid"
 
 
 def test_who_asks_no_server_needs_no_recording(make_spec: MakeSpec, tmp_path: Path) -> None:
     spec = make_spec(kind="checklist", test="true")
-    assert make_meta(spec, {}, replay=tmp_path / "none").kind == "checklist"
+    assert make_planner(spec, {}, replay=tmp_path / "none").kind == "checklist"

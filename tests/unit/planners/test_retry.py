@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentrunner.planners.base import MetaUnavailable
+from agentrunner.planners.base import PlannerUnavailable
 from agentrunner.planners.retry import (
     http_failure,
     is_retryable,
@@ -34,7 +34,7 @@ def test_a_final_failure_is_not_waited_for() -> None:
 
 @pytest.mark.parametrize(("wish", "wait"), [(0, 0), (7, 7), (60, 60), (3600, 60), (-1, 1)])
 def test_the_servers_wish_counts_up_to_a_minute(wish: float, wait: float) -> None:
-    failure = MetaUnavailable("busy", retryable=True, retry_after=wish)
+    failure = PlannerUnavailable("busy", retryable=True, retry_after=wish)
     assert wait_before_retry(failure, 0) == wait
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from agentrunner.errors import TaskFailed, UsageError
-from agentrunner.planners.base import MessageType, MetaRequest, MetaUnavailable, Reply
-from agentrunner.planners.script import ScriptMeta
+from agentrunner.planners.base import MessageType, PlannerRequest, PlannerUnavailable, Reply
+from agentrunner.planners.script import ScriptPlanner
 from tests.unit.planners.faults import MakeSpec, VirtualClock
 
 SCRIPT = """
@@ -37,23 +37,23 @@ SCRIPT = """
 
 
 @pytest.fixture
-def script(make_spec: MakeSpec, clock: VirtualClock) -> ScriptMeta:
-    return ScriptMeta(make_spec(kind="script", script_text=SCRIPT), {}, sleep=clock.sleep)
+def script(make_spec: MakeSpec, clock: VirtualClock) -> ScriptPlanner:
+    return ScriptPlanner(make_spec(kind="script", script_text=SCRIPT), {}, sleep=clock.sleep)
 
 
-async def ask(script: ScriptMeta, number: int, type_: MessageType = "next_action") -> Reply:
+async def ask(script: ScriptPlanner, number: int, type_: MessageType = "next_action") -> Reply:
     return await script.complete(
-        MetaRequest(type=type_, messages=(), schema={}, facts={}, call_number=number)
+        PlannerRequest(type=type_, messages=(), schema={}, facts={}, call_number=number)
     )
 
 
-async def test_text_is_sent_as_it_is(script: ScriptMeta) -> None:
+async def test_text_is_sent_as_it_is(script: ScriptPlanner) -> None:
     reply = await ask(script, 0, "plan_task")
     assert reply.text.startswith("type: plan_task\nacceptance_criteria:")
     assert (reply.input_tokens, reply.output_tokens, reply.finish_reason) == (12, 3, "stop")
 
 
-async def test_a_mapping_is_sent_as_json(script: ScriptMeta, clock: VirtualClock) -> None:
+async def test_a_mapping_is_sent_as_json(script: ScriptPlanner, clock: VirtualClock) -> None:
     reply = await ask(script, 1)
     assert json.loads(reply.text) == {
         "type": "next_action",
@@ -68,7 +68,7 @@ async def test_a_mapping_is_sent_as_json(script: ScriptMeta, clock: VirtualClock
     assert clock.slept == [0.5]
 
 
-async def test_the_position_is_the_runs_not_the_clients(script: ScriptMeta) -> None:
+async def test_the_position_is_the_runs_not_the_clients(script: ScriptPlanner) -> None:
     first, again = await ask(script, 1), await ask(script, 1)
     assert first == again
 
@@ -83,26 +83,26 @@ async def test_the_position_is_the_runs_not_the_clients(script: ScriptMeta) -> N
     ],
 )
 async def test_errors(
-    script: ScriptMeta, number: int, retryable: bool, retry_after: float | None, says: str
+    script: ScriptPlanner, number: int, retryable: bool, retry_after: float | None, says: str
 ) -> None:
-    with pytest.raises(MetaUnavailable, match=says) as caught:
+    with pytest.raises(PlannerUnavailable, match=says) as caught:
         await ask(script, number)
     assert (caught.value.retryable, caught.value.retry_after) == (retryable, retry_after)
 
 
-async def test_an_empty_reply_is_a_reply(script: ScriptMeta) -> None:
+async def test_an_empty_reply_is_a_reply(script: ScriptPlanner) -> None:
     assert (await ask(script, 6, "completion_assessment")).text == ""
 
 
-async def test_running_out(script: ScriptMeta) -> None:
+async def test_running_out(script: ScriptPlanner) -> None:
     with pytest.raises(TaskFailed) as caught:
         await ask(script, 7, "plan_task")
-    assert not isinstance(caught.value, MetaUnavailable)
+    assert not isinstance(caught.value, PlannerUnavailable)
     assert caught.value.code == "script-ended"
     assert "item 8" in str(caught.value) and "plan_task" in str(caught.value)
 
 
-async def test_another_message_than_expected(script: ScriptMeta) -> None:
+async def test_another_message_than_expected(script: ScriptPlanner) -> None:
     with pytest.raises(TaskFailed) as caught:
         await ask(script, 6, "next_action")
     assert caught.value.code == "script-mismatch"
@@ -129,26 +129,26 @@ async def test_another_message_than_expected(script: ScriptMeta) -> None:
 )
 def test_a_script_that_is_none(make_spec: MakeSpec, text: str, says: str) -> None:
     with pytest.raises(UsageError, match=says):
-        ScriptMeta(make_spec(kind="script", script_text=text), {})
+        ScriptPlanner(make_spec(kind="script", script_text=text), {})
 
 
 def test_a_mistake_is_told_with_its_line(make_spec: MakeSpec) -> None:
     with pytest.raises(UsageError) as caught:
-        ScriptMeta(make_spec(kind="script", script_text="- reply: x\n  delay_sec: soon\n"), {})
+        ScriptPlanner(make_spec(kind="script", script_text="- reply: x\n  delay_sec: soon\n"), {})
     assert caught.value.path == "script:2" and caught.value.source_line == "delay_sec: soon"
 
 
 def test_no_script_at_all(make_spec: MakeSpec) -> None:
     with pytest.raises(UsageError) as caught:
-        ScriptMeta(make_spec(kind="script"), {})
+        ScriptPlanner(make_spec(kind="script"), {})
     assert caught.value.code == "script-missing"
 
 
-def test_it_says_how_long_it_is(script: ScriptMeta) -> None:
+def test_it_says_how_long_it_is(script: ScriptPlanner) -> None:
     assert script.describe() == "script with 7 replies (no model)"
 
 
 def test_values(make_spec: MakeSpec) -> None:
     items: list[dict[str, Any]] = [{"reply": {"a": [1, "1", True, "true", None, "null"]}}]
-    script = ScriptMeta(make_spec(kind="script", script_text=json.dumps(items)), {})
+    script = ScriptPlanner(make_spec(kind="script", script_text=json.dumps(items)), {})
     assert script.describe().startswith("script with 1")

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from agentrunner.config.agents import MetaSpec
+from agentrunner.config.agents import PlannerSpec
 from agentrunner.config.load import with_environment
 from agentrunner.planners import limits
-from agentrunner.planners.base import MetaRequest, MetaUnavailable, Reply, Written
+from agentrunner.planners.base import PlannerRequest, PlannerUnavailable, Reply, Written
 from agentrunner.planners.cut import cut_of
 from agentrunner.planners.limits import BETWEEN_SEC, FAR, NEAR, is_near, limits_of
-from agentrunner.planners.make import make_meta
+from agentrunner.planners.make import make_planner
 from agentrunner.planners.streaming import BLANKS, CompletionStream
 from tests.unit.planners.faults import Fault, FaultServer, MakeSpec, completion, events_of
 from tests.unit.planners.test_openai_chat import KEY, fail, request
@@ -37,10 +37,10 @@ def event(**delta: Any) -> bytes:
 
 
 async def ask(
-    make_spec: MakeSpec, server: FaultServer, asked: MetaRequest | None = None, **meta: Any
+    make_spec: MakeSpec, server: FaultServer, asked: PlannerRequest | None = None, **meta: Any
 ) -> Reply:
     spec = make_spec(**{"base_url": server.url, **meta})
-    client = make_meta(spec, {"OPENAI_API_KEY": KEY})
+    client = make_planner(spec, {"OPENAI_API_KEY": KEY})
     try:
         return await client.complete(asked or request())
     finally:
@@ -171,7 +171,7 @@ async def test_a_server_that_falls_silent_is_not_waited_for_without_end(
 async def test_blanks_without_end_are_ended(make_spec: MakeSpec, server: FaultServer) -> None:
     blanks = tuple(event(content=" \n" * 50) for _ in range(BLANKS // 90))
     server.script = [Fault(pieces=(*blanks, b"")), Fault(pieces=(event(content="{"), *blanks, b""))]
-    asked = make_meta(make_spec(base_url=server.url), {"OPENAI_API_KEY": KEY})
+    asked = make_planner(make_spec(base_url=server.url), {"OPENAI_API_KEY": KEY})
     nothing, cut = await asked.complete(request()), await asked.complete(request())
     await asked.close()
     assert (nothing.text.strip(), nothing.finish_reason) == ("", "stop")
@@ -189,10 +189,10 @@ async def test_what_a_server_does_not_take_is_left_out_from_then_on(
         Fault(400, no % "json schema: cannot compile"),
         completion("{}"),
     ]
-    client = make_meta(make_spec(base_url=server.url), {"OPENAI_API_KEY": KEY})
+    client = make_planner(make_spec(base_url=server.url), {"OPENAI_API_KEY": KEY})
     asked = request(simpler={"type": "object"})
     for _ in range(4):
-        with pytest.raises(MetaUnavailable) as caught:
+        with pytest.raises(PlannerUnavailable) as caught:
             await client.complete(asked)
         assert caught.value.retryable and caught.value.retry_after == 0
     assert (await client.complete(asked)).text == (await client.complete(asked)).text == "{}"
@@ -212,12 +212,12 @@ async def test_what_a_server_does_not_take_is_left_out_from_then_on(
 
 
 def test_limits_by_where_the_server_is() -> None:
-    meta = MetaSpec()
+    meta = PlannerSpec()
     here, far = limits_of(meta, {}, "192.168.1.7"), limits_of(meta, {}, "api.example.com")
     assert (here.whole, here.first, here.between) == (*NEAR, BETWEEN_SEC)
     assert (far.whole, far.first, far.between) == (*FAR, BETWEEN_SEC)
     assert limits_of(meta, {"META_TIMEOUT_SEC": "60"}, "localhost").first == 60
-    set_ = limits_of(MetaSpec(timeout_sec=5), {"META_TIMEOUT_SEC": "60"}, "localhost")
+    set_ = limits_of(PlannerSpec(timeout_sec=5), {"META_TIMEOUT_SEC": "60"}, "localhost")
     assert (set_.whole, set_.first, set_.between) == (5, 5, 5)
     assert [is_near(host) for host in ("::1", "10.0.0.1", "8.8.8.8", "nas.local", "")] == [
         True, True, False, False, False
@@ -227,7 +227,7 @@ def test_limits_by_where_the_server_is() -> None:
 def test_the_time_out_of_a_chat_model_is_not_that_of_a_cli() -> None:
     environ = {"META_TIMEOUT_SEC": "45"}
     limits_ = {
-        kind: with_environment(MetaSpec(kind=kind), environ).timeout_sec
+        kind: with_environment(PlannerSpec(kind=kind), environ).timeout_sec
         for kind in ("openai-chat", "chat", "codex-cli", "claude-code")
     }
     assert limits_ == {"openai-chat": 45, "chat": 45, "codex-cli": None, "claude-code": None}

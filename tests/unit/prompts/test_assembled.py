@@ -13,7 +13,7 @@ from typing import Any, Literal
 import pytest
 import yaml
 
-from agentrunner.config.agents import BudgetSpec, MetaSpec, WorkerSpec
+from agentrunner.config.agents import BudgetSpec, PlannerSpec, WorkerSpec
 from agentrunner.config.rounds import digests, line_of, report, sections, state_of_now
 from agentrunner.config.spec import (
     Check,
@@ -113,7 +113,7 @@ def spec(language: Language, **meta: Any) -> TaskSpec:
             protect=["tests/golden/**"],
         ),
         runner=RunnerSection(
-            meta=MetaSpec(**meta),
+            meta=PlannerSpec(**meta),
             budget=BudgetSpec(worker_runs=6, usd=2.5),
             workers=[
                 WorkerSpec(env={"TOKEN": "env:HOME_TOKEN"}, models=["gpt-5.5"]),

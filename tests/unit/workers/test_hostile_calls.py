@@ -17,8 +17,8 @@ from agentrunner.config.agents import WorkerSpec
 from agentrunner.config.spec import PrdSpec, RunnerSection, TaskSection, TaskSpec
 from agentrunner.execution.deps import Clock
 from agentrunner.planners.asking import Asker
-from agentrunner.planners.base import MetaCall
-from agentrunner.planners.script import ScriptMeta
+from agentrunner.planners.base import PlannerCall
+from agentrunner.planners.script import ScriptPlanner
 from agentrunner.prompts import PromptInput
 from agentrunner.protocol import Message, NextAction
 from agentrunner.protocol import WorkerCall as Asked
@@ -120,7 +120,7 @@ async def agreed(script: list[Any]) -> tuple[Asked, Member, list[str]]:
     members = make_members(spec)
     refusals: list[str] = []
 
-    async def record(call: MetaCall) -> None:
+    async def record(call: PlannerCall) -> None:
         refusals.extend([call.error] if call.error else [])
 
     def call_of(message: Message) -> Asked:
@@ -131,7 +131,7 @@ async def agreed(script: list[Any]) -> tuple[Asked, Member, list[str]]:
         check_call(call_of(message), members)
 
     asker = Asker(
-        ScriptMeta(spec, {}), record=record, before_attempt=lambda: None,
+        ScriptPlanner(spec, {}), record=record, before_attempt=lambda: None,
         sleep=Clock().sleep, redact=str,
     )  # fmt: skip
     prompt = PromptInput(

@@ -81,7 +81,7 @@ def open_request(
 ) -> Request:
     """The open request of a branch, opened where there is none. Blocking.
 
-    Raises Surroundings: `forge-missing` without the extra, `forge-refused` for what the forge will
+    Raises InfraError: `forge-missing` without the extra, `forge-refused` for what the forge will
     not do, `forge-unavailable` where it answers with errors or not at all.
     """
     forge = forge or forge_of(remote)
@@ -111,7 +111,7 @@ def _once(forge: Forge, wanted: RequestDraft) -> Request:
 
 
 def forge_of(remote: Remote) -> Forge:
-    """The client of a remote's forge; raises Surroundings (`forge-missing`) without the extra."""
+    """The client of a remote's forge; raises InfraError (`forge-missing`) without the extra."""
     try:
         return _GitHub(remote) if remote.kind == "github" else _GitLab(remote)
     except ImportError as error:

@@ -51,7 +51,7 @@ def remote_of(address: str, environ: Mapping[str, str]) -> Remote:
     """The project behind a remote's address, with the token that the environment has for it.
 
     A token is only ever sent to the public servers of its forge, and to a server that the
-    environment names as one's own. Raises UsageError (`forge-unknown`) and Surroundings
+    environment names as one's own. Raises UsageError (`forge-unknown`) and InfraError
     (`forge-token`).
     """
     url = _split(address)

@@ -111,7 +111,7 @@ async def open_commit(
     """Check a commit out below `folder`, with a box around it; both are gone at the end.
 
     `spec` is any task of the plan, `box` the kind and image that its runs had, where known, and
-    `proofs` are checks whose programs must be visible. Raises Surroundings where no box opens.
+    `proofs` are checks whose programs must be visible. Raises InfraError where no box opens.
     """
     run, tree = RunFolder(folder / "box"), folder / "tree"
     await asyncio.to_thread(_prepare, clone, run, tree, commit)

@@ -119,7 +119,7 @@ class TreeTests(Protocol):
     """Runs a plan's tests, and the checks of its tasks, on whole commits.
 
     Methods raise EnvironmentNotReady where the set-up fails on what was there before as well, and
-    Surroundings where there is no box.
+    InfraError where there is no box.
     """
 
     async def examine(self, candidate: Candidate) -> Verdict:

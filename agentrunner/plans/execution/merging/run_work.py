@@ -33,7 +33,7 @@ class RunWork:
 async def run_work(state_dir: Path, run_id: str) -> RunWork:
     """What the run's workers changed, as it was when the run was found COMPLETE.
 
-    Raises UsageError (`unknown-run`, `nothing-to-show`), and Surroundings (`work-changed`) where
+    Raises UsageError (`unknown-run`, `nothing-to-show`), and InfraError (`work-changed`) where
     the files are not what was judged any more.
     """
     folder = RunFolder.open(state_dir, run_id)
