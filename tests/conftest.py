@@ -8,10 +8,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 GOLDEN = Path(__file__).parent / "golden"
 os.environ.setdefault("AGENTRUNNER_BELL", "off")
 """Terminals of tests are read to the last sequence; `test_bell` switches it on."""
+settings.register_profile(
+    "gate", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("gate")
+"""The same examples each time, however slow the machine is today."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
