@@ -3,7 +3,9 @@
 Every room has its own copy of what git ignores, since tests may write there. Installed packages are
 tens of thousands of files, and most tests change a few of them at most. So a copy is kept when its
 room ends, and brought back to what was copied before the next room gets it: a file whose change
-time or inode is not the one that was noted is copied again. No command can set a change time.
+time or inode is not the one that was noted is copied again, a folder of which that is true is made
+anew around what it holds, and all times are set as they were copied. No command can set a change
+time, so nothing that one room leaves is there in the next: no content, name, attribute or time.
 Everything here blocks.
 """
 
@@ -11,22 +13,40 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 import shutil
 import stat
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
+from pathlib import Path
+from typing import NamedTuple
 
 from agentrunner.verification.sealed import copy_folder
 
 MOST_ENTRIES = 60_000
-"""Files and folders of a copy that is kept: their times are held in memory."""
+"""Files and folders of a copy that is kept: what was noted of them is held in memory."""
 MOST_REPAIRED = 2_000
 """Where more has changed, a new copy is as fast."""
 
-Stamp = tuple[int, int]
-"""Of a file its change time in nanoseconds and its inode; of a folder its mode and 0."""
+
+class Stamp(NamedTuple):
+    """What is noted of an entry; times in nanoseconds."""
+
+    mode: int
+    changed: int
+    inode: int
+    accessed: int
+    modified: int
+
+    @property
+    def is_folder(self) -> bool:
+        """A folder itself, no link to one."""
+        return stat.S_ISDIR(self.mode)
+
+    def same(self, other: Stamp) -> bool:
+        """Whether nothing but a read can lie between the two."""
+        return self[:3] == other[:3]
 
 
 @dataclass
@@ -62,15 +82,12 @@ class KeptCopies:
         if (kept := self._taken(source, version)) is not None:
             with contextlib.suppress(OSError):
                 if _repair(kept):
-                    target.parent.mkdir(parents=True, exist_ok=True)
-                    kept.at.rename(target)
-                    kept.at = target
+                    _hand_on(kept, target)
                     return kept
             shutil.rmtree(kept.at, ignore_errors=True)
             shutil.rmtree(target, ignore_errors=True)
         copy_folder(source, target)
-        facts = target.lstat()
-        made = Copy(source, version, target, (facts.st_dev, facts.st_ino))
+        made = Copy(source, version, target, _inode(target))
         for path, stamp in _entries(target):
             made.stamps[path] = stamp
             if len(made.stamps) > MOST_ENTRIES:
@@ -88,8 +105,7 @@ class KeptCopies:
                 place = place / part
                 if not stat.S_ISDIR(place.lstat().st_mode):
                     return
-            facts = place.lstat()
-            if (facts.st_dev, facts.st_ino) != copy.inode:
+            if _inode(place) != copy.inode:
                 return
             self._place.mkdir(parents=True, exist_ok=True, mode=0o700)
             with self._lock:
@@ -121,39 +137,87 @@ def _entries(root: Path) -> Iterator[tuple[str, Stamp]]:
         for entry in entries:
             path = f"{below}/{entry.name}" if below else entry.name
             facts = entry.stat(follow_symlinks=False)
-            if stat.S_ISDIR(facts.st_mode):
-                yield path, (facts.st_mode, 0)
+            stamp = Stamp(
+                facts.st_mode, facts.st_ctime_ns, facts.st_ino, facts.st_atime_ns, facts.st_mtime_ns
+            )
+            yield path, stamp
+            if stamp.is_folder:
                 waiting.append(path)
-            else:
-                yield path, (facts.st_ctime_ns, facts.st_ino)
 
 
 def _repair(copy: Copy) -> bool:
-    """Bring a copy back to what was copied; False where a new one is as fast. Raises OSError."""
+    """Bring the entries back to what was copied; False where a new copy is as fast.
+
+    Raises OSError.
+    """
     now: dict[str, Stamp] = {}
     for path, stamp in _entries(copy.at):
         now[path] = stamp
         if len(now) > len(copy.stamps) + MOST_REPAIRED:
             return False
-    wrong = [path for path, stamp in now.items() if copy.stamps.get(path) != stamp]
-    lacking = [path for path in copy.stamps if path not in now]
-    if len(wrong) + len(lacking) > MOST_REPAIRED:
+    wrong, folders = [], []
+    for path, stamp in now.items():
+        noted = copy.stamps.get(path)
+        if noted is not None and stamp.is_folder and noted.is_folder:
+            folders += [] if stamp.same(noted) else [path]
+        elif noted is None or not stamp.same(noted):
+            wrong.append(path)
+    lacking = copy.stamps.keys() - now.keys()
+    if len(wrong) + len(folders) + len(lacking) > MOST_REPAIRED:
         return False
-    for path in sorted(wrong, reverse=True):
+    for path in folders:
+        (copy.at / path).chmod(0o700)
+    for path in wrong:
         _remove(copy.at / path)
-    # A folder that was exchanged took along what it held.
+    # From the top on: a new folder inherits what the one above it hands down.
+    for path in sorted(folders, key=_depth):
+        _make_anew(copy.at / path, copy.source / path)
+    # A folder that was removed or exchanged took along what it held.
     again = [path for path in copy.stamps if not os.path.lexists(copy.at / path)]
-    for path in sorted(again, key=lambda path: len(PurePosixPath(path).parts)):
+    for path in sorted(again, key=_depth):
         if not os.path.lexists(copy.at / path):
             copy_folder(copy.source / path, copy.at / path)
-    if again:
-        copy.stamps = dict(_entries(copy.at))
-    shutil.copystat(copy.source, copy.at, follow_symlinks=False)
     return True
 
 
+def _hand_on(copy: Copy, target: Path) -> None:
+    """Move what a copy holds into a new folder, and set and note its times. Raises OSError."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.mkdir(mode=0o700)
+    for entry in list(copy.at.iterdir()):
+        entry.rename(target / entry.name)
+    copy.at.rmdir()
+    for path, noted in copy.stamps.items():
+        os.utime(target / path, ns=(noted.accessed, noted.modified), follow_symlinks=False)
+    shutil.copystat(copy.source, target, follow_symlinks=False)
+    copy.at, copy.inode = target, _inode(target)
+    for path, stamp in list(_entries(target)):
+        noted = copy.stamps[path]
+        copy.stamps[path] = stamp._replace(accessed=noted.accessed, modified=noted.modified)
+
+
+def _make_anew(place: Path, like: Path) -> None:
+    """A new folder in the place of one, with the same entries and nothing else of it."""
+    fresh = place.with_name(f".{secrets.token_hex(8)}")
+    fresh.mkdir(mode=0o700)
+    for entry in list(place.iterdir()):
+        entry.rename(fresh / entry.name)
+    place.rmdir()
+    fresh.rename(place)
+    shutil.copystat(like, place, follow_symlinks=False)
+
+
+def _inode(place: Path) -> tuple[int, int]:
+    facts = place.lstat()
+    return facts.st_dev, facts.st_ino
+
+
+def _depth(path: str) -> int:
+    return path.count("/")
+
+
 def _remove(place: Path) -> None:
-    with contextlib.suppress(FileNotFoundError):
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError):
         if stat.S_ISDIR(place.lstat().st_mode):
             shutil.rmtree(place)
         else:

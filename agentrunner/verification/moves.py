@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.results.model import Results, TestResult
+from agentrunner.verification.results.names import PARAMETERS
 from agentrunner.verification.syntax.definitions import definition
 from agentrunner.verification.syntax.languages import language_of
 
@@ -27,22 +28,33 @@ def moved_to(
 ) -> dict[str, str]:
     """For those of `lost` that pass under another name with the same definition, that name.
 
-    In a definition a module may have another name now (`renames`).
+    In a definition a module may have another name now (`renames`). A test that still has its name
+    and is skipped is nowhere else, a case keeps its parameters, and one name stands for one test.
     """
-    known = before.names
+    known, there = before.names, now.names
     others = [test for test in now.tests if test.name not in known and test.outcome == "passed"]
-    found: dict[str, str] = {}
+    found: dict[tuple[str, str], list[str]] = {}
     for test in others[:MOST]:
         if text := _definition(test, cwd, read_new):
-            found.setdefault(text, test.name)
+            found.setdefault((text, _parameters(test.name)), []).append(test.name)
     by_name = {test.name: test for test in before.tests}
     pairs = {}
     for name in lost[:MOST]:
-        text = _definition(by_name[name], cwd, read_old) if name in by_name and found else None
-        forms = [text, *(_renamed(text, one) for one in renames)] if text is not None else []
-        if new := next((found[form] for form in forms if form in found), None):
-            pairs[name] = new
+        if not found or name not in by_name or name in there:
+            continue
+        if (text := _definition(by_name[name], cwd, read_old)) is None:
+            continue
+        forms = [text, *(_renamed(text, one) for one in renames)]
+        places = [found.get((form, _parameters(name)), []) for form in forms]
+        if names := next(filter(None, places), None):
+            pairs[name] = names.pop(0)
     return pairs
+
+
+def _parameters(name: str) -> str:
+    """Which case of a test it is."""
+    part = PARAMETERS.search(name)
+    return part[0] if part else ""
 
 
 def _renamed(text: str, names: tuple[str, str]) -> str:

@@ -74,6 +74,9 @@ class Rooms:
         self._ignored: set[str] = set()
         self._git = RoomGit(snapshots, sealed.git, mounts)
         self._copies = KeptCopies(scratch / "kept")
+        self.since: str | None = None
+        """The tree before the run, once it is known: what was built since must look old."""
+        self._made: dict[str, set[str]] = {}
 
     @asynccontextmanager
     async def open(self, tree: str) -> AsyncIterator[Room]:
@@ -141,7 +144,7 @@ class Rooms:
                 place.mkdir(parents=True, exist_ok=True)
                 where = self.snapshots.work_tree / folder.name
                 mounts.append(Mount(source, where, read_only=True))
-        for path in self._built(paths):
+        for path in self._built(paths) | self._added_binaries(tree):
             with contextlib.suppress(OSError):
                 os.utime(target / path, (LONG_AGO, LONG_AGO), follow_symlinks=False)
         entries = self.snapshots.list(tree)
@@ -156,6 +159,21 @@ class Rooms:
             self._ignored |= self.snapshots.ignored_paths(new)
             self._asked |= new
         return self._ignored.intersection(paths)
+
+    def _added_binaries(self, tree: str) -> set[str]:
+        """Binary files that the tree before the run lacks.
+
+        One of them may be a build that does not belong to its sources: a tool that goes by times
+        then makes it anew, and one that does not still finds it.
+        """
+        if self.since is None:
+            return set()
+        if tree not in self._made:
+            changes = self.snapshots.changes(self.since, tree)
+            self._made[tree] = {
+                one.path for one in changes if one.kind == "added" and one.added is None
+            }
+        return self._made[tree]
 
     def clear(self) -> None:
         """Remove rooms that a killed process has left. Blocks."""

@@ -367,6 +367,7 @@ class Verifier:
     def _recall(self, baseline: Baseline) -> None:
         """By which means each target reports, as its first run found out."""
         self.measurer.means.update(baseline.reporters)
+        self.rooms.since = baseline.tree
 
     def _harmless(self, finding: Finding) -> Finding:
         """A change of installed packages that are sealed decides nothing, and is a notice."""

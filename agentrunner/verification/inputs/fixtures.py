@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from agentrunner.verification.inputs.context import Context
 from agentrunner.verification.inputs.globs import inside, literal
-from agentrunner.verification.inputs.leads import Leads, family_of
+from agentrunner.verification.inputs.leads import GO_IMPORT, Leads, family_of
 from agentrunner.verification.inputs.model import Input
 from agentrunner.verification.inputs.product import Product
 from agentrunner.verification.inputs.subjects import Subjects, paired
@@ -242,6 +242,8 @@ class Fixtures:
 
     def _uses_kit(self, path: str) -> bool:
         text = self.context.tree.text(path) or ""
+        if family_of(path) == "go":  # the standard library's own word for it
+            return "testing" in GO_IMPORT.findall(text)
         kits = TEST_KITS | (self.context.programs - {"python", "node"})
         words = re.findall(
             r"^\s*(?:import|from)\s+([\w:@/-]+)|(?:from|require\()\s*[\"']([\w:@/-]+)", text, re.M

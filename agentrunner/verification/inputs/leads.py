@@ -47,6 +47,10 @@ PHP_REQUIRE = re.compile(
 )
 PHP_USE = re.compile(r"^[ \t]*use[ \t]+([\w\\]+)", re.MULTILINE)
 PERL_USE = re.compile(r"^[ \t]*(?:use|require)[ \t]+([A-Z][\w:]*)", re.MULTILINE)
+GO_IMPORT = re.compile(
+    r"^[ \t]*(?:import[ \t]+)?(?:[\w.]+[ \t]+)?\"([\w./~-]+)\"[ \t]*(?://[^\n]*)?$", re.MULTILINE
+)
+GO_MODULE = re.compile(r"^[ \t]*module[ \t]+\"?([^\s\"]+)", re.MULTILINE)
 LITERAL = re.compile(r"\"([^\"\n\\]{1,200})\"|'([^'\n\\]{1,200})'|`([^`\n\\]{1,200})`")
 PATHLIKE = re.compile(r"[\w./@+~-][\w./@+~ -]*")
 IN_PATHS = re.compile(
@@ -118,6 +122,9 @@ class Leads:
                     yield "", self._first([folder, ""], (found[1].lstrip("/"),))
                 for found in PHP_USE.finditer(text):
                     yield "", self._by_class(found[1].split("\\"), ".php")
+            case "go":
+                for found in GO_IMPORT.finditer(text):
+                    yield "", self._go(found[1])
             case "perl":
                 for found in PERL_USE.finditer(text):
                     name = found[1].replace("::", "/") + ".pm"
@@ -195,6 +202,27 @@ class Leads:
                         yield "", {path}
                         return
         yield "", set()
+
+    @cached_property
+    def _go_modules(self) -> dict[str, str]:
+        """Folders of modules by the names that their packages are imported by."""
+        found = {}
+        for path in self._by_name.get("go.mod", []):
+            if name := GO_MODULE.search(self.tree.text(path) or ""):
+                found[name[1]] = folder_of(path)
+        return found
+
+    def _go(self, name: str) -> set[str]:
+        """All files of an imported package but for its tests."""
+        for module, root in self._go_modules.items():
+            if name == module or name.startswith(f"{module}/"):
+                folder = join(root, name[len(module) + 1 :])
+                return {
+                    path for path in self.tree.paths
+                    if folder_of(path) == folder and path.endswith(".go")
+                    and not path.endswith("_test.go")
+                }  # fmt: skip
+        return set()
 
     def _c(self, folder: str, word: str) -> set[str]:
         places = [folder, *(place for one in above(folder) for place in (one, f"{one}/include",

@@ -96,7 +96,7 @@ def gone(before: Results, now: Results, unstable: Collection[str] = ()) -> list[
     Red ones are not among them: those are red. A name that stands several times is compared by
     how often it ran. Names in `unstable` differ between two runs of one tree; they and all that
     share their stable part are compared by that part and its number, and named by it. A case that
-    has only another place in its list than before is not gone.
+    has only another place in its list than before, and no other in its old one, is not gone.
     """
     parts = {stable(name) for name in unstable}
 
@@ -117,7 +117,9 @@ def gone(before: Results, now: Results, unstable: Collection[str] = ()) -> list[
     elsewhere = Counter[str]()
     for name, number in left.items():
         elsewhere[_without_places(name, placed)] += number
-    return list(dict.fromkeys(name for name in lost if not _found(name, placed, elsewhere)))
+    there = {test.name for test in now.tests}  # one that is skipped now is not elsewhere
+    missing = (name for name in lost if name in there or not _found(name, placed, elsewhere))
+    return list(dict.fromkeys(missing))
 
 
 def _found(name: str, placed: set[str], elsewhere: Counter[str]) -> bool:

@@ -15,10 +15,12 @@ from agentrunner.verification.kept_copies import KeptCopies
 FILES = {"bin/tool": "tool", "lib/a/one.py": "one", "lib/a/two.py": "two", "lib/b.py": "b"}
 
 
-def tree(root: Path) -> dict[str, tuple[str, int]]:
-    found = {}
-    for path in sorted(root.rglob("*")):
+def tree(root: Path) -> dict[str, tuple[object, ...]]:
+    """All that a command can have left, but for the times of the last reading."""
+    found: dict[str, tuple[object, ...]] = {}
+    for path in (root, *sorted(root.rglob("*"))):
         facts = path.lstat()
+        times = facts.st_mtime_ns, facts.st_size, os.listxattr(path, follow_symlinks=False)
         text = (
             str(path.readlink())
             if path.is_symlink()
@@ -26,7 +28,7 @@ def tree(root: Path) -> dict[str, tuple[str, int]]:
             if path.is_file()
             else ""
         )
-        found[str(path.relative_to(root))] = (text, facts.st_mode)
+        found[str(path.relative_to(root))] = (text, facts.st_mode, *times)
     return found
 
 
@@ -71,6 +73,14 @@ def linked(at: Path) -> None:
     (at.parent / "kept-by-a-link").write_text("x")
 
 
+def grown(at: Path) -> None:
+    """A folder that held much keeps its size when it is empty again."""
+    for number in range(500):
+        (at / "empty" / f"{number:0200}").touch()
+    for one in (at / "empty").iterdir():
+        one.unlink()
+
+
 DEEDS: list[Callable[[Path], object]] = [
     lambda at: None,
     forged,
@@ -85,6 +95,13 @@ DEEDS: list[Callable[[Path], object]] = [
     lambda at: (at / "empty").rmdir(),
     lambda at: (at / "lib" / "a" / "one.py").replace(at / "lib" / "link"),
     lambda at: os.mkfifo(at / "lib" / "pipe"),
+    lambda at: os.setxattr(at / "lib" / "a", "user.n", b"1"),
+    lambda at: os.setxattr(at, "user.n", b"1"),
+    lambda at: os.setxattr(at / "lib" / "b.py", "user.n", b"1"),
+    lambda at: os.utime(at, (1, 1)),
+    lambda at: os.utime(at / "lib", (1, 1)),
+    lambda at: os.utime(at / "lib" / "b.py", (1, 1)),
+    grown,
 ]
 
 
@@ -171,3 +188,15 @@ def test_where_much_has_changed_it_is_copied_anew(
     copies.take_back(copy, place)
     copies.bring(source, again / ".venv", "one")
     assert tree(again / ".venv") == tree(source)
+
+
+def test_what_was_read_in_one_room_is_not_seen_in_the_next(tmp_path: Path, source: Path) -> None:
+    copies, seen = KeptCopies(tmp_path / "kept"), []
+    for number in range(2):
+        place = room(tmp_path, number)
+        copy = copies.bring(source, place / ".venv", "one")
+        assert copy is not None
+        seen.append((place / ".venv" / "lib" / "b.py").stat().st_atime_ns)
+        (place / ".venv" / "lib" / "b.py").read_bytes()
+        copies.take_back(copy, place)
+    assert seen[0] == seen[1]

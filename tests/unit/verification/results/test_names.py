@@ -89,3 +89,11 @@ def test_a_case_at_another_place_of_its_list_is_not_gone(
     before: list[str], now: list[str], lost: list[str]
 ) -> None:
     assert gone(cases(*before), cases(*now)) == [f"t.py::test_a[{one}]" for one in lost]
+
+
+def test_a_case_that_is_skipped_now_is_not_at_another_place() -> None:
+    now = results(
+        ("t.py::test_a[one0]", "passed"), ("t.py::test_a[one1]", "passed"),
+        ("t.py::test_a[one2]", "skipped"), ("t.py::test_a[one3]", "passed"),
+    )  # fmt: skip
+    assert gone(cases("one0", "one1", "one2"), now) == ["t.py::test_a[one2]"]
