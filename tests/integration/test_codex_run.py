@@ -55,6 +55,7 @@ STORY = [
     "state_changed PLANNING",
     "baseline test 1",
     "meta_call plan_task",
+    "warning",  # the scripted server says of every prompt that it read 1,200 tokens
     "plan",
     "state_changed RUNNING",
     "meta_call next_action",

@@ -61,7 +61,7 @@ def ordinary_user(name: str) -> Iterator[Ordinary]:
         for part in (
             "__init__.py",
             "environment.py",
-            "errors.py",
+            "errors",
             "registry.py",
             "sandboxes",
             "testing",
