@@ -21,6 +21,11 @@ OWN_ASSERTION = re.compile(
     r"^\s*assert\b|\bself\.assert|\bself\.fail|\bexpect\s*\(|\bassert[.(]|pytest\.raises",
     re.MULTILINE,
 )
+CALLED = re.compile(
+    r"^(?:[ \t]+|[ \t]*(?:test|it|specify)\b.{0,300}?=>\s*\{?\s*)(?:await\s+)?(?:(\w+)\.)?(\w+)\(",
+    re.MULTILINE,
+)
+"""Calls that are a statement, or the whole body of a test: nobody looks at what they return."""
 TEST_KITS = frozenset(
     {"pytest", "unittest", "node:test", "vitest", "@jest/globals", "mocha", "chai", "jest", "ava"}
 )
@@ -258,8 +263,8 @@ class Fixtures:
         if not ASSERTS.search(text) and "throw" not in text:
             return False
         stem = path.rpartition("/")[2].partition(".")[0]
-        defined = set(re.findall(r"(?:def|function|const|func)\s+(\w+)", text))
-        called = re.findall(r"^[ \t]+(?:await\s+)?(?:(\w+)\.)?(\w+)\(", test_text, re.M)
+        defined = set(re.findall(r"(?:\b(?:def|function|const|func)\s+|\bexports\.)(\w+)", text))
+        called = CALLED.findall(test_text)
         return any(name in defined and owner in ("", stem) for owner, name in called)
 
     def _is_table(self, path: str, test_text: str, files: frozenset[str]) -> bool:

@@ -14,6 +14,11 @@ from agentrunner.verification.inputs.shell import Step
 from agentrunner.verification.inputs.tree import above, folder_of, join, table, texts
 
 ANY_JS = "?(c|m)[jt]s?(x)"
+NODE_TESTS = (
+    f"**/*.test.{ANY_JS}", f"**/*-test.{ANY_JS}", f"**/*_test.{ANY_JS}", f"**/test-*.{ANY_JS}",
+    f"**/test.{ANY_JS}", f"**/test/**/*.{ANY_JS}",
+)  # fmt: skip
+"""What Node's own runner takes for tests in a folder that it looks through."""
 INSTALLS = (
     "package.json", "package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "pnpm-lock.yaml",
     "pnpm-workspace.yaml", "bun.lock", "bun.lockb", ".npmrc", ".yarnrc", ".yarnrc.yml",
@@ -118,8 +123,17 @@ def _positional(words: list[str], valued: str) -> list[str]:
     return named
 
 
-def _named(context: Context, step: Step, words: list[str], by: str, forms: Sequence[str]) -> bool:
-    """Files and folders that the command names; whether there was one."""
+def _named(
+    context: Context,
+    step: Step,
+    words: list[str],
+    by: str,
+    forms: Sequence[str] | Callable[[str], Sequence[str]],
+) -> bool:
+    """Files and folders that the command names; whether there was one.
+
+    `forms` are the files that the tool collects in a folder, or a function that says them for one.
+    """
     known = False
     for word in words:
         if re.search(r"\.([cm]?[jt]sx?)$", word) and not is_glob(word):
@@ -129,7 +143,7 @@ def _named(context: Context, step: Step, words: list[str], by: str, forms: Seque
             context.collect(path, f"{by} names it")
         elif path in context.tree.folders and path:
             context.name_folder(path, f"{by} names it")
-            for form in forms:
+            for form in forms(path) if callable(forms) else forms:
                 context.collect(inside(path, form), f"{by} names its folder")
         elif is_glob(word):
             context.collect(inside(step.folder, word), f"{by} names {word}")
@@ -149,6 +163,11 @@ def _is_to_come(context: Context, named: Sequence[str]) -> bool:
     )  # fmt: skip
 
 
+def _of_node(folder: str) -> Sequence[str]:
+    """What `node --test FOLDER` runs: by name, or all where the folder itself is called test."""
+    return [f"**/*.{ANY_JS}"] if folder.rpartition("/")[2] == "test" else NODE_TESTS
+
+
 def node(context: Context, step: Step, words: list[str], by: str) -> bool:
     """`node --test`; False where node runs a script."""
     if not any(word == "--test" or word.startswith("--test=") for word in words):
@@ -159,13 +178,9 @@ def node(context: Context, step: Step, words: list[str], by: str) -> bool:
         if option in ("-r", "--require", "--import", "--loader") and path:
             context.add(path, "it is loaded before the tests", "runner")
     named = _positional(words, "-r --require --import --loader --test-name-pattern --env-file")
-    if _named(context, step, named, by, [f"**/*.{ANY_JS}"]) or _is_to_come(context, named):
+    if _named(context, step, named, by, _of_node) or _is_to_come(context, named):
         return True
-    ends = "?(c|m)[jt]s"
-    globs = [
-        f"**/*.test.{ends}", f"**/*-test.{ends}", f"**/*_test.{ends}", f"**/test-*.{ends}",
-        f"**/test.{ends}", f"**/test/**/*.{ends}",
-    ]  # fmt: skip
+    globs = [form.replace(ANY_JS, "?(c|m)[jt]s") for form in NODE_TESTS]
     _collect(context, step.folder, globs, "node --test collects it by its rules")
     return True
 

@@ -54,6 +54,46 @@ REPOS = {
         counts=["tests/helper.py", "tests/unit/test_helper.py", "tests/test_new.py"],
         product=["shop.py", "new.py"],
     ),
+    "workspaces whose folder the command names": Repo(
+        {
+            "package.json": (
+                '{"workspaces": ["packages/*"], "scripts": {"test": "node --test packages/"}}'
+            ),
+            "packages/a/package.json": '{"name": "@m/a", "main": "index.js"}',
+            "packages/a/index.js": "exports.add = (a, b) => a - b;\n",
+            "packages/a/a.test.js": (
+                "const test = require('node:test');\nconst { add } = require('./index');\n"
+                "const { near } = require('./near');\ntest('add', () => near(add(1, 2), 3));\n"
+            ),
+            "packages/a/near.js": (
+                "const assert = require('node:assert');\n"
+                "exports.near = (a, b) => assert.strictEqual(a, b);\n"
+            ),
+            "packages/b/package.json": '{"name": "@m/b", "main": "index.js"}',
+            "packages/b/index.js": "const { add } = require('@m/a');\n",
+            "packages/b/test/whole.js": "const { sum } = require('@m/b');\n",
+            "packages/b/test/cases.json": "[]",
+        },
+        ["npm test"],
+        counts=[
+            "package.json", "packages/a/a.test.js", "packages/b/test/whole.js",
+            "packages/b/test/new.js", "packages/c/new.test.mjs", "packages/b/test/cases.json",
+            "packages/a/near.js",
+        ],
+        product=["packages/a/index.js", "packages/b/index.js", "packages/a/new.js"],
+    ),
+    "a folder of tests that node is given": Repo(
+        {
+            "src/slug.js": "exports.slug = (text) => text;\n",
+            "tests/slug.test.js": (
+                "const { slug } = require('../src/slug');\nrequire('./near');\n"
+            ),
+            "tests/near.js": "exports.near = (a, b) => a === b;\n",
+        },
+        ["node --test tests"],
+        counts=["tests/slug.test.js", "tests/near.js", "tests/new.test.js"],
+        product=["src/slug.js"],
+    ),
     "modules beside tests, one used by the test of another": Repo(
         {
             "lib/total.py": "def total(): return 1\n",
