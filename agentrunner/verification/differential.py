@@ -12,9 +12,10 @@ from agentrunner.config.spec import TaskSpec, TestSpec
 from agentrunner.git.restore import Entry
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.verification.checks import ReadFile
-from agentrunner.verification.inputs.asked import asked_in, wanted_gone
+from agentrunner.verification.inputs.asked import asked_in, data_asked_in, wanted_gone
 from agentrunner.verification.inputs.changes import ProofChanges, judge_changes, put_back
 from agentrunner.verification.inputs.find import find_inputs
+from agentrunner.verification.inputs.leads import family_of
 from agentrunner.verification.inputs.model import Inputs
 from agentrunner.verification.steering import matches
 from agentrunner.verification.syntax.definitions import definitions
@@ -99,7 +100,7 @@ class Differential:
             total,
         )
         self._helpers = self._new_helpers(old, total, inputs)
-        wished = self._wished(total)
+        wished = self._wished(total, self._data())
         self._settled = frozenset(wished) | frozenset(allowed)
         wished |= self._removals(old, new, total)
         helpers = sorted(self._helpers.difference(allowed, wished, self._judged_paths()))
@@ -112,12 +113,20 @@ class Differential:
             if one.path not in allowed and one.path not in wished
         )
 
-    def _wished(self, total: Changes) -> set[str]:
+    def _data(self) -> set[str]:
+        """Of the latest `changes` the files of data that tests read: golden files, tables."""
+        judged = self._judged.changes if self._judged else []
+        return {
+            one.path for one in judged if one.input.kind == "fixture" and not family_of(one.path)
+        }
+
+    def _wished(self, total: Changes, data: Collection[str]) -> set[str]:
         """Changed paths that the task allows or the PRD asks to change, move or remove."""
         may = self._may_change
         text = self._wanted
         paths = [*total.all]
         found = {path for path in total.all if matches(path, may) or asked_in(text, path, paths)}
+        found |= {path for path in data if data_asked_in(text, path, paths)}
         return found | (total.deleted & self._gone_by_checks())
 
     def _gone_by_checks(self) -> set[str]:

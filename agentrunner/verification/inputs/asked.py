@@ -58,15 +58,47 @@ JA_NOT = re.compile(
 JA_GONE = re.compile(
     r"([\w-]{2,40})\s*(?:の|に関する|用の)\s*テスト(?:ケース)?を[^。\n、]{0,10}?(?:削除|消[すし]|取り除)([^。\n]{0,10})"
 )
+BECOMES = re.compile(
+    r"(?i)^[`'\"*_)]*\s+(?:(?:is|are|gets?|(?:must|should|shall|will|has\s+to|have\s+to|needs?\s+to"
+    r"|(?:is|are)\s+to)\s+(?:be|get))\s+(?:(?:also|then|therefore|thus|likewise|accordingly)\s+)?"
+    r"(?:updated|changed|edited|rewritten|replaced|regenerated|refreshed|extended|adapted|adjusted"
+    r"|renewed|generated\s+(?:anew|again)|brought\s+up\s+to\s+date)"
+    r"|needs?\s+(?:updating|regenerating|refreshing|adapting|adjusting|an\s+update))"
+    r"(?=[\s.,;:!?)]|$)((?:[^.;:!?\n]|\n(?!\s*\n)){0,100})"
+)
+"""Behind a path: it is what has to change, in the passive voice."""
+HABIT = re.compile(
+    r"(?i)\b(?:if|when|whenever|while|unless|until|once|each|every|after|before|always|only|whether"
+    r"|nightly|daily|weekly|automatically|later|separately|elsewhere|already|which"
+    r"|by\b(?!\s+(?:hand|\w+ing)\b))\b"
+)
+"""Words by which a sentence tells when something happens, or who does it."""
+DENIED = re.compile(
+    r"(?i)\b(?:no|not|never|none|nothing|neither|nor|nobody|without|cannot|forbid\w*|prevent\w*"
+    r"|avoid\w*|refus\w*|reject\w*|detect\w*|complain\w*|warn\w*|wrong\w*)\b|n't\b"
+)
+CLAUSE = re.compile(r"[,;]|\b(?:and|so|but)\b")
+JA_BECOMES = re.compile(
+    r"^[`」』\"'*_）)\s]*(?:の[^。\n、を]{0,20}?)?(?:も|は|が)([^。\n、をはが]{0,40}?)"
+    rf"{JA_CHANGES}([^。\n]{{0,20}})"
+)
+JA_HABIT = re.compile(
+    r"とき|時に|場合|たび|度に|なら|れば|たら|毎|自動|すで|既に|まで|のみ|だけ|後で|別途|済|なし|無し"
+    r"|れない|れず|れては|べきでは"
+)
 JA_PASS = re.compile(
     r"^[`」』\"'*_）)\s]*(?:の[^。\n]{0,10}?)?(?:が|を|は)[^。\n]{0,10}?(?:通|成功|合格|パス|緑|グリーン)"
 )
+SENTENCE = re.compile(r"[.;!?]\s+|。|\n\s*\n|\n\s*(?:[-*+#]|\d+\.)\s")
+"""Where a sentence, or an entry of a list, ends and another begins."""
 CHECK = re.compile(r"\(?\s*(?:check|確認|チェック)\s*[:：]\s*`[^`\n]*`", re.IGNORECASE)
 ABSENT = re.compile(
     r"(?:\btest\s+!|\[\s+!|!\s+test|!\s+\[)\s+-[aefd]\s+(?:\./)?[\"']?([\w@+./*~-]+)", re.ASCII
 )
 """A check that wants a path to be gone."""
 MOST = 200_000
+MOST_NAMED = 100
+"""How often a text may name one path and still be understood."""
 
 
 def asked_in(prd_text: str, path: str, paths: Collection[str] = ()) -> bool:
@@ -83,6 +115,39 @@ def asked_in(prd_text: str, path: str, paths: Collection[str] = ()) -> bool:
     if any(_means(tokens[index][0], path, paths) for index in wanted):
         return True
     return _is_test_of(text, path)
+
+
+def data_asked_in(prd_text: str, path: str, paths: Collection[str] = ()) -> bool:
+    """Whether the PRD names a file of data as one that is to be changed, also in the passive voice.
+
+    "The golden file tests/golden.txt is updated accordingly" frees it; a sentence that tells when a
+    file is written, or that it is not, doesn't. For code use `asked_in`, which wants a request.
+    """
+    text = prd_text[:MOST]
+    tokens = list(TOKEN.finditer(text))
+    mine = [index for index, one in enumerate(tokens) if _means(one[0], path, paths)]
+    if len(mine) > MOST_NAMED or any(_is_claimed(text, tokens[index]) for index in mine):
+        return False
+    return any(_becomes(text, tokens, index) for index in mine)
+
+
+def _becomes(text: str, tokens: list[re.Match[str]], index: int) -> bool:
+    """Whether a sentence says of a path, alone or in a list of paths, that it is to change."""
+    before = SENTENCE.split(text[max(tokens[index].start() - 500, 0) : tokens[index].start()])[-1]
+    last = index
+    while last + 1 < min(len(tokens), index + 20):
+        gap = text[tokens[last].end() : tokens[last + 1].start()]
+        if "\n\n" in gap or not (gap.strip() and JOINS.fullmatch(gap)):
+            break
+        last += 1
+    behind = text[tokens[last].end() :][:250]
+    if found := BECOMES.match(behind):
+        clause = CLAUSE.split(before)[-1] if last == index else before
+        return not any((HABIT.search(before), DENIED.search(clause), HABIT.search(found[1])))
+    if found := JA_BECOMES.match(behind):
+        said = found[1] + found[2]
+        return not (JA_NOT.search(said) or JA_HABIT.search(before + said))
+    return False
 
 
 def wanted_gone(check: str) -> set[str]:

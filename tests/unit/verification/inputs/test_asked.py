@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentrunner.verification.inputs.asked import asked_in, wanted_gone
+from agentrunner.verification.inputs.asked import asked_in, data_asked_in, wanted_gone
 
 
 @pytest.mark.parametrize(
@@ -83,3 +83,57 @@ def test_a_check_that_wants_a_path_gone_does_not_claim_it() -> None:
     assert asked_in(said, "tests/test_v1.py")
     assert not asked_in("- Remove tests/a.py. (check: `pytest tests/a.py`)", "tests/a.py")
     assert wanted_gone("! test -e ./a.py && [ ! -f b/c.py ] && test -e d") == {"a.py", "b/c.py"}
+
+
+GOLDEN = "tests/golden.txt"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "report.sh prints rows. The golden file tests/golden.txt is updated accordingly.",
+        "The golden file\n`tests/golden.txt` has to be regenerated, as the output is another.",
+        "- Make sure that tests/golden.txt gets updated",
+        "The header is not printed any more, and tests/golden.txt is changed to match.",
+        "tests/golden.txt and tests/in.csv are adapted.",
+        "Files tests/in.csv and golden.txt should be updated by running gen.py",
+        "golden.txt needs updating.",
+        "出力が変わる。`tests/golden.txt` も更新される。",
+        "tests/golden.txt は新しい出力に合わせて更新すること",
+        "tests/golden.txt の内容が再生成されている。",
+    ],
+)
+def test_data_that_is_to_be_changed_in_the_passive_voice(text: str) -> None:
+    assert data_asked_in(text, GOLDEN)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The golden file tests/golden.txt says what is printed.",
+        "tests/golden.txt is compared with the output, which is updated.",
+        "tests/golden.txt is not updated.",
+        "Neither report.sh nor tests/golden.txt is changed.",
+        "It is forbidden that tests/golden.txt is changed.",
+        "When the input changes, tests/golden.txt is updated.",
+        "tests/golden.txt is updated\nwhenever a person releases.",
+        "tests/golden.txt is updated by release.sh.",
+        "tests/golden.txt is updated. The output equals it (check: `diff tests/golden.txt out`)",
+        "tests/golden.txt is unchanged. report.sh is updated.",
+        "other/golden.txt is updated.",
+        "tests/golden.txt must pass and is updated",
+        "tests/golden.txt は変更されない。",
+        "tests/golden.txt は変更しない。report.sh を更新する。",
+        "tests/golden.txt が古いので report.sh は変更する。",
+        "tests/golden.txt は自動で更新される。",
+        "実行するたびに tests/golden.txt が更新される。",
+        "",
+    ],
+)
+def test_data_that_is_only_spoken_of(text: str) -> None:
+    assert not data_asked_in(text, GOLDEN)
+
+
+def test_long_texts_about_data_are_read_quickly() -> None:
+    assert not data_asked_in("tests/golden.txt, " * 10_000, GOLDEN)
+    assert not data_asked_in("a is " + "tests/golden.txt is " * 10_000, GOLDEN)
