@@ -218,6 +218,8 @@ class CheckOutcome(StateModel):
     results: FileRef | None = None
     red: list[RedTest] = []
     """Of its tests, where they are reported by name."""
+    writes: list[str] = []
+    """Of a run on the tree before the run: paths that it wrote into the repository by itself."""
 
 
 class Proof(StateModel):

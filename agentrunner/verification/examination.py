@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from agentrunner.state.run_state import Criterion
@@ -14,7 +14,7 @@ from agentrunner.verification.differential import Differential
 from agentrunner.verification.findings import flaky, inputs_written
 from agentrunner.verification.moves import renamed_modules
 from agentrunner.verification.struck import TakenOut
-from agentrunner.verification.target import Measured, Target
+from agentrunner.verification.target import TEST, Measured, Target
 from agentrunner.verification.trees import Changes
 from agentrunner.verification.verifier import Verifier
 from agentrunner.verification.world import SnapshotTrees
@@ -39,8 +39,8 @@ class Examination:
     criteria: Sequence[Criterion]
     total: Changes
     """What differs between the old tree and the one that is examined."""
-    writes: frozenset[str] = frozenset()
-    """What the commands wrote before the run as well."""
+    writes: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """By target: what its command wrote before the run as well."""
     report: Report = field(default_factory=Report)
     same_code: bool = False
     """Whether only comments and layout were changed, which turns a test only by chance."""
@@ -138,11 +138,16 @@ class Examination:
         return bool(seen) and all(len(colours) > 1 for colours in seen.values())
 
     def deciding(self, paths: Sequence[str], target: Target) -> list[str]:
-        """Of files that changed during a run the inputs that were not written before. Blocks."""
+        """Of files that changed during a run the inputs that were not written before. Blocks.
+
+        What the test command wrote before the run may be written by a check as well, which often
+        runs a part of it; but not what another check wrote.
+        """
+        known = self.writes.get(TEST, frozenset()) | self.writes.get(target.id, frozenset())
         return [
             path
             for path in paths
-            if path not in self.writes and self.differential.counts(path, self.world.old, [target])
+            if path not in known and self.differential.counts(path, self.world.old, [target])
         ]
 
     def by_names(self, case: Case) -> bool:

@@ -82,8 +82,10 @@ class Measurer:
 
         Where a run with a reporter is red and nothing in its report is, the plain command is run
         beside it. If that says otherwise, the next weaker means is tried, and in the end none.
+        What it writes counts from its start on: commands that ran before it may have written, too.
         """
         self.means.pop(target.id, None)
+        room = await asyncio.to_thread(lambda: room.from_now(list(self._ignored())))
         measured = await self.run(target, room, read)
         if _is_consistent(measured):
             return measured

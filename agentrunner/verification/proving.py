@@ -79,7 +79,7 @@ class Prover:
                 world,
                 criteria,
                 total,
-                frozenset(baseline.test_writes),
+                written_before(baseline),
                 report,
                 await asyncio.to_thread(self._is_same_code, world),
             )
@@ -218,6 +218,12 @@ def _read_checks(criteria: Sequence[Criterion], evidence: Evidence, report: Repo
                 f"{', a check of the planner,' * (not person)} failed before and passes now",
             )
         )
+
+
+def written_before(baseline: Baseline) -> dict[str, frozenset[str]]:
+    """By target: what its command wrote on the tree before the run."""
+    checks = {one.criterion_id: frozenset(one.writes) for one in baseline.check_outcomes}
+    return {**checks, TEST: frozenset(baseline.test_writes)}
 
 
 def _shows_nothing(criterion: Criterion) -> bool:

@@ -49,6 +49,11 @@ class Room:
         """The same room, seen with what a set-up in it wrote into its home."""
         return replace(self, copy=replace(self.copy, home=self.own_home))
 
+    def from_now(self, ignored: Collection[str]) -> Room:
+        """The same room; what is written counts from now on. Blocks."""
+        now = dict(_change_times(self.copy.path, self.clock))
+        return replace(self, clock=now | dict(_walk(self.copy.path, ignored)))
+
     def moved(self) -> list[str]:
         """Paths of the tree that were written, replaced or removed since. Blocks."""
         now = dict(_change_times(self.copy.path, self.clock))

@@ -213,7 +213,8 @@ class Verifier:
         why = await asyncio.to_thread(self._not_started, target, measured, read)
         ref = await asyncio.to_thread(self.measurer.keep, measured.results, target.id)
         what = describe_check(criterion.check)
-        return Tried(criterion, check_outcome(measured, what, why, results=ref), measured, why)
+        outcome = with_writes(check_outcome(measured, what, why, results=ref), measured)
+        return Tried(criterion, outcome, measured, why)
 
     def _not_started(self, target: Target, measured: Measured, read: ReadFile) -> str:
         """Why a check never came to decide anything, its test tool among the reasons."""
@@ -551,7 +552,8 @@ class Verifier:
         # What counted once and cannot run any more is red, else a worker would pass by breaking it.
         counted = not first and (before != "unknown" or awaited)
         unsure = first or (target.author == "planner" and not counted)
-        return check_outcome(measured, what, why, before, ref, unsure=unsure)
+        outcome = check_outcome(measured, what, why, before, ref, unsure=unsure)
+        return with_writes(outcome, measured) if first else outcome
 
 
 def wanted_by(spec: TaskSpec, criteria: Sequence[Criterion]) -> list[str]:
@@ -577,6 +579,11 @@ def colours_of(
         empty = is_kind(criterion, "diff") and criterion.check_origin == "model"
         found[outcome.criterion_id] = "unknown" if empty else COLOURS[outcome.outcome]
     return found
+
+
+def with_writes(outcome: CheckOutcome, measured: Measured) -> CheckOutcome:
+    """What a check said on the tree before the run, with what it wrote there by itself."""
+    return outcome.model_copy(update={"writes": sorted(measured.written)[:MOST_PATHS]})
 
 
 def is_kind(criterion: Criterion, kind: str) -> bool:
