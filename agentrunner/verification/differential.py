@@ -13,7 +13,12 @@ from agentrunner.git.restore import Entry
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.inputs.asked import asked_in, data_asked_in, wanted_gone
-from agentrunner.verification.inputs.changes import ProofChanges, judge_changes, put_back
+from agentrunner.verification.inputs.changes import (
+    LOCK_OF_VENDOR,
+    ProofChanges,
+    judge_changes,
+    put_back,
+)
 from agentrunner.verification.inputs.find import find_inputs
 from agentrunner.verification.inputs.leads import family_of
 from agentrunner.verification.inputs.model import Inputs
@@ -203,6 +208,8 @@ class Differential:
         of_tests: set[str] = set()
         of_product: set[str] = set()
         for path in self.snapshots.list(old):
+            if path.endswith(LOCK_OF_VENDOR):
+                continue  # it lies above modules of product and tests alike
             one = before.counts(path)
             home = of_tests if one is not None and not one.region else of_product
             home.add(posixpath.dirname(path))

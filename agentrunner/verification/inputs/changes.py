@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
 
 from agentrunner.verification.inputs import kept_lists, kept_packages
@@ -25,6 +25,7 @@ HOW: Sequence[tuple[re.Pattern[str], Keep]] = [
         (r"(poetry|uv|pdm|Cargo)\.lock", kept_packages.keep_toml_lock),
         (r"go\.mod", kept_packages.keep_go_mod),
         (r"go(\.work)?\.sum", kept_packages.keep_go_sum),
+        (r"modules\.txt", kept_packages.keep_go_vendored),
         (r"Cargo\.toml", kept_packages.keep_cargo),
         (r"pom\.xml", kept_packages.keep_pom),
         (r"Gemfile", kept_packages.keep_gemfile),
@@ -36,6 +37,10 @@ HOW: Sequence[tuple[re.Pattern[str], Keep]] = [
     )
 ]  # fmt: skip
 """Files of which only a part steers, by name; everything else steers as a whole."""
+
+LOCK_OF_VENDOR = "vendor/modules.txt"
+FIRST_LOCKS = ("go.sum", "Cargo.lock", "requirements.txt", "modules.txt")
+"""Files whose first form is judged as an addition to an empty one."""
 
 ChangeKind = Literal["added", "modified", "deleted"]
 
@@ -124,7 +129,26 @@ def judge_changes(
                 continue
             around = Surrounding(path, inputs, entry, lambda one: one in after)
             found.append(_judged(around, kind, read_before, read_after, before_paths))
-    return ProofChanges(found, unsure)
+    return ProofChanges(_vendored_together(found), unsure)
+
+
+def _vendored_together(found: list[ProofChange]) -> list[ProofChange]:
+    """Go's manifest, locks and vendored packages: all of a module are understood, or none is.
+
+    Go refuses a vendor/modules.txt that doesn't fit go.mod.
+    """
+    for lock in [one for one in found if one.path.endswith(LOCK_OF_VENDOR)]:
+        module = lock.path.removesuffix(LOCK_OF_VENDOR)
+        if module and not module.endswith("/"):
+            continue
+
+        def belongs(one: ProofChange, module: str = module) -> bool:
+            rest = one.path.removeprefix(module) if one.path.startswith(module) else ""
+            return rest in ("go.mod", "go.sum") or rest.startswith("vendor/")
+
+        if not all(one.understood for one in found if belongs(one)):
+            found = [replace(one, understood="") if belongs(one) else one for one in found]
+    return found
 
 
 def _judged(
@@ -182,7 +206,7 @@ def _new_file(around: Surrounding, after: bytes, before_paths: Collection[str]) 
         doubles = any(one != path and one in before_paths for one in takes)
         return "" if doubles or name == "__init__.py" else NEW_TESTS
     name = path.rpartition("/")[2]
-    if entry.kind == "config" and name in ("go.sum", "Cargo.lock", "requirements.txt"):
+    if entry.kind == "config" and name in FIRST_LOCKS:
         return kept_part(around, b"", after).understood
     return ""
 

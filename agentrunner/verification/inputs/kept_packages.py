@@ -377,6 +377,29 @@ def keep_go_sum(before: str, after: str, around: Surrounding) -> Kept:
     return whole(after, "lock entries of dependencies from the registry")
 
 
+def keep_go_vendored(before: str, after: str, around: Surrounding) -> Kept:
+    """vendor/modules.txt: modules by version; nothing replaced, and no other version of Go.
+
+    What lies below vendor/ is judged by itself, and put back together with this.
+    """
+    if not around.path.endswith("vendor/modules.txt"):
+        return old(before)
+
+    def modules(text: str) -> dict[str, str]:
+        parts = re.split(r"^# ", text, flags=re.MULTILINE)[1:]
+        return {part.split("\n")[0].strip(): part for part in parts}
+
+    def go(part: str) -> list[str]:
+        return re.findall(r"^##.*\b(go [\d.]+)", part, re.MULTILINE)
+
+    one, two = modules(before), modules(after)
+    other = [name for name in {*one, *two} if "=>" in name and one.get(name) != two.get(name)]
+    steers = any(go(one[name]) != go(two[name]) for name in one.keys() & two.keys())
+    if other or steers or "## workspace" in (before + after):
+        return old(before)
+    return whole(after, "lock entries of vendored modules")
+
+
 def keep_cargo(before: str, after: str, around: Surrounding) -> Kept:
     """Cargo.toml: dependencies from the registry, a new program, data about the package."""
     one, two = tomllib.loads(before), tomllib.loads(after)

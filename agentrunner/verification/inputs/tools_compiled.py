@@ -9,6 +9,7 @@ from agentrunner.verification.inputs.context import Context, Text
 from agentrunner.verification.inputs.globs import inside
 from agentrunner.verification.inputs.shell import Step
 from agentrunner.verification.inputs.tree import above, folder_of, join
+from agentrunner.verification.inputs.vendored_go import only_for_tests
 
 MOST_READ = 2_000
 """Source files of a package that are read to see whether they have tests inside."""
@@ -27,6 +28,10 @@ def go(context: Context, step: Step, words: list[str], by: str) -> None:
         return
     if verb not in ("test", "vet"):
         return
+    for place in above(step.folder):
+        if join(place, "vendor/modules.txt") in context.tree.paths:
+            for package in only_for_tests(context.tree, place):
+                context.collect(inside(package, "*"), "only tests import it", "fixture")
     packages, takes = [], False
     for word in words[words.index(verb) + 1 :]:
         if takes or word.startswith("-"):

@@ -311,3 +311,63 @@ def test_it_never_raises(files: dict[str, tuple[bytes, bytes]]) -> None:
         inputs, old, old.get, new, new.get, Changes(frozenset(), changed, frozenset())
     )
     assert {one.path for one in judged.changes} <= changed
+
+
+VENDORED = {
+    "go.mod": "module x\n\ngo 1.22\n\nrequire a.example/b v1.0.0\n",
+    "vendor/modules.txt": "# a.example/b v1.0.0\n## explicit; go 1.19\na.example/b\n",
+    "vendor/a.example/b/b.go": 'package b\n\nimport (\n\t"testing"\n\n\t"a.example/b/c"\n)\n',
+    "vendor/a.example/b/c/c.go": "package c\n",
+    "vendor/a.example/p/p.go": "package p\n",
+    "x.go": 'package x\n\nimport "a.example/p"\n',
+    "x_test.go": 'package x\n\nimport (\n\t"testing"\n\n\tb "a.example/b"\n)\n',
+}
+SUM = {
+    "go.mod": VENDORED["go.mod"] + "\nrequire c.example/d v0.3.0\n",
+    "vendor/modules.txt": VENDORED["vendor/modules.txt"]
+    + "# c.example/d v0.3.0\n## explicit\nc.example/d\n",
+    "vendor/c.example/d/d.go": "package d\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("before", "edits", "suspects"),
+    [
+        (VENDORED, SUM, set()),
+        (
+            {"go.mod": "module x\n\ngo 1.22\n", "x_test.go": "package x\n"},
+            {**SUM, "go.mod": "module x\n\ngo 1.22\n\nrequire c.example/d v0.3.0\n"},
+            set(),
+        ),
+        (VENDORED, {"vendor/a.example/p/p.go": "package p\n\nvar P = 1\n"}, set()),
+        (
+            VENDORED,
+            {**SUM, "vendor/a.example/b/c/c.go": "package c\n\nvar C = 1\n"},
+            {"go.mod", "vendor/modules.txt", "vendor/a.example/b/c/c.go"},
+        ),
+        (
+            VENDORED,
+            {**SUM, "go.mod": SUM["go.mod"] + "replace a.example/b => ./mine\n"},
+            {"go.mod", "vendor/modules.txt"},
+        ),
+        (
+            VENDORED,
+            {**SUM, "vendor/modules.txt": SUM["vendor/modules.txt"].replace("go 1.19", "go 1.22")},
+            {"go.mod", "vendor/modules.txt"},
+        ),
+        (
+            VENDORED,
+            {**SUM, "vendor/modules.txt": SUM["vendor/modules.txt"] + "# a.example/b => ./mine\n"},
+            {"go.mod", "vendor/modules.txt"},
+        ),
+        (VENDORED, {**SUM, "vendor/modules.txt": None}, {"go.mod", "vendor/modules.txt"}),
+    ],
+)
+def test_manifest_lock_and_vendored_modules_of_go_go_together(
+    before: dict[str, str], edits: dict[str, str | None], suspects: set[str]
+) -> None:
+    found = judge("go test ./...", before, edits)
+    assert {one.path for one in found.suspects} == suspects
+    assert put_back(found) == {
+        path: before[path].encode() if path in before else None for path in suspects
+    }
