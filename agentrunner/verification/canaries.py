@@ -19,6 +19,7 @@ from agentrunner.state.run_state import Finding
 from agentrunner.verification.failing_trees import failing_trees
 from agentrunner.verification.findings import tool_changed
 from agentrunner.verification.inputs.model import Inputs
+from agentrunner.verification.own_assertions import ask_assertions
 from agentrunner.verification.results.model import Results
 from agentrunner.verification.script_canary import unequal_test
 from agentrunner.verification.syntax.beside import random_tests
@@ -44,6 +45,8 @@ class CanaryReport:
 
     finding: Finding | None = None
     notes: list[str] = field(default_factory=list)
+    shows_only: bool = False
+    """Whether what is claimed is shown at most: no canary failed as the program itself does."""
 
 
 @dataclass(frozen=True)
@@ -184,14 +187,24 @@ class Canaries:
     ) -> CanaryReport:
         """The same for a command without names: its programs and tables, made to fail.
 
-        A program fails wherever it ends, and by an assertion where it has some; the tables and
-        texts that it compares with hold something else.
+        A program fails wherever it ends, and by its own assertions where it has some; the tables
+        and texts that it compares with hold something else.
         """
         trees = await asyncio.to_thread(failing_trees, self.snapshots, world, inputs)
         for tree, what in trees:
             if (await run(target, tree, ())).passed:
                 return CanaryReport(tool_changed(target, what))
-        return CanaryReport(notes=[] if trees else [NO_CANARY])
+
+        async def passes(tree: str) -> bool:
+            return (await run(target, tree, ())).passed
+
+        asked = await ask_assertions(passes, self.snapshots, world, inputs)
+        if asked.dead:
+            return CanaryReport(tool_changed(target, asked.dead))
+        notes = list(asked.notes)
+        if not trees and not asked.confirmed:
+            notes.append(NO_CANARY)
+        return CanaryReport(notes=notes, shows_only=asked.shows_only)
 
     def _ends(self, places: Places, world: SnapshotTrees) -> _Flock | None:
         read = self.snapshots.reader(world.new)

@@ -154,7 +154,7 @@ async def prove_by_exit(exam: Examination, case: Case, *, red_with_old: bool) ->
         Proof(
             target=target.id,
             author=found.author,
-            grade=found.grade,
+            grade="shown" if dead.shows_only and found.grade == "proven" else found.grade,
             text=f"{label(target)}`{target.shell}`{WHOSE[found.author]} failed before"
             " and passes now",
             notes=[*found.notes, *dead.notes],

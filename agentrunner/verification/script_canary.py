@@ -27,6 +27,11 @@ def failing_programs(paths: Sequence[str], read: ReadFile) -> Mapping[str, bytes
     return _made(paths, read, _failing)
 
 
+def program_is_known(path: str, source: bytes) -> bool:
+    """Whether `failing_programs` can make a program fail."""
+    return _failing(path, source.decode("utf-8", "surrogateescape")) is not None
+
+
 def failing_assertions(paths: Sequence[str], read: ReadFile) -> Mapping[str, bytes]:
     """Programs in C that assert, each with an assertion that fails at the end of `main`."""
     return _made(paths, read, _asserting)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from tree_sitter import Node
 
@@ -19,9 +19,12 @@ _EQUAL = re.compile(r"equal|^(is|same|match|throws|rejects|includes?|contains?|l
 _NOT_EXACT = re.compile(r"greater|less|above|below|most|least|within|instance|not", re.I)
 
 
-def script_asserts(parsed: Parsed, found: Found) -> Iterator[Stated]:
-    """Each assertion: `expect(…)…`, `assert…`, `t.is(…)`, `….expect(200)`, and `if (…) throw`."""
-    context = _context(parsed, found)
+def script_asserts(parsed: Parsed, found: Found, also: Collection[str] = ()) -> Iterator[Stated]:
+    """Each assertion: `expect(…)…`, `assert…`, `t.is(…)`, `….expect(200)`, and `if (…) throw`.
+
+    `also`: further names that assert, as those of the parameters of a test do.
+    """
+    context = _context(parsed, found) | set(also)
     for node in walk(found.body):
         stated = None
         if node.type == "call_expression":

@@ -1,0 +1,184 @@
+"""Programs without names of tests: their own assertions made to fail, each kind by itself.
+
+A program that is made to end with a failure says nothing of its assertions: a product may have
+turned off those, or what follows an exception. Here they fail in the way in which they themselves
+fail, and the command has to be red.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import posixpath
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+
+from agentrunner.git.restore import Entry
+from agentrunner.git.snapshots import Snapshots
+from agentrunner.verification.inputs.model import Inputs
+from agentrunner.verification.script_canary import program_is_known
+from agentrunner.verification.syntax.edits import Edit, applied
+from agentrunner.verification.syntax.failing import KILLS, Failing, failing_in_tree
+from agentrunner.verification.syntax.languages import language_of, parse
+from agentrunner.verification.word_assertions import PHP_KILL, RUBY_KILL, failing_by_words
+from agentrunner.verification.world import SnapshotTrees
+
+MOST = 8
+"""Kinds of assertions that are asked, all files together."""
+NOT_AS_IT_FAILS = "no assertion of this program could be made to fail; so this shows, and no more"
+NOT_REACHED = "an assertion of this program is not reached, or not seen; so this shows, and no more"
+
+Passes = Callable[[str], Awaitable[bool]]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What failing assertions say."""
+
+    dead: str = ""
+    """Why the program cannot say no; "" where it can."""
+    notes: tuple[str, ...] = ()
+    confirmed: bool = False
+    """Whether some assertion was seen to fail."""
+
+    @property
+    def shows_only(self) -> bool:
+        """Whether the program's yes is worth less than a proof."""
+        return bool(self.notes)
+
+
+@dataclass(frozen=True)
+class _Group:
+    """The assertions of one kind in a file."""
+
+    path: str
+    failing: tuple[Failing, ...]
+
+    @property
+    def sure(self) -> bool:
+        """Whether the program has to be red when all of them fail."""
+        return any(one.sure for one in self.failing)
+
+
+async def ask_assertions(
+    passes: Passes, snapshots: Snapshots, world: SnapshotTrees, inputs: Inputs
+) -> Asked:
+    """Run the programs of `inputs` with their assertions made to fail; raises what `passes` does.
+
+    An assertion that fails and does not turn the command red is a finding where it is reached: a
+    process that is killed in its place is seen to end.
+    """
+    asking = _Asking(passes, snapshots, world)
+    groups, other = await asyncio.to_thread(asking.groups, inputs)
+    confirmed, unseen = False, False
+    not_run: set[str] = set()
+    for group in groups:
+        if group.path in not_run:
+            continue
+        if not await asking.green(group, lambda one: one.edits):
+            confirmed = True
+            continue
+        if not group.sure:
+            continue
+        if not await asking.green(group, lambda one: one.kill):
+            line, kind = group.failing[-1].line, group.failing[-1].kind
+            what = f"it is green although `{kind}` in {group.path} (line {line}) has to fail"
+            return Asked(dead=what)
+        if await asking.green_without(group.path):
+            not_run.add(group.path)
+        else:
+            unseen = True
+    if unseen:
+        return Asked(notes=(NOT_REACHED,), confirmed=confirmed)
+    if not confirmed and other:
+        return Asked(notes=(NOT_AS_IT_FAILS,))
+    return Asked(confirmed=confirmed)
+
+
+@dataclass(frozen=True)
+class _Asking:
+    passes: Passes
+    snapshots: Snapshots
+    world: SnapshotTrees
+
+    def groups(self, inputs: Inputs) -> tuple[list[_Group], bool]:
+        """What can fail, and whether there is a program that cannot be made to in another way."""
+        read = self.snapshots.reader(self.world.new)
+        entries = self.snapshots.list(self.world.new)
+        found: list[_Group] = []
+        known = several_programs = False
+        for one in inputs.tests:
+            if one.path not in entries or one.kind not in ("test", "runner") or one.region:
+                continue
+            source = read(one.path) or b""
+            several_programs = True
+            language = _language(one.path, source)
+            if language is None:
+                known = known or program_is_known(one.path, source)
+                continue
+            kinds: dict[tuple[str, bool], list[Failing]] = {}
+            for failing in _failing(source, language):
+                # Comparisons and the like: each alone says little, so all of them are one kind.
+                kind = failing.kind if failing.sure else ""
+                kinds.setdefault((kind, failing.sure), []).append(failing)
+            for several in kinds.values():
+                edits = [edit for failing in several for edit in failing.edits]
+                if _readable(applied(source, edits), language):
+                    found.append(_Group(one.path, tuple(several)))
+        found.sort(key=lambda group: not group.sure)
+        return found[:MOST], several_programs and not known
+
+    async def green(self, group: _Group, change: Callable[[Failing], Sequence[Edit]]) -> bool:
+        """Whether the command passes with a change at all places of a group."""
+        edits = [edit for failing in group.failing for edit in change(failing)]
+        return await self.passes(await asyncio.to_thread(self._tree, group.path, edits))
+
+    async def green_without(self, path: str) -> bool:
+        """Whether the command passes with a program that ends where it begins."""
+        edit = await asyncio.to_thread(self._first, path)
+        return await self.passes(await asyncio.to_thread(self._tree, path, [edit]))
+
+    def _tree(self, path: str, edits: Sequence[Edit]) -> str:
+        source = self.snapshots.reader(self.world.new)(path) or b""
+        mode = self.snapshots.list(self.world.new)[path][0]
+        changed: dict[str, Entry | None] = {
+            path: (mode, self.snapshots.write_blob(applied(source, edits)))
+        }
+        return self.snapshots.combine(self.world.new, changed)
+
+    def _first(self, path: str) -> Edit:
+        """What ends a program before anything else of it runs."""
+        source = self.snapshots.reader(self.world.new)(path) or b""
+        language = _language(path, source) or ""
+        at = source.find(b"\n") + 1 if source.startswith(b"#!") else 0
+        if language == "php":
+            hit = re.search(rb"<\?php\s", source)
+            at = hit.end() if hit else at
+        return Edit(at, at, f"{_KILLS[language]};\n")
+
+
+_KILLS = {**KILLS, "php": PHP_KILL, "ruby": RUBY_KILL}
+_SUFFIXES = {".php": "php", ".rb": "ruby"}
+_PROGRAMS = {b"python": "python", b"node": "javascript", b"php": "php", b"ruby": "ruby"}
+
+
+def _language(path: str, source: bytes) -> str | None:
+    """The language of a program whose assertions are known here."""
+    named = language_of(path) or _SUFFIXES.get(posixpath.splitext(path)[1])
+    if named is None and (hit := re.match(rb"#!.*\b(python|node|php|ruby)", source)):
+        named = _PROGRAMS[hit[1]]
+    return named if named in _KILLS else None
+
+
+def _failing(source: bytes, language: str) -> list[Failing]:
+    if language in KILLS:
+        return failing_in_tree(source, language)
+    return failing_by_words(source, language)
+
+
+def _readable(source: bytes, language: str) -> bool:
+    """Whether a changed program is well-formed, as far as that can be seen here."""
+    if language not in KILLS:
+        return True
+    parsed = parse(source, language)
+    return parsed is not None and not parsed.root.has_error

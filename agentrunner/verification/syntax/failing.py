@@ -1,0 +1,158 @@
+"""Assertions of a whole program in Python, JavaScript or TypeScript, each made to fail. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tree_sitter import Node
+
+from agentrunner.verification.syntax.asserts import asserts_of
+from agentrunner.verification.syntax.edits import Edit, line_of, replaced
+from agentrunner.verification.syntax.found import Found, TestSpan
+from agentrunner.verification.syntax.languages import SCRIPTS, Parsed, field, parse, walk
+from agentrunner.verification.syntax.script_asserts import script_asserts
+from agentrunner.verification.syntax.stated import Stated, negated
+from agentrunner.verification.syntax.values import another, leaf
+
+KILLS = {
+    "python": '(__import__("os").kill(__import__("os").getpid(), 9))',
+    **dict.fromkeys(SCRIPTS, '(process.kill(process.pid, "SIGKILL"), process.reallyExit(86))'),
+}
+"""An expression that ends the process and leaves no handler a chance."""
+_IMPORTED = re.compile(
+    r"""import\s+([^;'"]+?)\s+from\s*['"](?!\.)|"""
+    r"""(?:const|let|var)\s+([^;=]+?)\s*=\s*require\(\s*['"](?!\.)"""
+)
+_SAME = re.compile(r"equal$|^is$|^same$", re.I)
+_ENDS = re.compile(
+    r"\bthrow\b|\braise\b|\bexitCode\s*=\s*[1-9]|\b_?exit\(\s*[1-9]|\bexit\(\s*f?[\"']"
+)
+_UNEQUAL = re.compile(r"!==?|^\(?\s*(!|not\b)|\bis not\b")
+
+
+@dataclass(frozen=True)
+class Failing:
+    """An assertion, and what makes it fail in the way in which it fails by itself."""
+
+    kind: str
+    """What fails: the function that is called, or the statement."""
+    sure: bool
+    """Whether a program that gets there has to end red."""
+    line: int
+    edits: tuple[Edit, ...]
+    kill: tuple[Edit, ...]
+    """What ends the process there instead."""
+
+
+def failing_in_tree(source: bytes, language: str) -> list[Failing]:
+    """The assertions of a program; [] where it cannot be read, or is in another language."""
+    parsed = parse(source, language) if language in KILLS else None
+    if parsed is None or parsed.root.has_error:
+        return []
+    root = parsed.root
+    span = TestSpan("", (), 0, root.end_byte, 0, root.end_byte, 1)
+    whole = Found(span, (), root, root, root, True, language)
+    found = [*_stated(parsed, whole), *_conditions(parsed)]
+    return found or list(_flipped(parsed))
+
+
+def _stated(parsed: Parsed, whole: Found) -> Iterator[Failing]:
+    scripts = parsed.language in SCRIPTS
+    bound = _packages(parsed) if scripts else set()
+    for stated in script_asserts(parsed, whole, bound) if scripts else asserts_of(parsed, whole):
+        node = stated.node
+        if node.type in ("if_statement", "member_expression"):
+            continue
+        called = parsed.text(callee) if (callee := field(node, "function")) else "assert"
+        kind = re.split(r"[(<]", called)[0]
+        edits = _changed(parsed, stated, called)
+        if not edits or kind.startswith("console."):
+            continue
+        if scripts:
+            sure = re.split(r"\W", called)[0] in bound
+            kill = _before(parsed, node)
+        else:
+            sure = called == "assert" or bool(re.search(r"\.assert[A-Z]\w*$", called))
+            kill = _before(parsed, node)
+        yield Failing(kind, sure, line_of(node), edits, kill)
+
+
+def _before(parsed: Parsed, node: Node) -> tuple[Edit, ...]:
+    kill = KILLS[parsed.language]
+    if node.type == "assert_statement":
+        return (Edit(node.start_byte, node.start_byte, f"{kill}; "),)
+    joint = ", " if parsed.language in SCRIPTS else " or "
+    return (
+        Edit(node.start_byte, node.start_byte, f"({kill}{joint}"),
+        Edit(node.end_byte, node.end_byte, ")"),
+    )
+
+
+def _changed(parsed: Parsed, stated: Stated, called: str) -> tuple[Edit, ...]:
+    """The same function with a value that it does not accept; else the contrary."""
+    name = field(stated.node, "function")
+    inner = bool(stated.turned) and not any(
+        name is not None and name.start_byte <= edit.start < name.end_byte for edit in stated.turned
+    )
+    if inner:
+        return stated.turned
+    for wanted in stated.expected:
+        literal = leaf(wanted)
+        if literal is not None and (edit := another(parsed, literal)) is not None:
+            return (edit,)
+    if stated.expected and _SAME.search(called.split(".")[-1]):
+        text = parsed.text(stated.expected[0])
+        return (replaced(stated.expected[0], f'["agentrunner", {text}]'),)
+    return stated.turned
+
+
+def _packages(parsed: Parsed) -> set[str]:
+    """The names that a script gets from modules that are no files of its own."""
+    text = parsed.source.decode("utf-8", "replace")
+    names: set[str] = set()
+    for hit in _IMPORTED.finditer(text):
+        names |= set(re.findall(r"[\w$]+", hit[1] or hit[2])) - {"as", "type"}
+    return names
+
+
+def _conditions(parsed: Parsed) -> Iterator[Failing]:
+    """`if (got !== want) process.exit(1)`, and the same with an exception."""
+    edits: tuple[Edit, ...]
+    ends: tuple[Edit, ...]
+    for node in walk(parsed.root):
+        condition, then = field(node, "condition"), field(node, "consequence")
+        if node.type != "if_statement" or condition is None or then is None:
+            continue
+        hit = _ENDS.search(parsed.text(then))
+        text = parsed.text(condition)
+        if hit is None or "__name__" in text or "require.main" in text:
+            continue
+        kind = "throw" if hit[0] in ("throw", "raise") else "exit"
+        start, kill = condition.start_byte, KILLS[parsed.language]
+        if parsed.language == "python":
+            edits = (replaced(condition, f"not ({text})"),)
+            ends = (
+                Edit(start, start, f"{kill} or ("),
+                Edit(condition.end_byte, condition.end_byte, ")"),
+            )
+        else:
+            edits = (negated(parsed, condition),)
+            ends = (Edit(start + 1, start + 1, f"{kill}, "),)
+        sure = bool(_UNEQUAL.search(text)) and not re.search(r"\+\+|--", text)
+        yield Failing(f"if … {kind}", sure, line_of(node), edits, ends)
+
+
+def _flipped(parsed: Parsed) -> Iterator[Failing]:
+    """Every comparison turned round, where a program has no assertion that is known."""
+    other = {"===": "!==", "!==": "===", "==": "!=", "!=": "=="}
+    for node in walk(parsed.root):
+        if node.type in other and not node.is_named and "__main__" not in _line(parsed, node):
+            yield Failing(
+                "comparison", False, line_of(node), (replaced(node, other[node.type]),), ()
+            )
+
+
+def _line(parsed: Parsed, node: Node) -> str:
+    return parsed.text(node.parent) if node.parent is not None else ""

@@ -1,0 +1,186 @@
+"""Assertions of programs in PHP and Ruby, each made to fail, by their words alone. Pure.
+
+There is no grammar of these here. Comments and strings are blanked first; a change is only made
+where the text stays well-formed whatever stands around it, since a program that cannot be read is
+red for another reason.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from agentrunner.verification.syntax.edits import Edit
+from agentrunner.verification.syntax.failing import Failing
+
+PHP_KILL = r"(\exec('kill -9 $PPID') || exit(86))"
+RUBY_KILL = "(Process.kill(:KILL, $$); exit!(86))"
+_PHP_BLANK = re.compile(
+    rb"""/\*.*?\*/|(?:\#(?!\[)|//)[^\n]*?(?=\?>|\n|\Z)|'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|"""
+    rb"""<<<\s*['"]?(\w+)['"]?\n.*?\n\s*\1\b|\?>.*?(?:<\?php|<\?=|\Z)""",
+    re.DOTALL,
+)
+_RUBY_BLANK = re.compile(
+    rb"""^=begin\b.*?^=end\b|^__END__$.*|\#[^\n]*|'(?:\\.|[^'\\])*'|`(?:\\.|[^`\\])*`|"""
+    rb""""(?:\\.|\#\{[^{}]*\}|[^"\\])*"|<<[~-]?['"]?([A-Z]\w*)['"]?[^\n]*\n.*?^\s*\1$|"""
+    rb"""(?<=[(,=~!|&{;])[ ]?/(?:\\.|[^/\\\n])+/|%[wWiIqQ]?(?:\[[^\]]*\]|\([^)]*\)|\{[^}]*\})|"""
+    rb"""\?\w\b""",
+    re.DOTALL | re.MULTILINE,
+)
+_PHP_ENDS = re.compile(r"\b(throw)\b|\b(exit|die)\s*\(\s*[1-9]")
+_PHP_ELSE = re.compile(r"(\bor\b|\|\|)(\s*)(?=(?:exit|die)\s*\(\s*[1-9]|throw\b)")
+_RUBY_MODIFIED = re.compile(
+    r"^[ \t]*(raise|fail|abort|exit!?)\b[^;{}\n]*?\s(unless|if)[ (](.*)$", re.MULTILINE
+)
+_RUBY_ENDS = re.compile(r"\b(raise|fail|abort)\b|\b(exit)!?[ (]\s*(?:[1-9]|false)")
+_RUBY_BLOCK = re.compile(r"^([ \t]*)(if|unless)[ ](.+?)(?:[ ]then)?[ \t]*$", re.MULTILINE)
+_RUBY_ELSE = re.compile(r"[ ](or|\|\|)[ ](?=(?:raise|fail|abort|exit!?)\b)")
+_COMPARED = re.compile(r"(?<![=!<>])(===|!==|==|!=)(?![=>~])")
+_FLIP = {"===": "!==", "!==": "===", "==": "!=", "!=": "=="}
+_ZERO = re.compile(r"\bexit!?[ (]\s*(0|true)\b")
+
+
+def failing_by_words(source: bytes, language: str) -> list[Failing]:
+    """The assertions of a program in "php" or "ruby"; [] where none is known for certain."""
+    blank, find = _LANGUAGES[language]
+    # One character a byte: what is found in the text stands at the same place in the source.
+    text = blank.sub(_blanked, source).decode("latin-1")
+    return sorted(find(text), key=lambda one: one.line) or list(_flipped(text, language))
+
+
+def _blanked(hit: re.Match[bytes]) -> bytes:
+    inner = re.sub(rb"[^\n]", b" ", hit[0])
+    return b"_" + inner[1:-1] + b"_" if hit[0][:1] in b"'\"" and len(hit[0]) > 1 else inner
+
+
+def _line(text: str, at: int) -> int:
+    return text.count("\n", 0, at) + 1
+
+
+def _put(at: int, text: str) -> Edit:
+    return Edit(at, at, text)
+
+
+# PHP ----------------------------------------------------------------------------------------------
+
+
+def _php(text: str) -> Iterator[Failing]:
+    edits: tuple[Edit, ...]
+    kill: tuple[Edit, ...]
+    for hit in re.finditer(r"(?<![\w>:$\\])\\?assert\s*\(", text):
+        first, _ = _closing(text, hit.end())
+        if first is not None and not re.search(r"\bfunction\s+$", text[: hit.start()][-20:]):
+            edits = (_put(hit.end(), "!("), _put(first, ")"))
+            kill = (_put(hit.start(), f"{PHP_KILL} and "),)
+            yield Failing("assert", True, _line(text, hit.start()), edits, kill)
+    for hit in re.finditer(r"(?<![\w$>:])(?:else)?if\s*\(", text):
+        _, end = _closing(text, hit.end())
+        then = _php_then(text, end + 1) if end is not None else ""
+        ends = _PHP_ENDS.search(then)
+        if end is None or ends is None:
+            continue
+        condition = text[hit.end() : end]
+        edits = (_put(hit.end(), "!("), _put(end, ")"))
+        kill = (_put(hit.end(), f"{PHP_KILL} && ("), _put(end, ")"))
+        sure = bool(re.search(r"!==?|^\s*!", condition)) and not re.search(r"\+\+|--", condition)
+        kind = f"if … {ends[1] or ends[2]}"
+        yield Failing(kind, sure, _line(text, hit.start()), edits, kill)
+    for hit in _PHP_ELSE.finditer(text):
+        word = "and" if hit[1] == "or" else "&&"
+        kill = (Edit(hit.start(1), hit.end(1), f"; {PHP_KILL};"),)
+        edits = (Edit(hit.start(1), hit.end(1), word),)
+        yield Failing("or exit", True, _line(text, hit.start()), edits, kill)
+    yield from _exits(text, PHP_KILL, ";")
+
+
+def _php_then(text: str, at: int) -> str:
+    """The statement or block after a condition."""
+    rest = text[at:]
+    if rest.lstrip().startswith("{"):
+        start = at + rest.index("{") + 1
+        _, end = _closing(text, start)
+        return text[start:end] if end is not None else ""
+    return rest[: rest.find(";") + 1]
+
+
+def _closing(text: str, start: int) -> tuple[int | None, int | None]:
+    """Where the first argument ends, and the brackets that were opened before `start`."""
+    depth, first = 0, None
+    for at in range(start, len(text)):
+        if text[at] in "([{":
+            depth += 1
+        elif text[at] in ")]}":
+            if depth == 0:
+                return (at if first is None else first), at
+            depth -= 1
+        elif text[at] == "," and depth == 0 and first is None:
+            first = at
+    return None, None
+
+
+def _exits(text: str, kill: str, joint: str) -> Iterator[Failing]:
+    """`exit(total() === 15 ? 0 : 1)`, and Ruby's `exit(total == 15)`."""
+    for hit in re.finditer(r"^[ \t]*exit!?\s*\(", text, re.MULTILINE):
+        _, end = _closing(text, hit.end())
+        if end is not None:
+            edits = tuple(
+                Edit(hit.end() + one.start(), hit.end() + one.end(), _FLIP[one[0]])
+                for one in _COMPARED.finditer(text[hit.end() : end])
+            )
+            if edits:
+                at = _line(text, hit.end())
+                yield Failing("exit", True, at, edits, (_put(hit.start(), f"{kill}{joint} "),))
+
+
+# Ruby ---------------------------------------------------------------------------------------------
+
+
+def _ruby(text: str) -> Iterator[Failing]:
+    edits: tuple[Edit, ...]
+    kill: tuple[Edit, ...]
+    for hit in _RUBY_MODIFIED.finditer(text):
+        if _ZERO.search(hit[0]):
+            continue
+        other = "if" if hit[2] == "unless" else "unless"
+        sure = hit[2] == "unless" or bool(re.search(r"!=|^\s*(!|not\b)", hit[3]))
+        edits = (Edit(hit.start(2), hit.end(2), other),)
+        kill = (_put(hit.start(1), f"{RUBY_KILL}; "),)
+        yield Failing(hit[1], sure, _line(text, hit.start(1)), edits, kill)
+    for hit in _RUBY_BLOCK.finditer(text):
+        then = re.match(rf"\n((?:(?:{hit[1]}[ \t]+[^\n]*)?\n)*)", text[hit.end() :])
+        ends = _RUBY_ENDS.search(then[1]) if then else None
+        condition = hit[3]
+        if ends is None or _open(condition):
+            continue
+        edits = (_put(hit.start(3), "!("), _put(hit.end(3), ")"))
+        sure = hit[2] == "unless" or bool(re.search(r"!=|^\s*(!|not\b)", condition))
+        kill = (_put(hit.start(2), f"{RUBY_KILL}; "),)
+        kind = f"if … {ends[1] or ends[2]}"
+        yield Failing(kind, sure, _line(text, hit.start(2)), edits, kill)
+    for hit in _RUBY_ELSE.finditer(text):
+        edits = (Edit(hit.start(1), hit.end(1), "and" if hit[1] == "or" else "&&"),)
+        kill = (Edit(hit.start(1), hit.end(1), f"; {RUBY_KILL};"),)
+        yield Failing("or raise", True, _line(text, hit.start(1)), edits, kill)
+    yield from _exits(text, RUBY_KILL, ";")
+
+
+def _open(condition: str) -> bool:
+    """Whether a condition goes on in the next line, or is more than one."""
+    if re.search(r"(&&|\|\||\band|\bor|\bnot|[,\\+*/.=<>!-])\s*$|;|\bdo\b", condition):
+        return True
+    return any(condition.count(one) != condition.count(other) for one, other in ("()", "[]", "{}"))
+
+
+def _flipped(text: str, language: str) -> Iterator[Failing]:
+    """Every comparison turned round, where a program has no assertion that is known."""
+    for hit in _COMPARED.finditer(text):
+        if language == "ruby" and len(hit[0]) == 3:
+            continue
+        edit = Edit(hit.start(), hit.end(), _FLIP[hit[0]])
+        yield Failing("comparison", False, _line(text, hit.start()), (edit,), ())
+
+
+_LANGUAGES: dict[str, tuple[re.Pattern[bytes], Callable[[str], Iterator[Failing]]]] = {
+    "php": (_PHP_BLANK, _php),
+    "ruby": (_RUBY_BLANK, _ruby),
+}
