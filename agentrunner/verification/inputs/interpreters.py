@@ -27,6 +27,10 @@ def run_interpreter(context: Context, step: Step, words: list[str], by: str) -> 
         elif name in CODE:
             return
         words = words[1:]
+        while (
+            len(words) > 1 and words[0][:1] != "-" and not context.existing(step.folder, words[0])
+        ):
+            words = words[1:]  # the value of an option: `php -d zend.assertions=1 tests/run.php`
     if program in ("deno", "bun") and words[:1] == ["run"]:
         words = words[1:]
         while words and words[0].startswith("-"):
