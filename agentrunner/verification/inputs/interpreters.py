@@ -27,10 +27,8 @@ def run_interpreter(context: Context, step: Step, words: list[str], by: str) -> 
         elif name in CODE:
             return
         words = words[1:]
-        while (
-            len(words) > 1 and words[0][:1] != "-" and not context.existing(step.folder, words[0])
-        ):
-            words = words[1:]  # the value of an option: `php -d zend.assertions=1 tests/run.php`
+        while len(words) > 1 and _is_value(context, step, words[0]):
+            words = words[1:]
     if program in ("deno", "bun") and words[:1] == ["run"]:
         words = words[1:]
         while words and words[0].startswith("-"):
@@ -40,6 +38,13 @@ def run_interpreter(context: Context, step: Step, words: list[str], by: str) -> 
             return
         context.execute(path, step, by)
         hand_over(context, step, words[1:], by)
+
+
+def _is_value(context: Context, step: Step, word: str) -> bool:
+    """Whether a word after an option is its value: `php -d zend.assertions=1 tests/run.php`."""
+    if word.startswith("-") or word == "run":
+        return False
+    return not context.existing(step.folder, word)
 
 
 def hand_over(context: Context, step: Step, words: list[str], by: str) -> None:
