@@ -31,7 +31,6 @@ from agentrunner.state.run_state import TAIL_BYTES, FileRef
 from agentrunner.storage.run_folder import RunFolder
 from agentrunner.verification.counts import Counts, read_counts
 from agentrunner.verification.start_up import NO_TESTS
-from agentrunner.verification.start_up import why_not_started as why_not_started
 
 OFFLINE: Mapping[str, str] = {
     "npm_config_offline": "true",  # npx and pnpm dlx, too

@@ -18,13 +18,15 @@ from agentrunner.verification.counts import Counts
 NO_TESTS = "no tests ran"
 MOST_READ = 200_000
 """Characters of a manifest."""
-NOT_STARTED = (
-    re.compile(r"(?m)^.*No module named '?(?P<module>[\w.]+)'?\s*$"),
+NO_MODULE = re.compile(r"(?m)^.*No module named '?(?P<module>[\w.]+)'?\s*$")
+NOT_WRITTEN = (
     re.compile(r"(?m)^.* is no folder of the repository$"),
     re.compile(r"(?m)^npm (?:ERR!|error) Missing script: .*$"),
     re.compile(r"(?m)^make: \*\*\* No rule to make target .*$"),
     re.compile(r"(?m)^error: .*(?:justfile does not contain recipe|no such command).*$"),
 )
+"""What is said of a folder, script or target that the repository lacks. A test command that names
+one is mistaken; a check may wait for it to be written."""
 MISSING = re.compile(
     r"(?m)^(?:.*?: )?(?:line \d+: |\d+: )?(?P<program>[^\s:]+): "
     r"(?:command not found|not found|No such file or directory)$"
@@ -121,11 +123,16 @@ def why_not_started(shell: str, ran: Ended, repo: Path, *, is_test: bool) -> str
         return NO_TESTS
     if ran.exit_code == 0:
         return ""
-    for pattern in NOT_STARTED:
-        hit = pattern.search(ran.tail)
-        if hit and ("module" not in hit.groupdict() or _is_runner(shell, hit["module"])):
+    for pattern in NOT_WRITTEN:
+        if hit := pattern.search(ran.tail):
             return hit[0].strip()
-    return ""
+    return tool_lacking(shell, ran)
+
+
+def tool_lacking(shell: str, ran: Ended) -> str:
+    """What Python says of a test tool that is not installed; "" where it says nothing of one."""
+    hit = NO_MODULE.search(ran.tail) if ran.exit_code else None
+    return hit[0].strip() if hit and _is_runner(shell, hit["module"]) else ""
 
 
 def _start_failed(shell: str, repo: Path, ran: Ended) -> str:

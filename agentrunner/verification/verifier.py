@@ -29,7 +29,7 @@ from agentrunner.state.run_state import (
 )
 from agentrunner.verification.checks import ReadFile, read_check
 from agentrunner.verification.claims import Claims, claims_of, listed_but_green, red_names
-from agentrunner.verification.decision_sandbox import DecisionSandbox, not_ready, why_not_started
+from agentrunner.verification.decision_sandbox import DecisionSandbox, not_ready
 from agentrunner.verification.findings import set_up_fails
 from agentrunner.verification.handed_over import HandedOver, installs_anew
 from agentrunner.verification.left_out import LeftOut, words_of_red
@@ -40,7 +40,7 @@ from agentrunner.verification.results.registry import readers_of
 from agentrunner.verification.room import Room, Rooms
 from agentrunner.verification.set_up import run_set_up, set_up_failed, withheld
 from agentrunner.verification.stages import is_one_stage
-from agentrunner.verification.start_up import NO_TESTS
+from agentrunner.verification.start_up import NO_TESTS, tool_lacking, why_not_started
 from agentrunner.verification.target import Measured, Target, target_of, test_target
 from agentrunner.verification.trees import Changes, Trees, WorkerChange
 
@@ -218,12 +218,10 @@ class Verifier:
 
     def _not_started(self, target: Target, measured: Measured, read: ReadFile) -> str:
         """Why a check never came to decide anything, its test tool among the reasons."""
-        repo = Path(self.spec.repo)
-        why = why_not_started(target.shell, measured.ran, repo, is_test=False)
+        why = why_not_started(target.shell, measured.ran, Path(self.spec.repo), is_test=False)
         if why or not readers_of(target.shell, target.cwd, read):
             return why
-        why = why_not_started(target.shell, measured.ran, repo, is_test=True)
-        return "" if why == NO_TESTS else why
+        return tool_lacking(target.shell, measured.ran)
 
     async def _first_test(
         self, room: Room, read: ReadFile, criteria: Sequence[Criterion]
