@@ -17,7 +17,7 @@ import typer
 from typer.main import get_command
 
 from agentrunner import __version__
-from agentrunner.commands.index import CONTEXT, Command, Entries, Index
+from agentrunner.commands.index import Command, Entries, Index, index_app
 from agentrunner.commands.words import COMPLETE_VARIABLE, is_goal
 from agentrunner.errors import UsageError
 
@@ -153,14 +153,7 @@ def understood(arguments: Sequence[str]) -> list[str]:
     return list(arguments)
 
 
-app = typer.Typer(
-    name="agentrunner",
-    cls=Commands,
-    add_completion=False,
-    context_settings=CONTEXT,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,  # rich would cost `--help` more than everything else together
-)
+app = index_app("agentrunner", Commands)
 
 
 def _print_version(wanted: bool) -> None:

@@ -98,6 +98,21 @@ class Index(TyperGroup):
     entries: ClassVar[Entries]
     groups: ClassVar[Mapping[str, Entries]] = {}
     """The same by what they are for, where there are so many."""
+    otherwise: ClassVar[str] = ""
+    """The command that is meant where none is named; "" for none."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """As typer does, with `otherwise` in front of arguments that name no command."""
+        if self.otherwise:
+            if args[:1] == ["help"]:
+                args = [*args[1:], "--help"]
+            if not args or self.means_otherwise(args):
+                args = [self.otherwise, *args]
+        return list(super().parse_args(ctx, args))
+
+    def means_otherwise(self, args: list[str]) -> bool:
+        """Whether arguments are those of `otherwise`: they begin with an option of its own."""
+        return args[0].startswith("-") and args[0] not in CONTEXT["help_option_names"]
 
     def list_commands(self, ctx: Any) -> list[str]:
         """In the order of the index."""
@@ -135,3 +150,15 @@ class Index(TyperGroup):
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """Examples, and the page of the documentation."""
         write_examples(ctx.command_path.partition(" ")[2], formatter)
+
+
+def index_app(name: str, cls: type[Index]) -> typer.Typer:
+    """The application of an index."""
+    return typer.Typer(
+        name=name,
+        cls=cls,
+        add_completion=False,
+        context_settings=CONTEXT,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,  # rich would cost `--help` more than everything else together
+    )

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import sys
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from agentrunner.commands import options as opt
 from agentrunner.commands.console import paint_for, show, width_of
-from agentrunner.commands.index import CONTEXT, Entries, Index
+from agentrunner.commands.index import CONTEXT, Entries, Index, index_app
 from agentrunner.commands.plan_place import Setting, author, now, repository, store_of, task_called
 from agentrunner.errors import UsageError
 from agentrunner.errors.plans import NoProposal
@@ -44,20 +44,18 @@ class PlanCommands(Index):
     """The commands by name; anything else is said to the planner."""
 
     entries = COMMANDS
+    otherwise = SAY
 
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """As typer does, with `say` in front of what is no command."""
-        if args[:1] == ["help"]:
-            args = [*args[1:], "--help"]
-        if not args or args[0] not in (*COMMANDS, *CONTEXT["help_option_names"]):
-            _refuse_slip(args)
-            args = [SAY, *args]
-        return list(super().parse_args(ctx, args))
+    def means_otherwise(self, args: list[str]) -> bool:
+        """Whether it is said to the planner; raises UsageError for what is nearly a command."""
+        if args[0] in (*COMMANDS, *CONTEXT["help_option_names"]):
+            return False
+        _refuse_slip(args[0])
+        return True
 
 
-def _refuse_slip(args: list[str]) -> None:
+def _refuse_slip(word: str) -> None:
     """A single word that is nearly a command is a slip, and a model's time is not spent on it."""
-    word = args[0] if args else ""
     near = get_close_matches(word, COMMANDS, n=1, cutoff=0.6)
     if near and word.isidentifier():
         raise UsageError(
@@ -66,14 +64,7 @@ def _refuse_slip(args: list[str]) -> None:
         )
 
 
-app = typer.Typer(
-    name="plan",
-    cls=PlanCommands,
-    add_completion=False,
-    context_settings=CONTEXT,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-)
+app = index_app("plan", PlanCommands)
 
 
 @app.callback(options_metavar="", subcommand_metavar="[TEXT | COMMAND]")

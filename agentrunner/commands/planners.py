@@ -15,7 +15,7 @@ import typer
 from agentrunner import environment
 from agentrunner.commands import options as opt
 from agentrunner.commands.console import paint_for, show, width_of
-from agentrunner.commands.index import CONTEXT, Entries, Index
+from agentrunner.commands.index import Entries, Index, index_app
 from agentrunner.commands.planner_settings import no_planner, settled_planner
 from agentrunner.registry import METAS
 
@@ -42,24 +42,10 @@ class PlannerCommands(Index):
     """The commands by name; none is the list."""
 
     entries = COMMANDS
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """As typer does, with `list` where no command is named."""
-        if args[:1] == ["help"]:
-            args = [*args[1:], "--help"]
-        if not args or (args[0].startswith("-") and args[0] not in CONTEXT["help_option_names"]):
-            args = ["list", *args]
-        return list(super().parse_args(ctx, args))
+    otherwise = "list"
 
 
-app = typer.Typer(
-    name="planners",
-    cls=PlannerCommands,
-    add_completion=False,
-    context_settings=CONTEXT,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-)
+app = index_app("planners", PlannerCommands)
 
 
 @app.callback(options_metavar="", subcommand_metavar="[COMMAND]")

@@ -26,6 +26,7 @@ from agentrunner.verification.world import SnapshotTrees
 MOST = 8
 """Kinds of assertions that are asked, all files together."""
 NOT_AS_IT_FAILS = "no assertion of this program could be made to fail; so this shows, and no more"
+NOT_ALL = "it has more kinds of assertions than are made to fail; so this shows, and no more"
 NOT_REACHED = "an assertion of this program is not reached, or not seen; so this shows, and no more"
 
 Passes = Callable[[str], Awaitable[bool]]
@@ -72,7 +73,7 @@ async def ask_assertions(
     groups, other = await asyncio.to_thread(asking.groups, inputs)
     confirmed, unseen = False, False
     not_run: set[str] = set()
-    for group in groups:
+    for group in groups[:MOST]:
         if group.path in not_run:
             continue
         if not await asking.green(group, lambda one: one.edits):
@@ -90,6 +91,8 @@ async def ask_assertions(
             unseen = True
     if unseen:
         return Asked(notes=(NOT_REACHED,), confirmed=confirmed)
+    if any(group.sure for group in groups[MOST:]):
+        return Asked(notes=(NOT_ALL,), confirmed=confirmed)
     if not confirmed and other:
         return Asked(notes=(NOT_AS_IT_FAILS,))
     return Asked(confirmed=confirmed)
@@ -106,12 +109,12 @@ class _Asking:
         read = self.snapshots.reader(self.world.new)
         entries = self.snapshots.list(self.world.new)
         found: list[_Group] = []
-        known = several_programs = False
+        known = some_program = False
         for one in inputs.tests:
             if one.path not in entries or one.kind not in ("test", "runner") or one.region:
                 continue
             source = read(one.path) or b""
-            several_programs = True
+            some_program = True
             language = _language(one.path, source)
             if language is None:
                 known = known or program_is_known(one.path, source)
@@ -126,7 +129,7 @@ class _Asking:
                 if _readable(applied(source, edits), language):
                     found.append(_Group(one.path, tuple(several)))
         found.sort(key=lambda group: not group.sure)
-        return found[:MOST], several_programs and not known
+        return found, some_program and not known
 
     async def green(self, group: _Group, change: Callable[[Failing], Sequence[Edit]]) -> bool:
         """Whether the command passes with a change at all places of a group."""
