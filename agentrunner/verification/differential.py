@@ -12,7 +12,7 @@ from agentrunner.config.spec import TaskSpec, TestSpec
 from agentrunner.git.restore import Entry
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.verification.checks import ReadFile
-from agentrunner.verification.inputs.asked import asked_in, data_asked_in, wanted_gone
+from agentrunner.verification.inputs.asked import asked_in, data_asked_in, moved_in, wanted_gone
 from agentrunner.verification.inputs.changes import (
     LOCK_OF_VENDOR,
     ProofChanges,
@@ -20,8 +20,10 @@ from agentrunner.verification.inputs.changes import (
     put_back,
 )
 from agentrunner.verification.inputs.find import find_inputs
+from agentrunner.verification.inputs.follow import asks_for_paths
 from agentrunner.verification.inputs.leads import family_of
 from agentrunner.verification.inputs.model import Inputs
+from agentrunner.verification.moves import renamed_modules, says_the_same
 from agentrunner.verification.steering import matches
 from agentrunner.verification.syntax.definitions import definitions
 from agentrunner.verification.syntax.languages import language_of
@@ -105,7 +107,7 @@ class Differential:
             total,
         )
         self._helpers = self._new_helpers(old, total, inputs)
-        wished = self._wished(total, self._data())
+        wished = self._wished(total, self._data()) - self._changed_on_the_way(old, new, total)
         self._settled = frozenset(wished) | frozenset(allowed)
         wished |= self._removals(old, new, total)
         helpers = sorted(self._helpers.difference(allowed, wished, self._judged_paths()))
@@ -133,6 +135,20 @@ class Differential:
         found = {path for path in total.all if matches(path, may) or asked_in(text, path, paths)}
         found |= {path for path in data if data_asked_in(text, path, paths)}
         return found | (total.deleted & self._gone_by_checks())
+
+    def _changed_on_the_way(self, old: str, new: str, total: Changes) -> set[str]:
+        """Files that were only to be moved, but say something else now: where they were and are."""
+        text, paths = self._wanted, [*total.all]
+        moved = {path for path in total.all if moved_in(text, path, paths)}
+        left, reached = sorted(moved & total.deleted), sorted(moved & total.added)
+        if not left:
+            return set()
+        was, now = self.snapshots.reader(old), self.snapshots.reader(new)
+        others = {path: now(path) or b"" for path in sorted(total.added)}
+        renames = renamed_modules(sorted(total.deleted), sorted(total.added))
+        if all(says_the_same(path, was(path) or b"", others, renames) for path in left):
+            return set()
+        return {*left, *reached}
 
     def _gone_by_checks(self) -> set[str]:
         """Paths that a person's check wants to be gone: it is red as long as one is there."""
@@ -250,10 +266,15 @@ class Differential:
         return any(one.exists and one.kind in ("test", "runner") for one in inputs.tests)
 
     def is_of_the_worker(self, target: Target, old: str, new: str, red_with_old: bool) -> bool:
-        """Whether what decides for this command was not there before the run and is there now."""
+        """Whether what decides for this command was not there before the run and is there now.
+
+        A command that only asks which files are there is what its author wrote.
+        """
         if self.runs_old_files(target, old):
             return False
-        return red_with_old or bool(self._new_programs(old, new, target))
+        if self._new_programs(old, new, target):
+            return True
+        return red_with_old and not asks_for_paths(target.shell)
 
     def _new_programs(self, old: str, new: str, target: Target) -> list[str]:
         added = changes_between(self.snapshots, old, new).added

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.results.model import Results, TestResult
 from agentrunner.verification.results.names import PARAMETERS
-from agentrunner.verification.syntax.definitions import definition
+from agentrunner.verification.syntax.definitions import definition, definitions
 from agentrunner.verification.syntax.languages import language_of
 
+SCRIPT_PLACE = re.compile(r"""(["'])(\.{1,2}/[^"']*)\1""")
+PYTHON_PLACE = re.compile(r"(?m)^from (\.+)([\w.]*)")
 MOST_RENAMES = 50
 MOST = 200
 """Names that are looked for elsewhere."""
@@ -71,6 +73,33 @@ def renamed_modules(deleted: Sequence[str], added: Sequence[str]) -> list[tuple[
     return list(dict.fromkeys(pairs))[:MOST_RENAMES]
 
 
+def says_the_same(
+    path: str,
+    before: bytes,
+    others: Mapping[str, bytes],
+    renames: Sequence[tuple[str, str]] = (),
+) -> bool:
+    """Whether each test of a file stands in one of `others` as it was; else the whole file does.
+
+    What a test rests on is compared with it, and modules may have another name (`renames`).
+    """
+    language = language_of(path)
+    tests = definitions(before, language) if language else {}
+    if language is None or not tests:
+        return before in others.values()
+    found = {
+        (name, _placed(text, other))
+        for other, source in others.items()
+        if language_of(other) == language
+        for name, text in definitions(source, language).items()
+    }
+    for name, text in tests.items():
+        form = _placed(text, path)
+        if not any((name, one) in found for one in (form, *(_renamed(form, r) for r in renames))):
+            return False
+    return True
+
+
 def not_moved(
     lost: Sequence[str],
     before: Results,
@@ -88,4 +117,20 @@ def not_moved(
 def _definition(test: TestResult, cwd: str, read: ReadFile) -> str | None:
     path = posixpath.normpath(posixpath.join(cwd, test.file)) if test.file else ""
     language, source = language_of(path), read(path) if path else None
-    return definition(source, language, test.name) if language and source is not None else None
+    text = definition(source, language, test.name) if language and source is not None else None
+    return text if text is None else _placed(text, path)
+
+
+def _placed(text: str, path: str) -> str:
+    """The text of a test with relative imports as paths from the root of the repository."""
+    folder = posixpath.dirname(path)
+
+    def python(found: re.Match[str]) -> str:
+        up = "/".join([".."] * (len(found[1]) - 1))
+        place = posixpath.normpath(posixpath.join(folder, up, found[2].replace(".", "/")))
+        return f"from /{place}"
+
+    def script(found: re.Match[str]) -> str:
+        return f"'/{posixpath.normpath(posixpath.join(folder, found[2]))}'"
+
+    return SCRIPT_PLACE.sub(script, PYTHON_PLACE.sub(python, text))

@@ -20,6 +20,8 @@ CHANGES = r"""renam(?:e|es|ed|ing)|mov(?:e|es|ed|ing)|delet(?:e|es|ed|ing)|remov
 |split(?:s|ting)?|merg(?:e|es|ed|ing)|adapt(?:s|ed|ing)?|adjust(?:s|ed|ing)?"""
 VERB = re.compile(rf"\b(?:{CHANGES.replace(chr(10), '')})\b", re.IGNORECASE)
 MOVES = re.compile(r"(?i)renam|mov|port|convert|migrat|replac|split|merg")
+KEEPS_TEXT = re.compile(r"(?i)renam|mov(?!ed? away)|[^。\n]*(?:改名|リネーム|移動|移[すし](?!植))")
+"""Of those the ones that leave a file's text as it is."""
 BREAK = re.compile(
     r"(?i)\b(?:so|until|till|such|because|which|while|when|where|if|unless|like|as|using|with|without"
     r"|pass|passes|passing|green|succeeds?|to\s+(?:make|get|let|satisfy|fix)|and\s+(?:make|run|check"
@@ -111,10 +113,20 @@ def asked_in(prd_text: str, path: str, paths: Collection[str] = ()) -> bool:
     tokens = list(TOKEN.finditer(text))
     if any(_is_claimed(text, one) for one in tokens if _means(one[0], path, paths)):
         return False
-    wanted = set(_asked_tokens(text, tokens))
+    wanted = {index for index, _ in _requests(text, tokens)}
     if any(_means(tokens[index][0], path, paths) for index in wanted):
         return True
     return _is_test_of(text, path)
+
+
+def moved_in(prd_text: str, path: str, paths: Collection[str] = ()) -> bool:
+    """Whether the PRD wants a path to be moved or renamed, and nothing else of it."""
+    text = prd_text[:MOST]
+    tokens = list(TOKEN.finditer(text))
+    verbs = [
+        verb for index, verb in _requests(text, tokens) if _means(tokens[index][0], path, paths)
+    ]
+    return bool(verbs) and all(KEEPS_TEXT.match(verb) for verb in verbs)
 
 
 def data_asked_in(prd_text: str, path: str, paths: Collection[str] = ()) -> bool:
@@ -185,8 +197,8 @@ def _is_claimed(text: str, token: re.Match[str]) -> bool:
     )
 
 
-def _asked_tokens(text: str, tokens: list[re.Match[str]]) -> Iterator[int]:
-    """Places of the tokens that a verb of change has as its object or its target."""
+def _requests(text: str, tokens: list[re.Match[str]]) -> Iterator[tuple[int, str]]:
+    """Places of the tokens that a verb of change has as its object or its target, and the verb."""
     starts = [token.start() for token in tokens]
     for verb in VERB.finditer(text):
         line = text.rfind("\n", 0, verb.start()) + 1
@@ -199,7 +211,7 @@ def _asked_tokens(text: str, tokens: list[re.Match[str]]) -> Iterator[int]:
         between = text[at : starts[index]]
         if BREAK.search(between) or "\n\n" in between or len(between.split()) > 8:
             continue
-        yield index
+        yield index, verb[0]
         moved = bool(MOVES.match(verb[0]))
         while index + 1 < len(tokens):
             gap = text[tokens[index].end() : tokens[index + 1].start()]
@@ -207,12 +219,12 @@ def _asked_tokens(text: str, tokens: list[re.Match[str]]) -> Iterator[int]:
             if "\n" in gap or not (target or (gap.strip() and JOINS.fullmatch(gap))):
                 break
             index += 1
-            yield index
+            yield index, verb[0]
     for index, token in enumerate(tokens):
         behind = text[token.end() : token.end() + 100]
         for found in (JA_OBJECT.match(behind), JA_TARGET.match(behind)):
             if found and not JA_NOT.search(found[found.re.groups]):
-                yield index
+                yield index, found[0]
 
 
 def _is_test_of(text: str, path: str) -> bool:

@@ -16,7 +16,7 @@ from agentrunner.verification.inputs import (
 )
 from agentrunner.verification.inputs.context import Context, Text
 from agentrunner.verification.inputs.interpreters import INTERPRETERS, hand_over, run_interpreter
-from agentrunner.verification.inputs.shell import Step
+from agentrunner.verification.inputs.shell import Step, steps_of
 from agentrunner.verification.inputs.tree import folder_of, join
 
 Handler = Callable[[Context, Step, list[str], str], None]
@@ -55,6 +55,10 @@ SHELLS = re.compile(r"^(sh|bash|dash|zsh|ksh|ash|source|\.)$")
 PYTHON = re.compile(r"^(python|pypy)[\d.]*t?$")
 COMPARES = frozenset("diff cmp comm colordiff sdiff".split())
 LOOKS = frozenset("grep egrep fgrep rg test [ [[ jq wc ls stat cat head tail file md5sum".split())
+READS_PATTERNS = frozenset("grep egrep fgrep rg jq".split())
+"""Those whose `-f FILE` is what they look for; that of `test` asks whether a file is there."""
+PATH_TEST = re.compile(r"(test|\[\[?)( !)? -[adefhLrswx] [^\s\0\1$]+( \]\]?)?")
+"""What `test` asks of a path; a substitution would run something."""
 BUILDS = frozenset("cc gcc g++ c++ clang clang++ rustc ld tcc javac kotlinc".split())
 
 HANDLERS: dict[str, Handler] = {
@@ -119,7 +123,8 @@ def take(context: Context, step: Step, by: str, *, depth: int = 0) -> None:
     elif program in BUILDS:
         _build(context, step, words[1:])
     elif program in LOOKS:
-        _pattern_files(context, step, words[1:], by)
+        if program in READS_PATTERNS:
+            _pattern_files(context, step, words[1:], by)
     elif re.fullmatch(r"[\w.+-]+", program):
         context.use(program, step.folder)
         _options(context, step, words[1:], by)
@@ -202,6 +207,12 @@ def _run_file(context: Context, path: str, step: Step, words: list[str], by: str
         return
     context.execute(path, step, by)
     hand_over(context, step, words, by)
+
+
+def asks_for_paths(command: str) -> bool:
+    """Whether a command only asks which files are there: `test -f NEW && ! test -e OLD`."""
+    steps = steps_of(command)
+    return bool(steps) and all(PATH_TEST.fullmatch(" ".join(step.words)) for step in steps)
 
 
 def _compared(context: Context, step: Step, words: list[str], by: str) -> None:

@@ -1,6 +1,8 @@
 """Tests that stand somewhere else now, word for word."""
 
-from agentrunner.verification.moves import not_moved
+import pytest
+
+from agentrunner.verification.moves import not_moved, says_the_same
 from agentrunner.verification.results.model import Results, TestOutcomeKind, TestResult
 
 OLD = "tests/test_a.py::test_total"
@@ -60,3 +62,41 @@ def test_a_name_that_was_there_before_is_no_new_place() -> None:
 def test_what_cannot_be_read_has_not_moved() -> None:
     now = results("tests/test_b.py::test_total")
     assert not_moved([OLD], results(OLD), now, ".", lambda _: None, lambda _: None) == [OLD]
+
+
+IN_PYTHON = b"""from ..shop import total
+from tests.helper import same
+
+
+def test_total():
+    assert same(total([1, 2]), 3)
+
+
+def test_nothing():
+    assert total([]) == 0
+"""
+IN_SCRIPT = b"""const { total } = require('../src/shop');
+test('total', () => { expect(total([1])).toBe(1); });
+"""
+DATA = b"1,2\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "before", "other", "change", "same"),
+    [
+        ("a/tests/t.py", IN_PYTHON, "a/tests/cart/t.py", (b"..shop", b"...shop"), True),
+        ("a/tests/t.py", IN_PYTHON, "a/tests/cart/t.py", (b"..shop", b"..fake"), False),
+        ("a/tests/t.py", IN_PYTHON, "a/tests/u.py", (b"total([]) == 0", b"not total([])"), False),
+        ("a/tests/t.py", IN_PYTHON, "a/tests/u.py", (b"def test_nothing", b"def nothing"), False),
+        ("a/tests/t.py", IN_PYTHON, "a/tests/u.py", (b"tests.helper", b"shop.helper"), False),
+        ("test/t.js", IN_SCRIPT, "test/cart/t.js", (b"../src", b"../../src"), True),
+        ("test/t.js", IN_SCRIPT, "test/cart/t.js", (b"toBe(1)", b"toBeTruthy()"), False),
+        ("data/a.csv", DATA, "tests/data/a.csv", (b"", b""), True),
+        ("data/a.csv", DATA, "tests/data/a.csv", (b"1", b"2"), False),
+    ],
+)
+def test_a_moved_file_keeps_what_it_says(
+    path: str, before: bytes, other: str, change: tuple[bytes, bytes], same: bool
+) -> None:
+    moved = before.replace(*change, 1) if change[0] else before
+    assert says_the_same(path, before, {other: moved, "unrelated.md": b"x"}) is same

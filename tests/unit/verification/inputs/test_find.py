@@ -54,6 +54,11 @@ REPOS = {
         counts=["tests/helper.py", "tests/unit/test_helper.py", "tests/test_new.py"],
         product=["shop.py", "new.py"],
     ),
+    "a check that asks where files are": Repo(
+        {"shop.py": "def total(): return 1\n", "tests/cart/test_shop.py": "import shop\n"},
+        ["test -f tests/cart/test_shop.py && ! test -e tests/test_shop.py"],
+        product=["tests/cart/test_shop.py", "tests/test_shop.py", "shop.py"],
+    ),
     "workspaces whose folder the command names": Repo(
         {
             "package.json": (
