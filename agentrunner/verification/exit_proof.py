@@ -8,14 +8,18 @@ from __future__ import annotations
 import asyncio
 import posixpath
 import re
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+import secrets
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
+from agentrunner.git.restore import Entry
 from agentrunner.state.run_state import Author, Criterion, Grade, Proof
+from agentrunner.verification.canaries import CanaryReport
 from agentrunner.verification.case import Case, label
 from agentrunner.verification.differential import Differential
 from agentrunner.verification.examination import Examination
 from agentrunner.verification.findings import flaky, inputs_written
+from agentrunner.verification.inline_programs import ended_at_once, written_out
 from agentrunner.verification.set_up_again import holds_with_old_packages
 from agentrunner.verification.struck import TakenOut
 from agentrunner.verification.syntax.languages import language_of
@@ -146,8 +150,7 @@ async def prove_by_exit(exam: Examination, case: Case, *, red_with_old: bool) ->
         return
     if not await holds_with_old_packages(exam, case, ()):
         return
-    inputs = await asyncio.to_thread(exam.differential.inputs, world.new, [target])
-    dead = await exam.canaries.program_is_dead(exam.run, target, world, inputs)
+    dead = await _canaries(exam, target)
     if report.stopped_by(dead.finding, target.id):
         return
     report.proofs.append(
@@ -160,6 +163,34 @@ async def prove_by_exit(exam: Examination, case: Case, *, red_with_old: bool) ->
             notes=[*found.notes, *dead.notes],
         )
     )
+
+
+async def _canaries(exam: Examination, target: Target) -> CanaryReport:
+    """Whether the command can still say no; programs in its own text are written out for that."""
+    asked, world = target, exam.world
+    stem = f"agentrunner_{secrets.token_hex(4)}_"
+    if (made := written_out(target.shell, target.cwd, stem)) is not None:
+        tree = await asyncio.to_thread(_with_files, exam, made.files)
+        fails = {path: ended_at_once(path) for path in made.files}
+        without = await asyncio.to_thread(_with_files, exam, fails)
+        written = replace(target, shell=made.shell)
+        # `! python3 -c "…"` and the like are left alone: how these end is not what decides.
+        if (await exam.run(written, tree)).passed and not (await exam.run(written, without)).passed:
+            asked, world = written, replace(world, new=tree)
+
+    async def run(_: Target, tree: str, only: Sequence[str]) -> Measured:
+        return await exam.run(asked, tree, only)
+
+    inputs = await asyncio.to_thread(exam.differential.inputs, world.new, [asked])
+    return await exam.canaries.program_is_dead(run, target, world, inputs)
+
+
+def _with_files(exam: Examination, files: Mapping[str, bytes]) -> str:
+    snapshots = exam.verifier.snapshots
+    blobs: dict[str, Entry | None] = {
+        path: ("100644", snapshots.write_blob(text)) for path, text in files.items()
+    }
+    return snapshots.combine(exam.world.new, blobs)
 
 
 def _text_of(target: Target, criteria: Sequence[Criterion]) -> str:

@@ -91,17 +91,20 @@ def _before(parsed: Parsed, node: Node) -> tuple[Edit, ...]:
 
 
 def _changed(parsed: Parsed, stated: Stated, called: str) -> tuple[Edit, ...]:
-    """The same function with a value that it does not accept; else the contrary."""
+    """The same function with a value that it does not accept; else the contrary.
+
+    A value first: what says that it is equal to everything is not caught by the contrary.
+    """
+    for wanted in stated.expected:
+        literal = leaf(wanted)
+        if literal is not None and (edit := another(parsed, literal)) is not None:
+            return (edit,)
     name = field(stated.node, "function")
     inner = bool(stated.turned) and not any(
         name is not None and name.start_byte <= edit.start < name.end_byte for edit in stated.turned
     )
     if inner:
         return stated.turned
-    for wanted in stated.expected:
-        literal = leaf(wanted)
-        if literal is not None and (edit := another(parsed, literal)) is not None:
-            return (edit,)
     if stated.expected and _SAME.search(called.split(".")[-1]):
         text = parsed.text(stated.expected[0])
         return (replaced(stated.expected[0], f'["agentrunner", {text}]'),)

@@ -1,0 +1,125 @@
+"""Programs that stand in a command itself (`python3 -c "…"`), written out as files. Pure.
+
+A program in a file can be made to fail; one that stands in the command is written out for that.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from agentrunner.verification.inputs.shell import steps_of
+from agentrunner.verification.inputs.tree import join
+
+INLINE = re.compile(
+    r"(?:^|(?<=[\s;&|(/]))"
+    r"(?P<program>python[\d.]*|node|nodejs|php[\d.]*|ruby[\d.]*)(?P<options>(?:[ \t]+-[\w=-]+)*?)"
+    r"[ \t]+(?:(?P<option>-\w*[cer]|--eval)[ \t]*(?=['\"])"
+    r"|(?:-[ \t]+)?<<-?[ \t]*(?P<quote>['\"])(?P<mark>\w+)(?P=quote)[ \t]*\n)"
+)
+"""An interpreter with a program behind its option, or in a document."""
+TAKES = {"python": "c", "node": "e", "php": "r", "ruby": "e"}
+"""The last letter of the option that takes a program."""
+FAILS = {
+    "py": b"raise SystemExit(86)\n",
+    "cjs": b"process.exit(86);\n",
+    "mjs": b"process.exit(86);\n",
+    "php": b"<?php exit(86);\n",
+    "rb": b"exit!(86)\n",
+}
+ESCAPED = re.compile(r"\\([\"\\$`\n])")
+MODULE = re.compile(r"(?m)^\s*(?:import\b(?!\s*\()|export\b)|\bawait import\(")
+BEHIND = re.compile(r"[\s;&|)<>]|$")
+
+
+@dataclass(frozen=True)
+class WrittenOut:
+    """A command whose programs are files, and these files by their paths in the repository."""
+
+    shell: str
+    files: Mapping[str, bytes]
+
+
+def written_out(shell: str, cwd: str, stem: str) -> WrittenOut | None:
+    """A command with the programs in it as files named after `stem`.
+
+    None where it has none, or where their output is what decides, and not how they end.
+    Each lies in the folder that its program starts in, which is where it imports from.
+    """
+    files: dict[str, bytes] = {}
+    parts: list[str] = []
+    at = 0
+    while found := INLINE.search(shell, at):
+        parts.append(shell[at : found.start()])
+        read = _in_document(shell, found) if found["mark"] else _in_quotes(shell, found)
+        if read is None:
+            parts.append(found[0])
+            at = found.end()
+            continue
+        text, at = read
+        ending, text = _as_file(_kind(found), found["options"], text)
+        name = f"{stem}{len(files)}{ending}"
+        files[name] = text.encode("utf-8", "surrogateescape")
+        options = re.sub(r"\s+--input-type=\w+", "", found["options"])
+        if letters := (found["option"] or "").strip("-")[:-1].removesuffix("eva"):
+            options += f" -{letters}"
+        parts.append(f"{found['program']}{options} ./{name}")
+        if found["mark"]:
+            parts.append("\n")
+    parts.append(shell[at:])
+    made = "".join(parts)
+    steps = [step for step in steps_of(made) if not step.feeds and not step.into]
+    folders = {word[2:]: step.folder for step in steps for word in step.words if word[:2] == "./"}
+    if not files or not files.keys() <= folders.keys():
+        return None
+    return WrittenOut(made, {join(join(cwd, folders[one]), one): files[one] for one in files})
+
+
+def ended_at_once(path: str) -> bytes:
+    """A program, to stand in a written-out file, that does nothing and fails."""
+    return FAILS[path.rpartition(".")[2]]
+
+
+def _kind(found: re.Match[str]) -> str:
+    return re.sub(r"[\d.]+$", "", found["program"]).removesuffix("js")
+
+
+def _as_file(kind: str, options: str, text: str) -> tuple[str, str]:
+    """The ending of a program's file, and its text there: in Python a statement a line."""
+    if kind == "node":
+        module = "--input-type=module" in options or MODULE.search(text)
+        return (".mjs" if module else ".cjs"), text
+    if kind == "python":
+        try:
+            return ".py", ast.unparse(ast.parse(text))
+        except (SyntaxError, ValueError, RecursionError):
+            return ".py", text
+    return (".php", f"<?php {text}") if kind == "php" else (".rb", text)
+
+
+def _in_document(shell: str, found: re.Match[str]) -> tuple[str, int] | None:
+    end = re.compile(rf"^[ \t]*{found['mark']}[ \t]*(?:\n|\Z)", re.MULTILINE)
+    closed = end.search(shell, found.end())
+    return (shell[found.end() : closed.start()], closed.end()) if closed else None
+
+
+def _in_quotes(shell: str, found: re.Match[str]) -> tuple[str, int] | None:
+    """The program in quotes behind an option; None where the shell would change it."""
+    if found["option"] != "--eval" and not found["option"].endswith(TAKES[_kind(found)]):
+        return None
+    start = found.end()
+    if shell[start] == "'":
+        end = shell.find("'", start + 1)
+        text = shell[start + 1 : end]
+    else:
+        closed = re.compile(r'(?:[^"\\]|\\.)*"', re.DOTALL).match(shell, start + 1)
+        end = closed.end() - 1 if closed else -1
+        raw = shell[start + 1 : end]
+        if re.search(r"(?<!\\)(?:\\\\)*[$`]", raw):
+            return None
+        text = ESCAPED.sub(lambda one: "" if one[1] == "\n" else one[1], raw)
+    if end < 0 or not BEHIND.match(shell, end + 1):
+        return None
+    return text, end + 1
