@@ -37,7 +37,7 @@ try() { # try NAME COMMAND...: in a clone and a home of its own
         # shellcheck disable=SC2086 # words
         "$@" env -i $kept PATH="$place/bin" HOME="$place/$name/home" TMPDIR="$place/$name/tmp" \
             PIP_CONFIG_FILE="${PIP_CONFIG_FILE-$(found_pip_config)}" PIP_CACHE_DIR="$place/$name/pip" \
-            LANG=C.UTF-8 sh -c 'make demo && make lint && .venv/bin/pytest -q '"$share"
+            LANG=C.UTF-8 sh -c 'make demo && make .venv/.dev && .venv/bin/pytest -q '"$share"
     )
     echo "An empty machine, $name: the demo is COMPLETE, the share of the tests is green."
 }
