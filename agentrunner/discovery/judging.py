@@ -33,9 +33,10 @@ class ExitMeaning:
     """Words of the runner: uv, make or a shell may end with the same code."""
 
 
+NOT_COLLECTED = "the tests could not be collected"
 MEANINGS = (
     ExitMeaning(
-        r"\bpytest\b", 2, "the tests could not be collected",
+        r"\bpytest\b", 2, NOT_COLLECTED,
         r"during collection|ERROR collecting|Interrupted:",
     ),
     ExitMeaning(r"\bpytest\b", 3, "pytest itself failed", r"INTERNALERROR"),
@@ -121,6 +122,10 @@ def judge(
     why = why_not_started(found.command, ran, repo, is_test=True)
     if meaning == NO_TESTS or why == NO_TESTS:
         return replace(seen, kind="no_tests", said=f"finds no tests, {took}")
+    if meaning == NOT_COLLECTED and (names := own_imports(output, repo)):
+        more = f" and {len(names) - 1} more" * (len(names) > 1)
+        missing = f"the tests import what the project does not have yet: {names[0]}{more}, {took}"
+        return replace(seen, kind="red", failed=max(seen.failed, len(names)), said=missing)
     line = telling_line(output)
     if why or (meaning and not (counts and counts.passed)):
         note = f"exit {code}: {meaning or why}" + (f"; {line}" if meaning and line else "")
@@ -149,6 +154,39 @@ OFFLINE = re.compile(
     r"|failed to establish a new connection|getaddrinfo"
 )
 """Words of tools that wanted the network and had none."""
+
+
+_IMPORT_FAILS = re.compile(r"(?m)^E\s+((?:Import|ModuleNotFound|Attribute|Name|Syntax)Error: .*)$")
+_NO_NAME = re.compile(r"ImportError: cannot import name '(\w+)' from .*\((/[^()]+)\)")
+_NO_MODULE = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'")
+
+
+def own_imports(output: str, repo: Path) -> list[str]:
+    """Names that tests want of the project's own modules, and that are not there yet.
+
+    [] where something else is missing as well, such as a package: then nothing is known of the
+    tests.
+    """
+    names: list[str] = []
+    for error in _IMPORT_FAILS.findall(output):
+        name, module = _NO_NAME.search(error), _NO_MODULE.search(error)
+        if name and _lies_in(name[2], repo):
+            names.append(name[1])
+        elif module and _is_own(module[1].split(".")[0], repo):
+            names.append(module[1])
+        else:
+            return []
+    return names
+
+
+def _lies_in(path: str, repo: Path) -> bool:
+    """Whether a file of a trial's folder is one of the repository."""
+    parts = Path(path).parts[1:]
+    return any((repo / Path(*parts[at:])).is_file() for at in range(len(parts)))
+
+
+def _is_own(module: str, repo: Path) -> bool:
+    return any((repo / folder / module).is_dir() for folder in (".", "src", "lib"))
 
 
 def telling_line(output: str) -> str:

@@ -35,6 +35,28 @@ E   ModuleNotFoundError: No module named 'trustme'
 """
 
 
+def test_tests_that_import_what_is_to_be_written_are_red(tmp_path: Path) -> None:
+    (tmp_path / "src/attr").mkdir(parents=True)
+    (tmp_path / "src/attr/converters.py").touch()
+    own = (
+        "E   ImportError: cannot import name 'to_bool' from 'attr.converters'"
+        " (/room/x/src/attr/converters.py)\nE   ModuleNotFoundError: No module named 'attr.new'\n"
+    )
+    end = "!!!! Interrupted: 2 errors during collection !!!!\n2 errors in 0.10s\n"
+
+    def trial(output: str) -> TriedCommand:
+        return judge(Found("pytest -q", "w"), ran(output, 2), output, tmp_path)
+
+    seen_red = trial(own + end)
+    assert (seen_red.kind, seen_red.failed) == ("red", 2)
+    assert seen_red.said.startswith(
+        "the tests import what the project does not have yet: to_bool and 1 more"
+    )
+    assert trial(own + COLLECTION).kind == "fails"
+    later = Found("uv run tox", "w", needs="tox first installs its environments")
+    assert ranked([not_tried(later), seen_red])[0] is seen_red
+
+
 @pytest.mark.parametrize(
     ("command", "output", "exit_code", "behind", "kind", "said"),
     [
