@@ -12,11 +12,14 @@ import posixpath
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
+from time import monotonic
 
 from agentrunner.git.restore import Entry
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.verification.inputs.model import Inputs
-from agentrunner.verification.script_canary import program_is_known
+from agentrunner.verification.script_canary import C_MAIN, program_is_known
+from agentrunner.verification.stated_literals import KILLS_IN, other_expectations
 from agentrunner.verification.syntax.edits import Edit, applied
 from agentrunner.verification.syntax.failing import KILLS, Failing, failing_in_tree
 from agentrunner.verification.syntax.languages import language_of, parse
@@ -25,6 +28,9 @@ from agentrunner.verification.world import SnapshotTrees
 
 MOST = 8
 """Kinds of assertions that are asked, all files together."""
+ALONE = 12
+"""Assertions that are made to fail alone, all files together."""
+ALONE_SEC = 120
 NOT_AS_IT_FAILS = "no assertion of this program could be made to fail; so this shows, and no more"
 NOT_ALL = "it has more kinds of assertions than are made to fail; so this shows, and no more"
 NOT_REACHED = "an assertion of this program is not reached, or not seen; so this shows, and no more"
@@ -73,22 +79,24 @@ async def ask_assertions(
     groups, other = await asyncio.to_thread(asking.groups, inputs)
     confirmed, unseen = False, False
     not_run: set[str] = set()
+    decisive: list[_Group] = []
     for group in groups[:MOST]:
         if group.path in not_run:
             continue
         if not await asking.green(group, lambda one: one.edits):
             confirmed = True
+            decisive.append(group)
             continue
         if not group.sure:
             continue
         if not await asking.green(group, lambda one: one.kill):
-            line, kind = group.failing[-1].line, group.failing[-1].kind
-            what = f"it is green although `{kind}` in {group.path} (line {line}) has to fail"
-            return Asked(dead=what)
+            return Asked(dead=_dead(group))
         if await asking.green_without(group.path):
             not_run.add(group.path)
         else:
             unseen = True
+    if dead := await _each_alone(asking, decisive):
+        return Asked(dead=dead)
     if unseen:
         return Asked(notes=(NOT_REACHED,), confirmed=confirmed)
     if any(group.sure for group in groups[MOST:]):
@@ -96,6 +104,33 @@ async def ask_assertions(
     if not confirmed and other:
         return Asked(notes=(NOT_AS_IT_FAILS,))
     return Asked(confirmed=confirmed)
+
+
+async def _each_alone(asking: _Asking, groups: Sequence[_Group]) -> str:
+    """Why a program whose assertions fail together cannot say no to one of them; "" for nothing.
+
+    A product may let the first pass and stop a later one, or forget what was counted so far.
+    """
+    deadline = monotonic() + ALONE_SEC
+    several = [
+        [_Group(group.path, (one,)) for one in reversed(group.failing) if one.kill]
+        for group in groups
+        if len(group.failing) > 1
+    ]
+    places = [one for row in zip_longest(*several) for one in row if one is not None]
+    for place in places[:ALONE]:
+        if monotonic() > deadline:
+            break
+        if not await asking.green(place, lambda one: one.edits):
+            continue
+        if not await asking.green(place, lambda one: one.kill):
+            return _dead(place)
+    return ""
+
+
+def _dead(group: _Group) -> str:
+    last = group.failing[-1]
+    return f"it is green although `{last.kind}` in {group.path} (line {last.line}) has to fail"
 
 
 @dataclass(frozen=True)
@@ -116,13 +151,13 @@ class _Asking:
             source = read(one.path) or b""
             some_program = True
             language = _language(one.path, source)
+            known = known or (language not in _KILLS and program_is_known(one.path, source))
             if language is None:
-                known = known or program_is_known(one.path, source)
                 continue
             kinds: dict[tuple[str, bool], list[Failing]] = {}
             for failing in _failing(source, language):
-                # Comparisons and the like: each alone says little, so all of them are one kind.
-                kind = failing.kind if failing.sure else ""
+                # Comparisons turned round: each alone says little, so all of them are one kind.
+                kind = failing.kind if failing.kill else ""
                 kinds.setdefault((kind, failing.sure), []).append(failing)
             for several in kinds.values():
                 edits = [edit for failing in several for edit in failing.edits]
@@ -157,26 +192,47 @@ class _Asking:
         if language == "php":
             hit = re.search(rb"<\?php\s", source)
             at = hit.end() if hit else at
-        return Edit(at, at, f"{_KILLS[language]};\n")
+        if language == "c" and (main := C_MAIN.search(source.decode("latin-1"))):
+            at = main.end()
+        return Edit(at, at, f"{_KILLS.get(language) or KILLS_IN[language]};\n")
 
 
 _KILLS = {**KILLS, "php": PHP_KILL, "ruby": RUBY_KILL}
-_SUFFIXES = {".php": "php", ".rb": "ruby"}
-_PROGRAMS = {b"python": "python", b"node": "javascript", b"php": "php", b"ruby": "ruby"}
+"""Expressions, by languages whose assertions are known."""
+_SUFFIXES = {
+    ".php": "php",
+    ".rb": "ruby",
+    ".sh": "sh",
+    ".bash": "sh",
+    ".pl": "perl",
+    ".t": "perl",
+    **dict.fromkeys((".c", ".cc", ".cpp", ".cxx"), "c"),
+    ".lua": "lua",
+}
+_PROGRAM = re.compile(rb"#!.*\b(python|node|php|ruby|perl|lua|(?:ba|da|z|k)?sh)\b")
+_CALLED = {b"node": "javascript"}
 
 
 def _language(path: str, source: bytes) -> str | None:
-    """The language of a program whose assertions are known here."""
+    """The language of a program of which something is known here."""
     named = language_of(path) or _SUFFIXES.get(posixpath.splitext(path)[1])
-    if named is None and (hit := re.match(rb"#!.*\b(python|node|php|ruby)", source)):
-        named = _PROGRAMS[hit[1]]
-    return named if named in _KILLS else None
+    if named is None and (hit := _PROGRAM.match(source)):
+        word = hit[1]
+        named = _CALLED.get(word) or ("sh" if word.endswith(b"sh") else word.decode())
+    return named if named in _KILLS or named in KILLS_IN else None
 
 
 def _failing(source: bytes, language: str) -> list[Failing]:
+    """The assertions of a program, then other places where it expects something."""
+    found: list[Failing] = []
     if language in KILLS:
-        return failing_in_tree(source, language)
-    return failing_by_words(source, language)
+        found = failing_in_tree(source, language)
+    elif language in _KILLS:
+        found = failing_by_words(source, language)
+    lines = {one.line for one in found if one.kill}
+    kill = _KILLS.get(language) or KILLS_IN[language]
+    others = [one for one in other_expectations(source, kill) if one.line not in lines]
+    return [*found, *others]
 
 
 def _readable(source: bytes, language: str) -> bool:

@@ -10,12 +10,21 @@ from agentrunner.verification.checks import ReadFile
 SHELL_EXIT = re.compile(r"^(\s*)(exit)\b[^\n;|&]*", re.MULTILINE)
 SHELL_EQUAL = re.compile(r"""((?:\btest\b|\[)[^|;&\n]*\s==?\s+)(?:"[^"$]*"|'[^']*'|[\w./:-]+)""")
 PYTHON_EXIT = re.compile(r"^(\s*)(?:sys\.exit|exit|quit|raise SystemExit)\b.*$", re.MULTILINE)
-NODE_FAILS = "process.exit = ((exit) => () => exit({0}))(process.exit.bind(process));\n"
+NODE_EXIT = re.compile(r"\bprocess\.exit\((?:[^()]|\([^()]*\))*\)")
+NODE_CODE = re.compile(r"\bprocess\.exitCode\s*=(?!=)[^;\n]*")
+PERL_EXIT = re.compile(
+    r"(?<![$@%&>\w])exit\b(?:\s*\([^;\n]*\)|[^;}\n]*?)(?=\s*[;}]|\s+(?:if|unless)\b)"
+)
+RUBY_EXIT = re.compile(
+    r"(?<![.\w:])exit!?(?![\w:])(?:\s*\([^\n]*?\)(?=\s|\Z|;)|[ ]\w+(?=\s*$))?", re.MULTILINE
+)
+PHP_EXIT = re.compile(r"(?<![$\w>:])(?:exit|die)\b\s*(?:\([^;]*\))?\s*;")
+LUA_EXIT = re.compile(r"\bos\.exit\s*\([^)\n]*\)")
 C_MAIN = re.compile(r"\bmain\s*\([^)]*\)[^{;]*\{")
 C_RETURN = re.compile(r"\breturn\b[^;]*;")
 C_EXIT = re.compile(r"\b(_?exit|_Exit|quick_exit)\s*\([^;]*\)\s*;")
-FAIL = 86
-"""The exit code of a program that was made to fail."""
+FAIL = 1
+"""The exit code of a program that was made to fail: the one that programs fail with."""
 GARBAGE = b"agentrunner: this is another text\n"
 """What stands in the place of a text that something is compared with."""
 
@@ -107,15 +116,41 @@ def _failing(path: str, text: str) -> str | None:
         made = PYTHON_EXIT.sub(rf"\g<1>raise SystemExit({FAIL})", text)
         return made.rstrip("\n") + f"\nraise SystemExit({FAIL})\n"
     if path.endswith((".js", ".mjs", ".cjs")) or re.match(r"#!.*\bnode", first):
-        head, body = _after_first_line(text)
-        last = f"\nprocess.exitCode = {FAIL};\n"
-        return head + NODE_FAILS.format(FAIL) + body.rstrip("\n") + last
+        made = NODE_EXIT.sub(f"process.exit({FAIL})", text)
+        made = NODE_CODE.sub(f"process.exitCode = {FAIL}", made)
+        return made.rstrip("\n") + f"\nprocess.exitCode = {FAIL};\n"
+    if (dying := _by_exception(path, text, first)) is not None:
+        return dying
     if path.endswith(".java"):
         made = re.sub(r"\bSystem\.exit\s*\([^;]*\)\s*;", f"System.exit({FAIL});", text)
         hit = C_MAIN.search(made)
         end = _closing(made, hit.end()) if hit else -1
         return f"{made[:end]} System.exit({FAIL}); {made[end:]}" if end >= 0 else None
     return _in_main(path, text, f"return {FAIL};", everywhere=True)
+
+
+def _by_exception(path: str, text: str, first: str) -> str | None:
+    """A program of Perl, Ruby, PHP or Lua that dies of an error at each of its ends."""
+    what = '"made to fail"'
+    if path.endswith(".pl") or re.match(r"#!.*\bperl", first):
+        return _before_data(PERL_EXIT.sub(f"die({what})", text), f"die({what});\n")
+    if path.endswith(".rb") or re.match(r"#!.*\bruby", first):
+        return _before_data(RUBY_EXIT.sub(f"raise({what})", text), f"raise({what})\n")
+    if path.endswith(".lua") or re.match(r"#!.*\blua", first):
+        made = LUA_EXIT.sub(f"error({what})", text).rstrip("\n")
+        last = made.rsplit("\n", 1)[-1]
+        return None if last.startswith("return") else f"{made}\nerror({what})\n"
+    if (path.endswith(".php") or re.match(r"#!.*\bphp", first)) and "?>" not in text:
+        throws = f"throw new \\Exception({what});"
+        return PHP_EXIT.sub(lambda _: throws, text).rstrip("\n") + f"\n{throws}\n"
+    return None
+
+
+def _before_data(text: str, statement: str) -> str:
+    """A program with a last statement; in Perl and Ruby data may follow it."""
+    hit = re.search(r"(?m)^__(?:END|DATA)__$", text)
+    at = hit.start() if hit else len(text)
+    return text[:at].rstrip("\n") + "\n" + statement + text[at:]
 
 
 def _after_first_line(text: str) -> tuple[str, str]:

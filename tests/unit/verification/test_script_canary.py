@@ -63,7 +63,7 @@ def test_a_program_runs_as_it_did_and_fails_at_its_end(name: str, tmp_path: Path
 
 
 def test_what_is_not_known_or_not_there_is_left_out() -> None:
-    files = {"a.rb": b"exit 0\n", "lib.c": b"int f(void) { return 0; }\n", "data": b"exit 0\n"}
+    files = {"a.awk": b"exit 0\n", "lib.c": b"int f(void) { return 0; }\n", "data": b"exit 0\n"}
     assert failing_programs([*files, "gone.sh"], files.get) == {}
 
 

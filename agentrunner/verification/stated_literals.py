@@ -1,0 +1,184 @@
+"""What a program's lines expect, each changed to another value, in any language. Pure.
+
+Two shapes are read by their words: a comparison with a literal (`[ "$sum" = 15 ] || failed=1`), and
+a call of a function of the same file that compares a parameter (`check("sum", total(), 15)`).
+Places of one shape are one kind: where a change of one of them turns the program red, a change of
+each that is reached has to.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from agentrunner.verification.syntax.edits import Edit
+from agentrunner.verification.syntax.failing import Failing
+
+LITERAL = re.compile(r"""'[^'\\$\n]*'|"[^"\\$\n]*"|(?<![\w.$#])-?\d+(?:\.\d+)?(?![\w.])""")
+SAME = r"(?:[!=]==?|<>|~=|-eq|-ne|\beq\b|\bne\b|(?<![=!<>+*/-])=(?![=~>]))"
+BEHIND = re.compile(rf"\s*{SAME}\s*$")
+BEFORE = re.compile(rf"\s*{SAME}")
+NOT_BEFORE = re.compile(
+    r"\s*(?:[}#*]|//|--|else\b|elif\b|elsif\b|elseif\b|case\b|when\b|import\b|from\b|use\b|require"
+    r"|include\b|return\b|const\b|let\b|var\b|local\b|my\b|our\b|for\b|while\b)"
+)
+"""How lines begin before which no statement can stand, or which state nothing."""
+ASSIGNS = re.compile(r"\s*(?:(?:int|long|auto|float|double|bool|char)\s+)?[$@]?[\w.]+\s*=(?!=)")
+ENDS_OPEN = re.compile(r"[,(\\+&|=\[]\s*$")
+CALLED = re.compile(r"(?:^|[;{&|]|\bthen\b|\bdo\b)\s*([\w.]+)")
+"""The first word of a statement."""
+DEFINES = re.compile(
+    r"(?m)^[ \t]*(?:#\s*define\s+(?P<macro>\w+)\((?P<ofmacro>[^)]*)\)"
+    r"|(?:(?:async|static|inline|local|export|pub)\s+)*(?:function|def|sub|fn|func|void|int|bool)\s+"
+    r"(?P<name>\w+)\s*(?:\((?P<of>[^)\n]*)\))?)"
+    r"|^[ \t]*(?P<shell>\w+)\s*\(\)\s*\{"
+    r"|^[ \t]*(?:const|let|var)\s+(?P<arrow>\w+)\s*=\s*(?:async\s*)?\((?P<ofarrow>[^)\n]*)\)\s*=>"
+)
+REACTS = re.compile(
+    r"(?i)\+\+|\+=|\+ ?1\b|=\s*(?:1|false)\b"
+    r"|\b(?:exit|return|throw|raise|die|abort|error|fail|push|append)"
+)
+KILLS_IN = {
+    "sh": "kill -9 $$",
+    "perl": "kill 9, $$",
+    "lua": 'os.execute("kill -9 $PPID")',
+    "c": "__builtin_trap()",
+}
+"""Statements that end a program and leave no handler a chance, where no expression does."""
+MOST = 200
+"""Places of one file."""
+
+
+@dataclass(frozen=True)
+class _Helper:
+    """A function that compares some of its parameters, by their places."""
+
+    name: str
+    places: tuple[int, ...]
+    counts: bool
+    """Whether it does something about a difference: counts it, ends, throws."""
+
+
+def other_expectations(source: bytes, kill: str) -> list[Failing]:
+    """The places of a program where another value is expected; `kill` is a statement that ends it.
+
+    Only calls that count a difference are sure: what else decides is learnt by running them.
+    """
+    text = source.decode("latin-1")  # one character a byte: places are those of the source
+    helpers = {one.name: one for one in _helpers(text)}
+    found: list[Failing] = []
+    start, before = 0, ""
+    for number, line in enumerate(text.split("\n"), 1):
+        stands = not NOT_BEFORE.match(line) and not ENDS_OPEN.search(before)
+        if stands and line.strip():
+            for kind, at, end, sure in _places(line, helpers):
+                edit = Edit(start + at, start + end, _another(line[at:end]))
+                indent = line[: len(line) - len(line.lstrip())]
+                ends = Edit(start, start, f"{indent}{kill};\n")
+                found.append(Failing(kind, sure, number, (edit,), (ends,)))
+        start += len(line) + 1
+        before = line if line.strip() else before
+    return found[:MOST]
+
+
+def _places(line: str, helpers: dict[str, _Helper]) -> Iterator[tuple[str, int, int, bool]]:
+    """Kinds of what a line expects, where it stands in the line, and whether it has to matter."""
+    called = [hit for hit in CALLED.finditer(line) if hit[1] in helpers]
+    for hit in called:
+        helper, arguments = helpers[hit[1]], _arguments(line, hit.end())
+        for place in helper.places:
+            if place < len(arguments) and LITERAL.fullmatch(line, *arguments[place]):
+                at, end = arguments[place]
+                yield f"{hit[1]}, argument {place + 1}", at, end, helper.counts
+    first = re.match(r"\s*([\w.]+|\[+|\S)", line)
+    word = first[1] if first else ""
+    if called:
+        return
+    if ASSIGNS.match(line):
+        return
+    for hit in LITERAL.finditer(line):
+        behind = line[hit.end() :]
+        if BEHIND.search(line[: hit.start()]) or BEFORE.match(behind):
+            rest = LITERAL.sub("?", behind).strip()
+            if word not in ("if", "unless", "until") or re.search(r"\w", rest):
+                yield f"{word} … {rest}"[:80], hit.start(), hit.end(), False
+                return
+
+
+def _helpers(text: str) -> Iterator[_Helper]:
+    """Functions of the file that compare a parameter."""
+    starts = list(DEFINES.finditer(text))
+    for index, hit in enumerate(starts):
+        end = starts[index + 1].start() if index + 1 < len(starts) else len(text)
+        body = text[hit.end() : min(end, hit.end() + 2_000)]
+        name = hit["macro"] or hit["name"] or hit["shell"] or hit["arrow"]
+        given = hit["ofmacro"] or hit["of"] or hit["ofarrow"]
+        places = _compared(body, _names(given) if given else _taken(body))
+        if places:
+            yield _Helper(name, places, bool(REACTS.search(body)))
+
+
+def _names(parameters: str) -> list[str]:
+    """The names of parameters, whatever stands around them."""
+    found = []
+    for one in parameters.split(","):
+        words = re.findall(r"\w+", one.split(":")[0].split("=")[0])
+        found.append(words[-1] if words else "")
+    return found
+
+
+def _taken(body: str) -> list[str]:
+    """Parameters that a body takes by their places: `my ($name, $got) = @_`, `$2` of a shell."""
+    if hit := re.search(r"my\s*\(([^)]*)\)\s*=\s*@_", body):
+        return _names(hit[1])
+    return [str(number) for number in range(1, 10)] if re.search(r"\$\{?[1-9]", body) else []
+
+
+def _compared(body: str, names: Sequence[str]) -> tuple[int, ...]:
+    """Places of the names that stand beside a comparison."""
+    found = []
+    for place, name in enumerate(names):
+        one = rf"[\"'(]*\$?\{{?{re.escape(name)}\}}?[\"')]*"
+        beside = rf"{SAME}\s*{one}(?![\w(.])|(?<![\w.]){one}\s*{SAME}"
+        if name and re.search(beside, body):
+            found.append(place)
+    return tuple(found)
+
+
+def _arguments(line: str, at: int) -> list[tuple[int, int]]:
+    """Where the arguments of a call stand, in brackets or as words of a shell."""
+    brackets = line[at : at + 1] == "("
+    spans, depth, quote = [], 0, ""
+    start = at + 1
+    for index in range(start, len(line)):
+        char = line[index]
+        if quote:
+            quote = "" if char == quote else quote
+        elif char in "'\"":
+            quote = char
+        elif (char in ")]}" or (char in ";|&" and not brackets)) and depth == 0:
+            spans.append((start, index))
+            break
+        elif char in "([{":
+            depth += 1
+        elif char in ")]}":
+            depth -= 1
+        elif depth == 0 and char == ("," if brackets else " "):
+            spans.append((start, index))
+            start = index + 1
+    else:
+        spans.append((start, len(line)))
+    trimmed = []
+    for begin, end in spans:
+        text = line[begin:end]
+        left = begin + len(text) - len(text.lstrip())
+        trimmed.append((left, left + len(text.strip())))
+    return [(left, right) for left, right in trimmed if right > left or brackets]
+
+
+def _another(literal: str) -> str:
+    """Another value of the same kind."""
+    if literal[0] in "'\"":
+        return f"{literal[0]}agentrunner{literal[-1]}"
+    return f"{literal}1" if "." in literal else str(int(literal) + 1)
