@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import pytest
 from agentrunner.sandboxes.base import Launch, Request, Sandbox, SandboxOrder
 from agentrunner.sandboxes.bwrap import BwrapSandbox
 from agentrunner.sandboxes.local import LocalSandbox
-from agentrunner.testing.sandboxes import CHECKS, run_conformance
+from agentrunner.testing.sandboxes import CHECKS, CheckResult, run_conformance
 from tests.kit.docker import docker, require_docker
 from tests.kit.ordinary import ordinary_user
 
@@ -57,9 +58,19 @@ def engine() -> str:
     return require_docker()
 
 
+def broken(results: Sequence[CheckResult]) -> list[CheckResult]:
+    """What does not hold; an ordinary user may not have been given cgroups."""
+    excused = CGROUP_ONLY if os.geteuid() else set()
+    return [
+        one
+        for one in results
+        if one.status != "passed" and not (one.status == "not_applicable" and one.name in excused)
+    ]
+
+
 async def test_bwrap_keeps_every_promise(place: Place) -> None:
     results = await run_conformance(bwrap, place.root / "scratch")
-    assert [result for result in results if result.status != "passed"] == []
+    assert broken(results) == []
     assert len(results) == len(CHECKS) > 40
 
 
@@ -100,7 +111,7 @@ async def test_the_bundled_bwrap_keeps_every_promise(
 
     checks = CHECKS[::each]
     results = await run_conformance(bundled, place.root / "scratch", checks=checks)
-    assert [result for result in results if result.status != "passed"] == []
+    assert broken(results) == []
 
 
 class Weakened(BwrapSandbox):
@@ -170,7 +181,7 @@ AS_SUBREAPER = """
 import asyncio, ctypes, os, sys
 from pathlib import Path
 from agentrunner.sandboxes.bwrap import BwrapSandbox
-from agentrunner.testing.sandboxes import CHECKS, run_conformance
+from agentrunner.testing.sandboxes import CHECKS, CheckResult, run_conformance
 
 PR_SET_CHILD_SUBREAPER = 36
 assert ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
