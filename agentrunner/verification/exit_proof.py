@@ -33,6 +33,10 @@ GREEN_BY_ITSELF = (
 )
 FILES_ONLY = "it only asks whether a file is there"
 TEXT_ONLY = "it reads the code and does not run it"
+TELLS_APART = (
+    "the program in this command is red where it stands in a file, so that it could not be made to"
+    " fail; so this shows, and no more"
+)
 FAMOUS = re.compile(r"^[A-Z]{2,}[A-Z_-]*$")
 """Files that are spoken of without their ending: README, CHANGELOG, LICENSE."""
 
@@ -174,8 +178,10 @@ async def _canaries(exam: Examination, target: Target) -> CanaryReport:
         fails = {path: ended_at_once(path) for path in made.files}
         without = await asyncio.to_thread(_with_files, exam, fails)
         written = replace(target, shell=made.shell)
+        if not (await exam.run(written, tree)).passed:
+            return CanaryReport(notes=[TELLS_APART], shows_only=True)
         # `! python3 -c "…"` and the like are left alone: how these end is not what decides.
-        if (await exam.run(written, tree)).passed and not (await exam.run(written, without)).passed:
+        if not (await exam.run(written, without)).passed:
             asked, world = written, replace(world, new=tree)
 
     async def run(_: Target, tree: str, only: Sequence[str]) -> Measured:

@@ -15,19 +15,23 @@ from agentrunner.verification.inputs.tree import join
 
 INLINE = re.compile(
     r"(?:^|(?<=[\s;&|(/]))"
-    r"(?P<program>python[\d.]*|node|nodejs|php[\d.]*|ruby[\d.]*)(?P<options>(?:[ \t]+-[\w=-]+)*?)"
+    r"(?P<program>python[\d.]*|node|nodejs|php[\d.]*|ruby[\d.]*|perl|lua[\d.]*)"
+    r"(?P<options>(?:[ \t]+-[\w=-]+)*?)"
     r"[ \t]+(?:(?P<option>-\w*[cer]|--eval)[ \t]*(?=['\"])"
     r"|(?:-[ \t]+)?<<-?[ \t]*(?P<quote>['\"])(?P<mark>\w+)(?P=quote)[ \t]*\n)"
 )
 """An interpreter with a program behind its option, or in a document."""
-TAKES = {"python": "c", "node": "e", "php": "r", "ruby": "e"}
+TAKES = {"python": "c", "node": "e", "php": "r", "ruby": "e", "perl": "e", "lua": "e"}
 """The last letter of the option that takes a program."""
+ENDINGS = {"ruby": ".rb", "perl": ".pl", "lua": ".lua"}
 FAILS = {
     "py": b"raise SystemExit(86)\n",
     "cjs": b"process.exit(86);\n",
     "mjs": b"process.exit(86);\n",
     "php": b"<?php exit(86);\n",
     "rb": b"exit!(86)\n",
+    "pl": b"exit(86);\n",
+    "lua": b"os.exit(86)\n",
 }
 ESCAPED = re.compile(r"\\([\"\\$`\n])")
 MODULE = re.compile(r"(?m)^\s*(?:import\b(?!\s*\()|export\b)|\bawait import\(")
@@ -96,7 +100,7 @@ def _as_file(kind: str, options: str, text: str) -> tuple[str, str]:
             return ".py", ast.unparse(ast.parse(text))
         except (SyntaxError, ValueError, RecursionError):
             return ".py", text
-    return (".php", f"<?php {text}") if kind == "php" else (".rb", text)
+    return (".php", f"<?php {text}") if kind == "php" else (ENDINGS[kind], text)
 
 
 def _in_document(shell: str, found: re.Match[str]) -> tuple[str, int] | None:
