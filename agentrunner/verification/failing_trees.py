@@ -7,6 +7,7 @@ from agentrunner.git.snapshots import Snapshots
 from agentrunner.verification.inputs.model import Inputs
 from agentrunner.verification.script_canary import (
     GARBAGE,
+    dying_programs,
     failing_assertions,
     failing_programs,
     unequal_scripts,
@@ -33,6 +34,7 @@ def failing_trees(
     ]
     made = [
         (failing_programs(programs, read), "its program is green although it was made to fail"),
+        (dying_programs(programs, read), "its program is green although it died of an error"),
         (
             failing_assertions(programs, read),
             "its program is green with a failing assertion",

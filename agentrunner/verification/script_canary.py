@@ -4,27 +4,79 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from agentrunner.verification.checks import ReadFile
 
 SHELL_EXIT = re.compile(r"^(\s*)(exit)\b[^\n;|&]*", re.MULTILINE)
 SHELL_EQUAL = re.compile(r"""((?:\btest\b|\[)[^|;&\n]*\s==?\s+)(?:"[^"$]*"|'[^']*'|[\w./:-]+)""")
-PYTHON_EXIT = re.compile(r"^(\s*)(?:sys\.exit|exit|quit|raise SystemExit)\b.*$", re.MULTILINE)
 NODE_EXIT = re.compile(r"\bprocess\.exit\((?:[^()]|\([^()]*\))*\)")
 NODE_CODE = re.compile(r"\bprocess\.exitCode\s*=(?!=)[^;\n]*")
-PERL_EXIT = re.compile(
-    r"(?<![$@%&>\w])exit\b(?:\s*\([^;\n]*\)|[^;}\n]*?)(?=\s*[;}]|\s+(?:if|unless)\b)"
-)
-RUBY_EXIT = re.compile(
-    r"(?<![.\w:])exit!?(?![\w:])(?:\s*\([^\n]*?\)(?=\s|\Z|;)|[ ]\w+(?=\s*$))?", re.MULTILINE
-)
-PHP_EXIT = re.compile(r"(?<![$\w>:])(?:exit|die)\b\s*(?:\([^;]*\))?\s*;")
-LUA_EXIT = re.compile(r"\bos\.exit\s*\([^)\n]*\)")
 C_MAIN = re.compile(r"\bmain\s*\([^)]*\)[^{;]*\{")
 C_RETURN = re.compile(r"\breturn\b[^;]*;")
 C_EXIT = re.compile(r"\b(_?exit|_Exit|quick_exit)\s*\([^;]*\)\s*;")
 FAIL = 1
 """The exit code of a program that was made to fail: the one that programs fail with."""
+
+
+@dataclass(frozen=True)
+class Ends:
+    """How the programs of a language end, and what takes the place of that."""
+
+    exits: re.Pattern[str]
+    by_code: str
+    by_error: str
+    closed: str = ""
+    """What a statement is closed with at the end of a line."""
+
+
+ENDS = {
+    "python": Ends(
+        re.compile(r"^(?P<indent>\s*)(?:sys\.exit|exit|quit|raise SystemExit)\b.*$", re.MULTILINE),
+        f"raise SystemExit({FAIL})",
+        'raise AssertionError("made to fail")',
+    ),
+    "node": Ends(
+        NODE_EXIT,
+        f"process.exit({FAIL})",
+        '(() => { throw new (require("assert").AssertionError)({ message: "made to fail" }); })()',
+        ";",
+    ),
+    "perl": Ends(
+        re.compile(
+            r"(?<![$@%&>\w])exit\b(?:\s*\([^;\n]*\)|[^;}\n]*?)(?=\s*[;}]|\s+(?:if|unless)\b)"
+        ),
+        f"exit({FAIL})",
+        'die("made to fail")',
+        ";",
+    ),
+    "ruby": Ends(
+        re.compile(
+            r"(?<![.\w:])exit!?(?![\w:])(?:\s*\([^\n]*?\)(?=\s|\Z|;)|[ ](?!if\b|unless\b)\w+)?"
+        ),
+        f"exit({FAIL})",
+        'raise("made to fail")',
+    ),
+    "php": Ends(
+        re.compile(r"(?<![$\w>:])(?:exit|die)\b\s*(?:\([^;]*\))?\s*;"),
+        f"exit({FAIL});",
+        'throw new \\Exception("made to fail");',
+    ),
+    "lua": Ends(
+        re.compile(r"\bos\.exit\s*\([^)\n]*\)"),
+        f"os.exit({FAIL})",
+        'error("made to fail")',
+    ),
+}
+ENDINGS = {
+    **dict.fromkeys((".sh", ".bash"), "sh"),
+    **dict.fromkeys((".js", ".mjs", ".cjs"), "node"),
+    ".py": "python",
+    ".pl": "perl",
+    ".rb": "ruby",
+    ".php": "php",
+    ".lua": "lua",
+}
 GARBAGE = b"agentrunner: this is another text\n"
 """What stands in the place of a text that something is compared with."""
 
@@ -33,12 +85,17 @@ Make = Callable[[str, str], str | None]
 
 def failing_programs(paths: Sequence[str], read: ReadFile) -> Mapping[str, bytes]:
     """These programs, each with a failure at all of its ends; those that are not known left out."""
-    return _made(paths, read, _failing)
+    return _made(paths, read, _by_code)
+
+
+def dying_programs(paths: Sequence[str], read: ReadFile) -> Mapping[str, bytes]:
+    """The same with an error that nobody catches, where a language has errors."""
+    return _made(paths, read, _by_error)
 
 
 def program_is_known(path: str, source: bytes) -> bool:
     """Whether `failing_programs` can make a program fail."""
-    return _failing(path, source.decode("utf-8", "surrogateescape")) is not None
+    return _by_code(path, source.decode("utf-8", "surrogateescape")) is not None
 
 
 def failing_assertions(paths: Sequence[str], read: ReadFile) -> Mapping[str, bytes]:
@@ -105,52 +162,52 @@ def _made(paths: Sequence[str], read: ReadFile, make: Make) -> Mapping[str, byte
     return found
 
 
-def _failing(path: str, text: str) -> str | None:
-    first = text.split("\n", 1)[0]
-    if path.endswith((".sh", ".bash")) or re.match(r"#!.*\b(ba|da|z|k)?sh\b", first):
+def _by_code(path: str, text: str) -> str | None:
+    """A program that ends with an exit code at each of its ends."""
+    language = _language(path, text)
+    if language == "sh":
         # The trap is for an exit in the middle of a line, the rest for a trap of the script's own.
         head, body = _after_first_line(text)
         made = SHELL_EXIT.sub(rf"\g<1>exit {FAIL}", body).rstrip("\n")
         return f"{head}trap 'exit {FAIL}' EXIT\n{made}\nexit {FAIL}\n"
-    if path.endswith(".py") or re.match(r"#!.*\bpython", first):
-        made = PYTHON_EXIT.sub(rf"\g<1>raise SystemExit({FAIL})", text)
-        return made.rstrip("\n") + f"\nraise SystemExit({FAIL})\n"
-    if path.endswith((".js", ".mjs", ".cjs")) or re.match(r"#!.*\bnode", first):
+    if language == "node":
         made = NODE_EXIT.sub(f"process.exit({FAIL})", text)
         made = NODE_CODE.sub(f"process.exitCode = {FAIL}", made)
         return made.rstrip("\n") + f"\nprocess.exitCode = {FAIL};\n"
-    if (dying := _by_exception(path, text, first)) is not None:
-        return dying
     if path.endswith(".java"):
         made = re.sub(r"\bSystem\.exit\s*\([^;]*\)\s*;", f"System.exit({FAIL});", text)
         hit = C_MAIN.search(made)
         end = _closing(made, hit.end()) if hit else -1
         return f"{made[:end]} System.exit({FAIL}); {made[end:]}" if end >= 0 else None
+    if language in ENDS:
+        return _ended(text, ENDS[language], ENDS[language].by_code)
     return _in_main(path, text, f"return {FAIL};", everywhere=True)
 
 
-def _by_exception(path: str, text: str, first: str) -> str | None:
-    """A program of Perl, Ruby, PHP or Lua that dies of an error at each of its ends."""
-    what = '"made to fail"'
-    if path.endswith(".pl") or re.match(r"#!.*\bperl", first):
-        return _before_data(PERL_EXIT.sub(f"die({what})", text), f"die({what});\n")
-    if path.endswith(".rb") or re.match(r"#!.*\bruby", first):
-        return _before_data(RUBY_EXIT.sub(f"raise({what})", text), f"raise({what})\n")
-    if path.endswith(".lua") or re.match(r"#!.*\blua", first):
-        made = LUA_EXIT.sub(f"error({what})", text).rstrip("\n")
-        last = made.rsplit("\n", 1)[-1]
-        return None if last.startswith("return") else f"{made}\nerror({what})\n"
-    if (path.endswith(".php") or re.match(r"#!.*\bphp", first)) and "?>" not in text:
-        throws = f"throw new \\Exception({what});"
-        return PHP_EXIT.sub(lambda _: throws, text).rstrip("\n") + f"\n{throws}\n"
-    return None
+def _by_error(path: str, text: str) -> str | None:
+    """A program that dies of an error at each of its ends, where its language has errors."""
+    ends = ENDS.get(_language(path, text))
+    return _ended(text, ends, ends.by_error) if ends else None
 
 
-def _before_data(text: str, statement: str) -> str:
-    """A program with a last statement; in Perl and Ruby data may follow it."""
-    hit = re.search(r"(?m)^__(?:END|DATA)__$", text)
-    at = hit.start() if hit else len(text)
-    return text[:at].rstrip("\n") + "\n" + statement + text[at:]
+def _language(path: str, text: str) -> str:
+    """What a program is written in, "" where that is not known here."""
+    for ending, language in ENDINGS.items():
+        if path.endswith(ending):
+            return language
+    hit = re.match(r"#!.*\b(python|node|perl|ruby|lua|php|(?:ba|da|z|k)?sh)[\d.]*(?!\w)", text)
+    return "" if hit is None else "sh" if hit[1].endswith("sh") else hit[1]
+
+
+def _ended(text: str, ends: Ends, statement: str) -> str | None:
+    """A program whose every exit is this statement, which also stands at its end."""
+    made = ends.exits.sub(lambda hit: (hit.groupdict().get("indent") or "") + statement, text)
+    last = made.rstrip("\n").rsplit("\n", 1)[-1]
+    if "?>" in text or last.startswith("return"):
+        return None
+    hit = re.search(r"(?m)^__(?:END|DATA)__$", made)  # data of Perl and Ruby
+    at = hit.start() if hit else len(made)
+    return f"{made[:at].rstrip(chr(10))}\n{statement}{ends.closed}\n{made[at:]}"
 
 
 def _after_first_line(text: str) -> tuple[str, str]:

@@ -12,7 +12,7 @@ from agentrunner.verification.syntax.asserts import asserts_of
 from agentrunner.verification.syntax.edits import Edit, line_of, replaced
 from agentrunner.verification.syntax.found import Found, TestSpan
 from agentrunner.verification.syntax.languages import SCRIPTS, Parsed, field, parse, walk
-from agentrunner.verification.syntax.script_asserts import script_asserts
+from agentrunner.verification.syntax.script_asserts import REQUIRED, script_asserts
 from agentrunner.verification.syntax.stated import Stated, negated
 from agentrunner.verification.syntax.values import another, leaf
 
@@ -66,12 +66,12 @@ def _stated(parsed: Parsed, whole: Found) -> Iterator[Failing]:
         if node.type in ("if_statement", "member_expression"):
             continue
         called = parsed.text(callee) if (callee := field(node, "function")) else "assert"
-        kind = re.split(r"[(<]", called)[0]
+        kind = re.split(r"[(<]", REQUIRED.sub("assert", called))[0]
         edits = _changed(parsed, stated, called)
         if not edits or kind.startswith("console."):
             continue
         if scripts:
-            sure = re.split(r"\W", called)[0] in bound
+            sure = re.split(r"\W", called)[0] in bound or bool(REQUIRED.match(called))
             kill = _before(parsed, node)
         else:
             sure = called == "assert" or bool(re.search(r"\.assert[A-Z]\w*$", called))

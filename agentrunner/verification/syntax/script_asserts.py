@@ -16,6 +16,10 @@ from agentrunner.verification.syntax.stated import Stated, compared, negated
 _SAME = ("===", "==")
 _OTHER = ("!==", "!=")
 _EQUAL = re.compile(r"equal|^(is|same|match|throws|rejects|includes?|contains?|lengthof)$", re.I)
+REQUIRED = re.compile(
+    r"""require\(\s*['"](?!\.)[^'"]*(?:assert|expect)[^'"]*['"]\s*\)(?:\.strict)?"""
+)
+"""A module of assertions that is used where it is loaded."""
 _NOT_EXACT = re.compile(r"greater|less|above|below|most|least|within|instance|not", re.I)
 
 
@@ -64,6 +68,9 @@ def _call(parsed: Parsed, call: Node, context: set[str]) -> Stated | None:
         )
     if last == "expect" and len(names) > 1:
         return Stated(call, tuple(arguments[::-1]), (), tuple(arguments))
+    inner = field(callee, "object")
+    if inner is not None and REQUIRED.fullmatch(parsed.text(inner)):
+        return _assertion(parsed, call, ["assert", last], arguments)
     if any(name.lower().startswith("assert") for name in names) or names[0] in context:
         return _assertion(parsed, call, names, arguments)
     return None

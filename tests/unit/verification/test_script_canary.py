@@ -6,7 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from agentrunner.verification.script_canary import FAIL, failing_assertions, failing_programs
+from agentrunner.verification.script_canary import (
+    FAIL,
+    dying_programs,
+    failing_assertions,
+    failing_programs,
+)
 from tests.kit.missing import missing
 
 PROGRAMS = {
@@ -21,6 +26,12 @@ PROGRAMS = {
     "check.js": "console.log('ran');\nprocess.exit(0);\n",
     "end.cjs": "console.log('ran');\n",
     "node_tool": "#!/usr/bin/env node\nconsole.log('ran');\n",
+    "check.pl": "print 'ran';\nexit 0 if 1;\n__END__\nexit\n",
+    "end.pl": "print 'ran';\n",
+    "check.rb": "at_exit { print '' }\nprint 'ran'\nexit(1 == 1)\n",
+    "end.rb": "print 'ran'\nexit 1 unless true\n",
+    "check.php": "<?php echo 'ran';\n$bad = 0;\nexit($bad > 0 ? 1 : 0);\n",
+    "end.php": "<?php\necho 'ran';\n",
     "check.c": (
         "#include <stdio.h>\n#include <stdlib.h>\n"
         'int zero(void) { return 0; }\nint main(void) {\n  printf("ran } \\n");\n'
@@ -28,7 +39,8 @@ PROGRAMS = {
     ),
     "end.cpp": '#include <cstdio>\nint main(int n, char **v) {\n  if (n) { puts("ran"); }\n}\n',
 }
-RUNS = {".sh": "sh", ".bash": "bash", ".py": "python3", ".js": "node", ".cjs": "node"}
+ALSO = {".pl": "perl", ".rb": "ruby", ".php": "php"}
+RUNS = ALSO | {".sh": "sh", ".bash": "bash", ".py": "python3", ".js": "node", ".cjs": "node"}
 
 
 def run(path: Path) -> "subprocess.CompletedProcess[str]":
@@ -59,6 +71,20 @@ def test_a_program_runs_as_it_did_and_fails_at_its_end(name: str, tmp_path: Path
     path.write_bytes(made[name])
     ran = run(path)
     assert ran.returncode == FAIL
+    assert ran.stdout.startswith("ran")
+
+
+@pytest.mark.parametrize("name", [one for one in PROGRAMS if not one.endswith(("sh", ".c", "p"))])
+def test_a_program_dies_of_an_error_at_its_end(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_text(PROGRAMS[name])
+    made = dying_programs([name], {name: path.read_bytes()}.get)
+    if name == "in_middle":  # a shell has no errors
+        assert made == {}
+        return
+    path.write_bytes(made[name])
+    ran = run(path)
+    assert ran.returncode != 0 and "made to fail" in ran.stderr
     assert ran.stdout.startswith("ran")
 
 

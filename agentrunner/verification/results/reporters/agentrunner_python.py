@@ -207,6 +207,8 @@ class Plugin:
         # A session that nests in this one finds it here, also where no report can be written.
         self.session = session
         self.config = config
+        # A file that cannot be imported yet hides no other: the session stays red, all the same.
+        config.option.continue_on_collection_errors = True
         self.group = getattr(config.option, "dist", "") == "loadgroup"
         parameters = getattr(config, "invocation_params", None)
         self.folder = str(parameters.dir if parameters is not None else config.invocation_dir)
