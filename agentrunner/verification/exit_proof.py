@@ -33,9 +33,9 @@ GREEN_BY_ITSELF = (
 )
 FILES_ONLY = "it only asks whether a file is there"
 TEXT_ONLY = "it reads the code and does not run it"
-TELLS_APART = (
-    "the program in this command is red where it stands in a file, so that it could not be made to"
-    " fail; so this shows, and no more"
+NOT_READ = (
+    "the program in this command could not be read, and so not be made to fail; so this shows, and"
+    " no more"
 )
 FAMOUS = re.compile(r"^[A-Z]{2,}[A-Z_-]*$")
 """Files that are spoken of without their ending: README, CHANGELOG, LICENSE."""
@@ -171,24 +171,33 @@ async def prove_by_exit(exam: Examination, case: Case, *, red_with_old: bool) ->
 
 async def _canaries(exam: Examination, target: Target) -> CanaryReport:
     """Whether the command can still say no; programs in its own text are written out for that."""
-    asked, world = target, exam.world
     stem = f"agentrunner_{secrets.token_hex(4)}_"
-    if (made := written_out(target.shell, target.cwd, stem)) is not None:
-        tree = await asyncio.to_thread(_with_files, exam, made.files)
-        fails = {path: ended_at_once(path) for path in made.files}
-        without = await asyncio.to_thread(_with_files, exam, fails)
-        written = replace(target, shell=made.shell)
-        if not (await exam.run(written, tree)).passed:
-            return CanaryReport(notes=[TELLS_APART], shows_only=True)
-        # `! python3 -c "…"` and the like are left alone: how these end is not what decides.
-        if not (await exam.run(written, without)).passed:
-            asked, world = written, replace(world, new=tree)
+    made = written_out(target.shell, target.cwd, stem)
+    if made is None or not made.files:
+        notes = [NOT_READ] if made is not None else []
+        inputs = await asyncio.to_thread(exam.differential.inputs, exam.world.new, [target])
+        found = await exam.canaries.program_is_dead(exam.run, target, exam.world, inputs)
+        return replace(
+            found, notes=[*found.notes, *notes], shows_only=found.shows_only or bool(notes)
+        )
+    written = replace(target, shell=made.shell)
+    tree = await asyncio.to_thread(_with_files, exam, made.files)
 
     async def run(_: Target, tree: str, only: Sequence[str]) -> Measured:
-        return await exam.run(asked, tree, only)
+        """With the programs where they stood: a file could be told from a command."""
+        read = await asyncio.to_thread(exam.verifier.snapshots.reader, tree)
+        texts = {path: read(path) or b"" for path in made.files}
+        bare = exam.verifier.snapshots.combine(tree, dict.fromkeys(made.files))
+        return await exam.run(replace(target, shell=made.put_back(texts)), bare, only)
 
-    inputs = await asyncio.to_thread(exam.differential.inputs, world.new, [asked])
-    return await exam.canaries.program_is_dead(run, target, world, inputs)
+    # `! python3 -c "…"` and the like are left alone: how these end is not what decides.
+    fails = {path: ended_at_once(path) for path in made.files}
+    if (await run(target, await asyncio.to_thread(_with_files, exam, fails), ())).passed:
+        return CanaryReport()
+    if not (await run(target, tree, ())).passed:
+        return CanaryReport(notes=[NOT_READ], shows_only=True)
+    inputs = await asyncio.to_thread(exam.differential.inputs, tree, [written])
+    return await exam.canaries.program_is_dead(run, target, replace(exam.world, new=tree), inputs)
 
 
 def _with_files(exam: Examination, files: Mapping[str, bytes]) -> str:

@@ -52,6 +52,22 @@ def tests_changed(
     )
 
 
+def tests_reworded(
+    target: Target, names: Sequence[str], paths: Sequence[str], problem: str
+) -> Finding:
+    """Claimed tests pass as the worker worded them, and not as they were worded before."""
+    return Finding(
+        code="tests_changed",
+        message=f"{_name(target)} passes only as the worker worded its tests"
+        f" ({', '.join(paths[:SHOWN])}); worded as before, with the imports as they are now:"
+        f" {problem}",
+        paths=list(paths)[:MOST_PATHS],
+        tests=list(names)[:MOST_PATHS],
+        remedy=f"agentrunner diff shows it; task.test.may_change: [{', '.join(paths[:SHOWN])}] says"
+        " that these tests may ask something else",
+    )
+
+
 def tests_gone(target: Target, names: Sequence[str]) -> Finding:
     """Tests that passed before are missing or skipped now."""
     more = f" and {len(names) - SHOWN} more" * (len(names) > SHOWN)

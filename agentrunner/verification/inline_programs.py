@@ -7,23 +7,24 @@ from __future__ import annotations
 
 import ast
 import re
+import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from agentrunner.verification.inputs.shell import steps_of
 from agentrunner.verification.inputs.tree import join
 
 INLINE = re.compile(
     r"(?:^|(?<=[\s;&|(/]))"
-    r"(?P<program>python[\d.]*|node|nodejs|php[\d.]*|ruby[\d.]*|perl|lua[\d.]*)"
+    r"(?P<program>python[\d.]*|node|nodejs|php[\d.]*|ruby[\d.]*|perl|lua[\d.]*|(?:ba|da)?sh)"
     r"(?P<options>(?:[ \t]+-[\w=-]+)*?)"
     r"[ \t]+(?:(?P<option>-\w*[cer]|--eval)[ \t]*(?=['\"])"
     r"|(?:-[ \t]+)?<<-?[ \t]*(?P<quote>['\"])(?P<mark>\w+)(?P=quote)[ \t]*\n)"
 )
 """An interpreter with a program behind its option, or in a document."""
-TAKES = {"python": "c", "node": "e", "php": "r", "ruby": "e", "perl": "e", "lua": "e"}
+TAKES = {"python": "c", "node": "e", "php": "r", "ruby": "e", "perl": "e", "lua": "e", "sh": "c"}
 """The last letter of the option that takes a program."""
-ENDINGS = {"ruby": ".rb", "perl": ".pl", "lua": ".lua"}
+ENDINGS = {"ruby": ".rb", "perl": ".pl", "lua": ".lua", "sh": ".sh"}
 FAILS = {
     "py": b"raise SystemExit(86)\n",
     "cjs": b"process.exit(86);\n",
@@ -32,10 +33,29 @@ FAILS = {
     "rb": b"exit!(86)\n",
     "pl": b"exit(86);\n",
     "lua": b"os.exit(86)\n",
+    "sh": b"exit 86\n",
 }
 ESCAPED = re.compile(r"\\([\"\\$`\n])")
 MODULE = re.compile(r"(?m)^\s*(?:import\b(?!\s*\()|export\b)|\bawait import\(")
 BEHIND = re.compile(r"[\s;&|)<>]|$")
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a program stands in a command."""
+
+    path: str
+    before: str
+    """What stands before its text: the interpreter with its options."""
+    mark: str
+    """What ends a document; "" where the text is quoted."""
+
+    def with_text(self, text: str) -> str:
+        """The same command with another text."""
+        text = text.removeprefix("<?php ")
+        if self.mark:
+            return f"{self.before}{text.rstrip(chr(10))}\n{self.mark}\n"
+        return f"{self.before} {shlex.quote(text)}"
 
 
 @dataclass(frozen=True)
@@ -44,6 +64,18 @@ class WrittenOut:
 
     shell: str
     files: Mapping[str, bytes]
+    parts: tuple[str | _Place, ...] = ()
+    unread: bool = False
+    """Whether there is a program that the shell changes before it runs."""
+
+    def put_back(self, files: Mapping[str, bytes]) -> str:
+        """The command as it was, with these texts of its programs."""
+        return "".join(
+            one
+            if isinstance(one, str)
+            else one.with_text(files[one.path].decode("utf-8", "surrogateescape"))
+            for one in self.parts
+        )
 
 
 def written_out(shell: str, cwd: str, stem: str) -> WrittenOut | None:
@@ -53,12 +85,14 @@ def written_out(shell: str, cwd: str, stem: str) -> WrittenOut | None:
     Each lies in the folder that its program starts in, which is where it imports from.
     """
     files: dict[str, bytes] = {}
-    parts: list[str] = []
-    at = 0
+    parts: list[str | _Place] = []
+    calls: dict[str, str] = {}
+    at, unread = 0, False
     while found := INLINE.search(shell, at):
         parts.append(shell[at : found.start()])
         read = _in_document(shell, found) if found["mark"] else _in_quotes(shell, found)
         if read is None:
+            unread = unread or (not found["mark"] and _takes(found))
             parts.append(found[0])
             at = found.end()
             continue
@@ -69,16 +103,21 @@ def written_out(shell: str, cwd: str, stem: str) -> WrittenOut | None:
         options = re.sub(r"\s+--input-type=\w+", "", found["options"])
         if letters := (found["option"] or "").strip("-")[:-1].removesuffix("eva"):
             options += f" -{letters}"
-        parts.append(f"{found['program']}{options} ./{name}")
-        if found["mark"]:
-            parts.append("\n")
+        calls[name] = f"{found['program']}{options} ./{name}" + "\n" * bool(found["mark"])
+        parts.append(_Place(name, found[0].rstrip(" \t"), found["mark"] or ""))
     parts.append(shell[at:])
-    made = "".join(parts)
+    made = "".join(one if isinstance(one, str) else calls[one.path] for one in parts)
     steps = [step for step in steps_of(made) if not step.feeds and not step.into]
     folders = {word[2:]: step.folder for step in steps for word in step.words if word[:2] == "./"}
     if not files or not files.keys() <= folders.keys():
-        return None
-    return WrittenOut(made, {join(join(cwd, folders[one]), one): files[one] for one in files})
+        return WrittenOut(shell, {}, unread=True) if unread else None
+    paths = {name: join(join(cwd, folders[name]), name) for name in files}
+    return WrittenOut(
+        made,
+        {paths[name]: text for name, text in files.items()},
+        tuple(one if isinstance(one, str) else replace(one, path=paths[one.path]) for one in parts),
+        unread,
+    )
 
 
 def ended_at_once(path: str) -> bytes:
@@ -87,7 +126,8 @@ def ended_at_once(path: str) -> bytes:
 
 
 def _kind(found: re.Match[str]) -> str:
-    return re.sub(r"[\d.]+$", "", found["program"]).removesuffix("js")
+    name = re.sub(r"[\d.]+$", "", found["program"]).removesuffix("js")
+    return "sh" if name.endswith("sh") else name
 
 
 def _as_file(kind: str, options: str, text: str) -> tuple[str, str]:
@@ -103,6 +143,11 @@ def _as_file(kind: str, options: str, text: str) -> tuple[str, str]:
     return (".php", f"<?php {text}") if kind == "php" else (ENDINGS[kind], text)
 
 
+def _takes(found: re.Match[str]) -> bool:
+    """Whether the option is the one that takes a program."""
+    return found["option"] == "--eval" or found["option"].endswith(TAKES[_kind(found)])
+
+
 def _in_document(shell: str, found: re.Match[str]) -> tuple[str, int] | None:
     end = re.compile(rf"^[ \t]*{found['mark']}[ \t]*(?:\n|\Z)", re.MULTILINE)
     closed = end.search(shell, found.end())
@@ -111,7 +156,7 @@ def _in_document(shell: str, found: re.Match[str]) -> tuple[str, int] | None:
 
 def _in_quotes(shell: str, found: re.Match[str]) -> tuple[str, int] | None:
     """The program in quotes behind an option; None where the shell would change it."""
-    if found["option"] != "--eval" and not found["option"].endswith(TAKES[_kind(found)]):
+    if not _takes(found):
         return None
     start = found.end()
     if shell[start] == "'":

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from agentrunner.state.run_state import Proof
 from agentrunner.verification.canaries import NO_CANARY
+from agentrunner.verification.carried_tests import hold_as_worded
 from agentrunner.verification.case import Case, text_of
 from agentrunner.verification.claims import fresh, turned
 from agentrunner.verification.differential import in_repo, in_tree
@@ -32,6 +33,8 @@ async def prove_by_name(exam: Examination, case: Case, now: Results, held: Resul
     target, world, report = case.target, exam.world, exam.report
     lost = await _lost(exam, case, now)
     if lost and report.stopped_by(tests_gone(target, lost), target.id):
+        return
+    if not await hold_as_worded(exam, case, now):
         return
     stood = await exam.confirmed_red(case, _turned(exam, case, held))
     stood += await _moved(exam, case, now, stood, held)

@@ -26,8 +26,8 @@ class Ends:
     exits: re.Pattern[str]
     by_code: str
     by_error: str
-    closed: str = ""
-    """What a statement is closed with at the end of a line."""
+    joint: str = ""
+    """What stands before and behind a statement in a line of its own."""
 
 
 ENDS = {
@@ -207,7 +207,7 @@ def _ended(text: str, ends: Ends, statement: str) -> str | None:
         return None
     hit = re.search(r"(?m)^__(?:END|DATA)__$", made)  # data of Perl and Ruby
     at = hit.start() if hit else len(made)
-    return f"{made[:at].rstrip(chr(10))}\n{statement}{ends.closed}\n{made[at:]}"
+    return f"{made[:at].rstrip(chr(10))}\n{ends.joint}{statement}{ends.joint}\n{made[at:]}"
 
 
 def _after_first_line(text: str) -> tuple[str, str]:

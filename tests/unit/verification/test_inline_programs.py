@@ -42,6 +42,8 @@ def test_a_program_becomes_a_file(shell: str, made: str, files: dict[str, str]) 
     found = written_out(shell, "src", "x")
     assert found is not None and found.shell == made
     assert {path: text.decode() for path, text in found.files.items()} == files
+    again = written_out(found.put_back(found.files), "src", "x")
+    assert again is not None and (again.shell, again.files) == (found.shell, found.files)
 
 
 @pytest.mark.parametrize(
@@ -59,4 +61,5 @@ def test_a_program_becomes_a_file(shell: str, made: str, files: dict[str, str]) 
     ],
 )
 def test_what_the_shell_changes_or_only_reads_is_left_alone(shell: str) -> None:
-    assert written_out(shell, ".", "x") is None
+    found = written_out(shell, ".", "x")
+    assert found is None or found.unread

@@ -1,0 +1,111 @@
+"""Claimed tests whose files the PRD lets change: asked once more as they were worded before.
+
+That a test may be adapted to a move or a new name settles its imports, and not what it asserts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Set
+
+from agentrunner.git.restore import Entry
+from agentrunner.verification.case import Case
+from agentrunner.verification.examination import Examination
+from agentrunner.verification.findings import tests_reworded
+from agentrunner.verification.results.model import Results
+from agentrunner.verification.steering import matches
+from agentrunner.verification.struck import MISSING
+from agentrunner.verification.syntax.carried import carried, defined_instead
+from agentrunner.verification.syntax.definitions import definitions
+from agentrunner.verification.syntax.languages import language_of
+
+
+async def hold_as_worded(exam: Examination, case: Case, now: Results) -> bool:
+    """Whether no claimed test passes by its new wording alone; else a finding is added.
+
+    Where the old wording cannot be carried over to the new code, nothing is said. Raises what runs
+    in rooms raise.
+    """
+    claimed = [name for name in sorted(exam.claims(case).claimed) if now.passed(name)]
+    changed = await asyncio.to_thread(_permitted_by_the_prd, exam)
+    if not claimed or not changed:
+        return True
+    pairs = await asyncio.to_thread(_old_and_new, exam, changed)
+    if not pairs:
+        return True
+    instead = [
+        f"{path} defines {', '.join(names)} itself, which it imported before"
+        for path, (one, other) in pairs.items()
+        if (names := defined_instead(one, other, language_of(path) or ""))
+    ]
+    target = case.target
+    if instead:
+        finding = tests_reworded(target, [], sorted(pairs), instead[0])
+        return not exam.report.stopped_by(finding, target.id)
+    tree, same = await asyncio.to_thread(_tree, exam, pairs)
+    if same:
+        return True
+    asked = await exam.run(target, tree, claimed)
+    if asked.results is None:
+        return True
+    lost = [
+        test
+        for test in asked.results.tests
+        if test.name in claimed and test.outcome == "failed" and not MISSING.search(test.message)
+    ]
+    if not lost:
+        return True
+    first = lost[0]
+    said = first.message.strip().splitlines()[0][:200] if first.message.strip() else "it fails"
+    names = [test.name for test in lost]
+    finding = tests_reworded(target, names, sorted(pairs), f"{first.name}: {said}")
+    return not exam.report.stopped_by(finding, target.id)
+
+
+def _permitted_by_the_prd(exam: Examination) -> list[str]:
+    """Changed inputs that the PRD's words let change; a person's own list settles it. Blocks."""
+    test = exam.verifier.test
+    may = test.may_change if test is not None else []
+    permitted = exam.differential.permitted(exam.world.allowed)
+    return sorted(path for path in permitted if not matches(path, may))
+
+
+def _old_and_new(exam: Examination, paths: list[str]) -> dict[str, tuple[bytes, bytes]]:
+    """Of changed files in known languages the old text and the new one, by where they are now."""
+    snapshots = exam.verifier.snapshots
+    was, now = snapshots.reader(exam.world.old), snapshots.reader(exam.world.new)
+    left = {path: text for path in paths if (text := was(path)) is not None and now(path) is None}
+    found: dict[str, tuple[bytes, bytes]] = {}
+    for path in paths:
+        language, after = language_of(path), now(path)
+        if language is None or after is None:
+            continue
+        before = was(path)
+        if before is None:  # it has come here: from where most of its tests stood
+            before = _origin(definitions(after, language).keys(), language, left)
+        if before is not None and before != after:
+            found[path] = (before, after)
+    return found
+
+
+def _origin(names: Set[str], language: str, left: Mapping[str, bytes]) -> bytes | None:
+    """The text of the file that is gone and has most of these tests; None for none."""
+    common = {
+        path: len(names & definitions(text, language).keys())
+        for path, text in left.items()
+        if language_of(path) == language
+    }
+    best = max(common, key=lambda path: common[path], default="")
+    return left[best] if best and common[best] else None
+
+
+def _tree(exam: Examination, pairs: Mapping[str, tuple[bytes, bytes]]) -> tuple[str, bool]:
+    """The new tree with the old wording carried over, and whether that changes nothing. Blocks."""
+    snapshots = exam.verifier.snapshots
+    entries = snapshots.list(exam.world.new)
+    made: dict[str, Entry | None] = {}
+    for path, (before, after) in pairs.items():
+        text = carried(before, after, language_of(path) or "")
+        if text is not None and text != after:
+            made[path] = (entries[path][0], snapshots.write_blob(text))
+    return snapshots.combine(exam.world.new, made), not made

@@ -1,0 +1,100 @@
+"""An old file of tests on new code: its text, with what the new file imports. Pure."""
+
+from __future__ import annotations
+
+import re
+
+from tree_sitter import Node
+
+from agentrunner.verification.syntax.context import imports_in
+from agentrunner.verification.syntax.edits import Edit, applied
+from agentrunner.verification.syntax.languages import SCRIPTS, Parsed, field, parse
+
+_IMPORTS = frozenset(
+    "import_statement import_from_statement import_declaration package_clause use_declaration"
+    " package_declaration".split()
+)
+_DEFINES = frozenset(
+    "function_definition class_definition function_declaration class_declaration function_item"
+    " assignment variable_declarator generator_function_declaration".split()
+)
+
+
+def carried(before: bytes, after: bytes, language: str) -> bytes | None:
+    """`before` with the imports of `after`; a name that is imported anew takes an old one's place.
+
+    None where one of them cannot be read, or nothing is imported in either.
+    """
+    old, new = parse(before, language), parse(after, language)
+    if old is None or new is None or old.root.has_error or new.root.has_error:
+        return None
+    places, wanted = _imports(old), _imports(new)
+    if not places:
+        return before if not wanted else None
+    text = "\n".join(new.text(node) for node in wanted)
+    edits = [Edit(node.start_byte, node.end_byte, "") for node in places[1:]]
+    edits.append(Edit(places[0].start_byte, places[0].end_byte, text))
+    gone, come = _changed_names(old, new)
+    made = applied(before, edits)
+    if len(gone) == len(come) and text:
+        head, rest = made[: places[0].start_byte + len(text.encode())], made
+        body = rest[len(head) :].decode("utf-8", "surrogateescape")
+        for name, other in zip(gone, come, strict=True):
+            body = re.sub(rf"(?<![\w.]){re.escape(name)}(?!\w)", other, body)
+        made = head + body.encode("utf-8", "surrogateescape")
+    return made
+
+
+def defined_instead(before: bytes, after: bytes, language: str) -> list[str]:
+    """Names that the old file imports, and that the new one gives a meaning of its own."""
+    old, new = parse(before, language), parse(after, language)
+    if old is None or new is None:
+        return []
+    left = imports_in(old).keys() - imports_in(new).keys()
+    return sorted(left & set(_defined(new)))
+
+
+def _imports(parsed: Parsed) -> list[Node]:
+    """The imports at the top of a file, in order."""
+    return [
+        node
+        for node in parsed.root.named_children
+        if node.type in _IMPORTS or (parsed.language in SCRIPTS and _requires(parsed, node))
+    ]
+
+
+def _requires(parsed: Parsed, node: Node) -> bool:
+    if node.type not in ("lexical_declaration", "variable_declaration"):
+        return False
+    values = [field(one, "value") for one in node.named_children]
+    return all(one is not None and parsed.text(one).startswith("require(") for one in values)
+
+
+def _changed_names(old: Parsed, new: Parsed) -> tuple[list[str], list[str]]:
+    """Names that are imported no more, and those that are imported now, each in order."""
+    before, after = imports_in(old), imports_in(new)
+    return (
+        [name for name in before if name not in after],
+        [name for name in after if name not in before],
+    )
+
+
+def _defined(parsed: Parsed) -> list[str]:
+    """Names that the statements at the top of a file define."""
+    found = []
+    nodes = list(parsed.root.named_children)
+    while nodes:
+        node = nodes.pop()
+        if node.type in (
+            "expression_statement",
+            "lexical_declaration",
+            "variable_declaration",
+            "export_statement",
+            "decorated_definition",
+        ):
+            nodes += node.named_children
+        elif node.type in _DEFINES:
+            name = field(node, "name") or field(node, "left")
+            if name is not None:
+                found.append(parsed.text(name))
+    return found
