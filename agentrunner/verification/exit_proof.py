@@ -20,6 +20,7 @@ from agentrunner.verification.differential import Differential
 from agentrunner.verification.examination import Examination
 from agentrunner.verification.findings import flaky, inputs_written
 from agentrunner.verification.inline_programs import ended_at_once, written_out
+from agentrunner.verification.inputs.model import Input
 from agentrunner.verification.set_up_again import holds_with_old_packages
 from agentrunner.verification.struck import TakenOut
 from agentrunner.verification.syntax.languages import language_of
@@ -197,6 +198,9 @@ async def _canaries(exam: Examination, target: Target) -> CanaryReport:
     if not (await run(target, tree, ())).passed:
         return CanaryReport(notes=[NOT_READ], shows_only=True)
     inputs = await asyncio.to_thread(exam.differential.inputs, tree, [written])
+    seen = {one.path for one in inputs.tests}
+    own = [Input(path, "the command holds it", "runner") for path in made.files if path not in seen]
+    inputs = replace(inputs, tests=[*inputs.tests, *own])
     return await exam.canaries.program_is_dead(run, target, replace(exam.world, new=tree), inputs)
 
 

@@ -26,15 +26,16 @@ TAKES = {"python": "c", "node": "e", "php": "r", "ruby": "e", "perl": "e", "lua"
 """The last letter of the option that takes a program."""
 ENDINGS = {"ruby": ".rb", "perl": ".pl", "lua": ".lua", "sh": ".sh"}
 FAILS = {
-    "py": b"raise SystemExit(86)\n",
-    "cjs": b"process.exit(86);\n",
-    "mjs": b"process.exit(86);\n",
-    "php": b"<?php exit(86);\n",
-    "rb": b"exit!(86)\n",
-    "pl": b"exit(86);\n",
-    "lua": b"os.exit(86)\n",
-    "sh": b"exit 86\n",
+    "py": b"__import__('os').kill(__import__('os').getpid(), 9)\n",
+    "cjs": b"process.kill(process.pid, 'SIGKILL');\n",
+    "mjs": b"process.kill(process.pid, 'SIGKILL');\n",
+    "php": b"<?php exec('kill -9 $PPID');\n",
+    "rb": b"Process.kill(:KILL, $$)\n",
+    "pl": b"kill 9, $$;\n",
+    "lua": b"os.execute('kill -9 $PPID')\n",
+    "sh": b"kill -9 $$\n",
 }
+"""Programs that are killed, before anything of the product can say otherwise."""
 ESCAPED = re.compile(r"\\([\"\\$`\n])")
 MODULE = re.compile(r"(?m)^\s*(?:import\b(?!\s*\()|export\b)|\bawait import\(")
 BEHIND = re.compile(r"[\s;&|)<>]|$")
